@@ -386,17 +386,28 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
     if lines.is_empty() { String::new() } else { format!("\n{}", lines.concat()) }
 }
 
+/// Kernel threads that are told of one by one; a machine of many nodes has several on each.
+const THREADS_MAX: usize = 12;
+
 /// What kernel threads did on CPUs, of those that did anything.
 fn threads_line(threads: &[ThreadResult], end_ns: u64) -> String {
-    let busy: Vec<String> = threads
+    let mut busy: Vec<&ThreadResult> = threads.iter().filter(|thread| thread.cpu_time_ns > 0).collect();
+    let left_out = busy.len().saturating_sub(THREADS_MAX);
+    if left_out > 0 {
+        busy.sort_by_key(|thread| std::cmp::Reverse(thread.cpu_time_ns));
+        busy.truncate(THREADS_MAX);
+    }
+    let mut told: Vec<String> = busy
         .iter()
-        .filter(|thread| thread.cpu_time_ns > 0)
         .map(|thread| {
             let share = figures::percent(figures::share(thread.cpu_time_ns, end_ns));
             format!("{} {} ({share} of a CPU)", thread.name, figures::time(thread.cpu_time_ns))
         })
         .collect();
-    if busy.is_empty() { String::new() } else { format!("\nkernel threads: {}\n", busy.join(", ")) }
+    if left_out > 0 {
+        told.push(format!("and {left_out} less busy; --json has them all"));
+    }
+    if told.is_empty() { String::new() } else { format!("\nkernel threads: {}\n", told.join(", ")) }
 }
 
 /// `whose`: who did none, where others did. Pages of a group are scanned by tasks of other groups, too, at a limit that they share.
@@ -537,8 +548,13 @@ fn writes(result: &RunResult) -> String {
             _ if write.error.is_some() => ("refused".to_string(), String::new()),
             _ => ("not done".to_string(), String::new()),
         };
-        let mut row =
-            vec![write.path.clone(), figures::time(write.at_ns), value(&write.value), reclaimed, took];
+        let mut row = vec![
+            write.path.clone(),
+            figures::time(write.at_ns),
+            value(&write.path, &write.value),
+            reclaimed,
+            took,
+        ];
         if is_proactive {
             row.push(write.refaulted_pages_since.map_or(String::new(), |pages| figures::bytes(pages * 4096)));
         }
@@ -554,10 +570,12 @@ fn writes(result: &RunResult) -> String {
     text
 }
 
-/// A written value; a plain number of some length is bytes.
-fn value(text: &str) -> String {
+/// A written value; a plain number is bytes in files of a cgroup and in knobs that say so.
+fn value(path: &str, text: &str) -> String {
+    let takes_bytes = path.starts_with("/sys/fs/cgroup/") || path.ends_with("_bytes");
     match text.parse::<u64>() {
-        Ok(bytes) if bytes >= 4096 => figures::bytes(bytes),
+        Ok(bytes) if takes_bytes && bytes >= 4096 => figures::bytes(bytes),
+        Ok(number) => figures::count(number),
         _ => text.to_string(),
     }
 }
@@ -634,4 +652,18 @@ fn behind<'a>(line: &'a str, name: &str) -> Option<&'a str> {
 
 fn grouped(value: &str) -> String {
     value.parse().map_or(value.to_string(), figures::count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_written_number_is_bytes_where_its_file_takes_bytes() {
+        assert_eq!(value("/sys/fs/cgroup/web/memory.max", "1048576"), "1 MiB");
+        assert_eq!(value("/proc/sys/vm/dirty_bytes", "8192"), "8 KiB");
+        assert_eq!(value("/sys/kernel/mm/lru_gen/min_ttl_ms", "60000"), "60,000");
+        assert_eq!(value("/proc/sys/vm/min_free_kbytes", "5000"), "5,000");
+        assert_eq!(value("/sys/fs/cgroup/web/memory.max", "max"), "max");
+    }
 }
