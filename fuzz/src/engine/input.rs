@@ -6,8 +6,8 @@
 
 use arbitrary::{Result, Unstructured};
 use pageout_engine::{
-    ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, MigrateStep, PROFILES, Policy,
-    SWITCHES, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
+    ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, MigrateStep, PROFILES, Parameter,
+    PghotPosting, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
 
 /// Pages of a huge page.
@@ -88,6 +88,40 @@ fn turned(mut policy: Policy, switch: usize, value: usize) -> Policy {
     policy
 }
 
+/// Turns on more of what tracks hot pages and promotes them, by four bits. Zero, which inputs are padded with, turns nothing.
+fn tracked(config: &mut Config, bits: u8) {
+    let mut set = |settings: &[(&str, &str)]| {
+        for (name, value) in settings {
+            let parameter = Parameter::by_name(name).expect("a parameter of the engine");
+            assert!(parameter.set(config, value), "{name} = {value}");
+        }
+    };
+    match bits & 3 {
+        1 => set(&[("pghot.record", "u32")]),
+        2 => set(&[("pghot.record", "u64"), ("pghot.window_by_node", "true")]),
+        3 => set(PghotPosting::V3.parameters()),
+        _ => {}
+    }
+    if bits & 4 != 0 {
+        set(&[
+            ("vm.pghot_record_pgtscans_enable", "1"),
+            ("vm.pghot_record_hwhints_enable", "1"),
+            ("pghot.coalesce", "true"),
+            ("numa.pagecache_promotion_order", "head"),
+        ]);
+    }
+    if bits & 8 != 0 {
+        set(&[
+            ("numa.promotion_governor_ms", "1000"),
+            ("pghot.refused", "forget"),
+            ("numa.pagecache_promotion_when", "access"),
+        ]);
+        if config.node_pages.len() == 2 {
+            config.node_pages.push(70);
+        }
+    }
+}
+
 impl Setup {
     pub(super) fn decode(bytes: &mut Unstructured) -> Result<Setup> {
         let (kernel, writes_won): (u8, u8);
@@ -130,7 +164,11 @@ impl Setup {
             pghot_record_fma_enable: kernel >> 7,
             pghot_record_hintfaults_enable: kernel >> 7,
             layout: Layout {
-                memory_types: vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)],
+                memory_types: vec![
+                    MemoryType::Dram,
+                    MemoryType::Adistance(ADISTANCE_DAX_KMEM),
+                    MemoryType::Adistance(2 * ADISTANCE_DAX_KMEM),
+                ],
                 ..Layout::default()
             },
             zswap_enabled: kernel & 4 != 0,
@@ -188,19 +226,10 @@ impl Setup {
             anon_pages += HUGE_PAGE_PAGES;
         }
         let bdi = Bdi { ra_pages: pick(bytes, &[0, 4, 32, 7, 1])?, io_pages: pick(bytes, &[0, 320, 5])? };
-        Ok(Setup {
-            tasks,
-            processes,
-            // One byte decides how far both kinds of readahead go.
-            config: Config { page_cluster: (bdi.ra_pages % 4) as u8, transparent_hugepage, ..config },
-            writes_won,
-            swap,
-            groups,
-            files,
-            anon_pages,
-            advice,
-            bdi,
-        })
+        // One byte decides how far both kinds of readahead go.
+        let mut config = Config { page_cluster: (bdi.ra_pages % 4) as u8, transparent_hugepage, ..config };
+        tracked(&mut config, byte >> 2 & 15);
+        Ok(Setup { tasks, processes, config, writes_won, swap, groups, files, anon_pages, advice, bdi })
     }
 }
 

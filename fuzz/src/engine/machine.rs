@@ -43,6 +43,8 @@ pub(super) struct Machine {
     actions: u32,
     /// Counters as of the last action.
     counted: Vec<i64>,
+    /// Frames whose accesses hardware has sampled, of which nobody has told yet.
+    hints: Vec<Pfn>,
     /// Tasks that were killed in the present step.
     killed: Vec<usize>,
     /// Writes have ended in the present step, before their batch was over.
@@ -78,6 +80,7 @@ impl Machine {
             is_out_of_memory: false,
             actions: 0,
             counted: vec![0; Stat::ALL.len()],
+            hints: Vec::new(),
             killed: Vec::new(),
             ended_early,
             show,
@@ -122,6 +125,7 @@ impl Machine {
         if self.show {
             eprintln!("{action:?}");
         }
+        self.tell_hints();
         self.act(action);
         self.take_ops();
         self.store.keep_up();
@@ -149,6 +153,26 @@ impl Machine {
                 .contains(&unfilled),
             "{unfilled} frames handed out and not filled"
         );
+    }
+
+    /// Hardware has seen an access to a frame. It tells later, or has no room for it.
+    pub(super) fn sample(&mut self, pfn: Pfn) {
+        if !self.engine.wants_hardware_hints() || !self.engine.hardware_sampled(pfn, NodeId(0)) {
+            return;
+        }
+        let has_room = self.hints.len() < 4;
+        self.engine.hardware_kept(NodeId(0), has_room);
+        if has_room {
+            self.hints.push(pfn);
+        }
+    }
+
+    /// Whatever has become of the frames meanwhile.
+    fn tell_hints(&mut self) {
+        for (at, pfn) in std::mem::take(&mut self.hints).into_iter().enumerate() {
+            let nid = at.is_multiple_of(2).then_some(NodeId(0));
+            self.engine.hardware_hinted(pfn, nid, at as u32 % 3 + 1);
+        }
     }
 
     /// Frames that are free, but on the lists of CPUs, where no counter sees them.

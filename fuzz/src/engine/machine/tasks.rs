@@ -287,6 +287,7 @@ impl Machine {
                 } else {
                     self.contents.check_read(page, *self.store.value_mut(pfn, page));
                 }
+                self.sample(pfn);
             }
             Touched::Zeroes => {
                 assert!(!access.write, "{page:?} was written, but is in no frame");
