@@ -251,8 +251,10 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lru::Lru;
+    use crate::lru::lruvec::PoolId;
     use crate::page_alloc::request::{MigrateType, Rights};
-    use crate::reclaim::tally::Stall;
+    use crate::reclaim::tally::{Stall, Tally};
     use crate::reclaim::{Reclaimer, Why};
     use crate::units::CpuId;
     use crate::{Access, Bdi, Config, Engine, FileKind, FileSpec, Served, Step};
@@ -331,6 +333,23 @@ mod tests {
         engine.core.note_written(NODE, 1);
         assert_eq!(engine.vmstat(Stat::NrThrottledWritten), 33);
         assert_eq!(engine.throttled(ThrottleReason::Writeback), 1);
+    }
+
+    #[test]
+    fn what_generations_meet_that_is_dirty_counts_by_a_switch() {
+        let mut engine = machine();
+        let lruvec = engine.core.lruvecs.id(MemcgId::ROOT, PoolId::of_node(NODE));
+        let met = Tally { taken: 4, file_taken: 4, dirty: 3, congested: 3, ..Tally::default() };
+        let mut counted = |batch_tallies| {
+            let policy = &mut engine.core.memcgs[MemcgId::ROOT].policy;
+            *policy = crate::Policy::mglru_2026();
+            policy.reclaim.batch_tallies = batch_tallies;
+            let mut sc = direct();
+            engine.core.note_batch(Lru::Generations, lruvec, met, &mut sc);
+            sc.tally
+        };
+        assert_eq!(counted(true), met);
+        assert_eq!(counted(false), Tally { file_taken: 4, ..Tally::default() });
     }
 
     #[test]

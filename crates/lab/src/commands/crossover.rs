@@ -54,7 +54,9 @@ const SEAMS: [Seam; 4] = [
                 sets: &[
                     ("lru.lists", "two_lists"),
                     ("reclaim.flusher_wake", "batch"),
+                    ("reclaim.batch_tallies", "true"),
                     ("reclaim.v1_throttle", "batch"),
+                    ("reclaim.protection", "top_down"),
                 ],
             },
             Choice {
@@ -62,7 +64,9 @@ const SEAMS: [Seam; 4] = [
                 sets: &[
                     ("lru.lists", "generations"),
                     ("reclaim.flusher_wake", "pass"),
+                    ("reclaim.batch_tallies", "false"),
                     ("reclaim.v1_throttle", "off"),
+                    ("reclaim.protection", "kswapd_only"),
                 ],
             },
         ],

@@ -78,6 +78,7 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("event[].until", "event.0.every=1s"),
     ("event[].until", "event.0.at=0ns"),
     ("task[].object[].request_size", "task.t.object.0.channel=tmpfs"),
+    ("task[].object[].fsync_every", "task.t.object.0.channel=file"),
     ("device[].read_ahead_kb", "device.d.max_sectors_kb=4194304"),
     ("device[].read_p99", "device.d.read_latency=1ns"),
     ("device[].write_p99", "device.d.write_latency=1ns"),

@@ -48,6 +48,7 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
             "lru.age_at_default",
             "lru.offline_aging",
             "lru.interface",
+            "reclaim.batch_tallies",
             "reclaim.congested_queue",
             "reclaim.writepage",
             "reclaim.gives_up",
