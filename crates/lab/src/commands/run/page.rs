@@ -305,10 +305,7 @@ fn marks(samples: &Samples, end_ns: u64) -> Option<Lanes> {
 }
 
 /// Limits that are not far above all there ever was of what they limit; `top` stands for what of them is.
-fn near<'a>(
-    limits: [(&'a str, Colour, Vec<f64>); 2],
-    top: f64,
-) -> impl Iterator<Item = (&'a str, Colour, Vec<f64>)> {
+fn near(limits: [(&str, Colour, Vec<f64>); 2], top: f64) -> impl Iterator<Item = (&str, Colour, Vec<f64>)> {
     let near = limits.into_iter().filter(move |(.., ys)| ys.iter().any(|y| *y < top));
     near.map(move |(name, colour, ys)| (name, colour, ys.into_iter().map(|y| y.min(top)).collect()))
 }
