@@ -318,7 +318,7 @@ mod tests {
             text(&tiers(&[0, 1], &types, &[]))
         };
         let two_tiers = |slow| {
-            [format!("tier 4: 0,1,3 top"), format!("tier {slow}: 2")]
+            ["tier 4: 0,1,3 top".to_string(), format!("tier {slow}: 2")]
                 .into_iter()
                 .chain([0, 1, 3].map(|node| format!("{node} -> 2 of 2")))
                 .collect::<Vec<_>>()
