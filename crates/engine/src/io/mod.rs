@@ -71,8 +71,8 @@ pub(crate) struct SeenWrites {
     waits_in_vain: u32,
 }
 
-/// Waits for a write, each of which ended with a page as dirty as before, after which nothing is expected of writes any more: as many as attempts
-/// to reclaim.
+/// Whoever has waited for more writes than this, and has seen no page become clean, expects nothing of them any more. It is as often as reclaim is
+/// tried.
 const WAITS_IN_VAIN_MAX: u32 = 16;
 
 /// Pages of the largest request, as far as congestion goes: 512 KiB.
@@ -158,11 +158,11 @@ impl Transfers {
         self.joined.push((IoId(slot as u32), task));
     }
 
-    /// What writes promise to who has found nothing to reclaim, and has `seen` so much of them. `are_awaited`: those under way are of the kind
-    /// that it waits for.
+    /// Asks whether writes may still free memory, for somebody who has found nothing to reclaim and has `seen` so much of them.
+    /// `are_awaited`: writes are under way that it may wait for.
     ///
-    /// On a real machine the full request queue of the device would have stopped a reclaimer long before. To end somebody while pages that are
-    /// being written are about to become free would be too early. But a device that fails writes every one promises nothing.
+    /// On a real machine the device's full request queue would have stopped the reclaimer long before. A kill would come too early while pages
+    /// are being written and are about to become free. But a device that fails every write promises nothing.
     pub(crate) fn hope(&self, seen: &mut SeenWrites, are_awaited: bool) -> Hope {
         let is_news = seen.cleaned != self.writes_cleaned;
         if is_news {

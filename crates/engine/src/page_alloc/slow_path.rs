@@ -34,8 +34,8 @@ use crate::units::{MemcgId, MmId, Nanos, NodeId, Nodemask, Pfn};
 const RETRIES: u32 = 16;
 /// How often compaction may make a block that the request does not get.
 const COMPACT_RETRIES: u32 = 16;
-/// How often a page that has to be had is asked for again, a tenth of a second apart, where nobody is killed for it. The kernel does that for ever, as a round
-/// that nobody may be killed for counts as progress. Here whoever waits is told after ten seconds: if nobody frees anything it would never end.
+/// How often a page is asked for again that has to be had and that nobody is killed for, a tenth of a second apart. The kernel asks for ever, as such a
+/// round counts as progress. Here the run ends after ten seconds and says why: where nobody frees anything it would never end.
 const INSISTENCE_MAX: u32 = 100;
 
 /// An allocation that takes more than a look at the free lists.

@@ -19,7 +19,8 @@ const BLOCK: u64 = 2 << 20;
 const PGTSCANS: &str = "sysctl.vm.pghot_record_pgtscans_enable";
 
 impl Check<'_> {
-    /// A slice begins with the switch to its task. One that is over then gives way before it has done anything, and so does whoever is next.
+    /// A slice begins with the switch to its task. If it is no longer than the switch, the task gives way before it has done anything, and so does the
+    /// next one.
     fn timeslice(&mut self) {
         let machine = &self.scenario.machine;
         // A table that can't be read is told of with its own key.
