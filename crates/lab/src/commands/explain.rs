@@ -9,7 +9,8 @@
 
 mod names; // FILE:PAGE and TASK/OBJECT:PAGE
 mod keep; // first and last steps of a page, and what its lists went through meanwhile
-mod text; // steps and rules in words
+mod text; // a story as lines, one a step
+mod phrase; // a step in words
 mod json; // the same as data
 
 use std::collections::BTreeMap;
