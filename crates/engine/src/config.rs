@@ -700,6 +700,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_node_has_its_own_cpus_and_one_without_any_has_all() {
+        let cpu_nodes = [0, 0, 1, 1].map(NodeId).to_vec();
+        let config =
+            Config { cpus: 4, layout: Layout { cpu_nodes, ..Layout::default() }, ..Config::default() };
+        assert_eq!(config.cpus_of(Some(NodeId(1))), CpuId(2)..CpuId(4));
+        for node in [Some(NodeId(2)), None] {
+            assert_eq!(config.cpus_of(node), CpuId(0)..CpuId(4), "{node:?}");
+        }
+    }
+
+    #[test]
     fn the_flush_period_is_two_seconds_rounded_up_to_the_timer_wheels_granularity() {
         let period = |hz| Config { hz, ..Config::default() }.stat_flush_period();
         assert_eq!(period(250), Nanos(2_016_000_000));
