@@ -42,6 +42,7 @@ impl Carried {
             | Op::WriteSwap { .. }
             | Op::ZswapFree { .. }
             | Op::FreeFrame { .. }
+            | Op::PunchHole { .. }
             | Op::FreeSlot { .. } => return Nanos::ZERO,
         };
         *count += pages;

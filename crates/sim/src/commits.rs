@@ -1,43 +1,59 @@
-//! Files that a task has on their device every so many of its writes: fsync(2), as a database commits.
+//! Calls on whole files that a task makes between its accesses, every so many of them: fsync(2), as a database commits; truncation and
+//! deletion, as of a log that begins again and of a temporary file.
 
 use pageout_engine::ObjectId;
 use pageout_workload::Access;
+use std::collections::VecDeque;
 
-/// The objects whose writes a task counts.
+/// A call on a whole file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FileCall {
+    /// fsync(2), which counts writes.
+    Sync,
+    /// All of the file is truncated, which counts every access.
+    Truncate,
+    /// The file is deleted, likewise.
+    Unlink,
+}
+
+/// The objects whose accesses a task counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Commits {
-    objects: Vec<Committed>,
-    /// The one whose file is to be synced before the next access.
-    due: Option<ObjectId>,
+    counted: Vec<Counted>,
+    /// What is to be done before the next access, in this order.
+    due: VecDeque<(ObjectId, FileCall)>,
 }
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
-struct Committed {
+struct Counted {
     object: ObjectId,
+    call: FileCall,
     every: u32,
-    /// Writes until the next time.
+    /// Accesses until the next time.
     left: u32,
 }
 
 impl Commits {
-    /// `None` for a task that has nothing to count.
-    pub(crate) fn new(every: Vec<(ObjectId, u32)>) -> Option<Box<Commits>> {
-        let objects = every.into_iter().map(|(object, every)| Committed { object, every, left: every });
-        let commits = Commits { objects: objects.collect(), due: None };
-        (!commits.objects.is_empty()).then(|| Box::new(commits))
+    /// `None` for a task that has nothing to count. What is due at once is done in the order given here.
+    pub(crate) fn new(calls: &[(FileCall, &[(ObjectId, u32)])]) -> Option<Box<Commits>> {
+        let counted = calls.iter().flat_map(|&(call, of)| {
+            of.iter().map(move |&(object, every)| Counted { object, call, every, left: every })
+        });
+        let commits = Commits { counted: counted.collect(), due: VecDeque::new() };
+        (!commits.counted.is_empty()).then(|| Box::new(commits))
     }
 
     pub(crate) fn is_due(&self) -> bool {
-        self.due.is_some()
+        !self.due.is_empty()
     }
 
-    /// The file to sync now.
-    pub(crate) fn take_due(&mut self) -> Option<ObjectId> {
-        self.due.take()
+    /// What to do now.
+    pub(crate) fn take_due(&mut self) -> Option<(ObjectId, FileCall)> {
+        self.due.pop_front()
     }
 
-    /// How many accesses can be made until a file is to be synced, or all of them.
+    /// How many accesses can be made until a call is due, or all of them.
     pub(crate) fn until_due(&self, accesses: &[Access]) -> usize {
         let mut ahead = self.clone();
         let last = accesses.iter().position(|access| {
@@ -47,23 +63,23 @@ impl Commits {
         last.map_or(accesses.len(), |last| last + 1)
     }
 
-    /// Accesses that were made, of which only the last may make a file due.
+    /// Accesses that were made, of which only the last may make a call due.
     pub(crate) fn note(&mut self, accesses: &[Access]) {
         for access in accesses {
-            debug_assert!(!self.is_due(), "a file is synced before the next access");
+            debug_assert!(!self.is_due(), "a call is made before the next access");
             self.count(access);
         }
     }
 
     fn count(&mut self, access: &Access) {
-        let of = |commit: &&mut Committed| commit.object.0 == access.object();
-        if access.is_write()
-            && let Some(commit) = self.objects.iter_mut().find(of)
-        {
-            commit.left -= 1;
-            if commit.left == 0 {
-                commit.left = commit.every;
-                self.due = Some(commit.object);
+        for counted in &mut self.counted {
+            let counts = counted.call != FileCall::Sync || access.is_write();
+            if counted.object.0 == access.object() && counts {
+                counted.left -= 1;
+                if counted.left == 0 {
+                    counted.left = counted.every;
+                    self.due.push_back((counted.object, counted.call));
+                }
             }
         }
     }
@@ -78,13 +94,27 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_due_after_so_many_writes_of_its_own() {
-        let mut commits = Commits::new(vec![(ObjectId(1), 2)]).unwrap();
+    fn a_file_is_to_be_synced_after_so_many_writes_of_its_own() {
+        let mut commits = Commits::new(&[(FileCall::Sync, &[(ObjectId(1), 2)])]).unwrap();
         let made = accesses(&[(1, true), (1, false), (0, true), (1, true), (1, true)]);
         assert_eq!(commits.until_due(&made), 4, "a read of it and a write of another don't count");
         commits.note(&made[..4]);
-        assert_eq!((commits.take_due(), commits.is_due()), (Some(ObjectId(1)), false));
+        assert_eq!(commits.take_due(), Some((ObjectId(1), FileCall::Sync)));
+        assert!(!commits.is_due());
         assert_eq!(commits.until_due(&made[4..]), 1, "it would take another one");
-        assert!(Commits::new(Vec::new()).is_none());
+        assert!(Commits::new(&[(FileCall::Sync, &[])]).is_none());
+    }
+
+    #[test]
+    fn a_file_is_truncated_after_so_many_accesses_and_synced_before_that() {
+        let calls: [(FileCall, &[(ObjectId, u32)]); 2] =
+            [(FileCall::Sync, &[(ObjectId(1), 1)]), (FileCall::Truncate, &[(ObjectId(1), 3)])];
+        let mut commits = Commits::new(&calls).unwrap();
+        let made = accesses(&[(1, false), (1, false), (1, true)]);
+        assert_eq!(commits.until_due(&made), 3);
+        commits.note(&made);
+        assert_eq!(commits.take_due(), Some((ObjectId(1), FileCall::Sync)));
+        assert_eq!(commits.take_due(), Some((ObjectId(1), FileCall::Truncate)));
+        assert_eq!(commits.take_due(), None);
     }
 }

@@ -35,7 +35,7 @@ mod runner; // the clock of whatever calls the engine in steps, and where its ti
 mod reclaim_time; // how long a task is in reclaim
 mod pace; // when an access starts: at once, or by a timetable
 mod task; // what a task accesses, at what price
-mod commits; // files that it syncs every so many writes
+mod commits; // files that it syncs or truncates every so many accesses
 mod calls; // how much a read(2) or write(2) asks for
 mod sched; // who runs where
 mod psi; // for want of what tasks make no headway

@@ -8,7 +8,7 @@ use pageout_engine::{self as engine, Advice, CpuId, Nanos, ObjectId, TaskId};
 use pageout_workload::{Access, AccessStream, TraceError};
 
 use crate::calls::Calls;
-use crate::commits::Commits;
+use crate::commits::{Commits, FileCall};
 use crate::cost::{Channel, Costs};
 use crate::event::NEVER;
 use crate::pace::{Pace, PaceError, Timetable};
@@ -67,6 +67,10 @@ pub struct TaskSpec {
     pub end_fsync: Vec<ObjectId>,
     /// Objects whose files it has on their device every so many of its writes to them: fsync(2), before its next access. Default: none.
     pub fsync_every: Vec<(ObjectId, u32)>,
+    /// Objects whose files it truncates to nothing every so many of its accesses to them, before its next access. Default: none.
+    pub truncate_every: Vec<(ObjectId, u32)>,
+    /// Objects whose files it deletes every so many of its accesses to them, and makes anew. Default: none.
+    pub delete_every: Vec<(ObjectId, u32)>,
     /// Accesses before which the engine's statistics are flushed, for replaying recorded flushes. In any order.
     pub flush_before: Vec<u64>,
     /// Accesses before which a kernel file is read for the sake of its side effects; costs nothing, the text is dropped.
@@ -107,6 +111,8 @@ impl TaskSpec {
             background: false,
             end_fsync: Vec::new(),
             fsync_every: Vec::new(),
+            truncate_every: Vec::new(),
+            delete_every: Vec::new(),
             flush_before: Vec::new(),
             stat_reads_at: Vec::new(),
             opens_files: false,
@@ -216,7 +222,11 @@ impl Task {
             calls: spec.calls.iter().any(|calls| calls.pages > 1).then(|| spec.calls.into()),
             begin: Begin::new(spec.advice, spec.will_need),
             syncs_left: spec.end_fsync.into_iter().rev().collect(),
-            commits: Commits::new(spec.fsync_every),
+            commits: Commits::new(&[
+                (FileCall::Sync, &spec.fsync_every),
+                (FileCall::Truncate, &spec.truncate_every),
+                (FileCall::Unlink, &spec.delete_every),
+            ]),
             marks: marks.into(),
             opens_files: spec.opens_files,
             has_opened: false,

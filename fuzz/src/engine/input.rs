@@ -300,6 +300,12 @@ pub(super) enum Action {
         file: u8,
         page: u8,
     },
+    /// Takes pages out of a file.
+    Truncate {
+        task: u8,
+        file: u8,
+        page: u8,
+    },
     /// Writes `memory.reclaim`.
     Reclaim {
         task: u8,
@@ -396,7 +402,8 @@ impl Action {
             150..190 => Action::Complete { which: a, fails: b < 24, early: b & 1 != 0, cpu: c },
             190..198 => Action::MadviseFree { task, object, page: b },
             198..203 => Action::MadviseCold { task, object, page: b },
-            203..208 => Action::FadviseDontneed { task, file: c, page: b },
+            203..206 => Action::FadviseDontneed { task, file: c, page: b },
+            206..208 => Action::Truncate { task, file: c, page: b },
             208..211 => Action::Mlock { task, object },
             211..216 => Action::Munlock { task, object },
             216..220 => Action::Munmap { task, object },

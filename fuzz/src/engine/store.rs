@@ -67,6 +67,8 @@ pub(super) struct Store {
     compressed_pages: BTreeMap<(SwapId, u32), Option<Page>>,
     /// The frame that a page is in.
     home: BTreeMap<Page, Pfn>,
+    /// Pages of files that are being taken away, and by how many. One may be in a frame again before the last has let go of its former one.
+    going: BTreeMap<Page, u32>,
     /// Operations that have yet to be carried out.
     queue: OpQueue,
     /// Pages of files on their device, as far as they were written.
@@ -156,11 +158,30 @@ impl Store {
         self.blocks.get(&(file, page)).copied().unwrap_or_else(|| of_file(file, page))
     }
 
+    pub(super) fn is_going(&mut self, page: Page) {
+        *self.going.entry(page).or_default() += 1;
+    }
+
+    /// A page of a file is gone. Frames that had it are somebody's for a while yet.
+    pub(super) fn is_gone(&mut self, page: Page) {
+        self.home.remove(&page);
+        let by = self.going.get_mut(&page).expect("it was going");
+        *by -= 1;
+        if *by == 0 {
+            self.going.remove(&page);
+        }
+    }
+
     pub(super) fn note_page_cache(&mut self, event: PageCacheEvent) {
         let PageCacheEvent { file, page, removed } = event;
         let changed =
             if removed { self.cached.remove(&(file, page)) } else { self.cached.insert((file, page)) };
         assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");
+        for page in [Page::Regular(file, page), Page::Tmpfs(file, page)] {
+            if removed && self.going.contains_key(&page) {
+                self.home.remove(&page);
+            }
+        }
     }
 
     /// Takes note of an operation, which is to be carried out later: from now on the engine goes by what it does.
@@ -225,6 +246,12 @@ impl Store {
                         self.home.remove(&page);
                     }
                 }
+            }
+            Op::PunchHole { file, page, pages } => {
+                let in_hole = |(of, at): (FileId, u64)| of == file && (page..page + pages).contains(&at);
+                let late =
+                    self.transfers.iter().find(|transfer| transfer.written_page().is_some_and(in_hole));
+                assert!(late.is_none(), "{op:?} while {late:?} is in flight");
             }
             Op::FreeSlot { swap, slot } => {
                 self.slot_pages.remove(&(swap, slot));
@@ -315,6 +342,9 @@ impl Store {
             Op::FreeFrame { .. } => frames.iter().for_each(|pfn| {
                 self.frames.remove(pfn);
             }),
+            Op::PunchHole { file, page, pages } => (page..page + pages).for_each(|page| {
+                self.blocks.insert((file, page), 0);
+            }),
             Op::FreeSlot { swap, slot } => {
                 self.slots.remove(&(swap, slot));
             }
@@ -332,7 +362,10 @@ impl Store {
 
     fn settle_in(&mut self, page: Page, pfn: Pfn) {
         let other = self.home.insert(page, pfn);
-        assert!(other.is_none(), "{page:?} goes to {pfn:?} though it is in {other:?}");
+        assert!(
+            other.is_none() || self.going.contains_key(&page),
+            "{page:?} goes to {pfn:?} though it is in {other:?}"
+        );
     }
 
     fn page_in(&self, pfn: Pfn) -> Option<Page> {

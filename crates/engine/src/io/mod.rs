@@ -452,7 +452,7 @@ impl Core {
     fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>, drops: Option<Word>) {
         let is_of_file = self.memory.folios[pfn].has(FolioFlags::INDEXED);
         #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten)
+        if self.mutant.is_some_and(crate::testing::Mutant::forgets_writes)
             && !self.memory.folios[pfn].has(FolioFlags::WRITEBACK)
         {
             return;
@@ -490,6 +490,18 @@ impl Core {
         self.count_node(folio.node, Stat::NrWritten, folio.pages() as i64);
         self.note_written(folio.node, folio.pages());
         self.release_if_unused(pfn);
+    }
+
+    /// A write of a page of a file that is in flight counts as ended.
+    #[cfg(test)]
+    pub(crate) fn count_as_written(&mut self, pfn: Pfn) {
+        let folio = self.memory.folios[pfn];
+        if folio.has(FolioFlags::WRITEBACK) && !folio.has(FolioFlags::SWAPBACKED) {
+            self.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
+            self.change_reclaim(pfn, false);
+            self.file_written(pfn, Ok(()));
+            self.count(self.lruvec_of(pfn), Stat::NrWriteback, -1);
+        }
     }
 
     /// Whether a folio that was written to be dropped is still nothing but a copy of its slot: only the add batch knows of it.

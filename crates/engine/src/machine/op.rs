@@ -5,6 +5,7 @@
 //! writes into device requests and the rest into CPU time.
 
 use crate::units::{FileId, IoId, Pfn, SwapId};
+use std::ops::Range;
 
 /// A machine's answer to a full plug, which reclaim submits in the middle of a batch: how those of its writes end, from the first,
 /// that end before the batch does ([`crate::Engine::set_full_plug`]).
@@ -128,6 +129,15 @@ pub enum Op {
         /// Frames in the folio.
         pages: u32,
     },
+    /// Pages of a file hold zeroes from now on.
+    PunchHole {
+        /// The file.
+        file: FileId,
+        /// First page of it.
+        page: u64,
+        /// How many.
+        pages: u64,
+    },
     /// The slot's contents are no longer needed.
     FreeSlot {
         /// The swap device.
@@ -150,7 +160,9 @@ impl Op {
             | Op::WriteSwapNow { pfn, .. }
             | Op::ZswapStore { pfn, .. }
             | Op::ZswapLoad { pfn, .. } => (Some(pfn), None, 1),
-            Op::ReadFile { .. } | Op::ZswapFree { .. } | Op::FreeSlot { .. } => (None, None, 0),
+            Op::ReadFile { .. } | Op::ZswapFree { .. } | Op::PunchHole { .. } | Op::FreeSlot { .. } => {
+                (None, None, 0)
+            }
         };
         let folios = first.into_iter().chain(second);
         folios.flat_map(move |pfn| (pfn.0..pfn.0 + pages).map(Pfn))
@@ -171,8 +183,27 @@ impl Op {
             | Op::ReadFile { .. }
             | Op::WriteFile { .. }
             | Op::Copy { .. }
+            | Op::PunchHole { .. }
             | Op::FreeFrame { .. } => None,
         }
+    }
+
+    /// The pages of a file that it reads or writes on the device.
+    pub fn blocks(&self) -> Option<(FileId, Range<u64>)> {
+        match *self {
+            Op::ReadFile { file, page, pages, .. } => Some((file, page..page + u64::from(pages))),
+            Op::PunchHole { file, page, pages } => Some((file, page..page + pages)),
+            Op::WriteFile { file, page, .. } => Some((file, page..page + 1)),
+            _ => None,
+        }
+    }
+
+    /// Whether it only says that something is no longer needed.
+    pub fn gives_up(&self) -> bool {
+        matches!(
+            self,
+            Op::FreeFrame { .. } | Op::FreeSlot { .. } | Op::ZswapFree { .. } | Op::PunchHole { .. }
+        )
     }
 
     /// Whether it begins a transfer, whose end the machine reports.

@@ -8,7 +8,7 @@
 //! are operations that complete later. The kernel's own code waits for each where it stands, and so the engine goes on as if
 //! they were done: whatever comes next is decided as in the kernel. Two rules make up for that:
 //!
-//! - Operations that name the same frame or slot are carried out in order, all others in any order. A transfer keeps its place
+//! - Operations that name the same frame, slot or hole of a file are carried out in order, all others in any order. A transfer keeps its place
 //!   until it begins; the engine hears of its end.
 //! - Who needs a frame waits while the queue names it ([`OpQueue::names`]): the task that zeroes its page, and whoever else finds
 //!   that page. A reader may let others run meanwhile; then it holds the frame ([`crate::Engine::hold`]). A writer may not: its page
@@ -19,7 +19,8 @@
 //! A machine that carries all out at once, in order, needs no queue: the simulated one, which only prices them.
 
 use crate::machine::op::Op;
-use crate::units::{IoId, Pfn};
+use crate::units::{FileId, IoId, Pfn};
+use std::ops::Range;
 
 struct Waiting {
     op: Op,
@@ -30,7 +31,17 @@ impl Waiting {
     fn shares_with(&self, other: &Waiting) -> bool {
         let slot = self.op.slot();
         (slot.is_some() && slot == other.op.slot())
+            || self.is_hole_beside(other)
+            || other.is_hole_beside(self)
             || self.frames.iter().any(|pfn| other.frames.contains(pfn))
+    }
+
+    /// It makes a hole where the other reads or writes. Two transfers of a page name its frame as well.
+    fn is_hole_beside(&self, other: &Waiting) -> bool {
+        let Op::PunchHole { file, page, pages } = self.op else { return false };
+        let meets =
+            |(of, other): (FileId, Range<u64>)| of == file && other.start < page + pages && page < other.end;
+        other.op.blocks().is_some_and(meets)
     }
 }
 
@@ -84,7 +95,7 @@ impl OpQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{FileId, SwapId};
+    use crate::units::SwapId;
 
     fn queue(ops: &[Op]) -> OpQueue {
         let mut queue = OpQueue::default();
@@ -124,6 +135,17 @@ mod tests {
         assert_eq!(ready(&queue), [0, 4]);
         queue.take(0);
         assert_eq!(ready(&queue), [0, 2, 3], "a frame is free before the page is back in another");
+    }
+
+    #[test]
+    fn what_reads_or_writes_where_a_hole_is_keeps_its_order() {
+        let read = |page| Op::ReadFile { io: IoId(0), file: FileId(0), page, pages: 2, readahead: false };
+        let hole = Op::PunchHole { file: FileId(0), page: 4, pages: 4 };
+        assert_eq!(ready(&queue(&[hole, read(2)])), [0, 1], "it ends before the hole");
+        assert_eq!(ready(&queue(&[hole, read(7)])), [0]);
+        assert_eq!(ready(&queue(&[read(3), hole])), [0]);
+        let elsewhere = Op::WriteFile { io: IoId(0), file: FileId(1), page: 5, pfn: Pfn(1) };
+        assert_eq!(ready(&queue(&[hole, elsewhere])), [0, 1], "another file");
     }
 
     #[test]

@@ -61,7 +61,8 @@ pub enum Touched {
     Frame(Pfn),
     /// Nowhere, and it reads as zeroes: the zero page, or a hole of a file.
     Zeroes,
-    /// Nowhere: reclaim that the task did for `memory.high` on its way back took the page. A load or store runs again.
+    /// Nowhere: reclaim that the task did for `memory.high` on its way back took the page, or another truncated it meanwhile. A load
+    /// or store runs again.
     Gone,
 }
 
@@ -87,6 +88,8 @@ pub enum Served {
     Exited,
     /// fsync(2) is over: the device has all that was dirty, or has failed to write some of it since this was last asked.
     Synced(Result<(), IoError>),
+    /// The pages of a file that were to go are gone.
+    Truncated,
     /// A write to a kernel file ended at a signal (EINTR).
     Interrupted {
         /// Pages that it has reclaimed until then.

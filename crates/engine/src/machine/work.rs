@@ -95,7 +95,8 @@ work! {
     hint_faults: rarely,
     /// Page-table entries removed by reclaim, one by one.
     unmapped: rarely,
-    /// Page-table entries that a process gave up, a table at a time, with the anonymous pages and slots behind them.
+    /// Page-table entries that a process gave up, a table at a time, with the anonymous pages and slots behind them; and pages of
+    /// files that were truncated.
     zapped: rarely,
     /// Pages of files that became dirty.
     dirtied: rarely,

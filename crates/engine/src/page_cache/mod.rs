@@ -1,6 +1,7 @@
 //! The page cache and the swap cache: a folio is added, found there by what it holds, and removed.
 
 pub(crate) mod readahead; // which pages to read before anyone asks for them
+mod truncate; // what a file no longer holds
 
 use crate::core::Core;
 use crate::machine::op::Op;
@@ -10,6 +11,8 @@ use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{FileId, MemcgId, MmId, Pfn};
 use crate::workingset::IndexNode;
+
+pub(crate) use truncate::{TruncateStep, Truncation};
 
 /// A page entered or left a file's page cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -236,7 +236,7 @@ impl Core {
         {
             #[cfg(test)]
             if self.mutant == Some(crate::testing::Mutant::DirtyFilePageFreed) {
-                self.forget_dirty(pfn);
+                self.cancel_dirty(pfn);
                 return if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep };
             }
             return self.judge_dirty_file(pfn, references, sc, stat);

@@ -423,7 +423,8 @@ impl Task {
                 match word.decode() {
                     _ if !is_tmpfs && access.write && !word.is_dirty() => Touched::Gone,
                     Entry::Present(pfn) if word.is_plain() => Touched::Frame(pfn),
-                    Entry::Empty | Entry::Shadow(_) if is_tmpfs => Touched::Zeroes,
+                    // What was written here was truncated before the writer was back.
+                    Entry::Empty | Entry::Shadow(_) if is_tmpfs && !access.write => Touched::Zeroes,
                     _ => Touched::Gone,
                 }
             }

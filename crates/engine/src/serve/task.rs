@@ -8,6 +8,7 @@ use crate::machine::step::{Access, DelayReason, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
 use crate::migrate::CompactMemory;
 use crate::numa_balancing::ThreadScan;
+use crate::page_cache::Truncation;
 use crate::promotion::SetAside;
 use crate::reclaim::{UserReclaim, UserReclaimStep};
 use crate::serve::access::Object;
@@ -63,6 +64,8 @@ pub(crate) enum Stage {
     LruGen(Box<LruGenWrite>),
     /// fsync(2).
     Fsync(Box<Fsync>),
+    /// Pages of a file are being taken away.
+    Truncate(Box<Truncation>),
     /// A write to `lru_gen/enabled`: folios are being moved.
     Switch,
     /// An access is complete; what was set aside in its call is being promoted.
@@ -209,6 +212,7 @@ impl Engine {
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
             },
             Stage::Fsync(call) => current.fsync_on(call),
+            Stage::Truncate(call) => current.truncate_on(call),
             Stage::Switch if current.core.switch_step() => current.suspend_switch(),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
             Stage::Promote(work) => current.promotion_work(work),
@@ -257,6 +261,7 @@ impl Engine {
         match &self.tasks[task.index()].stage {
             Stage::Idle
             | Stage::Fsync(_)
+            | Stage::Truncate(_)
             | Stage::Switch
             | Stage::Compact(_)
             | Stage::Exit(_)

@@ -400,6 +400,11 @@ pub enum PageEvent {
     },
     /// Its write has ended, and with it its time in memory.
     Dropped,
+    /// It left the page cache because its file does not have it any more; what was dirty is not written.
+    Truncated {
+        /// It was.
+        dirty: bool,
+    },
     /// A fault mapped it.
     Mapped {
         /// For a store.

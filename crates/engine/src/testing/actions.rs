@@ -199,6 +199,13 @@ pub(crate) enum Action {
     Fsync {
         task: usize,
     },
+    /// Takes pages out of a file; all of them: deletes it.
+    Truncate {
+        task: usize,
+        tmpfs: bool,
+        page: u64,
+        count: u64,
+    },
     /// A signal comes for a task, whatever it does. None of the actions made here: who wants signals puts them in between.
     Signal {
         task: usize,
@@ -346,6 +353,9 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         1 => (task(), 0..2usize, 8..32u64).prop_map(|(task, group, pages)| Action::SetMax { task, group, pages }),
         1 => (task(), 0..2usize, 0..40u64).prop_map(|(task, group, pages)| Action::SetHigh { task, group, pages }),
         1 => task().prop_map(|task| Action::Fsync { task }),
+        2 => (task(), any::<bool>(), prop_oneof![3 => (page(), 1..PAGES), 1 => Just((0, PAGES))]).prop_map(
+            |(task, tmpfs, (page, count))| Action::Truncate { task, tmpfs, page, count },
+        ),
         1 => Just(Action::FlushStats),
         1 => (0..2usize).prop_map(|group| Action::Replace { group }),
         2 => (task(), 0..8u8).prop_map(|(task, caps)| Action::Switch { task, caps }),

@@ -29,6 +29,8 @@ enum Contents {
 #[derive(Default)]
 pub(crate) struct Model {
     pages: BTreeMap<Page, Contents>,
+    /// Pages of files that are being taken away, and by how many. What is read of them meanwhile was there, is on the device, or is zero.
+    going: BTreeMap<Page, u32>,
 }
 
 /// What a regular file holds at a page; no other page ever holds it.
@@ -43,6 +45,9 @@ impl Model {
 
     /// Panics unless a read may see this value.
     pub(crate) fn check_read(&mut self, page: Page, seen: u64) {
+        if self.going.contains_key(&page) {
+            return;
+        }
         match self.contents(page) {
             Contents::Known(value) => {
                 assert_eq!(seen, value, "{page:?} reads as {seen:#x}, but {value:#x} was written")
@@ -96,9 +101,25 @@ impl Model {
     /// The same, but for what was written with this value or a later one. Zeroes have no date.
     pub(crate) fn check_synced(&self, page: Page, found: u64, below: u64) {
         if let Some(Contents::Known(value)) = self.pages.get(&page)
+            && !self.going.contains_key(&page)
             && (1..below).contains(value)
         {
             self.check_device(page, found);
+        }
+    }
+
+    /// A page of a file is being taken away, and may be written no more, or again.
+    pub(crate) fn is_going(&mut self, page: Page) {
+        *self.going.entry(page).or_default() += 1;
+    }
+
+    /// It is, and reads as zero.
+    pub(crate) fn is_gone(&mut self, page: Page) {
+        self.pages.insert(page, Contents::Known(0));
+        let by = self.going.get_mut(&page).expect("it was going");
+        *by -= 1;
+        if *by == 0 {
+            self.going.remove(&page);
         }
     }
 

@@ -94,6 +94,20 @@ impl Core {
         }
     }
 
+    /// What an index knows of a page that is not in memory goes: a shadow, or where it is in swap.
+    pub(crate) fn index_forget(&mut self, file: FileId, page: u64) {
+        let index = &mut self.memory.file_mut(file).index;
+        let (_, change) = index.replace(page, Word::EMPTY);
+        let is_empty = index.is_node_empty(page);
+        debug_assert_ne!(change, NodeChange::ShadowOnly, "pages in swap have their shadows there");
+        if change == NodeChange::Mixed {
+            self.forget_shadow_node(IndexNode::of_page(file, page));
+        }
+        if is_empty {
+            self.index_nodes_free(file, page);
+        }
+    }
+
     /// The same for the swap cache.
     pub(crate) fn swap_index_changed(&mut self, pfn: Pfn, entry: SwapEntry, change: NodeChange) {
         self.node_changed(pfn, IndexNode::of_slot(entry), change);

@@ -156,7 +156,7 @@ impl Core {
         }
         #[cfg(test)]
         if self.mutant == Some(crate::testing::Mutant::CleanAfterRewrite) && folio.has(FolioFlags::DIRTY) {
-            self.forget_dirty(pfn);
+            self.cancel_dirty(pfn);
         }
     }
 
@@ -171,15 +171,14 @@ impl Core {
             && folio.refs == 0
             && !folio.flags().intersects(busy)
         {
-            self.forget_dirty(pfn);
+            self.cancel_dirty(pfn);
             self.page_cache_remove(pfn, Word::EMPTY);
             self.release_if_unused(pfn);
         }
     }
 
-    /// A page that is dirty counts as written.
-    #[cfg(test)]
-    pub(crate) fn forget_dirty(&mut self, pfn: Pfn) {
+    /// A dirty page is not to be written any more: what it holds is no longer part of its file.
+    pub(crate) fn cancel_dirty(&mut self, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
         self.page_mkclean(pfn);
         self.memory.folios[pfn].clear(FolioFlags::DIRTY);

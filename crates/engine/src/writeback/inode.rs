@@ -58,6 +58,23 @@ impl Core {
         }
     }
 
+    /// A file without pages is deleted: no flusher has to come by for it. One that is in the middle of its turn finds it clean.
+    pub(crate) fn evict_inode(&mut self, file: FileId) {
+        let inode = &mut self.memory.file_mut(file).inode;
+        debug_assert!(inode.dirty.is_empty() && inode.writeback == 0, "its pages are gone");
+        if matches!(inode.on, InodeList::None | InodeList::Sync) {
+            return;
+        }
+        inode.on = InodeList::None;
+        (inode.has_dirty_times, inode.has_dirty_pages, inode.times_of) = (false, false, None);
+        if let Some(wb) = inode.wb.take() {
+            let of = self.writeback.wb_mut(wb);
+            for list in [&mut of.b_dirty, &mut of.b_io, &mut of.b_more_io] {
+                list.retain(|&listed| listed != file);
+            }
+        }
+    }
+
     fn trace_enqueue(&mut self, file: FileId, was_clean: bool) {
         if was_clean {
             self.trace(NodeId(0), |core| Tracepoint::DirtyInodeEnqueue { inode: core.listed_inode(file) });

@@ -233,6 +233,8 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         per_copy: false,
         end_fsync: false,
         fsync_every: None,
+        truncate_every: None,
+        delete_every: None,
         share: 1,
         read_only: channel != Channel::Anonymous && !args.writes,
         partial_writes: false,

@@ -513,6 +513,11 @@ fn threads_depth_and_lifetime_that_exclude_each_other_are_refused() {
         &["only a regular file has a device", "scenario.toml:13:"],
     );
     check_failure(
+        &run_with("channel = \"file\"", "channel = \"anonymous\"\ntruncate_every = 8", &[]),
+        2,
+        &["no file that could go", "scenario.toml:13:", "\"tmpfs\""],
+    );
+    check_failure(
         &run_with("channel = \"file\"", "channel = \"anonymous\"\nper_copy = true", &[]),
         2,
         &["each copy's own anyway", "scenario.toml:13:", "leave it out"],

@@ -93,7 +93,8 @@ impl Machine {
         for op in &ops {
             match transfer(op) {
                 Some((io, request)) => self.gather(io, request),
-                None if matches!(op, Op::FreeFrame { .. } | Op::FreeSlot { .. } | Op::ZswapFree { .. }) => {}
+                // Of what is only given up a device or a CPU hears nothing that would take time.
+                None if op.gives_up() => {}
                 None => self.carry_in_memory(op, settled),
             }
         }
@@ -204,6 +205,7 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
         | Op::ZswapFree { .. }
         | Op::Copy { .. }
         | Op::FreeFrame { .. }
+        | Op::PunchHole { .. }
         | Op::FreeSlot { .. } => return None,
     };
     Some((io, Request { direction, area, block, blocks }))

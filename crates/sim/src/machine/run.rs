@@ -8,6 +8,7 @@ use super::agenda::Event;
 use super::threads::{THREAD, Thread};
 use super::{Machine, RunError};
 use crate::calls::decode_call;
+use crate::commits::FileCall;
 use crate::event::NEVER;
 use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
@@ -217,6 +218,13 @@ impl Machine {
         Begun::Step(step.expect("the object is one of the task's"))
     }
 
+    /// A task takes all pages of a file away.
+    fn truncate(&mut self, index: usize, object: ObjectId) -> Begun {
+        let task = self.tasks[index].runner.id;
+        let pages = self.engine.object_pages(task, object).expect("the object is one of the task's");
+        Begun::Step(self.engine.truncate(task, object, 0..pages).expect("a file's pages are there"))
+    }
+
     /// What a task has to do or to wait for before its next access; `None` if that can begin.
     #[cold]
     fn before_access(
@@ -225,9 +233,16 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<Option<Begun>, Box<RunError>> {
         if let Some(commits) = &mut self.tasks[index].commits
-            && let Some(object) = commits.take_due()
+            && let Some((object, call)) = commits.take_due()
         {
-            return Ok(Some(self.fsync(index, object)));
+            return Ok(Some(match call {
+                FileCall::Sync => self.fsync(index, object),
+                FileCall::Truncate => self.truncate(index, object),
+                FileCall::Unlink => {
+                    let step = self.engine.unlink(self.tasks[index].runner.id, object);
+                    Begun::Step(step.expect("the object is a file"))
+                }
+            }));
         }
         if self.tasks[index].accesses.pending().is_empty()
             && let Some(begun) = self.refill(index)?
@@ -409,7 +424,7 @@ impl Machine {
                 let has_exited = self.engine.has_exited(task.runner.id);
                 Ok(if has_exited { self.end_task(index) } else { Next::GoOn })
             }
-            Served::Advised | Served::Synced(Ok(())) => Ok(Next::GoOn),
+            Served::Advised | Served::Truncated | Served::Synced(Ok(())) => Ok(Next::GoOn),
             Served::Synced(Err(_)) => {
                 self.failed_at = task.runner.clock;
                 Err(RunError::Sync { task: task.name.clone(), at: task.runner.clock }.into())

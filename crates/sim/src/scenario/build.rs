@@ -472,6 +472,14 @@ impl Scenario {
                         .zip(&task.object)
                         .filter_map(|(at, object)| Some((ObjectId(at), object.fsync_every?)))
                         .collect(),
+                    truncate_every: (0..)
+                        .zip(&task.object)
+                        .filter_map(|(at, object)| Some((ObjectId(at), object.truncate_every?)))
+                        .collect(),
+                    delete_every: (0..)
+                        .zip(&task.object)
+                        .filter_map(|(at, object)| Some((ObjectId(at), object.delete_every?)))
+                        .collect(),
                     calls: calls.clone(),
                     advice: advice.clone(),
                     // What a process needs is read once.

@@ -153,6 +153,10 @@ section! {
             "When the task has made all its accesses, it has what is dirty of the file written and waits until the device has it: fsync(2), as dd does with conv=fsync and fio with end_fsync. The time counts. A write that failed, whoever began it, is an error then. For regular files.";
         fsync_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30),
             "After so many of its writes to the object a task, or each thread, has what is dirty of the file written and waits until the device has it, before its next access: fsync(2), as a database does at each commit and fio with fsync. Of a large request each page counts. The wait is one for I/O. A write that failed, whoever began it, is an error then. For regular files.";
+        truncate_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30),
+            "After so many of its accesses to the object a task, or each thread, takes all pages of the file away, before its next access: ftruncate(2) to nothing, as of a log that begins again. What was dirty is not written. To its flusher the file is as old as its first dirty page all the same. Whoever reads such a page later finds zeroes. For file, mapped and tmpfs objects.";
+        delete_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30),
+            "After so many of its accesses to the object a task, or each thread, deletes the file and makes an empty one in its place, before its next access: unlink(2), as of a temporary file. What was dirty is not written, and the new file's pages age from their own first write. For file, mapped and tmpfs objects.";
         populate_node: Option<u16>, [absent "nothing is there"] in Accepts::Integer(0, 63),
             "All its pages are there before the run begins, on this NUMA node as far as it has room: mmap with MAP_POPULATE by a process whose policy prefers that node, and is back to what it was when the run begins. It takes no time; its work and counters are those of the run. For mappings.";
         hugepage: Option<bool>, [absent "as the machine has it"] in Accepts::Bool,

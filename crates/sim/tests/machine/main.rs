@@ -308,6 +308,21 @@ fn who_syncs_every_so_many_writes_waits_each_time_for_what_it_wrote_since() {
 }
 
 #[test]
+fn what_is_truncated_before_it_is_old_is_never_written() {
+    let after = |accesses: u32, end_fsync: bool| {
+        let (report, result) = write_300(Vec::new(), |task| {
+            task.truncate_every = vec![(ObjectId(0), accesses)];
+            task.end_fsync = if end_fsync { vec![ObjectId(0)] } else { Vec::new() };
+        });
+        result.unwrap();
+        report
+    };
+    assert_eq!(after(100, true).devices[0].pages_written, 0, "the last write makes the file empty");
+    assert_eq!(after(120, true).devices[0].pages_written, 60, "what came after the second time");
+    assert_eq!(after(7, false).accesses, 300);
+}
+
+#[test]
 fn who_syncs_at_its_end_has_all_of_its_file_on_the_device() {
     let (without, _) = writer(false, Vec::new());
     let (with, result) = writer(true, Vec::new());

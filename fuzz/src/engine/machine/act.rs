@@ -3,7 +3,7 @@
 use pageout_engine::*;
 
 use super::Machine;
-use super::tasks::{Doing, Object, State};
+use super::tasks::{Doing, Object, State, Truncated};
 use crate::engine::contents::Page;
 use crate::engine::files::{FILES, LRU_GEN_FILES, ODDITIES, lru_gen_text};
 use crate::engine::input::Action;
@@ -64,6 +64,23 @@ impl Machine {
                 let page = self.page_at(Object::Open(file), page, 1);
                 let result = self.engine.fadvise_dontneed(TaskId(task as u32), self.files[file].0, page);
                 assert_eq!(result.is_ok(), page < self.files[file].2, "{result:?}");
+            }
+            Action::Truncate { task, file, page } => {
+                let Some((task, (id, object))) = self.idle_object(task, file) else { return };
+                let (first, pages) = (self.page_at(object, page, 1), self.pages_of(object));
+                // Up to the end, or a few.
+                let end = if page & 1 == 0 { pages } else { (first + u64::from(page >> 4)).min(pages) };
+                let result = match (first, end) {
+                    (0, end) if end == pages => self.engine.unlink(TaskId(task as u32), id),
+                    _ => self.engine.truncate(TaskId(task as u32), id, first..end),
+                };
+                let fits = object != Object::Anon && first < end;
+                assert_eq!(result.is_ok(), fits, "{object:?} pages {first}..{end}: {result:?}");
+                if let Ok(step) = result {
+                    let gone = Truncated { object, first, end };
+                    gone.pages().for_each(|page| self.is_going(task, object, page));
+                    self.advanced(task, Doing::Truncate(gone), step, false);
+                }
             }
             Action::Mlock { task, object } => {
                 let Some((task, (id, object))) = self.idle_object(task, object) else { return };

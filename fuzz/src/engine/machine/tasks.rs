@@ -21,10 +21,25 @@ pub(super) enum Doing {
     Reclaim,
     Exec,
     Fsync,
+    Truncate(Truncated),
     /// It was killed while it did nothing.
     Exit,
     /// It is a kernel thread.
     Thread,
+}
+
+/// Pages of a file that are being taken away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Truncated {
+    pub(super) object: Object,
+    pub(super) first: u64,
+    pub(super) end: u64,
+}
+
+impl Truncated {
+    pub(super) fn pages(self) -> std::ops::Range<u64> {
+        self.first..self.end
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,6 +213,11 @@ impl Machine {
                     assert!(matches!(served, Served::Synced(_)), "{served:?}");
                     State::Idle
                 }
+                Doing::Truncate(gone) => {
+                    assert_eq!(served, Served::Truncated);
+                    gone.pages().for_each(|page| self.is_gone(task, gone.object, page));
+                    State::Idle
+                }
                 Doing::Access(access, object) => match served {
                     Served::Failed(error) => {
                         self.check_failure(access, object, &error);
@@ -207,6 +227,7 @@ impl Machine {
                     | Served::Interrupted { .. }
                     | Served::Refused(_)
                     | Served::Synced(_)
+                    | Served::Truncated
                     | Served::Opened
                     | Served::Advised
                     | Served::Exited => {
@@ -297,6 +318,20 @@ impl Machine {
         }
     }
 
+    /// A page of a file is being taken away.
+    pub(super) fn is_going(&mut self, task: usize, object: Object, page: u64) {
+        let page = self.page(task, Access::new(ObjectId(0), page, false), object);
+        self.contents.is_going(page);
+        self.store.is_going(page);
+    }
+
+    /// It is gone.
+    fn is_gone(&mut self, task: usize, object: Object, page: u64) {
+        let page = self.page(task, Access::new(ObjectId(0), page, false), object);
+        self.contents.is_gone(page);
+        self.store.is_gone(page);
+    }
+
     fn check_failure(&mut self, access: Access, object: Object, error: &AccessError) {
         let pages = self.pages_of(object);
         match error {
@@ -320,7 +355,8 @@ impl Machine {
             let task = &mut self.tasks[id.0 as usize];
             let doing = match task.state {
                 State::Sleeping(doing) => {
-                    task.must_fail = must_fail;
+                    // Who takes a page away has no use for what was read.
+                    task.must_fail = must_fail && matches!(doing, Doing::Access(..));
                     by_transfers += 1;
                     doing
                 }

@@ -125,6 +125,11 @@ impl Machine {
                     self.fsync(task);
                 }
             }
+            Action::Truncate { task, tmpfs, page, count } => {
+                if let Some(task) = self.idle(task) {
+                    self.truncate(task, tmpfs, page..(page + count).min(PAGES));
+                }
+            }
             Action::Signal { task } => self.engine.signal(TaskId(task as u32)),
             Action::FlushStats => self.engine.flush_stats(),
             Action::Tick { task, ms } => self.tick(TaskId(task as u32), ms),
@@ -225,6 +230,19 @@ impl Machine {
         let gone = AccessError::BeyondObject { page: 0, pages: 0 };
         assert_eq!(self.engine.start(task, access), Step::Done(Served::Failed(gone)));
         self.make_object(task, kind);
+    }
+
+    fn truncate(&mut self, task: TaskId, is_tmpfs: bool, pages: std::ops::Range<u64>) {
+        let kind = if is_tmpfs { Kind::OpenTmpfs } else { Kind::OpenRegular };
+        let of = pages.clone().map(|page| self.page(task, kind, page));
+        of.collect::<Vec<_>>().into_iter().for_each(|page| self.model.is_going(page));
+        let object = self.object(task, kind);
+        let step = match pages.end - pages.start {
+            PAGES => self.engine.unlink(task, object),
+            _ => self.engine.truncate(task, object, pages.clone()),
+        };
+        let step = step.unwrap();
+        self.advanced(task, Doing::Truncate(kind, pages.start, pages.end), step, false);
     }
 
     pub(super) fn fsync(&mut self, task: TaskId) {

@@ -14,6 +14,8 @@ pub(super) enum Doing {
     Reclaim,
     Exec,
     Fsync,
+    /// Of an open file: from this page to before that one.
+    Truncate(Kind, u64, u64),
     /// It was killed while it did nothing.
     Exit,
     /// It is a kernel thread.
@@ -175,6 +177,11 @@ impl Machine {
                     self.check_synced(task, result);
                     State::Idle
                 }
+                Doing::Truncate(kind, first, end) => {
+                    assert_eq!(served, Served::Truncated);
+                    self.truncated(task, kind, first..end);
+                    State::Idle
+                }
                 Doing::Exec => {
                     assert_eq!(served, Served::Exited);
                     State::Idle
@@ -187,6 +194,7 @@ impl Machine {
                     Served::Written { .. }
                     | Served::Interrupted { .. }
                     | Served::Synced(_)
+                    | Served::Truncated
                     | Served::Refused(_)
                     | Served::Exited
                     | Served::Opened
@@ -279,6 +287,23 @@ impl Machine {
         }
     }
 
+    /// Pages of a file are gone. Who holds a frame of one has made its access before that.
+    fn truncated(&mut self, task: TaskId, kind: Kind, pages: std::ops::Range<u64>) {
+        let gone: Vec<Page> = pages.map(|page| self.page(task, kind, page)).collect();
+        for at in 0..self.tasks.len() {
+            let of = TaskId(at as u32);
+            if let State::Copying(kind, access, pfn) = self.tasks[at].state
+                && gone.contains(&self.page(of, kind, access.page))
+            {
+                let task = &mut self.tasks[at];
+                task.state = if task.is_killed { State::Runnable(Doing::Exit) } else { State::Idle };
+                self.engine.release(pfn);
+            }
+        }
+        gone.into_iter().for_each(|page| self.model.is_gone(page));
+        self.take_ops();
+    }
+
     /// Makes an access that the engine says is done, where it says.
     fn touch(&mut self, task: TaskId, kind: Kind, access: Access, at: Touched) {
         let page = self.page(task, kind, access.page);
@@ -342,7 +367,8 @@ impl Machine {
             let task = &mut self.tasks[id.index()];
             let doing = match task.state {
                 State::Sleeping(doing) => {
-                    task.must_fail = must_fail;
+                    // Who takes a page away has no use for what was read.
+                    task.must_fail = must_fail && matches!(doing, Doing::Access(..));
                     doing
                 }
                 State::Waiting(doing, _) => doing,

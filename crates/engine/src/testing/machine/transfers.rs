@@ -165,6 +165,9 @@ impl Machine {
             Op::FreeFrame { .. } => frames.iter().for_each(|pfn| {
                 self.frames.remove(pfn);
             }),
+            Op::PunchHole { file, page, pages } => (page..page + pages).for_each(|page| {
+                self.blocks.insert((file, page), 0);
+            }),
             Op::FreeSlot { swap, slot } => {
                 self.slots.remove(&(swap, slot));
             }

@@ -16,5 +16,6 @@ mod statistics; // how old a reader's numbers are
 mod threads; // several tasks in one address space
 mod swap;
 mod swap_areas; // slots, the swap cache, transfers that fail
+mod truncate; // pages that a file no longer has
 mod zram;
 mod zswap; // compressed swap in memory

@@ -11,6 +11,7 @@
 //! | `T advises O normal`, `T advises O noreuse` | posix_fadvise of the open file behind it |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
 //! | `T writes partial O`, `T fsyncs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
+//! | `T truncates O PAGES`, `T deletes O` | pages of a file go, or all of it; answers `truncated` |
 //! | `written REASON` | pages of files whose write was begun for this reason |
 //! | `threads` | the kernel's threads are started; they wait. Flushers are not named: they run by themselves |
 //! | `run THREAD`, `time out THREAD` | a thread that was woken, or whose nap is over, goes on until it waits: `sleeps` or `naps`; the tasks that it woke go on after it |
@@ -462,6 +463,15 @@ impl Machine {
                 let step = self.engine.fsync(task, self.object(task, object)).unwrap();
                 self.go_on(task, step)
             }
+            ["truncates", object, pages] => {
+                let object = self.object(task, object);
+                let step = self.engine.truncate(task, object, range(pages)).unwrap();
+                self.go_on(task, step)
+            }
+            ["deletes", object] => {
+                let step = self.engine.unlink(task, self.object(task, object)).unwrap();
+                self.go_on(task, step)
+            }
             ["exits"] => {
                 let step = self.engine.task_exit(task);
                 self.go_on(task, step)
@@ -637,6 +647,7 @@ impl Machine {
                         Served::Interrupted { reclaimed } => format!("interrupted, reclaimed {reclaimed}"),
                         Served::Synced(Ok(())) => "synced".to_owned(),
                         Served::Synced(Err(IoError::Device)) => "failed".to_owned(),
+                        Served::Truncated => "truncated".to_owned(),
                         Served::Exited => "exited".to_owned(),
                         Served::Advised => "advised".to_owned(),
                         Served::Opened => "opened".to_owned(),
@@ -768,6 +779,7 @@ impl Machine {
                 Op::Copy { .. } => ("copy", None),
                 Op::FreeFrame { .. } => ("free", None),
                 Op::FreeSlot { .. } => ("free slot", None),
+                Op::PunchHole { .. } => ("hole", None),
             };
             *self.ops.entry(name).or_default() += 1;
             if let Some(io) = io {

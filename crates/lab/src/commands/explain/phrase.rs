@@ -68,6 +68,12 @@ pub(super) fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String
             };
             format!("its write has ended, but it does not go to the cold end: {why}")
         }
+        PageEvent::Truncated { dirty: true } => {
+            "its file has it no longer (truncated): dropped, and what was dirty is never written".to_string()
+        }
+        PageEvent::Truncated { dirty: false } => {
+            "its file has it no longer (truncated): dropped, and no shadow stays".to_string()
+        }
         PageEvent::Dropped => "its write has ended, and it is dropped from memory".to_string(),
         PageEvent::Mapped { write } => {
             format!("mapped by a fault{}", if *write { ", for a store" } else { "" })

@@ -382,6 +382,15 @@ impl Check<'_> {
                 self.report(problem.help("leave it out, or use channel = \"file\" or \"mapped\""));
             }
         }
+        let goes = [
+            ("truncate_every", object.truncate_every.is_some()),
+            ("delete_every", object.delete_every.is_some()),
+        ];
+        for (key, _) in goes.into_iter().filter(|&(_, is_set)| is_set && channel == Channel::Anonymous) {
+            let message = "anonymous memory is no file that could go";
+            let problem = Problem::new(format!("{prefix}.{key}"), message);
+            self.report(problem.help("leave it out, or use channel = \"file\", \"mapped\" or \"tmpfs\""));
+        }
         if object.per_copy && (object.file.is_some() || channel == Channel::Anonymous) {
             let (message, help) = match channel {
                 Channel::Anonymous => ("anonymous memory is each copy's own anyway", "leave it out"),

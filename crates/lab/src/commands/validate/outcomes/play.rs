@@ -175,6 +175,7 @@ impl Play {
                     | Served::Written { .. }
                     | Served::Interrupted { .. }
                     | Served::Synced(_)
+                    | Served::Truncated
                     | Served::Exited
                     | Served::Opened
                     | Served::Advised => {}

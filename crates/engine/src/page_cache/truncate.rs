@@ -1,0 +1,167 @@
+//! Truncation: pages leave the cache because what they hold is no longer part of their file.
+//!
+//! ```text
+//!   first pass   takes what nobody is busy with, and waits for nothing      so that of what is gone little is still written
+//!   the rest     waits for each read and each write in flight, takes the page, and looks again from the start until all is gone
+//!   the end      the device has zeroes there                                Op::PunchHole
+//! ```
+//! A dirty page goes unwritten: it is clean without I/O, and no device hears of it. So a file that is deleted before its pages were
+//! dirty for `vm.dirty_expire_centisecs` costs no write at all. A page under writeback is waited for, as the device would else write a frame that
+//! is somebody else's by then. Shadows go as well: there is nothing that could be read back. Slots of a tmpfs file are freed.
+//!
+//! This is `fallocate(FALLOC_FL_PUNCH_HOLE)`: the file keeps its length, and reads as zeroes there. To the pages ftruncate(2) and
+//! unlink(2) are the same. But a truncated file stays on its flusher's list with the age of its first dirty page, and what is written to it
+//! soon after is written back when that age is up. A deleted one is on no list: a file made in its place begins anew. Not modelled: blocks that a file system frees (a hole is read from the device like any other page, at
+//! its price), and the part of a page that stays.
+//!
+//! The two passes are those of the kernel's documentation of `truncate_inode_pages_range`
+//! (<https://docs.kernel.org/core-api/mm-api.html>).
+
+use crate::core::Core;
+use crate::machine::op::Op;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::{Entry, LEAF_PAGES, SwapEntry, Word};
+use crate::story::PageEvent;
+use crate::units::{FileId, Pfn};
+use std::ops::Range;
+
+/// A call under way.
+pub(crate) struct Truncation {
+    file: FileId,
+    pages: Range<u64>,
+    /// All pages below are gone, or busy in the first pass.
+    cursor: u64,
+    /// The first pass is over.
+    waits: bool,
+    /// All of the file goes, and the file itself.
+    deletes: bool,
+}
+
+/// What a step of the call came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TruncateStep {
+    /// Some pages are gone; there are more.
+    Again,
+    /// Go on when the transfer of this folio has ended.
+    WaitFor(Pfn),
+    /// Nothing is left.
+    Done,
+}
+
+/// Pages that one step of the first pass takes at most.
+const STEP_PAGES: u64 = 256;
+
+impl Truncation {
+    pub(crate) fn new(file: FileId, pages: Range<u64>) -> Truncation {
+        Truncation { file, cursor: pages.start, pages, waits: false, deletes: false }
+    }
+
+    /// Of a file of so many pages that is deleted.
+    pub(crate) fn of_all(file: FileId, pages: u64) -> Truncation {
+        Truncation { deletes: true, ..Truncation::new(file, 0..pages) }
+    }
+}
+
+impl Core {
+    pub(crate) fn truncate_step(&mut self, call: &mut Truncation) -> TruncateStep {
+        // What waits in this CPU's batches to be listed could not be freed.
+        self.lru_add_drain();
+        let mut gone = 0;
+        loop {
+            // Others may bring pages in again while this task waits. What it ends with is a pass in one step that finds nothing busy.
+            let is_whole = call.waits && call.cursor == call.pages.start;
+            while let Some(page) = self.next_in_index(call.file, call.cursor..call.pages.end) {
+                match self.truncate_page(call.file, page) {
+                    None => gone += 1,
+                    Some(busy) if call.waits => {
+                        call.cursor = page;
+                        return TruncateStep::WaitFor(busy);
+                    }
+                    Some(_) => {}
+                }
+                call.cursor = page + 1;
+                if gone == STEP_PAGES && !call.waits {
+                    return TruncateStep::Again;
+                }
+            }
+            if is_whole {
+                break;
+            }
+            call.waits = true;
+            call.cursor = call.pages.start;
+        }
+        if call.deletes {
+            self.evict_inode(call.file);
+        }
+        let pages = call.pages.end - call.pages.start;
+        self.ops.push(Op::PunchHole { file: call.file, page: call.pages.start, pages });
+        TruncateStep::Done
+    }
+
+    /// The first page in this range of which the index of its file knows anything.
+    fn next_in_index(&self, file: FileId, mut pages: Range<u64>) -> Option<u64> {
+        let index = &self.memory.file(file).index;
+        while pages.start < pages.end {
+            let leaf = pages.start / LEAF_PAGES;
+            let end = ((leaf + 1) * LEAF_PAGES).min(pages.end);
+            if index.leaf_exists(leaf)
+                && let Some(page) = (pages.start..end).find(|&page| index.word(page) != Word::EMPTY)
+            {
+                return Some(page);
+            }
+            pages.start = end;
+        }
+        None
+    }
+
+    /// Takes what the index has of a page; or names the folio that is busy.
+    fn truncate_page(&mut self, file: FileId, page: u64) -> Option<Pfn> {
+        match self.memory.file(file).index.word(page).decode() {
+            Entry::Empty => {}
+            Entry::Shadow(_) => self.index_forget(file, page),
+            Entry::Swap(entry) => self.truncate_swapped(file, page, entry),
+            Entry::Present(pfn) => return self.truncate_folio(pfn),
+        }
+        None
+    }
+
+    fn truncate_folio(&mut self, pfn: Pfn) -> Option<Pfn> {
+        #[cfg(test)]
+        if self.mutant == Some(crate::testing::Mutant::FlushEndsAfterTruncation) {
+            self.count_as_written(pfn);
+        }
+        let busy = FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+        let folio = self.memory.folios[pfn];
+        if folio.flags().intersects(busy) {
+            return Some(pfn);
+        }
+        let is_dirty = folio.has(FolioFlags::DIRTY);
+        self.tell(pfn, |_| PageEvent::Truncated { dirty: is_dirty });
+        self.rare_work().zapped += 1;
+        let is_locked = self.is_mapped_locked(pfn);
+        self.unmap_all(pfn);
+        if is_locked {
+            self.munlock_folio(pfn);
+        }
+        if is_dirty && !folio.has(FolioFlags::SWAPBACKED) {
+            self.cancel_dirty(pfn);
+        }
+        // Whatever buffer or device had a hold of it has none of what is no longer there.
+        self.memory.folios[pfn].clear(FolioFlags::PINNED);
+        self.page_cache_remove(pfn, Word::EMPTY);
+        self.release_if_unused(pfn);
+        None
+    }
+
+    /// A page of tmpfs that is in swap; who reads or writes its slot frees it when that is over.
+    fn truncate_swapped(&mut self, file: FileId, page: u64, entry: SwapEntry) {
+        self.rare_work().zapped += 1;
+        self.index_forget(file, page);
+        match self.memory.swap.cached(entry) {
+            Some(pfn) => {
+                self.release_if_unused(pfn);
+            }
+            None => self.free_slot(entry),
+        }
+    }
+}
