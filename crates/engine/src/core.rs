@@ -125,11 +125,12 @@ impl Core {
     /// A machine without files, swap or processes, and with the root memcg only.
     pub(crate) fn new(config: Config) -> Result<Core, ConfigError> {
         config.check()?;
-        let nodes = config.node_pages.len();
-        let mut lruvecs = Lruvecs::new(nodes);
         config.policy.check()?;
-        lruvecs.add_memcg(MemcgId::ROOT, &config.policy, Nanos::ZERO);
+        let nodes = config.node_pages.len();
         let (memory, tiers) = (Memory::new(&config), MemoryTiers::new(&config)?);
+        let zones = memory.nodes().map(|node| memory.zones.of_node(node).len()).collect();
+        let mut lruvecs = Lruvecs::new(zones);
+        lruvecs.add_memcg(MemcgId::ROOT, &config.policy, Nanos::ZERO);
         let threads_to_start = threads_at_start(&config, &tiers);
         let mut core = Core {
             now: Nanos::ZERO,

@@ -8,13 +8,14 @@ use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::memory::table::{Entry, LEAF_PAGES, NODE_SLOTS, Table, Word};
 use crate::stat::Stat;
-use crate::units::{FileId, MemcgId, MmId, NodeId, PAGE_SIZE, Pfn};
+use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, PAGE_SIZE, Pfn};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Core {
     /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
     pub(crate) fn check_invariants(&self) {
         self.memory.zones.check_invariants(&self.memory.folios);
+        self.check_listed_by_zone();
         let users = self.page_users();
         let folios: Vec<Vec<Pfn>> = self.memory.nodes().map(|node| self.folios_in_use(node)).collect();
         let used: usize = folios.iter().map(|folios| self.check_folios(folios, &users)).sum();
@@ -171,6 +172,12 @@ impl Core {
     /// Lists hold exactly the folios that say so, and sizes agree with them.
     fn check_lruvec(&self, lruvec: &Lruvec, folios: &[Pfn]) {
         let mut sizes = [0; 5];
+        let mut by_zone = vec![[0; 4]; lruvec.by_zone.len()];
+        let mut count_in_zone = |pfn: Pfn, gauge: LruList, pages: u64| {
+            if lruvec.zones() > 1 {
+                by_zone[self.memory.zones.rank_of(lruvec.node, pfn)][gauge as usize] += pages;
+            }
+        };
         for (at, list) in lruvec.lists.iter().enumerate() {
             for pfn in self.check_list(lruvec, list) {
                 let folio = &self.memory.folios[pfn];
@@ -179,6 +186,7 @@ impl Core {
                 assert_eq!(at, expected, "{pfn:?} is on another list than its state says");
                 assert_eq!(LruList::EVICTABLE[at].is_active(), gauge.is_active(), "{pfn:?} counts as active");
                 sizes[gauge as usize] += folio.pages();
+                count_in_zone(pfn, gauge, folio.pages());
             }
         }
         if let Some(generations) = &lruvec.generations {
@@ -192,6 +200,7 @@ impl Core {
                     let slot = generations.check_place(pfn, self.memory.places[pfn], folio.lru_type());
                     let is_active = self.counts_as_active(self.lruvec_of(pfn), pfn, slot);
                     sizes[LruList::new(folio.lru_type(), is_active) as usize] += folio.pages();
+                    count_in_zone(pfn, LruList::inactive(folio.lru_type()), folio.pages());
                 }
             }
             generations.check_invariants(&self.memory);
@@ -202,8 +211,25 @@ impl Core {
                 sizes[LruList::Unevictable as usize] += folio.pages();
             }
         }
+        assert_eq!(by_zone, lruvec.by_zone, "list sizes by zone of {}", self.memcgs.path(lruvec.memcg));
         let counted = LruList::ALL.map(|list| lruvec.size(list));
         assert_eq!(sizes, counted, "list sizes of {}", self.memcgs.path(lruvec.memcg));
+    }
+
+    /// What a zone has on lists is the sum over all groups.
+    fn check_listed_by_zone(&self) {
+        for node in self.memory.nodes() {
+            for (rank, zone) in self.memory.zones.of_node(node).iter().enumerate() {
+                let pages = |list: LruList| {
+                    let of_node = self.lruvecs.iter().filter(|lruvec| lruvec.node == node);
+                    let counts = of_node.filter_map(|lruvec| lruvec.by_zone.get(rank));
+                    counts.map(|zone| zone[list as usize] as i64).sum::<i64>()
+                };
+                let listed = LruType::BOTH
+                    .map(|kind| pages(LruList::new(kind, false)) + pages(LruList::new(kind, true)));
+                assert_eq!(listed, zone.listed, "pages on lists of zone {}", zone.kind.name());
+            }
+        }
     }
 
     /// The folios of a list. Each must know that it is there.

@@ -13,7 +13,7 @@ use crate::policy::Policy;
 use crate::reclaim::rules::{
     AnonOnly, AnonWriteback, CompactGap, CongestedQueue, DemotionFull, DemotionMems, FileWriteback,
     FlushRule, FlusherWake, GivesUp, KswapdReset, NoioAnon, OfflinePages, OnSignal, ProtectionRule, Stalls,
-    TreeWalk, V1Throttle, Writepage,
+    TreeWalk, V1Throttle, Writepage, ZoneSkip,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
 use crate::writeback::rules::{DirtyRule, FlusherChunk, FlusherRequests};
@@ -248,6 +248,8 @@ pub const SWITCHES: &[Switch] = &[
         "Reclaim for the machine that comes by groups in the order of the memcg LRU goes by protection as it is (queued for the release after 7.3), by what was worked out for the parent when reclaim last came by that, so that a group below a group is not protected before (up to 6.10), or by what kswapd has worked out last, whoever reclaims (6.11 to 7.3)."),
     switch!("reclaim.isolation_limit", bool reclaim.isolation_limit, Some(("regressions/c6-too-many-isolated.toml", "false")),
         "A task waits once that would reclaim while others have a large part of a type in their hands (since 2.6.32). Without it, what is left on the lists looks like all there is."),
+    switch!("reclaim.zone_skip", ZoneSkip: reclaim.zone_skip, Some(("regressions/c2-passing-by-other-zones.toml", "unbounded")),
+        "A reclaimer that needs a page of a lower zone, as the kernel does for itself, passes by pages of higher ones on its way down a list: 32,768 for a batch, after which it takes whatever comes, or without a bound (kernels before, with the list locked all the time)."),
     switch!("reclaim.drain_before_giving_up", bool reclaim.drain_before_giving_up, Some(("regressions/premature-oom.toml", "true")),
         "A call that found nothing empties the batches of its CPU and starts over. No kernel does so. Pages in a batch are on no list, so reclaim can't find them. This only puts the end off, until the pages in the batch are active too."),
     switch!("reclaim.force_active_anon", bool reclaim.force_active_anon, Some(("regressions/premature-oom.toml", "true")),

@@ -105,8 +105,10 @@ impl Core {
     ) -> [u64; 4] {
         let memcg = self.lruvecs[lruvec].memcg;
         let protection = self.memcgs.protection(sc.by.target, memcg);
+        let first_rank = self.first_rank_in_reach(lruvec, sc);
         LruList::EVICTABLE.map(|list| {
-            let size = self.lruvecs[lruvec].size(list);
+            // Pages of zones that are no use are none of what there is.
+            let size = self.lruvecs[lruvec].size_from(list, first_rank);
             let reach = self.unprotected(memcg, size, protection, sc);
             let mut scan = reach >> sc.priority;
             // Nobody misses what a removed group has left: it goes however gentle the pressure.

@@ -99,6 +99,9 @@ pub(crate) struct Lruvec {
     /// By [`LruList`], for two lists. Others use some of them as they like: where a folio stands tells no more than
     /// whether the gauges call it active.
     pub(crate) lists: [List; 4],
+    /// Where its node has several zones: of each, from the highest down, the pages on these lists. Those on lists of generations are counted
+    /// as inactive, whatever the gauges say of them: only how many there are of a type matters.
+    pub(crate) by_zone: Vec<[u64; 4]>,
     /// For groups that keep generations or, being able to be switched to them, two lists; empty then.
     pub(crate) generations: Option<Box<GenerationLists>>,
     /// For SIEVE: the round that its hand is in is an odd one.
@@ -133,6 +136,19 @@ impl Lruvec {
         pages.try_into().expect("a list holds no fewer than no pages")
     }
 
+    /// Pages on a list that are in a zone of this rank or a lower one.
+    pub(crate) fn size_from(&self, list: LruList, rank: usize) -> u64 {
+        match rank {
+            0 => self.size(list),
+            _ => self.by_zone.iter().skip(rank).map(|zone| zone[list as usize]).sum(),
+        }
+    }
+
+    /// Zones of its node.
+    pub(crate) fn zones(&self) -> usize {
+        self.by_zone.len().max(1)
+    }
+
     /// Pages on all of them that reclaim scans.
     pub(crate) fn evictable(&self) -> u64 {
         LruList::EVICTABLE.map(|list| self.size(list)).iter().sum()
@@ -145,15 +161,16 @@ pub(crate) struct LruvecId(u32);
 
 /// All lruvecs: one a memcg and pool.
 pub(crate) struct Lruvecs {
-    /// By pool: its node.
+    /// By pool: its node, and how many zones that has.
     nodes: Vec<NodeId>,
+    zones: Vec<usize>,
     all: Vec<Lruvec>,
 }
 
 impl Lruvecs {
-    /// Each node is one pool.
-    pub(crate) fn new(nodes: usize) -> Lruvecs {
-        Lruvecs { nodes: (0..nodes).map(|node| NodeId(node as u8)).collect(), all: Vec::new() }
+    /// Each node is one pool, of so many zones.
+    pub(crate) fn new(zones: Vec<usize>) -> Lruvecs {
+        Lruvecs { nodes: (0..zones.len()).map(|node| NodeId(node as u8)).collect(), zones, all: Vec::new() }
     }
 
     pub(crate) fn pools(&self) -> impl Iterator<Item = PoolId> + use<> {
@@ -165,13 +182,15 @@ impl Lruvecs {
         debug_assert_eq!(self.all.len(), memcg.index() * self.nodes.len());
         for pool in self.pools() {
             let may_keep_generations = policy.lru.may_be_switched();
-            let generations = GenerationLists::new(policy.generations.count_max, now);
+            let zones = self.zones[pool.index()];
+            let generations = GenerationLists::new(policy.generations.count_max, zones, now);
             let slots = usize::from(policy.generations.count_max);
             self.all.push(Lruvec {
                 memcg,
                 pool,
                 node: self.nodes[pool.index()],
                 lists: [List::default(); 4],
+                by_zone: if zones > 1 { vec![[0; 4]; zones] } else { Vec::new() },
                 is_odd_round: false,
                 is_switching: false,
                 feedback: Feedback::new(slots),

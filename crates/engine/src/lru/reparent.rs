@@ -34,6 +34,7 @@ impl Core {
             } else {
                 self.two_lists_splice(from, to);
             }
+            self.move_zones(from, to);
             let unevictable = self.lruvecs[from].size(LruList::Unevictable);
             self.move_size(from, to, LruList::Unevictable, unevictable);
         }
@@ -70,6 +71,14 @@ impl Core {
     pub(super) fn move_size(&mut self, from: LruvecId, to: LruvecId, list: LruList, pages: u64) {
         self.update_size(from, list, -(pages as i64));
         self.update_size(to, list, pages as i64);
+    }
+
+    /// The same by zone, of all that one's lists had.
+    fn move_zones(&mut self, from: LruvecId, to: LruvecId) {
+        let moved = self.lruvecs[from].by_zone.iter_mut().map(std::mem::take).collect::<Vec<_>>();
+        for (zone, moved) in self.lruvecs[to].by_zone.iter_mut().zip(moved) {
+            zone.iter_mut().zip(moved).for_each(|(pages, moved)| *pages += moved);
+        }
     }
 
     /// Takes all folios off the lists, the coldest of each first.

@@ -7,6 +7,7 @@ use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists::TwoListsPass;
 use crate::lru::{Arrival, FaultIn, GenerationRules, Lru, PlaceRule, References, sieve, single_list};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
+use crate::memory::list::List;
 use crate::memory::table::Mark;
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
@@ -181,7 +182,8 @@ impl Core {
             Lru::SingleList => list(single_list::SINGLE),
             Lru::Generations => {
                 let generations = self.generations(lruvec);
-                &generations.lists[generations.list_of(generations.oldest(kind), kind)]
+                let mut lists = generations.lists_of(generations.oldest(kind), kind).iter();
+                return lists.find_map(List::tail).map(Pfn);
             }
             Lru::Sieve => return None,
         };
@@ -247,6 +249,7 @@ impl Core {
         }
         self.work.list_moves += 1;
         self.update_size(lruvec, gauge, pages);
+        self.count_in_zone(lruvec, gauge, pfn, pages);
         PlaceRule::ByState
     }
 
@@ -278,6 +281,7 @@ impl Core {
         let (list, gauge) = self.list_of(lruvec, pfn);
         self.lruvecs[lruvec].lists[list].remove(&mut self.memory.folios, pfn.0);
         self.update_size(lruvec, gauge, -(folio.pages() as i64));
+        self.count_in_zone(lruvec, gauge, pfn, -(folio.pages() as i64));
     }
 
     /// The list on which a folio's record puts it where there are no generations, and the gauge that counts it there.
@@ -297,6 +301,30 @@ impl Core {
                 (list as usize, list)
             }
         }
+    }
+
+    /// Where the zone of a folio stands among those of its node; 0 where there is but one.
+    #[inline]
+    pub(crate) fn rank_in(&self, lruvec: LruvecId, pfn: Pfn) -> usize {
+        let of = &self.lruvecs[lruvec];
+        if of.by_zone.is_empty() { 0 } else { self.memory.zones.rank_of(of.node, pfn) }
+    }
+
+    /// Pages come to a list, or leave it: counts them by zone, where a node has several.
+    #[inline(always)]
+    pub(crate) fn count_in_zone(&mut self, lruvec: LruvecId, list: LruList, pfn: Pfn, pages: i64) {
+        if !self.lruvecs[lruvec].by_zone.is_empty() {
+            self.count_in_one_of_several_zones(lruvec, list, pfn, pages);
+        }
+    }
+
+    #[inline(never)]
+    fn count_in_one_of_several_zones(&mut self, lruvec: LruvecId, list: LruList, pfn: Pfn, pages: i64) {
+        let rank = self.rank_in(lruvec, pfn);
+        let of = &mut self.lruvecs[lruvec];
+        let count = &mut of.by_zone[rank][list as usize];
+        *count = count.checked_add_signed(pages).expect("a zone has no fewer than no pages on a list");
+        self.memory.zones.count_listed(of.node, rank, list.kind(), pages);
     }
 
     #[inline(always)]

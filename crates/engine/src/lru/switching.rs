@@ -16,6 +16,7 @@
 use super::{Arrival, Lru};
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
+use crate::memory::list::List;
 use crate::switch::choice;
 use crate::units::{LruType, MemcgId, Pfn};
 
@@ -156,6 +157,8 @@ impl super::GenerationLists {
     fn coldest(&self) -> Option<u32> {
         let seqs = || self.oldest_that_can_exist()..=self.max_seq;
         let lists = LruType::BOTH.into_iter().flat_map(|kind| seqs().map(move |seq| (seq, kind)));
-        lists.into_iter().find_map(|(seq, kind)| self.lists[self.list_of(self.slot(seq), kind)].tail())
+        lists
+            .into_iter()
+            .find_map(|(seq, kind)| self.lists_of(self.slot(seq), kind).iter().find_map(List::tail))
     }
 }

@@ -24,7 +24,7 @@ use crate::migrate::{CompactMode, Compacted, DirectCompactStep, DirectCompaction
 use crate::oom::{OomCause, Relief};
 use crate::page_alloc::request::{Gfp, MigrateType, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::ZoneType;
+use crate::page_alloc::zone::{Zone, ZoneType};
 use crate::reclaim::rules::GivesUp;
 use crate::reclaim::{DirectReclaim, ReclaimStep};
 use crate::stat::Stat;
@@ -349,7 +349,7 @@ impl Core {
         let rights = self.slow_rights(request);
         self.memory.zones.zonelist(request.node, request.class, request.allowed).any(|zone| {
             let in_use = zone.managed.saturating_sub(zone.free_pages());
-            let available = zone.free_pages() + self.zone_reclaimable(zone.node).min(in_use);
+            let available = zone.free_pages() + self.zone_reclaimable_pages(zone).min(in_use);
             let min = zone.mark(Watermark::Min);
             zone.watermark_ok_with(available, request.order, min, request.class, rights)
         })
@@ -375,7 +375,7 @@ impl Core {
             Compacted::Skipped => {
                 let wanted = request.wanted();
                 self.memory.zones.zonelist(request.node, request.class, request.allowed).any(|zone| {
-                    let reclaimable = self.zone_reclaimable(zone.node) / u64::from(request.order);
+                    let reclaimable = self.zone_reclaimable_pages(zone) / u64::from(request.order);
                     zone.has_room_to_compact(zone.free_pages() + reclaimable, &wanted)
                 })
             }
@@ -396,12 +396,23 @@ impl Core {
     }
 
     /// Pages of a node that reclaim may take: those on the lists of files, and on the others if there is swap for them.
-    pub(crate) fn zone_reclaimable(&self, node: NodeId) -> u64 {
-        let of =
-            |stats: &[Stat]| stats.iter().map(|&stat| self.node_stat(node, stat).max(0) as u64).sum::<u64>();
-        let file = of(&[Stat::NrInactiveFile, Stat::NrActiveFile]);
+    pub(crate) fn node_reclaimable(&self, node: NodeId) -> u64 {
+        let of = |stats: [Stat; 2]| stats.map(|stat| self.node_stat(node, stat)).iter().sum();
+        let anon = of([Stat::NrInactiveAnon, Stat::NrActiveAnon]);
+        self.reclaimable_of(node, [anon, of([Stat::NrInactiveFile, Stat::NrActiveFile])])
+    }
+
+    /// The same of a zone.
+    pub(crate) fn zone_reclaimable_pages(&self, zone: &Zone) -> u64 {
+        match self.memory.zones.of_node(zone.node).len() {
+            1 => self.node_reclaimable(zone.node),
+            _ => self.reclaimable_of(zone.node, zone.listed),
+        }
+    }
+
+    fn reclaimable_of(&self, node: NodeId, [anon, file]: [i64; 2]) -> u64 {
         let has_room = self.memory.swap.free_pages() > 0 || self.can_demote(node, MemcgId::ROOT);
-        file + if has_room { of(&[Stat::NrInactiveAnon, Stat::NrActiveAnon]) } else { 0 }
+        (file.max(0) + if has_room { anon.max(0) } else { 0 }) as u64
     }
 
     /// Until a page that has to be had, and that nobody is killed for, is asked for again: others may have freed something by then.

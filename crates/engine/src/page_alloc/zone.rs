@@ -77,6 +77,8 @@ pub(crate) struct Zone {
     pub(crate) boost: u64,
     /// Pages kept from requests of a higher class, by class.
     pub(crate) lowmem_reserve: [u64; ZoneType::COUNT],
+    /// Its pages on lists that reclaim scans, anonymous and of files, where its node has others; else they are the node's.
+    pub(crate) listed: [i64; 2],
     /// kswapd balances this zone: what is freed goes back soon.
     pub(crate) reclaim_active: bool,
     /// It was found below its high mark, and no CPU has given pages back and seen it above since.
@@ -413,6 +415,7 @@ pub(super) fn zones_of(node: NodeId, pages: u64, physical: u64, first: u32, conf
                 marks: Watermarks::default(),
                 boost: 0,
                 lowmem_reserve: [0; ZoneType::COUNT],
+                listed: [0; 2],
                 reclaim_active: false,
                 below_high: false,
                 compact_deferral: Deferral::default(),

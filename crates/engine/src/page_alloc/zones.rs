@@ -15,7 +15,7 @@ use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::{Watermark, min_free_kbytes, set_lowmem_reserves, set_marks};
 use crate::page_alloc::zone::{Zone, ZoneType, next_node, zones_of};
 use crate::page_alloc::zonelist::node_order;
-use crate::units::{CpuId, NodeId, Nodemask, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES};
+use crate::units::{CpuId, LruType, NodeId, Nodemask, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES};
 use std::ops::Range;
 
 /// What belongs to a node.
@@ -351,6 +351,22 @@ impl Zones {
     /// The zone that a frame of a node is in.
     pub(crate) fn zone_of(&self, node: NodeId, pfn: Pfn) -> &Zone {
         &self.zones[self.place_of(node, pfn)]
+    }
+
+    /// Where a frame's zone stands among those of its node, which are numbered from the highest down.
+    #[inline]
+    pub(crate) fn rank_of(&self, node: NodeId, pfn: Pfn) -> usize {
+        self.place_of(node, pfn) - self.nodes[node.index()].zones.start
+    }
+
+    /// The first rank among a node's zones that requests of a class may use: all from there on do. `None`: none does.
+    pub(crate) fn first_rank(&self, node: NodeId, class: ZoneType) -> Option<usize> {
+        self.of_node(node).iter().position(|zone| zone.kind <= class)
+    }
+
+    /// Pages of a zone come to lists that reclaim scans, or leave them.
+    pub(crate) fn count_listed(&mut self, node: NodeId, rank: usize, kind: LruType, pages: i64) {
+        self.of_node_mut(node)[rank].listed[kind as usize] += pages;
     }
 
     /// The node that a frame is on.

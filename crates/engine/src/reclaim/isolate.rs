@@ -1,12 +1,35 @@
 //! Isolation: taking a batch off the cold end of a list, so that nobody else finds its folios while they are judged.
+//!
+//! A list has pages of all zones of its node. Who needs a page of a lower zone, as the kernel does for its own memory where there is zone
+//! Movable, has no use for those above. It sets them aside on its way down, and puts them back at the hot end. [reclaim 2.5]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{Folio, FolioFlags};
+use crate::reclaim::rules::ZoneSkip;
 use crate::reclaim::{ScanControl, Why};
-use crate::stat::Stat;
+use crate::stat::{PGSKIP, Stat};
 use crate::story::{Contig, PageEvent, Tracepoint};
 use crate::units::{LruType, MemcgId, Pfn};
+
+/// Pages of other zones that a bounded way down a list passes by (`SWAP_CLUSTER_MAX_SKIPPED`).
+const SKIPPED_MAX: u64 = 32 << 10;
+
+/// What of a node is of use to a reclaimer.
+#[derive(Clone, Copy)]
+pub(crate) struct Reach {
+    /// Zones from this rank down.
+    first_rank: usize,
+    /// Pages of others that it passes by on the way to a batch.
+    most: u64,
+}
+
+/// Folios of other zones that were met on the way to a batch, the coldest first.
+struct PassedBy {
+    reach: Reach,
+    folios: Vec<Pfn>,
+    pages: u64,
+}
 
 impl Core {
     /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken.
@@ -21,11 +44,21 @@ impl Core {
         debug_assert!(into.is_empty());
         let active = LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
+        let mut passed_by =
+            self.out_of_reach(lruvec, sc).map(|reach| PassedBy { reach, folios: Vec::new(), pages: 0 });
         while taken[0] + taken[1] < n {
             let coldest = &mut self.lruvecs[lruvec].lists[list];
             let Some(pfn) = coldest.pop_tail(&mut self.memory.folios).map(Pfn) else { break };
             if let Some(next) = coldest.tail() {
                 self.memory.folios.prefetch(Pfn(next));
+            }
+            if let Some(others) = &mut passed_by
+                && others.pages < others.reach.most
+                && self.rank_in(lruvec, pfn) < others.reach.first_rank
+            {
+                others.pages += self.memory.folios[pfn].pages();
+                others.folios.push(pfn);
+                continue;
             }
             self.tell(pfn, |_| PageEvent::Isolated);
             let folio = &mut self.memory.folios[pfn];
@@ -40,21 +73,64 @@ impl Core {
                 self.update_size(lruvec, LruList::new(kind, active), -(taken[kind as usize] as i64));
             }
         }
+        if !self.lruvecs[lruvec].by_zone.is_empty() {
+            for &pfn in into.iter() {
+                let folio = &self.memory.folios[pfn];
+                let (gauge, pages) = (LruList::new(folio.lru_type(), active), folio.pages() as i64);
+                self.count_in_zone(lruvec, gauge, pfn, -pages);
+            }
+        }
         let taken = taken[0] + taken[1];
-        self.rare_work().scanned += taken;
-        self.looked_at += taken;
+        let skipped = passed_by.map_or(0, |others| self.give_back_passed_by(lruvec, list, others));
+        self.rare_work().scanned += taken + skipped;
+        self.looked_at += taken + skipped;
         self.work.list_moves += into.len() as u64;
-        self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, taken, taken], sc);
+        self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, taken + skipped, skipped, taken], sc);
         taken
     }
 
-    /// Pages were taken off a list: wanted, looked at, taken.
+    /// Which zones of an lruvec's node are no use to a reclaimer. `None`: all are.
+    pub(crate) fn out_of_reach(&self, lruvec: LruvecId, sc: &ScanControl) -> Option<Reach> {
+        let first_rank = self.first_rank_in_reach(lruvec, sc);
+        let rule = self.memcgs[sc.by.target].policy.reclaim.zone_skip;
+        let most = if rule == ZoneSkip::Bounded { SKIPPED_MAX } else { u64::MAX };
+        (first_rank > 0).then_some(Reach { first_rank, most })
+    }
+
+    /// The first of the zones of an lruvec's node, from the highest down, that are of use to a reclaimer. One that has nothing of use on this
+    /// node has come to it for its memory as a whole.
+    pub(crate) fn first_rank_in_reach(&self, lruvec: LruvecId, sc: &ScanControl) -> usize {
+        let of = &self.lruvecs[lruvec];
+        match of.zones() {
+            1 => 0,
+            _ => self.memory.zones.first_rank(of.node, sc.by.class).unwrap_or(0),
+        }
+    }
+
+    /// Puts pages of other zones back at the hot end of their list, so that the next reclaimer is not in their way; says how many.
+    fn give_back_passed_by(&mut self, lruvec: LruvecId, list: usize, others: PassedBy) -> u64 {
+        for &pfn in &others.folios {
+            self.lruvecs[lruvec].lists[list].push_head(&mut self.memory.folios, pfn.0);
+            self.note_skipped(lruvec, self.rank_in(lruvec, pfn), self.memory.folios[pfn].pages());
+        }
+        self.work.list_moves += others.folios.len() as u64;
+        others.pages
+    }
+
+    /// Pages of a zone of this rank were passed by.
+    pub(crate) fn note_skipped(&mut self, lruvec: LruvecId, rank: usize, pages: u64) {
+        let node = self.lruvecs[lruvec].node;
+        let zone = self.memory.zones.of_node(node)[rank].kind;
+        self.count_node(node, PGSKIP[zone as usize], pages as i64);
+    }
+
+    /// Pages were taken off a list: wanted, looked at, passed by, taken.
     #[inline]
     pub(crate) fn trace_isolated(
         &mut self,
         lruvec: LruvecId,
         list: LruList,
-        pages: [u64; 3],
+        pages: [u64; 4],
         sc: &ScanControl,
     ) {
         self.trace_isolated_blocks(lruvec, list, pages, Contig::default(), sc);
@@ -66,12 +142,12 @@ impl Core {
         &mut self,
         lruvec: LruvecId,
         list: LruList,
-        [nr_requested, nr_scanned, nr_taken]: [u64; 3],
+        [nr_requested, nr_scanned, nr_skipped, nr_taken]: [u64; 4],
         contig: Contig,
         sc: &ScanControl,
     ) {
         let (zone, order) = (sc.by.class, sc.by.order);
-        let (kind, is_active, nr_skipped) = (list.kind(), list.is_active(), 0);
+        let (kind, is_active) = (list.kind(), list.is_active());
         self.trace(self.lruvecs[lruvec].node, |_| Tracepoint::LruIsolate {
             zone,
             order,

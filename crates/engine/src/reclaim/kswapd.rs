@@ -289,7 +289,7 @@ impl Core {
     pub(crate) fn is_unreclaimable(&mut self, node: NodeId) -> bool {
         let freed = self.node_stat(node, Stat::Pgfree);
         let scanned = self.looked_at_on(node);
-        let reclaimable = self.zone_reclaimable(node);
+        let reclaimable = self.node_reclaimable(node);
         let in_vain = &mut self.kswapds[node.index()].in_vain;
         if in_vain.freed != freed {
             *in_vain = LookedAtInVain { freed, scanned };

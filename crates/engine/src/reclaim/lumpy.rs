@@ -162,7 +162,7 @@ impl Core {
         self.rare_work().scanned += taken;
         self.looked_at += taken;
         self.work.list_moves += folios.len() as u64;
-        self.trace_isolated_blocks(lruvec, list, [n, taken, taken], contig, sc);
+        self.trace_isolated_blocks(lruvec, list, [n, taken, 0, taken], contig, sc);
         folios
     }
 

@@ -227,6 +227,16 @@ choice! {
 }
 
 choice! {
+    /// How many pages of zones that are no use to it a reclaimer passes by on its way to a batch from a list.
+    ZoneSkip {
+        /// 32,768; then it takes whatever comes. As our sources have it of 6.16, and so of 6.12.
+        Bounded = "bounded",
+        /// As many as there are, with the list locked: over 150 million, as was reported of 6.x in 2024.
+        Unbounded = "unbounded",
+    }
+}
+
+choice! {
     /// When a request that finds no page asks for someone's end.
     GivesUp {
         /// After 16 rounds without any page, or when all that could be taken would not do. Since 4.7.
@@ -248,6 +258,8 @@ pub struct ReclaimRules {
     /// Who reclaims while others have more of a type in their hands than an eighth of what is on the list waits, once. Without it,
     /// the few pages left on the list look like all there are (before Linux 2.6.32).
     pub isolation_limit: bool,
+    /// How many pages of other zones are passed by.
+    pub zone_skip: ZoneSkip,
     /// A call that found nothing empties the batches of its CPU and starts over, because a page that waits there is on no
     /// list. Batches of other CPUs stay: to ask those would interrupt them.
     pub drain_before_giving_up: bool,
@@ -315,6 +327,7 @@ impl ReclaimRules {
             tree_walk: TreeWalk::Shared,
             protection: ProtectionRule::TopDown,
             isolation_limit: true,
+            zone_skip: ZoneSkip::Bounded,
             drain_before_giving_up: false,
             force_active_anon: false,
             flush_after_failure: false,
@@ -348,6 +361,7 @@ impl ReclaimRules {
     /// Of 2.6.35, and of that with the series against deep stacks (its third posting).
     pub(crate) fn linux_2_6_35() -> ReclaimRules {
         ReclaimRules {
+            zone_skip: ZoneSkip::Unbounded,
             file_writeback: FileWriteback::Any,
             flusher_wake: FlusherWake::Scanned,
             v1_throttle: V1Throttle::Off,

@@ -207,12 +207,10 @@ impl Core {
         if self.kswapds[node.index()].task.is_none() || self.kswapds[node.index()].is_hopeless() {
             return true;
         }
-        let lists = [Stat::NrInactiveFile, Stat::NrActiveFile, Stat::NrInactiveAnon, Stat::NrActiveAnon];
-        let lists = if self.memory.swap.free_pages() > 0 { &lists[..] } else { &lists[..2] };
-        let is_reclaimable = lists.iter().any(|&stat| self.node_stat(node, stat) > 0);
         let zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= ZoneType::Normal);
-        let sums =
-            zones.filter(|_| is_reclaimable).map(|zone| (zone.mark(Watermark::Min), zone.free_pages()));
+        let sums = zones
+            .filter(|zone| self.zone_reclaimable_pages(zone) > 0)
+            .map(|zone| (zone.mark(Watermark::Min), zone.free_pages()));
         let (reserve, free) = sums.fold((0, 0), |sum, zone| (sum.0 + zone.0, sum.1 + zone.1));
         reserve == 0 || free > reserve / 2
     }
@@ -243,7 +241,7 @@ impl Core {
     /// Whether so much of a node is dirty or being written that a reclaimer who waits may find more afterwards.
     pub(crate) fn is_much_pending(&self, node: NodeId) -> bool {
         let pending = [Stat::NrDirty, Stat::NrWriteback].map(|stat| self.node_stat(node, stat).max(0) as u64);
-        2 * pending.iter().sum::<u64>() > self.zone_reclaimable(node)
+        2 * pending.iter().sum::<u64>() > self.node_reclaimable(node)
             && !self.kswapds[node.index()].is_hopeless()
     }
 }

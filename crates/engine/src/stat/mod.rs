@@ -97,6 +97,10 @@ stats! {
     AllocstallDma32 = "allocstall_dma32",
     AllocstallNormal = "allocstall_normal",
     AllocstallMovable = "allocstall_movable",
+    PgskipDma = "pgskip_dma",
+    PgskipDma32 = "pgskip_dma32",
+    PgskipNormal = "pgskip_normal",
+    PgskipMovable = "pgskip_movable",
     Pgfree = "pgfree",
     Pgactivate = "pgactivate",
     Pgdeactivate = "pgdeactivate",
@@ -250,6 +254,8 @@ pub(crate) const ALLOCSTALL: [Stat; ZoneType::COUNT] =
     [Stat::AllocstallDma, Stat::AllocstallDma32, Stat::AllocstallNormal, Stat::AllocstallMovable];
 pub(crate) const PGALLOC: [Stat; ZoneType::COUNT] =
     [Stat::PgallocDma, Stat::PgallocDma32, Stat::PgallocNormal, Stat::PgallocMovable];
+pub(crate) const PGSKIP: [Stat; ZoneType::COUNT] =
+    [Stat::PgskipDma, Stat::PgskipDma32, Stat::PgskipNormal, Stat::PgskipMovable];
 
 /// Updates that a CPU gathers before it tells the group of them, and per CPU before a reader's flush is worth it.
 const UPDATES_BATCH: u64 = 64;

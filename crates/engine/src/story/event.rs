@@ -398,6 +398,11 @@ pub enum PageEvent {
         /// Why.
         why: Unrotated,
     },
+    /// Its zone is no use to who reclaims: it moved to the next generation.
+    OutOfReach {
+        /// Sequence number of that.
+        to: u64,
+    },
     /// Its write has ended, and with it its time in memory.
     Dropped,
     /// It left the page cache because its file does not have it any more; what was dirty is not written.

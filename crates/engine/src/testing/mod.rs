@@ -23,6 +23,7 @@ mod placement; // promises of memory policies and of nodes that go
 mod promotion; // promises of pages that are read again on slow memory
 mod page_alloc; // the page allocator written a second time
 mod tests; // random runs, with and without a bug
+mod zones; // promises to who needs a page of a lower zone
 mod view; // what the machine and the tests look up inside the engine
 
 pub(crate) use mutant::Mutant;

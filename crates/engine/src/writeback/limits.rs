@@ -119,7 +119,7 @@ impl Core {
         let stat = |stat| self.vmstat(stat).max(0) as u64;
         let free = stat(Stat::NrFreePages);
         if self.dirty_rule() == DirtyRule::Writes {
-            return free + self.memory.nodes().map(|node| self.zone_reclaimable(node)).sum::<u64>() + 1;
+            return free + self.memory.nodes().map(|node| self.node_reclaimable(node)).sum::<u64>() + 1;
         }
         let reserve = self.memory.zones.total_reserve();
         free - free.min(reserve) + stat(Stat::NrInactiveFile) + stat(Stat::NrActiveFile) + 1

@@ -18,6 +18,10 @@ use crate::result::writeback::WritebackResult;
 pub(crate) const STORY: &[&str] = &[
     "pgscan",
     "pgscan_direct",
+    "pgskip_dma",
+    "pgskip_dma32",
+    "pgskip_normal",
+    "pgskip_movable",
     "pgscan_kswapd",
     "pgscan_proactive",
     "pgsteal",

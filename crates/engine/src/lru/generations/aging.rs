@@ -9,6 +9,7 @@ use super::{AgeAtDefault, GenerationLists, OfflineAging, References, ScanBudget}
 use crate::core::Core;
 use crate::harvest::{Walk, Walked};
 use crate::lru::lruvec::{LruList, LruvecId};
+use crate::memory::list::List;
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl};
 use crate::story::{ListsEvent, PageEvent};
 use crate::units::{LruType, Pfn};
@@ -144,8 +145,9 @@ impl Core {
         let oldest = generations.oldest(kind);
         let to = generations.min_seq[kind as usize] + 1;
         let next = generations.slot(to);
-        let list = generations.list_of(oldest, kind);
-        while is_evictable && let Some(item) = self.generations(lruvec).lists[list].tail() {
+        let coldest =
+            |core: &Core| core.generations(lruvec).lists_of(oldest, kind).iter().find_map(List::tail);
+        while is_evictable && let Some(item) = coldest(self) {
             let pfn = Pfn(item);
             let own = usize::from(self.memory.places[pfn].generation - 1);
             self.generation_list_remove(lruvec, pfn);
@@ -185,7 +187,7 @@ impl Core {
         for &kind in Core::evictable_types(swappiness) {
             let min = &mut new[kind as usize];
             while *min + rules.spared() <= generations.max_seq
-                && generations.lists[generations.list_of(generations.slot(*min), kind)].is_empty()
+                && generations.listed(generations.slot(*min), kind) == 0
             {
                 *min += 1;
             }

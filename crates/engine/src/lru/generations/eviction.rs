@@ -56,7 +56,7 @@ impl GenerationLists {
             (self.min_seq[kind as usize]..=self.max_seq).map(|seq| self.pages(seq)[kind as usize]).sum();
         TypeReason::OtherHadNothing {
             generations: self.count(kind),
-            oldest: self.lists[self.list_of(self.oldest(kind), kind)].len(),
+            oldest: self.listed(self.oldest(kind), kind),
             youngest: self.pages(self.max_seq)[kind as usize],
             all,
         }
@@ -248,38 +248,53 @@ impl Core {
         if generations.count(kind) <= rules.spared() {
             return Isolation::default();
         }
-        let list = generations.list_of(generations.oldest(kind), kind);
-        let (mut looked_at, mut scanned, mut sorted, mut isolated) = (0, 0, 0, 0);
-        let mut passed_by = Vec::new();
+        let group = generations.group_of(generations.oldest(kind), kind);
+        let (mut looked_at, mut scanned, mut sorted, mut isolated, mut skipped) = (0, 0, 0, 0, 0);
         let checks_io = rules.pass.isolate_io_check && !sc.by.may_do_io;
-        while looked_at < most && isolated < MIN_LRU_BATCH {
-            let Some(item) = self.generations(lruvec).lists[list].tail() else { break };
-            let pfn = Pfn(item);
-            let pages = self.memory.folios[pfn].pages();
-            scanned += pages;
-            // Since 7.2 a large folio counts once against what may be looked at.
-            looked_at += if rules.pass.round == RoundSize::Most64 { 1 } else { pages };
-            if self.sort_folio(lruvec, pfn, limit) || self.sort_dirty(lruvec, pfn, sc) {
-                sorted += pages;
-            } else if checks_io && self.needs_io(pfn) {
-                self.generation_list_remove(lruvec, pfn);
-                passed_by.push(pfn);
-            } else {
-                self.isolate_from_generation(lruvec, pfn);
-                isolated += pages;
-                batch.push(pfn);
-                self.prefetch_words(&self.memory.folios[pfn]);
+        let zones = self.lruvecs[lruvec].zones();
+        let first_rank = self.first_rank_in_reach(lruvec, sc);
+        // The highest zone that is of use first, the others down from there, and last those above.
+        for rank in (first_rank..zones).chain(0..first_rank) {
+            let list = self.generations(lruvec).list_of(group, rank);
+            let (mut passed_by, mut skipped_here) = (Vec::new(), 0);
+            while looked_at < most && isolated.max(skipped_here) < MIN_LRU_BATCH {
+                let Some(item) = self.generations(lruvec).lists[list].tail() else { break };
+                let pfn = Pfn(item);
+                let pages = self.memory.folios[pfn].pages();
+                scanned += pages;
+                // Since 7.2 a large folio counts once against what may be looked at.
+                looked_at += if rules.pass.round == RoundSize::Most64 { 1 } else { pages };
+                if self.sort_folio(lruvec, pfn, limit, rank < first_rank) || self.sort_dirty(lruvec, pfn, sc)
+                {
+                    sorted += pages;
+                } else if checks_io && self.needs_io(pfn) {
+                    self.generation_list_remove(lruvec, pfn);
+                    skipped_here += pages;
+                    passed_by.push(pfn);
+                } else {
+                    self.isolate_from_generation(lruvec, pfn);
+                    isolated += pages;
+                    batch.push(pfn);
+                    self.prefetch_words(&self.memory.folios[pfn]);
+                }
             }
-        }
-        for pfn in passed_by {
-            let slot = usize::from(self.memory.places[pfn].generation - 1);
-            self.generation_list_add(lruvec, pfn, slot, false);
+            for pfn in passed_by {
+                let slot = usize::from(self.memory.places[pfn].generation - 1);
+                self.generation_list_add(lruvec, pfn, slot, false);
+            }
+            if skipped_here > 0 {
+                self.note_skipped(lruvec, rank, skipped_here);
+                skipped += skipped_here;
+            }
+            if looked_at >= most || isolated >= MIN_LRU_BATCH {
+                break;
+            }
         }
         self.rare_work().scanned += scanned;
         self.looked_at += scanned;
         self.work.list_moves += batch.len() as u64;
         self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
-        self.trace_isolated(lruvec, LruList::inactive(kind), [most, scanned, isolated], sc);
+        self.trace_isolated(lruvec, LruList::inactive(kind), [most, scanned, skipped, isolated], sc);
         self.note_taken(lruvec, kind, isolated);
         Isolation { looked_at: scanned, isolated, is_exhausted: looked_at >= most }
     }
@@ -301,8 +316,9 @@ impl Core {
             && self.memory.use_bits_of(folio).contains(UseBits::REFERENCED)
     }
 
-    /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated.
-    fn sort_folio(&mut self, lruvec: LruvecId, pfn: Pfn, limit: RefTierLimit) -> bool {
+    /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated. `is_no_use`: its zone is none that the
+    /// reclaimer needs a page of.
+    fn sort_folio(&mut self, lruvec: LruvecId, pfn: Pfn, limit: RefTierLimit, is_no_use: bool) -> bool {
         let rules = self.generation_rules(lruvec);
         let folio = self.memory.folios[pfn];
         if folio.has(FolioFlags::MLOCKED) {
@@ -318,28 +334,35 @@ impl Core {
             self.generation_list_add(lruvec, pfn, own, false);
             return true;
         }
-        if !rules.tiers {
-            return false;
-        }
         let use_bits = self.memory.use_bits(pfn);
         let references = rules.references;
         let tier = references.tier(references.refs(use_bits), use_bits.contains(UseBits::WORKINGSET));
         let at_top = rules.full_count && references.is_full(use_bits);
-        if tier <= limit.highest && !at_top {
-            return false;
-        }
         let to = self.generations(lruvec).min_seq[kind as usize] + 1;
+        if !rules.tiers || tier <= limit.highest && !at_top {
+            if is_no_use {
+                self.tell(pfn, |_| PageEvent::OutOfReach { to });
+                self.move_to_next(lruvec, pfn, to, true);
+            }
+            return is_no_use;
+        }
         self.tell(pfn, |engine| {
             let spared = engine.told_position((limit.highest + 1).min(TIERS - 1));
             PageEvent::Protected { tier: tier as u8, limit, spared, at_top, to }
         });
         self.note_protected(lruvec, pfn);
+        self.move_to_next(lruvec, pfn, to, rules.protect_to == ProtectTo::Tail);
+        true
+    }
+
+    /// A folio of the oldest generation belongs to the next from now on, as one does that is a generation older than it was used.
+    fn move_to_next(&mut self, lruvec: LruvecId, pfn: Pfn, to: u64, at_tail: bool) {
+        let references = self.generation_rules(lruvec).references;
         let next = self.generations(lruvec).slot(to);
-        self.change_use_bits(lruvec, pfn, references.aged(use_bits));
+        self.change_use_bits(lruvec, pfn, references.aged(self.memory.use_bits(pfn)));
         self.generation_list_remove(lruvec, pfn);
         self.generation_update(lruvec, pfn, next);
-        self.generation_list_add(lruvec, pfn, next, rules.protect_to == ProtectTo::Tail);
-        true
+        self.generation_list_add(lruvec, pfn, next, at_tail);
     }
 
     /// Moves a folio that can't be freed before it is written to the next generation, where the rules say so; false if it is to

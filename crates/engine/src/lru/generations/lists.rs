@@ -11,8 +11,8 @@ use bytemuck::Zeroable;
 pub(crate) struct Place {
     /// Its generation, as slot plus 1; 0 on no list of generations. May be ahead of the list that it is on.
     pub(super) generation: u8,
-    /// The list that it is on, and whether the gauges count it as active, where they go by its count: others may change that while it
-    /// is listed here, as its group is switched to two lists.
+    /// The group of lists that it is on one of, and whether the gauges count it as active, where they go by its count: others may change that
+    /// while it is listed here, as its group is switched to two lists.
     list_and_gauge: u8,
 }
 
@@ -51,22 +51,25 @@ pub(crate) struct GenerationLists {
     pub(super) births: Vec<Nanos>,
     /// By slot and type: pages that carry the generation, on whatever list.
     pub(super) pages: Vec<[u64; 2]>,
-    /// By slot and type: see [`GenerationLists::list_of`].
+    /// By slot, type and zone: see [`GenerationLists::list_of`].
     pub(crate) lists: Vec<List>,
+    /// Zones of the node: a generation has a list for each.
+    zones: usize,
     /// What was taken lately from each type, where shares rather than the controller choose the type.
     pub(super) taken: [u64; 2],
 }
 
 impl GenerationLists {
     /// A full window of empty generations, born now.
-    pub(crate) fn new(count: u8, now: Nanos) -> GenerationLists {
+    pub(crate) fn new(count: u8, zones: usize, now: Nanos) -> GenerationLists {
         let count = usize::from(count);
         GenerationLists {
             max_seq: count as u64 - 1,
             min_seq: [0; 2],
             births: vec![now; count],
             pages: vec![[0; 2]; count],
-            lists: vec![List::default(); 2 * count],
+            lists: vec![List::default(); 2 * count * zones],
+            zones,
             taken: [0; 2],
         }
     }
@@ -81,8 +84,25 @@ impl GenerationLists {
         self.slot(self.min_seq[kind as usize])
     }
 
-    pub(in crate::lru) fn list_of(&self, slot: usize, kind: LruType) -> usize {
+    /// Names the lists of a generation and type, as a folio's place does: which of them it is on follows from its frame.
+    pub(super) fn group_of(&self, slot: usize, kind: LruType) -> usize {
         kind as usize * self.births.len() + slot
+    }
+
+    /// One of these lists: that of the zone of this rank.
+    pub(super) fn list_of(&self, group: usize, rank: usize) -> usize {
+        group * self.zones + rank
+    }
+
+    /// The lists of a generation and type, from that of the highest zone down.
+    pub(in crate::lru) fn lists_of(&self, slot: usize, kind: LruType) -> &[List] {
+        let first = self.list_of(self.group_of(slot, kind), 0);
+        &self.lists[first..first + self.zones]
+    }
+
+    /// Folios on them.
+    pub(super) fn listed(&self, slot: usize, kind: LruType) -> u64 {
+        self.lists_of(slot, kind).iter().map(List::len).sum()
     }
 
     /// How many generations of a type there are.

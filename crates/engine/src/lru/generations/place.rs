@@ -121,11 +121,13 @@ impl Core {
     /// Links a folio into the list of a generation, and notes the generation in its record.
     pub(super) fn generation_list_add(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, to_tail: bool) {
         let kind = self.memory.folios[pfn].lru_type();
+        let rank = self.rank_in(lruvec, pfn);
         let generations = self.lruvecs[lruvec].generations.as_mut().expect("only generations place here");
-        let list = generations.list_of(slot, kind);
+        let group = generations.group_of(slot, kind);
+        let list = generations.list_of(group, rank);
         let place = &mut self.memory.places[pfn];
         place.generation = slot as u8 + 1;
-        place.set_list(list);
+        place.set_list(group);
         let links = &mut self.memory.folios;
         if to_tail {
             generations.lists[list].push_tail(links, pfn.0);
@@ -138,9 +140,11 @@ impl Core {
     /// Unlinks a folio from the list that it is on, which need not be that of its generation.
     pub(super) fn generation_list_remove(&mut self, lruvec: LruvecId, pfn: Pfn) {
         let place = self.memory.places[pfn];
+        let rank = self.rank_in(lruvec, pfn);
         let generations =
             self.lruvecs[lruvec].generations.as_mut().expect("a folio on a list of generations has one");
-        generations.lists[place.list()].remove(&mut self.memory.folios, pfn.0);
+        let list = generations.list_of(place.list(), rank);
+        generations.lists[list].remove(&mut self.memory.folios, pfn.0);
     }
 
     /// Counts a folio in or out of a generation and of the gauges.
@@ -155,6 +159,7 @@ impl Core {
         }
         let is_active = self.counts_as_active(lruvec, pfn, slot);
         self.update_size(lruvec, LruList::new(kind, is_active), pages);
+        self.count_in_zone(lruvec, LruList::inactive(kind), pfn, pages);
     }
 
     /// Takes a folio out of its generation. Not for reclaim: whoever takes a young page away on the page's behalf wants to

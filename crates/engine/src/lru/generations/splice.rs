@@ -17,10 +17,13 @@ impl Core {
         let gauges_count = self.generation_rules(from).gauges_count();
         for kind in LruType::BOTH {
             for slot in 0..self.generations(from).births.len() {
-                let list = self.generations(from).list_of(slot, kind);
-                let group = std::mem::take(&mut self.generations_mut(from).lists[list]);
-                let parent = self.lruvecs[to].generations.as_mut().expect("both keep generations");
-                parent.lists[list].append(&mut self.memory.folios, group);
+                for rank in 0..self.lruvecs[from].zones() {
+                    let of = self.generations(from);
+                    let list = of.list_of(of.group_of(slot, kind), rank);
+                    let group = std::mem::take(&mut self.generations_mut(from).lists[list]);
+                    let parent = self.lruvecs[to].generations.as_mut().expect("both keep generations");
+                    parent.lists[list].append(&mut self.memory.folios, group);
+                }
                 let pages = std::mem::take(&mut self.generations_mut(from).pages[slot][kind as usize]);
                 self.generations_mut(to).pages[slot][kind as usize] += pages;
                 if !gauges_count {

@@ -195,6 +195,7 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
         PageEvent::SetAside { to } => json!({ "to": to.0 }),
         PageEvent::Migrated { from, to, why } => json!({ "from": from.0, "to": to.0, "why": name(why) }),
         PageEvent::NotMigrated { to, why } => json!({ "to": to.0, "why": name(why) }),
+        PageEvent::OutOfReach { to } => json!({ "to": to }),
         PageEvent::Truncated { dirty } => json!({ "dirty": dirty }),
         PageEvent::MovedToHead
         | PageEvent::Sorted

@@ -68,6 +68,9 @@ pub(super) fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String
             };
             format!("its write has ended, but it does not go to the cold end: {why}")
         }
+        PageEvent::OutOfReach { to } => {
+            format!("its zone is no use to who reclaims here: put off to generation {to}")
+        }
         PageEvent::Truncated { dirty: true } => {
             "its file has it no longer (truncated): dropped, and what was dirty is never written".to_string()
         }

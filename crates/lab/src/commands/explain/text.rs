@@ -316,6 +316,8 @@ fn is_decisive(event: &PageEvent) -> bool {
             | PageEvent::Promoted { .. }
             | PageEvent::Sorted
             | PageEvent::PassedOn { .. }
+            | PageEvent::OutOfReach { .. }
+            | PageEvent::Truncated { .. }
             | PageEvent::Protected { .. }
             | PageEvent::MovedUp { .. }
             | PageEvent::Evicted { .. }
