@@ -136,6 +136,7 @@ pub(super) enum MachineTarget {
     Vmstat,
     Meminfo,
     Zoneinfo,
+    Buddyinfo,
     Swaps,
     Zswap(ZswapFile),
     /// A parameter of a module, one that debugfs has, or one that has another name in some kernel.
@@ -201,6 +202,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     MachineFile { path: "/proc/vmstat", is_writable: false, target: MachineTarget::Vmstat },
     MachineFile { path: "/proc/meminfo", is_writable: false, target: MachineTarget::Meminfo },
     MachineFile { path: "/proc/zoneinfo", is_writable: false, target: MachineTarget::Zoneinfo },
+    MachineFile { path: "/proc/buddyinfo", is_writable: false, target: MachineTarget::Buddyinfo },
     MachineFile { path: "/proc/swaps", is_writable: false, target: MachineTarget::Swaps },
     sysctl("/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps", "kernel.numa_balancing_promote_rate_limit_MBps"),
     sysctl("/proc/sys/kernel/numa_balancing", "kernel.numa_balancing"),

@@ -1,7 +1,12 @@
-//! `/proc/meminfo` and `/proc/zoneinfo`: what the memory is used for, and where it lies.
+//! `/proc/meminfo`, `/proc/zoneinfo` and `/proc/buddyinfo`: what the memory is used for, where it lies, and in which blocks.
 //!
-//! Lines that would stand for something that is not modelled (huge pages of files and tmpfs, CMA, vmalloc, hardware-poisoned pages, ...) are left out
-//! rather than 0. `MemAvailable` is left out, too: it is an estimate by rules of its own, which no decision reads.
+//! Lines that would stand for something that is not modelled (huge pages of files and tmpfs, CMA, vmalloc, hardware-poisoned pages, slabs that
+//! can't be reclaimed, ...) are left out rather than 0.
+//!
+//! `MemAvailable` is the kernel's estimate of what a new program could have without swapping. No decision reads it. It is what is free above
+//! all reserves, with what would be given back of the page cache and of reclaimable slabs: each but for half of it, or the sum of all low
+//! marks if that is less, which have to stay
+//! (<https://docs.kernel.org/filesystems/proc.html>, <https://access.redhat.com/solutions/406773>).
 
 use std::fmt::Write;
 
@@ -9,7 +14,7 @@ use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::page_alloc::info::{PagesetInfo, ZoneInfo};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
-use crate::units::{NodeId, PAGE_SIZE};
+use crate::units::{MAX_BLOCK_ORDER, NodeId, PAGE_SIZE, PAGEBLOCK_ORDER};
 
 /// Counters of a node, which stand once in `/proc/zoneinfo`: with its first zone.
 const PER_NODE: &[Stat] = &[
@@ -56,6 +61,7 @@ impl Engine {
         for (name, pages) in [
             ("MemTotal", managed),
             ("MemFree", count(Stat::NrFreePages)),
+            ("MemAvailable", self.available_pages()),
             ("Buffers", 0),
             ("Cached", count(Stat::NrFilePages).saturating_sub(count(Stat::NrSwapcached))),
             ("SwapCached", count(Stat::NrSwapcached)),
@@ -69,6 +75,8 @@ impl Engine {
             ("Mlocked", count(Stat::NrMlock)),
             ("SwapTotal", swap.total_pages()),
             ("SwapFree", swap.free_pages()),
+            ("Zswap", self.zswap_pool().pages),
+            ("Zswapped", self.zswap_pool().stored),
             ("Dirty", count(Stat::NrDirty)),
             ("Writeback", count(Stat::NrWriteback)),
             ("AnonPages", count(Stat::NrAnonPages)),
@@ -81,7 +89,42 @@ impl Engine {
         line(&mut text, "SReclaimable", count(Stat::NrSlabReclaimable) * PAGE_SIZE / 1024);
         line(&mut text, "KernelStack", count(Stat::NrKernelStack));
         line(&mut text, "PageTables", count(Stat::NrPageTablePages) * PAGE_SIZE / 1024);
-        line(&mut text, "AnonHugePages", count(Stat::NrAnonThps) * HUGE_PAGE_PAGES * PAGE_SIZE / 1024);
+        let huge = HUGE_PAGE_PAGES * PAGE_SIZE / 1024;
+        line(&mut text, "AnonHugePages", count(Stat::NrAnonThps) * huge);
+        let held = self.core.kmem.huge_pools.len(PAGEBLOCK_ORDER);
+        // Nobody maps blocks of a pool here: all that there are are free.
+        for (name, blocks) in [
+            ("HugePages_Total", held),
+            ("HugePages_Free", held),
+            ("HugePages_Rsvd", 0),
+            ("HugePages_Surp", 0),
+        ] {
+            writeln!(text, "{:<16}{blocks:>8}", format!("{name}:")).expect("writing to a string can't fail");
+        }
+        line(&mut text, "Hugepagesize", huge);
+        let of_order =
+            |order: u8| ((self.core.kmem.huge_pools.len(order) as u64) << order) * PAGE_SIZE / 1024;
+        line(&mut text, "Hugetlb", (1..=MAX_BLOCK_ORDER).map(of_order).sum());
+        text
+    }
+
+    /// What a new program could have without swapping, by the kernel's estimate.
+    fn available_pages(&self) -> u64 {
+        let count = |stat: Stat| self.core.vmstat(stat).max(0) as u64;
+        let low: u64 = self.zones().map(|zone| zone.low).sum();
+        let given_back = |pages: u64| pages - (pages / 2).min(low);
+        let cache = count(Stat::NrActiveFile) + count(Stat::NrInactiveFile);
+        let free = count(Stat::NrFreePages) + given_back(cache) + given_back(count(Stat::NrSlabReclaimable));
+        free.saturating_sub(self.total_reserve())
+    }
+
+    pub(super) fn buddyinfo_text(&self) -> String {
+        let mut text = String::new();
+        for ZoneInfo { node: NodeId(node), zone, free_blocks, .. } in self.zones() {
+            let blocks: String = free_blocks.iter().map(|blocks| format!("{blocks:>6} ")).collect();
+            writeln!(text, "Node {node}, zone {:>8} {blocks}", zone.name())
+                .expect("writing to a string can't fail");
+        }
         text
     }
 
@@ -161,15 +204,52 @@ mod tests {
     fn meminfo_has_the_kernels_columns_and_adds_up() {
         let mut engine = Engine::new(Config::default()).expect("the default is good");
         let text = engine.read_file("/proc/meminfo").expect("it is readable");
-        assert!(
-            text.lines().all(|line| line.is_char_boundary(24) && line[24..].starts_with(" kB")),
-            "{text}"
-        );
+        let has_unit = |line: &str| line.is_char_boundary(24) && line[24..].starts_with(" kB");
+        assert!(text.lines().all(|line| has_unit(line) || line.starts_with("HugePages_")), "{text}");
         assert!(text.starts_with("MemTotal:       "), "{text}");
         let managed: u64 = engine.zones().map(|zone| zone.managed).sum();
         assert_eq!(figure(&text, "MemTotal:"), managed * 4);
         assert_eq!(figure(&text, "MemFree:"), engine.vmstat(crate::Stat::NrFreePages) as u64 * 4);
         assert_eq!((figure(&text, "SwapTotal:"), figure(&text, "Active(file):")), (0, 0));
+    }
+
+    /// Nothing is cached: what is available is free, but for reserves and high marks. A block of a pool is not.
+    #[test]
+    fn available_memory_is_what_no_reserve_keeps_and_pools_of_huge_pages_are_told_in_blocks() {
+        let config = Config { node_pages: vec![1 << 16], cpus: 1, ..Config::default() };
+        let mut engine = Engine::new(config).expect("it is good");
+        let mm = engine.process_create(crate::MemcgId::ROOT);
+        let task = engine.task_create(mm, crate::CpuId(0));
+        let text = engine.read_file("/proc/meminfo").expect("it is readable");
+        let available = figure(&text, "MemAvailable:");
+        assert_eq!(available, figure(&text, "MemFree:") - 4 * engine.total_reserve());
+        let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+        let mut step = engine.write_file(task, path, "3").expect("it takes a number");
+        while step == crate::Step::Again {
+            step = engine.resume(task);
+        }
+        let text = engine.read_file("/proc/meminfo").expect("it is readable");
+        let pool = ["HugePages_Total:", "HugePages_Free:", "Hugepagesize:", "Hugetlb:"];
+        assert_eq!(pool.map(|name| figure(&text, name)), [3, 3, 2048, 6144]);
+        assert!(figure(&text, "MemAvailable:") <= available - 6144);
+    }
+
+    #[test]
+    fn buddyinfo_has_the_free_blocks_of_each_order_zone_by_zone() {
+        let mut engine = Engine::new(Config { node_pages: vec![1 << 16, 1 << 16], ..Config::default() })
+            .expect("it is good");
+        let text = engine.read_file("/proc/buddyinfo").expect("it is readable");
+        let zones: Vec<_> = engine.zones().collect();
+        assert_eq!(text.lines().count(), zones.len());
+        for (line, zone) in text.lines().zip(&zones) {
+            let head = format!("Node {}, zone {:>8} ", zone.node.0, zone.zone.name());
+            let blocks = line.strip_prefix(&head).expect("its head");
+            let blocks: Vec<u64> =
+                blocks.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+            assert_eq!(blocks, zone.free_blocks);
+            let free: u64 = (0..).zip(&blocks).map(|(order, count)| count << order).sum();
+            assert_eq!(free, zone.free);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! | file | |
 //! |---|---|
 //! | `/proc/vmstat` | counters of the whole machine, always up to date |
-//! | `/proc/meminfo`, `/proc/zoneinfo` | what memory is used for, and where it lies |
+//! | `/proc/meminfo`, `/proc/zoneinfo`, `/proc/buddyinfo` | what memory is used for, where it lies, and in which blocks |
 //! | `/proc/swaps` | swap devices, how full they are, and their priorities |
 //! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor`, `compaction_proactiveness`, `dirty_*` | read, write: a number |
 //! | `/proc/sys/vm/compact_memory` | write: `1` compacts all zones |
@@ -32,7 +32,7 @@
 
 pub(crate) mod error; // why a file could not be read or written
 mod files; // which files there are
-mod meminfo; // `/proc/meminfo` and `/proc/zoneinfo`
+mod meminfo; // `/proc/meminfo`, `/proc/zoneinfo` and `/proc/buddyinfo`
 mod lru_gen; // the text of generations, and commands
 mod zswap; // compressed pages in front of a swap device
 mod swaps; // `/proc/swaps`
@@ -190,6 +190,7 @@ impl Engine {
             Target::Machine(MachineTarget::Swaps) => text = self.swaps_text(),
             Target::Machine(MachineTarget::Meminfo) => text = self.meminfo_text(),
             Target::Machine(MachineTarget::Zoneinfo) => text = self.zoneinfo_text(),
+            Target::Machine(MachineTarget::Buddyinfo) => text = self.buddyinfo_text(),
             Target::Machine(MachineTarget::LruGen) => text = self.lru_gen_text(false),
             Target::Machine(MachineTarget::CompactMemory) => {
                 return Err(FileError::NotPermitted(path.to_owned()));
@@ -272,6 +273,7 @@ impl Engine {
                 | MachineTarget::Swaps
                 | MachineTarget::Zswap(_)
                 | MachineTarget::Zoneinfo
+                | MachineTarget::Buddyinfo
                 | MachineTarget::StatRefresh
                 | MachineTarget::LruGenFull,
             ) => Err(FileError::NotPermitted(path.to_owned())),

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   /proc/vmstat                                 read
-//!   /proc/meminfo, /proc/zoneinfo                read
+//!   /proc/meminfo, /proc/zoneinfo, /proc/buddyinfo   read
 //!   /proc/pressure/memory                        read              and io, cpu
 //!   /sys/fs/cgroup/web/memory.pressure           read              and io.pressure, cpu.pressure; the root's, too
 //!   /proc/sys/vm/swappiness                      read, write       any sysctl, dots as slashes
