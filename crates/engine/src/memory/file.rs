@@ -52,10 +52,9 @@ pub(crate) struct Inode {
     pub(crate) has_dirty_pages: bool,
     /// The tick of its last write, which its times say.
     pub(crate) times_of: Option<u64>,
-    /// Its dirty pages.
+    /// Its dirty pages, and those under writeback.
     pub(crate) dirty: PageTags,
-    /// Its pages under writeback.
-    pub(crate) writeback: u64,
+    pub(crate) writeback: PageTags,
     /// Who has dirtied it of late.
     pub(crate) foreign: ForeignHistory,
     /// Where the last round of writing it ended, and the next one begins.
@@ -94,7 +93,7 @@ impl Inode {
             has_dirty_pages: false,
             times_of: None,
             dirty: PageTags::new(pages),
-            writeback: 0,
+            writeback: PageTags::new(pages),
             foreign: ForeignHistory::default(),
             writeback_index: 0,
             errors: 0,

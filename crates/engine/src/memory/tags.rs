@@ -1,4 +1,4 @@
-//! A set of a file's pages in index order: which of them are dirty.
+//! A set of a file's pages in index order: which of them are dirty, or under writeback.
 //!
 //! ```text
 //!   level 1   [ 1 0 1 ... ]                       a bit a word below that is not empty

@@ -104,8 +104,8 @@ impl Core {
         let of = self.memory.file_mut(file);
         of.index.update(page, Word::clear_dirty);
         of.inode.dirty.clear(page);
-        of.inode.writeback += 1;
-        let is_first = of.inode.writeback == 1;
+        of.inode.writeback.set(page);
+        let is_first = of.inode.writeback.count() == 1;
         let wb = of.inode.wb.expect("a dirty file has a wb");
         let ticks = self.ticks();
         let of = self.writeback.wb_mut(wb);
@@ -132,8 +132,8 @@ impl Core {
         let folio = self.memory.folios[pfn];
         let (file, now) = (FileId(folio.owner), self.now);
         let inode = &mut self.memory.file_mut(file).inode;
-        inode.writeback -= 1;
-        let is_last = inode.writeback == 0;
+        inode.writeback.clear(folio.index.into());
+        let is_last = inode.writeback.is_empty();
         #[cfg(test)]
         let is_lost = self.mutant == Some(crate::testing::Mutant::WriteErrorLost);
         #[cfg(not(test))]

@@ -52,8 +52,8 @@ pub(super) struct Worker {
     has_written: bool,
     /// Pages that it has begun to write since it was woken.
     written: u64,
-    /// All that the wb has was asked for by another group.
-    is_foreign_asked: bool,
+    /// Pieces of work that someone has asked for, in the order in which they came.
+    asked: VecDeque<Asked>,
     /// Requests to write everything, or so many pages, each with its reason, in the order in which they came.
     requests: VecDeque<(WritebackReason, u64)>,
     work: Option<Work>,
@@ -94,8 +94,15 @@ impl Worker {
 
     /// Someone waits for a piece of work that it has not begun.
     fn is_asked(&self) -> bool {
-        self.is_foreign_asked || !self.requests.is_empty()
+        !self.asked.is_empty() || !self.requests.is_empty()
     }
+}
+
+/// A piece of work that someone has asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asked {
+    /// All that the wb has, for another group.
+    Foreign,
 }
 
 /// The kinds of work, in the order in which a cycle comes by them.
@@ -236,9 +243,9 @@ impl Core {
     /// Has all of a wb's dirty pages written for another group that has dirtied some of them.
     pub(super) fn ask_for_foreign_flush(&mut self, wb: WbId) {
         let worker = &mut self.writeback.wb_mut(wb).worker;
-        let was_asked = std::mem::replace(&mut worker.is_foreign_asked, true);
         worker.begin();
-        if !was_asked {
+        if !worker.asked.contains(&Asked::Foreign) {
+            worker.asked.push_back(Asked::Foreign);
             self.trace(NodeId(0), |core| Tracepoint::WritebackQueue {
                 wb: core.traced_wb(wb),
                 nr_pages: core.writeback.wb(wb).nr_dirty,
@@ -304,8 +311,9 @@ impl Core {
             let mut most = u64::MAX;
             let (next, reason) = match stage {
                 Stage::Asked => {
-                    let is_asked = std::mem::take(&mut worker.is_foreign_asked);
-                    (Some(Stage::Requests), is_asked.then_some(WritebackReason::Foreign))
+                    let asked = worker.asked.pop_front();
+                    let next = if asked.is_some() { Stage::Asked } else { Stage::Requests };
+                    (Some(next), asked.map(|Asked::Foreign| WritebackReason::Foreign))
                 }
                 Stage::Requests => {
                     let request = worker.requests.pop_front();
@@ -428,7 +436,7 @@ impl Core {
         let is_needed = work.reason != WritebackReason::Background || self.is_over_background(wb);
         // Nobody waits for it, and someone does for what was asked for.
         let gives_way = matches!(work.reason, WritebackReason::Background | WritebackReason::Periodic)
-            && self.writeback.wb(wb).worker.is_foreign_asked;
+            && !self.writeback.wb(wb).worker.asked.is_empty();
         if work.budget == 0 || !has_moved || !is_needed || gives_way {
             return false;
         }

@@ -106,7 +106,7 @@ impl Core {
         let inode = &mut self.memory.files[file.index()].inode;
         let from = inode.wb.replace(to).expect("who dirties a file gives it a wb");
         inode.foreign = ForeignHistory::default();
-        let (dirty, writeback) = (inode.dirty.count(), inode.writeback);
+        let (dirty, writeback) = (inode.dirty.count(), inode.writeback.count());
         let is_listed = inode.on != InodeList::None;
         if is_listed {
             inode.on = InodeList::Dirty;
