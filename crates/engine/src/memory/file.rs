@@ -4,6 +4,7 @@
 //! swap entry of a page that was swapped out.
 
 use crate::config::{Bdi, FileKind, FileSpec};
+use crate::memory::errors::WriteErrors;
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::Table;
 use crate::memory::tags::PageTags;
@@ -59,9 +60,8 @@ pub(crate) struct Inode {
     pub(crate) foreign: ForeignHistory,
     /// Where the last round of writing it ended, and the next one begins.
     pub(crate) writeback_index: u64,
-    /// Writes of it that have failed, and how many of them someone has been told of (`errseq_t`).
-    pub(crate) errors: u64,
-    pub(crate) errors_told: u64,
+    /// Writes of it that have failed.
+    pub(crate) errors: WriteErrors,
 }
 
 /// Where a file stands with its flusher.
@@ -96,8 +96,7 @@ impl Inode {
             writeback: PageTags::new(pages),
             foreign: ForeignHistory::default(),
             writeback_index: 0,
-            errors: 0,
-            errors_told: 0,
+            errors: WriteErrors::default(),
         }
     }
 }

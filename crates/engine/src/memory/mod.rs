@@ -6,6 +6,7 @@ pub(crate) mod list; // index-linked lists
 pub(crate) mod nodes; // what a table consists of in a kernel, and who pays for it
 pub(crate) mod table; // 512-entry tables of page words: page tables and page-cache indexes
 pub(crate) mod tags; // sets of pages of a file, in order
+pub(crate) mod errors; // writes that have failed, and who was told
 pub(crate) mod file; // files: page-cache index, shadow entries
 pub(crate) mod open_file; // open files: position and readahead window
 pub(crate) mod mm; // address spaces: mappings over a page table
@@ -64,7 +65,7 @@ impl Memory {
 
     fn opened(&self, file: FileId) -> OpenFile {
         let of = self.file(file);
-        OpenFile { errors_told: of.inode.errors_told, ..OpenFile::new(file, of.bdi.ra_pages) }
+        OpenFile { errors_known: of.inode.errors.sample(), ..OpenFile::new(file, of.bdi.ra_pages) }
     }
 
     /// A program opens its file anew: it is at its start again, and as the device says.

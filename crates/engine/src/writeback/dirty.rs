@@ -138,7 +138,9 @@ impl Core {
         let is_lost = self.mutant == Some(crate::testing::Mutant::WriteErrorLost);
         #[cfg(not(test))]
         let is_lost = false;
-        inode.errors += u64::from(result.is_err() && !is_lost);
+        if result.is_err() && !is_lost {
+            inode.errors.note();
+        }
         self.writeback.failed += u64::from(result.is_err());
         let wb = inode.wb.expect("a file under writeback has a wb");
         let of = self.writeback.wb_mut(wb);
