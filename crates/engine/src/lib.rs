@@ -90,8 +90,8 @@ pub use stat::Stat;
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,
     ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp,
-    StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, Tracepoint, TypeChoice, Verdict,
-    Whereabouts,
+    StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, TracedWork, Tracepoint, TypeChoice,
+    Verdict, Whereabouts,
 };
 pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};

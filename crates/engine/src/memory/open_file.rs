@@ -26,8 +26,9 @@ pub(crate) struct OpenFile {
     pub(crate) mmap_miss: u32,
     /// Reads come in no order (FMODE_RANDOM).
     pub(crate) random: bool,
-    /// Failed writes of the file that it knows of.
+    /// Failed writes of the file, and of all on its file system, that it knows of.
     pub(crate) errors_known: u64,
+    pub(crate) fs_errors_known: u64,
     /// What is read is not used again (FMODE_NOREUSE).
     pub(crate) no_reuse: bool,
 }
@@ -46,6 +47,7 @@ impl OpenFile {
             random: false,
             no_reuse: false,
             errors_known: 0,
+            fs_errors_known: 0,
         }
     }
 

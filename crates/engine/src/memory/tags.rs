@@ -8,7 +8,7 @@
 //! are allocated when the first page is set: most files are never written.
 
 /// Pages of one file, as a set.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PageTags {
     pages: u64,
     /// From pages upwards; the last level is a single word.

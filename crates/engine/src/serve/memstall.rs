@@ -33,6 +33,7 @@ impl Engine {
             | Stage::Compact(_)
             | Stage::LruGen(_)
             | Stage::Fsync(_)
+            | Stage::Sync(_)
             | Stage::Switch
             | Stage::Promote(_)
             | Stage::Exit(_)

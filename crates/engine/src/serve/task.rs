@@ -17,7 +17,7 @@ use crate::serve::miss::Attempt;
 use crate::serve::proc::Opening;
 use crate::serve::promote::PromotionWork;
 use crate::units::{CpuId, MemcgId, MmId, Pfn, TaskId};
-use crate::writeback::{DirtyThrottle, Fsync};
+use crate::writeback::{DirtyThrottle, Fsync, SyncCall};
 
 /// A thread of execution.
 pub(crate) struct Task {
@@ -63,6 +63,8 @@ pub(crate) enum Stage {
     LruGen(Box<LruGenWrite>),
     /// fsync(2).
     Fsync(Box<Fsync>),
+    /// sync(2) or syncfs(2).
+    Sync(Box<SyncCall>),
     /// A write to `lru_gen/enabled`: folios are being moved.
     Switch,
     /// An access is complete; what was set aside in its call is being promoted.
@@ -209,6 +211,7 @@ impl Engine {
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
             },
             Stage::Fsync(call) => current.fsync_on(call),
+            Stage::Sync(call) => current.sync_on(call),
             Stage::Switch if current.core.switch_step() => current.suspend_switch(),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
             Stage::Promote(work) => current.promotion_work(work),
@@ -257,6 +260,7 @@ impl Engine {
         match &self.tasks[task.index()].stage {
             Stage::Idle
             | Stage::Fsync(_)
+            | Stage::Sync(_)
             | Stage::Switch
             | Stage::Compact(_)
             | Stage::Exit(_)

@@ -199,6 +199,11 @@ pub(crate) enum Action {
     Fsync {
         task: usize,
     },
+    /// sync(2), or syncfs(2) of the file system of regular files.
+    Sync {
+        task: usize,
+        is_told_errors: bool,
+    },
     /// A signal comes for a task, whatever it does. None of the actions made here: who wants signals puts them in between.
     Signal {
         task: usize,
@@ -346,6 +351,7 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         1 => (task(), 0..2usize, 8..32u64).prop_map(|(task, group, pages)| Action::SetMax { task, group, pages }),
         1 => (task(), 0..2usize, 0..40u64).prop_map(|(task, group, pages)| Action::SetHigh { task, group, pages }),
         1 => task().prop_map(|task| Action::Fsync { task }),
+        1 => (task(), any::<bool>()).prop_map(|(task, is_told_errors)| Action::Sync { task, is_told_errors }),
         1 => Just(Action::FlushStats),
         1 => (0..2usize).prop_map(|group| Action::Replace { group }),
         2 => (task(), 0..8u8).prop_map(|(task, caps)| Action::Switch { task, caps }),

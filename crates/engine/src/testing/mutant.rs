@@ -44,6 +44,8 @@ pub(crate) enum Mutant {
     SlotFreedBeforeWritten,
     /// `writeback/fsync.rs`: fsync doesn't wait for pages whose write is under way.
     FsyncForgetsWriteback,
+    /// `writeback/sync.rs`: sync waits for what flushers have written for it, and not for what was being written before.
+    SyncForgetsWriteback,
     /// `writeback/dirty.rs`: nobody is told of a write that has failed.
     WriteErrorLost,
 }
@@ -142,6 +144,11 @@ fn a_page_freed_that_found_no_room_to_be_compressed_is_noticed() {
 #[test]
 fn an_fsync_that_forgets_pages_under_writeback_is_noticed() {
     check(Mutant::FsyncForgetsWriteback);
+}
+
+#[test]
+fn a_sync_that_forgets_pages_under_writeback_is_noticed() {
+    check(Mutant::SyncForgetsWriteback);
 }
 
 #[test]

@@ -138,11 +138,14 @@ impl Core {
         let is_lost = self.mutant == Some(crate::testing::Mutant::WriteErrorLost);
         #[cfg(not(test))]
         let is_lost = false;
+        let bdi = inode.bdi;
         if result.is_err() && !is_lost {
             inode.errors.note();
+            self.memory.fs_errors[bdi.index()].note();
         }
         self.writeback.failed += u64::from(result.is_err());
-        let wb = inode.wb.expect("a file under writeback has a wb");
+        let wb = self.memory.file(file).inode.wb.expect("a file under writeback has a wb");
+        self.flusher_goes_on(wb, file, folio.index.into());
         let of = self.writeback.wb_mut(wb);
         of.nr_writeback -= 1;
         of.rates.written += 1;

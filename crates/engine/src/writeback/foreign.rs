@@ -89,10 +89,11 @@ impl Core {
             return;
         }
         let inode = &mut self.memory.files[file.index()].inode;
-        let Some(wb) = inode.wb else { return };
+        let (Some(wb), bdi) = (inode.wb, inode.bdi) else { return };
         let bandwidth = self.writeback.wb(wb).rates.average;
         if let Some(memcg) = inode.foreign.add(votes, bandwidth)
             && self.memcgs[memcg].is_online
+            && self.writeback.bdis[bdi.index()].syncs == 0
         {
             self.switch_wb(file, memcg);
         }

@@ -8,7 +8,6 @@
 use crate::core::Core;
 use crate::machine::op::IoError;
 use crate::memory::folio::FolioFlags;
-use crate::story::Tracepoint;
 use crate::units::{FileId, OpenFileId, Pfn};
 use crate::writeback::WritebackReason;
 
@@ -82,8 +81,7 @@ impl Core {
 
     fn wait_for_written(&mut self, pfn: Pfn) -> FsyncStep {
         let folio = &self.memory.folios[pfn];
-        let (node, file, page) = (folio.node, FileId(folio.owner), u64::from(folio.index));
-        self.trace(node, |core| Tracepoint::WaitWriteback { folio: core.traced_page(file, page) });
+        self.trace_wait(FileId(folio.owner), folio.index.into());
         FsyncStep::WaitFor(pfn)
     }
 }

@@ -25,6 +25,7 @@ mod flusher; // the thread that writes
 mod foreign; // files that another group dirties
 pub(crate) mod votes; // who dirties a file
 mod fsync; // a task that waits until its file is written
+mod sync; // a task that waits until all files are
 pub(crate) mod rules; // eras, as data
 mod inode; // what of a file is to be written, as tracepoints show it
 mod traced; // all of that as tracepoints show it
@@ -38,6 +39,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) use fsync::{Fsync, FsyncStep};
 pub use rules::{DirtyRule, FlusherChunk, FlusherRequests, WritebackRules};
+pub(crate) use sync::{SyncCall, SyncStep};
 pub(crate) use throttle::{DirtyThrottle, ThrottleStep};
 
 macro_rules! reasons {
@@ -67,6 +69,8 @@ reasons! {
     Background = "background",
     /// Reclaim met dirty pages only, and asked for them to be written.
     Vmscan = "vmscan",
+    /// A task has asked for all that is dirty to be written (sync, syncfs).
+    Sync = "sync",
     /// A task waits for its file to be on the device, and starts the writes itself. Of such the kernel's flusher knows nothing.
     Fsync = "fsync",
     /// They have been dirty for long enough.
@@ -102,6 +106,8 @@ struct BackingDevice {
     wbs: Vec<WbId>,
     /// Its thread, once the machine has started it.
     flusher: Option<TaskId>,
+    /// Tasks that wait for all of its files.
+    syncs: u32,
 }
 
 /// A device's writeback on behalf of a group.
@@ -165,7 +171,7 @@ impl Completions {
 impl Writeback {
     /// Makes a device known; its flusher thread is the caller's business.
     pub(crate) fn add_bdi(&mut self) -> BdiId {
-        self.bdis.push(BackingDevice { wbs: Vec::new(), flusher: None });
+        self.bdis.push(BackingDevice { wbs: Vec::new(), flusher: None, syncs: 0 });
         BdiId((self.bdis.len() - 1) as u16)
     }
 

@@ -10,7 +10,7 @@
 //! | `T open FILE as O`, `T map FILE as O [exec] [random] [noreuse]`, `T anon PAGES as O [random]` | |
 //! | `T advises O normal`, `T advises O noreuse` | posix_fadvise of the open file behind it |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
-//! | `T writes partial O`, `T fsyncs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
+//! | `T writes partial O`, `T fsyncs O`, `T syncs`, `T syncfs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
 //! | `written REASON` | pages of files whose write was begun for this reason |
 //! | `threads` | the kernel's threads are started; they wait. Flushers are not named: they run by themselves |
 //! | `run THREAD`, `time out THREAD` | a thread that was woken, or whose nap is over, goes on until it waits: `sleeps` or `naps`; the tasks that it woke go on after it |
@@ -462,6 +462,14 @@ impl Machine {
                 let step = self.engine.fsync(task, self.object(task, object)).unwrap();
                 self.go_on(task, step)
             }
+            ["syncs"] => {
+                let step = self.engine.sync(task);
+                self.go_on(task, step)
+            }
+            ["syncfs", object] => {
+                let step = self.engine.syncfs(task, self.object(task, object)).unwrap();
+                self.go_on(task, step)
+            }
             ["exits"] => {
                 let step = self.engine.task_exit(task);
                 self.go_on(task, step)
@@ -615,8 +623,10 @@ impl Machine {
                     self.engine.resume(task)
                 }
                 Step::Wait(Wait::Woken | Wait::WokenOr(..)) => {
-                    self.take_woken();
-                    return "T".to_owned();
+                    if !self.take_woken().contains(&task) {
+                        return "T".to_owned();
+                    }
+                    self.engine.resume(task)
                 }
                 Step::Wait(Wait::Io) => {
                     if self.latency.is_some() && !self.transfers.is_empty() {
