@@ -100,6 +100,6 @@ pub use units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, Nodemask, ObjectId, OpenFileId,
     PAGE_SIZE, Pfn, SwapId, TaskId,
 };
-pub use writeback::{DirtyRule, FlusherChunk, FlusherRequests, WritebackReason, WritebackRules};
+pub use writeback::{BdiLimits, DirtyRule, FlusherChunk, FlusherRequests, WritebackReason, WritebackRules};
 pub use zswap::ZswapPool;
 pub use zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};

@@ -108,6 +108,24 @@ struct BackingDevice {
     flusher: Option<TaskId>,
     /// Tasks that wait for all of its files.
     syncs: u32,
+    limits: BdiLimits,
+}
+
+/// How much of what may be dirty may be one device's (`/sys/class/bdi/<bdi>/`), however fast it is beside others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BdiLimits {
+    /// This share of the threshold at least. Unit: percent.
+    pub min_ratio: u8,
+    /// And this at most.
+    pub max_ratio: u8,
+    /// Its writers are held up by its own share, even while the machine has little that is dirty.
+    pub strict_limit: bool,
+}
+
+impl Default for BdiLimits {
+    fn default() -> BdiLimits {
+        BdiLimits { min_ratio: 0, max_ratio: 100, strict_limit: false }
+    }
 }
 
 /// A device's writeback on behalf of a group.
@@ -171,8 +189,17 @@ impl Completions {
 impl Writeback {
     /// Makes a device known; its flusher thread is the caller's business.
     pub(crate) fn add_bdi(&mut self) -> BdiId {
-        self.bdis.push(BackingDevice { wbs: Vec::new(), flusher: None, syncs: 0 });
+        self.bdis.push(BackingDevice {
+            wbs: Vec::new(),
+            flusher: None,
+            syncs: 0,
+            limits: BdiLimits::default(),
+        });
         BdiId((self.bdis.len() - 1) as u16)
+    }
+
+    pub(crate) fn set_bdi_limits(&mut self, bdi: BdiId, limits: BdiLimits) {
+        self.bdis[bdi.index()].limits = limits;
     }
 
     pub(crate) fn bdis(&self) -> usize {

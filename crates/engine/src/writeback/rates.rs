@@ -14,6 +14,8 @@ use crate::units::Nanos;
 
 /// 1.0 of a position.
 pub(super) const ONE: i64 = 1 << 10;
+/// Dirty pages of a device that are too few to wait for: what the counters of its CPUs may be off by.
+pub(super) const TINY: u64 = 8;
 /// What a device is taken to write, and a task allowed to dirty, before anything is known: 100 MiB a second.
 const RATE_AT_FIRST: u64 = 25_600;
 
@@ -67,6 +69,8 @@ pub(super) struct Position {
     /// The wb's share of `thresh`, and its own dirty pages.
     pub(super) wb_thresh: u64,
     pub(super) wb_dirty: u64,
+    /// Where the device has a strict limit: up to here nobody who dirties it is held up.
+    pub(super) wb_freerun: Option<u64>,
 }
 
 impl Position {
@@ -81,10 +85,10 @@ impl Position {
             return 0;
         }
         let (dirty, limit, setpoint) = (self.dirty as i64, self.limit as i64, self.setpoint() as i64);
-        // Flat around the setpoint, steep towards both ends.
-        let x = (setpoint - dirty) * ONE / ((limit - setpoint) | 1);
-        let cubic = x * x / ONE * x / ONE + ONE;
-        let ratio = cubic.clamp(0, 2 * ONE);
+        let ratio = flat_in_the_middle(setpoint, dirty, limit);
+        if let Some(freerun) = self.wb_freerun {
+            return self.strict_ratio(ratio, freerun as i64);
+        }
         // A device that writes a small share of all shall not have all of the dirty pages.
         let thresh = self.thresh as i64;
         let wb_thresh = (self.wb_thresh as i64).min(thresh).max((limit - dirty) / 8);
@@ -107,6 +111,24 @@ impl Position {
             ratio * 8
         }
     }
+}
+
+impl Position {
+    /// The slower of the machine's ratio and the device's own. A few pages are always let through.
+    fn strict_ratio(&self, ratio: i64, freerun: i64) -> i64 {
+        match (self.wb_dirty, self.wb_thresh) {
+            (0..TINY, _) => (2 * ratio).min(2 * ONE),
+            (dirty, thresh) if dirty >= thresh => 0,
+            (dirty, thresh) => ratio.min(flat_in_the_middle(freerun, dirty as i64, thresh as i64)),
+        }
+    }
+}
+
+/// By how much a rate is to be multiplied: by 1 at the setpoint, by 2 far below, by 0 at the limit; flat around the setpoint, steep towards
+/// both ends.
+fn flat_in_the_middle(setpoint: i64, dirty: i64, limit: i64) -> i64 {
+    let x = (setpoint - dirty) * ONE / ((limit - setpoint) | 1);
+    (x * x / ONE * x / ONE + ONE).clamp(0, 2 * ONE)
 }
 
 impl Rates {
@@ -224,7 +246,8 @@ mod tests {
 
     /// The machine's position where the wb has all of it.
     fn at(dirty: u64) -> Position {
-        Position { freerun: 15_000, thresh: 20_000, limit: 20_000, dirty, wb_thresh: 20_000, wb_dirty: dirty }
+        let (freerun, thresh, limit) = (15_000, 20_000, 20_000);
+        Position { freerun, thresh, limit, dirty, wb_thresh: 20_000, wb_dirty: dirty, wb_freerun: None }
     }
 
     #[test]
@@ -244,6 +267,21 @@ mod tests {
         let dry = Position { wb_dirty: 100, ..position };
         let full = Position { wb_dirty: 2_500, ..position };
         assert!(dry.ratio(1) > 7 * full.ratio(1), "{} {}", dry.ratio(1), full.ratio(1));
+    }
+
+    #[test]
+    fn a_strict_device_is_held_to_its_own_share_whatever_the_machine_has() {
+        let at = |wb_dirty| {
+            let own = Position { wb_thresh: 1_000, wb_dirty, wb_freerun: Some(750), ..at(0) };
+            own.ratio(1 << 20)
+        };
+        assert_eq!([at(0), at(7), at(8)], [2 * ONE; 3], "nothing is dirty on other devices");
+        assert!((ONE + 900..2 * ONE).contains(&at(500)), "{}", at(500));
+        assert_eq!([at(750), at(1_000), at(5_000)], [ONE, 0, 0]);
+        assert!((1..ONE / 2).contains(&at(980)), "{}", at(980));
+        let others =
+            Position { wb_thresh: 1_000, wb_dirty: 500, wb_freerun: Some(750), ..super::tests::at(19_000) };
+        assert!(others.ratio(1 << 20) < ONE, "others have dirtied too much");
     }
 
     #[test]

@@ -12,14 +12,16 @@
 //! The look comes before the write that follows, not after the one that dirtied too much: nobody has to wait for what he does
 //! not do any more. A hit on a page that is dirty already dirties nothing and is not looked at.
 //!
-//! Not modelled: real-time tasks (whose limits are higher), `strictlimit` devices (FUSE), writers that inherit what an exited
-//! task has left on its CPU.
+//! A device with a strict limit has a free run of its own, below its share of what may be dirty, and its writers are held up beyond it
+//! even where the machine has room. That keeps a slow or untrusted device from filling memory with what it will not write soon.
+//!
+//! Not modelled: real-time tasks, whose limits are higher.
 
 use crate::core::Core;
 use crate::units::{CpuId, FileId, MemcgId, Nanos, WbId};
 use crate::writeback::DirtyRule;
 use crate::writeback::limits::Limits;
-use crate::writeback::rates::{ONE, Position};
+use crate::writeback::rates::{ONE, Position, TINY};
 use crate::writeback::writer::Writer;
 
 /// What is known of a task that dirties pages. Ticks are the machine's.
@@ -166,20 +168,27 @@ impl Core {
         if global.nr_dirty > global.background {
             self.start_background(wb);
         }
-        if global.is_free_run() && own.is_none_or(|own| own.is_free_run()) {
+        let is_strict = self.bdi_limits(wb).strict_limit;
+        let counts = |memcg, limits: Limits| match is_strict {
+            true => self.own_limits(wb, memcg, &limits),
+            false => limits,
+        };
+        let (free, own_free) = (counts(MemcgId::ROOT, global), own.map(|own| counts(memcg, own)));
+        if free.is_free_run() && own_free.is_none_or(|own| own.is_free_run()) {
             let room = |limits: &Limits| look_after(limits.thresh, limits.dirty);
             throttle.paused_when = now;
             throttle.nr_dirtied = 0;
-            throttle.nr_dirtied_pause = room(&global).min(own.as_ref().map_or(u64::MAX, room));
+            throttle.nr_dirtied_pause = room(&free).min(own_free.as_ref().map_or(u64::MAX, room));
             return ThrottleStep::Leave;
         }
         self.start_background(wb);
         self.flush_foreign(self.writeback.wb(wb).memcg);
         let (mut position, mut ratio) = self.position(wb, MemcgId::ROOT, &global);
-        let mut exceeded = position.wb_dirty > position.wb_thresh && position.dirty > position.thresh;
+        let exceeds = |at: &Position| at.wb_dirty > at.wb_thresh && (is_strict || at.dirty > at.thresh);
+        let mut exceeded = exceeds(&position);
         if let Some(own) = &own {
             let (of_group, ratio_of_group) = self.position(wb, memcg, own);
-            exceeded |= of_group.wb_dirty > of_group.wb_thresh && of_group.dirty > of_group.thresh;
+            exceeded |= exceeds(&of_group);
             if ratio_of_group < ratio {
                 (position, ratio) = (of_group, ratio_of_group);
             }
@@ -239,6 +248,7 @@ impl Core {
     /// Where a wb stands in a domain, and what that makes of the rate.
     fn position(&mut self, wb: WbId, memcg: MemcgId, limits: &Limits) -> (Position, i64) {
         self.update_dirty_limit(memcg, limits);
+        let is_strict = self.bdi_limits(wb).strict_limit;
         let of = self.writeback.wb(wb);
         let position = Position {
             freerun: limits.freerun(),
@@ -247,6 +257,7 @@ impl Core {
             dirty: limits.dirty,
             wb_thresh: self.wb_share(wb, memcg, limits.thresh),
             wb_dirty: of.dirty(),
+            wb_freerun: is_strict.then(|| self.own_limits(wb, memcg, limits).freerun()),
         };
         (position, position.ratio(of.rates.average))
     }
@@ -285,9 +296,6 @@ impl Core {
         }
     }
 }
-
-/// Dirty pages of a device that are too few to wait for: what the counters of its CPUs may be off by.
-const TINY: u64 = 8;
 
 /// After how many pages a task is looked at again that has room for so many.
 fn look_after(thresh: u64, dirty: u64) -> u64 {

@@ -291,7 +291,12 @@ impl Scenario {
             names.push(DEFAULT_DEVICE);
         }
         let bdis = names.into_iter().map(|name| engine.bdi_register(name));
-        bdis.collect::<Result<_, _>>().map_err(|error| problem("device", error))
+        let bdis: Vec<BdiId> = bdis.collect::<Result<_, _>>().map_err(|error| problem("device", error))?;
+        for (index, (device, &bdi)) in self.device.iter().zip(&bdis).enumerate() {
+            let set = engine.bdi_set_limits(bdi, device.limits());
+            set.map_err(|error| problem(&format!("device[{index}]"), error))?;
+        }
+        Ok(bdis)
     }
 
     fn create_swap(&self, engine: &mut Engine) -> Result<Vec<(SwapId, usize)>, Problem> {

@@ -418,6 +418,28 @@ fn without_flushers_who_syncs_writes() {
 }
 
 #[test]
+fn a_device_with_a_strict_limit_holds_its_writers_up_where_the_machine_has_room() {
+    let scenario = |limits: &str, served: &str, dirty: &str| {
+        format!(
+            "
+        config memory=65536
+        group job
+        file data 2000
+        task t in job
+        threads
+        {limits}
+        t open data as f
+        t write f 0..600          => {served}
+        vmstat nr_dirty           => {dirty}
+    "
+        )
+    };
+    check(&scenario("", "600m", "600"));
+    check(&scenario("device has 0 to 1", "600m", "600"));
+    check(&scenario("device has 0 to 1 strictly", "32m m after 8.000 ms 567m", "67"));
+}
+
+#[test]
 fn who_is_over_the_limits_has_files_of_other_groups_written() {
     let scenario = |rules: &str, served: &str, by_foreign: &str, dirty: &str| {
         format!(

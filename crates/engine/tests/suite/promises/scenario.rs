@@ -27,6 +27,7 @@
 //! | `pin FILE PAGES` | |
 //! | `device holds`, `device answers [STEPS]` | transfers wait for `io`, or end at once, or when tasks have gone on so many times |
 //! | `device fails` | transfers end at once, and badly |
+//! | `device has MIN to MAX [strictly]` | percent of what may be dirty that are its own |
 //! | `device outruns batches`, `device fails within batches` | writes of a full plug end before its batch does, well or badly |
 //! | `io [fails]` | the oldest transfer ends; answers which, and how the tasks woken were served |
 //! | `flush`, `wait SECONDS` | the statistics worker runs; time passes |
@@ -215,6 +216,13 @@ impl Machine {
                 range(pages).for_each(|page| {
                     assert!(self.engine.pin(self.files[*file], page), "page {page} is absent")
                 });
+                String::new()
+            }
+            ["device", "has", min, "to", max, strict @ ..] => {
+                let [min_ratio, max_ratio] = [min, max].map(|percent| number(percent) as u8);
+                let strict_limit = strict == ["strictly"];
+                let limits = BdiLimits { min_ratio, max_ratio, strict_limit };
+                self.engine.bdi_set_limits(BdiId(0), limits).unwrap();
                 String::new()
             }
             ["device", "outruns", "batches"] => {
