@@ -77,7 +77,7 @@ impl Current<'_> {
         let of = &mut *self.task;
         of.attempt.was_there = matches!(of.accessed(), Object::File { .. })
             && self.core.memory.file(file).index.word(of.attempt.page).is_plain();
-        of.attempt.is_throttled = self.core.is_look_due(&of.dirty, file, of.cpu);
+        of.attempt.is_throttled = self.core.is_look_due(&mut of.dirty, file, of.cpu);
     }
 
     /// What the page of an access that writes is asked for with. A page of a file that write(2) brings in will be dirty; one that a store

@@ -92,6 +92,8 @@ pub(crate) struct Writeback {
     by_memcg: BTreeMap<MemcgId, Domain>,
     /// Pages that each CPU's tasks have dirtied since one of them was last looked at.
     dirtied_by_cpu: BTreeMap<u16, u64>,
+    /// Pages that exited tasks had dirtied on each CPU since they were last looked at, and nobody else was for.
+    left_by_cpu: BTreeMap<u16, u64>,
     /// After so many of them a CPU looks at whoever dirties; from the threshold when the first page was dirtied, or when it was
     /// set. 0: not known yet. [6.12 machine 5.3]
     ratelimit_pages: u64,

@@ -95,8 +95,16 @@ impl Core {
         *self.writeback.dirtied_by_cpu.entry(cpu.0).or_default() += 1;
     }
 
+    /// A task exits. What it has dirtied since its last look is left to the next writer on its CPU, or short lives would never be looked at.
+    pub(crate) fn dirtier_exits(&mut self, throttle: &mut DirtyThrottle, cpu: CpuId) {
+        let left = std::mem::take(&mut throttle.nr_dirtied);
+        if left > 0 {
+            *self.writeback.left_by_cpu.entry(cpu.0).or_default() += left;
+        }
+    }
+
     /// Whether a task is to be looked at before it dirties another page of this file.
-    pub(crate) fn is_look_due(&mut self, throttle: &DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
+    pub(crate) fn is_look_due(&mut self, throttle: &mut DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
         let exceeded = self.memory.file(file).inode.wb.is_some_and(|wb| self.writeback.wb(wb).dirty_exceeded);
         let most = if exceeded { LOOK_WHEN_EXCEEDED } else { u64::MAX };
         let mut limit = throttle.nr_dirtied_pause.min(most);
@@ -119,6 +127,13 @@ impl Core {
         } else if *by_cpu >= self.writeback.ratelimit_pages {
             *by_cpu = 0;
             limit = 0;
+        }
+        if throttle.nr_dirtied < limit
+            && let Some(left) = self.writeback.left_by_cpu.get_mut(&cpu.0)
+        {
+            let taken = (*left).min(limit - throttle.nr_dirtied);
+            *left -= taken;
+            throttle.nr_dirtied += taken;
         }
         throttle.nr_dirtied >= limit
     }
@@ -339,6 +354,25 @@ fn pauses(hz: u64, wb_dirty: u64, average: u64, ratelimit: u64, rate: u64) -> Pa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bdi, Config, Engine, FileKind, FileSpec};
+
+    #[test]
+    fn what_exited_tasks_have_dirtied_brings_the_next_writer_of_their_cpu_to_a_look() {
+        let mut engine =
+            Engine::new(Config { cpus: 2, node_pages: vec![1 << 16], ..Config::default() }).unwrap();
+        let (kind, bdi) = (FileKind::Regular, Bdi::NO_READAHEAD);
+        let file = engine.file_create(FileSpec { name: "log".to_owned(), pages: 64, kind, bdi }).unwrap();
+        let core = &mut engine.core;
+        let look = |core: &mut Core, cpu: u16, dirtied: u64| {
+            let mut throttle = DirtyThrottle { nr_dirtied: dirtied, ..DirtyThrottle::default() };
+            let is_due = core.is_look_due(&mut throttle, file, CpuId(cpu));
+            core.dirtier_exits(&mut throttle, CpuId(cpu));
+            is_due
+        };
+        assert_eq!([0, 0, 1].map(|cpu| look(core, cpu, 15)), [false; 3]);
+        assert!(!look(core, 1, 1), "on another CPU there are 16");
+        assert!(look(core, 0, 2), "here are 32 with what the two have left");
+    }
 
     #[test]
     fn the_next_look_comes_after_the_root_of_the_room() {
