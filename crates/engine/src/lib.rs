@@ -90,8 +90,8 @@ pub use stat::Stat;
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,
     ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp,
-    StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, Tracepoint, TypeChoice, Verdict,
-    Whereabouts,
+    StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, TracedWork, Tracepoint, TypeChoice,
+    Verdict, Whereabouts,
 };
 pub use swap::contents::{Compressibility, Lengths};
 pub use switch::{SWITCHES, Switch, Values};
@@ -100,6 +100,6 @@ pub use units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, Nodemask, ObjectId, OpenFileId,
     PAGE_SIZE, Pfn, SwapId, TaskId,
 };
-pub use writeback::{DirtyRule, FlusherChunk, FlusherRequests, WritebackReason, WritebackRules};
+pub use writeback::{BdiLimits, DirtyRule, FlusherChunk, FlusherRequests, WritebackReason, WritebackRules};
 pub use zswap::ZswapPool;
 pub use zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};

@@ -448,14 +448,14 @@ pub struct Thinned {
     pub every: u64,
 }
 
-/// A kernel file written by a timed event.
+/// A kernel file written by a timed event, or another call of it that takes time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileWrite {
     /// When it began.
     pub at: Nanos,
-    /// Which file.
+    /// Which file; or `sync`, or `syncfs` with the name of a device.
     pub path: String,
-    /// What was written.
+    /// What was written; nothing by a sync.
     pub value: String,
     /// When it was over and how many pages it reclaimed, if it was before the run ended. At once and none unless it was
     /// `memory.reclaim` or lowered a limit; of `memory.reclaim`, fewer pages than asked for is the kernel's `EAGAIN`.
@@ -465,7 +465,7 @@ pub struct FileWrite {
     /// Of proactive reclaim, by `memory.reclaim` or by `-` commands: pages of its cgroups that refaulted between its end and the
     /// end of the run, whatever had evicted them. So requests that follow each other count the same refaults.
     pub refaulted_since: Option<u64>,
-    /// Why it failed: of commands written to `lru_gen`, which was refused and what it takes. What was reclaimed before isn't
+    /// Why it failed: of syncfs, that a write of the file system has; of commands written to `lru_gen`, which was refused and what it takes. What was reclaimed before isn't
     /// known then.
     pub error: Option<FileError>,
 }

@@ -224,14 +224,6 @@ impl Transfers {
         self.writes > 0
     }
 
-    /// Folios with a write in flight.
-    fn written_folios(&self) -> impl Iterator<Item = Pfn> {
-        self.slots.iter().flatten().filter_map(|transfer| match (transfer.direction, transfer.contents) {
-            (Direction::Write, Contents::Folio(pfn)) => Some(pfn),
-            _ => None,
-        })
-    }
-
     fn get(&self, io: IoId) -> Transfer {
         self.slots[io.index()].unwrap_or_else(|| panic!("transfer {} isn't in flight", io.0))
     }
@@ -323,15 +315,6 @@ impl Core {
         let folio = self.memory.folios[pfn];
         self.io.submit_page(io, FileId(folio.owner), folio.index.into());
         self.ops.push(Op::WriteFile { io, file: FileId(folio.owner), page: folio.index.into(), pfn });
-    }
-
-    /// A folio of this file with a write in flight.
-    pub(crate) fn folio_under_writeback(&self, file: FileId) -> Pfn {
-        let is_of_file = |&pfn: &Pfn| {
-            let folio = &self.memory.folios[pfn];
-            folio.has(FolioFlags::INDEXED) && folio.owner == file.0
-        };
-        self.io.written_folios().find(is_of_file).expect("a file under writeback has a write in flight")
     }
 
     /// Ends the waits of those who hope for any write to end, though none may have.

@@ -56,6 +56,8 @@ pub enum FileError {
         /// What has to go first.
         why: String,
     },
+    /// A write of the file system has failed since this was last asked (EIO).
+    Io(String),
     /// A command written to the file was refused; those before it are done.
     Refused {
         /// The file.
@@ -86,6 +88,7 @@ impl fmt::Display for FileError {
                 write!(f, "{path}: invalid value `{value}` (EINVAL): expected {expected}")
             }
             Self::Busy { path, why } => write!(f, "{path}: can't be removed (EBUSY): {why}"),
+            Self::Io(call) => write!(f, "{call}: a write has failed (EIO)"),
             Self::Refused { path, number, command, errno, expected } => {
                 write!(f, "{path}: command {number}, `{command}`, is refused ({errno}): expected {expected}")
             }

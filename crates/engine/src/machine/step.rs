@@ -86,7 +86,7 @@ pub enum Served {
     Advised,
     /// A task has ended, or begun its program anew; what nobody else needs of its memory is free.
     Exited,
-    /// fsync(2) is over: the device has all that was dirty, or has failed to write some of it since this was last asked.
+    /// fsync(2), sync(2) or syncfs(2) is over: the device has all that was dirty, or has failed to write some of it since this was last asked.
     Synced(Result<(), IoError>),
     /// The pages of a file that were to go are gone.
     Truncated,

@@ -4,6 +4,7 @@
 //! swap entry of a page that was swapped out.
 
 use crate::config::{Bdi, FileKind, FileSpec};
+use crate::memory::errors::WriteErrors;
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::Table;
 use crate::memory::tags::PageTags;
@@ -52,17 +53,15 @@ pub(crate) struct Inode {
     pub(crate) has_dirty_pages: bool,
     /// The tick of its last write, which its times say.
     pub(crate) times_of: Option<u64>,
-    /// Its dirty pages.
+    /// Its dirty pages, and those under writeback.
     pub(crate) dirty: PageTags,
-    /// Its pages under writeback.
-    pub(crate) writeback: u64,
+    pub(crate) writeback: PageTags,
     /// Who has dirtied it of late.
     pub(crate) foreign: ForeignHistory,
     /// Where the last round of writing it ended, and the next one begins.
     pub(crate) writeback_index: u64,
-    /// Writes of it that have failed, and how many of them someone has been told of (`errseq_t`).
-    pub(crate) errors: u64,
-    pub(crate) errors_told: u64,
+    /// Writes of it that have failed.
+    pub(crate) errors: WriteErrors,
 }
 
 /// Where a file stands with its flusher.
@@ -94,11 +93,10 @@ impl Inode {
             has_dirty_pages: false,
             times_of: None,
             dirty: PageTags::new(pages),
-            writeback: 0,
+            writeback: PageTags::new(pages),
             foreign: ForeignHistory::default(),
             writeback_index: 0,
-            errors: 0,
-            errors_told: 0,
+            errors: WriteErrors::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod list; // index-linked lists
 pub(crate) mod nodes; // what a table consists of in a kernel, and who pays for it
 pub(crate) mod table; // 512-entry tables of page words: page tables and page-cache indexes
 pub(crate) mod tags; // sets of pages of a file, in order
+pub(crate) mod errors; // writes that have failed, and who was told
 pub(crate) mod file; // files: page-cache index, shadow entries
 pub(crate) mod open_file; // open files: position and readahead window
 pub(crate) mod mm; // address spaces: mappings over a page table
@@ -14,6 +15,7 @@ pub(crate) mod tlb; // translations that the processor holds, whose use leaves n
 
 use crate::config::{Config, FileSpec};
 use crate::lru::Place;
+use crate::memory::errors::WriteErrors;
 use crate::memory::file::File;
 use crate::memory::folio::{Folio, FolioFlags, FolioTable, HUGE_PAGE_PAGES, PerFrame, UseBits};
 use crate::memory::mm::Mm;
@@ -34,6 +36,8 @@ pub(crate) struct Memory {
     pub(crate) zones: Zones,
     pub(crate) files: Vec<File>,
     pub(crate) open_files: Vec<OpenFile>,
+    /// Writes that have failed, by the device.
+    pub(crate) fs_errors: Vec<WriteErrors>,
     pub(crate) mms: Vec<Mm>,
     pub(crate) swap: Swap,
 }
@@ -46,6 +50,7 @@ impl Memory {
             zones: Zones::new(config),
             files: Vec::new(),
             open_files: Vec::new(),
+            fs_errors: Vec::new(),
             mms: Vec::new(),
             swap: Swap::default(),
         }
@@ -64,7 +69,10 @@ impl Memory {
 
     fn opened(&self, file: FileId) -> OpenFile {
         let of = self.file(file);
-        OpenFile { errors_told: of.inode.errors_told, ..OpenFile::new(file, of.bdi.ra_pages) }
+        // A file of tmpfs is on no device.
+        let fs_errors = self.fs_errors.get(of.inode.bdi.index()).map_or(0, |errors| errors.sample());
+        let (errors_known, fs_errors_known) = (of.inode.errors.sample(), fs_errors);
+        OpenFile { errors_known, fs_errors_known, ..OpenFile::new(file, of.bdi.ra_pages) }
     }
 
     /// A program opens its file anew: it is at its start again, and as the device says.

@@ -26,9 +26,9 @@ pub(crate) struct OpenFile {
     pub(crate) mmap_miss: u32,
     /// Reads come in no order (FMODE_RANDOM).
     pub(crate) random: bool,
-    /// Failed writes of the file that fsync(2) has told this one of. It begins with those that others were told of: what nobody
-    /// knows yet is news to whoever asks first.
-    pub(crate) errors_told: u64,
+    /// Failed writes of the file, and of all on its file system, that it knows of.
+    pub(crate) errors_known: u64,
+    pub(crate) fs_errors_known: u64,
     /// What is read is not used again (FMODE_NOREUSE).
     pub(crate) no_reuse: bool,
 }
@@ -46,7 +46,8 @@ impl OpenFile {
             mmap_miss: 0,
             random: false,
             no_reuse: false,
-            errors_told: 0,
+            errors_known: 0,
+            fs_errors_known: 0,
         }
     }
 

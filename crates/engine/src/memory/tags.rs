@@ -1,4 +1,4 @@
-//! A set of a file's pages in index order: which of them are dirty.
+//! A set of a file's pages in index order: which of them are dirty, or under writeback.
 //!
 //! ```text
 //!   level 1   [ 1 0 1 ... ]                       a bit a word below that is not empty
@@ -8,7 +8,7 @@
 //! are allocated when the first page is set: most files are never written.
 
 /// Pages of one file, as a set.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PageTags {
     pages: u64,
     /// From pages upwards; the last level is a single word.

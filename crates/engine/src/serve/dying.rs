@@ -3,7 +3,7 @@
 //! ```text
 //!   idle, or a wait of its access ───────────────▶ the access is given up ─▶ exit
 //!   in a reclaim call ─▶ which ends early ─▶ no page: given up, or the page that it got ─▶ exit
-//!   a kernel file that it writes, fsync, truncate ▶ to its end ─────────────────────────▶ exit
+//!   a kernel file that it writes, fsync, sync, truncation ▶ to its end ────────────────▶ exit
 //! ```
 //! The signal ends all waits of an access: for a page that is being read, for kswapd, for other reclaimers, for dirty pages to be
 //! written, for what `memory.high` costs. The read goes on, and what it brings stays in the page cache. A reclaim call has folios in
@@ -91,6 +91,7 @@ impl Current<'_> {
             | Stage::LruGen(_)
             | Stage::Fsync(_)
             | Stage::Truncate(_)
+            | Stage::Sync(_)
             | Stage::Switch
             | Stage::Promote(_)
             | Stage::Exit(_)

@@ -31,7 +31,7 @@ use crate::tiers::MemoryTiers;
 use crate::units::{
     BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, SwapId, TaskId,
 };
-use crate::writeback::WritebackReason;
+use crate::writeback::{BdiLimits, WritebackReason};
 use crate::zswap::ZswapPool;
 
 /// The reclaim engine of one machine.
@@ -147,6 +147,17 @@ impl Engine {
     pub fn bdi_register(&mut self, name: &str) -> Result<BdiId, ConfigError> {
         check_range("backing devices", self.core.writeback.bdis() as u64 + 1, 1, 1024)?;
         Ok(self.core.bdi_register(name))
+    }
+
+    /// Sets how much of what may be dirty may be a device's.
+    pub fn bdi_set_limits(&mut self, bdi: BdiId, limits: BdiLimits) -> Result<(), ConfigError> {
+        if bdi.index() >= self.core.writeback.bdis() {
+            return Err(ConfigError::Unknown(format!("backing device {}", bdi.0)));
+        }
+        check_range("max_ratio", limits.max_ratio.into(), 0, 100)?;
+        check_range("min_ratio", limits.min_ratio.into(), 0, limits.max_ratio.into())?;
+        self.core.writeback.set_bdi_limits(bdi, limits);
+        Ok(())
     }
 
     /// Creates a file. A regular one is on the first device; if there is none yet, that comes with it.

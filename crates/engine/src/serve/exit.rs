@@ -91,6 +91,7 @@ impl Current<'_> {
         self.drop_promotion_work();
         self.task.objects = Vec::new();
         self.task.high_debt = 0;
+        self.core.dirtier_exits(&mut self.task.dirty, self.task.cpu);
         self.free_stack();
         self.leave(mm, Stage::Exited)
     }

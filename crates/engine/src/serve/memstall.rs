@@ -34,6 +34,7 @@ impl Engine {
             | Stage::LruGen(_)
             | Stage::Fsync(_)
             | Stage::Truncate(_)
+            | Stage::Sync(_)
             | Stage::Switch
             | Stage::Promote(_)
             | Stage::Exit(_)

@@ -15,7 +15,7 @@ mod finish; // the page is in memory: the access is made
 mod numa; // scans and hint faults of NUMA balancing
 mod promote; // promotion before a task returns to user space
 mod memstall; // what of it is owed to a shortage of memory
-mod write; // writes to files: who waits, and fsync
+mod write; // writes to files: who waits, fsync and sync
 mod truncate; // pages of a file that are to go
 pub(crate) mod advice; // mlock, munmap, madvise, fadvise
 mod dying; // how a killed task ends

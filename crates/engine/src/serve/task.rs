@@ -18,7 +18,7 @@ use crate::serve::miss::Attempt;
 use crate::serve::proc::Opening;
 use crate::serve::promote::PromotionWork;
 use crate::units::{CpuId, MemcgId, MmId, Pfn, TaskId};
-use crate::writeback::{DirtyThrottle, Fsync};
+use crate::writeback::{DirtyThrottle, Fsync, SyncCall};
 
 /// A thread of execution.
 pub(crate) struct Task {
@@ -66,6 +66,8 @@ pub(crate) enum Stage {
     Fsync(Box<Fsync>),
     /// Pages of a file are being taken away.
     Truncate(Box<Truncation>),
+    /// sync(2) or syncfs(2).
+    Sync(Box<SyncCall>),
     /// A write to `lru_gen/enabled`: folios are being moved.
     Switch,
     /// An access is complete; what was set aside in its call is being promoted.
@@ -213,6 +215,7 @@ impl Engine {
             },
             Stage::Fsync(call) => current.fsync_on(call),
             Stage::Truncate(call) => current.truncate_on(call),
+            Stage::Sync(call) => current.sync_on(call),
             Stage::Switch if current.core.switch_step() => current.suspend_switch(),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
             Stage::Promote(work) => current.promotion_work(work),
@@ -262,6 +265,7 @@ impl Engine {
             Stage::Idle
             | Stage::Fsync(_)
             | Stage::Truncate(_)
+            | Stage::Sync(_)
             | Stage::Switch
             | Stage::Compact(_)
             | Stage::Exit(_)

@@ -1,5 +1,5 @@
 //! Writes to regular files, as far as they are their task's business: it may have to wait before it dirties a page, and it may
-//! want to know that the device has what it wrote (fsync).
+//! want to know that the device has what it wrote (fsync), or what anybody did (sync, syncfs).
 
 use crate::config::ConfigError;
 use crate::machine::step::{DelayReason, Served, Step, Wait};
@@ -9,8 +9,8 @@ use crate::page_alloc::request::Gfp;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::task::{Current, Stage};
-use crate::units::{FileId, ObjectId, Pfn, TaskId};
-use crate::writeback::{Fsync, FsyncStep, ThrottleStep};
+use crate::units::{FileId, ObjectId, OpenFileId, Pfn, TaskId};
+use crate::writeback::{Fsync, FsyncStep, SyncCall, SyncStep, ThrottleStep};
 
 impl Engine {
     /// fsync(2) of an open or mapped file. A tmpfs file has nowhere to go, and is done at once.
@@ -18,6 +18,45 @@ impl Engine {
     /// The task must not be in the middle of an access.
     pub fn fsync(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
         self.enter(task);
+        Ok(match self.opened_regular_file(task, object)? {
+            Some((file, open)) => self.current(task).fsync_on(Box::new(Fsync::new(file, open))),
+            None => Step::Done(Served::Synced(Ok(()))),
+        })
+    }
+}
+
+impl Engine {
+    /// sync(2): the task waits until all files are on their devices that differ from them now. Writes that fail are told to who asks for
+    /// them, by fsync or syncfs.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn sync(&mut self, task: TaskId) -> Step {
+        self.enter(task).assert_idle();
+        let call = self.core.sync();
+        self.current(task).sync_on(Box::new(call))
+    }
+
+    /// syncfs(2): the same of the file system that an open or mapped file is on, with an error if a write of any of its files has failed
+    /// since the open file was last told of one. tmpfs has nowhere to go, and is done at once.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn syncfs(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
+        self.enter(task).assert_idle();
+        Ok(match self.opened_regular_file(task, object)? {
+            Some((file, open)) => {
+                let call = self.core.syncfs(file, open);
+                self.current(task).sync_on(Box::new(call))
+            }
+            None => Step::Done(Served::Synced(Ok(()))),
+        })
+    }
+
+    /// The regular file behind an object of a task, and what it is open as.
+    fn opened_regular_file(
+        &self,
+        task: TaskId,
+        object: ObjectId,
+    ) -> Result<Option<(FileId, OpenFileId)>, ConfigError> {
         let Some(&of) = self.tasks[task.index()].objects.get(object.index()) else {
             return Err(ConfigError::Unknown(format!("object {} of task {}", object.0, task.0)));
         };
@@ -25,10 +64,7 @@ impl Engine {
             Object::File { open, .. } => Some(open),
             Object::Mapping { open, .. } => open,
         };
-        Ok(match of.regular_file(&self.core.memory).zip(open) {
-            Some((file, open)) => self.current(task).fsync_on(Box::new(Fsync::new(file, open))),
-            None => Step::Done(Served::Synced(Ok(()))),
-        })
+        Ok(of.regular_file(&self.core.memory).zip(open))
     }
 }
 
@@ -41,7 +77,7 @@ impl Current<'_> {
         let of = &mut *self.task;
         of.attempt.was_there = matches!(of.accessed(), Object::File { .. })
             && self.core.memory.file(file).index.word(of.attempt.page).is_plain();
-        of.attempt.is_throttled = self.core.is_look_due(&of.dirty, file, of.cpu);
+        of.attempt.is_throttled = self.core.is_look_due(&mut of.dirty, file, of.cpu);
     }
 
     /// What the page of an access that writes is asked for with. A page of a file that write(2) brings in will be dirty; one that a store
@@ -91,6 +127,24 @@ impl Current<'_> {
         };
         self.task.stage = Stage::Fsync(call);
         step
+    }
+}
+
+impl Current<'_> {
+    pub(super) fn sync_on(&mut self, mut call: Box<SyncCall>) -> Step {
+        let step = self.core.sync_step(&mut call, self.id);
+        if let SyncStep::Done(result) = step {
+            return Step::Done(Served::Synced(result));
+        }
+        self.task.stage = Stage::Sync(call);
+        match step {
+            SyncStep::WaitFor(pfn) => {
+                self.core.wait_for_folio(pfn, self.id);
+                Step::Wait(Wait::Io)
+            }
+            SyncStep::WaitForFlusher => self.wait(Wait::Woken),
+            SyncStep::Again | SyncStep::Done(_) => Step::Again,
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub use event::{
 };
 pub use tracepoint::{
     Contig, FilePage, GfpFlags, InodeMark, InodeState, Kept, ListedInode, Shrinker, TracedInode, TracedPause,
-    TracedWb, Tracepoint,
+    TracedWb, TracedWork, Tracepoint,
 };
 
 /// What is told, and what has yet to be handed over.

@@ -238,39 +238,23 @@ tracepoints! {
     },
     /// A flusher is asked for a piece of work.
     WritebackQueue = "writeback_queue" {
-        /// Of whom.
-        wb: TracedWb,
-        /// Pages to write.
-        nr_pages: u64,
-        /// Why.
-        reason: WritebackReason,
+        /// Which.
+        work: TracedWork,
     },
     /// It takes it up.
     WritebackExec = "writeback_exec" {
-        /// Of whom.
-        wb: TracedWb,
-        /// Pages to write.
-        nr_pages: u64,
-        /// Why.
-        reason: WritebackReason,
+        /// Which.
+        work: TracedWork,
     },
     /// A pass over dirty files begins.
     WritebackStart = "writeback_start" {
-        /// Of whom.
-        wb: TracedWb,
-        /// Pages still to write.
-        nr_pages: u64,
-        /// Why.
-        reason: WritebackReason,
+        /// Which.
+        work: TracedWork,
     },
     /// It is over.
     WritebackWritten = "writeback_written" {
-        /// Of whom.
-        wb: TracedWb,
-        /// Pages still to write.
-        nr_pages: u64,
-        /// Why.
-        reason: WritebackReason,
+        /// Which.
+        work: TracedWork,
     },
     /// A flusher has done what there was to do.
     PagesWritten = "writeback_pages_written" {
@@ -340,6 +324,8 @@ tracepoints! {
         wb: TracedWb,
         /// The file.
         file: FileId,
+        /// The file is waited for.
+        is_sync: bool,
     },
     /// The file system has noted them.
     WriteInode = "writeback_write_inode" {
@@ -347,6 +333,8 @@ tracepoints! {
         wb: TracedWb,
         /// The file.
         file: FileId,
+        /// The file is waited for.
+        is_sync: bool,
     },
 }
 
@@ -377,6 +365,19 @@ pub struct TracedWb {
     pub bdi: BdiId,
     /// The group.
     pub memcg: MemcgId,
+}
+
+/// A piece of work of a flusher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TracedWork {
+    /// Of whom.
+    pub wb: TracedWb,
+    /// Pages to write still.
+    pub nr_pages: u64,
+    /// Why.
+    pub reason: WritebackReason,
+    /// The flusher waits until the device has each file.
+    pub is_sync: bool,
 }
 
 /// A look at a task that dirties pages. Unit: pages, pages a second, and times.

@@ -206,6 +206,11 @@ pub(crate) enum Action {
         page: u64,
         count: u64,
     },
+    /// sync(2), or syncfs(2) of the file system of regular files.
+    Sync {
+        task: usize,
+        is_told_errors: bool,
+    },
     /// A signal comes for a task, whatever it does. None of the actions made here: who wants signals puts them in between.
     Signal {
         task: usize,
@@ -356,6 +361,7 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
         2 => (task(), any::<bool>(), prop_oneof![3 => (page(), 1..PAGES), 1 => Just((0, PAGES))]).prop_map(
             |(task, tmpfs, (page, count))| Action::Truncate { task, tmpfs, page, count },
         ),
+        1 => (task(), any::<bool>()).prop_map(|(task, is_told_errors)| Action::Sync { task, is_told_errors }),
         1 => Just(Action::FlushStats),
         1 => (0..2usize).prop_map(|group| Action::Replace { group }),
         2 => (task(), 0..8u8).prop_map(|(task, caps)| Action::Switch { task, caps }),

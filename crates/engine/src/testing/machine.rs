@@ -72,10 +72,11 @@ pub(crate) struct Machine {
     next_value: u64,
     /// Tasks that were killed in the present step.
     killed: Vec<TaskId>,
-    /// Values below this were written before the task's fsync began.
+    /// Values below this were written before the task's fsync or sync began.
     synced_below: BTreeMap<TaskId, u64>,
-    /// A write to a file has failed, and no fsync has told of that.
+    /// A write to a file has failed, and no fsync has told of that, or no syncfs.
     has_untold_error: bool,
+    has_untold_fs_error: bool,
     now: Nanos,
     /// `memory.high` was used: a page can leave memory between the end of an access and the return from it.
     high_used: bool,
@@ -177,6 +178,7 @@ impl Machine {
             killed: Vec::new(),
             synced_below: BTreeMap::new(),
             has_untold_error: false,
+            has_untold_fs_error: false,
             now: Nanos::ZERO,
             high_used: false,
             has_room: setup.memory >= 4096 && setup.tiers.is_none(),

@@ -47,6 +47,8 @@ pub(crate) enum Mutant {
     /// `page_cache/truncate.rs`: a page goes although a write of it is in flight, which then writes whatever its frame holds over
     /// the hole.
     FlushEndsAfterTruncation,
+    /// `writeback/sync.rs`: sync waits for what flushers have written for it, and not for what was being written before.
+    SyncForgetsWriteback,
     /// `writeback/dirty.rs`: nobody is told of a write that has failed.
     WriteErrorLost,
 }
@@ -160,6 +162,11 @@ fn a_page_freed_that_found_no_room_to_be_compressed_is_noticed() {
 #[test]
 fn an_fsync_that_forgets_pages_under_writeback_is_noticed() {
     check(Mutant::FsyncForgetsWriteback);
+}
+
+#[test]
+fn a_sync_that_forgets_pages_under_writeback_is_noticed() {
+    check(Mutant::SyncForgetsWriteback);
 }
 
 #[test]

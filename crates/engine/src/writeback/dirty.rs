@@ -57,6 +57,7 @@ impl Core {
             inode.dirtied_when = now;
         }
         let had_dirty_files = self.writeback.wb(wb).has_dirty_files();
+        self.catch_up_rates(wb);
         let of = self.writeback.wb_mut(wb);
         of.nr_dirty += 1;
         of.rates.dirtied += 1;
@@ -104,14 +105,13 @@ impl Core {
         let of = self.memory.file_mut(file);
         of.index.update(page, Word::clear_dirty);
         of.inode.dirty.clear(page);
-        of.inode.writeback += 1;
-        let is_first = of.inode.writeback == 1;
+        of.inode.writeback.set(page);
+        let is_first = of.inode.writeback.count() == 1;
         let wb = of.inode.wb.expect("a dirty file has a wb");
-        let ticks = self.ticks();
-        let of = self.writeback.wb_mut(wb);
-        if of.nr_writeback == 0 {
-            of.rates.begin_writeback(ticks, u64::from(self.config.hz));
+        if self.writeback.wb(wb).nr_writeback == 0 {
+            self.begin_to_measure(wb);
         }
+        let of = self.writeback.wb_mut(wb);
         of.nr_dirty -= 1;
         of.nr_writeback += 1;
         self.writeback.written_by[reason as usize] += 1;
@@ -132,15 +132,21 @@ impl Core {
         let folio = self.memory.folios[pfn];
         let (file, now) = (FileId(folio.owner), self.now);
         let inode = &mut self.memory.file_mut(file).inode;
-        inode.writeback -= 1;
-        let is_last = inode.writeback == 0;
+        inode.writeback.clear(folio.index.into());
+        let is_last = inode.writeback.is_empty();
         #[cfg(test)]
         let is_lost = self.mutant == Some(crate::testing::Mutant::WriteErrorLost);
         #[cfg(not(test))]
         let is_lost = false;
-        inode.errors += u64::from(result.is_err() && !is_lost);
+        let bdi = inode.bdi;
+        if result.is_err() && !is_lost {
+            inode.errors.note();
+            self.memory.fs_errors[bdi.index()].note();
+        }
         self.writeback.failed += u64::from(result.is_err());
-        let wb = inode.wb.expect("a file under writeback has a wb");
+        let wb = self.memory.file(file).inode.wb.expect("a file under writeback has a wb");
+        self.flusher_goes_on(wb, file, folio.index.into());
+        self.catch_up_rates(wb);
         let of = self.writeback.wb_mut(wb);
         of.nr_writeback -= 1;
         of.rates.written += 1;
@@ -150,6 +156,9 @@ impl Core {
         self.writeback.global.completions.add(now, 1);
         if memcg != MemcgId::ROOT {
             self.writeback.domain_mut(memcg).completions.add(now, 1);
+        }
+        if self.writeback.wb(wb).nr_writeback == 0 {
+            self.look_at_rates_in_a_while(wb);
         }
         if is_last {
             self.trace(folio.node, |core| Tracepoint::ClearInodeWriteback { inode: core.listed_inode(file) });

@@ -12,7 +12,8 @@
 //! ```
 //! Pages are written in the order of their index and not in that in which they were dirtied: neighbours become one request, and
 //! that is what makes writing later cheap. Chunks keep one large file from holding up all others. The thread does not wait for
-//! what it has started. It goes on until the device takes no more requests, which makes it sleep in the machine.
+//! what it has started. It goes on until the device takes no more requests, which makes it sleep in the machine. Work for who waits is
+//! the exception (`sync.rs`): it writes a file as a whole, and its wb has nothing else done until the device has that.
 //!
 //! Background work is there to get below the threshold and stops there. Periodic work bounds what a crash costs: pages are
 //! written half a minute after they were dirtied. Whatever works on behalf of someone goes first.
@@ -26,12 +27,14 @@ use std::collections::VecDeque;
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::{DelayReason, Wait};
+use crate::memory::errors::WriteErrors;
 use crate::memory::file::InodeList;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
-use crate::story::{TracedInode, Tracepoint};
+use crate::story::{TracedInode, TracedWork, Tracepoint};
 use crate::units::{BdiId, FileId, MemcgId, Nanos, NodeId, TaskId, WbId};
 use crate::writeback::rules::{FlusherChunk, FlusherRequests};
+use crate::writeback::sync::{NextOfFile, Orders, WholeFile};
 use crate::writeback::votes::Votes;
 use crate::writeback::{Wb, WritebackReason};
 
@@ -52,11 +55,14 @@ pub(super) struct Worker {
     has_written: bool,
     /// Pages that it has begun to write since it was woken.
     written: u64,
-    /// All that the wb has was asked for by another group.
-    is_foreign_asked: bool,
+    /// Pieces of work that someone has asked for, in the order in which they came.
+    asked: VecDeque<Asked>,
     /// Requests to write everything, or so many pages, each with its reason, in the order in which they came.
     requests: VecDeque<(WritebackReason, u64)>,
     work: Option<Work>,
+    /// Who waits for such work, and the page whose write it waits for itself.
+    pub(super) orders: Orders,
+    pub(super) waits_for: Option<(FileId, u64)>,
     /// When periodic work ran last, or its wb came to be, and when to look for some again.
     last_periodic: Nanos,
     timer: Option<Nanos>,
@@ -94,8 +100,17 @@ impl Worker {
 
     /// Someone waits for a piece of work that it has not begun.
     fn is_asked(&self) -> bool {
-        self.is_foreign_asked || !self.requests.is_empty()
+        !self.asked.is_empty() || !self.requests.is_empty()
     }
+}
+
+/// A piece of work that someone has asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asked {
+    /// All that the wb has, for another group.
+    Foreign,
+    /// The same, for who waits until the device has it.
+    Sync,
 }
 
 /// The kinds of work, in the order in which a cycle comes by them.
@@ -117,6 +132,8 @@ impl Stage {
 #[derive(Debug)]
 struct Work {
     reason: WritebackReason,
+    /// Each file is written as a whole, and waited for (`WB_SYNC_ALL`).
+    is_sync: bool,
     /// Pages that it may still write.
     budget: u64,
     begun: Nanos,
@@ -129,7 +146,8 @@ struct Work {
 struct Pass {
     begun: Nanos,
     written: u64,
-    cleaned: u64,
+    /// Files that it has come to the end of.
+    done: u64,
 }
 
 /// A file that is being written.
@@ -144,6 +162,24 @@ struct Chunk {
     wrapped: Option<u64>,
     begun_at: u64,
     votes: Votes,
+    /// It is written as a whole, and waited for.
+    whole: Option<WholeFile>,
+}
+
+/// What a step of a piece of work came to.
+enum WorkStep {
+    /// So many pages are being written that were not.
+    Begun(u64),
+    /// Nothing can be done until a write has ended.
+    Waits,
+    Over,
+}
+
+/// What a step of a file's turn came to.
+enum TurnStep {
+    PlugFull,
+    Waits,
+    Over,
 }
 
 /// Pages of one file written in a row at least.
@@ -187,6 +223,7 @@ impl Core {
     /// Makes a device known to which files are written back, with its thread.
     pub(crate) fn bdi_register(&mut self, name: &str) -> BdiId {
         let bdi = self.writeback.add_bdi();
+        self.memory.fs_errors.push(WriteErrors::default());
         self.threads_to_start.push(Box::new(Flusher { name: format!("flush-{name}"), bdi, turn: 0 }));
         bdi
     }
@@ -233,17 +270,24 @@ impl Core {
         }
     }
 
+    /// Has all of a wb's dirty pages written for someone who waits for that.
+    pub(super) fn ask_for_sync(&mut self, wb: WbId) {
+        let worker = &mut self.writeback.wb_mut(wb).worker;
+        worker.begin();
+        worker.asked.push_back(Asked::Sync);
+        let work = Work::asked(Asked::Sync, ENDLESS, self.now);
+        self.trace(NodeId(0), |core| Tracepoint::WritebackQueue { work: core.traced_work(wb, &work) });
+        self.wake_flusher(wb);
+    }
+
     /// Has all of a wb's dirty pages written for another group that has dirtied some of them.
     pub(super) fn ask_for_foreign_flush(&mut self, wb: WbId) {
         let worker = &mut self.writeback.wb_mut(wb).worker;
-        let was_asked = std::mem::replace(&mut worker.is_foreign_asked, true);
         worker.begin();
-        if !was_asked {
-            self.trace(NodeId(0), |core| Tracepoint::WritebackQueue {
-                wb: core.traced_wb(wb),
-                nr_pages: core.writeback.wb(wb).nr_dirty,
-                reason: WritebackReason::Foreign,
-            });
+        if !worker.asked.contains(&Asked::Foreign) {
+            worker.asked.push_back(Asked::Foreign);
+            let work = Work::asked(Asked::Foreign, self.writeback.wb(wb).nr_dirty, self.now);
+            self.trace(NodeId(0), |core| Tracepoint::WritebackQueue { work: core.traced_work(wb, &work) });
         }
         self.wake_flusher(wb);
     }
@@ -276,21 +320,30 @@ impl Core {
         }
     }
 
-    /// Goes on with a wb until a plug of writes is full; false when there is nothing left to do.
-    fn worker_step(&mut self, wb: WbId) -> bool {
+    /// Goes on with a wb until a plug of writes is full; false when there is nothing left to do, or to be done yet.
+    pub(super) fn worker_step(&mut self, wb: WbId) -> bool {
+        self.catch_up_rates(wb);
         loop {
             let work = self.writeback.wb_mut(wb).worker.work.take();
             let Some(mut work) = work.or_else(|| self.next_work(wb)) else { return false };
-            let written = self.work_step(wb, &mut work);
+            let step = self.work_step(wb, &mut work);
             self.update_bandwidth(wb, None);
-            if let Some(written) = written {
-                let worker = &mut self.writeback.wb_mut(wb).worker;
-                worker.has_written |= written > 0;
-                worker.written += written;
-                worker.work = Some(work);
-                if written > 0 {
-                    return true;
+            let worker = &mut self.writeback.wb_mut(wb).worker;
+            match step {
+                WorkStep::Begun(written) => {
+                    worker.has_written |= written > 0;
+                    worker.written += written;
+                    worker.work = Some(work);
+                    if written > 0 {
+                        return true;
+                    }
                 }
+                WorkStep::Waits => {
+                    worker.work = Some(work);
+                    return false;
+                }
+                WorkStep::Over if work.is_sync => self.sync_is_done(wb),
+                WorkStep::Over => {}
             }
         }
     }
@@ -303,10 +356,10 @@ impl Core {
             let stage = worker.stage?;
             let mut most = u64::MAX;
             let (next, reason) = match stage {
-                Stage::Asked => {
-                    let is_asked = std::mem::take(&mut worker.is_foreign_asked);
-                    (Some(Stage::Requests), is_asked.then_some(WritebackReason::Foreign))
+                Stage::Asked if let Some(asked) = worker.asked.pop_front() => {
+                    return Some(self.begin_asked(wb, asked));
                 }
+                Stage::Asked => (Some(Stage::Requests), None),
                 Stage::Requests => {
                     let request = worker.requests.pop_front();
                     most = request.map_or(most, |(_, pages)| pages);
@@ -331,23 +384,26 @@ impl Core {
                 // What is dirty now; in the background, as far as it takes.
                 let budget = match reason {
                     WritebackReason::Background => ENDLESS,
-                    WritebackReason::Foreign => self.writeback.wb(wb).nr_dirty,
                     _ => self.global_limits().nr_dirty.min(most),
                 };
-                if reason == WritebackReason::Foreign {
-                    self.trace(NodeId(0), |core| Tracepoint::WritebackExec {
-                        wb: core.traced_wb(wb),
-                        nr_pages: budget,
-                        reason,
-                    });
-                }
-                return Some(Work { reason, budget, begun: now, pass: None, chunk: None });
+                return Some(Work::new(reason, budget, now));
             }
             if next.is_none() {
                 self.go_to_sleep(wb);
                 return None;
             }
         }
+    }
+
+    /// Takes up what someone has asked for.
+    fn begin_asked(&mut self, wb: WbId, asked: Asked) -> Work {
+        let budget = match asked {
+            Asked::Foreign => self.writeback.wb(wb).nr_dirty,
+            Asked::Sync => ENDLESS,
+        };
+        let work = Work::asked(asked, budget, self.now);
+        self.trace(NodeId(0), |core| Tracepoint::WritebackExec { work: core.traced_work(wb, &work) });
+        work
     }
 
     fn periodic_is_due(&mut self, wb: WbId) -> bool {
@@ -371,22 +427,26 @@ impl Core {
         self.wake_write_waiters();
     }
 
-    /// Goes on with a piece of work, to the end of a plug of writes or of a pass. Returns how many pages it has begun to
-    /// write; `None` when it is over.
-    fn work_step(&mut self, wb: WbId, work: &mut Work) -> Option<u64> {
+    /// Goes on with a piece of work, to the end of a plug of writes or of a pass.
+    fn work_step(&mut self, wb: WbId, work: &mut Work) -> WorkStep {
         if let Some(chunk) = &mut work.chunk {
             let before = chunk.left;
-            let is_over = self.write_chunk(chunk, work.reason);
+            let turn = match work.is_sync {
+                false => self.write_chunk(chunk, work.reason),
+                true => self.write_whole(wb, chunk, work.reason),
+            };
             let written = before - chunk.left;
             work.budget = work.budget.saturating_sub(written);
-            let is_clean = is_over && self.requeue(wb, chunk);
+            let is_over = matches!(turn, TurnStep::Over);
+            // Who has come to the end of a whole file has made headway, even if others have dirtied it again.
+            let is_done = is_over && (self.requeue(wb, chunk) || work.is_sync);
             if is_over && let Some(Chunk { file, votes, .. }) = work.chunk.take() {
                 self.end_votes(file, &votes);
             }
             let pass = work.pass.as_mut().expect("a file is written within a pass");
             pass.written += written;
-            pass.cleaned += u64::from(is_clean);
-            return Some(written);
+            pass.done += u64::from(is_done);
+            return if matches!(turn, TurnStep::Waits) { WorkStep::Waits } else { WorkStep::Begun(written) };
         }
         let is_pass_over = work.pass.as_ref().is_none_or(|pass| {
             let is_spent = pass.written > 0 && work.budget == 0;
@@ -396,20 +456,19 @@ impl Core {
             self.trace_written(wb, work);
         }
         if is_pass_over && !self.begin_flush(wb, work) {
-            return None;
+            return WorkStep::Over;
         }
-        let file = self.writeback.wb_mut(wb).b_io.pop_back()?;
+        let Some(file) = self.writeback.wb_mut(wb).b_io.pop_back() else { return WorkStep::Over };
         work.chunk = Some(self.begin_chunk(wb, file, work));
-        Some(0)
+        WorkStep::Begun(0)
     }
 
     /// A task writes up to so many pages of a wb itself, files that have been dirty for longest first. Returns how many it has begun.
     pub(super) fn write_as_writer(&mut self, wb: WbId, pages: u64) -> u64 {
-        let (reason, begun) = (WritebackReason::Writer, self.now);
-        let mut work = Work { reason, budget: pages, begun, pass: None, chunk: None };
+        let mut work = Work::new(WritebackReason::Writer, pages, self.now);
         let mut written = 0;
         while written < pages
-            && let Some(more) = self.work_step(wb, &mut work)
+            && let WorkStep::Begun(more) = self.work_step(wb, &mut work)
         {
             written += more;
         }
@@ -424,11 +483,11 @@ impl Core {
 
     /// Looks whether the work goes on, and which files are next.
     fn begin_flush(&mut self, wb: WbId, work: &mut Work) -> bool {
-        let has_moved = work.pass.take().is_none_or(|pass| pass.written + pass.cleaned > 0);
+        let has_moved = work.pass.take().is_none_or(|pass| pass.written + pass.done > 0);
         let is_needed = work.reason != WritebackReason::Background || self.is_over_background(wb);
         // Nobody waits for it, and someone does for what was asked for.
         let gives_way = matches!(work.reason, WritebackReason::Background | WritebackReason::Periodic)
-            && self.writeback.wb(wb).worker.is_foreign_asked;
+            && !self.writeback.wb(wb).worker.asked.is_empty();
         if work.budget == 0 || !has_moved || !is_needed || gives_way {
             return false;
         }
@@ -437,18 +496,18 @@ impl Core {
             WritebackReason::Periodic => self.now.0.checked_sub(expire).map(Nanos),
             WritebackReason::Background => Some(self.now),
             WritebackReason::Vmscan
+            | WritebackReason::Sync
             | WritebackReason::Foreign
             | WritebackReason::Fsync
             | WritebackReason::Pageout
             | WritebackReason::Writer => Some(work.begun),
         };
-        let (nr_pages, reason) = (work.budget, work.reason);
-        self.trace(NodeId(0), |core| Tracepoint::WritebackStart { wb: core.traced_wb(wb), nr_pages, reason });
+        self.trace(NodeId(0), |core| Tracepoint::WritebackStart { work: core.traced_work(wb, work) });
         if self.writeback.wb(wb).b_io.is_empty() {
             self.queue_io(wb, cutoff);
-            self.trace(NodeId(0), |core| core.traced_queue_io(wb, cutoff, reason));
+            self.trace(NodeId(0), |core| core.traced_queue_io(wb, cutoff, work.reason));
         }
-        work.pass = Some(Pass { begun: self.now, written: 0, cleaned: 0 });
+        work.pass = Some(Pass { begun: self.now, written: 0, done: 0 });
         let has_files = !self.writeback.wb(wb).b_io.is_empty();
         if !has_files {
             self.trace_written(wb, work);
@@ -457,12 +516,12 @@ impl Core {
     }
 
     fn trace_written(&mut self, wb: WbId, work: &Work) {
-        let (nr_pages, reason) = (work.budget, work.reason);
-        self.trace(NodeId(0), |core| Tracepoint::WritebackWritten {
-            wb: core.traced_wb(wb),
-            nr_pages,
-            reason,
-        });
+        self.trace(NodeId(0), |core| Tracepoint::WritebackWritten { work: core.traced_work(wb, work) });
+    }
+
+    fn traced_work(&self, wb: WbId, work: &Work) -> TracedWork {
+        let Work { reason, is_sync, budget, .. } = *work;
+        TracedWork { wb: self.traced_wb(wb), nr_pages: budget, reason, is_sync }
     }
 
     /// Files were chosen for a pass.
@@ -511,6 +570,7 @@ impl Core {
         let limit = self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit);
         let owner = of.memcg;
         let pages = match self.memcgs[MemcgId::ROOT].policy.writeback.flusher_chunk {
+            _ if work.is_sync => ENDLESS,
             FlusherChunk::HalfASecond => {
                 let pages = (of.rates.average / 2).min(limit / 8).min(work.budget) + CHUNK_PAGES;
                 pages / CHUNK_PAGES * CHUNK_PAGES
@@ -521,9 +581,10 @@ impl Core {
         };
         let inode = &mut self.memory.file_mut(file).inode;
         inode.on = InodeList::Sync;
-        let cursor = inode.writeback_index;
+        let whole = work.is_sync.then(|| WholeFile::new(&inode.dirty));
+        let cursor = if work.is_sync { 0 } else { inode.writeback_index };
         let votes = Votes::new(owner, inode.foreign.carried());
-        let chunk = Chunk { file, pages, left: pages, cursor, wrapped: None, begun_at: cursor, votes };
+        let chunk = Chunk { file, pages, left: pages, cursor, wrapped: None, begun_at: cursor, votes, whole };
         self.trace(NodeId(0), |core| Tracepoint::SingleInodeStart {
             wb: core.traced_wb(wb),
             inode: core.traced_inode(&chunk),
@@ -531,8 +592,8 @@ impl Core {
         chunk
     }
 
-    /// Starts to write a plug of a file's dirty pages; true when the file's turn is over.
-    fn write_chunk(&mut self, chunk: &mut Chunk, reason: WritebackReason) -> bool {
+    /// Starts to write a plug of a file's dirty pages.
+    fn write_chunk(&mut self, chunk: &mut Chunk, reason: WritebackReason) -> TurnStep {
         let (mut pages, mut requests) = (0, 0);
         let mut last = None;
         while chunk.left > 0 {
@@ -542,7 +603,7 @@ impl Core {
             let Some(page) = next else {
                 if chunk.wrapped.is_some() || chunk.begun_at == 0 {
                     self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor_at_end();
-                    return true;
+                    return TurnStep::Over;
                 }
                 (chunk.wrapped, chunk.cursor) = (Some(chunk.begun_at), 0);
                 continue;
@@ -557,7 +618,7 @@ impl Core {
                 requests += 1;
             }
             if pages == PLUG_PAGES || requests > self.config.plug_requests {
-                return false;
+                return TurnStep::PlugFull;
             }
             chunk.votes.count(self.memory.folios[pfn].memcg);
             self.start_file_write(pfn, reason);
@@ -567,7 +628,54 @@ impl Core {
             pages += 1;
         }
         self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
-        true
+        TurnStep::Over
+    }
+
+    /// Starts to write a plug of those pages of a file that were dirty when its turn began, or waits for the first that is being written.
+    fn write_whole(&mut self, wb: WbId, chunk: &mut Chunk, reason: WritebackReason) -> TurnStep {
+        let (mut pages, mut requests) = (0, 0);
+        let mut last = None;
+        loop {
+            let whole = chunk.whole.as_mut().expect("its work waits for all of it");
+            match self.next_of_whole(chunk.file, whole, chunk.cursor) {
+                NextOfFile::Write(page) => {
+                    if last != page.checked_sub(1) || last.is_none() {
+                        requests += 1;
+                    }
+                    if pages == PLUG_PAGES || requests > self.config.plug_requests {
+                        return TurnStep::PlugFull;
+                    }
+                    let pfn = self.cached_folio(chunk.file, page);
+                    chunk.votes.count(self.memory.folios[pfn].memcg);
+                    self.start_file_write(pfn, reason);
+                    self.writeback.wb_mut(wb).worker.waits_for = None;
+                    last = Some(page);
+                    chunk.cursor = page + 1;
+                    chunk.left -= 1;
+                    pages += 1;
+                }
+                NextOfFile::WaitFor(_) if pages > 0 => return TurnStep::PlugFull,
+                NextOfFile::WaitFor(page) => {
+                    let waits_for = Some((chunk.file, page));
+                    let worker = &mut self.writeback.wb_mut(wb).worker;
+                    if std::mem::replace(&mut worker.waits_for, waits_for) != waits_for {
+                        self.trace_wait(chunk.file, page);
+                    }
+                    return TurnStep::Waits;
+                }
+                NextOfFile::Over => {
+                    self.writeback.wb_mut(wb).worker.waits_for = None;
+                    return TurnStep::Over;
+                }
+            }
+        }
+    }
+
+    /// The write of a page has ended: its flusher goes on if it has waited for that.
+    pub(super) fn flusher_goes_on(&mut self, wb: WbId, file: FileId, page: u64) {
+        if self.writeback.wb(wb).worker.waits_for == Some((file, page)) {
+            self.wake_flusher(wb);
+        }
     }
 
     /// The folio of a page that is in the page cache.
@@ -581,7 +689,7 @@ impl Core {
     /// A file's turn is over: puts it where it is found when the next one comes. True when it is clean.
     fn requeue(&mut self, wb: WbId, chunk: &Chunk) -> bool {
         let now = self.now;
-        self.write_inode(wb, chunk.file);
+        self.write_inode(wb, chunk.file, chunk.whole.is_some());
         self.trace(NodeId(0), |core| Tracepoint::SingleInode {
             wb: core.traced_wb(wb),
             inode: core.traced_inode(chunk),
@@ -601,6 +709,19 @@ impl Core {
             of.b_dirty.push_front(chunk.file);
         }
         false
+    }
+}
+
+impl Work {
+    fn new(reason: WritebackReason, budget: u64, begun: Nanos) -> Work {
+        Work { reason, is_sync: false, budget, begun, pass: None, chunk: None }
+    }
+
+    fn asked(asked: Asked, budget: u64, begun: Nanos) -> Work {
+        match asked {
+            Asked::Foreign => Work::new(WritebackReason::Foreign, budget, begun),
+            Asked::Sync => Work { is_sync: true, ..Work::new(WritebackReason::Sync, budget, begun) },
+        }
     }
 }
 

@@ -8,7 +8,6 @@
 use crate::core::Core;
 use crate::machine::op::IoError;
 use crate::memory::folio::FolioFlags;
-use crate::story::Tracepoint;
 use crate::units::{FileId, OpenFileId, Pfn};
 use crate::writeback::WritebackReason;
 
@@ -17,7 +16,7 @@ pub(crate) struct Fsync {
     file: FileId,
     /// Who asks.
     open: OpenFileId,
-    /// All dirty pages below have been submitted.
+    /// All dirty pages below have been submitted; or all are, and those below are waited for no more.
     cursor: u64,
     submitted: bool,
 }
@@ -59,7 +58,9 @@ impl Core {
             call.cursor = page + 1;
             pages += 1;
         }
-        call.submitted = true;
+        if !call.submitted {
+            (call.submitted, call.cursor) = (true, 0);
+        }
         if pages > 0 {
             return FsyncStep::Again;
         }
@@ -67,24 +68,20 @@ impl Core {
         let forgets = self.mutant == Some(crate::testing::Mutant::FsyncForgetsWriteback);
         #[cfg(not(test))]
         let forgets = false;
-        if self.memory.file(call.file).inode.writeback > 0 && !forgets {
-            let pfn = self.folio_under_writeback(call.file);
-            return self.wait_for_written(pfn);
+        if let Some(page) = self.memory.file(call.file).inode.writeback.next(call.cursor)
+            && !forgets
+        {
+            // Those before it are not looked at again: they would be of later writes.
+            call.cursor = page;
+            return self.wait_for_written(self.cached_folio(call.file, page));
         }
-        // Each open file is told once. What a write has failed to save is told to all who might have written it.
-        let errors = self.memory.file(call.file).inode.errors;
-        let told = std::mem::replace(&mut self.memory.open_files[call.open.index()].errors_told, errors);
-        if told == errors {
-            return FsyncStep::Done(Ok(()));
-        }
-        self.memory.file_mut(call.file).inode.errors_told = errors;
-        FsyncStep::Done(Err(IoError::Device))
+        let known = &mut self.memory.open_files[call.open.index()].errors_known;
+        FsyncStep::Done(self.memory.files[call.file.index()].inode.errors.tell(known))
     }
 
     fn wait_for_written(&mut self, pfn: Pfn) -> FsyncStep {
         let folio = &self.memory.folios[pfn];
-        let (node, file, page) = (folio.node, FileId(folio.owner), u64::from(folio.index));
-        self.trace(node, |core| Tracepoint::WaitWriteback { folio: core.traced_page(file, page) });
+        self.trace_wait(FileId(folio.owner), folio.index.into());
         FsyncStep::WaitFor(pfn)
     }
 }

@@ -49,19 +49,20 @@ impl Core {
     }
 
     /// A flusher has begun to write what its turn may take of a file's pages: the inode itself is next.
-    pub(super) fn write_inode(&mut self, wb: WbId, file: FileId) {
+    pub(super) fn write_inode(&mut self, wb: WbId, file: FileId, is_sync: bool) {
         let inode = &mut self.memory.file_mut(file).inode;
         inode.has_dirty_pages = !inode.dirty.is_empty();
         if std::mem::take(&mut inode.has_dirty_times) {
-            self.trace(NodeId(0), |core| Tracepoint::WriteInodeStart { wb: core.traced_wb(wb), file });
-            self.trace(NodeId(0), |core| Tracepoint::WriteInode { wb: core.traced_wb(wb), file });
+            let wb = self.traced_wb(wb);
+            self.trace(NodeId(0), |_| Tracepoint::WriteInodeStart { wb, file, is_sync });
+            self.trace(NodeId(0), |_| Tracepoint::WriteInode { wb, file, is_sync });
         }
     }
 
     /// A file without pages is deleted: no flusher has to come by for it. One that is in the middle of its turn finds it clean.
     pub(crate) fn evict_inode(&mut self, file: FileId) {
         let inode = &mut self.memory.file_mut(file).inode;
-        debug_assert!(inode.dirty.is_empty() && inode.writeback == 0, "its pages are gone");
+        debug_assert!(inode.dirty.is_empty() && inode.writeback.is_empty(), "its pages are gone");
         if matches!(inode.on, InodeList::None | InodeList::Sync) {
             return;
         }

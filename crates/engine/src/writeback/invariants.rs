@@ -16,6 +16,7 @@ impl Core {
         let (mut dirty_in_wb, mut writeback_in_wb) =
             (vec![0; self.writeback.wbs.len()], vec![0; self.writeback.wbs.len()]);
         let mut dirty_in_file: BTreeMap<FileId, u64> = BTreeMap::new();
+        let mut written_in_file: BTreeMap<FileId, u64> = BTreeMap::new();
         for &pfn in users {
             let folio = &self.memory.folios[pfn];
             if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
@@ -35,7 +36,14 @@ impl Core {
                 *dirty_of.entry((folio.memcg, folio.node)).or_default() += 1;
                 dirty_in_wb[of.inode.wb.expect("a dirty file has a wb").index()] += 1;
             }
-            if folio.has(FolioFlags::WRITEBACK) {
+            let is_written = folio.has(FolioFlags::WRITEBACK);
+            assert_eq!(
+                of.inode.writeback.contains(page),
+                is_written,
+                "{pfn:?}: its file's tags and WRITEBACK differ"
+            );
+            if is_written {
+                *written_in_file.entry(file).or_default() += 1;
                 writeback_in_wb[of.inode.wb.expect("a written file has a wb").index()] += 1;
             }
         }
@@ -52,6 +60,8 @@ impl Core {
             let id = FileId(at as u32);
             let dirty = dirty_in_file.remove(&id).unwrap_or(0);
             assert_eq!(file.inode.dirty.count(), dirty, "dirty pages of {}", file.name);
+            let written = written_in_file.remove(&id).unwrap_or(0);
+            assert_eq!(file.inode.writeback.count(), written, "pages of {} under writeback", file.name);
             assert!(
                 dirty == 0 || file.inode.on != InodeList::None,
                 "{} is dirty, but no flusher knows it",

@@ -17,8 +17,8 @@ use crate::core::Core;
 use crate::memcg::UNLIMITED;
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, WbId};
-use crate::writeback::DirtyRule;
 use crate::writeback::writer::RATIO_MIN;
+use crate::writeback::{BdiLimits, DirtyRule};
 
 /// The thresholds of a domain and where it stands. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,13 +153,28 @@ impl Core {
         domain.dirty_limit -= domain.dirty_limit.saturating_sub(goal) / 32;
     }
 
-    /// The share of a threshold that is a wb's: as much of it as of the pages written lately.
+    /// The share of a threshold that is a wb's: as much of it as of the pages written lately, within what its device may have.
     pub(super) fn wb_share(&self, wb: WbId, memcg: MemcgId, thresh: u64) -> u64 {
         let of = self.writeback.wb(wb);
         let written = if memcg == MemcgId::ROOT { of.completions } else { of.completions_in_memcg };
         let all = self.writeback.domain(memcg).map_or(0, |domain| domain.completions.at(self.now));
         let share = u128::from(thresh) * u128::from(written.at(self.now));
-        share.checked_div(u128::from(all)).unwrap_or(0) as u64
+        let share = share.checked_div(u128::from(all)).unwrap_or(0) as u64;
+        let BdiLimits { min_ratio, max_ratio, .. } = self.bdi_limits(wb);
+        let percent = |percent: u8| thresh * u64::from(percent) / 100;
+        share.clamp(percent(min_ratio), percent(max_ratio))
+    }
+
+    pub(super) fn bdi_limits(&self, wb: WbId) -> BdiLimits {
+        self.writeback.bdis[self.writeback.wb(wb).bdi.index()].limits
+    }
+
+    /// Where a wb stands within its own share, which alone holds its writers up on a device with a strict limit.
+    pub(super) fn own_limits(&self, wb: WbId, memcg: MemcgId, limits: &Limits) -> Limits {
+        let of = self.writeback.wb(wb);
+        let thresh = self.wb_share(wb, memcg, limits.thresh);
+        let background = (limits.background * thresh).checked_div(limits.thresh).unwrap_or(0);
+        Limits { thresh, background, nr_dirty: of.nr_dirty, dirty: of.dirty(), ..*limits }
     }
 
     /// Whether a wb has to be written in the background.
@@ -195,4 +210,33 @@ fn share_of_part(bytes: u32, ratio: u8, of_machine: u64) -> u64 {
 fn limits(available: u64, thresh: u64, background: u64, nr_dirty: u64, dirty: u64) -> Limits {
     let background = if background >= thresh { thresh / 2 } else { background };
     Limits { available, thresh, background, nr_dirty, dirty }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Engine};
+
+    #[test]
+    fn a_share_is_that_of_what_was_written_within_what_the_device_may_have() {
+        let mut engine = Engine::new(Config::default()).unwrap();
+        let bdis = ["fast", "slow", "idle"].map(|name| engine.bdi_register(name).unwrap());
+        let wbs = bdis.map(|bdi| engine.core.wb_for(bdi, MemcgId::ROOT));
+        for (wb, pages) in wbs.into_iter().zip([90, 10, 0]) {
+            engine.core.writeback.wb_mut(wb).completions.add(engine.core.now, pages);
+            engine.core.writeback.global.completions.add(engine.core.now, pages);
+        }
+        let shares = |engine: &Engine| wbs.map(|wb| engine.core.wb_share(wb, MemcgId::ROOT, 1000));
+        assert_eq!(shares(&engine), [900, 100, 0]);
+        let mut limit = |at: usize, min_ratio, max_ratio| {
+            let limits = BdiLimits { min_ratio, max_ratio, strict_limit: false };
+            engine.bdi_set_limits(bdis[at], limits).map_err(|error| error.to_string())
+        };
+        limit(0, 0, 50).unwrap();
+        limit(1, 20, 100).unwrap();
+        limit(2, 5, 100).unwrap();
+        assert!(limit(0, 60, 50).unwrap_err().contains("min_ratio"));
+        assert!(limit(0, 0, 101).unwrap_err().contains("max_ratio"));
+        assert_eq!(shares(&engine), [500, 200, 50]);
+    }
 }

@@ -25,6 +25,7 @@ mod flusher; // the thread that writes
 mod foreign; // files that another group dirties
 pub(crate) mod votes; // who dirties a file
 mod fsync; // a task that waits until its file is written
+mod sync; // a task that waits until all files are
 pub(crate) mod rules; // eras, as data
 mod inode; // what of a file is to be written, as tracepoints show it
 mod traced; // all of that as tracepoints show it
@@ -38,6 +39,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) use fsync::{Fsync, FsyncStep};
 pub use rules::{DirtyRule, FlusherChunk, FlusherRequests, WritebackRules};
+pub(crate) use sync::{SyncCall, SyncStep};
 pub(crate) use throttle::{DirtyThrottle, ThrottleStep};
 
 macro_rules! reasons {
@@ -67,6 +69,8 @@ reasons! {
     Background = "background",
     /// Reclaim met dirty pages only, and asked for them to be written.
     Vmscan = "vmscan",
+    /// A task has asked for all that is dirty to be written (sync, syncfs).
+    Sync = "sync",
     /// A task waits for its file to be on the device, and starts the writes itself. Of such the kernel's flusher knows nothing.
     Fsync = "fsync",
     /// They have been dirty for long enough.
@@ -88,6 +92,8 @@ pub(crate) struct Writeback {
     by_memcg: BTreeMap<MemcgId, Domain>,
     /// Pages that each CPU's tasks have dirtied since one of them was last looked at.
     dirtied_by_cpu: BTreeMap<u16, u64>,
+    /// Pages that exited tasks had dirtied on each CPU since they were last looked at, and nobody else was for.
+    left_by_cpu: BTreeMap<u16, u64>,
     /// After so many of them a CPU looks at whoever dirties; from the threshold when the first page was dirtied, or when it was
     /// set. 0: not known yet. [6.12 machine 5.3]
     ratelimit_pages: u64,
@@ -102,6 +108,26 @@ struct BackingDevice {
     wbs: Vec<WbId>,
     /// Its thread, once the machine has started it.
     flusher: Option<TaskId>,
+    /// Tasks that wait for all of its files.
+    syncs: u32,
+    limits: BdiLimits,
+}
+
+/// How much of what may be dirty may be one device's (`/sys/class/bdi/<bdi>/`), however fast it is beside others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BdiLimits {
+    /// This share of the threshold at least. Unit: percent.
+    pub min_ratio: u8,
+    /// And this at most.
+    pub max_ratio: u8,
+    /// Its writers are held up by its own share, even while the machine has little that is dirty.
+    pub strict_limit: bool,
+}
+
+impl Default for BdiLimits {
+    fn default() -> BdiLimits {
+        BdiLimits { min_ratio: 0, max_ratio: 100, strict_limit: false }
+    }
 }
 
 /// A device's writeback on behalf of a group.
@@ -165,8 +191,17 @@ impl Completions {
 impl Writeback {
     /// Makes a device known; its flusher thread is the caller's business.
     pub(crate) fn add_bdi(&mut self) -> BdiId {
-        self.bdis.push(BackingDevice { wbs: Vec::new(), flusher: None });
+        self.bdis.push(BackingDevice {
+            wbs: Vec::new(),
+            flusher: None,
+            syncs: 0,
+            limits: BdiLimits::default(),
+        });
         BdiId((self.bdis.len() - 1) as u16)
+    }
+
+    pub(crate) fn set_bdi_limits(&mut self, bdi: BdiId, limits: BdiLimits) {
+        self.bdis[bdi.index()].limits = limits;
     }
 
     pub(crate) fn bdis(&self) -> usize {

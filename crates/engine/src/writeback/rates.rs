@@ -5,10 +5,17 @@
 //! high by just that factor. Such a rule alone would keep any number of dirty pages that there happen to be. So the *position*
 //! of that number between free run and limit multiplies the rate: by 2 where writers are let run, by 0 at the limit.
 //!
+//! A rate is learnt when a writer is slowed down or a flusher works, and a while after a wb has begun or ended to have something in flight:
+//! else a burst that nobody waits for would teach nothing, as the time after it is not the device's.
+//!
 //! Rates are pages a second, times are ticks, positions fixed point with 1024 for 1.
+
+use crate::units::Nanos;
 
 /// 1.0 of a position.
 pub(super) const ONE: i64 = 1 << 10;
+/// Dirty pages of a device that are too few to wait for: what the counters of its CPUs may be off by.
+pub(super) const TINY: u64 = 8;
 /// What a device is taken to write, and a task allowed to dirty, before anything is known: 100 MiB a second.
 const RATE_AT_FIRST: u64 = 25_600;
 
@@ -30,6 +37,8 @@ pub(super) struct Rates {
     pub(super) ratelimit: u64,
     /// The last value by which each of them would have got an equal part.
     balanced: u64,
+    /// When to learn from what has ended by then, and its tick.
+    look_at: Option<(Nanos, u64)>,
 }
 
 impl Default for Rates {
@@ -44,6 +53,7 @@ impl Default for Rates {
             average: RATE_AT_FIRST,
             ratelimit: RATE_AT_FIRST,
             balanced: RATE_AT_FIRST,
+            look_at: None,
         }
     }
 }
@@ -59,6 +69,8 @@ pub(super) struct Position {
     /// The wb's share of `thresh`, and its own dirty pages.
     pub(super) wb_thresh: u64,
     pub(super) wb_dirty: u64,
+    /// Where the device has a strict limit: up to here nobody who dirties it is held up.
+    pub(super) wb_freerun: Option<u64>,
 }
 
 impl Position {
@@ -73,10 +85,10 @@ impl Position {
             return 0;
         }
         let (dirty, limit, setpoint) = (self.dirty as i64, self.limit as i64, self.setpoint() as i64);
-        // Flat around the setpoint, steep towards both ends.
-        let x = (setpoint - dirty) * ONE / ((limit - setpoint) | 1);
-        let cubic = x * x / ONE * x / ONE + ONE;
-        let ratio = cubic.clamp(0, 2 * ONE);
+        let ratio = flat_in_the_middle(setpoint, dirty, limit);
+        if let Some(freerun) = self.wb_freerun {
+            return self.strict_ratio(ratio, freerun as i64);
+        }
         // A device that writes a small share of all shall not have all of the dirty pages.
         let thresh = self.thresh as i64;
         let wb_thresh = (self.wb_thresh as i64).min(thresh).max((limit - dirty) / 8);
@@ -101,11 +113,51 @@ impl Position {
     }
 }
 
+impl Position {
+    /// The slower of the machine's ratio and the device's own. A few pages are always let through.
+    fn strict_ratio(&self, ratio: i64, freerun: i64) -> i64 {
+        match (self.wb_dirty, self.wb_thresh) {
+            (0..TINY, _) => (2 * ratio).min(2 * ONE),
+            (dirty, thresh) if dirty >= thresh => 0,
+            (dirty, thresh) => ratio.min(flat_in_the_middle(freerun, dirty as i64, thresh as i64)),
+        }
+    }
+}
+
+/// By how much a rate is to be multiplied: by 1 at the setpoint, by 2 far below, by 0 at the limit; flat around the setpoint, steep towards
+/// both ends.
+fn flat_in_the_middle(setpoint: i64, dirty: i64, limit: i64) -> i64 {
+    let x = (setpoint - dirty) * ONE / ((limit - setpoint) | 1);
+    (x * x / ONE * x / ONE + ONE).clamp(0, 2 * ONE)
+}
+
 impl Rates {
     /// A wb that had nothing under writeback begins to write: time that it was idle says nothing of the device.
     pub(super) fn begin_writeback(&mut self, ticks: u64, hz: u64) {
         if ticks > self.updated_at + hz {
             self.restart(ticks);
+        }
+    }
+
+    /// Something is in flight from now on, or nothing any more: a timer is set, unless one is.
+    pub(super) fn look_in_a_while(&mut self, ticks: u64, interval: u64, hz: u32) {
+        self.look_at.get_or_insert((Nanos::from_ticks(ticks + interval, hz), ticks + interval));
+    }
+
+    /// Does what a timer would have done by now. To be called before anything is counted, so that what is learnt is of the timer's time.
+    #[inline]
+    pub(super) fn catch_up(&mut self, now: Nanos, interval: u64, hz: u32) {
+        if self.look_at.is_some_and(|(at, _)| at <= now) {
+            self.timer_is_over(interval, hz);
+        }
+    }
+
+    #[cold]
+    fn timer_is_over(&mut self, interval: u64, hz: u32) {
+        if let Some((_, tick)) = self.look_at.take()
+            && self.is_due(tick, interval)
+        {
+            self.update(tick, hz.into(), None);
         }
     }
 
@@ -194,7 +246,8 @@ mod tests {
 
     /// The machine's position where the wb has all of it.
     fn at(dirty: u64) -> Position {
-        Position { freerun: 15_000, thresh: 20_000, limit: 20_000, dirty, wb_thresh: 20_000, wb_dirty: dirty }
+        let (freerun, thresh, limit) = (15_000, 20_000, 20_000);
+        Position { freerun, thresh, limit, dirty, wb_thresh: 20_000, wb_dirty: dirty, wb_freerun: None }
     }
 
     #[test]
@@ -217,6 +270,21 @@ mod tests {
     }
 
     #[test]
+    fn a_strict_device_is_held_to_its_own_share_whatever_the_machine_has() {
+        let at = |wb_dirty| {
+            let own = Position { wb_thresh: 1_000, wb_dirty, wb_freerun: Some(750), ..at(0) };
+            own.ratio(1 << 20)
+        };
+        assert_eq!([at(0), at(7), at(8)], [2 * ONE; 3], "nothing is dirty on other devices");
+        assert!((ONE + 900..2 * ONE).contains(&at(500)), "{}", at(500));
+        assert_eq!([at(750), at(1_000), at(5_000)], [ONE, 0, 0]);
+        assert!((1..ONE / 2).contains(&at(980)), "{}", at(980));
+        let others =
+            Position { wb_thresh: 1_000, wb_dirty: 500, wb_freerun: Some(750), ..super::tests::at(19_000) };
+        assert!(others.ratio(1 << 20) < ONE, "others have dirtied too much");
+    }
+
+    #[test]
     fn a_steady_device_is_known_after_some_seconds() {
         let mut rates = Rates::default();
         for tick in 1..=8000 {
@@ -227,6 +295,29 @@ mod tests {
         }
         assert!((4_900..=5_100).contains(&rates.bandwidth), "{}", rates.bandwidth);
         assert!((4_900..=5_600).contains(&rates.average), "{}", rates.average);
+    }
+
+    #[test]
+    fn a_burst_is_learnt_from_a_while_after_it_and_not_with_what_comes_later() {
+        let (hz, interval) = (250, 50);
+        let mut rates = Rates::default();
+        rates.begin_writeback(1_000, hz.into());
+        rates.look_in_a_while(1_000, interval, hz);
+        rates.written += 40;
+        rates.look_in_a_while(1_010, interval, hz); // it is set already
+        let just_before = Nanos(Nanos::from_ticks(1_050, hz).0 - 1);
+        rates.catch_up(just_before, interval, hz);
+        assert_eq!(rates.bandwidth, RATE_AT_FIRST);
+        rates.catch_up(Nanos::from_ticks(9_000, hz), interval, hz);
+        // 40 pages in 50 ticks are 200 a second, for 50 of 1024 parts.
+        assert_eq!(rates.bandwidth, (40 * 250 + RATE_AT_FIRST * (1024 - 50)) / 1024);
+        assert_eq!(rates.updated_at, 1_050);
+        // What has been looked at otherwise is not looked at again.
+        rates.look_in_a_while(1_060, interval, hz);
+        rates.update(1_100, hz.into(), None);
+        let known = rates.bandwidth;
+        rates.catch_up(Nanos::from_ticks(9_000, hz), interval, hz);
+        assert_eq!((rates.bandwidth, rates.updated_at), (known, 1_100));
     }
 
     #[test]

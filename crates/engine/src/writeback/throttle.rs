@@ -12,14 +12,16 @@
 //! The look comes before the write that follows, not after the one that dirtied too much: nobody has to wait for what he does
 //! not do any more. A hit on a page that is dirty already dirties nothing and is not looked at.
 //!
-//! Not modelled: real-time tasks (whose limits are higher), `strictlimit` devices (FUSE), writers that inherit what an exited
-//! task has left on its CPU.
+//! A device with a strict limit has a free run of its own, below its share of what may be dirty, and its writers are held up beyond it
+//! even where the machine has room. That keeps a slow or untrusted device from filling memory with what it will not write soon.
+//!
+//! Not modelled: real-time tasks, whose limits are higher.
 
 use crate::core::Core;
 use crate::units::{CpuId, FileId, MemcgId, Nanos, WbId};
 use crate::writeback::DirtyRule;
 use crate::writeback::limits::Limits;
-use crate::writeback::rates::{ONE, Position};
+use crate::writeback::rates::{ONE, Position, TINY};
 use crate::writeback::writer::Writer;
 
 /// What is known of a task that dirties pages. Ticks are the machine's.
@@ -93,8 +95,16 @@ impl Core {
         *self.writeback.dirtied_by_cpu.entry(cpu.0).or_default() += 1;
     }
 
+    /// A task exits. What it has dirtied since its last look is left to the next writer on its CPU, or short lives would never be looked at.
+    pub(crate) fn dirtier_exits(&mut self, throttle: &mut DirtyThrottle, cpu: CpuId) {
+        let left = std::mem::take(&mut throttle.nr_dirtied);
+        if left > 0 {
+            *self.writeback.left_by_cpu.entry(cpu.0).or_default() += left;
+        }
+    }
+
     /// Whether a task is to be looked at before it dirties another page of this file.
-    pub(crate) fn is_look_due(&mut self, throttle: &DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
+    pub(crate) fn is_look_due(&mut self, throttle: &mut DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
         let exceeded = self.memory.file(file).inode.wb.is_some_and(|wb| self.writeback.wb(wb).dirty_exceeded);
         let most = if exceeded { LOOK_WHEN_EXCEEDED } else { u64::MAX };
         let mut limit = throttle.nr_dirtied_pause.min(most);
@@ -117,6 +127,13 @@ impl Core {
         } else if *by_cpu >= self.writeback.ratelimit_pages {
             *by_cpu = 0;
             limit = 0;
+        }
+        if throttle.nr_dirtied < limit
+            && let Some(left) = self.writeback.left_by_cpu.get_mut(&cpu.0)
+        {
+            let taken = (*left).min(limit - throttle.nr_dirtied);
+            *left -= taken;
+            throttle.nr_dirtied += taken;
         }
         throttle.nr_dirtied >= limit
     }
@@ -158,6 +175,7 @@ impl Core {
         }
         self.flush_stats_ratelimited();
         let wb = self.wb_for(self.memory.file(file).inode.bdi, memcg);
+        self.catch_up_rates(wb);
         let now = self.ticks() as i64;
         let global = self.global_limits();
         let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.memcg_limits(memcg, &global));
@@ -165,20 +183,27 @@ impl Core {
         if global.nr_dirty > global.background {
             self.start_background(wb);
         }
-        if global.is_free_run() && own.is_none_or(|own| own.is_free_run()) {
+        let is_strict = self.bdi_limits(wb).strict_limit;
+        let counts = |memcg, limits: Limits| match is_strict {
+            true => self.own_limits(wb, memcg, &limits),
+            false => limits,
+        };
+        let (free, own_free) = (counts(MemcgId::ROOT, global), own.map(|own| counts(memcg, own)));
+        if free.is_free_run() && own_free.is_none_or(|own| own.is_free_run()) {
             let room = |limits: &Limits| look_after(limits.thresh, limits.dirty);
             throttle.paused_when = now;
             throttle.nr_dirtied = 0;
-            throttle.nr_dirtied_pause = room(&global).min(own.as_ref().map_or(u64::MAX, room));
+            throttle.nr_dirtied_pause = room(&free).min(own_free.as_ref().map_or(u64::MAX, room));
             return ThrottleStep::Leave;
         }
         self.start_background(wb);
         self.flush_foreign(self.writeback.wb(wb).memcg);
         let (mut position, mut ratio) = self.position(wb, MemcgId::ROOT, &global);
-        let mut exceeded = position.wb_dirty > position.wb_thresh && position.dirty > position.thresh;
+        let exceeds = |at: &Position| at.wb_dirty > at.wb_thresh && (is_strict || at.dirty > at.thresh);
+        let mut exceeded = exceeds(&position);
         if let Some(own) = &own {
             let (of_group, ratio_of_group) = self.position(wb, memcg, own);
-            exceeded |= of_group.wb_dirty > of_group.wb_thresh && of_group.dirty > of_group.thresh;
+            exceeded |= exceeds(&of_group);
             if ratio_of_group < ratio {
                 (position, ratio) = (of_group, ratio_of_group);
             }
@@ -238,6 +263,7 @@ impl Core {
     /// Where a wb stands in a domain, and what that makes of the rate.
     fn position(&mut self, wb: WbId, memcg: MemcgId, limits: &Limits) -> (Position, i64) {
         self.update_dirty_limit(memcg, limits);
+        let is_strict = self.bdi_limits(wb).strict_limit;
         let of = self.writeback.wb(wb);
         let position = Position {
             freerun: limits.freerun(),
@@ -246,8 +272,30 @@ impl Core {
             dirty: limits.dirty,
             wb_thresh: self.wb_share(wb, memcg, limits.thresh),
             wb_dirty: of.dirty(),
+            wb_freerun: is_strict.then(|| self.own_limits(wb, memcg, limits).freerun()),
         };
         (position, position.ratio(of.rates.average))
+    }
+
+    /// A wb that had nothing under writeback begins to write.
+    pub(super) fn begin_to_measure(&mut self, wb: WbId) {
+        self.catch_up_rates(wb);
+        let (ticks, hz) = (self.ticks(), self.config.hz.into());
+        self.writeback.wb_mut(wb).rates.begin_writeback(ticks, hz);
+        self.look_at_rates_in_a_while(wb);
+    }
+
+    /// A wb has begun or ended to have something under writeback: what that teaches is looked at in a while.
+    pub(super) fn look_at_rates_in_a_while(&mut self, wb: WbId) {
+        let (ticks, interval, hz) = (self.ticks(), self.bandwidth_interval(), self.config.hz);
+        self.writeback.wb_mut(wb).rates.look_in_a_while(ticks, interval, hz);
+    }
+
+    /// The rates of a wb are as a timer would have left them.
+    #[inline]
+    pub(super) fn catch_up_rates(&mut self, wb: WbId) {
+        let (now, interval, hz) = (self.now, self.bandwidth_interval(), self.config.hz);
+        self.writeback.wb_mut(wb).rates.catch_up(now, interval, hz);
     }
 
     /// Updates the rates of a wb, where that is due.
@@ -263,9 +311,6 @@ impl Core {
         }
     }
 }
-
-/// Dirty pages of a device that are too few to wait for: what the counters of its CPUs may be off by.
-const TINY: u64 = 8;
 
 /// After how many pages a task is looked at again that has room for so many.
 fn look_after(thresh: u64, dirty: u64) -> u64 {
@@ -309,6 +354,25 @@ fn pauses(hz: u64, wb_dirty: u64, average: u64, ratelimit: u64, rate: u64) -> Pa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bdi, Config, Engine, FileKind, FileSpec};
+
+    #[test]
+    fn what_exited_tasks_have_dirtied_brings_the_next_writer_of_their_cpu_to_a_look() {
+        let mut engine =
+            Engine::new(Config { cpus: 2, node_pages: vec![1 << 16], ..Config::default() }).unwrap();
+        let (kind, bdi) = (FileKind::Regular, Bdi::NO_READAHEAD);
+        let file = engine.file_create(FileSpec { name: "log".to_owned(), pages: 64, kind, bdi }).unwrap();
+        let core = &mut engine.core;
+        let look = |core: &mut Core, cpu: u16, dirtied: u64| {
+            let mut throttle = DirtyThrottle { nr_dirtied: dirtied, ..DirtyThrottle::default() };
+            let is_due = core.is_look_due(&mut throttle, file, CpuId(cpu));
+            core.dirtier_exits(&mut throttle, CpuId(cpu));
+            is_due
+        };
+        assert_eq!([0, 0, 1].map(|cpu| look(core, cpu, 15)), [false; 3]);
+        assert!(!look(core, 1, 1), "on another CPU there are 16");
+        assert!(look(core, 0, 2), "here are 32 with what the two have left");
+    }
 
     #[test]
     fn the_next_look_comes_after_the_root_of_the_room() {

@@ -39,6 +39,18 @@ impl Streamed {
         Ok(Streamed::File(BufWriter::with_capacity(BUFFER, file), path.to_path_buf()))
     }
 
+    /// Whether what was written can be written over: not what has gone to a pipe or a device.
+    pub(crate) fn can_go_back(&self) -> bool {
+        matches!(self, Streamed::File(..))
+    }
+
+    /// Writes over what was written at `at`, where that can be.
+    pub(crate) fn write_over(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let Streamed::File(file, _) = self else { return Ok(()) };
+        file.flush()?;
+        file.get_mut().write_over(at, bytes)
+    }
+
     /// Everything is written: the file has its name from now on.
     pub(crate) fn finish(mut self) -> Outcome {
         self.flush().map_err(Failure::writing)?;

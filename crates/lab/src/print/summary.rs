@@ -548,6 +548,7 @@ fn writes(result: &RunResult) -> String {
     for write in result.writes.iter().take(LINES_MAX) {
         let (reclaimed, took) = match (write.reclaimed_pages, write.took_ns) {
             (Some(0), Some(0)) if write.error.is_none() => (String::new(), String::new()),
+            (Some(_), Some(took)) if write.is_sync() => (String::new(), figures::time(took)),
             (Some(pages), Some(took)) => (figures::bytes(pages * 4096), figures::time(took)),
             _ if write.error.is_some() => ("refused".to_string(), String::new()),
             _ => ("not done".to_string(), String::new()),

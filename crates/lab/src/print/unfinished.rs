@@ -4,7 +4,7 @@
 //! ([`super::signals`]).
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -46,6 +46,13 @@ impl Unfinished {
         *none_yet = Some(path);
         drop(none_yet);
         Ok(Unfinished { file, name })
+    }
+
+    /// Writes over what it has at `at`; what is written next comes at its end, as before.
+    pub(crate) fn write_over(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(at))?;
+        self.file.write_all(bytes)?;
+        self.file.seek(SeekFrom::End(0)).map(|_| ())
     }
 
     /// Makes sure that it is on the disk, and gives it its name; a file that had that name is gone.

@@ -422,7 +422,7 @@ pub(crate) struct ThinnedResult {
     pub(crate) every: u64,
 }
 
-/// A file written by an event. A write that has to reclaim, to `memory.reclaim` or of a limit below what is in use, takes
+/// A file written by an event, or a sync. A write that has to reclaim, to `memory.reclaim` or of a limit below what is in use, takes
 /// time; it may not be done when the run ends.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct WriteResult {
@@ -436,6 +436,13 @@ pub(crate) struct WriteResult {
     /// Why a command of it was refused, or that `memory.reclaim` fell short, which is EAGAIN to its writer, or EINTR if its timeout
     /// ended it.
     pub(crate) error: Option<String>,
+}
+
+impl WriteResult {
+    /// It is no write but a sync, which reclaims nothing.
+    pub(crate) fn is_sync(&self) -> bool {
+        !self.path.starts_with('/')
+    }
 }
 
 impl From<LatencySummary> for Latency {

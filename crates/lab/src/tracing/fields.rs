@@ -6,7 +6,7 @@
 
 use pageout_engine::{
     BdiId, Contig, FileId, FilePage, GfpFlags, InodeMark, InodeState, Kept, ListedInode, LruType, Nanos,
-    PAGE_SIZE, Pfn, Shrinker, ThrottleReason, TracedInode, TracedPause, TracedWb, Tracepoint,
+    PAGE_SIZE, Pfn, Shrinker, ThrottleReason, TracedInode, TracedPause, TracedWb, TracedWork, Tracepoint,
     WritebackReason,
 };
 use pageout_sim::TraceRecord;
@@ -265,16 +265,17 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
             device::<F>(wb.bdi, out);
             fields!(F, out, "cgroup_ino" => cgroup_ino(wb));
         }
-        Tracepoint::WritebackQueue { wb, nr_pages, reason }
-        | Tracepoint::WritebackExec { wb, nr_pages, reason }
-        | Tracepoint::WritebackStart { wb, nr_pages, reason }
-        | Tracepoint::WritebackWritten { wb, nr_pages, reason } => {
+        Tracepoint::WritebackQueue { work }
+        | Tracepoint::WritebackExec { work }
+        | Tracepoint::WritebackStart { work }
+        | Tracepoint::WritebackWritten { work } => {
+            let TracedWork { wb, nr_pages, reason, is_sync } = work;
             let is = |of: WritebackReason| u8::from(reason == of);
             device::<F>(wb.bdi, out);
             word::<F>("sb_dev", "0:0", out);
             fields!(F, out, "nr_pages" => nr_pages,
-                "sync_mode" => 0u8, "kupdate" => is(WritebackReason::Periodic),
-                "range_cyclic" => 1u8, "background" => is(WritebackReason::Background),
+                "sync_mode" => u8::from(is_sync), "kupdate" => is(WritebackReason::Periodic),
+                "range_cyclic" => u8::from(!is_sync), "background" => is(WritebackReason::Background),
                 "reason" => reason.name(), "cgroup_ino" => cgroup_ino(wb)
             );
         }
@@ -314,9 +315,10 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
             word::<F>("state", state_flags(state), out);
             word::<F>("mode", REGULAR_FILE, out);
         }
-        Tracepoint::WriteInodeStart { wb, file } | Tracepoint::WriteInode { wb, file } => {
+        Tracepoint::WriteInodeStart { wb, file, is_sync } | Tracepoint::WriteInode { wb, file, is_sync } => {
             device::<F>(wb.bdi, out);
-            fields!(F, out, "ino" => ino(file), "sync_mode" => 0u8, "cgroup_ino" => cgroup_ino(wb));
+            let sync_mode = u8::from(is_sync);
+            fields!(F, out, "ino" => ino(file), "sync_mode" => sync_mode, "cgroup_ino" => cgroup_ino(wb));
         }
         Tracepoint::KswapdSleep
         | Tracepoint::KswapdWake { .. }

@@ -4,8 +4,8 @@
 //!             dd-1003    [001] d....   207.727380: mm_vmscan_lru_isolate: classzone=2 order=0 nr_requested=32 ...     modern
 //!             dd-1003  [001]   207.727380: mm_vmscan_lru_isolate: isolate_mode=0 order=0 nr_requested=32 ...          2010
 //! ```
-//! The text is that of `trace_pipe`. `trace` has one more line at its top, with the number of lines that follow. A stream does not know it. Events
-//! that a kernel of 2010 does not have are left out. [machine 9.5; reclaim 8.1]
+//! The text is that of `trace`. Today's says at its top how many lines follow, which is known at the end, and is put there then. What can't be
+//! written over, a pipe or a compressed file, has it not. Events that a kernel of 2010 does not have are left out. [machine 9.5; reclaim 8.1]
 
 use clap::ValueEnum;
 use pageout_engine::{Nanos, Tracepoint};
@@ -30,14 +30,20 @@ pub(super) struct Ftrace {
     pub(super) dialect: Dialect,
     /// Times have nine digits behind the point.
     pub(super) nanoseconds: bool,
+    /// Its head will be written over with the number of its lines.
+    pub(super) counts: bool,
+    /// Lines so far, and how many CPUs they are of.
+    pub(super) entries: u64,
+    pub(super) cpus: u16,
     /// Who runs on which CPU, and when, in the units of the text.
     pub(super) who: Lasting<(u32, u16)>,
     pub(super) when: Lasting<u64>,
 }
 
+/// What stands before the line that is written over.
+const TRACER: &str = "# tracer: nop\n#\n";
+
 const HEADER_MODERN: &str = "\
-# tracer: nop
-#
 #                                _-----=> irqs-off/BH-disabled
 #                               / _----=> need-resched
 #                              | / _---=> hardirq/softirq
@@ -55,17 +61,45 @@ const HEADER_2010: &str = "\
 #              | |       |          |         |
 ";
 
+/// Bytes of the line that says how many follow and of the empty one behind it: as many as with the largest numbers.
+const ENTRIES_BYTES: usize = "# entries-in-buffer/entries-written: /   #P:\n#\n".len() + 2 * 20 + 5;
+
 impl Ftrace {
     pub(super) fn begin(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(match self.dialect {
-            Dialect::Early => HEADER_2010.as_bytes(),
-            Dialect::Modern => HEADER_MODERN.as_bytes(),
-        });
+        match self.dialect {
+            Dialect::Early => text!(out, "" => HEADER_2010),
+            Dialect::Modern => {
+                text!(out, "" => TRACER);
+                if self.counts {
+                    self.put_entries(out);
+                }
+                text!(out, "" => HEADER_MODERN);
+            }
+        }
+    }
+
+    /// What is to be written over when all lines are written, and at which byte.
+    pub(super) fn at_end(&self) -> Option<(u64, Vec<u8>)> {
+        let mut head = Vec::new();
+        self.put_entries(&mut head);
+        (self.counts && self.dialect == Dialect::Modern).then_some((TRACER.len() as u64, head))
+    }
+
+    /// The line that says how many follow, and an empty one, with as many blanks behind it as the first has room for digits.
+    fn put_entries(&self, out: &mut Vec<u8>) {
+        let begin = out.len();
+        let Ftrace { entries, cpus, .. } = *self;
+        text!(
+            out, "# entries-in-buffer/entries-written: " => entries, "/" => entries, "   #P:" => cpus; "\n#"
+        );
+        out.resize(begin + ENTRIES_BYTES - 1, b' ');
+        out.push(b'\n');
     }
 
     /// Adds a line, if the dialect has that event.
     pub(super) fn add(&mut self, record: &TraceRecord, task: &Task, out: &mut Vec<u8>) {
         let Some(name) = name(&record.event, self.dialect) else { return };
+        self.entries += 1;
         let (dialect, cpu) = (self.dialect, record.cpu.0);
         let Task { comm, pid } = task;
         self.who.put((*pid, cpu), out, |out| {

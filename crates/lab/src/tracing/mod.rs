@@ -125,10 +125,11 @@ impl Tasks {
 
 impl Tracing {
     /// The file that is asked for; nothing is written yet.
-    pub(crate) fn new(path: &Path, args: &RunArgs) -> anyhow::Result<Tracing> {
+    pub(crate) fn new(path: &Path, args: &RunArgs, cpus: u16) -> anyhow::Result<Tracing> {
         let wanted = Wanted::new(&args.trace_events)?;
         let is_compressed = path.extension().is_some_and(|suffix| suffix == "zst");
         let inner = if is_compressed { path.with_extension("") } else { path.to_path_buf() };
+        let streamed = Streamed::new(path, "--trace")?;
         let form = if inner.extension().is_some_and(|suffix| suffix == "json") {
             Form::Perfetto(Box::default())
         } else {
@@ -136,11 +137,13 @@ impl Tracing {
             Form::Ftrace(Ftrace {
                 dialect: args.trace_dialect,
                 nanoseconds: args.trace_nanoseconds,
+                counts: !is_compressed && streamed.can_go_back(),
+                entries: 0,
+                cpus,
                 who,
                 when,
             })
         };
-        let streamed = Streamed::new(path, "--trace")?;
         let out = if is_compressed {
             let cannot = || format!("--trace {}", path.display());
             Out::Zstd(Box::new(Encoder::new(streamed, LEVEL).with_context(cannot)?))
@@ -217,7 +220,14 @@ impl Tracing {
         }
         self.failed.take().map_or(Ok(()), Err).map_err(Failure::writing)?;
         match self.out {
-            Out::Plain(out) => out.finish(),
+            Out::Plain(mut out) => {
+                if let Form::Ftrace(ftrace) = &self.form
+                    && let Some((at, head)) = ftrace.at_end()
+                {
+                    out.write_over(at, &head).map_err(Failure::writing)?;
+                }
+                out.finish()
+            }
             Out::Zstd(out) => out.finish().map_err(Failure::writing)?.finish(),
         }
     }

@@ -26,6 +26,7 @@ mod removal; // cgroups removed while it runs
 mod results; // what good runs print
 mod signals; // what a signal leaves of a simulation
 mod scale; // what is too large, and what is only large
+mod sync; // file systems that are synced at a time
 mod switches; // what shows each switch
 mod tiers; // fast and slow memory
 mod timeline; // figures over time

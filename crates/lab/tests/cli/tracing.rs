@@ -445,6 +445,37 @@ fn lines_have_the_columns_of_recorded_ones() {
 }
 
 #[test]
+fn a_trace_begins_as_recorded_ones_do_and_says_how_many_lines_follow() {
+    let recorded =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ground-truth/ftrace/ft-global.classic.t.txt.zst");
+    let recorded = text(&zstd::decode_all(fs::File::open(recorded).unwrap()).unwrap());
+    // Without the numbers, and the blanks that stand for their digits.
+    let head = |trace: &str| -> Vec<String> {
+        let lines = trace.lines().take_while(|line| line.starts_with('#'));
+        lines.map(|line| line.trim_end().replace(|c: char| c.is_ascii_digit(), "")).collect()
+    };
+    let (_, trace) = traced(BUSY, "trace.txt", &[]);
+    let trace = text(&trace);
+    assert_eq!(head(&trace), head(&recorded).iter().map(|line| line.trim_end()).collect::<Vec<_>>());
+    let lines = trace.lines().count() - 12;
+    assert!(
+        trace.contains(&format!("entries-written: {lines}/{lines}   #P:2\n#")),
+        "{lines} lines\n{}",
+        &trace[..400]
+    );
+    // What can't be gone back to says nothing of it.
+    let directory = with_scenario(BUSY);
+    let piped = check_success(&pageout(directory.path(), &["run", "scenario.toml", "--trace", "-"]));
+    let (_, compressed) = traced(BUSY, "trace.txt.zst", &[]);
+    let compressed = text(&zstd::decode_all(&compressed[..]).unwrap());
+    for trace in [piped, compressed] {
+        assert_eq!(trace.lines().filter(|line| line.starts_with('#')).count(), 10, "{}", &trace[..400]);
+    }
+    let (_, early) = traced(BUSY, "trace.txt", &["--trace-dialect", "2010"]);
+    assert_eq!(text(&early).lines().filter(|line| line.starts_with('#')).count(), 4);
+}
+
+#[test]
 fn a_run_with_a_trace_is_the_same_run_and_times_go_forwards() {
     let plain = {
         let directory = with_scenario(BUSY);
@@ -488,10 +519,14 @@ fn a_suffix_compresses_and_a_dash_is_standard_output() {
     let (_, trace) = traced(BUSY, "trace.txt", &[]);
     let (_, compressed) = traced(BUSY, "trace.txt.zst", &[]);
     assert!(compressed.len() * 3 < trace.len());
-    assert_eq!(text(&zstd::decode_all(&compressed[..]).unwrap()), text(&trace));
+    let events = |trace: &str| -> String {
+        trace.lines().filter(|line| !line.starts_with('#')).flat_map(|line| [line, "\n"]).collect()
+    };
+    let expected = events(&text(&trace));
+    assert!(events(&text(&zstd::decode_all(&compressed[..]).unwrap())) == expected);
     let directory = with_scenario(BUSY);
     let output = pageout(directory.path(), &["run", "scenario.toml", "--trace", "-"]);
-    assert_eq!(check_success(&output), text(&trace));
+    assert!(events(&check_success(&output)) == expected);
     assert!(text(&output.stderr).contains("accesses"), "{}", text(&output.stderr));
     let output = pageout(directory.path(), &["run", "scenario.toml", "--trace", "-", "--json"]);
     check_failure(&output, 2, &["--trace - and --json both want standard output"]);

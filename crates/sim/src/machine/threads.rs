@@ -1,4 +1,4 @@
-//! Threads that run no workload: those of the kernel, and control tasks, each of which writes a kernel file.
+//! Threads that run no workload: those of the kernel, and control tasks, each of which writes a kernel file or syncs.
 //!
 //! They are taken on in steps as tasks are, compete for CPUs as tasks do, and the engine names them when a wait is over. What
 //! they lack is accesses. The engine's kernel threads exist from the start and wait for a wake; a control task is made when a
@@ -35,7 +35,7 @@ pub(super) struct Thread {
 pub(super) enum Role {
     /// It is one of the kernel's, of this name.
     Kernel(String),
-    /// It writes a kernel file for a shell, or has done so; `entry` is where the result goes among the report's writes.
+    /// It writes a kernel file or syncs for a shell, or has done so; `entry` is where the result goes among the report's writes.
     Control { entry: usize, shell: usize },
 }
 
@@ -109,6 +109,13 @@ impl Machine {
                 let clock = runner.clock;
                 let is_interrupted = matches!(served, Served::Interrupted { .. });
                 self.write_done(entry, clock, reclaimed, is_interrupted);
+                self.agenda.push(clock, Event::ShellGoesOn(shell as u32));
+                Next::Stop
+            }
+            (Ok(Served::Synced(result)), &mut Role::Control { entry, shell }) => {
+                runner.state = State::Ended;
+                let clock = runner.clock;
+                self.sync_done(entry, clock, result);
                 self.agenda.push(clock, Event::ShellGoesOn(shell as u32));
                 Next::Stop
             }

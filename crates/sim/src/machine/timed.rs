@@ -1,8 +1,8 @@
-//! What happens at given times: kernel files are read and written, cgroups removed.
+//! What happens at given times: kernel files are read and written, cgroups removed, file systems synced.
 //!
 //! Reads take no time, and neither do most writes. A write to `memory.reclaim`, or of a limit below what is in use, is a system
-//! call that reclaims until it is done. It begins at once, and a control task (`threads`) takes it on in steps. That task competes
-//! for CPU 0 like any other.
+//! call that reclaims until it is done. sync(1) waits until devices have what is dirty. Such a call begins at once, and a control task
+//! (`threads`) takes it on in steps. That task competes for CPU 0 like any other.
 //!
 //! **Shells.** Each event is done by a shell of its own, unless it names one. A shell does one thing after the other. While it is in the
 //! middle of a write, what else it is to do waits. Of what it does again and again one time waits and further ones are left out, as by a
@@ -11,14 +11,15 @@
 //! **Signals.** A write may have a timeout. When that is over, a signal comes for its control task, as from timeout(1). The engine
 //! decides what this ends; where it ends nothing, the write goes on, and so does its shell, which waits for it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use pageout_engine::{CpuId, FileError, MemcgId, Nanos, Stat, Step};
+use pageout_engine::{CpuId, FileError, FileId, IoError, MemcgId, Nanos, ObjectId, Stat, Step, TaskId};
 
 use super::agenda::Event;
 use super::readings::Readings;
 use super::threads::{Role, THREAD, Thread};
 use super::{BuildError, Machine, RunError};
+use crate::account::Account;
 use crate::observe::Observer;
 use crate::report::{Ended, FileWrite, RemovedGroup};
 use crate::runner::{Runner, State};
@@ -76,6 +77,15 @@ pub enum TimedAction {
         /// The directory, such as `/sys/fs/cgroup/web`.
         path: String,
     },
+    /// Has all file systems written, and waits for that, as sync(1) does.
+    Sync,
+    /// The same of one file system, as `sync -f` does.
+    Syncfs {
+        /// A file on it, which is opened for that.
+        file: FileId,
+        /// What the report calls it.
+        name: String,
+    },
     /// Reads a kernel file into the report.
     Read {
         /// The file, such as `/proc/vmstat`.
@@ -106,6 +116,8 @@ pub(super) struct Shell {
 
 /// What stands for the value where a directory was removed.
 const RMDIR: &str = "rmdir";
+/// What stands for the path where file systems were synced.
+const SYNC: &str = "sync";
 
 /// What timed events left behind for the report.
 #[derive(Debug, Default)]
@@ -117,8 +129,23 @@ pub(super) struct Outcome {
     pub(super) removed_groups: Vec<RemovedGroup>,
     /// Times at which an event that repeats was still waiting for its shell, and was left out.
     pub(super) left_out: u64,
+    /// Files that control tasks have open to sync the file systems that they are on.
+    opened: BTreeMap<(TaskId, FileId), ObjectId>,
     /// Requests for proactive reclaim that have ended: which of the writes, the cgroups, and their refaults until then.
     proactive: Vec<(usize, Vec<MemcgId>, i64)>,
+}
+
+impl TimedAction {
+    /// What it is about, for messages and the report: the path of a file, or of a directory, or a call.
+    fn path(&self) -> String {
+        match self {
+            TimedAction::Write { path, .. } | TimedAction::Remove { path } | TimedAction::Read { path } => {
+                path.clone()
+            }
+            TimedAction::Sync => SYNC.to_string(),
+            TimedAction::Syncfs { name, .. } => format!("syncfs {name}"),
+        }
+    }
 }
 
 impl TimedEvent {
@@ -137,12 +164,10 @@ impl Machine {
     /// When the machine has run.
     pub fn event_add(&mut self, event: TimedEvent) -> Result<(), BuildError> {
         assert_eq!(self.ended, Ended::NotYet, "an event is added to a machine that has run");
-        let (TimedAction::Write { path, .. } | TimedAction::Remove { path } | TimedAction::Read { path }) =
-            &event.action;
         if let Repeat::Timer { every: Nanos::ZERO, .. } | Repeat::Loop { rest: Nanos::ZERO, .. } =
             event.repeat
         {
-            return Err(BuildError::ZeroPeriod { path: path.clone() });
+            return Err(BuildError::ZeroPeriod { path: event.action.path() });
         }
         self.timed_left += usize::from(!event.is_timer());
         let named = |shell: &Shell| shell.name.is_some() && shell.name == event.shell;
@@ -262,6 +287,19 @@ impl Machine {
                 self.after_kernel_work(CpuId(0), observer);
                 Ok(())
             }
+            TimedAction::Sync => {
+                let before = self.account();
+                let (index, task) = self.begin_call(shell, action.path());
+                let step = self.engine.sync(task);
+                self.call_has_begun(shell, index, before, step, observer)
+            }
+            TimedAction::Syncfs { file, .. } => {
+                let before = self.account();
+                let (index, task) = self.begin_call(shell, action.path());
+                let object = self.open_to_sync(task, file);
+                let step = self.engine.syncfs(task, object).expect("it is open");
+                self.call_has_begun(shell, index, before, step, observer)
+            }
             TimedAction::Write { path, value, timeout } => {
                 let before = self.account();
                 let value = self.value(&path, value).map_err(|source| RunError::File { at, source })?;
@@ -271,7 +309,6 @@ impl Machine {
                     self.after_kernel_work(CpuId(0), observer);
                     return Ok(());
                 };
-                self.shells[shell].is_busy = true;
                 if let Some(timeout) = timeout {
                     let entry = self.outcome.writes.len() as u32 - 1;
                     self.agenda.push(at + timeout, Event::Timeout { entry });
@@ -279,11 +316,39 @@ impl Machine {
                 // What was turned on may bring a thread along.
                 self.start_kernel_threads();
                 self.follow_scans();
-                let next = self.finish_thread_step(index, before, step, observer)?;
-                self.come_back(index, &next);
-                Ok(())
+                self.call_has_begun(shell, index, before, step, observer)
             }
         }
+    }
+
+    /// A shell begins a call that takes time, in a control task.
+    fn begin_call(&mut self, shell: usize, path: String) -> (TaskIndex, TaskId) {
+        let (at, entry) = (self.agenda.now(), self.outcome.writes.len());
+        let index = self.control_task(at, Role::Control { entry, shell });
+        self.outcome.writes.push(FileWrite::new(at, path, String::new()));
+        (index, self.threads[(index - THREAD) as usize].runner.id)
+    }
+
+    /// A control task has made the first step of a call.
+    fn call_has_begun(
+        &mut self,
+        shell: usize,
+        index: TaskIndex,
+        before: Account,
+        step: Step,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Box<RunError>> {
+        self.shells[shell].is_busy = true;
+        let next = self.finish_thread_step(index, before, step, observer)?;
+        self.come_back(index, &next);
+        Ok(())
+    }
+
+    /// A file as a control task has it open: one that has had it before keeps it.
+    fn open_to_sync(&mut self, task: TaskId, file: FileId) -> ObjectId {
+        let engine = &mut self.engine;
+        let open = || engine.open(task, file).expect("there is such a file");
+        *self.outcome.opened.entry((task, file)).or_insert_with(open)
     }
 
     /// The file of an action, if it was that of a cgroup that was removed.
@@ -374,6 +439,13 @@ impl Machine {
             let before = self.refaults(&memcgs);
             self.outcome.proactive.push((entry, memcgs, before));
         }
+    }
+
+    /// Files are on their devices, as far as a sync has asked for that.
+    pub(super) fn sync_done(&mut self, entry: usize, at: Nanos, result: Result<(), IoError>) {
+        let write = &mut self.outcome.writes[entry];
+        write.done = Some((at, 0));
+        write.error = result.err().map(|_| FileError::Io(write.path.clone()));
     }
 
     /// Writes so far, with what has come back since of what they reclaimed.

@@ -96,7 +96,7 @@ impl Scenario {
         }
         for (index, event) in self.event.iter().enumerate() {
             let key = format!("event[{index}]");
-            let event = self.timed_event(event, &touchable, &key)?;
+            let event = self.timed_event(event, &touchable, &files, &key)?;
             machine.event_add(event).map_err(|error| problem(&key, error))?;
         }
         Ok(machine)
@@ -291,7 +291,12 @@ impl Scenario {
             names.push(DEFAULT_DEVICE);
         }
         let bdis = names.into_iter().map(|name| engine.bdi_register(name));
-        bdis.collect::<Result<_, _>>().map_err(|error| problem("device", error))
+        let bdis: Vec<BdiId> = bdis.collect::<Result<_, _>>().map_err(|error| problem("device", error))?;
+        for (index, (device, &bdi)) in self.device.iter().zip(&bdis).enumerate() {
+            let set = engine.bdi_set_limits(bdi, device.limits());
+            set.map_err(|error| problem(&format!("device[{index}]"), error))?;
+        }
+        Ok(bdis)
     }
 
     fn create_swap(&self, engine: &mut Engine) -> Result<Vec<(SwapId, usize)>, Problem> {
@@ -531,10 +536,18 @@ impl Scenario {
         self.task.iter().map(|task| task.name.as_str()).zip(self.task.iter().map(range)).collect()
     }
 
-    fn timed_event(&self, event: &Event, touchable: &Touchable, key: &str) -> Result<TimedEvent, Problem> {
+    fn timed_event(
+        &self,
+        event: &Event,
+        touchable: &Touchable,
+        files: &OpenFiles,
+        key: &str,
+    ) -> Result<TimedEvent, Problem> {
         let path = event.file().unwrap_or_default().to_string();
         let timeout = event.timeout.map(nanos);
         let action = match (&event.write, &event.value) {
+            _ if event.sync => TimedAction::Sync,
+            _ if let Some(device) = &event.syncfs => self.syncfs(device, files, key)?,
             _ if event.rmdir.is_some() => TimedAction::Remove { path },
             (Some(_), None) => {
                 let value = Value::Sum(event.add.expect("checked: a write has a value"));
@@ -560,6 +573,15 @@ impl Scenario {
             (Some(every), None) => Repeat::Timer { every, until: event.until.map_or(Nanos(u64::MAX), nanos) },
         };
         Ok(TimedEvent { at: nanos(event.at), repeat, shell: event.shell.clone(), action })
+    }
+
+    /// Who syncs the file system of a device opens a file there.
+    fn syncfs(&self, device: &str, files: &OpenFiles, key: &str) -> Result<TimedAction, Problem> {
+        let index = self.device_index(Some(device));
+        let Some(file) = files.values().find(|file| file.device == Some(index)) else {
+            return Err(problem(&format!("{key}.syncfs"), format!("there is no file on `{device}`")));
+        };
+        Ok(TimedAction::Syncfs { file: file.id, name: device.to_string() })
     }
 }
 

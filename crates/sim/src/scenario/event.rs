@@ -1,4 +1,4 @@
-//! `[[event]]`: writing a kernel file, reading one, or removing a cgroup, at a given time.
+//! `[[event]]`: writing a kernel file, reading one, removing a cgroup, or syncing file systems, at a given time.
 //!
 //! Paths are those of a running kernel, so a line of a shell script becomes an event one to one. What is known:
 //!
@@ -37,7 +37,7 @@ use super::section::section;
 use super::{Scalar, TimeSpan};
 
 section! {
-    /// One timed action: a `write` of `value`, a `read`, or a `rmdir`.
+    /// One timed action: a `write` of `value`, a `read`, a `rmdir`, a `sync` or a `syncfs`.
     pub struct Event {
         at: TimeSpan, [required] in TIME,
             "When, from the start of the run.";
@@ -61,6 +61,10 @@ section! {
             "The kernel file to read: \"/proc/vmstat\".";
         rmdir: Option<String>, [absent ""] in Accepts::KernelFile,
             "The directory of a cgroup to remove: \"/sys/fs/cgroup/web\". All tasks in it have to have exited by then (their `lifetime`), and cgroups in it have to be removed before. Pages that it has left stay charged until they are reclaimed; cgroup.stat of its parent tells of them as nr_dying_descendants. Events that repeat on its files end.";
+        sync: bool, [unless false] in Accepts::Bool,
+            "All that is dirty is written, and the shell waits until the devices have it: sync(1). All flushers are woken. Then each file system in turn has its files written as wholes, one after the other, each of which its flusher waits for. What becomes dirty meanwhile is left. It tells of no errors.";
+        syncfs: Option<String>, [absent ""] in Accepts::NameOf("device"),
+            "The same of the file system on a device alone: sync -f. Its result says if a write there has failed of which nobody was told (EIO).";
         show: Vec<String>, [unless Vec::new()] in Accepts::Texts,
             "Which lines of a file that is read the summary shows, by their first word. [\"*\"] shows the whole file; lru_gen needs it, because its lines have no names. --json has all of it.";
     }

@@ -84,6 +84,7 @@ impl Scenario {
         for (index, device) in self.device.iter().enumerate() {
             check.device(&format!("device[{index}]"), device);
         }
+        check.min_ratios();
         for (index, swap) in self.swap.iter().enumerate() {
             check.swap(&format!("swap[{index}]"), swap);
         }

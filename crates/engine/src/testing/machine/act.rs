@@ -130,6 +130,11 @@ impl Machine {
                     self.truncate(task, tmpfs, page..(page + count).min(PAGES));
                 }
             }
+            Action::Sync { task, is_told_errors } => {
+                if let Some(task) = self.idle(task) {
+                    self.sync(task, is_told_errors);
+                }
+            }
             Action::Signal { task } => self.engine.signal(TaskId(task as u32)),
             Action::FlushStats => self.engine.flush_stats(),
             Action::Tick { task, ms } => self.tick(TaskId(task as u32), ms),
@@ -249,5 +254,13 @@ impl Machine {
         self.synced_below.insert(task, self.next_value + 1);
         let step = self.engine.fsync(task, self.object(task, Kind::OpenRegular)).unwrap();
         self.advanced(task, Doing::Fsync, step, false);
+    }
+    fn sync(&mut self, task: TaskId, is_told_errors: bool) {
+        self.synced_below.insert(task, self.next_value + 1);
+        let step = match is_told_errors {
+            true => self.engine.syncfs(task, self.object(task, Kind::OpenRegular)).unwrap(),
+            false => self.engine.sync(task),
+        };
+        self.advanced(task, if is_told_errors { Doing::Syncfs } else { Doing::Sync }, step, false);
     }
 }

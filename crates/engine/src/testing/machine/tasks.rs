@@ -16,6 +16,8 @@ pub(super) enum Doing {
     Fsync,
     /// Of an open file: from this page to before that one.
     Truncate(Kind, u64, u64),
+    Sync,
+    Syncfs,
     /// It was killed while it did nothing.
     Exit,
     /// It is a kernel thread.
@@ -172,9 +174,9 @@ impl Machine {
                     );
                     State::Idle
                 }
-                Doing::Fsync => {
+                Doing::Fsync | Doing::Sync | Doing::Syncfs => {
                     let Served::Synced(result) = served else { panic!("{served:?}") };
-                    self.check_synced(task, result);
+                    self.check_synced(task, doing, result);
                     State::Idle
                 }
                 Doing::Truncate(kind, first, end) => {
@@ -269,17 +271,22 @@ impl Machine {
         }
     }
 
-    /// fsync is over. If it says that all went well, the device has what was written before it began, and no error is left that
-    /// nobody knows of.
-    fn check_synced(&mut self, task: TaskId, result: Result<(), IoError>) {
+    /// fsync, sync or syncfs is over. If it says that all went well, the device has what was written before it began. The first and the
+    /// last have their own errors to tell, and none is left then that nobody knows of.
+    fn check_synced(&mut self, task: TaskId, by: Doing, result: Result<(), IoError>) {
         let below = self.synced_below.remove(&task).expect("it had begun");
+        let untold = match by {
+            Doing::Fsync => Some(&mut self.has_untold_error),
+            Doing::Syncfs => Some(&mut self.has_untold_fs_error),
+            _ => None,
+        };
         if result.is_err() {
-            self.has_untold_error = false;
+            *untold.expect("sync tells of no errors") = false;
             return;
         }
         assert!(
-            !self.has_untold_error,
-            "fsync of {task:?} is well, but a page reads as a failed write left it"
+            !untold.is_some_and(|untold| *untold),
+            "{by:?} of {task:?} is well, but a page reads as a failed write left it"
         );
         for page in 0..PAGES {
             let on_device = self.block(self.regular, page);

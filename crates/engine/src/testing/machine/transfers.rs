@@ -201,6 +201,7 @@ impl Machine {
                     let data = if early { transfer.at_start } else { self.frame(pfn) };
                     self.blocks.insert((file, page), if fails { GARBAGE } else { data });
                     self.has_untold_error |= fails;
+                    self.has_untold_fs_error |= fails;
                     self.model.reached_device(Page::Regular(file, page), (!fails).then_some(data), GARBAGE);
                 }
                 Medium::File(file, page) => {

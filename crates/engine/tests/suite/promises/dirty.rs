@@ -260,6 +260,186 @@ fn a_write_error_is_told_to_each_open_file_once() {
 }
 
 #[test]
+fn sync_has_one_file_after_the_other_written_and_waits_until_the_device_has_it() {
+    check(
+        "
+        group job
+        file data 8
+        file more 8
+        task t in job
+        threads
+        t open data as f
+        t open more as g
+        t write f 0               => m
+        t write g 0               => m
+        device holds
+        t syncs                   => T
+        written sync              => 1
+        io                        => write
+        written sync              => 2
+        io                        => write, t synced
+        vmstat nr_dirty nr_writeback => 0 0
+    ",
+    );
+}
+
+#[test]
+fn sync_has_files_of_all_groups_written() {
+    check(
+        "
+        group job
+        group other
+        file data 8
+        file more 8
+        task t in job
+        task u in other
+        task v in other
+        threads
+        t open data as f
+        u open more as g
+        t write f 0..3            => 3m
+        u write g 0..3            => 3m
+        v syncs                   => synced
+        written sync              => 6
+        vmstat nr_dirty nr_writeback => 0 0
+        v syncs                   => synced
+        written sync              => 6
+    ",
+    );
+}
+
+#[test]
+fn sync_waits_for_what_others_have_begun_to_write() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        task u in job
+        threads
+        t open data as f
+        t write f 0               => m
+        device holds
+        t fsyncs f                => W
+        u syncs                   => T
+        written sync              => 0
+        io                        => write, t synced, u synced
+    ",
+    );
+}
+
+#[test]
+fn sync_writes_a_page_again_that_was_changed_while_it_was_being_written() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        task u in job
+        threads
+        t open data as f
+        u open data as g
+        t write f 0               => m
+        device holds
+        t fsyncs f                => W
+        u write g 0               => H
+        u syncs                   => T
+        written sync              => 0
+        io                        => write, t W     # it is being written again
+        written sync              => 1
+        io                        => write, t synced, u synced
+        vmstat nr_dirty nr_writeback nr_written => 0 0 2
+    ",
+    );
+}
+
+#[test]
+fn what_becomes_dirty_while_a_file_system_is_synced_is_left_to_others() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        task u in job
+        threads
+        t open data as f
+        u open data as g
+        t write f 0..2            => 2m
+        device holds
+        t syncfs f                => T
+        wait 1
+        u write g 0..3            => 2H m
+        io                        => write
+        io                        => write, t synced
+        vmstat nr_dirty nr_writeback => 3 0
+    ",
+    );
+}
+
+#[test]
+fn syncfs_tells_each_open_file_once_of_a_write_that_failed_and_sync_tells_nobody() {
+    check(
+        "
+        group job
+        file data 8
+        file more 8
+        task t in job
+        task u in job
+        threads
+        t open data as f
+        u open more as g
+        t write f 0               => m
+        device fails
+        t syncs                   => synced
+        device answers
+        u syncfs g                => failed    # of another file
+        u syncfs g                => synced
+        t syncfs f                => failed
+        t syncfs f                => synced
+        t fsyncs f                => failed    # that is of the file
+    ",
+    );
+}
+
+#[test]
+fn without_flushers_who_syncs_writes() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t write f 0..4            => 4m
+        t syncs                   => synced
+        written sync              => 4
+        vmstat nr_dirty nr_writeback => 0 0
+    ",
+    );
+}
+
+#[test]
+fn a_device_with_a_strict_limit_holds_its_writers_up_where_the_machine_has_room() {
+    let scenario = |limits: &str, served: &str, dirty: &str| {
+        format!(
+            "
+        config memory=65536
+        group job
+        file data 2000
+        task t in job
+        threads
+        {limits}
+        t open data as f
+        t write f 0..600          => {served}
+        vmstat nr_dirty           => {dirty}
+    "
+        )
+    };
+    check(&scenario("", "600m", "600"));
+    check(&scenario("device has 0 to 1", "600m", "600"));
+    check(&scenario("device has 0 to 1 strictly", "32m m after 8.000 ms 567m", "67"));
+}
+
+#[test]
 fn who_is_over_the_limits_has_files_of_other_groups_written() {
     let scenario = |rules: &str, served: &str, by_foreign: &str, dirty: &str| {
         format!(

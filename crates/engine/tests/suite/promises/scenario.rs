@@ -10,7 +10,7 @@
 //! | `T open FILE as O`, `T map FILE as O [exec] [random] [noreuse]`, `T anon PAGES as O [random]` | |
 //! | `T advises O normal`, `T advises O noreuse` | posix_fadvise of the open file behind it |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
-//! | `T writes partial O`, `T fsyncs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
+//! | `T writes partial O`, `T fsyncs O`, `T syncs`, `T syncfs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
 //! | `T truncates O PAGES`, `T deletes O` | pages of a file go, or all of it; answers `truncated` |
 //! | `written REASON` | pages of files whose write was begun for this reason |
 //! | `threads` | the kernel's threads are started; they wait. Flushers are not named: they run by themselves |
@@ -28,6 +28,7 @@
 //! | `pin FILE PAGES` | |
 //! | `device holds`, `device answers [STEPS]` | transfers wait for `io`, or end at once, or when tasks have gone on so many times |
 //! | `device fails` | transfers end at once, and badly |
+//! | `device has MIN to MAX [strictly]` | percent of what may be dirty that are its own |
 //! | `device outruns batches`, `device fails within batches` | writes of a full plug end before its batch does, well or badly |
 //! | `io [fails]` | the oldest transfer ends; answers which, and how the tasks woken were served |
 //! | `flush`, `wait SECONDS` | the statistics worker runs; time passes |
@@ -216,6 +217,13 @@ impl Machine {
                 range(pages).for_each(|page| {
                     assert!(self.engine.pin(self.files[*file], page), "page {page} is absent")
                 });
+                String::new()
+            }
+            ["device", "has", min, "to", max, strict @ ..] => {
+                let [min_ratio, max_ratio] = [min, max].map(|percent| number(percent) as u8);
+                let strict_limit = strict == ["strictly"];
+                let limits = BdiLimits { min_ratio, max_ratio, strict_limit };
+                self.engine.bdi_set_limits(BdiId(0), limits).unwrap();
                 String::new()
             }
             ["device", "outruns", "batches"] => {
@@ -472,6 +480,14 @@ impl Machine {
                 let step = self.engine.unlink(task, self.object(task, object)).unwrap();
                 self.go_on(task, step)
             }
+            ["syncs"] => {
+                let step = self.engine.sync(task);
+                self.go_on(task, step)
+            }
+            ["syncfs", object] => {
+                let step = self.engine.syncfs(task, self.object(task, object)).unwrap();
+                self.go_on(task, step)
+            }
             ["exits"] => {
                 let step = self.engine.task_exit(task);
                 self.go_on(task, step)
@@ -625,8 +641,10 @@ impl Machine {
                     self.engine.resume(task)
                 }
                 Step::Wait(Wait::Woken | Wait::WokenOr(..)) => {
-                    self.take_woken();
-                    return "T".to_owned();
+                    if !self.take_woken().contains(&task) {
+                        return "T".to_owned();
+                    }
+                    self.engine.resume(task)
                 }
                 Step::Wait(Wait::Io) => {
                     if self.latency.is_some() && !self.transfers.is_empty() {

@@ -29,6 +29,9 @@ impl Device {
             remote_completions,
             read_ahead_kb: _, // the engine's: see `bdi`
             max_sectors_kb: _,
+            min_ratio: _,
+            max_ratio: _,
+            strict_limit: _,
         } = self;
         let mut spec = DeviceSpec::preset(preset)
             .ok_or_else(|| problem(".preset", format!("there is no device preset called `{preset}`")))?;

@@ -1,4 +1,4 @@
-//! `[[event]]`: the file has to exist, and to take what is written to it.
+//! `[[event]]`: the file or device has to exist, and the file to take what is written to it.
 
 use pageout_engine::{
     CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MemoryTiers, NodeId, Nodemask, ZRAM_FILES, kernel_bool,
@@ -10,6 +10,8 @@ use crate::scenario::keys::{Accepts, Key};
 use crate::scenario::{Event, KernelFile, Lifetime, Scalar, Size, SwapKind, Task};
 use crate::{PRESSURE_FILES, Resource};
 
+const ONE_THING: &str =
+    "an event does one thing: it writes a file, reads one, removes a cgroup, syncs all file systems, or one";
 /// The one file among the sysctls that asks for something to be done.
 const COMPACT_MEMORY: &str = "vm.compact_memory";
 /// The limit of promotion under the name that it has in hot-page tracking.
@@ -37,11 +39,14 @@ impl Check<'_> {
         }
         self.event_times(prefix, event);
         self.event_timeout(prefix, event);
+        if event.sync || event.syncfs.is_some() {
+            return self.event_sync(prefix, event);
+        }
         match (&event.write, &event.read, &event.rmdir) {
             (None, None, None) => {
                 let problem = Problem::new(
                     prefix,
-                    "an event needs a file to `write` or to `read`, or a cgroup to remove by `rmdir`",
+                    "an event needs a file to `write` or to `read`, a cgroup to remove by `rmdir`, or something to `sync`",
                 );
                 self.report(problem.help("for example: read = \"/proc/vmstat\""));
             }
@@ -53,9 +58,24 @@ impl Check<'_> {
                 self.event_read(prefix, path);
             }
             _ => {
-                let message = "an event does one thing: it writes a file, reads one, or removes a cgroup";
-                self.report(Problem::new(prefix, message));
+                self.report(Problem::new(prefix, ONE_THING));
             }
+        }
+    }
+
+    /// It is of all file systems, or of one, and has no file.
+    fn event_sync(&mut self, prefix: &str, event: &Event) {
+        if event.file().is_some() || event.sync && event.syncfs.is_some() {
+            return self.report(Problem::new(prefix, ONE_THING));
+        }
+        self.nothing_is_written(prefix, event, "syncs");
+        if event.timeout.is_some() {
+            let message = "no signal ends a sync before its files are written: `timeout` is for writes to";
+            let problem = Problem::new(format!("{prefix}.timeout"), format!("{message} {RECLAIM}"));
+            self.report(problem.help("leave it out"));
+        }
+        if let Some(device) = &event.syncfs {
+            self.reference(&format!("{prefix}.syncfs"), &self.known.devices, device);
         }
     }
 

@@ -14,6 +14,23 @@ impl Check<'_> {
             self.report(Problem { key: prefix.to_string(), ..problem });
         }
         self.read_ahead(prefix, device);
+        if device.min_ratio > device.max_ratio {
+            let message =
+                format!("`min_ratio`: {} % at least and {} % at most", device.min_ratio, device.max_ratio);
+            self.report(
+                Problem::new(format!("{prefix}.min_ratio"), message).help("lower it, or raise `max_ratio`"),
+            );
+        }
+    }
+
+    /// What is kept for each device can't be more than there is.
+    pub(super) fn min_ratios(&mut self) {
+        let sum: u32 = self.scenario.device.iter().map(|device| device.min_ratio).sum();
+        if sum > 100 {
+            let message =
+                format!("`min_ratio` of all devices together is {sum} %, which is more than there is");
+            self.report(Problem::new("device", message).help("100 at most"));
+        }
     }
 
     /// A window that the device can't even have waiting is a mistake of units.

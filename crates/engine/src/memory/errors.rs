@@ -1,0 +1,56 @@
+//! Writes that have failed, for whoever asks and was not told yet (`errseq_t`).
+//!
+//! A write fails long after the call that dirtied its page, and in nobody's name. So the error is kept where it belongs, of a file and of the
+//! file system that it lives on, until someone asks: fsync of the file, syncfs of the file system. Each open file is told once. One that
+//! is opened later learns of what nobody knows yet, and of nothing else.
+
+use crate::machine::op::IoError;
+
+/// Failed writes of a file, or of a file system.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct WriteErrors {
+    count: u64,
+    /// Of those, how many someone has been told of.
+    told: u64,
+}
+
+impl WriteErrors {
+    /// Another write has failed.
+    pub(crate) fn note(&mut self) {
+        self.count += 1;
+    }
+
+    /// What a file that is being opened is taken to know of.
+    pub(crate) fn sample(self) -> u64 {
+        self.told
+    }
+
+    /// Tells who knows of `known` of them.
+    pub(crate) fn tell(&mut self, known: &mut u64) -> Result<(), IoError> {
+        if std::mem::replace(known, self.count) == self.count {
+            return Ok(());
+        }
+        self.told = self.count;
+        Err(IoError::Device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_who_had_it_open_is_told_once_and_who_opens_it_later_only_if_nobody_was() {
+        let mut errors = WriteErrors::default();
+        let [mut first, mut second] = [errors.sample(); 2];
+        assert_eq!(errors.tell(&mut first), Ok(()));
+        errors.note();
+        let mut third = errors.sample();
+        assert_eq!(errors.tell(&mut first), Err(IoError::Device));
+        assert_eq!(errors.tell(&mut first), Ok(()));
+        let mut fourth = errors.sample();
+        assert_eq!(errors.tell(&mut second), Err(IoError::Device));
+        assert_eq!(errors.tell(&mut third), Err(IoError::Device));
+        assert_eq!(errors.tell(&mut fourth), Ok(()));
+    }
+}
