@@ -53,8 +53,6 @@ bitflags::bitflags! {
         const NORETRY = 1 << 7;
         /// Tries as long as that makes progress, but kills nobody.
         const RETRY_MAYFAIL = 1 << 8;
-        /// Has no way to fail.
-        const NOFAIL = 1 << 9;
         /// Failing is no news.
         const NOWARN = 1 << 10;
         /// From the preferred node or not at all.

@@ -145,6 +145,7 @@ impl Core {
         }
         if is_dirty && !folio.has(FolioFlags::SWAPBACKED) {
             self.cancel_dirty(pfn);
+            self.writeback.note_cancelled(folio.pages());
         }
         // Whatever buffer or device had a hold of it has none of what is no longer there.
         self.memory.folios[pfn].clear(FolioFlags::PINNED);

@@ -222,6 +222,11 @@ impl Engine {
         self.core.writeback.failed()
     }
 
+    /// Pages of files that were dirty when they were truncated: nobody writes them (`cancelled_write_bytes` of `/proc/PID/io`).
+    pub fn file_writes_cancelled(&self) -> u64 {
+        self.core.writeback.cancelled()
+    }
+
     /// Has write(2) through an open file write less than a page each time: a page that is not in memory is read first.
     pub fn set_partial_writes(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         match self.tasks[task.index()].objects.get_mut(object.index()) {

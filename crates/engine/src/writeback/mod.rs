@@ -99,6 +99,8 @@ pub(crate) struct Writeback {
     ratelimit_pages: u64,
     written_by: [u64; WritebackReason::ALL.len()],
     failed: u64,
+    /// Dirty pages that went with their files.
+    cancelled: u64,
     /// How often reclaim has asked the flushers to write.
     wakeups: u64,
 }
@@ -216,6 +218,15 @@ impl Writeback {
     /// How often reclaim has asked the flushers to write.
     pub(crate) fn wakeups(&self) -> u64 {
         self.wakeups
+    }
+
+    pub(crate) fn note_cancelled(&mut self, pages: u64) {
+        self.cancelled += pages;
+    }
+
+    /// Dirty pages that went with their files, and were not written.
+    pub(crate) fn cancelled(&self) -> u64 {
+        self.cancelled
     }
 
     /// Pages whose write the device has failed.

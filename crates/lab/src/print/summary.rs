@@ -376,8 +376,13 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
     if writeback.redirtied > 0 {
         by_reclaim += &format!("; file systems left {} of them dirty", figures::count(writeback.redirtied));
     }
+    let cancelled = match writeback.cancelled {
+        0 => String::new(),
+        pages => format!("{}, never written", figures::count(pages)),
+    };
     let lines = [
         ("pages of files written", said(&writeback.pages_by_reason)),
+        ("dirty pages that went with their files", cancelled),
         ("pages written by reclaim", by_reclaim),
         ("waits of reclaim", said(&writeback.waits_of_reclaim)),
         ("rotations of written pages", said(&writeback.rotations)),

@@ -285,6 +285,7 @@ impl List {
             }
         }
         self.add("pages written by reclaim, left dirty", writeback.redirtied as f64, Unit::Count);
+        self.add("dirty pages that went with their files", writeback.cancelled as f64, Unit::Count);
         self.add("flusher wake-ups by reclaim", writeback.wakeups_by_reclaim as f64, Unit::Count);
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct WritebackResult {
     pub(crate) pages_by_reclaim: Counters,
     /// Of these: pages that their file system marked dirty again instead.
     pub(crate) redirtied: u64,
+    /// Dirty pages that went with their files, and were not written.
+    pub(crate) cancelled: u64,
     /// How often reclaim asked the flushers to write.
     pub(crate) wakeups_by_reclaim: u64,
     /// How often reclaimers waited for others, by reason: the four of `reclaim_throttle`, and what was in their place before.
@@ -45,6 +47,7 @@ impl WritebackResult {
                 .collect(),
             pages_by_reclaim: by.map(|(who, pages)| (who.to_string(), pages.into())).into_iter().collect(),
             redirtied,
+            cancelled: engine.file_writes_cancelled(),
             wakeups_by_reclaim: engine.flusher_wakeups(),
             waits_of_reclaim: waits.map(|(reason, times)| (reason.to_string(), times.into())).collect(),
             rotations: rotations.map(|(what, pages)| (what.to_string(), pages.into())).into_iter().collect(),
@@ -59,5 +62,6 @@ impl WritebackResult {
             && none(&self.waits_of_reclaim)
             && none(&self.rotations)
             && self.wakeups_by_reclaim == 0
+            && self.cancelled == 0
     }
 }

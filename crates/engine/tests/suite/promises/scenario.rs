@@ -12,6 +12,7 @@
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
 //! | `T writes partial O`, `T fsyncs O`, `T syncs`, `T syncfs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
 //! | `T truncates O PAGES`, `T deletes O` | pages of a file go, or all of it; answers `truncated` |
+//! | `cancelled` | dirty pages that went with their files |
 //! | `written REASON` | pages of files whose write was begun for this reason |
 //! | `threads` | the kernel's threads are started; they wait. Flushers are not named: they run by themselves |
 //! | `run THREAD`, `time out THREAD` | a thread that was woken, or whose nap is over, goes on until it waits: `sleeps` or `naps`; the tasks that it woke go on after it |
@@ -256,6 +257,7 @@ impl Machine {
                 }
                 self.threads.keys().cloned().collect::<Vec<_>>().join(" ")
             }
+            ["cancelled"] => self.engine.file_writes_cancelled().to_string(),
             ["written", name] => {
                 let reason = WritebackReason::ALL.iter().find(|reason| reason.name() == *name);
                 self.engine.pages_written_by(*reason.expect("a reason")).to_string()

@@ -18,6 +18,7 @@ fn what_was_dirty_in_a_truncated_file_is_never_written() {
         t write f 0..6                       => H 5m
         vmstat nr_dirty                      => 6
         t truncates f 2..8                   => truncated
+        cancelled                            => 4
         ops                                  => 4 free, 1 hole
         vmstat nr_dirty nr_file_pages        => 2 2
         usage job                            => 2
