@@ -49,8 +49,8 @@ mod testing; // a machine that really holds bytes, and the tests that drive it
 
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use config::{
-    Bdi, Config, ConfigError, FileKind, FileSpec, Layout, MemoryType, PARAMETERS, Parameter, Section,
-    StatFlush, SwapKind, SwapSpec, TransparentHugepage,
+    Bdi, Config, ConfigError, FileKind, FileSpec, Layout, Mechanism, MemoryType, PARAMETERS, Parameter,
+    Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
 pub use kernfs::{
     CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES, kernel_bool,

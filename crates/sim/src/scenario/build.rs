@@ -142,6 +142,17 @@ impl Scenario {
         Ok(config)
     }
 
+    /// What the engine begins with: `[machine]`, `[kernel]` and `[sysctl]`. Errors: a key that the check refuses, too.
+    pub fn engine_config(&self) -> Result<Config, Problem> {
+        let mut config = self.config()?;
+        for (name, value) in self.sysctl.iter() {
+            if let Some(parameter) = Parameter::by_name(name) {
+                parameter.set(&mut config, &value.to_string());
+            }
+        }
+        Ok(config)
+    }
+
     /// The posting that gives other keys. One that is none is refused with its key, as any other word.
     fn pghot_posting(&self) -> PghotPosting {
         const KEY: &str = "pghot.posting";
