@@ -93,6 +93,8 @@ impl KernelThread for KmigratedThread {
             }
         }
         core.promote_hot(&mut batch);
+        #[cfg(any(test, feature = "fault-injection"))]
+        core.check_record_changes();
         self.full = batch.full.or(self.full);
         if !self.blocks.is_empty() {
             return ThreadStep::Again;
