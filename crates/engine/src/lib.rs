@@ -53,7 +53,8 @@ pub use config::{
     Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
 pub use kernfs::{
-    CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES, kernel_bool,
+    CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES, ZRAM_FILES,
+    kernel_bool,
 };
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
