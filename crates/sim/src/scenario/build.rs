@@ -32,9 +32,9 @@ use super::validate::LIMIT_PAGES_MIN;
 use super::visits::Visits;
 use super::{
     Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, FirstThread, KernelFile, Lifetime,
-    Object, OomRule, OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
+    Migration, Object, OomRule, OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
 };
-use crate::cost::{self, Costs};
+use crate::cost::{self, COPIED_BY_16_THREADS, COPIED_BY_DMA, Costs};
 use crate::device::DeviceSpec;
 use crate::pace::Pace;
 use crate::{Calls, StreamSource, TaskSpec};
@@ -167,7 +167,12 @@ impl Scenario {
     pub(super) fn costs(&self) -> Result<Costs, Problem> {
         let unknown =
             || problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs));
-        let mut costs = Costs::profile(&self.machine.costs).ok_or_else(unknown)?;
+        let costs = Costs::profile(&self.machine.costs).ok_or_else(unknown)?;
+        let mut costs = match self.machine.migration {
+            Migration::OneThread => costs,
+            Migration::SixteenThreads => costs.copying(COPIED_BY_16_THREADS),
+            Migration::Dma => costs.copying(COPIED_BY_DMA),
+        };
         for (name, value) in self.machine.price.iter() {
             let key = format!("machine.price.{name}");
             let price = value.to_string().parse::<TimeSpan>().map_err(|error| problem(&key, error))?;
