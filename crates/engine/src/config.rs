@@ -4,6 +4,7 @@
 //! Each parameter is one row: its field, default and range, and its words in the reference of scenarios. The check below and
 //! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.
 
+use crate::migrate::rules::MisplacedHuge;
 use crate::numa_balancing::PromotionThreshold;
 use crate::page_alloc::zone::ZoneType;
 use crate::pghot::{
@@ -94,6 +95,9 @@ pub struct Shown {
 }
 
 impl Mechanism {
+    /// Nothing shows it.
+    const UNSEEN: Mechanism = Mechanism { tries: &[], shown_by: None };
+
     const fn shown(scenario: &'static str, variant: Option<&'static str>, value: &'static str) -> Mechanism {
         Mechanism { tries: &[], shown_by: Some(Shown { scenario, variant, value }) }
     }
@@ -291,6 +295,10 @@ parameters! {
         "The thrash governor: in windows of this length it compares what is promoted to a node with what is demoted from it. Where as many leave as come for three windows, room is made half as often, and half as often again, down to a 64th; calm windows give it back by eighths. What is free is taken all the same. Pages that leave are marked as a scan marks them: where they are used less than half as often as others of slow memory, an exchange gains, and nothing is governed. 1000 is what it is made for. 0: off. In no kernel."
         "0: no kernel has it.",
         Mechanism::shown("mechanisms-tiers.toml", None, "1000").trying(&["0", "1000"]);
+    Kernel "numa.misplaced_huge": misplaced_huge: MisplacedHuge = MisplacedHuge::Whole, Values::Choice(MisplacedHuge::NAMES), "",
+        "What becomes of a huge page that is to be promoted where no block of 2 MiB is free: it stays where it is (whole), or goes page by page (split). One that is demoted is split in any case."
+        "whole: what is only in the wrong place is not worth its translations.",
+        Mechanism::shown("mechanisms-tiers.toml", Some("huge"), "split");
     Kernel "numa.demotion_enabled": demotion_enabled: bool = false, Values::Bool, "",
         "Whether reclaim moves pages of a node to a slower tier of memory rather than dropping them or writing them to swap. For machines with such a tier."
         "false is the kernel's; /sys/kernel/mm/numa has it as a file.",
@@ -379,6 +387,10 @@ parameters! {
         "kmigrated moves a batch when it exceeds kmigrated_batch_nr, so by one more (since the fourth posting)."
         "false: what the knob says.",
         Mechanism::shown("mechanisms-tiers.toml", None, "true");
+    Kernel "pghot.batch_by_memcg": pghot_batch_by_memcg: bool = false, Values::Bool, "",
+        "A batch of kmigrated ends where a page of another cgroup follows, as what moves is counted for one cgroup a batch then (since the fifth posting). Smaller batches of the same pages, so no shipped scenario's counters change."
+        "false: here each page is counted for its own.",
+        Mechanism::UNSEEN;
     Kernel "pghot.kmigrated_sleep_ms": kmigrated_sleep_ms: u32 = 100, Values::Number(50, 1000), "ms",
         "How long kmigrated sleeps before it looks again whether something is hot."
         "100 ms in all postings; debugfs has it as a file in the later ones.";

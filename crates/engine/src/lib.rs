@@ -70,6 +70,7 @@ pub use memory::mempolicy::MemPolicy;
 pub use memory::mm::{Advice, HugeAdvice};
 pub use memory::table::ReadaheadStats;
 pub use migrate::MigrateStep;
+pub use migrate::rules::MisplacedHuge;
 pub use numa_balancing::PromotionThreshold;
 pub use oom::{Badness, OomCause, OomKill};
 pub use page_alloc::info::{PagesetInfo, ZoneInfo};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pageout_engine::{PARAMETERS, SWITCHES, Section, Shown};
+use pageout_engine::{PARAMETERS, Parameter, SWITCHES, Section, Shown};
 use serde_json::{Value, json};
 
 use super::{check_success, pageout, scenarios, text};
@@ -91,6 +91,11 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
         ],
         "a switch that nothing shows says so in its documentation, and is listed here"
     );
+    let is_unseen = |parameter: &&Parameter| {
+        parameter.mechanism.as_ref().is_some_and(|mechanism| mechanism.shown_by.is_none())
+    };
+    let unseen: Vec<&str> = PARAMETERS.iter().filter(is_unseen).map(|parameter| parameter.name).collect();
+    assert_eq!(unseen, ["pghot.batch_by_memcg"], "likewise");
 }
 
 #[test]
