@@ -114,8 +114,11 @@ fn turns(config: &Config, scenario: &Scenario, wanted: &[Wanted]) -> anyhow::Res
     switches::turns(config, has_tiers, wanted)
 }
 
+/// A turn that makes no sense in the scenario, and why.
+type Refused = (Turn, String);
+
 /// Those that every point can do with, and why it can't of the others: some values make sense with others alone. Errors: none is left.
-fn possible(turns: Vec<Turn>, points: &[Point]) -> Result<(Vec<Turn>, Vec<(Turn, String)>), Failure> {
+fn possible(turns: Vec<Turn>, points: &[Point]) -> Result<(Vec<Turn>, Vec<Refused>), Failure> {
     let problem = |turn: &Turn| -> Option<String> {
         let turned = points.iter().map(|point| turn.applied(point.scenario.clone()));
         turned.flat_map(|scenario| scenario.validate()).next().map(|problem| problem.message)
@@ -138,8 +141,8 @@ struct Ablation<'a> {
     args: &'a AblateArgs,
     point: Point,
     config: Config,
-    /// What can't be turned here, and why.
-    refused: &'a [(Turn, String)],
+    /// What can't be turned here.
+    refused: &'a [Refused],
     plan: &'a Plan<'a>,
     base: Runs,
     rows: Vec<Row>,
@@ -313,7 +316,7 @@ fn below_seams<'a>(
 }
 
 /// Lines about values that make no sense here.
-fn refusals(refused: &[(Turn, String)]) -> String {
+fn refusals(refused: &[Refused]) -> String {
     if refused.is_empty() {
         return String::new();
     }

@@ -331,7 +331,7 @@ mod tests {
         };
         let is_of_tiers = |turn: &String| turn == "pghot.walk=all" || turn == "kernel.numa_balancing=2";
         assert_eq!(all(true).iter().filter(|turn| is_of_tiers(turn)).count(), 2);
-        assert!(!all(false).iter().any(|turn| is_of_tiers(turn)));
+        assert!(!all(false).iter().any(is_of_tiers));
         assert_eq!(
             named(&[
                 "sysctl.kernel.numa_balancing",
