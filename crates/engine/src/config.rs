@@ -4,6 +4,7 @@
 //! Each parameter is one row: its field, default and range, and its words in the reference of scenarios. The check below and
 //! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.
 
+use crate::migrate::rules::MisplacedHuge;
 use crate::numa_balancing::PromotionThreshold;
 use crate::page_alloc::zone::ZoneType;
 use crate::pghot::{
@@ -69,8 +70,41 @@ pub struct Parameter {
     pub doc: &'static str,
     /// Why the default is what it is.
     pub reason: &'static str,
+    /// What `ablate` does with it, if it is a mechanism of memory tiers or a rule of one, rather than a size.
+    pub mechanism: Option<Mechanism>,
     get: fn(&Config) -> String,
     set: fn(&mut Config, &str) -> Option<()>,
+}
+
+/// A mechanism that is chosen for the machine as a whole, because all groups share its tiers of memory.
+pub struct Mechanism {
+    /// Of a number, what is worth trying. Of words, all are.
+    tries: &'static [&'static str],
+    /// Who shows that it does something. `None` only where nothing does, which its documentation then says.
+    pub shown_by: Option<Shown>,
+}
+
+/// A run of a shipped scenario that a mechanism changes.
+pub struct Shown {
+    /// The scenario, as a path below `scenarios/`.
+    pub scenario: &'static str,
+    /// Which of its variants; `None` for the scenario as it is.
+    pub variant: Option<&'static str>,
+    /// The value that changes it there.
+    pub value: &'static str,
+}
+
+impl Mechanism {
+    /// Nothing shows it.
+    const UNSEEN: Mechanism = Mechanism { tries: &[], shown_by: None };
+
+    const fn shown(scenario: &'static str, variant: Option<&'static str>, value: &'static str) -> Mechanism {
+        Mechanism { tries: &[], shown_by: Some(Shown { scenario, variant, value }) }
+    }
+
+    const fn trying(self, tries: &'static [&'static str]) -> Mechanism {
+        Mechanism { tries, ..self }
+    }
 }
 
 impl Parameter {
@@ -89,6 +123,18 @@ impl Parameter {
         self.values.holds(value) && (self.set)(config, value).is_some()
     }
 
+    /// The values worth trying instead of the one that it has; none where it is no mechanism.
+    pub fn alternatives(&self, config: &Config) -> Vec<String> {
+        let Some(mechanism) = &self.mechanism else { return Vec::new() };
+        let values = match self.values {
+            Values::Bool => &["false", "true"],
+            Values::Choice(words) => words,
+            Values::Number(..) => mechanism.tries,
+        };
+        let own = self.get(config);
+        values.iter().filter(|value| **value != own).map(|value| (*value).to_owned()).collect()
+    }
+
     fn check(&self, config: &Config) -> Result<(), ConfigError> {
         let Values::Number(least, most) = self.values else { return Ok(()) };
         let value = self.get(config).parse().expect("what has a range is a number");
@@ -104,7 +150,7 @@ macro_rules! parameters {
             $($(#[$plain_doc:meta])* $plain:ident: $plain_type:ty = $plain_default:expr,)*
         }
         $($section:ident $name:literal: $field:ident: $type:tt = $default:expr, $values:expr, $unit:literal,
-            $doc:literal $reason:literal;)*
+            $doc:literal $reason:literal $(, $mechanism:expr)?;)*
     ) => {
         $(#[$config_doc])*
         #[derive(Clone, PartialEq, Debug)]
@@ -127,6 +173,7 @@ macro_rules! parameters {
             unit: $unit,
             doc: $doc,
             reason: $reason,
+            mechanism: parameters!(@mechanism $($mechanism)?),
             get: |config| parameters!(@text config.$field, $type),
             set: |config, value| {
                 config.$field = parameters!(@read value, $type);
@@ -134,6 +181,8 @@ macro_rules! parameters {
             },
         },)*];
     };
+    (@mechanism) => { None };
+    (@mechanism $mechanism:expr) => { Some($mechanism) };
     (@text $value:expr, u8) => { $value.to_string() };
     (@text $value:expr, u16) => { $value.to_string() };
     (@text $value:expr, u32) => { $value.to_string() };
@@ -231,84 +280,117 @@ parameters! {
     Kernel "last_cpupid_bits": last_cpupid_bits: u8 = 10, Values::Number(9, 21), "bits",
         "Bits of a page in which memory tiering keeps when it was marked: 8, and as many as CPU numbers have (CONFIG_NR_CPUS). Up to 12 they hold 4096 ms, and each bit more twice that; a page that is accessed later than that looks hot."
         "10: a kernel for up to 4 CPUs, which the recorded runs had. One for 8192 has 21.";
+    Sysctl "kernel.numa_balancing": numa_balancing: u8 = 0, Values::Number(0, 3), "",
+        "What the kernel does to have pages near those who use them, in bits. 1: pages follow the CPUs of their tasks. 2: pages of slow tiers of memory that are in use are promoted, and kswapd of every node keeps free what lies between its high and its promo mark besides, for pages to come."
+        "0: nothing, as on a machine with one node.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "0").trying(&["0", "2"]);
     Sysctl "kernel.numa_balancing_promote_rate_limit_MBps": promote_rate_limit_mbps: u32 = 65_536, Values::Number(0, u32::MAX), "MiB/s",
         "How much a node of the top tier takes by promotion."
         "65536, which is no limit, is the kernel's.";
     Kernel "numa.promotion_threshold": promotion_threshold: PromotionThreshold = PromotionThreshold::RateLimit, Values::Choice(PromotionThreshold::NAMES), "",
         "What decides how recently a page of slow memory must have been used to be promoted where fast memory is short. rate_limit: a step more or less in a scan_period_max, by how much the rate limit refuses. capacity: once a second, so that what is hot is no more than what is free or inactive there. active: not when, but whether it is on an active list; one that is not becomes active, as TPP has it. The last two are in no kernel."
-        "rate_limit, as all kernels have it.";
+        "rate_limit, as all kernels have it.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "capacity");
     Kernel "numa.promotion_governor_ms": promotion_governor_ms: u32 = 0, Values::Number(0, 60_000), "ms",
         "The thrash governor: in windows of this length it compares what is promoted to a node with what is demoted from it. Where as many leave as come for three windows, room is made half as often, and half as often again, down to a 64th; calm windows give it back by eighths. What is free is taken all the same. Pages that leave are marked as a scan marks them: where they are used less than half as often as others of slow memory, an exchange gains, and nothing is governed. 1000 is what it is made for. 0: off. In no kernel."
-        "0: no kernel has it.";
+        "0: no kernel has it.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "1000").trying(&["0", "1000"]);
+    Kernel "numa.misplaced_huge": misplaced_huge: MisplacedHuge = MisplacedHuge::Whole, Values::Choice(MisplacedHuge::NAMES), "",
+        "What becomes of a huge page that is to be promoted where no block of 2 MiB is free: it stays where it is (whole), or goes page by page (split). One that is demoted is split in any case."
+        "whole: what is only in the wrong place is not worth its translations.",
+        Mechanism::shown("mechanisms-tiers.toml", Some("huge"), "split");
     Kernel "numa.demotion_enabled": demotion_enabled: bool = false, Values::Bool, "",
         "Whether reclaim moves pages of a node to a slower tier of memory rather than dropping them or writing them to swap. For machines with such a tier."
-        "false is the kernel's; /sys/kernel/mm/numa has it as a file.";
-    Sysctl "kernel.numa_balancing": numa_balancing: u8 = 0, Values::Number(0, 3), "",
-        "What the kernel does to have pages near those who use them, in bits. 1: pages follow the CPUs of their tasks. 2: pages of slow tiers of memory that are in use are promoted, and kswapd of every node keeps free what lies between its high and its promo mark besides, for pages to come."
-        "0: nothing, as on a machine with one node.";
+        "false is the kernel's; /sys/kernel/mm/numa has it as a file.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "false");
     Kernel "numa.pagecache_promotion_enabled": pagecache_promotion_enabled: bool = false, Values::Bool, "",
         "Whether pages of files that are read by read(2) again and again leave slow memory. With bit 2 of kernel.numa_balancing, for readers without a memory policy (task.membind and its like). Proposed in 2025, in no kernel."
-        "false, as posted; /sys/kernel/mm/numa has it as a file.";
+        "false, as posted; /sys/kernel/mm/numa has it as a file.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "false");
     Kernel "numa.pagecache_promote_pages_per_work": pagecache_promote_pages_per_work: u32 = 65_536, Values::Number(0, u32::MAX), "pages",
         "Pages that a task promotes at most when it returns from a system call. The posting takes kernel.numa_balancing_promote_rate_limit_MBps for it, which counts MiB and not pages."
-        "65536, 256 MiB, is that number's default.";
+        "65536, 256 MiB, is that number's default.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "64").trying(&["64", "65536", "4294967295"]);
     Kernel "numa.pagecache_promotion_order": pagecache_promotion_order: PromotionOrder = PromotionOrder::Tail, Values::Choice(PromotionOrder::NAMES), "",
         "Whether pages are promoted in the order in which they were read (tail), or the last one first (head), which is dearer."
-        "tail, since the third posting.";
+        "tail, since the third posting.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "head");
     Kernel "numa.pagecache_promotion_when": pagecache_promotion_when: PromotionWhen = PromotionWhen::Return, Values::Choice(PromotionWhen::NAMES), "",
         "When pages that are read again are promoted: when their reader returns from its system call (return), or in the middle of the access (access). Who reads a page holds it, so that none moves in the middle of an access."
-        "return: the postings put promotion off because who marks a page accessed may hold locks that promotion needs, too.";
+        "return: the postings put promotion off because who marks a page accessed may hold locks that promotion needs, too.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "access");
     Kernel "numa.pagecache_promotion_target": pagecache_promotion_target: PromotionTarget = PromotionTarget::Chosen, Values::Choice(PromotionTarget::NAMES), "",
         "Whether each page goes to the node that was chosen when it was read, or all go to the node where the task then runs."
-        "chosen: the posting has local, and moves pages to a node that nobody chose where a task changes its node in the middle of a call.";
+        "chosen: the posting has local, and moves pages to a node that nobody chose where a task changes its node in the middle of a call.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "local");
     Kernel "numa.pagecache_promotion_mglru": pagecache_promotion_mglru: bool = true, Values::Bool, "",
         "Whether pages among generations are promoted, too, from their sixth read on."
-        "true, since the fourth posting; the third left it open.";
+        "true, since the fourth posting; the third left it open.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "false");
     Kernel "pghot.posting": pghot_posting: PghotPosting = PghotPosting::None, Values::Choice(PghotPosting::NAMES), "",
         "Which posting of hot-page tracking gives the other keys of kernel.pghot that are not given themselves. v3: the third, with its slips (kernel.pghot.quirks). v6: the sixth, with records of a byte; built for precision it had u32. Neither sets a sysctl: sources are off, and both have vm.pghot_freq_threshold = 2."
-        "none: each key as its own default has it, which takes the best of all postings.";
+        "none: each key as its own default has it, which takes the best of all postings.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "v6");
     Kernel "pghot.record": pghot_record: RecordSize = RecordSize::U8, Values::Choice(RecordSize::NAMES), "",
         "Size of a hotness record, one a page of a lower tier. u8: a byte, which counts to 3 and knows no node. u32: counts to 7 and knows who accessed. u64: the same with a longer clock."
-        "u8, as the later postings of pghot have it unless they are built for precision; the third had u64.";
+        "u8, as the later postings of pghot have it unless they are built for precision; the third had u64.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "u32");
     Kernel "pghot.quirks": pghot_quirks: PghotQuirks = PghotQuirks::None, Values::Choice(PghotQuirks::NAMES), "",
         "v3: these slips of the third posting are there, too. Fields of the 8-byte record overlap, so that there is no node and nearly every second report makes a page hot; an age is computed so that nothing is promoted where the top tier is short of room, once the machine has run for more than the 8 seconds that its time can tell; reports of pages that can't be promoted are counted with the others. With pghot.record = u64, as it had no other."
-        "none: what its text says.";
+        "none: what its text says.",
+        Mechanism::shown("mechanisms-tiers.toml", Some("posted"), "none");
     Kernel "pghot.threshold": pghot_threshold: ThresholdRule = ThresholdRule::Reached, Values::Choice(ThresholdRule::NAMES), "",
         "How many reports within the window make a page hot: as many as vm.pghot_freq_threshold (reached), or one more (exceeded, third posting)."
-        "reached, since the fourth posting.";
+        "reached, since the fourth posting.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "exceeded");
     Kernel "pghot.window_by_node": pghot_window_by_node: bool = false, Values::Bool, "",
         "A report from another node than the last begins a new window (up to the fourth posting). Without it the newest node simply overwrites. For records that know nodes."
-        "false, since the fifth posting.";
+        "false, since the fifth posting.",
+        Mechanism::shown("mechanisms-tiers.toml", Some("counted"), "true");
     Kernel "pghot.hint_faults": pghot_hint_faults: HintFaultRule = HintFaultRule::Timed, Values::Choice(HintFaultRule::NAMES), "",
         "What a hint fault says of its page. counted: that it was accessed once, as any other report does (all postings). timed: that it is hot, if it comes soon after the page was marked, by the threshold of balancing itself, or if there is plenty of free memory; else that it was accessed once."
-        "timed: faults of a page lie seconds apart, so a second one comes late, and balancing without tracking needs one. The postings' own tables have vm.pghot_freq_threshold = 1 for this source since the fifth.";
+        "timed: faults of a page lie seconds apart, so a second one comes late, and balancing without tracking needs one. The postings' own tables have vm.pghot_freq_threshold = 1 for this source since the fifth.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "counted");
     Kernel "pghot.hint_faults_in_any_window": pghot_hint_faults_in_any_window: bool = true, Values::Bool, "",
         "A hint fault counts however long ago the last report was, as faults of a page lie seconds apart. With pghot.hint_faults = counted."
-        "true, as the third posting has it; else no page would be hot by hint faults alone.";
+        "true, as the third posting has it; else no page would be hot by hint faults alone.",
+        Mechanism::shown("mechanisms-tiers.toml", Some("counted"), "false");
     Kernel "pghot.default_target": pghot_default_target: DefaultTarget = DefaultTarget::Block, Values::Choice(DefaultTarget::NAMES), "",
         "Where a hot page goes if its record names no node: to vm.pghot_target_nid (knob), to the nearest top-tier node (nearest), or to the node from which its block of 2 MiB was reported last (block), which takes a byte a block."
-        "block: with records of a byte and two sockets, everything else lands on one of them. The postings have knob.";
+        "block: with records of a byte and two sockets, everything else lands on one of them. The postings have knob.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "knob");
     Kernel "pghot.walk": pghot_walk: HotWalk = HotWalk::Blocks, Values::Choice(HotWalk::NAMES), "",
         "What kmigrated looks at: all pages of its node (third posting), sections of 128 MiB in which something became hot (since the fifth), or blocks of 2 MiB."
-        "blocks: it costs what is hot, and a bit a block.";
+        "blocks: it costs what is hot, and a bit a block.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "all");
     Kernel "pghot.refused": pghot_refused: RefusedPage = RefusedPage::Requeue, Values::Choice(RefusedPage::NAMES), "",
         "What becomes of a hot page that may not move now: it is forgotten (all postings), or tried again the next time."
-        "requeue: a page that was refused by the rate limit is as hot as before.";
+        "requeue: a page that was refused by the rate limit is as hot as before.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "forget");
     Kernel "pghot.target_full": pghot_target_full: TargetFull = TargetFull::Room, Values::Choice(TargetFull::NAMES), "",
         "When kmigrated comes back to hot pages whose node was full: after its nap (nap, all postings), or as soon as kswapd has made room (room)."
-        "room: kswapd makes it within a millisecond, and a nap takes a hundred. Tasks that promote at their faults come by again at once, too.";
+        "room: kswapd makes it within a millisecond, and a nap takes a hundred. Tasks that promote at their faults come by again at once, too.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "nap");
     Kernel "pghot.clear_stale": pghot_clear_stale: bool = true, Values::Bool, "",
         "A record is cleared when its frame is freed. Without it, whoever gets the frame next inherits what was said (all postings)."
-        "true: heat belongs to a page.";
+        "true: heat belongs to a page.",
+        Mechanism::shown("regressions/t5-stale-hotness.toml", None, "false");
     Kernel "pghot.age_sweep": pghot_age_sweep: bool = true, Values::Bool, "",
         "kmigrated forgets records that are older than half a turn of their clock, where it comes by. Without it they look new after a whole turn (all postings)."
-        "true: 4 seconds are no long rest.";
+        "true: 4 seconds are no long rest.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "false");
     Kernel "pghot.coalesce": pghot_coalesce: bool = false, Values::Bool, "",
         "Where three quarters of the pages of an aligned block of 64 KiB are hot, kmigrated takes the others with them."
-        "false, as in all postings.";
+        "false, as in all postings.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "true");
     Kernel "pghot.batch_over": pghot_batch_over: bool = false, Values::Bool, "",
         "kmigrated moves a batch when it exceeds kmigrated_batch_nr, so by one more (since the fourth posting)."
-        "false: what the knob says.";
+        "false: what the knob says.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "true");
+    Kernel "pghot.batch_by_memcg": pghot_batch_by_memcg: bool = false, Values::Bool, "",
+        "A batch of kmigrated ends where a page of another cgroup follows, as what moves is counted for one cgroup a batch then (since the fifth posting). Smaller batches of the same pages, so no shipped scenario's counters change."
+        "false: here each page is counted for its own.",
+        Mechanism::UNSEEN;
     Kernel "pghot.kmigrated_sleep_ms": kmigrated_sleep_ms: u32 = 100, Values::Number(50, 1000), "ms",
         "How long kmigrated sleeps before it looks again whether something is hot."
         "100 ms in all postings; debugfs has it as a file in the later ones.";
@@ -323,19 +405,24 @@ parameters! {
         "131072 in the third posting.";
     Sysctl "vm.pghot_record_hwhints_enable": pghot_record_hwhints_enable: u8 = 0, Values::Number(0, 1), "",
         "Whether hot pages are tracked by hardware that samples or counts accesses; which, and how often, is the machine's."
-        "0: no source is on unless someone asks.";
+        "0: no source is on unless someone asks.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "1").trying(&["0", "1"]);
     Sysctl "vm.pghot_record_pgtscans_enable": pghot_record_pgtscans_enable: u8 = 0, Values::Number(0, 1), "",
         "Whether hot pages are tracked by klruscand, a thread that looks at accessed bits in page tables. It sees groups whose policy walks page tables: those of generations."
-        "0: no source is on unless someone asks.";
+        "0: no source is on unless someone asks.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "1").trying(&["0", "1"]);
     Sysctl "vm.pghot_record_hintfaults_enable": pghot_record_hintfaults_enable: u8 = 0, Values::Number(0, 1), "",
         "Whether hot pages are tracked by hint faults, which then move nothing themselves."
-        "0: no source is on unless someone asks.";
+        "0: no source is on unless someone asks.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "0").trying(&["0", "1"]);
     Sysctl "vm.pghot_record_fma_enable": pghot_record_fma_enable: u8 = 0, Values::Number(0, 1), "",
         "Whether hot pages are tracked by read(2) of pages that are in use already (folio_mark_accessed), which no other source sees. In no posting; an unposted branch has it."
-        "0, as above.";
+        "0, as above.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "1").trying(&["0", "1"]);
     Sysctl "vm.pghot_freq_threshold": pghot_freq_threshold: u8 = 2, Values::Number(1, 7), "",
         "Reports within the window that make a page hot, or as many as a record can count if that is less."
-        "2 in all postings.";
+        "2 in all postings.",
+        Mechanism::shown("mechanisms-tiers.toml", None, "1").trying(&["1", "2", "3", "7"]);
     Sysctl "vm.pghot_promote_freq_window_ms": pghot_promote_freq_window_ms: u32 = 0, Values::Number(0, 524_287), "ms",
         "Reports of a page further apart than that begin anew. More than its record's clock can tell never is. 0: 3000 with records of 1 byte, 5000 with larger ones."
         "What suits the record: a window of 4000 ms would never end on a clock of 3968.";

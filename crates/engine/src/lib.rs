@@ -49,11 +49,12 @@ mod testing; // a machine that really holds bytes, and the tests that drive it
 
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use config::{
-    Bdi, Config, ConfigError, FileKind, FileSpec, Layout, MemoryType, PARAMETERS, Parameter, Section,
-    StatFlush, SwapKind, SwapSpec, TransparentHugepage,
+    Bdi, Config, ConfigError, FileKind, FileSpec, Layout, Mechanism, MemoryType, PARAMETERS, Parameter,
+    Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
 pub use kernfs::{
-    CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, ZRAM_FILES, kernel_bool,
+    CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES, ZRAM_FILES,
+    kernel_bool,
 };
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
@@ -69,6 +70,7 @@ pub use memory::mempolicy::MemPolicy;
 pub use memory::mm::{Advice, HugeAdvice};
 pub use memory::table::ReadaheadStats;
 pub use migrate::MigrateStep;
+pub use migrate::rules::MisplacedHuge;
 pub use numa_balancing::PromotionThreshold;
 pub use oom::{Badness, OomCause, OomKill};
 pub use page_alloc::info::{PagesetInfo, ZoneInfo};

@@ -13,6 +13,7 @@
 //! | `/sys/kernel/mm/numa/pagecache_promotion_enabled` | read, write: whether pages that are read again leave a slower tier |
 //! | `/proc/sys/vm/pghot_*`, `/sys/kernel/debug/pghot/*` | knobs of hot-page tracking; of `enabled_sources` each source is a bit |
 //! | `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` | nodes of a tier, of all tiers that there are |
+//! | `/sys/devices/system/node/nodeN/{vmstat,numastat}` | counters of a node, and where requests for its memory got some |
 //! | `/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages` | read, write: blocks that are held; all orders above 0 |
 //! | `/sys/kernel/mm/transparent_hugepage/enabled` | read, write: whose anonymous memory is of huge pages, one of `always madvise [never]` |
 //! | `/proc/sys/vm/stat_refresh` | reading it has all CPUs look after the free pages that they hold |
@@ -56,13 +57,14 @@ use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, SwapId, TaskId};
 use files::{MachineTarget, MemcgFile};
 use lru_gen_settings::{parse_enabled, parse_min_ttl};
+use numa::NodeFile;
 use std::fmt::{self, Write};
 use zram::ZramFile;
 
 pub use error::{Errno, FileError};
 pub use files::{CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MachineFile};
 pub(crate) use lru_gen::LruGenWrite;
-pub use numa::kernel_bool;
+pub use numa::{NODE_FILES, kernel_bool};
 pub use zram::ZRAM_FILES;
 
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
@@ -70,7 +72,7 @@ const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 enum Target {
     Zram(SwapId, ZramFile),
     MemoryTier(u32),
-    NodeOnline(NodeId),
+    Node(NodeId, NodeFile),
     Machine(MachineTarget),
     Memcg(MemcgId, MemcgFile),
 }
@@ -166,8 +168,8 @@ impl Engine {
             Target::MemoryTier(tier) => {
                 text = self.nodelist_text(tier).ok_or_else(|| FileError::NoSuchFile(path.to_owned()))?;
             }
-            Target::NodeOnline(node) => {
-                text = self.node_online_text(node).ok_or_else(|| FileError::NoSuchFile(path.to_owned()))?;
+            Target::Node(node, file) => {
+                text = self.node_text(node, file).ok_or_else(|| FileError::NoSuchFile(path.to_owned()))?;
             }
             Target::Machine(MachineTarget::DemotionEnabled) => {
                 text = format!("{}\n", self.core.config.demotion_enabled);
@@ -267,6 +269,7 @@ impl Engine {
         match target {
             Target::Zram(..)
             | Target::MemoryTier(_)
+            | Target::Node(_, NodeFile::Vmstat | NodeFile::Numastat)
             | Target::Machine(
                 MachineTarget::Vmstat
                 | MachineTarget::Meminfo
@@ -277,7 +280,7 @@ impl Engine {
                 | MachineTarget::StatRefresh
                 | MachineTarget::LruGenFull,
             ) => Err(FileError::NotPermitted(path.to_owned())),
-            Target::NodeOnline(node) => {
+            Target::Node(node, NodeFile::Online) => {
                 self.set_node_online(path, node, value)?;
                 Ok(done)
             }
@@ -454,8 +457,8 @@ impl Engine {
         if let Some(tier) = numa::tier_of_path(path) {
             return Ok(Target::MemoryTier(tier));
         }
-        if let Some(node) = numa::node_of_path(path) {
-            return Ok(Target::NodeOnline(node));
+        if let Some((node, file)) = numa::node_of_path(path) {
+            return Ok(Target::Node(node, file));
         }
         let inside = path.strip_prefix(CGROUP_ROOT).ok_or_else(no_such_file)?;
         let (group, file) = inside.rsplit_once('/').ok_or_else(no_such_file)?;

@@ -1,8 +1,10 @@
-//! Nodes and tiers of memory as files: `cpuset.mems`, `/sys/devices/system/node/nodeN/memory*/online`, all blocks of a node at once, `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` and `/sys/kernel/mm/numa/demotion_enabled`.
+//! Nodes and tiers of memory as files: `cpuset.mems`, `/sys/devices/system/node/nodeN/memory*/online`, all blocks of a node at once, `vmstat` and
+//! `numastat` there, `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` and `/sys/kernel/mm/numa/demotion_enabled`.
 
 use super::error::{Errno, FileError};
 use crate::memory::mempolicy::{MemPolicy, Placement};
 use crate::serve::engine::Engine;
+use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId, Nodemask};
 
 /// The number of the tier in the path of its list of nodes.
@@ -13,10 +15,46 @@ pub(super) fn tier_of_path(path: &str) -> Option<u32> {
     number.parse().ok().filter(|tier: &u32| tier.to_string() == number)
 }
 
-/// The node in the path of its memory blocks, all of which are written at once, as a shell does it.
-pub(super) fn node_of_path(path: &str) -> Option<NodeId> {
-    let number = path.strip_prefix("/sys/devices/system/node/node")?.strip_suffix("/memory*/online")?;
-    number.parse().ok().filter(|node: &u8| node.to_string() == number).map(NodeId)
+/// A file of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NodeFile {
+    /// Of its memory blocks, all of which are written at once, as a shell does it.
+    Online,
+    /// What `/proc/vmstat` has of it.
+    Vmstat,
+    /// Where requests that wanted its memory got some.
+    Numastat,
+}
+
+/// Names of a node's files in its directory, `/sys/devices/system/node/nodeN`.
+pub const NODE_FILES: [&str; 3] = ["memory*/online", "vmstat", "numastat"];
+
+/// The node in a path, and which of its files it is.
+pub(super) fn node_of_path(path: &str) -> Option<(NodeId, NodeFile)> {
+    let (number, file) = path.strip_prefix("/sys/devices/system/node/node")?.split_once('/')?;
+    let node = number.parse().ok().filter(|node: &u8| node.to_string() == number).map(NodeId)?;
+    let files = [NodeFile::Online, NodeFile::Vmstat, NodeFile::Numastat];
+    let (_, file) = NODE_FILES.into_iter().zip(files).find(|(name, _)| *name == file)?;
+    Some((node, file))
+}
+
+/// Lines of `numastat`: all but two have the names that `/proc/vmstat` has for them.
+const NUMASTAT: [(&str, Stat); 6] = [
+    ("numa_hit", Stat::NumaHit),
+    ("numa_miss", Stat::NumaMiss),
+    ("numa_foreign", Stat::NumaForeign),
+    ("interleave_hit", Stat::NumaInterleave),
+    ("local_node", Stat::NumaLocal),
+    ("other_node", Stat::NumaOther),
+];
+
+/// Whether a counter is kept by node, and so one of its `vmstat`.
+fn is_of_nodes(stat: Stat) -> bool {
+    let is_demotion = matches!(
+        stat,
+        Stat::PgdemoteKswapd | Stat::PgdemoteDirect | Stat::PgdemoteKhugepaged | Stat::PgdemoteProactive
+    );
+    stat < Stat::NrDirtyThreshold || is_demotion
 }
 
 /// The words in which the kernel takes yes or no: by their first letter, of `on` and `off` by two.
@@ -67,10 +105,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether the memory of a node is in use; `None`: there is no such node.
-    pub(super) fn node_online_text(&self, node: NodeId) -> Option<String> {
-        let is_there = node.index() < self.core.config.node_pages.len();
-        is_there.then(|| format!("{}\n", u8::from(self.core.tiers.is_online(node))))
+    /// A file of a node; `None`: there is no such node.
+    pub(super) fn node_text(&self, node: NodeId, file: NodeFile) -> Option<String> {
+        if node.index() >= self.core.config.node_pages.len() {
+            return None;
+        }
+        let line = |(name, stat): (&str, Stat)| format!("{name} {}\n", self.core.node_stat(node, stat));
+        Some(match file {
+            NodeFile::Online => format!("{}\n", u8::from(self.core.tiers.is_online(node))),
+            NodeFile::Numastat => NUMASTAT.into_iter().map(line).collect(),
+            NodeFile::Vmstat => {
+                let stats = Stat::ALL.iter().copied().filter(|&stat| is_of_nodes(stat));
+                stats.map(|stat| line((stat.name(), stat))).collect()
+            }
+        })
     }
 
     pub(super) fn set_node_online(&mut self, path: &str, node: NodeId, value: &str) -> Result<(), FileError> {
@@ -119,6 +167,47 @@ mod tests {
         assert_eq!(read("22").unwrap(), "1-3\n");
         assert!(matches!(read("5"), Err(FileError::NoSuchFile(_))));
         assert!(matches!(read("04"), Err(FileError::NoSuchFile(_))));
+    }
+
+    /// The number behind a name.
+    fn figure(text: &str, name: &str) -> i64 {
+        let line = text.lines().find(|line| line.split(' ').next() == Some(name));
+        line.and_then(|line| line.split_once(' ')).and_then(|(_, number)| number.parse().ok()).expect(name)
+    }
+
+    #[test]
+    fn what_vmstat_has_of_nodes_adds_up_over_the_files_of_all_nodes() {
+        let mut engine = engine();
+        let request = Request::movable(Gfp::KERNEL, NodeId(1));
+        for _ in 0..100 {
+            engine.core.alloc_pages(&request, MemcgId::ROOT).expect("there is enough");
+        }
+        let of_node = |engine: &mut Engine, node: u8, file: &str| {
+            engine.read_file(&format!("/sys/devices/system/node/node{node}/{file}"))
+        };
+        let whole = engine.read_file("/proc/vmstat").unwrap();
+        let nodes: Vec<String> = (0..4).map(|node| of_node(&mut engine, node, "vmstat").unwrap()).collect();
+        for name in nodes[0].lines().map(|line| line.split(' ').next().unwrap()) {
+            let sum: i64 = nodes.iter().map(|text| figure(text, name)).sum();
+            assert_eq!(sum, figure(&whole, name), "{name}");
+        }
+        assert!(nodes[0].starts_with("nr_free_pages ") && nodes[0].contains("\npgdemote_kswapd 0\n"));
+        assert!(!nodes[0].contains("pswpin") && !nodes[0].contains("nr_dirty_threshold"));
+        // Asked for by node 0's CPU, and wanted of node 1.
+        assert_eq!(
+            of_node(&mut engine, 1, "numastat").unwrap(),
+            "numa_hit 100\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0\nlocal_node 0\nother_node 100\n"
+        );
+        for (node, file) in [(4, "vmstat"), (1, "meminfos"), (1, "")] {
+            assert!(
+                matches!(of_node(&mut engine, node, file), Err(FileError::NoSuchFile(_))),
+                "{node} {file}"
+            );
+        }
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let written = engine.write_file(task, "/sys/devices/system/node/node1/vmstat", "1");
+        assert!(matches!(written, Err(FileError::NotPermitted(_))));
     }
 
     #[test]

@@ -114,6 +114,8 @@ work! {
     tiers_looked_up: rarely,
     /// Pages that were promoted in the order opposite to that in which they were read.
     migrated_backwards: rarely,
+    /// Page-table entries that led to a migrated page, and lead to its new place.
+    entries_migrated: rarely,
     /// Hotness records written.
     hotness_recorded: rarely,
     /// Hotness records that kmigrated came by.

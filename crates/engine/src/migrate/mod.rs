@@ -8,7 +8,7 @@
 //! Nobody can tell afterwards but by the frame: accessed and dirty bits, use bits, the slot and the charge move along. The old frame is free
 //! when the copy has been carried out. The folio enters its lists through the add batch like a new one, so it ends at the head.
 //!
-//! A machine prices all of that with the copy.
+//! A machine prices each page-table entry by itself, and all else with the copy.
 //!
 //! Within a node, compaction moves them (`compaction.rs`). To another node, gauges that are counted by node move as well (`nodes.rs`).
 
@@ -19,6 +19,7 @@ mod nodes; // folios go to another node
 mod offline; // a node leaves the machine
 mod promote; // to one of the top tier
 mod refusal; // failures on demand, at each step
+pub(crate) mod rules; // what can be chosen
 
 pub(crate) use compaction::{
     CompactMemory, CompactMode, CompactStep, Compacted, Compaction, Goal, compact_gap,
@@ -188,11 +189,12 @@ impl Core {
         }
         for at in 0..self.rmap_len(folio) {
             let (mm_id, page) = self.rmap_entry(folio, at);
-            let mm = self.memory.mm_mut(mm_id);
-            let word: Word = mm.table.word_if_any(page);
+            let word: Word = self.memory.mm(mm_id).table.word_if_any(page);
             if !word.is_present() || word.pfn() != from {
                 continue;
             }
+            self.rare_work().entries_migrated += 1;
+            let mm = self.memory.mm_mut(mm_id);
             if word.is_huge() {
                 self.update_huge(mm_id, page, |word| *word = word.with_pfn(to));
                 continue;

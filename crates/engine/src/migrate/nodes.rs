@@ -14,6 +14,7 @@ use crate::harvest::mapped_stat;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::migrate::MigrateStep;
+use crate::migrate::rules::MisplacedHuge;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
@@ -100,28 +101,49 @@ impl Core {
         let mut moved = 0;
         for &pfn in folios {
             let folio = self.memory.folios[pfn];
-            let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
-            let request = Request { order: folio.order, ..Request::movable(gfp, to) };
-            let target = match self.is_refused(MigrateStep::Allocate) {
-                true => None,
-                false => self.alloc_pages(&request, folio.memcg),
-            };
-            match target {
-                Some(target) => {
-                    if self.migrate_folio(pfn, target, why) {
-                        moved += folio.pages();
-                    } else {
-                        self.free_folio(target);
-                    }
-                }
-                None => {
-                    self.count_unmoved(&folio);
-                    self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NoFrame });
-                    self.migrate_put_back(pfn);
-                }
+            let mut target = self.frame_there(pfn, to);
+            let mut tails = Vec::new();
+            if target.is_none()
+                && folio.is_huge()
+                && self.config.misplaced_huge == MisplacedHuge::Split
+                && self.split_huge_page(pfn, &mut tails)
+            {
+                self.count_node(folio.node, Stat::ThpMigrationSplit, 1);
+                target = self.frame_there(pfn, to);
+            }
+            moved += self.migrate_into(pfn, target, to, why);
+            for tail in tails {
+                let target = self.frame_there(tail, to);
+                moved += self.migrate_into(tail, target, to, why);
             }
         }
         moved
+    }
+
+    /// A free frame for a folio on exactly that node.
+    fn frame_there(&mut self, pfn: Pfn, to: NodeId) -> Option<Pfn> {
+        if self.is_refused(MigrateStep::Allocate) {
+            return None;
+        }
+        let folio = self.memory.folios[pfn];
+        let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
+        self.alloc_pages(&Request { order: folio.order, ..Request::movable(gfp, to) }, folio.memcg)
+    }
+
+    /// Moves a folio to the frame that was found for it. Returns how many pages have moved.
+    fn migrate_into(&mut self, pfn: Pfn, target: Option<Pfn>, to: NodeId, why: MigrateReason) -> u64 {
+        let folio = self.memory.folios[pfn];
+        let Some(target) = target else {
+            self.count_unmoved(&folio);
+            self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NoFrame });
+            self.migrate_put_back(pfn);
+            return 0;
+        };
+        if self.migrate_folio(pfn, target, why) {
+            return folio.pages();
+        }
+        self.free_folio(target);
+        0
     }
 
     /// The same for folios that were found on the wrong node.

@@ -93,6 +93,8 @@ impl KernelThread for KmigratedThread {
             }
         }
         core.promote_hot(&mut batch);
+        #[cfg(any(test, feature = "fault-injection"))]
+        core.check_record_changes();
         self.full = batch.full.or(self.full);
         if !self.blocks.is_empty() {
             return ThreadStep::Again;
@@ -174,7 +176,7 @@ impl Core {
             let Some(mut record) = self.pghot.records.take(pfn) else { continue };
             match self.promote_target(node, pfn, &mut record, now_ms, batch) {
                 Ok(to) => {
-                    if to != batch.to || batch.folios.len() >= most {
+                    if to != batch.to || batch.folios.len() >= most || self.is_of_another_memcg(batch, pfn) {
                         has_filled |= batch.folios.len() >= most;
                         self.promote_hot(batch);
                     }
@@ -190,6 +192,12 @@ impl Core {
             }
         }
         has_filled || batch.folios.len() >= most
+    }
+
+    /// Whether a page is of another cgroup than those of a batch, where that matters.
+    fn is_of_another_memcg(&self, batch: &Batch, pfn: Pfn) -> bool {
+        let memcg = |pfn: Pfn| self.memory.folios[pfn].memcg;
+        self.config.pghot_batch_by_memcg && batch.folios.last().is_some_and(|&last| memcg(last) != memcg(pfn))
     }
 
     /// Where a hot page goes, which is off its list then. What asks the rate limit is a candidate from then on, however often it asks.

@@ -23,6 +23,8 @@ mod record; // a record's layouts, and what a report makes of it
 mod report; // who says that a page was accessed
 mod rules; // what can be chosen
 mod sections; // where records are
+#[cfg(any(test, feature = "fault-injection"))]
+mod watch; // what must hold whenever a record changes
 
 #[cfg(test)]
 mod model; // the same, written a second time

@@ -43,6 +43,7 @@ impl PghotPosting {
                 ("pghot.refused", "forget"),
                 ("pghot.target_full", "nap"),
                 ("pghot.batch_over", "true"),
+                ("pghot.batch_by_memcg", "true"),
                 ("pghot.clear_stale", "false"),
                 ("pghot.age_sweep", "false"),
             ],

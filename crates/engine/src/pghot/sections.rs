@@ -31,15 +31,52 @@ struct Section {
     reporters: Box<[u8; BLOCKS]>,
 }
 
+/// A record was written.
+#[cfg(any(test, feature = "fault-injection"))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Change {
+    pub(crate) pfn: Pfn,
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+}
+
 /// All records.
 pub(crate) struct Records {
     layout: Layout,
     sections: Vec<Option<Box<Section>>>,
+    /// What has changed since somebody looked.
+    #[cfg(any(test, feature = "fault-injection"))]
+    changes: Vec<Change>,
+}
+
+impl Raw {
+    fn at(&self, at: usize) -> u64 {
+        match self {
+            Raw::Bytes(raw) => raw[at].into(),
+            Raw::Words(raw) => raw[at].into(),
+            Raw::Longs(raw) => raw[at],
+        }
+    }
 }
 
 impl Records {
     pub(crate) fn new(layout: Layout) -> Records {
-        Records { layout, sections: Vec::new() }
+        Records {
+            layout,
+            sections: Vec::new(),
+            #[cfg(any(test, feature = "fault-injection"))]
+            changes: Vec::new(),
+        }
+    }
+
+    #[cfg(any(test, feature = "fault-injection"))]
+    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// A frame's record as it lies there.
+    fn raw(&self, pfn: Pfn) -> u64 {
+        self.section(pfn).map_or(0, |section| section.raw.at(offset_of(pfn)))
     }
 
     pub(crate) fn layout(&self) -> Layout {
@@ -58,19 +95,15 @@ impl Records {
 
     /// A frame's record: one that says nothing where nothing was reported.
     pub(crate) fn get(&self, pfn: Pfn) -> Record {
-        let at = offset_of(pfn);
-        let raw = self.section(pfn).map_or(0, |section| match &section.raw {
-            Raw::Bytes(raw) => raw[at].into(),
-            Raw::Words(raw) => raw[at].into(),
-            Raw::Longs(raw) => raw[at],
-        });
-        self.layout.decode(raw)
+        self.layout.decode(self.raw(pfn))
     }
 
     /// Writes a frame's record. One that has just become ready makes its block hot.
     pub(crate) fn set(&mut self, pfn: Pfn, record: Record) {
         let becomes_ready = record.ready && !self.get(pfn).ready;
         let (raw, at) = (self.layout.encode(record), offset_of(pfn));
+        #[cfg(any(test, feature = "fault-injection"))]
+        self.changes.push(Change { pfn, before: self.raw(pfn), after: raw });
         let section = self.make_section(pfn);
         match &mut section.raw {
             Raw::Bytes(records) => records[at] = raw as u8,
@@ -102,6 +135,10 @@ impl Records {
     #[inline]
     pub(crate) fn clear(&mut self, pfn: Pfn) {
         let at = offset_of(pfn);
+        #[cfg(any(test, feature = "fault-injection"))]
+        if self.raw(pfn) != 0 {
+            self.changes.push(Change { pfn, before: self.raw(pfn), after: 0 });
+        }
         if let Some(Some(section)) = self.sections.get_mut(section_of(pfn)) {
             match &mut section.raw {
                 Raw::Bytes(raw) => raw[at] = 0,

@@ -406,6 +406,19 @@ fn a_misplaced_one_stays_where_no_block_is_free() {
 }
 
 #[test]
+fn a_misplaced_one_goes_page_by_page_where_no_block_is_free_and_the_rule_says_so() {
+    let mut bench = Bench::new(Config { misplaced_huge: MisplacedHuge::Split, ..always() });
+    let pfn = bench.fault(0);
+    bench.fragment(THERE);
+    bench.engine.core.migrate_prepare(pfn, None, THERE).unwrap();
+    let moved = bench.engine.core.migrate_to_node(&[pfn], THERE, MigrateReason::Kmigrated);
+    bench.engine.check_invariants();
+    assert_eq!((moved, bench.stats(MOVED)), (HUGE_PAGE_PAGES, [HUGE, 0, 0, 1]));
+    assert_eq!(bench.stats([Stat::NrAnonThps, Stat::NrIsolatedAnon]), [0, 0]);
+    assert_eq!(bench.engine.node_stat(THERE, Stat::NrAnonPages), HUGE);
+}
+
+#[test]
 fn it_is_demoted_as_a_whole_or_as_single_pages_where_no_block_is_free() {
     for profile in ["classic@6.12", "mglru@6.12"] {
         for is_fragmented in [false, true] {

@@ -32,6 +32,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("pghot/record.rs", Layer::State),
     ("pghot/rules.rs", Layer::State),
     ("pghot/sections.rs", Layer::State),
+    ("migrate/rules.rs", Layer::State),
     ("promotion/mod.rs", Layer::State),
     ("page_alloc/", Layer::State),
     ("page_alloc/alloc.rs", Layer::Core),

@@ -16,6 +16,7 @@ Examples:
   pageout ablate web.toml --switch lru.generations=2,3,8,16 --repeat 20
   pageout ablate scenarios/zipf-under-limit.toml --switch balance --switch lru.tiers --repeat 3 \
       --set kernel.profile=mglru@6.12 --over memcg./web.memory.max=10%,25%,50%
+  pageout ablate scenarios/shifting-hot-set.toml --variant default --switch pghot --switch numa
   pageout ablate web.toml --json | jq '.variants[] | {switch, value, e: .effects.throughput.difference_percent}'
   pageout keys kernel.lru                                           what the switches of a seam do
 Runs are compared seed by seed. An effect is marked `~` if the 95 % confidence interval of its mean contains 0: it may be
@@ -31,9 +32,14 @@ pub(crate) struct AblateArgs {
     /// Turn only this switch, or those of this seam; may be given several times
     ///
     /// harvest.bloom_filter turns it the other way, lru.generations=2,8 tries these values, balance is a whole seam.
-    /// `pageout keys kernel.` lists all switches.
+    /// `pageout keys kernel.` lists all switches. Those of memory tiers (numa, pghot, and the sysctls that turn them on) are
+    /// turned unasked where the machine has tiers.
     #[arg(long = "switch", value_name = "NAME[=VALUE,..]")]
     pub(crate) switches: Vec<Wanted>,
+
+    /// Start from this variant of the scenario, one of its `[[variant]]`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
 
     /// A key and its values, separated by commas: all is done at each of them, and shown is which way each effect points
     /// there; may be given several times, and then at all combinations

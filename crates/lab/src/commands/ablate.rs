@@ -2,14 +2,15 @@
 //!
 //! One factor at a time: the scenario as it is runs against the scenario with one switch at another value, for every switch and
 //! every value, seed by seed. This tells what a mechanism is worth *among the others*. `crossover.rs` tells what it would be worth
-//! with other lists or another balance, `ablate/over.rs` whether it is worth that in another scenario.
+//! with other lists or another balance, `ablate/over.rs` whether it is worth that in another scenario. Mechanisms of memory tiers are
+//! parameters of the machine, and turned as well where it has tiers.
 
 mod over;
 mod page; // effects as bars
 
 use std::fmt::Write;
 
-use pageout_engine::{Policy, Values};
+use pageout_engine::{Config, Values};
 use pageout_sim::scenario::Scenario;
 use serde_json::{Map, Value, json};
 
@@ -19,12 +20,13 @@ use crate::print::progress::name_of;
 use crate::print::summary::percentages;
 use crate::print::{output, table};
 use crate::report::check_name;
-use crate::result::effect::{self, FIGURES, Figure};
+use crate::result::effect::{self, Figure, figures_of};
 use crate::result::notes;
 use crate::result::variants::{Plan, Runs, verdict};
 use crate::scenario::grid::{self, Point};
+use crate::scenario::own_variants;
 use crate::scenario::source::{OVER, Source};
-use crate::scenario::switches::{self, Turn, seam};
+use crate::scenario::switches::{self, Knob, Turn, Wanted};
 
 /// Runs the scenario as it is and with each switch turned, and prints the effects; all that at every point of a grid, if one
 /// is asked for. Values that fail are shown as such, and the exit code says that not everything is there.
@@ -33,14 +35,21 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
         check_name(path)?;
     }
     let source = Source::read(&args.scenario)?;
-    let points = grid::points(&source, &args.options, &args.over, OVER, args.repeat)?;
-    let policy = switches::policy_of(&points[0].scenario);
-    if points.iter().any(|point| switches::policy_of(&point.scenario) != policy) {
-        let message =
-            "--over changes what the switches are, but they are turned one by one; give them by --set";
-        return Err(Failure::Input(anyhow::anyhow!(message)));
+    let points = points(args, &source)?;
+    let configs: Vec<Config> = points.iter().map(config_of).collect();
+    let config = &configs[0];
+    let turns = turns(config, &points[0].scenario, &args.switches)?;
+    let is_same = |(other, point): (&Config, &Point)| -> anyhow::Result<bool> {
+        Ok(other.policy == config.policy && self::turns(other, &point.scenario, &args.switches)? == turns)
+    };
+    for pair in configs.iter().zip(&points) {
+        if !is_same(pair)? {
+            let message =
+                "--over changes what the switches are, but they are turned one by one; give them by --set";
+            return Err(Failure::Input(anyhow::anyhow!(message)));
+        }
     }
-    let turns = switches::turns(&policy, &args.switches)?;
+    let (turns, refused) = possible(turns, &points)?;
     let plan = Plan {
         name: name_of(&args.scenario),
         repeat: args.repeat,
@@ -50,19 +59,19 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     let scenarios: Vec<Scenario> = points
         .iter()
         .flat_map(|Point { scenario, .. }| {
-            let turned =
-                turns.iter().map(|turn| switches::with_switch(scenario.clone(), turn.switch(), &turn.value));
+            let turned = turns.iter().map(|turn| turn.applied(scenario.clone()));
             std::iter::once(scenario.clone()).chain(turned)
         })
         .collect();
     let mut results = plan.run(&scenarios)?.into_iter();
     let points: Vec<Ablation> = points
         .into_iter()
-        .map(|point| {
+        .zip(configs)
+        .map(|(point, config)| {
             let base = results.next().expect("the scenario as it is was run first");
             let rows = turns.iter().cloned().zip(results.by_ref());
             let rows = rows.map(|(turn, runs)| Row { turn, runs }).collect();
-            Ablation { args, point, policy, plan: &plan, base, rows }
+            Ablation { args, point, config, refused: &refused, plan: &plan, base, rows }
         })
         .collect();
     if points.iter().all(|point| !point.base.failures.is_empty()) {
@@ -85,11 +94,55 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     verdict(&failures, scenarios.len() * args.repeat as usize)
 }
 
+/// The scenario, or the variant that was asked for, at every point of the grid.
+fn points(args: &AblateArgs, source: &Source) -> Result<Vec<Point>, Failure> {
+    let points = grid::points(source, &args.options, &args.over, OVER, args.repeat)?;
+    let Some(name) = &args.variant else { return Ok(points) };
+    let varied = points.into_iter().map(|Point { settings, scenario }| {
+        let scenario = own_variants::one(source, &args.options, &scenario, name, &settings)?;
+        Ok(Point { settings, scenario })
+    });
+    varied.collect()
+}
+
+fn config_of(point: &Point) -> Config {
+    point.scenario.engine_config().expect("the scenario was checked")
+}
+
+fn turns(config: &Config, scenario: &Scenario, wanted: &[Wanted]) -> anyhow::Result<Vec<Turn>> {
+    let has_tiers = scenario.machine.tiers().is_ok_and(|tiers| tiers.has_lower_tier());
+    switches::turns(config, has_tiers, wanted)
+}
+
+/// A turn that makes no sense in the scenario, and why.
+type Refused = (Turn, String);
+
+/// Those that every point can do with, and why it can't of the others: some values make sense with others alone. Errors: none is left.
+fn possible(turns: Vec<Turn>, points: &[Point]) -> Result<(Vec<Turn>, Vec<Refused>), Failure> {
+    let problem = |turn: &Turn| -> Option<String> {
+        let turned = points.iter().map(|point| turn.applied(point.scenario.clone()));
+        turned.flat_map(|scenario| scenario.validate()).next().map(|problem| problem.message)
+    };
+    let (mut left, mut refused) = (Vec::new(), Vec::new());
+    for turn in turns {
+        match problem(&turn) {
+            None => left.push(turn),
+            Some(why) => refused.push((turn, why)),
+        }
+    }
+    match refused.first().filter(|_| left.is_empty()) {
+        Some((turn, why)) => Err(Failure::Input(anyhow::anyhow!("{turn} makes no sense here: {why}"))),
+        None => Ok((left, refused)),
+    }
+}
+
 /// All that was found out at one point.
 struct Ablation<'a> {
     args: &'a AblateArgs,
     point: Point,
-    policy: Policy,
+    config: Config,
+    /// What can't be turned here.
+    refused: &'a [Refused],
     plan: &'a Plan<'a>,
     base: Runs,
     rows: Vec<Row>,
@@ -104,7 +157,7 @@ struct Row {
 impl Row {
     /// Whether no figure differs in any run.
     fn changes_nothing(&self, base: &Runs) -> bool {
-        FIGURES.iter().all(|figure| figure.effect(base, &self.runs).is_some_and(|effect| effect.is_same))
+        figures_of(base).all(|figure| figure.effect(base, &self.runs).is_some_and(|effect| effect.is_same))
     }
 }
 
@@ -138,7 +191,7 @@ impl Ablation<'_> {
         text += &untouched(&self.point.scenario);
         for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
             let figures: Vec<&Figure> =
-                FIGURES.iter().filter(|figure| figure.is_outcome == is_outcome).collect();
+                figures_of(&self.base).filter(|figure| figure.is_outcome == is_outcome).collect();
             let _ = write!(text, "\n{title}\n{}", table::layout(&self.table(&figures), 1));
         }
         let idle: Vec<&Row> = self.rows.iter().filter(|row| row.changes_nothing(&self.base)).collect();
@@ -147,6 +200,7 @@ impl Ablation<'_> {
             text += "\nWithout any effect on these figures, in any run\n";
             text += &output::wrap(&names.join(", "), width, "  ");
         }
+        text += &refusals(self.refused);
         let failed = self.rows.iter().filter(|row| !row.runs.failures.is_empty());
         text += &output::failed(failed.map(|row| format!("{}: {}", row.turn, row.runs.failures[0])));
         text.push('\n');
@@ -175,7 +229,7 @@ impl Ablation<'_> {
             };
             (&row.turn, cells)
         });
-        rows.extend(below_seams(&self.policy, lines));
+        rows.extend(below_seams(&self.config, lines));
         rows
     }
 
@@ -185,15 +239,22 @@ impl Ablation<'_> {
 
     /// What was asked, whatever the point.
     fn head(&self) -> Value {
-        let switches: Map<String, Value> = pageout_engine::SWITCHES
-            .iter()
-            .map(|switch| (switch.name.to_string(), switch.get(&self.policy).into()))
-            .collect();
+        let policy = &self.config.policy;
+        let switches = pageout_engine::SWITCHES.iter();
+        let switches = switches.map(|switch| (switch.name.to_string(), switch.get(policy).into()));
+        let mut switches: Map<String, Value> = switches.collect();
+        for Row { turn, .. } in &self.rows {
+            switches.insert(turn.knob.name().to_string(), turn.knob.get(&self.config).into());
+        }
+        let refused = self.refused.iter();
+        let refused =
+            refused.map(|(turn, why)| json!({ "switch": turn.knob.name(), "value": turn.value, "why": why }));
         json!({
             "scenario": self.args.scenario.to_string_lossy(),
             "profile": self.point.scenario.kernel.profile,
             "switches": switches,
             "not_applied_to": switches::untouched(&self.point.scenario),
+            "refused": refused.collect::<Vec<Value>>(),
             "seed": self.point.scenario.seed,
             "repeat": self.args.repeat,
             "criterion": effect::CRITERION,
@@ -206,13 +267,13 @@ impl Ablation<'_> {
             .rows
             .iter()
             .map(|row| {
-                let switch = row.turn.switch();
+                let knob = row.turn.knob;
                 json!({
-                    "switch": switch.name,
-                    "seam": seam(switch),
+                    "switch": knob.name(),
+                    "seam": knob.seam(),
                     "value": row.turn.value,
-                    "own_value": switch.get(&self.policy),
-                    "meaning": switch.doc,
+                    "own_value": knob.get(&self.config),
+                    "meaning": knob.doc(),
                     "complete": row.runs.failures.is_empty(),
                     "failures": row.runs.failures,
                     "changes_nothing": row.changes_nothing(&self.base),
@@ -232,27 +293,36 @@ impl Ablation<'_> {
 
 /// Lines of a table, one a turned switch, below its seam; those of a choice below its name.
 fn below_seams<'a>(
-    policy: &Policy,
+    config: &Config,
     lines: impl Iterator<Item = (&'a Turn, Vec<String>)>,
 ) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    let (mut last_seam, mut last_switch) = ("", "");
+    let mut last: Option<Knob> = None;
     for (turn, cells) in lines {
-        let switch = turn.switch();
-        let short = switch.name.split_once('.').map_or(switch.name, |(_, name)| name);
-        if seam(switch) != last_seam {
-            last_seam = seam(switch);
-            rows.push(vec![last_seam.to_string()]);
+        let knob = turn.knob;
+        let short = knob.name().split_once('.').map_or(knob.name(), |(_, name)| name);
+        if last.is_none_or(|last| last.seam() != knob.seam()) {
+            rows.push(vec![knob.seam().to_string()]);
         }
-        let is_bool = switch.values == Values::Bool;
-        if !is_bool && switch.name != last_switch {
-            rows.push(vec![format!("  {short} ({})", switch.get(policy))]);
+        let is_bool = knob.values() == Values::Bool;
+        if !is_bool && last.is_none_or(|last| last.name() != knob.name()) {
+            rows.push(vec![format!("  {short} ({})", knob.get(config))]);
         }
-        last_switch = switch.name;
+        last = Some(knob);
         let label = if is_bool { format!("  {short}={}", turn.value) } else { format!("    {}", turn.value) };
         rows.push(std::iter::once(label).chain(cells).collect());
     }
     rows
+}
+
+/// Lines about values that make no sense here.
+fn refusals(refused: &[Refused]) -> String {
+    if refused.is_empty() {
+        return String::new();
+    }
+    let lines =
+        refused.iter().map(|(turn, why)| output::wrap(&format!("{turn}: {why}"), output::width(), "  "));
+    format!("\nNot possible here\n{}", lines.collect::<String>())
 }
 
 /// A line about cgroups that the switches leave alone.

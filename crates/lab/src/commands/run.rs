@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         return output::print(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
     }
     if let Some(name) = &args.variant {
-        scenario = own_variants::one(&source, &args.options, &scenario, name)?;
+        scenario = own_variants::one(&source, &args.options, &scenario, name, &[])?;
     }
     check_outputs(args, &scenario)?;
     let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();

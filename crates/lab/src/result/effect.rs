@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::print::figures;
 use crate::result::metrics::Unit;
-use crate::result::run_result::{RunResult, counter};
+use crate::result::run_result::{RunResult, TiersResult, counter};
 use crate::result::spread::{Paired, Spread};
 use crate::result::variants::Runs;
 
@@ -25,7 +25,7 @@ pub(crate) struct Figure {
     of: fn(&RunResult) -> f64,
 }
 
-/// All figures.
+/// Figures of every run.
 pub(crate) const FIGURES: &[Figure] = &[
     Figure {
         name: "refaults_anon",
@@ -100,6 +100,52 @@ pub(crate) const FIGURES: &[Figure] = &[
         of: |run| work(run, "list_moves") as f64,
     },
 ];
+
+/// Figures of runs where not all memory is alike, beside those.
+const TIER_FIGURES: &[Figure] = &[
+    Figure {
+        name: "fast_hit_ratio",
+        title: "accesses in fast memory",
+        heading: "in fast\nmemory",
+        unit: Unit::Share,
+        is_outcome: true,
+        of: |run| of_tiers(run, |tiers| tiers.fast_hit_ratio.unwrap_or(0.0)),
+    },
+    Figure {
+        name: "promoted",
+        title: "pages promoted",
+        heading: "pages\npromoted",
+        unit: Unit::Count,
+        is_outcome: true,
+        of: |run| of_tiers(run, |tiers| tiers.promoted as f64),
+    },
+    Figure {
+        name: "demoted",
+        title: "pages demoted",
+        heading: "pages\ndemoted",
+        unit: Unit::Count,
+        is_outcome: true,
+        of: |run| of_tiers(run, |tiers| tiers.demoted as f64),
+    },
+    Figure {
+        name: "tracker_cpu",
+        title: "CPU time of who tracks which pages are in use",
+        heading: "tracker\nCPU",
+        unit: Unit::Nanoseconds,
+        is_outcome: false,
+        of: |run| of_tiers(run, |tiers| tiers.tracker_ns as f64),
+    },
+];
+
+/// The figures that these runs have.
+pub(crate) fn figures_of(runs: &Runs) -> impl Iterator<Item = &'static Figure> + use<> {
+    let has_tiers = runs.results.iter().any(|run| run.tiers.is_some());
+    FIGURES.iter().chain(TIER_FIGURES.iter().filter(move |_| has_tiers))
+}
+
+fn of_tiers(run: &RunResult, of: fn(&TiersResult) -> f64) -> f64 {
+    run.tiers.as_ref().map_or(0.0, of)
+}
 
 fn work(run: &RunResult, unit: &str) -> u64 {
     counter(&run.work, unit).unsigned_abs()
@@ -189,13 +235,13 @@ pub(crate) fn effect_json(effect: &Paired) -> Value {
 
 /// All figures of a variant, by name.
 pub(crate) fn figures_json(runs: &Runs) -> Map<String, Value> {
-    FIGURES.iter().map(|figure| (figure.name.to_string(), figure.json(runs))).collect()
+    figures_of(runs).map(|figure| (figure.name.to_string(), figure.json(runs))).collect()
 }
 
 /// All effects, by name; none where runs failed.
 pub(crate) fn effects_json(base: &Runs, runs: &Runs) -> Map<String, Value> {
     let effect = |figure: &Figure| Some((figure.name.to_string(), effect_json(&figure.effect(base, runs)?)));
-    FIGURES.iter().filter_map(effect).collect()
+    figures_of(base).filter_map(effect).collect()
 }
 
 /// The criterion, in one sentence for JSON.

@@ -32,12 +32,13 @@ pub(crate) fn all(
     variants.collect()
 }
 
-/// The variant called `name`.
+/// The variant called `name`, with `more` settings on top of its own.
 pub(crate) fn one(
     source: &Source,
     options: &RunOptions,
     scenario: &Scenario,
     name: &str,
+    more: &[Setting],
 ) -> Result<Scenario, Failure> {
     let found = scenario.variant.iter().enumerate().find(|(_, variant)| variant.name == name);
     let Some((index, variant)) = found else {
@@ -49,7 +50,7 @@ pub(crate) fn one(
         };
         return Err(Failure::Input(anyhow::anyhow!("the scenario has no [[variant]] called `{name}`{hint}")));
     };
-    load(source, options, &settings(index, variant))
+    load(source, options, &[&settings(index, variant)[..], more].concat())
 }
 
 fn settings(index: usize, variant: &scenario::Variant) -> Vec<Setting> {

@@ -1,8 +1,10 @@
 //! The engine's switches in a scenario: their values there, a scenario with one turned, and what `--switch` asks for.
+//!
+//! What can be turned is a [`Knob`]: a switch of a policy, or a parameter of the machine that is a mechanism of its tiers of memory.
 
 use std::str::FromStr;
 
-use pageout_engine::{Policy, SWITCHES, Switch, Values};
+use pageout_engine::{Config, PARAMETERS, Parameter, Policy, SWITCHES, Section, Switch, Values};
 use pageout_sim::scenario::Scenario;
 
 use crate::scenario::nearest::nearest;
@@ -50,30 +52,131 @@ pub(crate) fn untouched(scenario: &Scenario) -> Vec<&str> {
     scenario.memcg.iter().filter(|memcg| memcg.policy.is_some()).map(|memcg| memcg.path.as_str()).collect()
 }
 
+/// What can be turned.
+#[derive(Clone, Copy)]
+pub(crate) enum Knob {
+    /// A switch of a policy.
+    Switch(&'static Switch),
+    /// A parameter that is a mechanism.
+    Parameter(&'static Parameter),
+}
+
+impl Knob {
+    /// All of them, in the order of the two tables.
+    fn all() -> impl Iterator<Item = Knob> {
+        let mechanisms = PARAMETERS.iter().filter(|parameter| parameter.mechanism.is_some());
+        SWITCHES.iter().map(Knob::Switch).chain(mechanisms.map(Knob::Parameter))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Knob::Switch(switch) => switch.name,
+            Knob::Parameter(parameter) => parameter.name,
+        }
+    }
+
+    /// The first part of its name.
+    pub(crate) fn seam(self) -> &'static str {
+        self.name().split_once('.').map_or(self.name(), |(seam, _)| seam)
+    }
+
+    pub(crate) fn values(self) -> Values {
+        match self {
+            Knob::Switch(switch) => switch.values,
+            Knob::Parameter(parameter) => parameter.values,
+        }
+    }
+
+    pub(crate) fn doc(self) -> &'static str {
+        match self {
+            Knob::Switch(switch) => switch.doc,
+            Knob::Parameter(parameter) => parameter.doc,
+        }
+    }
+
+    pub(crate) fn get(self, config: &Config) -> String {
+        match self {
+            Knob::Switch(switch) => switch.get(&config.policy),
+            Knob::Parameter(parameter) => parameter.get(config),
+        }
+    }
+
+    /// Whether it accepts a value.
+    fn accepts(self, value: &str) -> bool {
+        let mut config = Config::default();
+        match self {
+            Knob::Switch(switch) => switch.set(&mut config.policy, value),
+            Knob::Parameter(parameter) => parameter.set(&mut config, value),
+        }
+    }
+
+    fn alternatives(self, config: &Config) -> Vec<String> {
+        match self {
+            Knob::Switch(switch) => switch.alternatives(&config.policy),
+            Knob::Parameter(parameter) => parameter.alternatives(config),
+        }
+    }
+
+    /// The table of the scenario that has it.
+    fn table(self) -> Table {
+        match self {
+            Knob::Parameter(Parameter { section: Section::Sysctl, .. }) => Table::Sysctl,
+            _ => Table::Kernel,
+        }
+    }
+
+    /// Whether it does anything only where memory has tiers.
+    fn is_of_tiers(self) -> bool {
+        matches!(self, Knob::Parameter(_))
+    }
+
+    /// Whether it is what a name on the command line means, with its table or without.
+    fn is_called(self, name: &str) -> bool {
+        let table = match self.table() {
+            Table::Kernel => "kernel.",
+            Table::Sysctl => "sysctl.",
+        };
+        self.name() == name || name.strip_prefix(table) == Some(self.name())
+    }
+
+    /// Whether it belongs to a seam of that name.
+    fn is_of_seam(self, name: &str) -> bool {
+        self.seam() == name || name.strip_prefix("kernel.") == Some(self.seam())
+    }
+}
+
 /// One switch turned to one value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct Turn {
-    /// The switch's place in [`SWITCHES`].
-    pub(crate) index: usize,
+    pub(crate) knob: Knob,
     pub(crate) value: String,
 }
 
 impl Turn {
-    pub(crate) fn switch(&self) -> &'static Switch {
-        &SWITCHES[self.index]
+    /// The scenario with it turned.
+    pub(crate) fn applied(&self, scenario: Scenario) -> Scenario {
+        with_knob(scenario, self.knob.table(), self.knob.name(), &self.value)
+    }
+}
+
+impl PartialEq for Turn {
+    /// No two knobs share a name.
+    fn eq(&self, other: &Turn) -> bool {
+        self.knob.name() == other.knob.name() && self.value == other.value
     }
 }
 
 impl std::fmt::Display for Turn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}={}", self.switch().name, self.value)
+        write!(f, "{}={}", self.knob.name(), self.value)
     }
 }
 
 /// One `--switch`: a switch or all of a seam, and which values; all worth trying if it names none.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wanted {
-    switches: Vec<usize>,
+    /// Names of what is to be turned.
+    names: Vec<&'static str>,
     values: Vec<String>,
 }
 
@@ -86,28 +189,23 @@ impl FromStr for Wanted {
             None => (text, Vec::new()),
         };
         let name = name.trim();
-        let name = name.strip_prefix("kernel.").unwrap_or(name);
-        let is_meant = |switch: &Switch| switch.name == name || seam(switch) == name;
-        let switches: Vec<usize> = (0..SWITCHES.len()).filter(|&index| is_meant(&SWITCHES[index])).collect();
-        let Some(&first) = switches.first() else { return Err(unknown(name)) };
-        let is_seam = SWITCHES[first].name != name;
-        if is_seam && !values.is_empty() {
-            return Err(format!("`{name}` is a seam of several switches, which share no values"));
+        if let Some(knob) = Knob::all().find(|knob| knob.is_called(name)) {
+            for value in &values {
+                check(knob, value)?;
+            }
+            return Ok(Wanted { names: vec![knob.name()], values });
         }
-        for value in &values {
-            check(&SWITCHES[first], value)?;
+        let names: Vec<&str> = Knob::all().filter(|knob| knob.is_of_seam(name)).map(Knob::name).collect();
+        match (names.is_empty(), values.is_empty()) {
+            (true, _) => Err(unknown(name.strip_prefix("kernel.").unwrap_or(name))),
+            (false, false) => Err(format!("`{name}` is a seam of several switches, which share no values")),
+            (false, true) => Ok(Wanted { names, values }),
         }
-        Ok(Wanted { switches, values })
     }
 }
 
-/// The first part of a switch's name.
-pub(crate) fn seam(switch: &Switch) -> &'static str {
-    switch.name.split_once('.').map_or(switch.name, |(seam, _)| seam)
-}
-
 fn unknown(name: &str) -> String {
-    let names: Vec<&str> = SWITCHES.iter().map(|switch| switch.name).collect();
+    let names: Vec<&str> = Knob::all().map(Knob::name).collect();
     // A name without its seam is as good a guess as a misspelt one.
     let short = |name: &'static str| name.split_once('.').map_or(name, |(_, name)| name);
     let meant = nearest(name, names.iter().copied()).or_else(|| {
@@ -117,9 +215,7 @@ fn unknown(name: &str) -> String {
     let seam = name.split_once('.').map_or(name, |(seam, _)| seam);
     let help = match meant {
         // `lru.*` is a way to say `lru`.
-        _ if name.strip_prefix(seam) == Some(".*")
-            && SWITCHES.iter().any(|switch| self::seam(switch) == seam) =>
-        {
+        _ if name.strip_prefix(seam) == Some(".*") && Knob::all().any(|knob| knob.seam() == seam) => {
             format!("all of a seam are its name, `{seam}`")
         }
         Some(meant) => format!("did you mean `{meant}`? `pageout keys kernel.` lists all"),
@@ -128,31 +224,34 @@ fn unknown(name: &str) -> String {
     format!("there is no switch `{name}`; {help}")
 }
 
-fn check(switch: &Switch, value: &str) -> Result<(), String> {
-    if switch.set(&mut Policy::classic_6_12(), value) {
+fn check(knob: Knob, value: &str) -> Result<(), String> {
+    if knob.accepts(value) {
         return Ok(());
     }
-    let (allowed, words) = match switch.values {
+    let (allowed, words) = match knob.values() {
         Values::Bool => ("true, false".to_string(), &["true", "false"][..]),
         Values::Choice(words) => (words.join(", "), words),
         Values::Number(least, most) => (format!("{least} to {most}"), &[][..]),
     };
     let help = nearest(value, words.iter().copied()).map(|meant| format!("did you mean `{meant}`? "));
-    Err(format!("`{}` can't be `{value}`; {}It takes: {allowed}", switch.name, help.unwrap_or_default()))
+    Err(format!("`{}` can't be `{value}`; {}It takes: {allowed}", knob.name(), help.unwrap_or_default()))
 }
 
-/// What to turn: all that was asked for, or everything, in the order of [`SWITCHES`], other than to what it is already.
-pub(crate) fn turns(policy: &Policy, wanted: &[Wanted]) -> anyhow::Result<Vec<Turn>> {
+/// What to turn: all that was asked for, or everything that does something on such a machine, in the order of the tables, other than to what
+/// it is already.
+pub(crate) fn turns(config: &Config, has_tiers: bool, wanted: &[Wanted]) -> anyhow::Result<Vec<Turn>> {
     let mut turns = Vec::new();
-    for (index, switch) in SWITCHES.iter().enumerate() {
-        let asked: Vec<&Wanted> = wanted.iter().filter(|wanted| wanted.switches.contains(&index)).collect();
-        if asked.is_empty() && !wanted.is_empty() {
+    for knob in Knob::all() {
+        let asked: Vec<&Wanted> =
+            wanted.iter().filter(|wanted| wanted.names.contains(&knob.name())).collect();
+        let is_meant = if wanted.is_empty() { has_tiers || !knob.is_of_tiers() } else { !asked.is_empty() };
+        if !is_meant {
             continue;
         }
-        let own = switch.get(policy);
+        let own = knob.get(config);
         let mut values: Vec<String> = Vec::new();
         if asked.is_empty() || asked.iter().any(|wanted| wanted.values.is_empty()) {
-            values = switch.alternatives(policy);
+            values = knob.alternatives(config);
         }
         for value in asked.iter().flat_map(|wanted| &wanted.values) {
             if *value != own && !values.contains(value) {
@@ -162,9 +261,9 @@ pub(crate) fn turns(policy: &Policy, wanted: &[Wanted]) -> anyhow::Result<Vec<Tu
         anyhow::ensure!(
             !values.is_empty(),
             "`{}` is `{own}` in this scenario already: there is nothing to compare it with",
-            switch.name
+            knob.name()
         );
-        turns.extend(values.into_iter().map(|value| Turn { index, value }));
+        turns.extend(values.into_iter().map(|value| Turn { knob, value }));
     }
     Ok(turns)
 }
@@ -175,7 +274,11 @@ mod tests {
 
     fn named(wanted: &[&str]) -> Vec<String> {
         let wanted: Vec<Wanted> = wanted.iter().map(|text| text.parse().unwrap()).collect();
-        turns(&Policy::mglru_6_12(), &wanted).unwrap().iter().map(Turn::to_string).collect()
+        turns(&config(), false, &wanted).unwrap().iter().map(Turn::to_string).collect()
+    }
+
+    fn config() -> Config {
+        Config { policy: Policy::mglru_6_12(), ..Config::default() }
     }
 
     #[test]
@@ -218,6 +321,26 @@ mod tests {
     #[test]
     fn a_switch_can_not_be_turned_to_what_it_is() {
         let wanted = ["harvest.rmap=true".parse().unwrap()];
-        assert!(turns(&Policy::mglru_6_12(), &wanted).unwrap_err().to_string().contains("already"));
+        assert!(turns(&config(), false, &wanted).err().unwrap().to_string().contains("already"));
+    }
+
+    #[test]
+    fn mechanisms_of_tiers_are_turned_where_there_are_tiers_or_when_they_are_asked_for() {
+        let all = |has_tiers: bool| -> Vec<String> {
+            turns(&config(), has_tiers, &[]).unwrap().iter().map(Turn::to_string).collect()
+        };
+        let is_of_tiers = |turn: &String| turn == "pghot.walk=all" || turn == "kernel.numa_balancing=2";
+        assert_eq!(all(true).iter().filter(|turn| is_of_tiers(turn)).count(), 2);
+        assert!(!all(false).iter().any(is_of_tiers));
+        assert_eq!(
+            named(&[
+                "sysctl.kernel.numa_balancing",
+                "kernel.pghot.walk=all,sections",
+                "vm.pghot_freq_threshold=3"
+            ]),
+            ["kernel.numa_balancing=2", "pghot.walk=all", "pghot.walk=sections", "vm.pghot_freq_threshold=3"]
+        );
+        assert!(named(&["pghot"]).iter().all(|turn| turn.starts_with("pghot.")));
+        assert!(named(&["numa"]).iter().any(|turn| turn == "numa.promotion_governor_ms=1000"));
     }
 }

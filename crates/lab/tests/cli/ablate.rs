@@ -139,6 +139,91 @@ fn a_switch_of_the_other_family_is_said_to_have_no_effect() {
     check_order(&text, &["Without any effect", "lru.tiers=false, balance.smoothing=false"]);
 }
 
+/// Fast memory that is too small, and slow memory behind it.
+const TIERS: &str = r#"
+[machine]
+cpus = 2
+hindsight = false
+
+[[machine.node]]
+memory = "8MiB"
+cpus = 2
+
+[[machine.node]]
+memory = "24MiB"
+preset = "cxl-1.1"
+
+[kernel]
+numa.demotion_enabled = true
+
+[[task]]
+name = "server"
+stands_for = 1024
+
+[[task.object]]
+channel = "anonymous"
+size = "12MiB"
+workload = { pattern = "hot_set", ops = 15_000, hot_pages_fraction = 0.2 }
+
+[[variant]]
+name = "on"
+set = { sysctl.kernel.numa_balancing = 2, sysctl.vm.pghot_record_hintfaults_enable = 1 }
+"#;
+
+#[test]
+fn mechanisms_of_tiers_are_turned_with_figures_of_tiers_from_the_variant_that_is_asked_for() {
+    let text = printed(TIERS, "ablate scenario.toml --variant on --repeat 1");
+    check_order(
+        &text,
+        &[
+            "in fast",
+            "promoted",
+            "demoted",
+            "\nharvest",
+            "\nkernel",
+            "numa_balancing (2)",
+            "\nnuma",
+            "demotion_enabled=false",
+            "\nvm",
+            "pghot_record_hintfaults_enable (1)",
+            "\n    0",
+            "tracker",
+            "Not possible here",
+            "pghot.quirks=v3: the third posting has records of 8 bytes",
+        ],
+    );
+    let result = json(TIERS, "ablate scenario.toml --variant on --repeat 1 --switch pghot --switch numa");
+    let row = |switch: &str| {
+        let rows = result["variants"].as_array().unwrap();
+        rows.iter().find(|row| row["switch"] == switch).unwrap_or_else(|| panic!("{switch}: {result}"))
+    };
+    assert!(row("numa.demotion_enabled")["effects"]["demoted"]["difference"].as_f64().unwrap() < 0.0);
+    assert_eq!(result["switches"]["pghot.walk"], "blocks");
+    assert_eq!(result["refused"][0]["switch"], "pghot.quirks");
+    // As with --set on the command line of `run`.
+    let alone = json(TIERS, "run scenario.toml --variant on --set kernel.pghot.refused=forget");
+    assert_eq!(row("pghot.refused")["runs"][0]["vmstat"], alone["vmstat"]);
+    let over = "ablate scenario.toml --variant on --repeat 1 --switch pghot.refused --over sysctl.vm.swappiness=1,60";
+    let over = json(TIERS, over);
+    assert_eq!(over["points"][1]["variants"][0]["runs"][0]["vmstat"], alone["vmstat"]);
+    let text = printed(GOOD, "ablate scenario.toml --repeat 1");
+    assert!(!text.contains("\npghot") && !text.contains("promoted"), "{text}");
+}
+
+#[test]
+fn a_value_that_makes_no_sense_in_the_scenario_is_refused_if_nothing_else_is_asked_for() {
+    let directory = with_scenario(TIERS);
+    let refused = |switch: &str, parts: &[&str]| {
+        let output =
+            pageout(directory.path(), &["ablate", "scenario.toml", "--repeat", "1", "--switch", switch]);
+        check_failure(&output, 2, parts);
+    };
+    refused("pghot.quirks=v3", &["pghot.quirks=v3 makes no sense here", "records of 8 bytes"]);
+    refused("sysctl.vm.pghot_record_pgtscans_enable", &["walks page tables"]);
+    refused("pghot.walk=some", &["`pghot.walk` can't be `some`", "all, sections, blocks"]);
+    refused("pghot=true", &["seam of several switches"]);
+}
+
 #[test]
 fn an_unknown_switch_is_refused_with_the_nearest() {
     let directory = with_scenario(GOOD);

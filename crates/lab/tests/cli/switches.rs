@@ -1,22 +1,30 @@
-//! Every switch of a policy does something that a shipped scenario shows.
+//! Every switch of a policy, and every mechanism of memory tiers, does something that a shipped scenario shows.
 
 use std::collections::BTreeMap;
 
-use pageout_engine::SWITCHES;
+use pageout_engine::{PARAMETERS, Parameter, SWITCHES, Section, Shown};
 use serde_json::{Value, json};
 
 use super::{check_success, pageout, scenarios, text};
 
-/// What was missed, and the kernel's counters; no times, so that a difference is one of decisions.
-fn figures(scenario: &str, settings: &[&str]) -> Value {
-    let options = settings.iter().flat_map(|setting| ["--set", setting]);
-    let arguments: Vec<&str> = ["run", scenario, "--json"].into_iter().chain(options).collect();
+/// The result of a run, or how it failed, which is a difference, too.
+fn result_of(scenario: &str, options: &[&str]) -> Result<Value, Value> {
+    let arguments: Vec<&str> =
+        ["run", scenario, "--json"].into_iter().chain(options.iter().copied()).collect();
     let output = pageout(&scenarios(), &arguments);
     if !output.status.success() {
-        // A workload that fails under one of the values is a difference too.
-        return json!(text(&output.stderr));
+        return Err(json!(text(&output.stderr)));
     }
-    let result: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    Ok(serde_json::from_str(&text(&output.stdout)).unwrap())
+}
+
+/// What was missed, and the kernel's counters; no times, so that a difference is one of decisions.
+fn figures(scenario: &str, settings: &[&str]) -> Value {
+    let options: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let result = match result_of(scenario, &options) {
+        Ok(result) => result,
+        Err(failure) => return failure,
+    };
     let each = |list: &str, keys: &[&str]| -> Value {
         let items = result[list].as_array().unwrap();
         items.iter().map(|item| keys.iter().map(|key| item[*key].clone()).collect::<Value>()).collect()
@@ -36,6 +44,30 @@ fn each_switch_changes_the_result_of_the_scenario_that_is_said_to_show_it() {
         let changed = figures(scenario, &[&format!("kernel.{}={value}", switch.name)]);
         assert_ne!(*base, changed, "{} = {value} changes nothing in {scenario}", switch.name);
     }
+}
+
+/// Tiers are the machine's, and so are the counters that tell of them.
+#[test]
+fn each_mechanism_of_tiers_changes_the_counters_of_the_run_that_is_said_to_show_it() {
+    let mut unchanged: BTreeMap<(&str, Option<&str>), Value> = BTreeMap::new();
+    let mut same = Vec::new();
+    for parameter in PARAMETERS {
+        let shown = parameter.mechanism.as_ref().and_then(|mechanism| mechanism.shown_by.as_ref());
+        let Some(Shown { scenario, variant, value }) = shown else { continue };
+        let of_variant = variant.iter().flat_map(|name| ["--variant", name]);
+        let of_variant: Vec<&str> =
+            ["--set", "machine.hindsight=false"].into_iter().chain(of_variant).collect();
+        let counters = |more: &[&str]| {
+            let result = result_of(scenario, &[&of_variant[..], more].concat());
+            result.unwrap_or_else(|failure| panic!("{scenario} fails: {failure}"))["vmstat"].clone()
+        };
+        let base = unchanged.entry((scenario, *variant)).or_insert_with(|| counters(&[]));
+        let table = if parameter.section == Section::Sysctl { "sysctl" } else { "kernel" };
+        if *base == counters(&["--set", &format!("{table}.{}={value}", parameter.name)]) {
+            same.push(format!("{} = {value} changes nothing in {scenario}, {variant:?}", parameter.name));
+        }
+    }
+    assert!(same.is_empty(), "{}", same.join("\n"));
 }
 
 #[test]
@@ -59,6 +91,11 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
         ],
         "a switch that nothing shows says so in its documentation, and is listed here"
     );
+    let is_unseen = |parameter: &&Parameter| {
+        parameter.mechanism.as_ref().is_some_and(|mechanism| mechanism.shown_by.is_none())
+    };
+    let unseen: Vec<&str> = PARAMETERS.iter().filter(is_unseen).map(|parameter| parameter.name).collect();
+    assert_eq!(unseen, ["pghot.batch_by_memcg"], "likewise");
 }
 
 #[test]
@@ -73,5 +110,9 @@ fn the_reference_names_the_scenario_that_shows_a_switch() {
     let printed = check_success(&pageout(&scenarios(), &["keys", "kernel.harvest.bloom_filter"]));
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "Shown by scenarios/mechanisms.toml with --set kernel.harvest.bloom_filter=false.";
+    assert!(printed.contains(expected), "{printed}");
+    let printed = check_success(&pageout(&scenarios(), &["keys", "kernel.pghot.window_by_node"]));
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "Shown by scenarios/mechanisms-tiers.toml with --variant counted --set kernel.pghot.window_by_node=true.";
     assert!(printed.contains(expected), "{printed}");
 }

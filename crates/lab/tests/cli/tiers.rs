@@ -563,7 +563,7 @@ fn a_node_leaves_and_comes_back_while_tasks_run() {
     check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 1, parts);
     for (event, parts) in [
         (event("1ms", 0, 0), &["memory of a node with CPUs can't go offline", "without cpus"][..]),
-        (event("1ms", 9, 0), &["there is no memory of a node", "node1/memory*/online"]),
+        (event("1ms", 9, 0), &["there is no file of a node", "node1/memory*/online"]),
         (event("1ms", 1, 2), &["value", "2"]),
     ] {
         refused(&format!("{small}{event}"), &["--check"], parts);

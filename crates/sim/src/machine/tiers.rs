@@ -266,7 +266,8 @@ impl Machine {
             records: Nanos(of(&all, recorded).0 - by_threads[0].0 - by_threads[1].0),
             klruscand: sum("klruscand", &|thread| thread.cpu_time),
             kmigrated: sum("kmigrated", &|thread| {
-                Nanos(thread.cpu_time.0.saturating_sub(of(&thread.spent, "copied").0))
+                let moving = ["copied", "entries_migrated"].map(|name| of(&thread.spent, name).0);
+                Nanos(thread.cpu_time.0.saturating_sub(moving.iter().sum()))
             }),
             samples: memory.sampling,
         }

@@ -32,9 +32,9 @@ use super::validate::LIMIT_PAGES_MIN;
 use super::visits::Visits;
 use super::{
     Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, FirstThread, KernelFile, Lifetime,
-    Object, OomRule, OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
+    Migration, Object, OomRule, OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
 };
-use crate::cost::{self, Costs};
+use crate::cost::{self, COPIED_BY_16_THREADS, COPIED_BY_DMA, Costs};
 use crate::device::DeviceSpec;
 use crate::pace::Pace;
 use crate::{Calls, StreamSource, TaskSpec};
@@ -142,6 +142,17 @@ impl Scenario {
         Ok(config)
     }
 
+    /// What the engine begins with: `[machine]`, `[kernel]` and `[sysctl]`. Errors: a key that the check refuses, too.
+    pub fn engine_config(&self) -> Result<Config, Problem> {
+        let mut config = self.config()?;
+        for (name, value) in self.sysctl.iter() {
+            if let Some(parameter) = Parameter::by_name(name) {
+                parameter.set(&mut config, &value.to_string());
+            }
+        }
+        Ok(config)
+    }
+
     /// The posting that gives other keys. One that is none is refused with its key, as any other word.
     fn pghot_posting(&self) -> PghotPosting {
         const KEY: &str = "pghot.posting";
@@ -156,7 +167,12 @@ impl Scenario {
     pub(super) fn costs(&self) -> Result<Costs, Problem> {
         let unknown =
             || problem("machine.costs", format!("there are no costs called `{}`", self.machine.costs));
-        let mut costs = Costs::profile(&self.machine.costs).ok_or_else(unknown)?;
+        let costs = Costs::profile(&self.machine.costs).ok_or_else(unknown)?;
+        let mut costs = match self.machine.migration {
+            Migration::OneThread => costs,
+            Migration::SixteenThreads => costs.copying(COPIED_BY_16_THREADS),
+            Migration::Dma => costs.copying(COPIED_BY_DMA),
+        };
         for (name, value) in self.machine.price.iter() {
             let key = format!("machine.price.{name}");
             let price = value.to_string().parse::<TimeSpan>().map_err(|error| problem(&key, error))?;

@@ -22,6 +22,7 @@
 //!   /sys/kernel/mm/numa/demotion_enabled         read, write       whether reclaim moves pages to slower memory
 //!   /sys/devices/virtual/memory_tiering/memory_tier4/nodelist   read   nodes of a tier
 //!   /sys/devices/system/node/node1/memory*/online   read, write   all memory of a node: 0 moves what is there to others
+//!   /sys/devices/system/node/node1/numastat      read              where requests for its memory got some; vmstat there: its counters
 //!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
 //!   /sys/kernel/debug/lru_gen_full               read
 //!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
@@ -105,8 +106,8 @@ pub enum KernelFile {
     Numa(String),
     /// A file of a tier of memory, such as `memory_tier4/nodelist`.
     MemoryTier(String),
-    /// Whether all memory blocks of a node are in use, such as `node1/memory*/online`.
-    NodeMemory(String),
+    /// A file of a node: `node1/memory*/online`, whether all its memory blocks are in use, or counters, such as `node1/numastat`.
+    Node(String),
     /// A file of the multi-generational LRU, such as `lru_gen` or `enabled`.
     LruGen(String),
     /// A file of a memory cgroup.
@@ -158,7 +159,7 @@ impl KernelFile {
             return Some(KernelFile::MemoryTier(name.to_string()));
         }
         if let Some(name) = path.strip_prefix(NODES) {
-            return Some(KernelFile::NodeMemory(name.to_string()));
+            return Some(KernelFile::Node(name.to_string()));
         }
         let settings =
             path.strip_prefix("/sys/kernel/mm/lru_gen/").filter(|name| !name.starts_with("lru_gen"));
@@ -198,8 +199,9 @@ mod tests {
             ),
             (
                 "/sys/devices/system/node/node1/memory*/online",
-                KernelFile::NodeMemory("node1/memory*/online".into()),
+                KernelFile::Node("node1/memory*/online".into()),
             ),
+            ("/sys/devices/system/node/node0/vmstat", KernelFile::Node("node0/vmstat".into())),
             ("/sys/block/zram0/mm_stat", KernelFile::Block("zram0/mm_stat".into())),
             (
                 "/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages",

@@ -50,6 +50,8 @@ section! {
             "Whether a run with slower memory finds out which part of accesses fast memory could have served at best, had all been known beforehand, and where in memory they were. It follows 16,384 pages at most, and looks at each access for that; false spares it.";
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),
             "The table of CPU costs. xeon-vm is measured; the others are scaled from it. [machine.price] has other prices for single rows: there M is measured, S comes from the postings that scenarios reproduce, T is typical of the hardware, D derived from another row, and E estimated. The figures there are those of xeon-vm.";
+        migration: Migration, [unless Migration::OneThread] in Accepts::Choice(Migration::WORDS),
+            "Who copies pages that migrate, from one node to another or to make room for huge pages. one-thread: the task or kernel thread itself, as Linux does it. 16-threads: a batch is split among 16, whose CPU time is not counted; dma: 16 channels of a copy engine. Both were proposed in 2025 with measured rates, T: of huge pages 3.5 and 5.2 times as much a second as by one thread, of single pages 1.2 and 0.7 times.";
         price: Knobs, [unless Knobs::default()] knobs price_keys,
             "Prices of this machine, which take the place of those in its table of costs.";
     }
@@ -172,6 +174,18 @@ impl Hints {
         let source =
             |key: &str| preset.sources.iter().find(|(of, _)| *of == key).map_or("", |(_, source)| source);
         values.into_iter().map(|(key, value)| MemoryFigure { key, value, source: source(key) }).collect()
+    }
+}
+
+words! {
+    /// Who copies pages that migrate.
+    pub enum Migration {
+        /// Who moves them.
+        OneThread = "one-thread",
+        /// A batch is split among 16.
+        SixteenThreads = "16-threads",
+        /// Hardware for it, with 16 channels.
+        Dma = "dma",
     }
 }
 

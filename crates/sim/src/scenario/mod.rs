@@ -67,7 +67,7 @@ pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use files::Files;
 pub use foreign::{Table, TableError};
 pub use knobs::{Knobs, Scalar};
-pub use machine::{Hints, Kernel, Machine, MemoryFigure, Node, OomRule};
+pub use machine::{Hints, Kernel, Machine, MemoryFigure, Migration, Node, OomRule};
 pub use measure::Percentage;
 pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};

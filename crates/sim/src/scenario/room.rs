@@ -50,12 +50,7 @@ fn shortage(config: Config) -> Result<Option<String>, Problem> {
 impl Scenario {
     /// Refuses a machine on which no task can run, from the start or once an event has raised its marks. Nothing else may be wrong with it.
     pub(super) fn check_room(&self) -> Result<(), Problem> {
-        let mut config = self.config()?;
-        for (name, value) in self.sysctl.iter() {
-            if let Some(parameter) = Parameter::by_name(name) {
-                parameter.set(&mut config, &value.to_string());
-            }
-        }
+        let config = self.engine_config()?;
         if let Some(message) = shortage(config.clone())? {
             let raised = RAISING.into_iter().find(|name| self.sysctl.get(name).is_some());
             let (key, message) = match raised {

@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::{Ablation, below_seams, untouched};
+use super::{Ablation, below_seams, refusals, untouched};
 use crate::print::{output, table};
-use crate::result::effect::{self, FIGURES, Figure};
+use crate::result::effect::{self, Figure, figures_of};
 use crate::result::sign::{self, Signs};
 use crate::result::spread::Paired;
 use crate::scenario::grid;
@@ -36,7 +36,7 @@ impl Turned<'_> {
     }
 
     fn changes_nothing(&self) -> bool {
-        FIGURES.iter().all(|figure| self.signs(figure).is_same())
+        figures_of(&self.points[0].base).all(|figure| self.signs(figure).is_same())
     }
 }
 
@@ -46,7 +46,7 @@ fn turned<'a>(points: &'a [Ablation<'a>]) -> Vec<Turned<'a>> {
 }
 
 pub(super) fn to_text(points: &[Ablation]) -> String {
-    let Ablation { args, point, policy, plan, .. } = &points[0];
+    let Ablation { args, point, config, refused, plan, base, .. } = &points[0];
     let width = output::width();
     let mut text = String::new();
     if !point.scenario.question.is_empty() {
@@ -67,14 +67,15 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
     let (idle, shown): (Vec<&Turned>, Vec<&Turned>) = all.iter().partition(|turned| turned.changes_nothing());
     for (title, is_outcome) in [("What comes of it: signs", true), ("What reclaim does for it: signs", false)]
     {
-        let figures: Vec<&Figure> = FIGURES.iter().filter(|figure| figure.is_outcome == is_outcome).collect();
+        let figures: Vec<&Figure> =
+            figures_of(base).filter(|figure| figure.is_outcome == is_outcome).collect();
         let mut rows = vec![vec![String::new()]];
         rows[0].extend(figures.iter().map(|figure| figure.heading.to_string()));
         let cells = |turned: &Turned| figures.iter().map(|figure| turned.signs(figure).to_string()).collect();
-        rows.extend(below_seams(policy, shown.iter().map(|turned| (turned.turn, cells(turned)))));
+        rows.extend(below_seams(config, shown.iter().map(|turned| (turned.turn, cells(turned)))));
         let _ = write!(text, "\n{title}\n{}", table::layout(&rows, 1));
     }
-    for figure in FIGURES.iter().filter(|figure| SIZES.contains(&figure.name)) {
+    for figure in figures_of(base).filter(|figure| SIZES.contains(&figure.name)) {
         let is_idle = shown.iter().all(|turned| turned.signs(figure).is_same());
         if !is_idle {
             let _ =
@@ -82,7 +83,7 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
         }
     }
     text += "\nMore at one point and less at another\n";
-    for figure in FIGURES.iter().filter(|figure| figure.is_outcome) {
+    for figure in figures_of(base).filter(|figure| figure.is_outcome) {
         let turning = shown.iter().filter(|turned| turned.signs(figure).turns());
         let names: Vec<String> = turning.map(|turned| turned.turn.to_string()).collect();
         let names = if names.is_empty() { "nothing".to_string() } else { names.join(", ") };
@@ -93,6 +94,7 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
         text += "\nWithout any effect on these figures, in any run at any point\n";
         text += &output::wrap(&names.join(", "), width, "  ");
     }
+    text += &refusals(refused);
     text += &output::failed(points.iter().flat_map(Ablation::failures).map(|failure| failure.to_string()));
     text.push('\n');
     text + &sign::legend(args.repeat)
@@ -114,17 +116,20 @@ fn sizes(figure: &Figure, points: &[Ablation], shown: &[&Turned]) -> String {
             .collect()
     };
     let lines = shown.iter().filter(|turned| !turned.signs(figure).is_same());
-    rows.extend(below_seams(&points[0].policy, lines.map(|turned| (turned.turn, cells(turned)))));
+    rows.extend(below_seams(&points[0].config, lines.map(|turned| (turned.turn, cells(turned)))));
     table::layout(&rows, 1)
 }
 
 pub(super) fn to_json(points: &[Ablation]) -> Value {
+    let figures = figures_of(&points[0].base).collect::<Vec<_>>().into_iter();
     let signs: Vec<Value> = turned(points)
         .iter()
         .map(|turned| {
-            let figures: Map<String, Value> =
-                FIGURES.iter().map(|figure| (figure.name.to_string(), turned.signs(figure).json())).collect();
-            json!({ "switch": turned.turn.switch().name, "value": turned.turn.value, "figures": figures })
+            let figures: Map<String, Value> = figures
+                .clone()
+                .map(|figure| (figure.name.to_string(), turned.signs(figure).json()))
+                .collect();
+            json!({ "switch": turned.turn.knob.name(), "value": turned.turn.value, "figures": figures })
         })
         .collect();
     let found = points.iter().map(|point| (&point.point, point.failures().is_empty(), point.found()));

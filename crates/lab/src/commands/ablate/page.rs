@@ -2,7 +2,7 @@
 
 use super::{Ablation, Row};
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
-use crate::result::effect::{self, FIGURES, Figure, capitalised};
+use crate::result::effect::{self, FIGURES, Figure, capitalised, figures_of};
 use crate::scenario::grid;
 use crate::scenario::source::Source;
 
@@ -25,11 +25,11 @@ pub(super) fn page(source: &Source, points: &[Ablation]) -> Page {
             false => format!("{}: ", grid::label(&point.point.settings)),
         };
         page.story.extend(strongest(point).map(|says| format!("{at}{says}")));
-        let outcomes = FIGURES.iter().filter(|figure| figure.is_outcome);
+        let outcomes = figures_of(&point.base).filter(|figure| figure.is_outcome);
         page.parts.extend(outcomes.filter_map(|figure| bars(point, figure, &at)).map(Part::Bars));
         for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
             let figures: Vec<&Figure> =
-                FIGURES.iter().filter(|figure| figure.is_outcome == is_outcome).collect();
+                figures_of(&point.base).filter(|figure| figure.is_outcome == is_outcome).collect();
             page.parts.push(Part::Table(Table {
                 title: format!("{at}{title}"),
                 says: String::new(),

@@ -2,7 +2,7 @@
 //! these is a key of a scenario without an edit here.
 
 use pageout_engine::{
-    CGROUP_FILES, CgroupFile, Config, Holds, PARAMETERS, Parameter, SWITCHES, Section, Switch, Values,
+    CGROUP_FILES, CgroupFile, Config, Holds, PARAMETERS, Parameter, SWITCHES, Section, Shown, Switch, Values,
 };
 
 use super::{Accepts, Key};
@@ -51,11 +51,17 @@ fn parameter_keys(section: Section, table: &'static str) -> impl Iterator<Item =
         let Parameter { name, values, doc, reason, .. } = parameter;
         let default = parameter.get(&Config::default());
         let is_word = matches!(values, Values::Choice(_));
+        let path = format!("{table}.{name}");
+        let shown = parameter.mechanism.as_ref().and_then(|mechanism| mechanism.shown_by.as_ref());
+        let shown = shown.map(|Shown { scenario, variant, value }| {
+            let variant = variant.map(|variant| format!(" --variant {variant}")).unwrap_or_default();
+            format!(" Shown by scenarios/{scenario} with{variant} --set {path}={value}.")
+        });
         Key {
-            path: format!("{table}.{name}"),
             accepts: accepted(*values),
             default: if is_word { format!("\"{default}\"") } else { default },
-            meaning: format!("{doc} {reason}"),
+            meaning: format!("{doc} {reason}{}", shown.unwrap_or_default()),
+            path,
         }
     })
 }

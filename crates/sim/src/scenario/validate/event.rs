@@ -1,7 +1,8 @@
 //! `[[event]]`: the file or device has to exist, and the file to take what is written to it.
 
 use pageout_engine::{
-    CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MemoryTiers, NodeId, Nodemask, ZRAM_FILES, kernel_bool,
+    CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MemoryTiers, NODE_FILES, NodeId, Nodemask, ZRAM_FILES,
+    kernel_bool,
 };
 
 use super::{Check, Problem};
@@ -192,7 +193,10 @@ impl Check<'_> {
                 Some(Holds::Request) => return self.reclaim_value(prefix, &value),
                 _ => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
-            Some(KernelFile::NodeMemory(name)) => {
+            Some(KernelFile::Node(name)) if !name.ends_with("/online") => {
+                return self.report(Problem::new(key, format!("{path} can't be written")));
+            }
+            Some(KernelFile::Node(name)) => {
                 value = as_number(value);
                 if value.to_string() == "0" {
                     self.may_go_offline(&key, &name);
@@ -378,9 +382,11 @@ impl Check<'_> {
                 (name, "file of nodes", machine_files(|file| matches!(file, KernelFile::Numa(_))))
             }
             Some(KernelFile::MemoryTier(name)) => (name, "file of a tier of memory", self.tier_files()),
-            Some(KernelFile::NodeMemory(name)) => {
+            Some(KernelFile::Node(name)) => {
                 let nodes = 0..self.scenario.machine.node_sizes().len();
-                (name, "memory of a node", nodes.map(|node| format!("node{node}/memory*/online")).collect())
+                let files =
+                    nodes.flat_map(|node| NODE_FILES.iter().map(move |file| format!("node{node}/{file}")));
+                (name, "file of a node", files.collect())
             }
             Some(KernelFile::LruGen(name)) => (
                 name,

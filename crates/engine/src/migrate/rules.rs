@@ -1,0 +1,13 @@
+//! What can be chosen of migration.
+
+use crate::switch::choice;
+
+choice! {
+    /// What becomes of a huge page for which no block is free on the node that it is to be promoted to.
+    MisplacedHuge {
+        /// It stays where it is.
+        Whole = "whole",
+        /// It goes page by page.
+        Split = "split",
+    }
+}
