@@ -224,7 +224,7 @@ pub const SWITCHES: &[Switch] = &[
         "What a removed group has left ages only where nothing else can be evicted (up to 7.1), or as any other (since 7.2). All that such a group has is to be scanned from the first priority on, so it is mostly gone before it could age, and no shipped scenario's counters change."),
     switch!("lru.type_fallback", TypeFallback: generations.pass.type_fallback, Some(("mechanisms-2026.toml", "no_isolation")),
         "A round changes to the other type where the one that the controller chose gave nothing to isolate (up to 7.1), or only where there was nothing of it to look at (since 7.2)."),
-    switch!("lru.isolate_io_check", bool generations.pass.isolate_io_check, Some(("regressions/noio-passes-by.toml", "false")),
+    switch!("lru.isolate_io_check", bool generations.pass.isolate_io_check, Some(("noio-isolation.toml", "false")),
         "A reclaimer that may do no I/O passes by anonymous pages that are dirty or in no swap cache, among them those that could be forgotten (up to 7.1), or takes them like others and keeps what it can't free (since 7.2)."),
     switch!("lru.abort_scope", AbortScope: generations.pass.abort_scope, Some(("mechanisms-2026.toml", "root")),
         "Whose passes over generations end once the target is reached: those for the machine (up to 7.0), or all (since 7.1). Before, a group of 2 million pages gave 640 for 32."),
