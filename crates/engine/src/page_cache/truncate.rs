@@ -11,8 +11,10 @@
 //!
 //! This is `fallocate(FALLOC_FL_PUNCH_HOLE)`: the file keeps its length, and reads as zeroes there. To the pages ftruncate(2) and
 //! unlink(2) are the same. But a truncated file stays on its flusher's list with the age of its first dirty page, and what is written to it
-//! soon after is written back when that age is up. A deleted one is on no list: a file made in its place begins anew. Not modelled: blocks that a file system frees (a hole is read from the device like any other page, at
-//! its price), and the part of a page that stays.
+//! soon after is written back when that age is up. A deleted one is on no list: a file made in its place begins anew.
+//!
+//! Not modelled: blocks that a file system frees (a hole is read from the device like any other page, at its price), and the part of
+//! a page that stays.
 //!
 //! The two passes are those of the kernel's documentation of `truncate_inode_pages_range`
 //! (<https://docs.kernel.org/core-api/mm-api.html>).

@@ -12,7 +12,8 @@ use std::ops::Range;
 
 impl Engine {
     /// Takes pages out of an open or mapped file: `fallocate(FALLOC_FL_PUNCH_HOLE)`, or what ftruncate(2) does behind the new end.
-    /// They read as zeroes when it is over, which [`Served::Truncated`] says. What was dirty there is not written. The task waits for reads and writes of these pages.
+    /// They read as zeroes when it is over, which [`Served::Truncated`] says. What was dirty there is not written. The task waits for
+    /// reads and writes of these pages.
     ///
     /// The task must not be in the middle of an access.
     pub fn truncate(
