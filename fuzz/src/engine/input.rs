@@ -107,6 +107,8 @@ fn tracked(config: &mut Config, bits: u8) {
             ("vm.pghot_record_pgtscans_enable", "1"),
             ("vm.pghot_record_hwhints_enable", "1"),
             ("pghot.coalesce", "true"),
+            ("pghot.batch_by_memcg", "true"),
+            ("numa.misplaced_huge", "split"),
             ("numa.pagecache_promotion_order", "head"),
         ]);
     }

@@ -836,7 +836,7 @@ fn where_nothing_is_promoted_no_time_is_told_by_which_it_was() {
         check_success(&pageout(std::path::Path::new("."), &["run", path.to_str().unwrap(), "--quiet"]))
     };
     let demoted = run("demotion.toml");
-    assert!(demoted.contains("\n  0 pages promoted to the top tier, 7,319 demoted from it\n"), "{demoted}");
+    assert!(demoted.contains("\n  0 pages promoted to the top tier, 7,767 demoted from it\n"), "{demoted}");
     assert!(!demoted.contains("nine tenths"), "{demoted}");
     let promoted = run("two-sockets.toml").split_whitespace().collect::<Vec<_>>().join(" ");
     for part in
