@@ -40,11 +40,11 @@ section! {
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX),
             "The largest request, in KiB, of which whole pages count; what is larger becomes several. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";
         min_ratio: u32, [unless 0] in Accepts::Integer(0, 100),
-            "Of the pages that may be dirty, so many percent may be this device's however little it has written lately beside others. /sys/class/bdi/<bdi>/min_ratio and its default.";
+            "Of the pages that may be dirty, so many percent may be this device's however little it has written lately beside others. /sys/class/bdi/8:0/min_ratio and its default.";
         max_ratio: u32, [unless 100] in Accepts::Integer(0, 100),
-            "So many percent of them are its own at most. /sys/class/bdi/<bdi>/max_ratio and its default.";
+            "So many percent of them are its own at most. /sys/class/bdi/8:0/max_ratio and its default.";
         strict_limit: bool, [unless false] in Accepts::Bool,
-            "Who dirties its pages is held up by the device's own share, even while the machine has few dirty pages: for a slow device whose max_ratio shall hold at all times. /sys/class/bdi/<bdi>/strict_limit; FUSE has it on.";
+            "Who dirties its pages is held up by the device's own share, even while the machine has few dirty pages: for a slow device whose max_ratio shall hold at all times. /sys/class/bdi/8:0/strict_limit; FUSE has it on.";
         iops: Option<u64>, [absent "the preset's"] in Accepts::Integer(1, 1_000_000_000),
             "Requests a second that the device can't exceed however deep its queue.";
         fail_reads: Option<Share>, [absent "0"] in Accepts::Share,
