@@ -57,7 +57,6 @@ impl Core {
             inode.dirtied_when = now;
         }
         let had_dirty_files = self.writeback.wb(wb).has_dirty_files();
-        self.catch_up_rates(wb);
         let of = self.writeback.wb_mut(wb);
         of.nr_dirty += 1;
         of.rates.dirtied += 1;
@@ -108,10 +107,11 @@ impl Core {
         of.inode.writeback.set(page);
         let is_first = of.inode.writeback.count() == 1;
         let wb = of.inode.wb.expect("a dirty file has a wb");
-        if self.writeback.wb(wb).nr_writeback == 0 {
-            self.begin_to_measure(wb);
-        }
+        let ticks = self.ticks();
         let of = self.writeback.wb_mut(wb);
+        if of.nr_writeback == 0 {
+            of.rates.begin_writeback(ticks, u64::from(self.config.hz));
+        }
         of.nr_dirty -= 1;
         of.nr_writeback += 1;
         self.writeback.written_by[reason as usize] += 1;
@@ -146,7 +146,6 @@ impl Core {
         self.writeback.failed += u64::from(result.is_err());
         let wb = self.memory.file(file).inode.wb.expect("a file under writeback has a wb");
         self.flusher_goes_on(wb, file, folio.index.into());
-        self.catch_up_rates(wb);
         let of = self.writeback.wb_mut(wb);
         of.nr_writeback -= 1;
         of.rates.written += 1;
@@ -156,9 +155,6 @@ impl Core {
         self.writeback.global.completions.add(now, 1);
         if memcg != MemcgId::ROOT {
             self.writeback.domain_mut(memcg).completions.add(now, 1);
-        }
-        if self.writeback.wb(wb).nr_writeback == 0 {
-            self.look_at_rates_in_a_while(wb);
         }
         if is_last {
             self.trace(folio.node, |core| Tracepoint::ClearInodeWriteback { inode: core.listed_inode(file) });

@@ -322,7 +322,6 @@ impl Core {
 
     /// Goes on with a wb until a plug of writes is full; false when there is nothing left to do, or to be done yet.
     pub(super) fn worker_step(&mut self, wb: WbId) -> bool {
-        self.catch_up_rates(wb);
         loop {
             let work = self.writeback.wb_mut(wb).worker.work.take();
             let Some(mut work) = work.or_else(|| self.next_work(wb)) else { return false };

@@ -103,7 +103,7 @@ impl Core {
     fn switch_wb(&mut self, file: FileId, memcg: MemcgId) {
         let bdi = self.memory.file(file).inode.bdi;
         let to = self.wb_for(bdi, memcg);
-        self.catch_up_rates(to);
+        let (ticks, hz) = (self.ticks(), u64::from(self.config.hz));
         let inode = &mut self.memory.files[file.index()].inode;
         let from = inode.wb.replace(to).expect("who dirties a file gives it a wb");
         inode.foreign = ForeignHistory::default();
@@ -120,11 +120,11 @@ impl Core {
             list.retain(|&listed| listed != file);
         }
         let had_dirty_files = self.writeback.wb(to).has_dirty_files();
-        if self.writeback.wb(to).nr_writeback == 0 && writeback > 0 {
-            self.begin_to_measure(to);
-        }
         let files = &self.memory.files;
         let of = &mut self.writeback.wbs[to.index()];
+        if of.nr_writeback == 0 && writeback > 0 {
+            of.rates.begin_writeback(ticks, hz);
+        }
         of.nr_dirty += dirty;
         of.nr_writeback += writeback;
         if is_listed {

@@ -175,7 +175,6 @@ impl Core {
         }
         self.flush_stats_ratelimited();
         let wb = self.wb_for(self.memory.file(file).inode.bdi, memcg);
-        self.catch_up_rates(wb);
         let now = self.ticks() as i64;
         let global = self.global_limits();
         let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.memcg_limits(memcg, &global));
@@ -271,27 +270,6 @@ impl Core {
             wb_freerun: is_strict.then(|| self.own_limits(wb, memcg, limits).freerun()),
         };
         (position, position.ratio(of.rates.average))
-    }
-
-    /// A wb that had nothing under writeback begins to write.
-    pub(super) fn begin_to_measure(&mut self, wb: WbId) {
-        self.catch_up_rates(wb);
-        let (ticks, hz) = (self.ticks(), self.config.hz.into());
-        self.writeback.wb_mut(wb).rates.begin_writeback(ticks, hz);
-        self.look_at_rates_in_a_while(wb);
-    }
-
-    /// A wb has begun or ended to have something under writeback: what that teaches is looked at in a while.
-    pub(super) fn look_at_rates_in_a_while(&mut self, wb: WbId) {
-        let (ticks, interval, hz) = (self.ticks(), self.bandwidth_interval(), self.config.hz);
-        self.writeback.wb_mut(wb).rates.look_in_a_while(ticks, interval, hz);
-    }
-
-    /// The rates of a wb are as a timer would have left them.
-    #[inline]
-    pub(super) fn catch_up_rates(&mut self, wb: WbId) {
-        let (now, interval, hz) = (self.now, self.bandwidth_interval(), self.config.hz);
-        self.writeback.wb_mut(wb).rates.catch_up(now, interval, hz);
     }
 
     /// Updates the rates of a wb, where that is due, by where its domains stand as far as a task is being slowed down.
