@@ -109,12 +109,7 @@ impl Core {
                 Entry::Swap(entry) => {
                     self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
                     self.rare_work().zapped += 1;
-                    match self.memory.swap.cached(entry) {
-                        Some(pfn) => {
-                            self.release_if_unused(pfn);
-                        }
-                        None => self.free_slot(entry),
-                    }
+                    self.give_up_swapped(entry);
                 }
             }
         }

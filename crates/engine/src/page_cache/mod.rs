@@ -141,6 +141,16 @@ impl Core {
         self.free_slot(entry);
     }
 
+    /// Nothing leads to a page in swap any more: its slot goes, at once or with the folio that reads or writes it.
+    pub(crate) fn give_up_swapped(&mut self, entry: SwapEntry) {
+        match self.memory.swap.cached(entry) {
+            Some(pfn) => {
+                self.release_if_unused(pfn);
+            }
+            None => self.free_slot(entry),
+        }
+    }
+
     pub(crate) fn free_slot(&mut self, entry: SwapEntry) {
         if self.memory.swap.forget_shadow(entry) == NodeChange::Mixed {
             self.forget_shadow_node(IndexNode::of_slot(entry));

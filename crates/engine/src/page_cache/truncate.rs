@@ -70,7 +70,7 @@ impl Core {
         self.lru_add_drain();
         let mut gone = 0;
         loop {
-            // Others may bring pages in again while this task waits. What it ends with is a pass in one step that finds nothing busy.
+            // Others may bring pages in again while this task waits. So the last pass begins at the start and finds nothing busy.
             let is_whole = call.waits && call.cursor == call.pages.start;
             while let Some(page) = self.next_in_index(call.file, call.cursor..call.pages.end) {
                 match self.truncate_page(call.file, page) {
@@ -146,10 +146,10 @@ impl Core {
             self.munlock_folio(pfn);
         }
         if is_dirty && !folio.has(FolioFlags::SWAPBACKED) {
-            self.cancel_dirty(pfn);
+            self.clear_dirty(pfn);
             self.writeback.note_cancelled(folio.pages());
         }
-        // Whatever buffer or device had a hold of it has none of what is no longer there.
+        // A buffer lets go with its page.
         self.memory.folios[pfn].clear(FolioFlags::PINNED);
         self.page_cache_remove(pfn, Word::EMPTY);
         self.release_if_unused(pfn);
@@ -160,11 +160,6 @@ impl Core {
     fn truncate_swapped(&mut self, file: FileId, page: u64, entry: SwapEntry) {
         self.rare_work().zapped += 1;
         self.index_forget(file, page);
-        match self.memory.swap.cached(entry) {
-            Some(pfn) => {
-                self.release_if_unused(pfn);
-            }
-            None => self.free_slot(entry),
-        }
+        self.give_up_swapped(entry);
     }
 }

@@ -97,8 +97,8 @@ impl Core {
         (first_rank > 0).then_some(Reach { first_rank, most })
     }
 
-    /// The first of the zones of an lruvec's node, from the highest down, that are of use to a reclaimer. One that has nothing of use on this
-    /// node has come to it for its memory as a whole.
+    /// From the highest zone of an lruvec's node down, the first that is of use to a reclaimer. Where none is, it has come for the node's
+    /// memory as a whole.
     pub(crate) fn first_rank_in_reach(&self, lruvec: LruvecId, sc: &ScanControl) -> usize {
         let of = &self.lruvecs[lruvec];
         match of.zones() {

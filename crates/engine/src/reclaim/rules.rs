@@ -229,7 +229,7 @@ choice! {
 choice! {
     /// How many pages of zones that are no use to it a reclaimer passes by on its way to a batch from a list.
     ZoneSkip {
-        /// 32,768; then it takes whatever comes. As our sources have it of 6.16, and so of 6.12.
+        /// 32,768; then it takes whatever comes. The sources have that of 6.16; 6.12 is taken to be the same.
         Bounded = "bounded",
         /// As many as there are, with the list locked: over 150 million, as was reported of 6.x in 2024.
         Unbounded = "unbounded",

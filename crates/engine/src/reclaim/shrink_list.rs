@@ -236,7 +236,7 @@ impl Core {
         {
             #[cfg(test)]
             if self.mutant == Some(crate::testing::Mutant::DirtyFilePageFreed) {
-                self.cancel_dirty(pfn);
+                self.clear_dirty(pfn);
                 return if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep };
             }
             return self.judge_dirty_file(pfn, references, sc, stat);

@@ -138,7 +138,7 @@ fn has_ended(bench: &mut Bench, gfp: Gfp, writeback: i64) -> bool {
 fn a_pass_waits_while_more_is_being_written_than_may_be_dirty() {
     let mut bench = full_of_dirty_pages();
     for pfn in bench.engine.used_folios() {
-        bench.engine.core.cancel_dirty(pfn);
+        bench.engine.core.clear_dirty(pfn);
     }
     let threshold = bench.engine.core.dirty_thresholds()[0] as i64;
     assert!(has_ended(&mut bench, Gfp::KERNEL, threshold + threshold / 20));

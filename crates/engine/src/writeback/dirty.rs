@@ -94,16 +94,13 @@ impl Core {
 
     /// Starts to write a dirty page. It is clean from now on, as far as nobody changes it again.
     pub(crate) fn start_file_write(&mut self, pfn: Pfn, reason: WritebackReason) {
-        self.page_mkclean(pfn);
+        debug_assert!(!self.memory.folios[pfn].has(FolioFlags::WRITEBACK));
+        self.clear_dirty(pfn);
         let folio = &mut self.memory.folios[pfn];
-        debug_assert!(folio.has(FolioFlags::DIRTY) && !folio.has(FolioFlags::WRITEBACK));
-        folio.clear(FolioFlags::DIRTY);
         folio.set(FolioFlags::WRITEBACK);
         let folio = *folio;
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         let of = self.memory.file_mut(file);
-        of.index.update(page, Word::clear_dirty);
-        of.inode.dirty.clear(page);
         of.inode.writeback.set(page);
         let is_first = of.inode.writeback.count() == 1;
         let wb = of.inode.wb.expect("a dirty file has a wb");
@@ -112,12 +109,10 @@ impl Core {
         if of.nr_writeback == 0 {
             of.rates.begin_writeback(ticks, u64::from(self.config.hz));
         }
-        of.nr_dirty -= 1;
         of.nr_writeback += 1;
         self.writeback.written_by[reason as usize] += 1;
         self.rare_work().written += 1;
         let lruvec = self.lruvec_of(pfn);
-        self.count(lruvec, Stat::NrDirty, -1);
         self.count(lruvec, Stat::NrWriteback, 1);
         self.count_node(folio.node, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
         if is_first {
@@ -161,7 +156,7 @@ impl Core {
         }
         #[cfg(test)]
         if self.mutant == Some(crate::testing::Mutant::CleanAfterRewrite) && folio.has(FolioFlags::DIRTY) {
-            self.cancel_dirty(pfn);
+            self.clear_dirty(pfn);
         }
     }
 
@@ -176,15 +171,16 @@ impl Core {
             && folio.refs == 0
             && !folio.flags().intersects(busy)
         {
-            self.cancel_dirty(pfn);
+            self.clear_dirty(pfn);
             self.page_cache_remove(pfn, Word::EMPTY);
             self.release_if_unused(pfn);
         }
     }
 
-    /// A dirty page is not to be written any more: what it holds is no longer part of its file.
-    pub(crate) fn cancel_dirty(&mut self, pfn: Pfn) {
+    /// A dirty page counts as clean from now on: its write begins, or its file does not have it any more.
+    pub(crate) fn clear_dirty(&mut self, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::DIRTY));
         self.page_mkclean(pfn);
         self.memory.folios[pfn].clear(FolioFlags::DIRTY);
         let of = self.memory.file_mut(FileId(folio.owner));

@@ -36,7 +36,7 @@ pub(crate) struct SyncCall {
 
 enum Stage {
     Ask,
-    /// Orders that are not carried out yet: of the wb, its so manieth.
+    /// Orders that are not carried out yet: to which wb, and its number there.
     Ordered(Vec<(WbId, u64)>),
     /// Files that have pages under writeback, and the page of the last of them from which on they are waited for.
     Written(Vec<FileId>, u64),
