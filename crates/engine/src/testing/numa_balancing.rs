@@ -342,6 +342,31 @@ fn hints_of_hardware_make_a_page_hot_and_those_of_pages_that_have_gone_do_nothin
     assert_eq!(bench.stats([Stat::HwhintNonLru, Stat::PghotRecordedHwhints]), [1, 2]);
 }
 
+/// A batch ends a step of kmigrated, and other blocks are left.
+#[test]
+fn what_is_hot_in_blocks_still_to_be_walked_stays_flagged_and_is_walked_once() {
+    let config = Config { pghot_record_hwhints_enable: 1, pghot_freq_threshold: 1, ..Config::default() };
+    let mut bench = Bench::with(2048, config);
+    let threads = bench.engine.start_kernel_threads();
+    let mut frames = bench.engine.core.folios_in_use(SLOW);
+    frames.sort_unstable();
+    let last = frames.pop().unwrap();
+    frames.iter().for_each(|&pfn| bench.engine.hardware_hinted(pfn, Some(FAST), 1));
+    let kmigrated = threads.iter().find(|thread| thread.name == "kmigrated1").unwrap().task;
+    assert_eq!(bench.engine.resume(kmigrated), Step::Again);
+    bench.engine.take_ops(&mut Vec::new());
+    let records = &bench.engine.core.pghot.records;
+    assert!(records.iter().any(|(_, record)| record.ready), "they wait for their turn");
+    records.check_invariants();
+    // It becomes hot in a block whose turn is still to come.
+    bench.engine.hardware_hinted(last, Some(FAST), 1);
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.stats([Stat::PgpromoteSuccess]), [2048]);
+    let walked = bench.engine.work().hotness_walked;
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.engine.work().hotness_walked, walked, "nothing is left to look at");
+}
+
 #[test]
 fn the_written_page_of_a_hint_fault_is_dirty_and_counts_one_fault() {
     for policy in PROFILES {
