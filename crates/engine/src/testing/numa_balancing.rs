@@ -368,6 +368,31 @@ fn what_is_hot_in_blocks_still_to_be_walked_stays_flagged_and_is_walked_once() {
 }
 
 #[test]
+fn of_accesses_to_pages_in_a_row_each_has_its_share_and_a_huge_page_is_told_of_once() {
+    let config =
+        Config { pghot_record_hwhints_enable: 1, pghot_record: RecordSize::U32, ..Config::default() };
+    let counted = |bench: &Bench, pfn| bench.engine.core.pghot.records.get(pfn).freq;
+    let reports = Stat::PghotRecordedHwhints;
+
+    let mut bench = Bench::with(64, config.clone());
+    let frames = bench.engine.core.folios_in_use(SLOW);
+    let first = Pfn(frames.iter().min().unwrap().0.next_multiple_of(16));
+    bench.engine.hardware_hinted_range(first, 16, 33);
+    assert_eq!(bench.stats([reports]), [16]);
+    assert_eq!([first.0, first.0 + 15, first.0 + 16].map(|pfn| counted(&bench, Pfn(pfn))), [3, 3, 0]);
+
+    let mut bench = Bench::with(1024, huge(config));
+    let head = bench.engine.core.folios_in_use(SLOW)[0];
+    bench.engine.hardware_hinted_range(head, 512, 512 * 2);
+    assert_eq!((bench.stats([reports]), counted(&bench, head)), ([1], 7), "as many as a record can hold");
+    // Of the other half of the next one, and of what follows it, which is nobody's.
+    let next = Pfn(head.0 ^ 512);
+    bench.engine.hardware_hinted_range(Pfn(next.0 + 510), 2, 2);
+    assert_eq!((bench.stats([reports]), counted(&bench, next)), ([2], 2));
+    assert!(bench.engine.core.pghot.records.get(next).ready);
+}
+
+#[test]
 fn the_written_page_of_a_hint_fault_is_dirty_and_counts_one_fault() {
     for policy in PROFILES {
         let mut bench = Bench::with(8, Config { policy: (policy.policy)(), ..Config::default() });
