@@ -328,7 +328,7 @@ parameters! {
         "true, since the fourth posting; the third left it open.",
         Mechanism::shown("mechanisms-tiers.toml", None, "false");
     Kernel "pghot.posting": pghot_posting: PghotPosting = PghotPosting::None, Values::Choice(PghotPosting::NAMES), "",
-        "Which posting of hot-page tracking gives the other keys of kernel.pghot that are not given themselves. v3: the third, with its slips (kernel.pghot.quirks). v6: the sixth, with records of a byte; built for precision it had u32. Neither sets a sysctl: sources are off, and both have vm.pghot_freq_threshold = 2."
+        "Which posting of hot-page tracking gives the other keys of kernel.pghot that are not given themselves. v3: the third, with its slips (kernel.pghot.quirks). v5 to v8: as posted with records of a byte; built for precision they had u32. They differ little: in v5 a window never ends, as vm.pghot_promote_freq_window_ms is 4000 (5000 with u32); v6 had hint faults alone and v7 hardware again, which are sysctls and not set here; v8 has vm.pghot_record_hintfaults_enable = 1. All have vm.pghot_freq_threshold = 2."
         "none: each key as its own default has it, which takes the best of all postings.",
         Mechanism::shown("mechanisms-tiers.toml", None, "v6");
     Kernel "pghot.record": pghot_record: RecordSize = RecordSize::U8, Values::Choice(RecordSize::NAMES), "",

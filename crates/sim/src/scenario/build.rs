@@ -767,6 +767,11 @@ mod tests {
         let mended = config(r#""pghot.quirks": "none", "pghot.posting": "v3""#);
         assert_eq!(mended, Config { pghot_quirks: PghotQuirks::None, ..third }, "in whichever order");
         assert_eq!(config(r#""pghot.posting": "v6""#).pghot_record, RecordSize::U8);
+        let eighth = |sysctl: &str| {
+            let more = format!(r#", "kernel": {{"pghot.posting": "v8"}}, "sysctl": {{{sysctl}}}"#);
+            scenario(&more).engine_config().unwrap().pghot_record_hintfaults_enable
+        };
+        assert_eq!([eighth(""), eighth(r#""vm.pghot_record_hintfaults_enable": 0"#)], [1, 0]);
         let wrong = scenario(r#", "kernel": {"pghot.posting": "v2"}"#).validate();
         assert_eq!(wrong[0].key, "kernel.pghot.posting");
     }
