@@ -276,7 +276,15 @@
     says.textContent = "Drag to zoom into a time, double-click to see all; by keyboard: Tab to a picture, then + - ← → and 0.";
     hint.before(says);
   }
-  for (const block of document.querySelectorAll(".copyable")) {
+  const blocks = [...document.querySelectorAll(".copyable")];
+  // What is wider than the page is moved by keyboard, too.
+  const reach = () => blocks.forEach((block) => {
+    if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
+    else block.removeAttribute("tabindex");
+  });
+  reach();
+  addEventListener("toggle", reach, true); // a part is unfolded
+  for (const block of blocks) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy";
@@ -314,9 +322,10 @@
   let resizing = 0;
   addEventListener("resize", () => {
     cancelAnimationFrame(resizing);
-    resizing = requestAnimationFrame(() => drawn.forEach(({ plot, place }) => {
-      plot.setSize({ width: Math.max(320, place.clientWidth), height: plot.height });
-    }));
+    resizing = requestAnimationFrame(() => {
+      drawn.forEach(({ plot, place }) => plot.setSize({ width: Math.max(320, place.clientWidth), height: plot.height }));
+      reach();
+    });
   });
   draw(isDark());
   root.dataset.drawn = String(drawn.length);
