@@ -93,6 +93,15 @@ for (const file of pages) {
     });
   }
 
+  test(`${name}: pictures over one time stand below each other`, async () => {
+    const { page, check } = await open(file);
+    const charts = JSON.parse(await page.locator("#charts").textContent());
+    const edges = await page.locator(".chart .u-over").evaluateAll((plots) => plots.map((plot) => plot.getBoundingClientRect().left));
+    const lefts = new Set(edges.filter((_, at) => charts[at].x.unit === "s").map(Math.round));
+    assert.ok(lefts.size <= 1, `left edges at ${[...lefts]}`);
+    await check();
+  });
+
   test(`${name}: a narrow screen is not wider than it is`, async () => {
     const { page, check } = await open(file, { viewport: { width: 390, height: 800 } });
     const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);

@@ -234,7 +234,7 @@
       place.querySelectorAll(".tip").forEach((tip) => tip.remove());
       const { options, data } = chart.kind === "lanes" ? lanesOf(chart, place) : linesOf(chart);
       const hasTime = isTime(chart);
-      if (hasTime) options.axes[1].size = LEFT;
+      if (hasTime) options.axes[1].size = LEFT - (options.axes[1].labelSize ?? 0);
       const one = { chart, place, clock: clockOf.get(chart) };
       options.width = Math.max(320, place.clientWidth);
       options.cursor = {
