@@ -21,7 +21,9 @@ mod limits; // how much may be dirty
 mod rates; // how fast a device writes, and a task may dirty
 mod throttle; // who dirties waits
 mod writer; // who dirties writes, in 2010
-mod flusher; // the thread that writes
+mod flusher; // the thread that writes, and when
+mod work; // which files it writes, and how much of each at a time
+mod whole; // work that someone waits for
 mod foreign; // files that another group dirties
 pub(crate) mod votes; // who dirties a file
 mod fsync; // a task that waits until its file is written
