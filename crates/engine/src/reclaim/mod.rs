@@ -16,6 +16,7 @@
 mod reclaimer; // who reclaims, why, where, and what it may do
 mod scan_control; // what a call wants and has done so far
 mod node; // one pass over a node: which groups, one after the other
+mod soft_limit; // groups that give before that
 mod direct; // a task that needs a page frees some itself
 mod kswapd; // one thread a node frees some in advance
 mod throttle; // reclaimers that wait for others

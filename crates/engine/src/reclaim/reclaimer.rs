@@ -69,9 +69,14 @@ impl Reclaimer {
         self.target == MemcgId::ROOT
     }
 
-    /// Because the machine is short of free pages.
+    /// Because the machine is short of free pages, and from all of it.
     pub(crate) fn is_for_machine(&self) -> bool {
-        matches!(self.why, Why::Direct | Why::Kswapd)
+        matches!(self.why, Why::Direct | Why::Kswapd) && self.is_global()
+    }
+
+    /// Because the machine is short of free pages, from a group that is above its soft limit.
+    pub(crate) fn is_for_soft_limit(&self) -> bool {
+        matches!(self.why, Why::Direct | Why::Kswapd) && !self.is_global()
     }
 
     /// The block that is wanted, where single pages are no use and failure is borne.

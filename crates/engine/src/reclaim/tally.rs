@@ -137,7 +137,8 @@ impl Core {
     pub(crate) fn note_node(&mut self, target: LruvecId, sc: &mut ScanControl) -> Option<Wait> {
         let tally = sc.tally;
         let rules = self.memcgs[sc.by.target].policy.reclaim;
-        if self.keeps_generations(sc) || rules.stalls != Stalls::Throttle {
+        // What a group above its soft limit has says nothing of the node.
+        if self.keeps_generations(sc) || rules.stalls != Stalls::Throttle || sc.by.is_for_soft_limit() {
             return None;
         }
         let node = self.lruvecs[target].node;

@@ -606,6 +606,13 @@ pub enum ListsEvent {
         /// How many.
         count: u64,
     },
+    /// The machine is short, and the group above its soft limit: it gives before others do. Unit: pages.
+    AboveSoftLimit {
+        /// What it has, descendants included.
+        usage: u64,
+        /// What it is pushed back to.
+        limit: u64,
+    },
     /// A round of eviction begins.
     TypeChosen(TypeChoice),
     /// A pass over active and inactive lists begins.

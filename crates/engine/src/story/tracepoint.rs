@@ -79,6 +79,20 @@ tracepoints! {
         /// Pages freed.
         nr_reclaimed: u64,
     },
+    /// For the machine, a group above its soft limit begins to be reclaimed (cgroup v1).
+    SoftLimitReclaimBegin = "mm_vmscan_memcg_softlimit_reclaim_begin" {
+        /// For a block of 2^order pages.
+        order: u8,
+        /// It may write pages.
+        may_writepage: bool,
+        /// What the request behind it may do.
+        gfp: GfpFlags,
+    },
+    /// It ends.
+    SoftLimitReclaimEnd = "mm_vmscan_memcg_softlimit_reclaim_end" {
+        /// Pages freed.
+        nr_reclaimed: u64,
+    },
     /// Pages were taken off a list.
     LruIsolate = "mm_vmscan_lru_isolate" {
         /// The highest zone that is wanted.
@@ -565,10 +579,11 @@ impl GfpFlags {
 }
 
 impl Tracepoint {
-    /// A reclaim call begins. kswapd's work is no call.
+    /// A reclaim call begins. kswapd's work is no call, but for what it does for soft limits.
     pub(crate) fn reclaim_begin(sc: &ScanControl) -> Tracepoint {
         let (order, may_writepage, gfp) = (sc.by.order, sc.may_write, GfpFlags::of_reclaimer(&sc.by));
         match sc.by.why {
+            _ if sc.by.is_for_soft_limit() => Tracepoint::SoftLimitReclaimBegin { order, may_writepage, gfp },
             Why::Direct => Tracepoint::DirectReclaimBegin { order, may_writepage, gfp },
             _ => Tracepoint::MemcgReclaimBegin { order, may_writepage, gfp },
         }
@@ -578,6 +593,7 @@ impl Tracepoint {
     pub(crate) fn reclaim_end(sc: &ScanControl) -> Tracepoint {
         let nr_reclaimed = sc.nr_reclaimed;
         match sc.by.why {
+            _ if sc.by.is_for_soft_limit() => Tracepoint::SoftLimitReclaimEnd { nr_reclaimed },
             Why::Direct => Tracepoint::DirectReclaimEnd { nr_reclaimed },
             _ => Tracepoint::MemcgReclaimEnd { nr_reclaimed },
         }

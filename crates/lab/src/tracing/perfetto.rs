@@ -83,7 +83,10 @@ impl Perfetto {
         let (phase, name) = match record.event {
             Tracepoint::DirectReclaimBegin { .. } => ("B", "direct reclaim"),
             Tracepoint::MemcgReclaimBegin { .. } => ("B", "reclaim at a cgroup's limit"),
-            Tracepoint::DirectReclaimEnd { .. } | Tracepoint::MemcgReclaimEnd { .. } => ("E", ""),
+            Tracepoint::SoftLimitReclaimBegin { .. } => ("B", "reclaim of a cgroup above its soft limit"),
+            Tracepoint::DirectReclaimEnd { .. }
+            | Tracepoint::MemcgReclaimEnd { .. }
+            | Tracepoint::SoftLimitReclaimEnd { .. } => ("E", ""),
             Tracepoint::KswapdWake { .. } if !self.open.contains(&tid) => ("B", "awake"),
             Tracepoint::KswapdSleep if self.open.contains(&tid) => ("E", ""),
             Tracepoint::Throttled { .. } => ("X", "throttled"),

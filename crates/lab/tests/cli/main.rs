@@ -25,6 +25,7 @@ mod reproduce; // published tables beside ours
 mod removal; // cgroups removed while it runs
 mod results; // what good runs print
 mod signals; // what a signal leaves of a simulation
+mod soft_limits; // groups that give first
 mod scale; // what is too large, and what is only large
 mod sync; // file systems that are synced at a time
 mod switches; // what shows each switch

@@ -184,3 +184,84 @@ fn without_files_anonymous_pages_are_taken_at_swappiness_0_before_any_statistics
     ",
     );
 }
+
+/// kswapd makes passes at priorities 12, 11 and so on, of which each takes its part of every list, until there is enough. With a soft limit
+/// the first pass has it all from the group above that. Generations know none: there the youngest groups come last.
+#[test]
+fn a_group_above_its_soft_limit_gives_what_kswapd_wants_and_others_give_nothing() {
+    let with = |settings: &str, soft_limit: &str, taken: &str| {
+        check(&format!(
+            "
+            config memory=4096 boost=0 charge_stock=1 memcg.cgroup_version=1 {settings}
+            group small
+            group large {soft_limit}
+            file data 2000
+            file others 8000
+            task s in small
+            task l in large
+            s open data as f
+            l open others as f
+            threads
+            s read f 0..1000          => 1000M
+            l read f 0..2872          => 2872M
+            run kswapd0               => naps
+            flush
+            stat small pgsteal_kswapd => {taken}
+        "
+        ));
+    };
+    with("", "", "4");
+    with("", "soft_limit_in_bytes=2000", "0");
+    for soft_limit in ["", "soft_limit_in_bytes=2000"] {
+        with("policy=mglru@6.12", soft_limit, "64");
+    }
+}
+
+/// The two are 240 and 200 pages above their soft limits. 32 pages a call, from whoever is farther above.
+#[test]
+fn of_groups_above_their_soft_limits_who_is_farthest_above_gives_first_and_none_gives_more_than_that() {
+    check(
+        "
+        config memory=4096 boost=0 charge_stock=1 memcg.cgroup_version=1
+        group a soft_limit_in_bytes=760
+        group b soft_limit_in_bytes=800
+        group c
+        file fa 1000
+        file fb 1000
+        file fc 8000
+        task ta in a
+        task tb in b
+        task tc in c
+        ta open fa as f
+        tb open fb as f
+        tc open fc as f
+        threads
+        ta read f 0..1000         => 1000M
+        tb read f 0..1000         => 1000M
+        tc read f 0..1868         => 1868M
+        usage a                   => 1000
+        run kswapd0               => naps
+        flush
+        stat a pgsteal_kswapd     => 128
+        stat b pgsteal_kswapd     => 64
+        stat c pgsteal_kswapd     => 0
+    ",
+    );
+}
+
+#[test]
+fn a_soft_limit_is_a_file_of_cgroup_v1_that_is_pushed_back_to_only_where_the_machine_is_short() {
+    check(
+        "
+        config memory=4096 boost=0 charge_stock=1 memcg.cgroup_version=1
+        group job soft_limit_in_bytes=16
+        file data 1000
+        task t in job
+        t open data as f
+        threads
+        t read f 0..1000          => 1000M
+        usage job                 => 1000
+        vmstat pgscan_kswapd pgscan_direct => 0 0
+    ",
+    );
+}

@@ -249,6 +249,12 @@ fn meanwhile(since: &Since, briefly: bool) -> Vec<String> {
             ListsEvent::PassBegun { balance: how, priority, targets } => {
                 format!("{}: {}", passes(*times), balance(how, *priority, targets))
             }
+            ListsEvent::AboveSoftLimit { usage, limit } => format!(
+                "{} for its soft limit: {} pages, {} above it",
+                counted(*times, "call"),
+                count(*usage),
+                count(usage - limit)
+            ),
             ListsEvent::GenerationOpened { .. } | ListsEvent::GenerationsClosed { .. } => continue,
         };
         lines.push(text);
