@@ -211,6 +211,8 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     sysctl("/proc/sys/vm/compaction_proactiveness", "vm.compaction_proactiveness"),
     sysctl("/proc/sys/vm/page-cluster", "vm.page-cluster"),
     sysctl("/proc/sys/vm/swappiness", "vm.swappiness"),
+    sysctl("/proc/sys/vm/zone_reclaim_mode", "vm.zone_reclaim_mode"),
+    sysctl("/proc/sys/vm/min_unmapped_ratio", "vm.min_unmapped_ratio"),
     sysctl("/proc/sys/vm/min_free_kbytes", "vm.min_free_kbytes"),
     sysctl("/proc/sys/vm/watermark_scale_factor", "vm.watermark_scale_factor"),
     sysctl("/proc/sys/vm/watermark_boost_factor", "vm.watermark_boost_factor"),

@@ -18,6 +18,7 @@ mod scan_control; // what a call wants and has done so far
 mod node; // one pass over a node: which groups, one after the other
 mod soft_limit; // groups that give before that
 mod direct; // a task that needs a page frees some itself
+mod node_reclaim; // it frees some of a near node before it uses a far one
 mod kswapd; // one thread a node frees some in advance
 mod throttle; // reclaimers that wait for others
 mod tally; // what they have met of dirty pages, and what they do about it
@@ -43,6 +44,7 @@ pub use kswapd::KswapdActivity;
 pub(crate) use kswapd::{Kswapd, KswapdThread};
 pub(crate) use lumpy::{HeldBlocks, Lumpy};
 pub(crate) use node::{NodePass, NodeStep};
+pub(crate) use node_reclaim::{NearFirst, NearStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
 pub use rules::{
@@ -101,7 +103,8 @@ impl Core {
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
         self.release_isolated(&mut call.sc);
         if !std::mem::replace(&mut call.has_begun, true) {
-            self.trace(NodeId(0), |_| Tracepoint::reclaim_begin(&call.sc));
+            let node = call.sc.by.node.unwrap_or(NodeId(0));
+            self.trace(node, |_| Tracepoint::reclaim_begin(&call.sc));
         }
         self.leave_throttle(&mut call.sc);
         self.leave_stall(&mut call.sc);
@@ -164,6 +167,10 @@ impl Core {
             sc.priority -= 1;
             return wait.map(ReclaimStep::Wait);
         }
+        if sc.by.why == Why::Node {
+            // Others have memory: what was held back is not worth it.
+            return Some(self.end_call(sc));
+        }
         for pool in self.lruvecs.pools() {
             let target = self.lruvecs.id(sc.by.target, pool);
             self.workingset_end_cycle(target);
@@ -185,10 +192,14 @@ impl Core {
                 self.flush_memcg_stats(sc.by.target);
             }
         }
+        Some(self.end_call(sc))
+    }
+
+    fn end_call(&mut self, sc: &mut ScanControl) -> ReclaimStep {
         self.release_isolated(sc);
         self.rare_work().reclaim_calls += 1;
-        self.trace(NodeId(0), |_| Tracepoint::reclaim_end(sc));
+        self.trace(sc.by.node.unwrap_or(NodeId(0)), |_| Tracepoint::reclaim_end(sc));
         // That compaction can go on is progress, too.
-        Some(ReclaimStep::Done(sc.nr_reclaimed.max(sc.compaction_ready.into())))
+        ReclaimStep::Done(sc.nr_reclaimed.max(sc.compaction_ready.into()))
     }
 }

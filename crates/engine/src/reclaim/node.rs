@@ -84,8 +84,8 @@ impl Core {
         sc.cost = self.running_cost(target);
         sc.tally = Tally::default();
         self.lru_prepare(target, sc);
-        let walk = if keeps_generations && !sc.may_write {
-            // Pages that may not be written would be looked at in vain.
+        let walk = if keeps_generations && !(sc.may_write && sc.may_unmap) {
+            // Pages that may not be written, or not be unmapped, would be looked at in vain.
             GroupWalk::Over
         } else if by_age {
             GroupWalk::ByAge(self.memcgs.lrus[pool.index()].walk())

@@ -149,7 +149,7 @@ impl Core {
         sc.may_write
             && match rule {
                 FileWriteback::Any => true,
-                FileWriteback::NotDirect => sc.by.why != Why::Direct,
+                FileWriteback::NotDirect => !sc.by.is_task_for_machine(),
                 FileWriteback::KswapdOnly => sc.by.is_kswapd() && sc.priority < PRIORITY_DEFAULT - 2,
                 FileWriteback::SeenTwice => {
                     let is_dirty = self.writes_of[folio.node.index()].is_dirty;
@@ -168,7 +168,7 @@ impl Core {
     /// Whether a reclaimer may write a page to swap; if not, it counts it for the flusher, which can't help it.
     pub(super) fn may_write_anon(&self, pages: u64, sc: &ScanControl, stat: &mut ReclaimStat) -> bool {
         let rule = self.memcgs[sc.by.target].policy.reclaim.anon_writeback;
-        let may = rule == AnonWriteback::Any || sc.by.why != Why::Direct;
+        let may = rule == AnonWriteback::Any || !sc.by.is_task_for_machine();
         if !may {
             stat.tally.refused += pages;
         }
@@ -179,8 +179,8 @@ impl Core {
     pub(super) fn count_pageout(&mut self, pages: u64, sc: &ScanControl) {
         let by = &mut self.pageouts;
         *match sc.by.why {
-            Why::Direct if sc.lumpy == Lumpy::Sync => &mut by.direct_sync,
-            Why::Direct => &mut by.direct,
+            Why::Direct | Why::Node if sc.lumpy == Lumpy::Sync => &mut by.direct_sync,
+            Why::Direct | Why::Node => &mut by.direct,
             Why::Kswapd => &mut by.kswapd,
             _ => &mut by.group,
         } += pages;

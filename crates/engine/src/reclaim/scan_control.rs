@@ -60,9 +60,10 @@ pub(crate) struct ScanControl {
     pub(crate) no_cache_trim_mode: bool,
     /// Only anonymous pages are taken: with all its file pages the machine would be short of free ones.
     pub(crate) file_is_tiny: bool,
-    /// Anonymous pages may be swapped out, and what is dirty may be written.
+    /// Anonymous pages may be swapped out, what is dirty may be written, and what is mapped may be taken from those who map it.
     pub(crate) may_swap: bool,
     pub(crate) may_write: bool,
+    pub(crate) may_unmap: bool,
     /// The target's running costs by type, as the pass over the node began.
     pub(crate) cost: [u64; 2],
     /// What the pass over a pool has met so far.
@@ -112,6 +113,7 @@ impl ScanControl {
             file_is_tiny: false,
             may_swap: true,
             may_write: true,
+            may_unmap: true,
             cost: [0; 2],
             tally: Tally::default(),
             stall: None,

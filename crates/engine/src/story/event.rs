@@ -613,6 +613,11 @@ pub enum ListsEvent {
         /// What it is pushed back to.
         limit: u64,
     },
+    /// A task needs a page, and the node is reclaimed so that it need not have another's (`vm.zone_reclaim_mode`).
+    NearNode {
+        /// What it may do: the bits of the mode.
+        mode: u8,
+    },
     /// A round of eviction begins.
     TypeChosen(TypeChoice),
     /// A pass over active and inactive lists begins.

@@ -93,6 +93,18 @@ tracepoints! {
         /// Pages freed.
         nr_reclaimed: u64,
     },
+    /// A task begins to reclaim a near node rather than use another's memory (`vm.zone_reclaim_mode`).
+    NodeReclaimBegin = "mm_vmscan_node_reclaim_begin" {
+        /// For a block of 2^order pages.
+        order: u8,
+        /// What its request may do.
+        gfp: GfpFlags,
+    },
+    /// It ends.
+    NodeReclaimEnd = "mm_vmscan_node_reclaim_end" {
+        /// Pages freed.
+        nr_reclaimed: u64,
+    },
     /// Pages were taken off a list.
     LruIsolate = "mm_vmscan_lru_isolate" {
         /// The highest zone that is wanted.
@@ -561,11 +573,11 @@ impl GfpFlags {
     pub(crate) fn of_reclaimer(by: &Reclaimer) -> GfpFlags {
         match by.why {
             Why::High | Why::Requested | Why::Generations | Why::Kswapd => GfpFlags::Kernel,
-            Why::Limit | Why::Direct if by.class == ZoneType::Movable => {
+            Why::Limit | Why::Direct | Why::Node if by.class == ZoneType::Movable => {
                 GfpFlags::movable(by.may_enter_fs, true)
             }
-            Why::Limit | Why::Direct if by.may_enter_fs => GfpFlags::Kernel,
-            Why::Limit | Why::Direct => GfpFlags::NoFs,
+            Why::Limit | Why::Direct | Why::Node if by.may_enter_fs => GfpFlags::Kernel,
+            Why::Limit | Why::Direct | Why::Node => GfpFlags::NoFs,
         }
     }
 
@@ -584,6 +596,7 @@ impl Tracepoint {
         let (order, may_writepage, gfp) = (sc.by.order, sc.may_write, GfpFlags::of_reclaimer(&sc.by));
         match sc.by.why {
             _ if sc.by.is_for_soft_limit() => Tracepoint::SoftLimitReclaimBegin { order, may_writepage, gfp },
+            Why::Node => Tracepoint::NodeReclaimBegin { order, gfp },
             Why::Direct => Tracepoint::DirectReclaimBegin { order, may_writepage, gfp },
             _ => Tracepoint::MemcgReclaimBegin { order, may_writepage, gfp },
         }
@@ -594,6 +607,7 @@ impl Tracepoint {
         let nr_reclaimed = sc.nr_reclaimed;
         match sc.by.why {
             _ if sc.by.is_for_soft_limit() => Tracepoint::SoftLimitReclaimEnd { nr_reclaimed },
+            Why::Node => Tracepoint::NodeReclaimEnd { nr_reclaimed },
             Why::Direct => Tracepoint::DirectReclaimEnd { nr_reclaimed },
             _ => Tracepoint::MemcgReclaimEnd { nr_reclaimed },
         }
@@ -601,6 +615,11 @@ impl Tracepoint {
 
     /// Whether it ends a reclaim call, which takes until the end of the step in which it is told.
     pub fn ends_reclaim(&self) -> bool {
-        matches!(self, Tracepoint::DirectReclaimEnd { .. } | Tracepoint::MemcgReclaimEnd { .. })
+        matches!(
+            self,
+            Tracepoint::DirectReclaimEnd { .. }
+                | Tracepoint::MemcgReclaimEnd { .. }
+                | Tracepoint::NodeReclaimEnd { .. }
+        )
     }
 }

@@ -118,7 +118,11 @@ pub(super) fn modern<F: Form>(record: &TraceRecord, out: &mut Vec<u8>) {
         | Tracepoint::SoftLimitReclaimBegin { order, gfp, .. } => {
             fields!(F, out, "order" => order, "gfp_flags" => plain(gfp));
         }
+        Tracepoint::NodeReclaimBegin { order, gfp } => {
+            fields!(F, out, "nid" => nid, "order" => order, "gfp_flags" => compound(gfp));
+        }
         Tracepoint::DirectReclaimEnd { nr_reclaimed }
+        | Tracepoint::NodeReclaimEnd { nr_reclaimed }
         | Tracepoint::MemcgReclaimEnd { nr_reclaimed }
         | Tracepoint::SoftLimitReclaimEnd { nr_reclaimed } => {
             fields!(F, out, "nr_reclaimed" => nr_reclaimed);
@@ -331,6 +335,8 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
         | Tracepoint::MemcgReclaimBegin { .. }
         | Tracepoint::MemcgReclaimEnd { .. }
         | Tracepoint::SoftLimitReclaimBegin { .. }
+        | Tracepoint::NodeReclaimBegin { .. }
+        | Tracepoint::NodeReclaimEnd { .. }
         | Tracepoint::SoftLimitReclaimEnd { .. }
         | Tracepoint::LruIsolate { .. }
         | Tracepoint::LruShrinkInactive { .. }

@@ -84,7 +84,9 @@ impl Perfetto {
             Tracepoint::DirectReclaimBegin { .. } => ("B", "direct reclaim"),
             Tracepoint::MemcgReclaimBegin { .. } => ("B", "reclaim at a cgroup's limit"),
             Tracepoint::SoftLimitReclaimBegin { .. } => ("B", "reclaim of a cgroup above its soft limit"),
+            Tracepoint::NodeReclaimBegin { .. } => ("B", "reclaim of a near node"),
             Tracepoint::DirectReclaimEnd { .. }
+            | Tracepoint::NodeReclaimEnd { .. }
             | Tracepoint::MemcgReclaimEnd { .. }
             | Tracepoint::SoftLimitReclaimEnd { .. } => ("E", ""),
             Tracepoint::KswapdWake { .. } if !self.open.contains(&tid) => ("B", "awake"),

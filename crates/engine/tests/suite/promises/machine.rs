@@ -265,3 +265,90 @@ fn a_soft_limit_is_a_file_of_cgroup_v1_that_is_pushed_back_to_only_where_the_mac
     ",
     );
 }
+
+/// Two nodes of 4096 pages with a CPU each.
+fn check_on_two_nodes(settings: &str, commands: &str) {
+    check(&format!(
+        "
+        config memory=4096+4096 cpus=2 cpu_nodes=0+1 boost=0 {settings}
+        file data 8000
+        file others 8000
+        task t in / cpu=0
+        t open data as f
+        {commands}
+    "
+    ));
+}
+
+#[test]
+fn another_nodes_memory_is_used_before_anything_is_reclaimed() {
+    check_on_two_nodes(
+        "",
+        "
+        t read f 0..5000          => 5000M
+        vmstat zone_reclaim_success zone_reclaim_failed pgscan_direct numa_foreign => 0 0 0 1082
+    ",
+    );
+}
+
+/// But for 20 nodes of the index, which nothing is reclaimed for.
+#[test]
+fn with_zone_reclaim_mode_a_tasks_own_node_is_reclaimed_first_and_anothers_memory_stays_unused() {
+    check_on_two_nodes(
+        "vm.zone_reclaim_mode=1",
+        "
+        t read f 0..5000          => 5000M
+        vmstat zone_reclaim_success zone_reclaim_failed allocstall_movable numa_foreign => 33 0 0 20
+    ",
+    );
+}
+
+/// A mapped page is one that someone works with.
+#[test]
+fn node_reclaim_leaves_mapped_pages_alone_unless_the_mode_has_bit_4() {
+    for (mode, expected) in [("1", "0 0 1116"), ("5", "35 0 17")] {
+        check_on_two_nodes(
+            &format!("vm.zone_reclaim_mode={mode} fault_around_bytes=4096"),
+            &format!(
+                "
+                t map data as m random
+                t read m 0..5000          => 5000M
+                vmstat zone_reclaim_success zone_reclaim_failed numa_foreign => {expected}
+            "
+            ),
+        );
+    }
+}
+
+/// Anonymous memory and a few pages of a file: less than 1 % of the node may go.
+#[test]
+fn a_node_with_too_little_that_may_go_is_not_reclaimed_for_it() {
+    for (ratio, expected) in [("1", "0 0"), ("0", "1 0")] {
+        check_on_two_nodes(
+            &format!("vm.zone_reclaim_mode=1 vm.min_unmapped_ratio={ratio}"),
+            &format!(
+                "
+                t anon 6000 as heap
+                t read f 0..30            => 30M
+                t write heap 0..5000      => 5000m
+                vmstat zone_reclaim_success zone_reclaim_failed => {expected}
+            "
+            ),
+        );
+    }
+}
+
+#[test]
+fn generations_give_nothing_to_node_reclaim_that_may_not_write_and_unmap() {
+    for (mode, expected) in [("1", "0 1082"), ("7", "17 0")] {
+        check_on_two_nodes(
+            &format!("vm.zone_reclaim_mode={mode} policy=mglru@6.12"),
+            &format!(
+                "
+                t read f 0..5000          => 5000M
+                vmstat zone_reclaim_success zone_reclaim_failed => {expected}
+            "
+            ),
+        );
+    }
+}

@@ -255,6 +255,10 @@ fn meanwhile(since: &Since, briefly: bool) -> Vec<String> {
                 count(*usage),
                 count(usage - limit)
             ),
+            ListsEvent::NearNode { mode } => format!(
+                "{} of node reclaim, so that a page need not come from another node (vm.zone_reclaim_mode = {mode})",
+                counted(*times, "call")
+            ),
             ListsEvent::GenerationOpened { .. } | ListsEvent::GenerationsClosed { .. } => continue,
         };
         lines.push(text);
