@@ -480,6 +480,9 @@ parameters! {
     Sysctl "vm.dirty_writeback_centisecs": dirty_writeback_centisecs: u32 = 500, Values::Number(0, 8_640_000), "1/100 s",
         "How often the flusher looks for such pages. 0: never."
         "5 s is the kernel's.";
+    Sysctl "vm.laptop_mode": laptop_mode: u32 = 0, Values::Number(0, 86_400), "s",
+        "Laptop mode: so long after the last read from a device all dirty pages of its files are written at once, because it is awake. And the flusher begins by itself only when a writer is held up, and reclaim writes nothing at first. Pages that have been dirty for vm.dirty_expire_centisecs are written all the same. 0: off."
+        "0 is the kernel's: it is for disks that are to sleep. 5 is what its documentation calls sensible.";
     Recording "interruptions": interruptions: u32 = 0, Values::Number(0, u32::MAX), "",
         "Another thread may run in the middle of a reclaim call. An address space then counts as used since its last walk, so the next walk doesn't skip it. The seed decides which half of the would-be skips are walks."
         "0: never. A synchronous device that computes for long, as zram does, gives the scheduler time for it.";

@@ -225,6 +225,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     sysctl("/proc/sys/vm/dirty_background_bytes", "vm.dirty_background_bytes"),
     sysctl("/proc/sys/vm/dirty_expire_centisecs", "vm.dirty_expire_centisecs"),
     sysctl("/proc/sys/vm/dirty_writeback_centisecs", "vm.dirty_writeback_centisecs"),
+    sysctl("/proc/sys/vm/laptop_mode", "vm.laptop_mode"),
     sysctl("/proc/sys/vm/pghot_record_hwhints_enable", "vm.pghot_record_hwhints_enable"),
     sysctl("/proc/sys/vm/pghot_record_pgtscans_enable", "vm.pghot_record_pgtscans_enable"),
     sysctl("/proc/sys/vm/pghot_record_hintfaults_enable", "vm.pghot_record_hintfaults_enable"),

@@ -103,6 +103,7 @@ impl Core {
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
         self.release_isolated(&mut call.sc);
         if !std::mem::replace(&mut call.has_begun, true) {
+            self.spare_disk(&mut call.sc);
             let node = call.sc.by.node.unwrap_or(NodeId(0));
             self.trace(node, |_| Tracepoint::reclaim_begin(&call.sc));
         }
@@ -161,6 +162,7 @@ impl Core {
     /// All pools have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
     fn next_priority(&mut self, call: &mut Reclaim) -> Option<ReclaimStep> {
         let sc = &mut call.sc;
+        self.stop_sparing_disk(sc);
         let wait = self.note_progress(sc.by.from.or(sc.by.node).unwrap_or(NodeId(0)), sc);
         if !sc.is_satisfied() && !sc.compaction_ready && sc.priority > 0 {
             let wait = self.stall_of_2010(sc).or(wait);

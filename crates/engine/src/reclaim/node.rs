@@ -79,12 +79,15 @@ impl Core {
         if keeps_generations && sc.by.is_for_machine() {
             self.set_initial_priority(target, sc);
         }
+        if !sc.by.is_for_soft_limit() {
+            self.stop_sparing_disk(sc);
+        }
         // Only if the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
         sc.cost = self.running_cost(target);
         sc.tally = Tally::default();
         self.lru_prepare(target, sc);
-        let walk = if keeps_generations && !(sc.may_write && sc.may_unmap) {
+        let walk = if keeps_generations && !(sc.may_write_now() && sc.may_unmap) {
             // Pages that may not be written, or not be unmapped, would be looked at in vain.
             GroupWalk::Over
         } else if by_age {

@@ -101,7 +101,7 @@ impl Core {
         let by = Reclaimer { target: memcg, node: Some(node), from: None, ..sc.by };
         let mut own = ScanControl::new(by, excess.min(self.config.reclaim_batch));
         own.priority = 0;
-        own.may_swap = sc.may_swap;
+        (own.may_swap, own.spares_disk) = (sc.may_swap, sc.spares_disk);
         let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.file_writeback;
         own.may_write = sc.may_write && rule != FileWriteback::NotDirect;
         self.trace(node, |_| Tracepoint::reclaim_begin(&own));

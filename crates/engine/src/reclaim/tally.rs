@@ -264,7 +264,9 @@ impl Core {
             && sc.nr_scanned > sc.nr_to_reclaim + sc.nr_to_reclaim / 2
             && sc.by.why != Why::Kswapd
         {
-            self.wakeup_flusher_threads_for(WritebackReason::Vmscan, sc.nr_scanned);
+            // A disk that is woken for it has more to write.
+            let pages = if self.is_laptop_mode() { u64::MAX } else { sc.nr_scanned };
+            self.wakeup_flusher_threads_for(WritebackReason::Vmscan, pages);
         }
         let is_earnest = sc.nr_scanned > 0 && sc.priority < PRIORITY_DEFAULT - 2;
         sc.has_stalled = rules.stalls == Stalls::CongestionWait && is_earnest;

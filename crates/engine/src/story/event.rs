@@ -228,7 +228,8 @@ pub enum Because {
     Dirty,
     /// It is dirty, and reclaim leaves writing files to the flusher; its write's end will bring it to the cold end.
     FlusherWrites,
-    /// It would have to be written, and a task that needs a page writes none.
+    /// It would have to be written, and this reclaimer writes none: a task that needs a page, in the series of 2010; one that spares the disk, in
+    /// laptop mode; one that reclaims a near node.
     MayNotWrite,
     /// It would have to be written, and its device has so much to do that whoever submits more may have to sleep.
     QueueCongested,

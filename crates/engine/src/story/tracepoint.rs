@@ -593,7 +593,7 @@ impl GfpFlags {
 impl Tracepoint {
     /// A reclaim call begins. kswapd's work is no call, but for what it does for soft limits.
     pub(crate) fn reclaim_begin(sc: &ScanControl) -> Tracepoint {
-        let (order, may_writepage, gfp) = (sc.by.order, sc.may_write, GfpFlags::of_reclaimer(&sc.by));
+        let (order, may_writepage, gfp) = (sc.by.order, sc.may_write_now(), GfpFlags::of_reclaimer(&sc.by));
         match sc.by.why {
             _ if sc.by.is_for_soft_limit() => Tracepoint::SoftLimitReclaimBegin { order, may_writepage, gfp },
             Why::Node => Tracepoint::NodeReclaimBegin { order, gfp },

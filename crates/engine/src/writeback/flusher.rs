@@ -10,6 +10,8 @@
 //! written half a minute after they were dirtied. Whatever works on behalf of someone goes first. How a piece of work goes over files
 //! is in `work.rs`.
 //!
+//! In laptop mode a timer of the device asks for all that it has (`laptop.rs`).
+//!
 //! Reclaim asks for all that is dirty, so one request is enough. In 2010 it asked for so many pages, and requests waited in a queue.
 //!
 //! A step of the thread is one plug of writes, so that others may run, and transfers may end, in between.
@@ -118,6 +120,7 @@ impl KernelThread for Flusher {
     }
 
     fn step(&mut self, core: &mut Core, _woken: bool) -> ThreadStep {
+        core.laptop_timer(self.bdi.index());
         let wbs = core.writeback.bdis[self.bdi.index()].wbs.len();
         for _ in 0..wbs {
             let wb = core.writeback.bdis[self.bdi.index()].wbs[self.turn % wbs];
@@ -127,8 +130,9 @@ impl KernelThread for Flusher {
                 return ThreadStep::Again;
             }
         }
-        let timers = core.writeback.bdis[self.bdi.index()].wbs.iter();
-        let next = timers.filter_map(|&wb| core.writeback.wb(wb).worker.timer).min();
+        let of = &core.writeback.bdis[self.bdi.index()];
+        let timers = of.wbs.iter().filter_map(|&wb| core.writeback.wb(wb).worker.timer);
+        let next = timers.chain(of.laptop_timer).min();
         ThreadStep::Wait(match next {
             Some(at) => Wait::WokenOr(Nanos(at.0.saturating_sub(core.now.0)), DelayReason::Nap),
             None => Wait::Woken,
@@ -171,20 +175,24 @@ impl Core {
     /// Has so many pages written on each device, if that many are dirty: what reclaim asked for in 2010.
     pub(crate) fn wakeup_flusher_threads_for(&mut self, reason: WritebackReason, pages: u64) {
         self.writeback.wakeups += u64::from(reason == WritebackReason::Vmscan);
-        let rule = self.memcgs[MemcgId::ROOT].policy.writeback.flusher_requests;
         for at in 0..self.writeback.wbs.len() {
-            let wb = WbId(at as u32);
-            if !self.writeback.wb(wb).has_dirty_files() {
-                continue;
-            }
-            let worker = &mut self.writeback.wb_mut(wb).worker;
-            if rule == FlusherRequests::One && !worker.requests.is_empty() {
-                continue;
-            }
-            worker.requests.push_back((reason, pages));
-            worker.begin();
-            self.wake_flusher(wb);
+            self.request_writeback(WbId(at as u32), reason, pages);
         }
+    }
+
+    /// Has so many pages of a wb written, unless nothing of it is dirty.
+    pub(super) fn request_writeback(&mut self, wb: WbId, reason: WritebackReason, pages: u64) {
+        let rule = self.memcgs[MemcgId::ROOT].policy.writeback.flusher_requests;
+        if !self.writeback.wb(wb).has_dirty_files() {
+            return;
+        }
+        let worker = &mut self.writeback.wb_mut(wb).worker;
+        if rule == FlusherRequests::One && !worker.requests.is_empty() {
+            return;
+        }
+        worker.requests.push_back((reason, pages));
+        worker.begin();
+        self.wake_flusher(wb);
     }
 
     /// Has all of a wb's dirty pages written for someone who waits for that.

@@ -167,6 +167,7 @@ impl Core {
             WritebackReason::Background => Some(self.now),
             WritebackReason::Vmscan
             | WritebackReason::Sync
+            | WritebackReason::LaptopTimer
             | WritebackReason::Foreign
             | WritebackReason::Fsync
             | WritebackReason::Pageout

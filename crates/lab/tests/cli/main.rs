@@ -15,6 +15,7 @@ mod huge_pages; // blocks of pages, and who makes them
 mod machine; // CPUs, and what tasks lack
 mod keys; // the reference of keys against what is accepted
 mod oom; // who is killed, and what no kill can relieve
+mod laptop_mode; // writes while a disk is awake
 mod node_reclaim; // a near node before a far one
 mod notes; // what a result says of itself
 mod outcomes; // killed or not, as recorded
