@@ -353,6 +353,12 @@ parameters! {
     Sysctl "vm.compaction_proactiveness": compaction_proactiveness: u8 = 20, Values::Number(0, 100), "",
         "How far free pages may lie apart before kcompactd moves others out of the way, unasked. It begins 10 above 100 less this, as a percentage of free pages that are in no free pageblock. 0: it does so only when asked."
         "20 is the kernel's.";
+    Sysctl "vm.zone_reclaim_mode": zone_reclaim_mode: u8 = 0, Values::Number(0, 7), "",
+        "Whether a node that is short is reclaimed before memory of another is used, in bits. 1: it is, with clean pages of files that nobody maps. 2: what is dirty may be written for that. 4: what is mapped may be taken, and swapped. Without 1 the others do nothing."
+        "0 is the kernel's: a file is read from another node's memory a thousand times faster than from a disk.";
+    Sysctl "vm.min_unmapped_ratio": min_unmapped_ratio: u8 = 1, Values::Number(0, 100), "%",
+        "A node is reclaimed so only while more than this share of it is pages that vm.zone_reclaim_mode lets go: of files and not mapped, or with 4 all pages of files, tmpfs and the swap cache."
+        "1 is the kernel's.";
     Kernel "fault_around_bytes": fault_around_bytes: u32 = 65_536, Values::Number(4096, 2 << 20), "bytes",
         "A load that faults on a mapped file maps what is cached in the aligned block of this size around it, in powers of two of a page. A page: it alone."
         "The kernel's own; debugfs has it as a file.";
@@ -383,6 +389,9 @@ parameters! {
     Sysctl "vm.dirty_writeback_centisecs": dirty_writeback_centisecs: u32 = 500, Values::Number(0, 8_640_000), "1/100 s",
         "How often the flusher looks for such pages. 0: never."
         "5 s is the kernel's.";
+    Sysctl "vm.laptop_mode": laptop_mode: u32 = 0, Values::Number(0, 86_400), "s",
+        "Laptop mode: so long after the last read from a device all dirty pages of its files are written at once, because it is awake. And the flusher begins by itself only when a writer is held up, and reclaim writes nothing at first. Pages that have been dirty for vm.dirty_expire_centisecs are written all the same. 0: off."
+        "0 is the kernel's: it is for disks that are to sleep. 5 is what its documentation calls sensible.";
     Recording "interruptions": interruptions: u32 = 0, Values::Number(0, u32::MAX), "",
         "Another thread may run in the middle of a reclaim call. An address space then counts as used since its last walk, so the next walk doesn't skip it. The seed decides which half of the would-be skips are walks."
         "0: never. A synchronous device that computes for long, as zram does, gives the scheduler time for it.";

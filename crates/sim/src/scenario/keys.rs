@@ -415,6 +415,10 @@ mod tests {
             let Ok(default) = serde_json::from_str::<Value>(&key.default) else { continue };
             let mut with = small();
             put(&mut with, &key.path, default);
+            if key.path == "memcg[].memory.soft_limit_in_bytes" {
+                // Nothing else in it asks for the version.
+                put(&mut with, "kernel.memcg.cgroup_version", json!(1));
+            }
             let with: Scenario = serde_json::from_value(with).unwrap();
             assert!(with == absent || report(&with) == expected, "{} = {}", key.path, key.default);
             compared += 1;
