@@ -12,8 +12,8 @@ use crate::lru::{
 use crate::policy::Policy;
 use crate::reclaim::rules::{
     AnonOnly, AnonWriteback, CompactGap, CongestedQueue, DemotionFull, DemotionMems, FileWriteback,
-    FlushRule, FlusherWake, GivesUp, KswapdReset, NoioAnon, OfflinePages, OnSignal, ProtectionRule, Stalls,
-    TreeWalk, V1Throttle, Writepage, ZoneSkip,
+    FlushRule, FlusherWake, GivesUp, KswapdReset, LaptopMode, NoioAnon, OfflinePages, OnSignal,
+    ProtectionRule, Stalls, TreeWalk, V1Throttle, Writepage, ZoneSkip,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
 use crate::writeback::rules::{DirtyRule, FlusherChunk, FlusherRequests};
@@ -284,6 +284,8 @@ pub const SWITCHES: &[Switch] = &[
         "What a reclaimer does with a dirty page of a file whose device has nearly as many requests as it takes: it submits the write and sleeps until there is room (today, as far as reclaim writes at all), or keeps the page, unless it is kswapd or in the middle of a write of its own (2010). It decides only where tasks write what they meet (reclaim.file_writeback = any), and no shipped scenario's counters change in other profiles than those of 2010."),
     switch!("reclaim.writepage", Writepage: reclaim.writepage, None,
         "What a file system does with a page that reclaim hands it to write: it writes it, or it marks it dirty again and leaves it to the flusher, while reclaim counts it as written (XFS and btrfs of mid-2010, and most of ext4). It decides only where reclaim writes files at all (reclaim.file_writeback = any, not_direct, kswapd_only or seen_twice), and no shipped scenario's counters change by it alone."),
+    switch!("reclaim.laptop_mode", LaptopMode: reclaim.laptop_mode, Some(("laptop-mode.toml", "ignored")),
+        "What vm.laptop_mode is to reclaim: it writes nothing above priority 9 (up to 7.x), nothing until it has looked at half as many pages again as it wants, and then has all written (2010), or it is nothing to it (by 7.3)."),
     switch!("reclaim.gate", bool reclaim.gate, Some(("regressions/c1-a-walk-of-all-groups.toml", "false")),
         "Tasks that need a page wait for kswapd where less than half of the minimum is free. Without it (2010) they go on to reclaim for themselves, and may use up what kswapd needs for its own work."),
     switch!("reclaim.compact_gap", CompactGap: reclaim.compact_gap, Some(("huge-pages-under-load.toml", "capped")),

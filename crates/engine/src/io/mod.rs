@@ -367,6 +367,9 @@ impl Core {
                 if readahead {
                     failed = Ended::ReadaheadFailed;
                 }
+                if self.is_laptop_mode() {
+                    self.laptop_read_done(file);
+                }
                 let mut page = first;
                 while page < end {
                     let pfn = self.memory.file(file).index.word(page).pfn();

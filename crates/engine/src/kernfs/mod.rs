@@ -213,6 +213,7 @@ impl Engine {
                     MemcgFile::Low => text = limit_text(group.low),
                     MemcgFile::High => text = limit_text(group.high),
                     MemcgFile::Max => text = limit_text(group.max),
+                    MemcgFile::SoftLimit => text = limit_text_v1(group.soft_limit),
                     MemcgFile::SwapHigh => text = limit_text(group.swap_high),
                     MemcgFile::SwapMax => text = limit_text(group.swap_max),
                     MemcgFile::OomGroup => text = format!("{}\n", u8::from(group.oom_group)),
@@ -358,6 +359,15 @@ impl Engine {
                 };
                 Ok(done)
             }
+            Target::Memcg(memcg, MemcgFile::SoftLimit) => {
+                // Version 1 calls no limit so.
+                let limit = if value == "-1" { Some(UNLIMITED) } else { parse_limit(value) };
+                let limit =
+                    limit.ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `-1` for no limit"))?;
+                self.core.memcgs[memcg].soft_limit = limit;
+                self.core.memcgs.has_soft_limits |= limit != UNLIMITED;
+                Ok(done)
+            }
             Target::Memcg(memcg, file) => {
                 let group = &mut self.core.memcgs[memcg];
                 let protection = Protection { min: group.min, low: group.low };
@@ -380,6 +390,7 @@ impl Engine {
                     MemcgFile::High => &mut group.high,
                     MemcgFile::Max => &mut group.max,
                     MemcgFile::Current
+                    | MemcgFile::SoftLimit
                     | MemcgFile::SwapCurrent
                     | MemcgFile::Stat
                     | MemcgFile::Events
@@ -465,6 +476,9 @@ impl Engine {
         let no_such_group = || FileError::NoSuchGroup { path: path.to_owned(), group: group.to_owned() };
         let memcg = self.core.memcgs.by_path(group).ok_or_else(no_such_group)?;
         let file = CgroupFile::by_name(file).ok_or_else(no_such_file)?;
+        if file.file == MemcgFile::SoftLimit && self.core.config.cgroup_version != 1 {
+            return Err(no_such_file());
+        }
         if memcg == MemcgId::ROOT && !file.is_in_root {
             return Err(no_such_file());
         }
@@ -487,6 +501,11 @@ fn limit_text(pages: u64) -> String {
         UNLIMITED => "max\n".to_owned(),
         pages => format!("{}\n", pages * PAGE_SIZE),
     }
+}
+
+/// As version 1 has it: no limit is the largest number of whole pages that a signed number of bytes holds.
+fn limit_text_v1(pages: u64) -> String {
+    format!("{}\n", pages.min(i64::MAX as u64 / PAGE_SIZE) * PAGE_SIZE)
 }
 
 /// Bytes with an optional suffix, in whole pages, rounded down.
@@ -556,6 +575,7 @@ mod tests {
     #[test]
     fn every_file_opens_as_its_row_says() {
         let (mut engine, task) = engine();
+        engine.core.config.cgroup_version = 1;
         let of_group = CGROUP_FILES
             .iter()
             .map(|file| (file.name, file.is_readable(), file.is_writable(), file.is_in_root));
@@ -582,8 +602,10 @@ mod tests {
     #[test]
     fn a_limit_is_at_first_what_its_row_says() {
         let (mut engine, _) = engine();
+        engine.core.config.cgroup_version = 1;
         for file in CGROUP_FILES {
             if let Holds::Limit(initial) = file.holds {
+                let initial = if file.file == MemcgFile::SoftLimit { "9223372036854771712" } else { initial };
                 let text = engine.read_file(&format!("/sys/fs/cgroup/job/{}", file.name)).unwrap();
                 assert_eq!(text.trim(), initial, "{}", file.name);
             }

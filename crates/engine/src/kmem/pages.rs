@@ -41,7 +41,7 @@ impl Core {
     pub(crate) fn hold_kernel_memory(&mut self, pages: u64) -> Result<(), ConfigError> {
         let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.current_node());
         for held in 0..pages {
-            let Some(pfn) = self.alloc_pages(&request, MemcgId::ROOT) else {
+            let Some(pfn) = self.alloc_anywhere(&request, MemcgId::ROOT) else {
                 let what = "pages that the kernel holds";
                 return Err(ConfigError::OutOfRange { what, value: pages, min: 0, max: held });
             };

@@ -73,6 +73,8 @@ pub(crate) struct Memcg {
     pub(crate) low: u64,
     pub(crate) high: u64,
     pub(crate) max: u64,
+    /// Of cgroup v1: what it is pushed back to where the machine is short.
+    pub(crate) soft_limit: u64,
     /// What the children claim of `min` and `low`: as much of each one's setting as it uses. Kept up to date, because protection
     /// asks for it at each visit of a child, and children may be many.
     claimed: Protection,
@@ -154,6 +156,8 @@ pub(crate) struct Memcgs {
     emptied: Vec<MemcgId>,
     /// By node: in which order reclaim for the machine comes by, where that is not the tree's.
     pub(crate) lrus: Vec<MemcgLru>,
+    /// Some group has been given a soft limit.
+    pub(crate) has_soft_limits: bool,
     nodes: usize,
     cpus: usize,
 }
@@ -161,7 +165,8 @@ pub(crate) struct Memcgs {
 impl Memcgs {
     pub(crate) fn new(policy: Policy, nodes: usize, cpus: usize) -> Memcgs {
         let lrus = (0..nodes).map(|_| MemcgLru::default()).collect();
-        let mut memcgs = Memcgs { all: Vec::new(), emptied: Vec::new(), lrus, nodes, cpus };
+        let mut memcgs =
+            Memcgs { all: Vec::new(), emptied: Vec::new(), lrus, has_soft_limits: false, nodes, cpus };
         memcgs.push(String::new(), None, policy);
         memcgs
     }
@@ -184,6 +189,7 @@ impl Memcgs {
             low: 0,
             high: UNLIMITED,
             max: UNLIMITED,
+            soft_limit: UNLIMITED,
             claimed: Protection::default(),
             visited: Protection::default(),
             swap_usage: 0,

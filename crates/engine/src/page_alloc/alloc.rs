@@ -13,6 +13,22 @@ impl Core {
     /// ([`Core::allocation`]).
     #[inline]
     pub(crate) fn alloc_pages(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
+        if self.reclaims_near(request) {
+            return self.alloc_near(request, memcg);
+        }
+        self.alloc_anywhere(request, memcg)
+    }
+
+    /// The same from the node that is wanted. For others it would be reclaimed first, which takes time ([`Core::near_step`]).
+    #[cold]
+    fn alloc_near(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
+        let near = Nodemask::of(std::iter::once(request.node));
+        self.alloc_anywhere(&Request { allowed: request.allowed & near, ..*request }, memcg)
+    }
+
+    /// The same for who can't wait: from any node, before one is reclaimed.
+    #[inline]
+    pub(crate) fn alloc_anywhere(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         if request.gfp.contains(Gfp::WRITE) && self.keeps_node_limits() {
             return self.alloc_to_write(request, memcg);
         }

@@ -1,6 +1,7 @@
 //! The slow path: what a request does that no zone can serve above its low mark.
 //!
 //! ```text
+//!   near nodes, if vm.zone_reclaim_mode has them reclaimed before others are used (`reclaim/node_reclaim.rs`)
 //!   wake kswapd ─▶ at the minimum ─▶ a large block, or kernel memory of order > 0: compaction, gently ───▶ a page
 //!                                  ▼
 //!           ┌─▶ wake kswapd ─▶ with reserves, for who has the right ─▶ direct reclaim ─▶ again ─────────▶ a page
@@ -26,7 +27,7 @@ use crate::page_alloc::request::{Gfp, MigrateType, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::{Zone, ZoneType};
 use crate::reclaim::rules::GivesUp;
-use crate::reclaim::{DirectReclaim, ReclaimStep};
+use crate::reclaim::{DirectReclaim, NearFirst, NearStep, ReclaimStep};
 use crate::stat::Stat;
 use crate::units::{MemcgId, MmId, Nanos, NodeId, Nodemask, Pfn};
 
@@ -59,6 +60,8 @@ pub(crate) struct Allocation {
 
 /// What an allocation is in the middle of.
 enum Stage {
+    /// Node by node, each of the near ones reclaimed before the next is used.
+    Near(NearFirst),
     Begin,
     /// Before the first round.
     Compact(Box<DirectCompaction>),
@@ -101,13 +104,19 @@ impl Allocation {
 
     /// Whether it is inside a reclaim call.
     pub(crate) fn in_reclaim(&self) -> bool {
-        matches!(&self.stage, Stage::Reclaim(direct) if direct.in_reclaim())
+        match &self.stage {
+            Stage::Near(near) => near.in_reclaim(),
+            Stage::Reclaim(direct) => direct.in_reclaim(),
+            Stage::Begin | Stage::Compact(_) | Stage::Round | Stage::CompactAfter(..) => false,
+        }
     }
 
     /// Its task is to die: reclaim for it ends as soon as it may.
     pub(crate) fn cut_short(&mut self) {
-        if let Stage::Reclaim(DirectReclaim::Reclaiming(call)) = &mut self.stage {
-            call.cut_short();
+        match &mut self.stage {
+            Stage::Near(near) => near.cut_short(),
+            Stage::Reclaim(DirectReclaim::Reclaiming(call)) => call.cut_short(),
+            _ => {}
         }
     }
 
@@ -121,11 +130,13 @@ impl Core {
     pub(crate) fn allocation(&self, request: Request, memcg: MemcgId, mm: Option<MmId>) -> Allocation {
         let gfp = mm.map_or(request.gfp, |mm| self.gfp_of(mm, request.gfp));
         let request = Request { gfp, ..request };
+        let stage =
+            if self.reclaims_near(&request) { Stage::Near(self.near_first(&request)) } else { Stage::Begin };
         Allocation {
             request,
             memcg,
             mm,
-            stage: Stage::Begin,
+            stage,
             rounds_in_vain: 0,
             looked_at: 0,
             compact_mode: CompactMode::SyncLight,
@@ -143,7 +154,7 @@ impl Core {
 
     /// A page for who can't wait, if there is any left: reclaim itself may need one, and frees more than it takes.
     pub(crate) fn alloc_pages_now(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        self.alloc_pages(request, memcg).or_else(|| {
+        self.alloc_anywhere(request, memcg).or_else(|| {
             self.wake_kswapds(request);
             let at_min = self.try_alloc(request, Watermark::Min, self.slow_rights(request), memcg);
             let from_reserve =
@@ -168,6 +179,12 @@ impl Core {
                 return page.map_or(Allocated::Dying, Allocated::Page);
             }
             match &mut allocation.stage {
+                Stage::Near(near) => match self.near_step(near, &request, memcg) {
+                    NearStep::Page(pfn) => return Allocated::Page(pfn),
+                    NearStep::Again => return Allocated::Again,
+                    NearStep::Wait(wait) => return Allocated::Wait(wait),
+                    NearStep::Over => allocation.stage = Stage::Begin,
+                },
                 Stage::Begin => {
                     self.wake_kswapds(&request);
                     if let Some(pfn) = self.try_alloc(&request, Watermark::Min, rights, memcg) {

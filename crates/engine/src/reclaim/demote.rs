@@ -95,7 +95,7 @@ impl Core {
         let counter = match sc.by.why {
             Why::Kswapd => Stat::PgdemoteKswapd,
             Why::Requested => Stat::PgdemoteProactive,
-            Why::Limit | Why::High | Why::Generations | Why::Direct => Stat::PgdemoteDirect,
+            Why::Limit | Why::High | Why::Generations | Why::Direct | Why::Node => Stat::PgdemoteDirect,
         };
         self.count(lruvec, counter, moved as i64);
         stat.reclaimed += moved;

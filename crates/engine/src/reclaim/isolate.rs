@@ -32,7 +32,8 @@ struct PassedBy {
 }
 
 impl Core {
-    /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken.
+    /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken, and those that were passed by
+    /// because they are mapped and may not be unmapped.
     pub(crate) fn isolate_from(
         &mut self,
         lruvec: LruvecId,
@@ -46,7 +47,8 @@ impl Core {
         let mut taken = [0; 2];
         let mut passed_by =
             self.out_of_reach(lruvec, sc).map(|reach| PassedBy { reach, folios: Vec::new(), pages: 0 });
-        while taken[0] + taken[1] < n {
+        let mut mapped = Vec::new();
+        while taken[0] + taken[1] + (mapped.len() as u64) < n {
             let coldest = &mut self.lruvecs[lruvec].lists[list];
             let Some(pfn) = coldest.pop_tail(&mut self.memory.folios).map(Pfn) else { break };
             if let Some(next) = coldest.tail() {
@@ -58,6 +60,10 @@ impl Core {
             {
                 others.pages += self.memory.folios[pfn].pages();
                 others.folios.push(pfn);
+                continue;
+            }
+            if !sc.may_unmap && self.memory.folios[pfn].mapped > 0 {
+                mapped.push(pfn);
                 continue;
             }
             self.tell(pfn, |_| PageEvent::Isolated);
@@ -81,12 +87,14 @@ impl Core {
             }
         }
         let taken = taken[0] + taken[1];
+        let mapped = self.give_back_mapped(lruvec, list, &mapped);
         let skipped = passed_by.map_or(0, |others| self.give_back_passed_by(lruvec, list, others));
-        self.rare_work().scanned += taken + skipped;
-        self.looked_at += taken + skipped;
+        let looked_at = taken + mapped + skipped;
+        self.rare_work().scanned += looked_at;
+        self.looked_at += looked_at;
         self.work.list_moves += into.len() as u64;
-        self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, taken + skipped, skipped, taken], sc);
-        taken
+        self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, looked_at, skipped, taken], sc);
+        taken + mapped
     }
 
     /// Which zones of an lruvec's node are no use to a reclaimer. `None`: all are.
@@ -115,6 +123,15 @@ impl Core {
         }
         self.work.list_moves += others.folios.len() as u64;
         others.pages
+    }
+
+    /// Puts pages that may not be unmapped back at the hot end of their list, likewise; says how many.
+    fn give_back_mapped(&mut self, lruvec: LruvecId, list: usize, folios: &[Pfn]) -> u64 {
+        for &pfn in folios {
+            self.lruvecs[lruvec].lists[list].push_head(&mut self.memory.folios, pfn.0);
+        }
+        self.work.list_moves += folios.len() as u64;
+        folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum()
     }
 
     /// Pages of a zone of this rank were passed by.

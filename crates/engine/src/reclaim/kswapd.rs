@@ -330,6 +330,7 @@ impl Core {
         };
         let mut sc = ScanControl::new(by, 0);
         sc.all_groups = true;
+        self.spare_disk(&mut sc);
         let boost_left = boosts.iter().map(|(_, boost)| boost).sum();
         Balance { sc, pass: None, boosts, boost_left, reclaimed: 0, has_trimmed: false }
     }
@@ -408,6 +409,7 @@ impl Core {
 
     /// Decides how hard the next pass is to be, if there is to be one.
     fn balance_pass_end(&mut self, run: &mut Balance, node: NodeId) -> Passed {
+        self.stop_sparing_disk(&mut run.sc);
         let waits = self.note_progress(node, &mut run.sc);
         debug_assert_eq!(waits, None, "kswapd waits for nobody's progress");
         let gap = self.compact_gap(run.sc.by.order);

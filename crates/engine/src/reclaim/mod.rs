@@ -16,7 +16,9 @@
 mod reclaimer; // who reclaims, why, where, and what it may do
 mod scan_control; // what a call wants and has done so far
 mod node; // one pass over a node: which groups, one after the other
+mod soft_limit; // groups that give before that
 mod direct; // a task that needs a page frees some itself
+mod node_reclaim; // it frees some of a near node before it uses a far one
 mod kswapd; // one thread a node frees some in advance
 mod throttle; // reclaimers that wait for others
 mod tally; // what they have met of dirty pages, and what they do about it
@@ -42,6 +44,7 @@ pub use kswapd::KswapdActivity;
 pub(crate) use kswapd::{Kswapd, KswapdThread};
 pub(crate) use lumpy::{HeldBlocks, Lumpy};
 pub(crate) use node::{NodePass, NodeStep};
+pub(crate) use node_reclaim::{NearFirst, NearStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
 pub use rules::{
@@ -100,7 +103,9 @@ impl Core {
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
         self.release_isolated(&mut call.sc);
         if !std::mem::replace(&mut call.has_begun, true) {
-            self.trace(NodeId(0), |_| Tracepoint::reclaim_begin(&call.sc));
+            self.spare_disk(&mut call.sc);
+            let node = call.sc.by.node.unwrap_or(NodeId(0));
+            self.trace(node, |_| Tracepoint::reclaim_begin(&call.sc));
         }
         self.leave_throttle(&mut call.sc);
         self.leave_stall(&mut call.sc);
@@ -157,11 +162,16 @@ impl Core {
     /// All pools have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
     fn next_priority(&mut self, call: &mut Reclaim) -> Option<ReclaimStep> {
         let sc = &mut call.sc;
+        self.stop_sparing_disk(sc);
         let wait = self.note_progress(sc.by.from.or(sc.by.node).unwrap_or(NodeId(0)), sc);
         if !sc.is_satisfied() && !sc.compaction_ready && sc.priority > 0 {
             let wait = self.stall_of_2010(sc).or(wait);
             sc.priority -= 1;
             return wait.map(ReclaimStep::Wait);
+        }
+        if sc.by.why == Why::Node {
+            // Others have memory: what was held back is not worth it.
+            return Some(self.end_call(sc));
         }
         for pool in self.lruvecs.pools() {
             let target = self.lruvecs.id(sc.by.target, pool);
@@ -184,10 +194,14 @@ impl Core {
                 self.flush_memcg_stats(sc.by.target);
             }
         }
+        Some(self.end_call(sc))
+    }
+
+    fn end_call(&mut self, sc: &mut ScanControl) -> ReclaimStep {
         self.release_isolated(sc);
         self.rare_work().reclaim_calls += 1;
-        self.trace(NodeId(0), |_| Tracepoint::reclaim_end(sc));
+        self.trace(sc.by.node.unwrap_or(NodeId(0)), |_| Tracepoint::reclaim_end(sc));
         // That compaction can go on is progress, too.
-        Some(ReclaimStep::Done(sc.nr_reclaimed.max(sc.compaction_ready.into())))
+        ReclaimStep::Done(sc.nr_reclaimed.max(sc.compaction_ready.into()))
     }
 }

@@ -6,7 +6,8 @@
 //!   by age    the memcg LRU: groups that were not aged for long, until there is enough
 //! ```
 //! Full and shared walks are how the tree of groups is reclaimed; by age is how the whole machine is where the root keeps
-//! generations. Whichever it is, a protected group is passed by. [machine 3.5, reclaim 2.10, 4.11]
+//! generations. Whichever it is, a protected group is passed by. In cgroup v1 groups above their soft limits give first (`soft_limit.rs`).
+//! [machine 3.5, reclaim 2.10, 4.11]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId, PoolId};
@@ -18,6 +19,7 @@ use crate::migrate;
 use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
+use crate::reclaim::soft_limit::SoftLimits;
 use crate::reclaim::{CompactGap, KswapdReset, ProtectionRule, ScanControl, Tally, TreeWalk};
 use crate::stat::Stat;
 use crate::units::{LruType, MemcgId, NodeId};
@@ -32,6 +34,8 @@ const ENOUGH_BEYOND_HIGH: u64 = crate::lru::MIN_LRU_BATCH;
 /// A pass under way.
 pub(crate) struct NodePass {
     pool: PoolId,
+    /// What comes before the walk.
+    soft_limits: Option<SoftLimits>,
     walk: GroupWalk,
     /// What the call had reclaimed when it began.
     reclaimed_before: u64,
@@ -75,13 +79,16 @@ impl Core {
         if keeps_generations && sc.by.is_for_machine() {
             self.set_initial_priority(target, sc);
         }
+        if !sc.by.is_for_soft_limit() {
+            self.stop_sparing_disk(sc);
+        }
         // Only if the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
         sc.cost = self.running_cost(target);
         sc.tally = Tally::default();
         self.lru_prepare(target, sc);
-        let walk = if keeps_generations && !sc.may_write {
-            // Pages that may not be written would be looked at in vain.
+        let walk = if keeps_generations && !(sc.may_write_now() && sc.may_unmap) {
+            // Pages that may not be written, or not be unmapped, would be looked at in vain.
             GroupWalk::Over
         } else if by_age {
             GroupWalk::ByAge(self.memcgs.lrus[pool.index()].walk())
@@ -92,6 +99,7 @@ impl Core {
         };
         NodePass {
             pool,
+            soft_limits: self.soft_limits(sc),
             walk,
             reclaimed_before: sc.nr_reclaimed,
             reclaimed_at_restart: sc.nr_reclaimed,
@@ -110,6 +118,12 @@ impl Core {
 
     /// Takes a pass up to the end of a round that did something.
     pub(crate) fn node_step(&mut self, node: &mut NodePass, sc: &mut ScanControl) -> NodeStep {
+        if let Some(mut soft) = node.soft_limits.take()
+            && let Some(step) = self.soft_limit_step(&mut soft, node.pool, sc)
+        {
+            node.soft_limits = Some(soft);
+            return step;
+        }
         loop {
             if let Some((memcg, has_aged, shrink)) = &mut node.zswap {
                 let (memcg, has_aged) = (*memcg, *has_aged);

@@ -21,14 +21,14 @@
 
 use crate::core::Core;
 use crate::memory::folio::{Folio, FolioFlags};
-use crate::reclaim::rules::{AnonWriteback, CongestedQueue, FileWriteback, Stalls, Writepage};
+use crate::reclaim::rules::{AnonWriteback, CongestedQueue, FileWriteback, LaptopMode, Stalls, Writepage};
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::shrink_list::FolioReferences;
 use crate::reclaim::tally::Stall;
 use crate::reclaim::{Lumpy, PRIORITY_DEFAULT, ScanControl, Why};
 use crate::stat::Stat;
 use crate::story::{Because, Tracepoint, Verdict};
-use crate::units::{LruType, Pfn};
+use crate::units::{LruType, MemcgId, Pfn};
 use crate::writeback::WritebackReason;
 
 /// Pages that reclaim has begun to write, by who did: tasks on their way to a page, kswapd, reclaim for a group.
@@ -146,10 +146,10 @@ impl Core {
     }
 
     fn may_write_file(&self, folio: &Folio, rule: FileWriteback, sc: &ScanControl) -> bool {
-        sc.may_write
+        sc.may_write_now()
             && match rule {
                 FileWriteback::Any => true,
-                FileWriteback::NotDirect => sc.by.why != Why::Direct,
+                FileWriteback::NotDirect => !sc.by.is_task_for_machine(),
                 FileWriteback::KswapdOnly => sc.by.is_kswapd() && sc.priority < PRIORITY_DEFAULT - 2,
                 FileWriteback::SeenTwice => {
                     let is_dirty = self.writes_of[folio.node.index()].is_dirty;
@@ -157,6 +157,28 @@ impl Core {
                 }
                 FileWriteback::Never => false,
             }
+    }
+
+    /// In laptop mode a reclaimer begins without writing.
+    pub(super) fn spare_disk(&self, sc: &mut ScanControl) {
+        let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.laptop_mode;
+        sc.spares_disk = self.is_laptop_mode() && rule != LaptopMode::Ignored;
+    }
+
+    /// It writes when it does not get on without. [reclaim 2.1, machine 9.3]
+    pub(super) fn stop_sparing_disk(&self, sc: &mut ScanControl) {
+        if !sc.spares_disk {
+            return;
+        }
+        let half_more = |pages: u64| pages + pages / 2;
+        sc.spares_disk = match self.memcgs[MemcgId::ROOT].policy.reclaim.laptop_mode {
+            LaptopMode::Priority => sc.priority >= PRIORITY_DEFAULT - 2,
+            LaptopMode::Scanned if sc.by.is_kswapd() => {
+                sc.nr_scanned <= half_more(sc.nr_reclaimed).max(2 * self.config.reclaim_batch)
+            }
+            LaptopMode::Scanned => sc.nr_scanned <= half_more(sc.nr_to_reclaim),
+            LaptopMode::Ignored => false,
+        };
     }
 
     /// Whether a reclaimer writes a page of a file although the device has much to do already. [reclaim 5.2]
@@ -167,8 +189,11 @@ impl Core {
 
     /// Whether a reclaimer may write a page to swap; if not, it counts it for the flusher, which can't help it.
     pub(super) fn may_write_anon(&self, pages: u64, sc: &ScanControl, stat: &mut ReclaimStat) -> bool {
+        if !sc.may_write_now() {
+            return false;
+        }
         let rule = self.memcgs[sc.by.target].policy.reclaim.anon_writeback;
-        let may = rule == AnonWriteback::Any || sc.by.why != Why::Direct;
+        let may = rule == AnonWriteback::Any || !sc.by.is_task_for_machine();
         if !may {
             stat.tally.refused += pages;
         }
@@ -179,8 +204,8 @@ impl Core {
     pub(super) fn count_pageout(&mut self, pages: u64, sc: &ScanControl) {
         let by = &mut self.pageouts;
         *match sc.by.why {
-            Why::Direct if sc.lumpy == Lumpy::Sync => &mut by.direct_sync,
-            Why::Direct => &mut by.direct,
+            Why::Direct | Why::Node if sc.lumpy == Lumpy::Sync => &mut by.direct_sync,
+            Why::Direct | Why::Node => &mut by.direct,
             Why::Kswapd => &mut by.kswapd,
             _ => &mut by.group,
         } += pages;

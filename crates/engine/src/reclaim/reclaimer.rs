@@ -18,6 +18,8 @@ pub(crate) enum Why {
     Generations,
     /// No zone has a page for a task, which reclaims for the machine.
     Direct,
+    /// No zone of a near node has a page for a task, which reclaims that before it uses a far one.
+    Node,
     /// kswapd keeps the free pages of its node above the high mark.
     Kswapd,
 }
@@ -69,9 +71,19 @@ impl Reclaimer {
         self.target == MemcgId::ROOT
     }
 
-    /// Because the machine is short of free pages.
+    /// Because the machine is short of free pages, and from all of it.
     pub(crate) fn is_for_machine(&self) -> bool {
-        matches!(self.why, Why::Direct | Why::Kswapd)
+        matches!(self.why, Why::Direct | Why::Node | Why::Kswapd) && self.is_global()
+    }
+
+    /// A task that needs a page, for the machine.
+    pub(crate) fn is_task_for_machine(&self) -> bool {
+        matches!(self.why, Why::Direct | Why::Node)
+    }
+
+    /// Because the machine is short of free pages, from a group that is above its soft limit.
+    pub(crate) fn is_for_soft_limit(&self) -> bool {
+        matches!(self.why, Why::Direct | Why::Kswapd) && !self.is_global()
     }
 
     /// The block that is wanted, where single pages are no use and failure is borne.

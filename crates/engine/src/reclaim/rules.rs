@@ -246,6 +246,18 @@ choice! {
     }
 }
 
+choice! {
+    /// What laptop mode (`vm.laptop_mode`) is to reclaim.
+    LaptopMode {
+        /// It writes nothing above priority 9. Up to 7.x.
+        Priority = "priority",
+        /// It writes nothing until it has looked at half as many pages again as it wants, and then asks for all that is dirty. 2010.
+        Scanned = "scanned",
+        /// Nothing. By 7.3.
+        Ignored = "ignored",
+    }
+}
+
 /// What a reclaim call does about old statistics and dirty pages, which groups it comes by, and what it does before it gives up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReclaimRules {
@@ -288,6 +300,8 @@ pub struct ReclaimRules {
     pub congested_queue: CongestedQueue,
     /// What file systems do with what reclaim has them write.
     pub writepage: Writepage,
+    /// When it writes in laptop mode.
+    pub laptop_mode: LaptopMode,
     /// Tasks wait for kswapd where it has next to nothing free to work with.
     pub gate: bool,
     /// How much is freed for a block.
@@ -341,6 +355,7 @@ impl ReclaimRules {
             stalls: Stalls::Throttle,
             congested_queue: CongestedQueue::Waits,
             writepage: Writepage::Obeys,
+            laptop_mode: LaptopMode::Priority,
             gate: true,
             compact_gap: CompactGap::TwiceTheBlock,
             lumpy: false,
@@ -367,6 +382,7 @@ impl ReclaimRules {
             v1_throttle: V1Throttle::Off,
             stalls: Stalls::CongestionWait,
             congested_queue: CongestedQueue::Keeps,
+            laptop_mode: LaptopMode::Scanned,
             gate: false,
             lumpy: true,
             gives_up: GivesUp::Unreclaimable,
@@ -393,6 +409,7 @@ impl ReclaimRules {
             swap_ahead_drain: false,
             clean_only: false,
             swap_cache_bypass: false,
+            laptop_mode: LaptopMode::Ignored,
             offline: OfflinePages::Reparent,
             ..ReclaimRules::generations_6_12()
         }

@@ -60,9 +60,12 @@ pub(crate) struct ScanControl {
     pub(crate) no_cache_trim_mode: bool,
     /// Only anonymous pages are taken: with all its file pages the machine would be short of free ones.
     pub(crate) file_is_tiny: bool,
-    /// Anonymous pages may be swapped out, and what is dirty may be written.
+    /// Anonymous pages may be swapped out, what is dirty may be written, and what is mapped may be taken from those who map it.
     pub(crate) may_swap: bool,
     pub(crate) may_write: bool,
+    pub(crate) may_unmap: bool,
+    /// Laptop mode: it does not write as yet.
+    pub(crate) spares_disk: bool,
     /// The target's running costs by type, as the pass over the node began.
     pub(crate) cost: [u64; 2],
     /// What the pass over a pool has met so far.
@@ -112,6 +115,8 @@ impl ScanControl {
             file_is_tiny: false,
             may_swap: true,
             may_write: true,
+            may_unmap: true,
+            spares_disk: false,
             cost: [0; 2],
             tally: Tally::default(),
             stall: None,
@@ -123,6 +128,11 @@ impl ScanControl {
             split: Vec::new(),
             plug: Plug::default(),
         }
+    }
+
+    /// What is dirty may be written now.
+    pub(crate) fn may_write_now(&self) -> bool {
+        self.may_write && !self.spares_disk
     }
 
     pub(crate) fn is_satisfied(&self) -> bool {

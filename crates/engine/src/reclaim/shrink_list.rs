@@ -177,6 +177,10 @@ impl Core {
             if !sc.by.may_do_io {
                 return self.verdict(pfn, Verdict::Keep, Because::MayDoNoIo);
             }
+            if !sc.may_write_now() {
+                // A slot that nothing may be written to is of no use.
+                return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
+            }
             // A slot is for a single page.
             if folio.order > 0 && !self.split_for_swap(pfn, sc) {
                 return self.verdict(pfn, Verdict::Activate, Because::Held { references: folio.refs });

@@ -137,7 +137,8 @@ impl Core {
     pub(crate) fn note_node(&mut self, target: LruvecId, sc: &mut ScanControl) -> Option<Wait> {
         let tally = sc.tally;
         let rules = self.memcgs[sc.by.target].policy.reclaim;
-        if self.keeps_generations(sc) || rules.stalls != Stalls::Throttle {
+        // What a group above its soft limit has says nothing of the node.
+        if self.keeps_generations(sc) || rules.stalls != Stalls::Throttle || sc.by.is_for_soft_limit() {
             return None;
         }
         let node = self.lruvecs[target].node;
@@ -263,7 +264,9 @@ impl Core {
             && sc.nr_scanned > sc.nr_to_reclaim + sc.nr_to_reclaim / 2
             && sc.by.why != Why::Kswapd
         {
-            self.wakeup_flusher_threads_for(WritebackReason::Vmscan, sc.nr_scanned);
+            // A disk that is woken for it has more to write.
+            let pages = if self.is_laptop_mode() { u64::MAX } else { sc.nr_scanned };
+            self.wakeup_flusher_threads_for(WritebackReason::Vmscan, pages);
         }
         let is_earnest = sc.nr_scanned > 0 && sc.priority < PRIORITY_DEFAULT - 2;
         sc.has_stalled = rules.stalls == Stalls::CongestionWait && is_earnest;

@@ -127,6 +127,9 @@ stats! {
     PgscanFile = "pgscan_file",
     PgstealAnon = "pgsteal_anon",
     PgstealFile = "pgsteal_file",
+    /// Calls of node reclaim that freed what was wanted, and those that did not.
+    ZoneReclaimSuccess = "zone_reclaim_success",
+    ZoneReclaimFailed = "zone_reclaim_failed",
     KswapdLowWmarkHitQuickly = "kswapd_low_wmark_hit_quickly",
     KswapdHighWmarkHitQuickly = "kswapd_high_wmark_hit_quickly",
     Pageoutrun = "pageoutrun",

@@ -228,7 +228,8 @@ pub enum Because {
     Dirty,
     /// It is dirty, and reclaim leaves writing files to the flusher; its write's end will bring it to the cold end.
     FlusherWrites,
-    /// It would have to be written, and a task that needs a page writes none.
+    /// It would have to be written, and this reclaimer writes none: a task that needs a page, in the series of 2010; one that spares the disk, in
+    /// laptop mode; one that reclaims a near node.
     MayNotWrite,
     /// It would have to be written, and its device has so much to do that whoever submits more may have to sleep.
     QueueCongested,
@@ -605,6 +606,18 @@ pub enum ListsEvent {
         first: u64,
         /// How many.
         count: u64,
+    },
+    /// The machine is short, and the group above its soft limit: it gives before others do. Unit: pages.
+    AboveSoftLimit {
+        /// What it has, descendants included.
+        usage: u64,
+        /// What it is pushed back to.
+        limit: u64,
+    },
+    /// A task needs a page, and the node is reclaimed so that it need not have another's (`vm.zone_reclaim_mode`).
+    NearNode {
+        /// What it may do: the bits of the mode.
+        mode: u8,
     },
     /// A round of eviction begins.
     TypeChosen(TypeChoice),

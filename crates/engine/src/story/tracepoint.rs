@@ -79,6 +79,32 @@ tracepoints! {
         /// Pages freed.
         nr_reclaimed: u64,
     },
+    /// For the machine, a group above its soft limit begins to be reclaimed (cgroup v1).
+    SoftLimitReclaimBegin = "mm_vmscan_memcg_softlimit_reclaim_begin" {
+        /// For a block of 2^order pages.
+        order: u8,
+        /// It may write pages.
+        may_writepage: bool,
+        /// What the request behind it may do.
+        gfp: GfpFlags,
+    },
+    /// It ends.
+    SoftLimitReclaimEnd = "mm_vmscan_memcg_softlimit_reclaim_end" {
+        /// Pages freed.
+        nr_reclaimed: u64,
+    },
+    /// A task begins to reclaim a near node rather than use another's memory (`vm.zone_reclaim_mode`).
+    NodeReclaimBegin = "mm_vmscan_node_reclaim_begin" {
+        /// For a block of 2^order pages.
+        order: u8,
+        /// What its request may do.
+        gfp: GfpFlags,
+    },
+    /// It ends.
+    NodeReclaimEnd = "mm_vmscan_node_reclaim_end" {
+        /// Pages freed.
+        nr_reclaimed: u64,
+    },
     /// Pages were taken off a list.
     LruIsolate = "mm_vmscan_lru_isolate" {
         /// The highest zone that is wanted.
@@ -547,11 +573,11 @@ impl GfpFlags {
     pub(crate) fn of_reclaimer(by: &Reclaimer) -> GfpFlags {
         match by.why {
             Why::High | Why::Requested | Why::Generations | Why::Kswapd => GfpFlags::Kernel,
-            Why::Limit | Why::Direct if by.class == ZoneType::Movable => {
+            Why::Limit | Why::Direct | Why::Node if by.class == ZoneType::Movable => {
                 GfpFlags::movable(by.may_enter_fs, true)
             }
-            Why::Limit | Why::Direct if by.may_enter_fs => GfpFlags::Kernel,
-            Why::Limit | Why::Direct => GfpFlags::NoFs,
+            Why::Limit | Why::Direct | Why::Node if by.may_enter_fs => GfpFlags::Kernel,
+            Why::Limit | Why::Direct | Why::Node => GfpFlags::NoFs,
         }
     }
 
@@ -565,10 +591,12 @@ impl GfpFlags {
 }
 
 impl Tracepoint {
-    /// A reclaim call begins. kswapd's work is no call.
+    /// A reclaim call begins. kswapd's work is no call, but for what it does for soft limits.
     pub(crate) fn reclaim_begin(sc: &ScanControl) -> Tracepoint {
-        let (order, may_writepage, gfp) = (sc.by.order, sc.may_write, GfpFlags::of_reclaimer(&sc.by));
+        let (order, may_writepage, gfp) = (sc.by.order, sc.may_write_now(), GfpFlags::of_reclaimer(&sc.by));
         match sc.by.why {
+            _ if sc.by.is_for_soft_limit() => Tracepoint::SoftLimitReclaimBegin { order, may_writepage, gfp },
+            Why::Node => Tracepoint::NodeReclaimBegin { order, gfp },
             Why::Direct => Tracepoint::DirectReclaimBegin { order, may_writepage, gfp },
             _ => Tracepoint::MemcgReclaimBegin { order, may_writepage, gfp },
         }
@@ -578,6 +606,8 @@ impl Tracepoint {
     pub(crate) fn reclaim_end(sc: &ScanControl) -> Tracepoint {
         let nr_reclaimed = sc.nr_reclaimed;
         match sc.by.why {
+            _ if sc.by.is_for_soft_limit() => Tracepoint::SoftLimitReclaimEnd { nr_reclaimed },
+            Why::Node => Tracepoint::NodeReclaimEnd { nr_reclaimed },
             Why::Direct => Tracepoint::DirectReclaimEnd { nr_reclaimed },
             _ => Tracepoint::MemcgReclaimEnd { nr_reclaimed },
         }
@@ -585,6 +615,11 @@ impl Tracepoint {
 
     /// Whether it ends a reclaim call, which takes until the end of the step in which it is told.
     pub fn ends_reclaim(&self) -> bool {
-        matches!(self, Tracepoint::DirectReclaimEnd { .. } | Tracepoint::MemcgReclaimEnd { .. })
+        matches!(
+            self,
+            Tracepoint::DirectReclaimEnd { .. }
+                | Tracepoint::MemcgReclaimEnd { .. }
+                | Tracepoint::NodeReclaimEnd { .. }
+        )
     }
 }

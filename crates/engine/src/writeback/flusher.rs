@@ -1,22 +1,16 @@
-//! The flusher: the thread of a device that writes its dirty pages. [6.12 machine 5.7]
+//! The flusher: the thread of a device that has its dirty pages written, and when. [6.12 machine 5.7]
 //!
 //! ```text
 //!   woken ─► cycle: what others asked for ─► requests of reclaim ─► periodic, if due ─► background, if over ──────┐
 //!              ▲                                                                                                  │
 //!              └──────────────────────────── something was written ◄──────────────────────────────────────────────┤
 //!                                                                                    nothing: sleep ◄────────────┘
-//!   work: passes over b_io, 100 ms each        b_dirty ── old enough ──► b_io ──► chunk ──► clean: off the lists
-//!   file: a chunk of its pages, in index order,  ▲                        ▲         ├── chunk used up ──► b_more_io ─┐
-//!         from where the last chunk ended        └──── dirty again ───────│─────────┘                                │
-//!                                                                         └──────────────────────────────────────────┘
 //! ```
-//! Pages are written in the order of their index and not in that in which they were dirtied: neighbours become one request, and
-//! that is what makes writing later cheap. Chunks keep one large file from holding up all others. The thread does not wait for
-//! what it has started. It goes on until the device takes no more requests, which makes it sleep in the machine. Work for who waits is
-//! the exception (`sync.rs`): it writes a file as a whole, and its wb has nothing else done until the device has that.
-//!
 //! Background work is there to get below the threshold and stops there. Periodic work bounds what a crash costs: pages are
-//! written half a minute after they were dirtied. Whatever works on behalf of someone goes first.
+//! written half a minute after they were dirtied. Whatever works on behalf of someone goes first. How a piece of work goes over files
+//! is in `work.rs`.
+//!
+//! In laptop mode a timer of the device asks for all that it has (`laptop.rs`).
 //!
 //! Reclaim asks for all that is dirty, so one request is enough. In 2010 it asked for so many pages, and requests waited in a queue.
 //!
@@ -28,14 +22,11 @@ use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::{DelayReason, Wait};
 use crate::memory::errors::WriteErrors;
-use crate::memory::file::InodeList;
-use crate::memory::folio::FolioFlags;
-use crate::memory::table::Entry;
-use crate::story::{TracedInode, TracedWork, Tracepoint};
+use crate::story::Tracepoint;
 use crate::units::{BdiId, FileId, MemcgId, Nanos, NodeId, TaskId, WbId};
-use crate::writeback::rules::{FlusherChunk, FlusherRequests};
-use crate::writeback::sync::{NextOfFile, Orders, WholeFile};
-use crate::writeback::votes::Votes;
+use crate::writeback::rules::FlusherRequests;
+use crate::writeback::sync::Orders;
+use crate::writeback::work::{Asked, ENDLESS, Work, WorkStep};
 use crate::writeback::{Wb, WritebackReason};
 
 /// The thread of a device.
@@ -56,7 +47,7 @@ pub(super) struct Worker {
     /// Pages that it has begun to write since it was woken.
     written: u64,
     /// Pieces of work that someone has asked for, in the order in which they came.
-    asked: VecDeque<Asked>,
+    pub(super) asked: VecDeque<Asked>,
     /// Requests to write everything, or so many pages, each with its reason, in the order in which they came.
     requests: VecDeque<(WritebackReason, u64)>,
     work: Option<Work>,
@@ -76,12 +67,12 @@ impl Worker {
 
     /// A file is in the middle of being written.
     pub(super) fn holds_a_file(&self) -> bool {
-        self.work.as_ref().is_some_and(|work| work.chunk.is_some())
+        self.file().is_some()
     }
 
     /// The file whose pages are being written now.
     pub(super) fn file(&self) -> Option<FileId> {
-        self.work.as_ref()?.chunk.as_ref().map(|chunk| chunk.file)
+        self.work.as_ref()?.file()
     }
 
     fn is_at_work(&self) -> bool {
@@ -104,15 +95,6 @@ impl Worker {
     }
 }
 
-/// A piece of work that someone has asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Asked {
-    /// All that the wb has, for another group.
-    Foreign,
-    /// The same, for who waits until the device has it.
-    Sync,
-}
-
 /// The kinds of work, in the order in which a cycle comes by them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
@@ -128,69 +110,6 @@ impl Stage {
     const FIRST: Stage = Stage::Asked;
 }
 
-/// One piece of work.
-#[derive(Debug)]
-struct Work {
-    reason: WritebackReason,
-    /// Each file is written as a whole, and waited for (`WB_SYNC_ALL`).
-    is_sync: bool,
-    /// Pages that it may still write.
-    budget: u64,
-    begun: Nanos,
-    pass: Option<Pass>,
-    chunk: Option<Chunk>,
-}
-
-/// A pass over the files of b_io.
-#[derive(Debug)]
-struct Pass {
-    begun: Nanos,
-    written: u64,
-    /// Files that it has come to the end of.
-    done: u64,
-}
-
-/// A file that is being written.
-#[derive(Debug)]
-struct Chunk {
-    file: FileId,
-    /// Pages that may be written of it, and those of them that are left.
-    pages: u64,
-    left: u64,
-    cursor: u64,
-    /// The index at which it began, once it has come by the end of the file.
-    wrapped: Option<u64>,
-    begun_at: u64,
-    votes: Votes,
-    /// It is written as a whole, and waited for.
-    whole: Option<WholeFile>,
-}
-
-/// What a step of a piece of work came to.
-enum WorkStep {
-    /// So many pages are being written that were not.
-    Begun(u64),
-    /// Nothing can be done until a write has ended.
-    Waits,
-    Over,
-}
-
-/// What a step of a file's turn came to.
-enum TurnStep {
-    PlugFull,
-    Waits,
-    Over,
-}
-
-/// Pages of one file written in a row at least.
-const CHUNK_PAGES: u64 = 1024;
-/// How long a pass lasts before the work is looked at again.
-const PASS: Nanos = Nanos(100_000_000);
-/// A budget that is never used up: a long's largest, from which a tracepoint counts down.
-const ENDLESS: u64 = i64::MAX as u64;
-/// Pages that one step starts to write at most, as many as the block layer puts into one transfer.
-const PLUG_PAGES: u64 = 256;
-
 impl KernelThread for Flusher {
     fn name(&self) -> String {
         self.name.clone()
@@ -201,6 +120,7 @@ impl KernelThread for Flusher {
     }
 
     fn step(&mut self, core: &mut Core, _woken: bool) -> ThreadStep {
+        core.laptop_timer(self.bdi.index());
         let wbs = core.writeback.bdis[self.bdi.index()].wbs.len();
         for _ in 0..wbs {
             let wb = core.writeback.bdis[self.bdi.index()].wbs[self.turn % wbs];
@@ -210,8 +130,9 @@ impl KernelThread for Flusher {
                 return ThreadStep::Again;
             }
         }
-        let timers = core.writeback.bdis[self.bdi.index()].wbs.iter();
-        let next = timers.filter_map(|&wb| core.writeback.wb(wb).worker.timer).min();
+        let of = &core.writeback.bdis[self.bdi.index()];
+        let timers = of.wbs.iter().filter_map(|&wb| core.writeback.wb(wb).worker.timer);
+        let next = timers.chain(of.laptop_timer).min();
         ThreadStep::Wait(match next {
             Some(at) => Wait::WokenOr(Nanos(at.0.saturating_sub(core.now.0)), DelayReason::Nap),
             None => Wait::Woken,
@@ -254,20 +175,24 @@ impl Core {
     /// Has so many pages written on each device, if that many are dirty: what reclaim asked for in 2010.
     pub(crate) fn wakeup_flusher_threads_for(&mut self, reason: WritebackReason, pages: u64) {
         self.writeback.wakeups += u64::from(reason == WritebackReason::Vmscan);
-        let rule = self.memcgs[MemcgId::ROOT].policy.writeback.flusher_requests;
         for at in 0..self.writeback.wbs.len() {
-            let wb = WbId(at as u32);
-            if !self.writeback.wb(wb).has_dirty_files() {
-                continue;
-            }
-            let worker = &mut self.writeback.wb_mut(wb).worker;
-            if rule == FlusherRequests::One && !worker.requests.is_empty() {
-                continue;
-            }
-            worker.requests.push_back((reason, pages));
-            worker.begin();
-            self.wake_flusher(wb);
+            self.request_writeback(WbId(at as u32), reason, pages);
         }
+    }
+
+    /// Has so many pages of a wb written, unless nothing of it is dirty.
+    pub(super) fn request_writeback(&mut self, wb: WbId, reason: WritebackReason, pages: u64) {
+        let rule = self.memcgs[MemcgId::ROOT].policy.writeback.flusher_requests;
+        if !self.writeback.wb(wb).has_dirty_files() {
+            return;
+        }
+        let worker = &mut self.writeback.wb_mut(wb).worker;
+        if rule == FlusherRequests::One && !worker.requests.is_empty() {
+            return;
+        }
+        worker.requests.push_back((reason, pages));
+        worker.begin();
+        self.wake_flusher(wb);
     }
 
     /// Has all of a wb's dirty pages written for someone who waits for that.
@@ -299,7 +224,7 @@ impl Core {
         self.writeback.wbs.iter().any(|wb| is_at_work(wb) && has_thread(wb))
     }
 
-    fn wake_flusher(&mut self, wb: WbId) {
+    pub(super) fn wake_flusher(&mut self, wb: WbId) {
         let bdi = self.writeback.wb(wb).bdi;
         if let Some(task) = self.writeback.bdis[bdi.index()].flusher {
             self.wake(task);
@@ -425,315 +350,11 @@ impl Core {
         // Those who hoped for a write look for themselves.
         self.wake_write_waiters();
     }
-
-    /// Goes on with a piece of work, to the end of a plug of writes or of a pass.
-    fn work_step(&mut self, wb: WbId, work: &mut Work) -> WorkStep {
-        if let Some(chunk) = &mut work.chunk {
-            let before = chunk.left;
-            let turn = match work.is_sync {
-                false => self.write_chunk(chunk, work.reason),
-                true => self.write_whole(wb, chunk, work.reason),
-            };
-            let written = before - chunk.left;
-            work.budget = work.budget.saturating_sub(written);
-            let is_over = matches!(turn, TurnStep::Over);
-            // Who has come to the end of a whole file has made headway, even if others have dirtied it again.
-            let is_done = is_over && (self.requeue(wb, chunk) || work.is_sync);
-            if is_over && let Some(Chunk { file, votes, .. }) = work.chunk.take() {
-                self.end_votes(file, &votes);
-            }
-            let pass = work.pass.as_mut().expect("a file is written within a pass");
-            pass.written += written;
-            pass.done += u64::from(is_done);
-            return if matches!(turn, TurnStep::Waits) { WorkStep::Waits } else { WorkStep::Begun(written) };
-        }
-        let is_pass_over = work.pass.as_ref().is_none_or(|pass| {
-            let is_spent = pass.written > 0 && work.budget == 0;
-            is_spent || self.now.0 - pass.begun.0 >= PASS.0 || self.writeback.wb(wb).b_io.is_empty()
-        });
-        if is_pass_over && work.pass.is_some() {
-            self.trace_written(wb, work);
-        }
-        if is_pass_over && !self.begin_flush(wb, work) {
-            return WorkStep::Over;
-        }
-        let Some(file) = self.writeback.wb_mut(wb).b_io.pop_back() else { return WorkStep::Over };
-        work.chunk = Some(self.begin_chunk(wb, file, work));
-        WorkStep::Begun(0)
-    }
-
-    /// A task writes up to so many pages of a wb itself, files that have been dirty for longest first. Returns how many it has begun.
-    pub(super) fn write_as_writer(&mut self, wb: WbId, pages: u64) -> u64 {
-        let mut work = Work::new(WritebackReason::Writer, pages, self.now);
-        let mut written = 0;
-        while written < pages
-            && let WorkStep::Begun(more) = self.work_step(wb, &mut work)
-        {
-            written += more;
-        }
-        if let Some(mut chunk) = work.chunk.take() {
-            // The file goes on where it was left, before others are begun.
-            chunk.left = 0;
-            self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
-            self.requeue(wb, &chunk);
-        }
-        written
-    }
-
-    /// Looks whether the work goes on, and which files are next.
-    fn begin_flush(&mut self, wb: WbId, work: &mut Work) -> bool {
-        let has_moved = work.pass.take().is_none_or(|pass| pass.written + pass.done > 0);
-        let is_needed = work.reason != WritebackReason::Background || self.is_over_background(wb);
-        // Nobody waits for it, and someone does for what was asked for.
-        let gives_way = matches!(work.reason, WritebackReason::Background | WritebackReason::Periodic)
-            && !self.writeback.wb(wb).worker.asked.is_empty();
-        if work.budget == 0 || !has_moved || !is_needed || gives_way {
-            return false;
-        }
-        let expire = u64::from(self.config.dirty_expire_centisecs) * (Nanos::SECOND.0 / 100);
-        let cutoff = match work.reason {
-            WritebackReason::Periodic => self.now.0.checked_sub(expire).map(Nanos),
-            WritebackReason::Background => Some(self.now),
-            WritebackReason::Vmscan
-            | WritebackReason::Sync
-            | WritebackReason::Foreign
-            | WritebackReason::Fsync
-            | WritebackReason::Pageout
-            | WritebackReason::Writer => Some(work.begun),
-        };
-        self.trace(NodeId(0), |core| Tracepoint::WritebackStart { work: core.traced_work(wb, work) });
-        if self.writeback.wb(wb).b_io.is_empty() {
-            self.queue_io(wb, cutoff);
-            self.trace(NodeId(0), |core| core.traced_queue_io(wb, cutoff, work.reason));
-        }
-        work.pass = Some(Pass { begun: self.now, written: 0, done: 0 });
-        let has_files = !self.writeback.wb(wb).b_io.is_empty();
-        if !has_files {
-            self.trace_written(wb, work);
-        }
-        has_files
-    }
-
-    fn trace_written(&mut self, wb: WbId, work: &Work) {
-        self.trace(NodeId(0), |core| Tracepoint::WritebackWritten { work: core.traced_work(wb, work) });
-    }
-
-    fn traced_work(&self, wb: WbId, work: &Work) -> TracedWork {
-        let Work { reason, is_sync, budget, .. } = *work;
-        TracedWork { wb: self.traced_wb(wb), nr_pages: budget, reason, is_sync }
-    }
-
-    /// Files were chosen for a pass.
-    fn traced_queue_io(&self, wb: WbId, cutoff: Option<Nanos>, reason: WritebackReason) -> Tracepoint {
-        let cutoff = cutoff.unwrap_or(Nanos::ZERO);
-        let (older, age) = (self.ticks_of(cutoff), Nanos(self.now.0 - cutoff.0));
-        let enqueue = self.writeback.wb(wb).b_io.len() as u64;
-        Tracepoint::QueueIo { wb: self.traced_wb(wb), older, age, enqueue, reason }
-    }
-
-    /// A file's turn, as it stands.
-    fn traced_inode(&self, chunk: &Chunk) -> TracedInode {
-        let inode = &self.memory.file(chunk.file).inode;
-        TracedInode {
-            file: chunk.file,
-            state: self.inode_state(chunk.file),
-            dirtied_when: self.ticks_of(inode.dirtied_when),
-            age: Nanos(self.now.0 - inode.dirtied_when.0),
-            index: inode.writeback_index,
-            to_write: chunk.pages,
-            wrote: chunk.pages - chunk.left,
-        }
-    }
-
-    /// Fills b_io: what had its turn and was not clean then is served first, then what has been dirty for longest.
-    fn queue_io(&mut self, wb: WbId, cutoff: Option<Nanos>) {
-        let of = &mut self.writeback.wbs[wb.index()];
-        let files = &mut self.memory.files;
-        let mut next = std::mem::take(&mut of.b_more_io);
-        while let Some(&file) = of.b_dirty.back() {
-            let inode = &files[file.index()].inode;
-            if cutoff.is_none_or(|cutoff| inode.dirtied_when > cutoff) {
-                break;
-            }
-            of.b_dirty.pop_back();
-            next.push_front(file);
-        }
-        for &file in &next {
-            files[file.index()].inode.on = InodeList::Io;
-        }
-        of.b_io = next;
-    }
-
-    fn begin_chunk(&mut self, wb: WbId, file: FileId, work: &Work) -> Chunk {
-        let of = self.writeback.wb(wb);
-        let limit = self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit);
-        let owner = of.memcg;
-        let pages = match self.memcgs[MemcgId::ROOT].policy.writeback.flusher_chunk {
-            _ if work.is_sync => ENDLESS,
-            FlusherChunk::HalfASecond => {
-                let pages = (of.rates.average / 2).min(limit / 8).min(work.budget) + CHUNK_PAGES;
-                pages / CHUNK_PAGES * CHUNK_PAGES
-            }
-            // A task that writes has its own measure, and goes by that.
-            FlusherChunk::Pages1024 if work.reason == WritebackReason::Writer => work.budget,
-            FlusherChunk::Pages1024 => CHUNK_PAGES,
-        };
-        let inode = &mut self.memory.file_mut(file).inode;
-        inode.on = InodeList::Sync;
-        let whole = work.is_sync.then(|| WholeFile::new(&inode.dirty));
-        let cursor = if work.is_sync { 0 } else { inode.writeback_index };
-        let votes = Votes::new(owner, inode.foreign.carried());
-        let chunk = Chunk { file, pages, left: pages, cursor, wrapped: None, begun_at: cursor, votes, whole };
-        self.trace(NodeId(0), |core| Tracepoint::SingleInodeStart {
-            wb: core.traced_wb(wb),
-            inode: core.traced_inode(&chunk),
-        });
-        chunk
-    }
-
-    /// Starts to write a plug of a file's dirty pages.
-    fn write_chunk(&mut self, chunk: &mut Chunk, reason: WritebackReason) -> TurnStep {
-        let (mut pages, mut requests) = (0, 0);
-        let mut last = None;
-        while chunk.left > 0 {
-            let inode = &self.memory.file(chunk.file).inode;
-            let next =
-                inode.dirty.next(chunk.cursor).filter(|&page| chunk.wrapped.is_none_or(|end| page < end));
-            let Some(page) = next else {
-                if chunk.wrapped.is_some() || chunk.begun_at == 0 {
-                    self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor_at_end();
-                    return TurnStep::Over;
-                }
-                (chunk.wrapped, chunk.cursor) = (Some(chunk.begun_at), 0);
-                continue;
-            };
-            let pfn = self.cached_folio(chunk.file, page);
-            if self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
-                // Written again while it is being written: another time.
-                chunk.cursor = page + 1;
-                continue;
-            }
-            if last != page.checked_sub(1) || last.is_none() {
-                requests += 1;
-            }
-            if pages == PLUG_PAGES || requests > self.config.plug_requests {
-                return TurnStep::PlugFull;
-            }
-            chunk.votes.count(self.memory.folios[pfn].memcg);
-            self.start_file_write(pfn, reason);
-            last = Some(page);
-            chunk.cursor = page + 1;
-            chunk.left -= 1;
-            pages += 1;
-        }
-        self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
-        TurnStep::Over
-    }
-
-    /// Starts to write a plug of those pages of a file that were dirty when its turn began, or waits for the first that is being written.
-    fn write_whole(&mut self, wb: WbId, chunk: &mut Chunk, reason: WritebackReason) -> TurnStep {
-        let (mut pages, mut requests) = (0, 0);
-        let mut last = None;
-        loop {
-            let whole = chunk.whole.as_mut().expect("its work waits for all of it");
-            match self.next_of_whole(chunk.file, whole, chunk.cursor) {
-                NextOfFile::Write(page) => {
-                    if last != page.checked_sub(1) || last.is_none() {
-                        requests += 1;
-                    }
-                    if pages == PLUG_PAGES || requests > self.config.plug_requests {
-                        return TurnStep::PlugFull;
-                    }
-                    let pfn = self.cached_folio(chunk.file, page);
-                    chunk.votes.count(self.memory.folios[pfn].memcg);
-                    self.start_file_write(pfn, reason);
-                    self.writeback.wb_mut(wb).worker.waits_for = None;
-                    last = Some(page);
-                    chunk.cursor = page + 1;
-                    chunk.left -= 1;
-                    pages += 1;
-                }
-                NextOfFile::WaitFor(_) if pages > 0 => return TurnStep::PlugFull,
-                NextOfFile::WaitFor(page) => {
-                    let waits_for = Some((chunk.file, page));
-                    let worker = &mut self.writeback.wb_mut(wb).worker;
-                    if std::mem::replace(&mut worker.waits_for, waits_for) != waits_for {
-                        self.trace_wait(chunk.file, page);
-                    }
-                    return TurnStep::Waits;
-                }
-                NextOfFile::Over => {
-                    self.writeback.wb_mut(wb).worker.waits_for = None;
-                    return TurnStep::Over;
-                }
-            }
-        }
-    }
-
-    /// The write of a page has ended: its flusher goes on if it has waited for that.
-    pub(super) fn flusher_goes_on(&mut self, wb: WbId, file: FileId, page: u64) {
-        if self.writeback.wb(wb).worker.waits_for == Some((file, page)) {
-            self.wake_flusher(wb);
-        }
-    }
-
-    /// The folio of a page that is in the page cache.
-    pub(super) fn cached_folio(&self, file: FileId, page: u64) -> crate::Pfn {
-        let Entry::Present(pfn) = self.memory.file(file).index.word(page).decode() else {
-            unreachable!("a dirty page is in the page cache")
-        };
-        pfn
-    }
-
-    /// A file's turn is over: puts it where it is found when the next one comes. True when it is clean.
-    fn requeue(&mut self, wb: WbId, chunk: &Chunk) -> bool {
-        let now = self.now;
-        self.write_inode(wb, chunk.file, chunk.whole.is_some());
-        self.trace(NodeId(0), |core| Tracepoint::SingleInode {
-            wb: core.traced_wb(wb),
-            inode: core.traced_inode(chunk),
-        });
-        let inode = &mut self.memory.files[chunk.file.index()].inode;
-        let of = &mut self.writeback.wbs[wb.index()];
-        if inode.dirty.is_empty() {
-            inode.on = InodeList::None;
-            return true;
-        }
-        if chunk.left == 0 {
-            inode.on = InodeList::MoreIo;
-            of.b_more_io.push_front(chunk.file);
-        } else {
-            inode.on = InodeList::Dirty;
-            inode.dirtied_when = now;
-            of.b_dirty.push_front(chunk.file);
-        }
-        false
-    }
-}
-
-impl Work {
-    fn new(reason: WritebackReason, budget: u64, begun: Nanos) -> Work {
-        Work { reason, is_sync: false, budget, begun, pass: None, chunk: None }
-    }
-
-    fn asked(asked: Asked, budget: u64, begun: Nanos) -> Work {
-        match asked {
-            Asked::Foreign => Work::new(WritebackReason::Foreign, budget, begun),
-            Asked::Sync => Work { is_sync: true, ..Work::new(WritebackReason::Sync, budget, begun) },
-        }
-    }
-}
-
-impl Chunk {
-    /// Where the next round begins when this one has come by all pages.
-    fn cursor_at_end(&self) -> u64 {
-        self.wrapped.map_or(0, |_| self.cursor)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::CHUNK_PAGES;
+    use crate::writeback::work::CHUNK_PAGES;
     use crate::*;
 
     /// Whose pages the flusher writes, one after the other, where some files have become dirty, each with two chunks and a page more.

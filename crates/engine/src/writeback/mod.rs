@@ -21,7 +21,10 @@ mod limits; // how much may be dirty
 mod rates; // how fast a device writes, and a task may dirty
 mod throttle; // who dirties waits
 mod writer; // who dirties writes, in 2010
-mod flusher; // the thread that writes
+mod flusher; // the thread that writes, and when
+mod work; // which files it writes, and how much of each at a time
+mod whole; // work that someone waits for
+mod laptop; // writes that wait for a disk that is awake
 mod foreign; // files that another group dirties
 pub(crate) mod votes; // who dirties a file
 mod fsync; // a task that waits until its file is written
@@ -73,6 +76,8 @@ reasons! {
     Sync = "sync",
     /// A task waits for its file to be on the device, and starts the writes itself. Of such the kernel's flusher knows nothing.
     Fsync = "fsync",
+    /// Their disk is awake, because something was read (laptop mode).
+    LaptopTimer = "laptop_timer",
     /// They have been dirty for long enough.
     Periodic = "periodic",
     /// Reclaim wrote them itself, one by one, where its era allows that.
@@ -110,6 +115,8 @@ struct BackingDevice {
     wbs: Vec<WbId>,
     /// Its thread, once the machine has started it.
     flusher: Option<TaskId>,
+    /// When all of its dirty pages are to be written, in laptop mode.
+    laptop_timer: Option<Nanos>,
     /// Tasks that wait for all of its files.
     syncs: u32,
     limits: BdiLimits,
@@ -196,6 +203,7 @@ impl Writeback {
         self.bdis.push(BackingDevice {
             wbs: Vec::new(),
             flusher: None,
+            laptop_timer: None,
             syncs: 0,
             limits: BdiLimits::default(),
         });

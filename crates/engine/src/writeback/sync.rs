@@ -20,7 +20,6 @@ use std::collections::VecDeque;
 use crate::core::Core;
 use crate::machine::op::IoError;
 use crate::memory::file::Inode;
-use crate::memory::tags::PageTags;
 use crate::story::Tracepoint;
 use crate::units::{BdiId, FileId, OpenFileId, Pfn, TaskId, WbId};
 use crate::writeback::WritebackReason;
@@ -62,32 +61,9 @@ pub(super) struct Orders {
     waiting: Vec<TaskId>,
 }
 
-/// A file's turn in such an order.
-#[derive(Debug)]
-pub(super) struct WholeFile {
-    /// Its pages that were dirty when its turn began.
-    dirty: PageTags,
-    /// All of them are being written; those below are waited for no more.
-    waits_from: Option<u64>,
-}
-
-/// What is next in such a turn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum NextOfFile {
-    Write(u64),
-    WaitFor(u64),
-    Over,
-}
-
 impl SyncCall {
     fn new(left: impl Iterator<Item = BdiId>, open: Option<OpenFileId>) -> SyncCall {
         SyncCall { left: left.collect(), stage: Stage::Ask, open }
-    }
-}
-
-impl WholeFile {
-    pub(super) fn new(dirty: &PageTags) -> WholeFile {
-        WholeFile { dirty: dirty.clone(), waits_from: None }
     }
 }
 
@@ -196,26 +172,6 @@ impl Core {
             *from = 0;
         }
         None
-    }
-
-    /// What is next in a file's turn, from a page on.
-    pub(super) fn next_of_whole(&self, file: FileId, whole: &mut WholeFile, from: u64) -> NextOfFile {
-        let inode = &self.memory.file(file).inode;
-        if whole.waits_from.is_none() {
-            let mut from = from;
-            while let Some(page) = whole.dirty.next(from) {
-                // Others may have begun to write it.
-                if inode.dirty.contains(page) {
-                    let is_written = inode.writeback.contains(page);
-                    return if is_written { NextOfFile::WaitFor(page) } else { NextOfFile::Write(page) };
-                }
-                from = page + 1;
-            }
-        }
-        let waits_from = whole.waits_from.get_or_insert(0);
-        let Some(page) = inode.writeback.next(*waits_from) else { return NextOfFile::Over };
-        *waits_from = page;
-        NextOfFile::WaitFor(page)
     }
 
     /// A task is about to wait for the write of a page.

@@ -179,7 +179,7 @@ impl Core {
         let global = self.global_limits();
         let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.memcg_limits(memcg, &global));
         self.trace_global_dirty_state(&global);
-        if global.nr_dirty > global.background {
+        if global.nr_dirty > global.background && !self.is_laptop_mode() {
             self.start_background(wb);
         }
         let is_strict = self.bdi_limits(wb).strict_limit;

@@ -73,7 +73,12 @@ impl Core {
         self.writeback.wb_mut(wb).dirty_exceeded = exceeded;
         let limits = self.global_limits();
         self.trace_global_dirty_state(&limits);
-        if limits.nr_dirty > limits.background {
+        // In laptop mode only if the disk is awake because of the writer.
+        let wakes = match self.is_laptop_mode() {
+            true => step.written > 0,
+            false => limits.nr_dirty > limits.background,
+        };
+        if wakes {
             self.start_background(wb);
         }
         throttle.writer = None;

@@ -114,10 +114,17 @@ pub(super) fn modern<F: Form>(record: &TraceRecord, out: &mut Vec<u8>) {
         Tracepoint::DirectReclaimBegin { order, gfp, .. } => {
             fields!(F, out, "order" => order, "gfp_flags" => compound(gfp));
         }
-        Tracepoint::MemcgReclaimBegin { order, gfp, .. } => {
+        Tracepoint::MemcgReclaimBegin { order, gfp, .. }
+        | Tracepoint::SoftLimitReclaimBegin { order, gfp, .. } => {
             fields!(F, out, "order" => order, "gfp_flags" => plain(gfp));
         }
-        Tracepoint::DirectReclaimEnd { nr_reclaimed } | Tracepoint::MemcgReclaimEnd { nr_reclaimed } => {
+        Tracepoint::NodeReclaimBegin { order, gfp } => {
+            fields!(F, out, "nid" => nid, "order" => order, "gfp_flags" => compound(gfp));
+        }
+        Tracepoint::DirectReclaimEnd { nr_reclaimed }
+        | Tracepoint::NodeReclaimEnd { nr_reclaimed }
+        | Tracepoint::MemcgReclaimEnd { nr_reclaimed }
+        | Tracepoint::SoftLimitReclaimEnd { nr_reclaimed } => {
             fields!(F, out, "nr_reclaimed" => nr_reclaimed);
         }
         Tracepoint::LruIsolate {
@@ -327,6 +334,10 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
         | Tracepoint::DirectReclaimEnd { .. }
         | Tracepoint::MemcgReclaimBegin { .. }
         | Tracepoint::MemcgReclaimEnd { .. }
+        | Tracepoint::SoftLimitReclaimBegin { .. }
+        | Tracepoint::NodeReclaimBegin { .. }
+        | Tracepoint::NodeReclaimEnd { .. }
+        | Tracepoint::SoftLimitReclaimEnd { .. }
         | Tracepoint::LruIsolate { .. }
         | Tracepoint::LruShrinkInactive { .. }
         | Tracepoint::LruShrinkActive { .. }
@@ -400,7 +411,8 @@ pub(super) fn early(record: &TraceRecord, out: &mut Vec<u8>) {
             fields!(Text, out, "nid" => nid, "zid" => zone as u8, "order" => order);
         }
         Tracepoint::DirectReclaimBegin { order, may_writepage, gfp }
-        | Tracepoint::MemcgReclaimBegin { order, may_writepage, gfp } => {
+        | Tracepoint::MemcgReclaimBegin { order, may_writepage, gfp }
+        | Tracepoint::SoftLimitReclaimBegin { order, may_writepage, gfp } => {
             let may_writepage = u8::from(may_writepage);
             let gfp = plain(gfp);
             fields!(Text, out, "order" => order, "may_writepage" => may_writepage, "gfp_flags" => gfp);

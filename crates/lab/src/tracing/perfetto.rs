@@ -83,7 +83,12 @@ impl Perfetto {
         let (phase, name) = match record.event {
             Tracepoint::DirectReclaimBegin { .. } => ("B", "direct reclaim"),
             Tracepoint::MemcgReclaimBegin { .. } => ("B", "reclaim at a cgroup's limit"),
-            Tracepoint::DirectReclaimEnd { .. } | Tracepoint::MemcgReclaimEnd { .. } => ("E", ""),
+            Tracepoint::SoftLimitReclaimBegin { .. } => ("B", "reclaim of a cgroup above its soft limit"),
+            Tracepoint::NodeReclaimBegin { .. } => ("B", "reclaim of a near node"),
+            Tracepoint::DirectReclaimEnd { .. }
+            | Tracepoint::NodeReclaimEnd { .. }
+            | Tracepoint::MemcgReclaimEnd { .. }
+            | Tracepoint::SoftLimitReclaimEnd { .. } => ("E", ""),
             Tracepoint::KswapdWake { .. } if !self.open.contains(&tid) => ("B", "awake"),
             Tracepoint::KswapdSleep if self.open.contains(&tid) => ("E", ""),
             Tracepoint::Throttled { .. } => ("X", "throttled"),

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 mod ablate; // mechanisms turned and exchanged
+mod advise_tier; // how much memory may be slower
 mod bad_scenario; // scenario files and settings
 mod bad_trace; // traces
 mod compressibility; // what pages compress to
@@ -15,6 +16,8 @@ mod huge_pages; // blocks of pages, and who makes them
 mod machine; // CPUs, and what tasks lack
 mod keys; // the reference of keys against what is accepted
 mod oom; // who is killed, and what no kill can relieve
+mod laptop_mode; // writes while a disk is awake
+mod node_reclaim; // a near node before a far one
 mod notes; // what a result says of itself
 mod outcomes; // killed or not, as recorded
 mod output; // full disks, closed pipes, JSON, completions
@@ -25,6 +28,7 @@ mod reproduce; // published tables beside ours
 mod removal; // cgroups removed while it runs
 mod results; // what good runs print
 mod signals; // what a signal leaves of a simulation
+mod soft_limits; // groups that give first
 mod scale; // what is too large, and what is only large
 mod sync; // file systems that are synced at a time
 mod switches; // what shows each switch

@@ -11,33 +11,30 @@
 //! [`Problem`] names the key, as there.
 
 mod device; // a preset with what is overridden of it
+mod files; // files, and the devices that they are on
+mod process; // the processes of a task, and their threads
+mod settings; // what is written to the kernel's files before anything runs
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pageout_engine::{
-    Bdi, BdiId, CgroupFile, Config, ConfigError, CpuId, Engine, FileId, FileKind as EngineFileKind, FileSpec,
-    Holds, HugeAdvice, MemcgId, Nanos, NodeId, Nodemask, ObjectId, Parameter, PghotPosting, Policy, Profile,
-    Section, Served, Step, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TaskId, TransparentHugepage,
+    Config, ConfigError, CpuId, Engine, MemcgId, Nanos, Nodemask, Parameter, PghotPosting, Policy, Profile,
+    Section, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TransparentHugepage,
 };
 use pageout_workload::generator::ZipfTables;
-use pageout_workload::rng::SplitMix64;
 
+use self::files::OpenFiles;
+use self::process::Run;
+use self::settings::{memcg_value, reclaim_value};
 use super::compressed::Compressed;
-use super::keys::Limit;
 use super::measure::Touchable;
-use super::populate::populate;
-use super::streams::{self, Origin, OriginKind};
-use super::validate::LIMIT_PAGES_MIN;
-use super::visits::Visits;
 use super::{
-    Advice, Channel, DEFAULT_DEVICE, Device, Event, FileKind, Files, FirstThread, KernelFile, Lifetime,
-    Migration, Object, OomRule, OpenedBy, Problem, Scalar, Scenario, Size, SwapKind, Task, TimeSpan,
+    DEFAULT_DEVICE, Device, Event, KernelFile, Migration, OomRule, Problem, Scenario, Size, SwapKind, Task,
+    TimeSpan,
 };
-use crate::cost::{self, COPIED_BY_16_THREADS, COPIED_BY_DMA, Costs};
+use crate::cost::{COPIED_BY_16_THREADS, COPIED_BY_DMA, Costs};
 use crate::device::DeviceSpec;
-use crate::pace::Pace;
-use crate::{Calls, StreamSource, TaskSpec};
 use crate::{Machine, MachineSpec, Repeat, SchedRules, TimedAction, TimedEvent, Value};
 
 impl Scenario {
@@ -205,116 +202,6 @@ impl Scenario {
         Ok(())
     }
 
-    /// Sysctls and the files of cgroups, through the files themselves.
-    fn write_settings(&self, engine: &mut Engine, touchable: &Touchable) -> Result<(), Problem> {
-        let process = engine.process_create(MemcgId::ROOT);
-        let shell = engine.task_create(process, CpuId(0));
-        let mut write =
-            |key: String, path: String, value: String| match engine.write_file(shell, &path, &value) {
-                Ok(Step::Done(_)) => Ok(()),
-                Ok(step) => {
-                    unreachable!("nothing is in memory yet, but a write to {path} wants to reclaim: {step:?}")
-                }
-                Err(error) => Err(problem(&key, error)),
-            };
-        for (name, value) in self.sysctl.iter() {
-            write(
-                format!("sysctl.{name}"),
-                format!("/proc/sys/{}", name.replace('.', "/")),
-                value.to_string(),
-            )?;
-        }
-        for (index, memcg) in self.memcg.iter().enumerate() {
-            for (name, value) in memcg.files.iter() {
-                let key = format!("memcg[{index}].{name}");
-                let written = memcg_value(touchable, &memcg.path, name, value, &key)?;
-                let is_tiny =
-                    written.parse::<u64>().is_ok_and(|bytes| Size(bytes).pages_floor() < LIMIT_PAGES_MIN);
-                if is_tiny && matches!(name, "memory.max" | "memory.high") {
-                    let touched = touchable.pages(&memcg.path).unwrap_or(0);
-                    let message = format!(
-                        "`{name}`: {value} of the {touched} distinct pages that tasks in {} can touch is",
-                        memcg.path
-                    );
-                    return Err(problem(&key, format!("{message} below what one fault needs")));
-                }
-                write(key, format!("/sys/fs/cgroup{}/{name}", memcg.path), written)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn create_files(&self, engine: &mut Engine, sizes: &Files<'_>) -> Result<OpenFiles, Problem> {
-        let mut files = OpenFiles::new();
-        let bdis = self.register_bdis(engine)?;
-        for (index, file) in self.file.iter().enumerate() {
-            let kind = match file.kind {
-                FileKind::Regular => EngineFileKind::Regular,
-                FileKind::Tmpfs => EngineFileKind::Tmpfs,
-            };
-            let spec = FileSpec {
-                name: file.name.clone(),
-                pages: file.size.pages_ceil(),
-                kind,
-                bdi: self.bdi(kind, file.device.as_deref()),
-            };
-            let device = (kind == EngineFileKind::Regular).then(|| self.device_index(file.device.as_deref()));
-            let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
-            let id = id.map_err(|error| problem(&format!("file[{index}].size"), error))?;
-            files.insert(file.name.clone(), OpenFile { id, device });
-        }
-        for (task_index, task) in self.task.iter().enumerate() {
-            for (index, object) in task.object.iter().enumerate() {
-                if object.file.is_some() || object.channel == Channel::Anonymous {
-                    continue;
-                }
-                let key = format!("task[{task_index}].object[{index}]");
-                let pages = sizes
-                    .pages_of(task, index)
-                    .ok_or_else(|| problem(&key, "nothing says how large it is"))?;
-                let kind = match object.channel {
-                    Channel::Tmpfs => EngineFileKind::Tmpfs,
-                    _ => EngineFileKind::Regular,
-                };
-                let bdi = self.bdi(kind, object.device.as_deref());
-                let device =
-                    (kind == EngineFileKind::Regular).then(|| self.device_index(object.device.as_deref()));
-                for copy in 0..if object.per_copy { task.copies } else { 1 } {
-                    let name = own_file_name(task, index, copy);
-                    let spec = FileSpec { name: name.clone(), pages, kind, bdi };
-                    let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
-                    let id = id.map_err(|error| problem(&key, error))?;
-                    files.insert(name, OpenFile { id, device });
-                }
-            }
-        }
-        Ok(files)
-    }
-
-    /// What readahead knows of the device of a file; tmpfs is on none.
-    fn bdi(&self, kind: EngineFileKind, device: Option<&str>) -> Bdi {
-        match (kind, self.device.get(self.device_index(device))) {
-            (EngineFileKind::Tmpfs, _) => Bdi::NO_READAHEAD,
-            (EngineFileKind::Regular, Some(device)) => device.bdi(),
-            (EngineFileKind::Regular, None) => Device::of_preset(DEFAULT_DEVICE, DEFAULT_DEVICE).bdi(),
-        }
-    }
-
-    /// Each device has a flusher thread of its own.
-    fn register_bdis(&self, engine: &mut Engine) -> Result<Vec<BdiId>, Problem> {
-        let mut names: Vec<&str> = self.device.iter().map(|device| device.name.as_str()).collect();
-        if names.is_empty() {
-            names.push(DEFAULT_DEVICE);
-        }
-        let bdis = names.into_iter().map(|name| engine.bdi_register(name));
-        let bdis: Vec<BdiId> = bdis.collect::<Result<_, _>>().map_err(|error| problem("device", error))?;
-        for (index, (device, &bdi)) in self.device.iter().zip(&bdis).enumerate() {
-            let set = engine.bdi_set_limits(bdi, device.limits());
-            set.map_err(|error| problem(&format!("device[{index}]"), error))?;
-        }
-        Ok(bdis)
-    }
-
     fn create_swap(&self, engine: &mut Engine) -> Result<Vec<(SwapId, usize)>, Problem> {
         let mut on_devices = Vec::new();
         for (index, swap) in self.swap.iter().enumerate() {
@@ -351,11 +238,6 @@ impl Scenario {
         Ok(on_devices)
     }
 
-    /// Position of the device called `name`; without a name the first, which validation makes sure is the only one.
-    fn device_index(&self, name: Option<&str>) -> usize {
-        name.and_then(|name| self.device.iter().position(|device| device.name == name)).unwrap_or(0)
-    }
-
     fn device_specs(&self) -> Result<Vec<DeviceSpec>, Problem> {
         if self.device.is_empty() {
             let spec = Device::of_preset(DEFAULT_DEVICE, DEFAULT_DEVICE).spec()?;
@@ -368,178 +250,6 @@ impl Scenario {
                 .map_err(|problem| Problem { key: format!("device[{index}]{}", problem.key), ..problem })
         });
         specs.collect()
-    }
-
-    /// One copy of a task: its process, and the threads of it, one a CPU of `cpus`.
-    fn add_process(
-        &self,
-        machine: &mut Machine,
-        index: usize,
-        run: &Run<'_>,
-        cpus: &[CpuId],
-        files: &OpenFiles,
-    ) -> Result<(), Problem> {
-        let task = &self.task[index];
-        let key = format!("task[{index}]");
-        let refuse = |error: ConfigError| problem(&key, error);
-        let engine = machine.engine_mut();
-        let memcg =
-            engine.memcg_by_path(&task.memcg).ok_or_else(|| problem(&key, "its cgroup does not exist"))?;
-        let process = engine.process_create(memcg);
-        engine.set_oom_score_adj(process, task.oom_score_adj);
-        engine.set_io_flusher(process, task.io_flusher);
-        engine.set_mempolicy(process, task.mempolicy()).map_err(refuse)?;
-        let id = engine.task_create(process, cpus[0]);
-        let mut channels = Vec::new();
-        for (at, object) in task.object.iter().enumerate() {
-            let name = object.file.clone().unwrap_or_else(|| own_file_name(task, at, run.copy));
-            let file = files.get(&name).map(|file| file.id);
-            let file = file
-                .ok_or_else(|| problem(&format!("{key}.object[{at}]"), format!("there is no file `{name}`")));
-            let advice = object.advice.of_mapping();
-            match object.channel {
-                Channel::File | Channel::Tmpfs => engine.open(id, file?),
-                Channel::Mapped => engine.map_file(id, file?, advice, object.executable),
-                Channel::Anonymous => {
-                    let pages = run.sizes.pages_of(task, at);
-                    engine.map_anon(id, pages.ok_or_else(|| problem(&key, "a mapping has no size"))?, advice)
-                }
-            }
-            .map_err(refuse)
-            .and_then(|id_of| {
-                let compressed =
-                    Compressed::of_object(object).engine().map_err(|message| problem(&key, message))?;
-                compressed.map_or(Ok(()), |compressed| {
-                    engine.set_compressibility(id, id_of, compressed).map_err(refuse)
-                })?;
-                if let Some(hugepage) = object.hugepage {
-                    let advice = if hugepage { HugeAdvice::Hugepage } else { HugeAdvice::NoHugepage };
-                    engine.madvise_hugepage(id, id_of, advice).map_err(refuse)?;
-                }
-                if object.locked {
-                    engine.mlock(id, id_of).map_err(refuse)?;
-                }
-                if object.partial_writes {
-                    engine.set_partial_writes(id, id_of).map_err(refuse)?;
-                }
-                Ok(())
-            })?;
-            channels.push(match object.channel {
-                Channel::File | Channel::Tmpfs => {
-                    cost::Channel::FileCalls { pages: object.request_pages() as u32 }
-                }
-                Channel::Mapped | Channel::Anonymous => cost::Channel::Mapped,
-            });
-        }
-        self.populate(machine, task, id, &key)?;
-        let calls = calls(task, run.sizes);
-        let (advice, will_need) = advice(task);
-        let origins = origins(task, run.sizes)
-            .map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
-        let write_first: Vec<Option<u64>> = (0..task.object.len())
-            .map(|at| {
-                let pages = run.sizes.pages_of(task, at).filter(|_| task.object[at].writes_first());
-                pages.map(|pages| pages.div_ceil(task.object[at].request_pages()))
-            })
-            .collect();
-        // From the second loop on everything has been touched, but for anonymous memory of a process of its own.
-        let lives_on =
-            |at: usize| task.lifetime != Lifetime::Loop || task.object[at].channel != Channel::Anonymous;
-        let write_first_later: Vec<Option<u64>> =
-            write_first.iter().enumerate().map(|(at, pages)| pages.filter(|_| !lives_on(at))).collect();
-        let seed = SplitMix64::derive_seed(run.seed, run.copy.into());
-        let ops = run.visits.as_ref().map(|visits| visits.ops);
-        let mut first = None;
-        for (thread, &cpu) in (0..).zip(cpus) {
-            let seed = match thread {
-                0 => seed,
-                // Apart from those of the loops, which are derived from the seed itself.
-                thread => SplitMix64::derive_seed(SplitMix64::derive_seed(seed, u64::MAX), thread),
-            };
-            let (origins, write_first) = (origins.clone(), [write_first.clone(), write_first_later.clone()]);
-            let tables = run.tables.clone();
-            let source: StreamSource = Box::new(move |turn| {
-                let write_first = &write_first[usize::from(turn > 0)];
-                streams::stream(&origins, write_first, SplitMix64::derive_seed(seed, turn.into()), &tables)
-            });
-            // The workers of a thread share all that it has.
-            let is_process = thread == 0 && task.first_thread == FirstThread::Works;
-            let of_thread = if is_process { id } else { self.add_thread(machine, task, id, cpu) };
-            for (worker, source) in streams::in_turn(source, task.depth).into_iter().enumerate() {
-                let source = streams::calls(source, &calls, ops);
-                let id = match worker {
-                    0 => of_thread,
-                    _ => machine.engine_mut().thread_create(of_thread, cpu),
-                };
-                let spec = TaskSpec {
-                    cpu,
-                    migrates: task.migrates,
-                    nice: task.nice,
-                    loops: task.loops,
-                    start: nanos(task.start),
-                    after: run.after.clone().collect(),
-                    pace: run.visits.as_ref().map_or(Pace::Costed, |visits| visits.pace.clone()),
-                    thread_of: first,
-                    lifetime: task.lifetime,
-                    think_time: nanos(task.think_time),
-                    weight: task.stands_for,
-                    background: task.background,
-                    end_fsync: (0..)
-                        .zip(&task.object)
-                        .filter(|(_, object)| object.end_fsync)
-                        .map(|(at, _)| ObjectId(at))
-                        .collect(),
-                    fsync_every: (0..)
-                        .zip(&task.object)
-                        .filter_map(|(at, object)| Some((ObjectId(at), object.fsync_every?)))
-                        .collect(),
-                    truncate_every: (0..)
-                        .zip(&task.object)
-                        .filter_map(|(at, object)| Some((ObjectId(at), object.truncate_every?)))
-                        .collect(),
-                    delete_every: (0..)
-                        .zip(&task.object)
-                        .filter_map(|(at, object)| Some((ObjectId(at), object.delete_every?)))
-                        .collect(),
-                    calls: calls.clone(),
-                    advice: advice.clone(),
-                    // What a process needs is read once.
-                    will_need: if first.is_none() { will_need.clone() } else { Vec::new() },
-                    ..TaskSpec::new(id, &task.copy_name(run.copy), &task.memcg, channels.clone(), source)
-                };
-                let position = machine.task_add(spec).map_err(|error| problem(&key, error))?;
-                first.get_or_insert(position);
-            }
-        }
-        if task.first_thread == FirstThread::Waits {
-            // It never runs again, and its address space has others.
-            assert_eq!(machine.engine_mut().task_exit(id), Step::Done(Served::Exited));
-        }
-        Ok(())
-    }
-
-    /// What a process has in memory before it begins.
-    fn populate(&self, machine: &mut Machine, task: &Task, id: TaskId, key: &str) -> Result<(), Problem> {
-        for (at, object) in (0..).zip(&task.object) {
-            let Some(node) = object.populate_node else { continue };
-            let is_anonymous = object.channel == Channel::Anonymous;
-            populate(machine.engine_mut(), id, ObjectId(at), is_anonymous, NodeId(node as u8))
-                .map_err(|error| problem(&format!("{key}.object[{at}].populate_node"), error))?;
-            machine.forgive_work();
-        }
-        Ok(())
-    }
-
-    /// Another thread beside the first of a process, with the files that it opens for itself.
-    fn add_thread(&self, machine: &mut Machine, task: &Task, first: TaskId, cpu: CpuId) -> TaskId {
-        let engine = machine.engine_mut();
-        let thread = engine.thread_create(first, cpu);
-        for (at, object) in (0..).zip(&task.object) {
-            if object.opened_by == OpenedBy::Thread {
-                engine.open_for_itself(thread, ObjectId(at));
-            }
-        }
-        thread
     }
 
     /// Where the machine has the copies and threads of each task.
@@ -590,134 +300,6 @@ impl Scenario {
         };
         Ok(TimedEvent { at: nanos(event.at), repeat, shell: event.shell.clone(), action })
     }
-
-    /// Who syncs the file system of a device opens a file there.
-    fn syncfs(&self, device: &str, files: &OpenFiles, key: &str) -> Result<TimedAction, Problem> {
-        let index = self.device_index(Some(device));
-        let Some(file) = files.values().find(|file| file.device == Some(index)) else {
-            return Err(problem(&format!("{key}.syncfs"), format!("there is no file on `{device}`")));
-        };
-        Ok(TimedAction::Syncfs { file: file.id, name: device.to_string() })
-    }
-}
-
-impl Advice {
-    /// What is said of a mapping; the rest is said of a file.
-    fn of_mapping(self) -> pageout_engine::Advice {
-        match self {
-            Advice::Normal | Advice::WillNeed | Advice::NoReuse => pageout_engine::Advice::Normal,
-            Advice::Random => pageout_engine::Advice::Random,
-            Advice::Sequential => pageout_engine::Advice::Sequential,
-        }
-    }
-
-    /// What is said of an open file.
-    fn of_file(self, channel: Channel) -> Option<pageout_engine::Advice> {
-        match self {
-            Advice::NoReuse => Some(pageout_engine::Advice::NoReuse),
-            Advice::Random | Advice::Sequential if channel != Channel::Mapped => Some(self.of_mapping()),
-            _ => None,
-        }
-    }
-}
-
-/// What a task says of its open files before its first access, and which of them it has read ahead.
-fn advice(task: &Task) -> (Vec<(ObjectId, pageout_engine::Advice)>, Vec<ObjectId>) {
-    let objects =
-        (0..).map(ObjectId).zip(&task.object).filter(|(_, object)| object.channel != Channel::Anonymous);
-    let said = |(at, object): (ObjectId, &Object)| Some((at, object.advice.of_file(object.channel)?));
-    let will_need = objects.clone().filter(|(_, object)| object.advice == Advice::WillNeed);
-    (objects.filter_map(said).collect(), will_need.map(|(at, _)| at).collect())
-}
-
-/// By how large calls a task accesses its objects.
-fn calls(task: &Task, sizes: &Files<'_>) -> Vec<Calls> {
-    let calls = |(at, object): (usize, &Object)| Calls {
-        pages: object.request_pages() as u32,
-        end: sizes.pages_of(task, at).unwrap_or(u64::MAX),
-    };
-    task.object.iter().enumerate().map(calls).collect()
-}
-
-fn origins(task: &Task, sizes: &Files<'_>) -> Result<Vec<Origin>, Problem> {
-    let mut origins = Vec::new();
-    for (index, object) in task.object.iter().enumerate() {
-        let Some(kind) = origin_kind(index, object, sizes)? else { continue };
-        origins.push(Origin { object: index as u32, share: object.share, read_only: object.read_only, kind });
-    }
-    Ok(origins)
-}
-
-fn origin_kind(index: usize, object: &Object, sizes: &Files<'_>) -> Result<Option<OriginKind>, Problem> {
-    if let Some(pattern) = sizes.pattern_of(object) {
-        return match pattern {
-            Ok(pattern) => Ok(Some(OriginKind::Pattern(pattern))),
-            Err(error) => Err(Problem::in_table(&format!("object[{index}].workload"), error)),
-        };
-    }
-    let Some(trace) = &object.trace else { return Ok(None) };
-    let options =
-        object.read_options().map_err(|error| Problem::in_table(&format!("object[{index}].read"), error))?;
-    let kept = trace.loaded.as_ref().and_then(|loaded| loaded.accesses.clone());
-    Ok(Some(kept.map_or_else(|| OriginKind::Trace(trace.path.clone(), options), OriginKind::InMemory)))
-}
-
-/// One copy of a task, apart from what it has in common with the others.
-struct Run<'a> {
-    sizes: &'a Files<'a>,
-    /// Of the task.
-    seed: u64,
-    copy: u32,
-    /// The machine's tasks that have to end first.
-    after: Range<usize>,
-    visits: Option<Visits>,
-    /// Of all tasks.
-    tables: &'a ZipfTables,
-}
-
-/// The files of the engine by name.
-type OpenFiles = BTreeMap<String, OpenFile>;
-
-/// A file of the engine, and the device of a regular one.
-struct OpenFile {
-    id: FileId,
-    device: Option<usize>,
-}
-
-/// The name of a file that belongs to one object, of this copy if each has its own; the slash keeps it apart from the scenario's own.
-fn own_file_name(task: &Task, index: usize, copy: u32) -> String {
-    let of = if task.object[index].per_copy { &task.copy_name(copy) } else { &task.name };
-    format!("{of}/object[{index}]")
-}
-
-/// A value as the kernel's file takes it: bytes in digits, percentages of what the cgroup's tasks can touch.
-fn memcg_value(
-    touchable: &Touchable,
-    memcg: &str,
-    file: &str,
-    value: &Scalar,
-    key: &str,
-) -> Result<String, Problem> {
-    let is_limit = CgroupFile::by_name(file).is_some_and(|file| matches!(file.holds, Holds::Limit(_)));
-    let pages = match value.to_string().parse::<Limit>() {
-        Ok(Limit::Size(size)) if is_limit => return Ok(size.0.to_string()),
-        Ok(limit @ Limit::Percent(_)) if is_limit => {
-            let touched = touchable.pages(memcg);
-            limit.pages(touched.ok_or_else(|| {
-                problem(key, "a percentage of the pages of a trace, but the trace was not read")
-            })?)
-        }
-        _ => None,
-    };
-    Ok(pages.map_or(value.to_string(), |pages| Size::from_pages(pages).0.to_string()))
-}
-
-/// What is written to `memory.reclaim`: its size as the kernel reads it, the options behind it as they are.
-fn reclaim_value(value: &str) -> String {
-    // A unit may stand apart from its number, so the size ends where the options begin.
-    let options_at = value.find(" swappiness=").unwrap_or(value.len());
-    let (size, options) = value.split_at(options_at);
-    size.parse::<Size>().map_or(value.to_string(), |size| format!("{}{options}", size.0))
 }
 
 fn policy(key: &str, name: &str) -> Result<Policy, Problem> {

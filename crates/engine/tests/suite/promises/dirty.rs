@@ -493,3 +493,78 @@ fn a_file_that_another_group_writes_becomes_that_groups() {
     check(&scenario("", 0, "122"));
     check(&scenario("writeback.inode_switching=false", 12, "121"));
 }
+
+/// Without laptop mode they would be written when they are half a minute old.
+#[test]
+fn in_laptop_mode_a_read_has_all_dirty_pages_of_its_device_written_some_seconds_later() {
+    check(
+        "
+        config vm.laptop_mode=5
+        group job
+        file data 64
+        task t in job
+        threads
+        t open data as f
+        t write f 16              => m
+        t fsyncs f                => synced     # a device that has written nothing has no share of the threshold
+        t write f 0..8            => 8m
+        wait 6
+        vmstat nr_dirty           => 8
+        t read f 32               => M
+        wait 3
+        t read f 48               => M
+        wait 3
+        vmstat nr_dirty           => 8     # put off by the second read
+        wait 3
+        vmstat nr_dirty           => 0
+        written laptop_timer      => 8
+        written periodic          => 0
+    ",
+    );
+}
+
+/// A fifth of 4096 pages may be dirty, and from a tenth on the flusher writes by itself; writers are held up half way.
+#[test]
+fn in_laptop_mode_the_flusher_begins_by_itself_only_when_a_writer_is_held_up() {
+    for (mode, expected) in [(0, 393), (5, 0)] {
+        check(&format!(
+            "
+            config memory=4096 boost=0 vm.laptop_mode={mode}
+            group job
+            file data 2000
+            task t in job
+            threads
+            t open data as f
+            t write f 0..500          => 500m
+            written background        => {expected}
+        "
+        ));
+    }
+}
+
+/// Nothing but anonymous memory. What is looked at above priority 9 is kept, and looked at in vain.
+#[test]
+fn in_laptop_mode_reclaim_writes_nothing_above_priority_9_or_in_2010_before_it_has_looked_in_vain_and_by_7_3_does_not_know_it()
+ {
+    for (settings, scanned) in [
+        ("", "40609"),
+        ("vm.laptop_mode=5", "40759"),
+        ("vm.laptop_mode=5 reclaim.laptop_mode=ignored", "40609"),
+        ("vm.laptop_mode=5 reclaim.laptop_mode=scanned", "41453"),
+    ] {
+        check(&format!(
+            "
+            config charge_stock=1 {settings}
+            swap 40000 sync
+            group job max=40000
+            task t in job
+            t anon 41000 as heap
+            t write heap 0..40001     => 40001m
+            wait 3
+            t write heap 40001..40601 => 600m
+            flush
+            stat job pgscan_direct    => {scanned}
+        "
+        ));
+    }
+}

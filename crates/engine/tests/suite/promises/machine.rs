@@ -184,3 +184,171 @@ fn without_files_anonymous_pages_are_taken_at_swappiness_0_before_any_statistics
     ",
     );
 }
+
+/// kswapd makes passes at priorities 12, 11 and so on, of which each takes its part of every list, until there is enough. With a soft limit
+/// the first pass has it all from the group above that. Generations know none: there the youngest groups come last.
+#[test]
+fn a_group_above_its_soft_limit_gives_what_kswapd_wants_and_others_give_nothing() {
+    let with = |settings: &str, soft_limit: &str, taken: &str| {
+        check(&format!(
+            "
+            config memory=4096 boost=0 charge_stock=1 memcg.cgroup_version=1 {settings}
+            group small
+            group large {soft_limit}
+            file data 2000
+            file others 8000
+            task s in small
+            task l in large
+            s open data as f
+            l open others as f
+            threads
+            s read f 0..1000          => 1000M
+            l read f 0..2872          => 2872M
+            run kswapd0               => naps
+            flush
+            stat small pgsteal_kswapd => {taken}
+        "
+        ));
+    };
+    with("", "", "4");
+    with("", "soft_limit_in_bytes=2000", "0");
+    for soft_limit in ["", "soft_limit_in_bytes=2000"] {
+        with("policy=mglru@6.12", soft_limit, "64");
+    }
+}
+
+/// The two are 240 and 200 pages above their soft limits. 32 pages a call, from whoever is farther above.
+#[test]
+fn of_groups_above_their_soft_limits_who_is_farthest_above_gives_first_and_none_gives_more_than_that() {
+    check(
+        "
+        config memory=4096 boost=0 charge_stock=1 memcg.cgroup_version=1
+        group a soft_limit_in_bytes=760
+        group b soft_limit_in_bytes=800
+        group c
+        file fa 1000
+        file fb 1000
+        file fc 8000
+        task ta in a
+        task tb in b
+        task tc in c
+        ta open fa as f
+        tb open fb as f
+        tc open fc as f
+        threads
+        ta read f 0..1000         => 1000M
+        tb read f 0..1000         => 1000M
+        tc read f 0..1868         => 1868M
+        usage a                   => 1000
+        run kswapd0               => naps
+        flush
+        stat a pgsteal_kswapd     => 128
+        stat b pgsteal_kswapd     => 64
+        stat c pgsteal_kswapd     => 0
+    ",
+    );
+}
+
+#[test]
+fn a_soft_limit_is_a_file_of_cgroup_v1_that_is_pushed_back_to_only_where_the_machine_is_short() {
+    check(
+        "
+        config memory=4096 boost=0 charge_stock=1 memcg.cgroup_version=1
+        group job soft_limit_in_bytes=16
+        file data 1000
+        task t in job
+        t open data as f
+        threads
+        t read f 0..1000          => 1000M
+        usage job                 => 1000
+        vmstat pgscan_kswapd pgscan_direct => 0 0
+    ",
+    );
+}
+
+/// Two nodes of 4096 pages with a CPU each.
+fn check_on_two_nodes(settings: &str, commands: &str) {
+    check(&format!(
+        "
+        config memory=4096+4096 cpus=2 cpu_nodes=0+1 boost=0 {settings}
+        file data 8000
+        file others 8000
+        task t in / cpu=0
+        t open data as f
+        {commands}
+    "
+    ));
+}
+
+#[test]
+fn another_nodes_memory_is_used_before_anything_is_reclaimed() {
+    check_on_two_nodes(
+        "",
+        "
+        t read f 0..5000          => 5000M
+        vmstat zone_reclaim_success zone_reclaim_failed pgscan_direct numa_foreign => 0 0 0 1082
+    ",
+    );
+}
+
+/// But for 20 nodes of the index, which nothing is reclaimed for.
+#[test]
+fn with_zone_reclaim_mode_a_tasks_own_node_is_reclaimed_first_and_anothers_memory_stays_unused() {
+    check_on_two_nodes(
+        "vm.zone_reclaim_mode=1",
+        "
+        t read f 0..5000          => 5000M
+        vmstat zone_reclaim_success zone_reclaim_failed allocstall_movable numa_foreign => 33 0 0 20
+    ",
+    );
+}
+
+/// A mapped page is one that someone works with.
+#[test]
+fn node_reclaim_leaves_mapped_pages_alone_unless_the_mode_has_bit_4() {
+    for (mode, expected) in [("1", "0 0 1116"), ("5", "35 0 17")] {
+        check_on_two_nodes(
+            &format!("vm.zone_reclaim_mode={mode} fault_around_bytes=4096"),
+            &format!(
+                "
+                t map data as m random
+                t read m 0..5000          => 5000M
+                vmstat zone_reclaim_success zone_reclaim_failed numa_foreign => {expected}
+            "
+            ),
+        );
+    }
+}
+
+/// Anonymous memory and a few pages of a file: less than 1 % of the node may go.
+#[test]
+fn a_node_with_too_little_that_may_go_is_not_reclaimed_for_it() {
+    for (ratio, expected) in [("1", "0 0"), ("0", "1 0")] {
+        check_on_two_nodes(
+            &format!("vm.zone_reclaim_mode=1 vm.min_unmapped_ratio={ratio}"),
+            &format!(
+                "
+                t anon 6000 as heap
+                t read f 0..30            => 30M
+                t write heap 0..5000      => 5000m
+                vmstat zone_reclaim_success zone_reclaim_failed => {expected}
+            "
+            ),
+        );
+    }
+}
+
+#[test]
+fn generations_give_nothing_to_node_reclaim_that_may_not_write_and_unmap() {
+    for (mode, expected) in [("1", "0 1082"), ("7", "17 0")] {
+        check_on_two_nodes(
+            &format!("vm.zone_reclaim_mode={mode} policy=mglru@6.12"),
+            &format!(
+                "
+                t read f 0..5000          => 5000M
+                vmstat zone_reclaim_success zone_reclaim_failed => {expected}
+            "
+            ),
+        );
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! | command | |
 //! |---|---|
-//! | `config KEY=VALUE...` | `memory` (pages), `boost` (vm.watermark_boost_factor), `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `fault_around_bytes`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
+//! | `config KEY=VALUE...` | `memory` (pages, of several nodes `4096+4096`), `cpu_nodes` (`0+1`), `boost` (vm.watermark_boost_factor), `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `fault_around_bytes`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
 //! | `group PATH [FILE=PAGES...]` | a memory group: `group job max=64` |
 //! | `file NAME PAGES`, `tmpfs NAME PAGES`, `swap PAGES [sync]` | |
 //! | `task NAME in PATH [cpu=N]`, `T exits`, `T execs` | a process of one task |
@@ -89,6 +89,9 @@ fn configure(config: &mut Config, settings: &[&str]) {
     for setting in settings {
         match setting.split_once('=').expect("KEY=VALUE") {
             ("memory", value) => config.node_pages = value.split('+').map(number).collect(),
+            ("cpu_nodes", value) => {
+                config.layout.cpu_nodes = value.split('+').map(|node| NodeId(number(node) as u8)).collect();
+            }
             ("boost", value) => config.watermark_boost_factor = number(value) as u32,
             ("folio_batch", value) => config.folio_batch = number(value) as usize,
             ("charge_stock", value) => config.charge_stock = number(value),

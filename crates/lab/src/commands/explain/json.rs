@@ -273,6 +273,10 @@ fn lists_event(event: &ListsEvent) -> Value {
         ListsEvent::GenerationsClosed { kind: of, first, count } => {
             json!({ "event": "generations_closed", "type": type_name(*of), "first": first, "count": count })
         }
+        ListsEvent::AboveSoftLimit { usage, limit } => {
+            json!({ "event": "above_soft_limit", "usage": usage, "limit": limit })
+        }
+        ListsEvent::NearNode { mode } => json!({ "event": "near_node", "mode": mode }),
         ListsEvent::TypeChosen(choice) => type_choice(choice),
         ListsEvent::PassBegun { balance, priority, targets } => {
             let mut value = json!({

@@ -115,8 +115,8 @@ pub(super) struct Residency {
     pub(super) back: Option<Nanos>,
 }
 
-/// Kinds of decisions on lists that are counted: 6 reasons for each of two types, 8 balances.
-const KINDS: usize = 20;
+/// Kinds of decisions on lists that are counted: 6 reasons for each of two types, 8 balances, a soft limit, and a near node.
+const KINDS: usize = 22;
 
 /// What a group's lists have gone through so far, as counts.
 #[derive(Clone, Copy, Default, Debug)]
@@ -176,6 +176,8 @@ fn decision_kind(event: &ListsEvent) -> Option<usize> {
             ScanBalance::AnonOnly => 18,
             ScanBalance::Nothing => 19,
         }),
+        ListsEvent::AboveSoftLimit { .. } => Some(20),
+        ListsEvent::NearNode { .. } => Some(21),
     }
 }
 
@@ -189,7 +191,10 @@ impl Tally {
             ListsEvent::GenerationsClosed { kind, count, .. } => {
                 self.counts.closed[*kind as usize] += count;
             }
-            ListsEvent::TypeChosen(_) | ListsEvent::PassBegun { .. } => {}
+            ListsEvent::TypeChosen(_)
+            | ListsEvent::PassBegun { .. }
+            | ListsEvent::AboveSoftLimit { .. }
+            | ListsEvent::NearNode { .. } => {}
         }
         if let Some(kind) = decision_kind(event) {
             self.counts.decisions[kind] += 1;

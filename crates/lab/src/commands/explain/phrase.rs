@@ -167,6 +167,7 @@ pub(super) fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String
             let why = match reason {
                 WritebackReason::Background => "more is dirty than the background threshold",
                 WritebackReason::Vmscan => "reclaim met nothing but dirty pages",
+                WritebackReason::LaptopTimer => "its disk is awake, as something was read (laptop mode)",
                 WritebackReason::Sync => "a task has asked for all that is dirty to be written",
                 WritebackReason::Fsync => "a task waits for its file to be on the device",
                 WritebackReason::Writer => "a task had dirtied too much, and wrote itself",

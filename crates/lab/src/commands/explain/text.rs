@@ -249,6 +249,16 @@ fn meanwhile(since: &Since, briefly: bool) -> Vec<String> {
             ListsEvent::PassBegun { balance: how, priority, targets } => {
                 format!("{}: {}", passes(*times), balance(how, *priority, targets))
             }
+            ListsEvent::AboveSoftLimit { usage, limit } => format!(
+                "{} for its soft limit: {} pages, {} above it",
+                counted(*times, "call"),
+                count(*usage),
+                count(usage - limit)
+            ),
+            ListsEvent::NearNode { mode } => format!(
+                "{} of node reclaim, so that a page need not come from another node (vm.zone_reclaim_mode = {mode})",
+                counted(*times, "call")
+            ),
             ListsEvent::GenerationOpened { .. } | ListsEvent::GenerationsClosed { .. } => continue,
         };
         lines.push(text);

@@ -87,6 +87,14 @@ fn event(told: &Tracepoint) -> Option<Event> {
         Tracepoint::MemcgReclaimEnd { nr_reclaimed } => {
             Event::End { kind: CallKind::Memcg, reclaimed: nr_reclaimed }
         }
+        Tracepoint::NodeReclaimBegin { order, .. } => Event::Begin { kind: CallKind::Node, order },
+        Tracepoint::NodeReclaimEnd { nr_reclaimed } => {
+            Event::End { kind: CallKind::Node, reclaimed: nr_reclaimed }
+        }
+        Tracepoint::SoftLimitReclaimBegin { order, .. } => Event::Begin { kind: CallKind::SoftLimit, order },
+        Tracepoint::SoftLimitReclaimEnd { nr_reclaimed } => {
+            Event::End { kind: CallKind::SoftLimit, reclaimed: nr_reclaimed }
+        }
         Tracepoint::LruIsolate { nr_scanned, nr_taken, kind, is_active, .. } => Event::Isolate(Isolated {
             scanned: nr_scanned,
             taken: nr_taken,

@@ -5,6 +5,7 @@ use pageout_engine::{
     kernel_bool,
 };
 
+use super::machine::SOFT_LIMIT;
 use super::{Check, Problem};
 use crate::scenario::event::HUGEPAGES;
 use crate::scenario::keys::{Accepts, Key};
@@ -410,6 +411,9 @@ impl Check<'_> {
             }
         };
         if known.contains(given) {
+            if given == SOFT_LIMIT {
+                self.is_version_1(key, SOFT_LIMIT);
+            }
             return file;
         }
         let problem = Problem::new(key, format!("`{path}`: there is no {what} called `{given}`"));

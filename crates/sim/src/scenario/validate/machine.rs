@@ -18,6 +18,9 @@ const BLOCK: u64 = 2 << 20;
 /// What turns klruscand on.
 const PGTSCANS: &str = "sysctl.vm.pghot_record_pgtscans_enable";
 
+/// A file of cgroups of version 1.
+pub(super) const SOFT_LIMIT: &str = "memory.soft_limit_in_bytes";
+
 impl Check<'_> {
     /// A slice begins with the switch to its task. If it is no longer than the switch, the task gives way before it has done anything, and so does the
     /// next one.
@@ -288,6 +291,9 @@ impl Check<'_> {
                     self.holds_a_fault(&format!("{prefix}.{name}"), name, value);
                 }
             }
+            if memcg.files.get(SOFT_LIMIT).is_some() {
+                self.is_version_1(&format!("{prefix}.{SOFT_LIMIT}"), SOFT_LIMIT);
+            }
             if let Some(nodes) = memcg.files.get("cpuset.mems") {
                 self.cpuset_mems(&format!("{prefix}.cpuset.mems"), &nodes.to_string());
             }
@@ -303,6 +309,19 @@ impl Check<'_> {
         let allowed = format!("allowed: to {PATH_MAX} bytes; Linux allows 4096, /sys/fs/cgroup included");
         self.report(problem.help(allowed));
         true
+    }
+
+    /// A file that cgroups of version 2 don't have.
+    pub(super) fn is_version_1(&mut self, key: &str, name: &str) {
+        const VERSION: &str = "memcg.cgroup_version";
+        let version = self.scenario.kernel.switches.get(VERSION);
+        if version.is_none_or(|version| version.to_string() != "1") {
+            let problem =
+                Problem::new(key, format!("`{name}` is a file of cgroup v1, and this machine has v2"));
+            self.report(
+                problem.help(format!("set kernel.{VERSION} = 1; v2 has memory.low and memory.high instead")),
+            );
+        }
     }
 
     /// A limit that can't hold what one fault needs can't be run under.

@@ -1,0 +1,121 @@
+//! Soft limits of cgroup v1: who has more than that gives before anyone else does.
+//!
+//! ```text
+//!   a pass over a node, for the machine (kswapd, direct reclaim)
+//!     while it wants more: the group that is farthest above its soft limit ─► a call of its own: a batch, from all that it has
+//!     then the walk of groups, as without soft limits
+//! ```
+//! Limits by which each group gets what it is promised leave memory idle while some of them don't use theirs. A soft limit lets a group have
+//! as much as there is, and takes it back where memory is short. It is no promise to the others: at other times nobody looks at it.
+//!
+//! The sources have that it comes before the walk, the tracepoints, and that in the series of 2010 it writes nothing [machine 9.3, 9.4,
+//! reclaim 8.1]; the documentation of cgroup v1 has that groups are pushed back to their soft limits where there is contention. What
+//! follows is a guess, made from that purpose:
+//!
+//! - The farthest above goes first, by pages, descendants included: so the excess is evened out rather than taken from whoever comes first.
+//! - A call takes a batch, and no more than the group is above. Then the next group is chosen, which may be the same. A call that
+//!   takes nothing is the last for its group in this pass.
+//! - It looks at lists as a whole (priority 0). A 4096th of a small group is nothing, and it shall give however small it is. As it
+//!   ends with the batch, a large one does not give more.
+//! - It goes on until the reclaimer has what its pass is for. So while groups are above their soft limits, others give only what the walk that
+//!   follows takes gently from everyone.
+//! - It is reclaim of a group: `memory.low` and what else holds at a limit hold here. What it takes counts as that of who called it.
+//! - Generations are left out: there groups come by their age.
+
+use crate::core::Core;
+use crate::lru::lruvec::PoolId;
+use crate::reclaim::rules::FileWriteback;
+use crate::reclaim::{NodePass, NodeStep, Reclaimer, ScanControl};
+use crate::story::{ListsEvent, Tracepoint};
+use crate::units::MemcgId;
+
+/// Reclaim of groups above their soft limits, as a part of a pass over a node.
+#[derive(Default)]
+pub(super) struct SoftLimits {
+    /// Groups that have given nothing.
+    spent: Vec<MemcgId>,
+    call: Option<Box<(ScanControl, NodePass)>>,
+}
+
+impl Core {
+    /// Whether a pass begins with groups above their soft limits.
+    pub(super) fn soft_limits(&self, sc: &ScanControl) -> Option<SoftLimits> {
+        let is_for_soft_limits = self.config.cgroup_version == 1
+            && self.memcgs.has_soft_limits
+            && sc.by.is_for_machine()
+            && !self.keeps_generations(sc);
+        is_for_soft_limits.then(SoftLimits::default)
+    }
+
+    /// Takes this part of a pass up to the end of a round that did something; `None` when it is over.
+    pub(super) fn soft_limit_step(
+        &mut self,
+        soft: &mut SoftLimits,
+        pool: PoolId,
+        sc: &mut ScanControl,
+    ) -> Option<NodeStep> {
+        loop {
+            let Some(call) = &mut soft.call else {
+                if sc.is_satisfied() || sc.is_interrupted {
+                    return None;
+                }
+                let (memcg, excess) = self.farthest_above_soft_limit(&soft.spent)?;
+                soft.call = Some(Box::new(self.soft_limit_call(memcg, excess, pool, sc)));
+                continue;
+            };
+            let (own, pass) = &mut **call;
+            self.release_isolated(own);
+            self.leave_throttle(own);
+            self.leave_stall(own);
+            if sc.is_satisfied() {
+                // Its task is to die: whatever it has is enough.
+                own.nr_to_reclaim = 0;
+            }
+            own.is_interrupted |= sc.is_interrupted;
+            match self.node_step(pass, own) {
+                NodeStep::Over => {}
+                step => return Some(step),
+            }
+            let (mut own, _) = *soft.call.take().expect("it was under way");
+            self.release_isolated(&mut own);
+            self.trace(self.lruvecs[self.lruvecs.id(own.by.target, pool)].node, |_| {
+                Tracepoint::reclaim_end(&own)
+            });
+            if own.nr_reclaimed == 0 {
+                soft.spent.push(own.by.target);
+            }
+            sc.nr_reclaimed += own.nr_reclaimed;
+            sc.nr_scanned += own.nr_scanned;
+        }
+    }
+
+    fn soft_limit_call(
+        &mut self,
+        memcg: MemcgId,
+        excess: u64,
+        pool: PoolId,
+        sc: &ScanControl,
+    ) -> (ScanControl, NodePass) {
+        let lruvec = self.lruvecs.id(memcg, pool);
+        let node = self.lruvecs[lruvec].node;
+        let by = Reclaimer { target: memcg, node: Some(node), from: None, ..sc.by };
+        let mut own = ScanControl::new(by, excess.min(self.config.reclaim_batch));
+        own.priority = 0;
+        (own.may_swap, own.spares_disk) = (sc.may_swap, sc.spares_disk);
+        let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.file_writeback;
+        own.may_write = sc.may_write && rule != FileWriteback::NotDirect;
+        self.trace(node, |_| Tracepoint::reclaim_begin(&own));
+        let group = &self.memcgs[memcg];
+        let (usage, limit) = (group.usage, group.soft_limit);
+        self.tell_lists(lruvec, |_| ListsEvent::AboveSoftLimit { usage, limit });
+        let pass = self.node_pass(pool, &mut own);
+        (own, pass)
+    }
+
+    /// The group that is above its soft limit by most pages, and by how many. Of two the older one.
+    fn farthest_above_soft_limit(&self, spent: &[MemcgId]) -> Option<(MemcgId, u64)> {
+        let above = self.memcgs.ids().filter(|id| self.memcgs[*id].is_online && !spent.contains(id));
+        let above = above.map(|id| (id, self.memcgs[id].usage.saturating_sub(self.memcgs[id].soft_limit)));
+        above.filter(|&(_, excess)| excess > 0).max_by_key(|&(id, excess)| (excess, std::cmp::Reverse(id)))
+    }
+}
