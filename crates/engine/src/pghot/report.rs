@@ -3,6 +3,8 @@
 //! ```text
 //!   source on? ─▶ a node? ─▶ in a lower tier? ─▶ on a list? ─▶ not by its own node? ─▶ its head's record
 //! ```
+//! Who samples or scans knows the page. A device that counts accesses to several pages together knows their range: `record_range`.
+//!
 //! A report of a page that can't be promoted is no error. Callable from anywhere: it takes nothing and moves nothing.
 
 use crate::config::Config;

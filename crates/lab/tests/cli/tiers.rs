@@ -287,6 +287,52 @@ size = "16MiB"
     assert!(seen(&["machine.hints.preset=cxl-hmu"]) > 1000);
 }
 
+/// Memory that counts accesses by 2 MiB, on which a process begins.
+const COUNTED: &str = r#"
+[machine]
+cpus = 1
+hints.preset = "cxl-hmu"
+hints.unit = "2MiB"
+
+[[machine.node]]
+memory = "64MiB"
+cpus = 1
+
+[[machine.node]]
+memory = "64MiB"
+preset = "cxl-1.1"
+
+[kernel]
+transparent_hugepage = "always"
+
+[sysctl]
+vm.pghot_record_hwhints_enable = 1
+
+[[task]]
+name = "job"
+
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+populate_node = 1
+workload = { pattern = "uniform", ops = 2_000_000 }
+"#;
+
+#[test]
+fn a_huge_page_is_one_report_of_a_device_that_counts_units_of_pages_and_single_pages_are_one_each() {
+    let directory = with_scenario(COUNTED);
+    let reports = |huge: &str| {
+        let huge = format!("kernel.transparent_hugepage={huge}");
+        let told =
+            check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json", "--set", &huge]));
+        let vmstat = &serde_json::from_str::<serde_json::Value>(&told).unwrap()["vmstat"];
+        assert_eq!(vmstat["pgpromote_success"], 4096, "all of it is in use");
+        vmstat["pghot_recorded_hwhints"].as_u64().unwrap()
+    };
+    assert_eq!(reports("always"), 8, "of huge pages");
+    assert!(reports("never") >= 4096);
+}
+
 #[test]
 fn what_the_other_socket_costs_is_refused_where_there_is_none() {
     let sockets = TIERS.replace("memory = \"64MiB\"", "memory = \"64MiB\"\ncpus = 1");
