@@ -5,14 +5,17 @@
 
 use std::ops::{AddAssign, Sub};
 
-use pageout_engine::{Nanos, Op, Work};
+use pageout_engine::{Nanos, Op, Work, WorkFor};
 
 use crate::cost::Costs;
+use crate::report::Spent;
 
 /// Work and operations that take CPU time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Account {
     pub(crate) work: Work,
+    /// Parts of it.
+    pub(crate) work_for: WorkFor,
     pub(crate) carried: Carried,
 }
 
@@ -51,8 +54,8 @@ impl Carried {
 }
 
 impl Account {
-    /// CPU time by what it was spent on, in the order of the price table.
-    pub(crate) fn spent(&self, costs: &Costs) -> Vec<(&'static str, Nanos)> {
+    /// CPU time by what it was spent on.
+    pub(crate) fn spent(&self, costs: &Costs) -> Spent {
         let Carried { zeroed, compressed, decompressed, copied, copied_huge } = self.carried;
         let carried = [
             ("zeroed", zeroed * costs.zero),
@@ -60,15 +63,17 @@ impl Account {
             ("decompressed", decompressed * costs.decompress),
             ("copied", copied * costs.migrate + copied_huge * costs.migrate_huge),
         ];
-        let mut spent = costs.price_each(&self.work);
-        spent.extend(carried.map(|(name, spent)| (name, Nanos(spent))));
-        spent
+        let mut by_unit = costs.price_each(&self.work);
+        by_unit.extend(carried.map(|(name, spent)| (name, Nanos(spent))));
+        let [marking, aging] = [&self.work_for.marking, &self.work_for.aging].map(|work| costs.price(work));
+        Spent { by_unit, marking, aging }
     }
 }
 
 impl AddAssign for Account {
     fn add_assign(&mut self, other: Account) {
         self.work += other.work;
+        self.work_for += other.work_for;
         self.carried.zeroed += other.carried.zeroed;
         self.carried.compressed += other.carried.compressed;
         self.carried.decompressed += other.carried.decompressed;
@@ -83,6 +88,7 @@ impl Sub for Account {
     fn sub(self, other: Account) -> Account {
         Account {
             work: self.work - other.work,
+            work_for: self.work_for - other.work_for,
             carried: Carried {
                 zeroed: self.carried.zeroed - other.carried.zeroed,
                 compressed: self.carried.compressed - other.carried.compressed,
@@ -104,9 +110,9 @@ mod tests {
         let costs = Costs::xeon_vm();
         let work = Work { scanned: 7, rmap_steps: 5, reclaimed: 3, ..Work::default() };
         let op = Op::Zero { pfn: Pfn(0), pages: 4 };
-        let mut account = Account { work, carried: Carried::default() };
+        let mut account = Account { work, ..Account::default() };
         let carried = account.carried.add(&op, &costs);
-        let spent = account.spent(&costs);
+        let spent = account.spent(&costs).by_unit;
         let all = spent.iter().fold(Nanos::ZERO, |sum, (_, spent)| sum + *spent);
         assert_eq!(all, costs.price(&work) + carried);
         assert!(spent.contains(&("rmap_steps", Nanos(5 * costs.rmap_step))));

@@ -54,7 +54,7 @@ pub use pace::{Pace, PaceError};
 pub use psi::Resource;
 pub use report::{
     Convergence, CpuReport, Delays, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, RemovedGroup,
-    Report, Residency, Stall, TaskReport, Thinned, ThreadReport, TierReport, TrackerTime,
+    Report, Residency, Spent, Stall, TaskReport, Thinned, ThreadReport, TierReport, TrackerTime,
 };
 pub use sched::SchedRules;
 pub use task::{StreamSource, TaskSpec};

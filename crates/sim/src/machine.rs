@@ -340,8 +340,7 @@ impl Machine {
             kernel_time: self.kernel_time.iter().fold(Nanos::ZERO, |sum, &time| sum + time),
             work: *self.engine.work(),
             spent: self.account().spent(&self.costs),
-            marking: self.costs.price(&self.engine.work_for().marking),
-            aging: self.costs.price(&self.engine.work_for().aging),
+            spent_by_tasks: self.account_of_tasks().spent(&self.costs),
             context_switches: self.sched.switches(),
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
@@ -477,7 +476,7 @@ impl Machine {
 
     /// What the CPUs' time of all work went to, whoever paid for it.
     fn account(&self) -> Account {
-        Account { work: *self.engine.work(), carried: self.carried }
+        Account { work: *self.engine.work(), work_for: *self.engine.work_for(), carried: self.carried }
     }
 
     /// Settles an engine call that no task made.

@@ -39,12 +39,10 @@ pub struct Report {
     pub kernel_time: Nanos,
     /// The kernel's work in units, whoever paid for it.
     pub work: Work,
-    /// What CPU time it took, by unit of work and by operation; the accesses themselves are not among it.
-    pub spent: Vec<(&'static str, Nanos)>,
-    /// CPU time of what was done to move pages that were used to younger lists, and to age those that were not: parts of the above.
-    pub marking: Nanos,
-    /// See [`Report::marking`].
-    pub aging: Nanos,
+    /// What CPU time it took; the accesses themselves are not among it.
+    pub spent: Spent,
+    /// As much of it as was no kernel thread's.
+    pub spent_by_tasks: Spent,
     /// How often a CPU went from one task to another that waited for it.
     pub context_switches: u64,
     /// Pages read from files, and those of them that went on where another read of the file had ended: what Linux would have
@@ -364,8 +362,26 @@ pub struct ThreadReport {
     pub cpu_time: Nanos,
     /// Time it was ready but its CPU ran others, the switch included.
     pub cpu_wait: Nanos,
-    /// What its CPU time was spent on, by unit of work and by operation.
-    pub spent: Vec<(&'static str, Nanos)>,
+    /// What its CPU time was spent on.
+    pub spent: Spent,
+}
+
+/// What CPU time of the kernel's work was spent on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spent {
+    /// By unit of work and by operation, in the order of the price table.
+    pub by_unit: Vec<(&'static str, Nanos)>,
+    /// To move pages that were used to younger lists: part of the above.
+    pub marking: Nanos,
+    /// To age those that were not: part of the above.
+    pub aging: Nanos,
+}
+
+impl Spent {
+    /// That on one unit of work or operation.
+    pub(crate) fn on(&self, name: &str) -> Nanos {
+        self.by_unit.iter().find(|(known, _)| *known == name).map_or(Nanos::ZERO, |&(_, time)| time)
+    }
 }
 
 impl TaskReport {

@@ -124,6 +124,14 @@ fn tracked(config: &mut Config, bits: u8) {
     }
 }
 
+/// Turns on what takes from one to spare another: a far node, a disk, groups below their soft limits. By six bits.
+fn sparing(config: &mut Config, bits: u8) {
+    config.zone_reclaim_mode = bits & 7;
+    config.min_unmapped_ratio = 0;
+    config.laptop_mode = (bits >> 3 & 1).into();
+    config.cgroup_version = 2 - (bits >> 4 & 1);
+}
+
 impl Setup {
     pub(super) fn decode(bytes: &mut Unstructured) -> Result<Setup> {
         let (kernel, writes_won): (u8, u8);
@@ -195,7 +203,7 @@ impl Setup {
             Ok(Group { parent, policy, knobs })
         };
         let swap = (0..pick(bytes, &[0, 1, 2])?).map(|_| device(bytes)).collect::<Result<_>>()?;
-        let groups =
+        let mut groups =
             (0..pick(bytes, &[1, 2, 3])?).map(|before| group(bytes, before)).collect::<Result<Vec<_>>>()?;
         let kinds = [FileKind::Regular, FileKind::Tmpfs, FileKind::Regular];
         let files = pick(bytes, &[1, 2, 3])?;
@@ -227,10 +235,21 @@ impl Setup {
             // A huge page, and a rest that is none.
             anon_pages += HUGE_PAGE_PAGES;
         }
-        let bdi = Bdi { ra_pages: pick(bytes, &[0, 4, 32, 7, 1])?, io_pages: pick(bytes, &[0, 320, 5])? };
+        let ra_pages = pick(bytes, &[0, 4, 32, 7, 1])?;
+        let byte_of_device = bytes.arbitrary::<u8>()?;
+        let bdi = Bdi { ra_pages, io_pages: [0, 320, 5][usize::from(byte_of_device % 3)] };
         // One byte decides how far both kinds of readahead go.
         let mut config = Config { page_cluster: (bdi.ra_pages % 4) as u8, transparent_hugepage, ..config };
         tracked(&mut config, byte >> 2 & 15);
+        // Of a quarter of the setups.
+        if byte_of_device >= 192 {
+            sparing(&mut config, byte_of_device);
+        }
+        if config.cgroup_version == 1 {
+            for (at, Group { knobs, .. }) in groups.iter_mut().enumerate() {
+                knobs.push(("memory.soft_limit_in_bytes", Limit::Pages(8 * at as u64)));
+            }
+        }
         Ok(Setup { tasks, processes, config, writes_won, swap, groups, files, anon_pages, advice, bdi })
     }
 }

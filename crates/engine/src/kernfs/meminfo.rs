@@ -178,6 +178,8 @@ impl Engine {
                 writeln!(text, "              {name:<9} {pages}")?;
             }
         }
+        let is_unreclaimable = self.core.kswapds[usize::from(node)].is_hopeless();
+        writeln!(text, "  node_unreclaimable:  {}", u8::from(is_unreclaimable))?;
         writeln!(text, "  start_pfn:           {}", zone.start_pfn)
     }
 }
@@ -274,6 +276,7 @@ mod tests {
                 "{part}"
             );
             assert!(part.contains(&format!("        protection: ({}, ", zone.lowmem_reserve[0])), "{part}");
+            assert!(part.contains("  node_unreclaimable:  0\n"), "kswapd has not given up: {part}");
         }
     }
 }

@@ -133,3 +133,18 @@ pub struct WorkFor {
     /// Aging: active lists shortened, generations opened, page tables walked for it.
     pub aging: Work,
 }
+
+impl std::ops::AddAssign for WorkFor {
+    fn add_assign(&mut self, other: WorkFor) {
+        self.marking += other.marking;
+        self.aging += other.aging;
+    }
+}
+
+impl std::ops::Sub for WorkFor {
+    type Output = WorkFor;
+
+    fn sub(self, other: WorkFor) -> WorkFor {
+        WorkFor { marking: self.marking - other.marking, aging: self.aging - other.aging }
+    }
+}

@@ -1,12 +1,14 @@
 //! A folio's record: what reclaim knows of the pages it moves as one unit.
 //!
 //! A folio is an order and a head frame. Its record is 32 bytes, one a frame. Records are allocated a section (128 MiB of
-//! frames) at a time, when frames up to there are used. So a 1 TB machine costs what it uses. While a folio is in a page cache,
+//! frames) at a time, when frames up to there are used. So a 1 TB machine costs what it uses, and once a block of the largest order is free
+//! again, its records may be given back (`largest.rs`). While a folio is in a page cache,
 //! the flags that a hit sees or sets are not here but in its index word (`table/word.rs`): a hit writes only the word that it has
 //! read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
 
+use crate::memory::largest::LargestBlocks;
 use crate::memory::list::Links;
-use crate::units::{LruType, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};
+use crate::units::{LruType, MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};
 use bytemuck::Zeroable;
 use prefetch_index::prefetch_index;
 
@@ -163,8 +165,10 @@ impl<T> Default for PerFrame<T> {
     }
 }
 
-/// Records that are moved together when there have to be more, or left where none of them says anything: some pages of memory.
-const MOVED_RECORDS: usize = 1024;
+/// Records that are moved together when there have to be more, or left where none of them says anything: those of the largest block.
+const MOVED_RECORDS: usize = MAX_BLOCK_PAGES as usize;
+/// So many are moved before the memory they were in is given back: a GiB of frames.
+const PIECE: usize = 256 * MOVED_RECORDS;
 
 impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
     /// Makes the frame's record exist.
@@ -182,13 +186,24 @@ impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
         if self.used <= self.records.len() {
             return;
         }
-        let records = bytemuck::zeroed_vec(self.used.max(2 * self.records.len()));
-        let old = std::mem::replace(&mut self.records, records);
         let says_something = |record: &T| *record != T::default();
-        for (new, old) in self.records.chunks_mut(MOVED_RECORDS).zip(old.chunks(MOVED_RECORDS)) {
-            if old.iter().any(says_something) {
-                new[..old.len()].copy_from_slice(old);
+        self.move_to(self.used.max(2 * self.records.len()), |_, records| records.iter().any(says_something));
+    }
+
+    /// Moves the records into so much fresh memory, but for blocks that are not kept. Piece by piece, from the end on: at no time
+    /// does memory hold both.
+    fn move_to(&mut self, len: usize, is_kept: impl Fn(usize, &[T]) -> bool) {
+        let mut old = std::mem::replace(&mut self.records, bytemuck::zeroed_vec(len));
+        while !old.is_empty() {
+            let piece = (old.len() - 1) / PIECE * PIECE;
+            for at in (piece..old.len()).step_by(MOVED_RECORDS) {
+                let end = old.len().min(at + MOVED_RECORDS);
+                if is_kept(at / MOVED_RECORDS, &old[at..end]) {
+                    self.records[at..end].copy_from_slice(&old[at..end]);
+                }
             }
+            old.truncate(piece);
+            old.shrink_to_fit();
         }
     }
 
@@ -232,6 +247,7 @@ pub(crate) struct FolioTable {
     /// The list links of each record, apart from it: who walks a list can't know the next folio before it has read the links
     /// of this one, and as an array of their own they stay in the cache. The rest of the records is read side by side.
     links: PerFrame<(u32, u32)>,
+    pub(crate) largest: LargestBlocks,
 }
 
 impl FolioTable {
@@ -240,9 +256,26 @@ impl FolioTable {
     pub(crate) fn populate(&mut self, pfn: Pfn) {
         self.records.populate(pfn);
         self.links.populate(pfn);
+        self.largest.populate(pfn);
     }
 
-    /// Bytes of metadata allocated.
+    /// Gives back the memory of records that say nothing, where that is worth moving the others.
+    pub(crate) fn give_back(&mut self) {
+        if self.largest.is_worth_giving_back() {
+            self.give_back_now();
+        }
+    }
+
+    #[cold]
+    pub(crate) fn give_back_now(&mut self) {
+        let blocks = &self.largest.blocks;
+        let is_kept = |block: usize| blocks.get(block).is_some_and(|block| block.is_used && !block.is_free);
+        self.records.move_to(self.records.records.len(), |block, _| is_kept(block));
+        self.links.move_to(self.links.records.len(), |block, _| is_kept(block));
+        self.largest.given_back = self.largest.free;
+    }
+
+    /// Bytes of metadata, as far as frames are used.
     pub(crate) fn bytes(&self) -> usize {
         self.records.bytes() + self.links.bytes()
     }
@@ -268,19 +301,28 @@ impl FolioTable {
     #[inline]
     pub(crate) fn free_order(&self, pfn: Pfn) -> Option<u8> {
         let folio = self.records.records.get(pfn.index())?;
-        (folio.mapped == FREE_BLOCK).then_some(folio.order)
+        if folio.mapped == FREE_BLOCK {
+            return Some(folio.order);
+        }
+        self.largest.is_free(pfn).then_some(MAX_BLOCK_ORDER)
     }
 
     /// Says that a free block begins with this frame.
     #[inline]
     pub(crate) fn set_free(&mut self, pfn: Pfn, order: u8) {
+        if order == MAX_BLOCK_ORDER {
+            return self.largest.set_free(pfn, true);
+        }
         let folio = &mut self[pfn];
         (folio.mapped, folio.order) = (FREE_BLOCK, order);
     }
 
     /// Says that none does any more.
     #[inline]
-    pub(crate) fn clear_free(&mut self, pfn: Pfn) {
+    pub(crate) fn clear_free(&mut self, pfn: Pfn, order: u8) {
+        if order == MAX_BLOCK_ORDER {
+            return self.largest.set_free(pfn, false);
+        }
         self[pfn].mapped = 0;
     }
 }
@@ -335,6 +377,54 @@ mod tests {
         }
         assert_eq!(table[Pfn(100 * SECTION_FRAMES)], Folio::default());
         assert_eq!(Folio::zeroed(), Folio::default(), "what the array is made of");
+    }
+
+    /// A table of which blocks of the largest order have been used, the last ones by a page each, and so many of the first are free again.
+    fn with_free(used: u32, free: u32) -> FolioTable {
+        let mut table = FolioTable::default();
+        for block in 0..used {
+            let first = Pfn(block * MAX_BLOCK_PAGES);
+            table.populate(first);
+            table[first].index = block + 1;
+            *table.links_mut(first.0) = (block, 7);
+        }
+        (0..free).for_each(|block| table.set_free(Pfn(block * MAX_BLOCK_PAGES), MAX_BLOCK_ORDER));
+        table
+    }
+
+    #[test]
+    fn records_of_free_blocks_are_given_back_and_all_others_stay() {
+        let (used, free) = (1024, 300);
+        let mut table = with_free(used, free);
+        table.give_back();
+        for block in 0..used {
+            let first = Pfn(block * MAX_BLOCK_PAGES);
+            let is_free = block < free;
+            let kept = if is_free { (0, (0, 0)) } else { (block + 1, (block, 7)) };
+            assert_eq!((table[first].index, table.links(first.0)), kept, "block {block}");
+            assert_eq!(table.free_order(first), is_free.then_some(MAX_BLOCK_ORDER));
+        }
+    }
+
+    #[test]
+    fn records_stay_where_too_few_blocks_are_free_to_pay_for_moving_the_others() {
+        for (used, free) in [(300, 255), (4096, 400)] {
+            let mut table = with_free(used, free);
+            table.give_back();
+            assert_eq!(table[Pfn(0)].index, 1, "{free} of {used}");
+        }
+        // What was given back is nothing to gain; what is free since then is.
+        let mut table = with_free(2000, 300);
+        table.give_back();
+        assert_eq!(table[Pfn(0)].index, 0);
+        let set_free =
+            |table: &mut FolioTable, block| table.set_free(Pfn(block * MAX_BLOCK_PAGES), MAX_BLOCK_ORDER);
+        (300..500).for_each(|block| set_free(&mut table, block));
+        table.give_back();
+        assert_eq!(table[Pfn(499 * MAX_BLOCK_PAGES)].index, 500);
+        (500..600).for_each(|block| set_free(&mut table, block));
+        table.give_back();
+        assert_eq!(table[Pfn(499 * MAX_BLOCK_PAGES)].index, 0);
     }
 
     #[test]

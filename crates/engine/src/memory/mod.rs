@@ -1,6 +1,7 @@
 //! What is where: frames, folios, files, address spaces and swap together, and the questions that need more than one.
 
 pub(crate) mod folio; // a folio's record and its flags
+pub(crate) mod largest; // which blocks of the largest order are free, and need no records
 mod transitions; // which flags may change where
 pub(crate) mod list; // index-linked lists
 pub(crate) mod nodes; // what a table consists of in a kernel, and who pays for it
@@ -174,6 +175,7 @@ impl Memory {
     /// A CPU's housekeeping of the free pages that it holds.
     pub(crate) fn refresh_lists(&mut self, cpu: CpuId) {
         self.zones.refresh(&mut self.folios, cpu);
+        self.folios.give_back();
     }
 
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {

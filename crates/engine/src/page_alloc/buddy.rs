@@ -6,7 +6,7 @@
 //!     ...         a request takes the smallest block that will do; upper halves go back, each to its own list
 //!   order  0 ─▶ page ─▶ page
 //! ```
-//! A free block's record says so in its first frame. A freed block joins its buddy, whose number differs in one bit, as long as that is free
+//! A free block's record says so in its first frame; those of the largest order have records of their own (`memory/largest.rs`). A freed block joins its buddy, whose number differs in one bit, as long as that is free
 //! and as large. A block that may soon be joined by its neighbour goes to the tail, where it is taken last.
 //!
 //! Each pageblock (512 pages) belongs to a migrate type, and so do its free pages. Where a type has none, `fallback.rs` takes another's.
@@ -15,6 +15,7 @@
 //! follow the others in their list. The rest at the end of a zone, smaller than such a block, is used last.
 
 use crate::memory::folio::FolioTable;
+use crate::memory::largest::LargestBlocks;
 use crate::memory::list::List;
 use crate::page_alloc::request::{MigrateType, Rights};
 use crate::units::{MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
@@ -206,7 +207,8 @@ impl Buddy {
 
     /// The first block of a list.
     pub(super) fn first(&self, order: u8, kind: MigrateType) -> Option<u32> {
-        self.lists[order as usize][kind as usize].head()
+        let first = self.lists[order as usize][kind as usize].head()?;
+        Some(if order == MAX_BLOCK_ORDER { LargestBlocks::first(first) } else { first })
     }
 
     /// Whether any block is of at least this order, of those that these rights lead to.
@@ -268,13 +270,21 @@ impl Buddy {
     #[inline]
     fn push_head(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
         folios.set_free(Pfn(pfn), order);
-        self.lists[order as usize][kind as usize].push_head(folios, pfn);
+        let list = &mut self.lists[order as usize][kind as usize];
+        match order {
+            MAX_BLOCK_ORDER => list.push_head(&mut folios.largest, LargestBlocks::number(pfn)),
+            _ => list.push_head(folios, pfn),
+        }
         self.linked(order, kind);
     }
 
     fn push_tail(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
         folios.set_free(Pfn(pfn), order);
-        self.lists[order as usize][kind as usize].push_tail(folios, pfn);
+        let list = &mut self.lists[order as usize][kind as usize];
+        match order {
+            MAX_BLOCK_ORDER => list.push_tail(&mut folios.largest, LargestBlocks::number(pfn)),
+            _ => list.push_tail(folios, pfn),
+        }
         self.linked(order, kind);
     }
 
@@ -289,11 +299,14 @@ impl Buddy {
     #[inline]
     fn unlink(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
         let list = &mut self.lists[order as usize][kind as usize];
-        list.remove(folios, pfn);
+        match order {
+            MAX_BLOCK_ORDER => list.remove(&mut folios.largest, LargestBlocks::number(pfn)),
+            _ => list.remove(folios, pfn),
+        }
         if list.is_empty() {
             self.orders[kind as usize] &= !(1 << order);
         }
-        folios.clear_free(Pfn(pfn));
+        folios.clear_free(Pfn(pfn), order);
         if kind == MigrateType::HighAtomic {
             self.highatomic_free -= 1 << order;
         }
@@ -356,7 +369,12 @@ impl Buddy {
         (0..ORDERS as u8).flat_map(move |order| {
             MigrateType::ALL.into_iter().flat_map(move |kind| {
                 let list = &self.lists[order as usize][kind as usize];
-                list.iter_from_tail(folios).map(move |pfn| (pfn, order, kind))
+                let (largest, smaller) = match order {
+                    MAX_BLOCK_ORDER => (Some(list.iter_from_tail(&folios.largest)), None),
+                    _ => (None, Some(list.iter_from_tail(folios))),
+                };
+                let largest = largest.into_iter().flatten().map(LargestBlocks::first);
+                largest.chain(smaller.into_iter().flatten()).map(move |pfn| (pfn, order, kind))
             })
         })
     }
@@ -388,7 +406,10 @@ impl Buddy {
         );
         for (order, lists) in self.lists.iter().enumerate() {
             for (list, orders) in lists.iter().zip(self.orders) {
-                list.check_invariants(folios);
+                match order as u8 {
+                    MAX_BLOCK_ORDER => list.check_invariants(&folios.largest),
+                    _ => list.check_invariants(folios),
+                }
                 assert_eq!(list.is_empty(), orders & 1 << order == 0, "the bit of order {order}");
             }
         }

@@ -1,12 +1,13 @@
 //! kmigrated: one thread a node of a lower tier, which promotes what has become hot there. [tiering 3.4, 3.6]
 //!
 //! ```text
-//!   every 100 ms: is anything flagged? ─▶ flags are cleared ─▶ frames where they were, in order:
+//!   every 100 ms: is anything flagged? ─▶ block by block: its flag is cleared ─▶ its frames, in order:
 //!     record taken ─▶ where to? ─▶ by the rules of tiers? ─▶ room there, off its list ─▶ batch of 512 ─▶ moved
 //!                                      │ too old: forgotten        │ not now
 //!                                      └ over the limit: ──────────┴──▶ put back as it was, and flagged again; or forgotten
 //! ```
-//! Nobody wakes it for a page: it notices flags when it looks next. While no source is on it sleeps.
+//! Nobody wakes it for a page: it notices flags when it looks next. While no source is on it sleeps. A flag stands until its block's turn comes,
+//! however many steps that takes: what becomes ready there meanwhile is taken with the rest, and is not looked for again.
 //!
 //! **A full node** (`pghot.target_full`). What finds no room stays hot. kswapd of that node, which is woken then, demotes some hundred pages
 //! within a millisecond, and ends the nap. As posted the nap goes on. Where hot pages are many there is room most of the time then, and
@@ -82,7 +83,7 @@ impl KernelThread for KmigratedThread {
         if self.blocks.is_empty() {
             core.pghot.waiting_for_room.retain(|&(_, task)| Some(task) != self.task);
             self.full = None;
-            self.blocks = core.take_hot_blocks(self.node);
+            self.blocks = core.hot_blocks(self.node);
         }
         // A batch of hot pages, or a section's worth of cold ones.
         let mut batch = Batch::default();
@@ -119,8 +120,8 @@ pub(crate) struct Batch {
 }
 
 impl Core {
-    /// What kmigrated of a node looks at now: blocks by their first frames, the last one first. Their flags are cleared.
-    fn take_hot_blocks(&mut self, node: NodeId) -> Vec<Pfn> {
+    /// What kmigrated of a node looks at now: blocks by their first frames, the last one first.
+    fn hot_blocks(&mut self, node: NodeId) -> Vec<Pfn> {
         let frames: Vec<_> =
             self.memory.zones.of_node(node).iter().map(|zone| (zone.start, zone.present)).collect();
         let walk = self.config.pghot_walk;
@@ -130,7 +131,7 @@ impl Core {
             let end = start + present as u32;
             for section in start / SECTION_FRAMES..end.div_ceil(SECTION_FRAMES) {
                 let first = Pfn(section * SECTION_FRAMES);
-                let hot = self.pghot.records.take_hot_blocks(first);
+                let hot = self.pghot.records.hot_blocks(first);
                 is_any_hot |= hot != 0;
                 if hot == 0 && walk != HotWalk::All {
                     continue;
@@ -163,6 +164,7 @@ impl Core {
     /// Takes what is ready in a block, and adds to a batch what may go. True when that was a batch's worth or more.
     fn promote_hot_block(&mut self, node: NodeId, block: Pfn, batch: &mut Batch) -> bool {
         self.rare_work().hotness_walked += PAGEBLOCK_PAGES;
+        self.pghot.records.clear_hot(block);
         let now_ms = self.now.0 / 1_000_000;
         if self.config.pghot_age_sweep {
             self.pghot.records.sweep(block, now_ms);

@@ -77,7 +77,8 @@ impl Core {
             return Err(InvalidNode);
         }
         let pfn = self.memory.folio_of(pfn);
-        let folio = self.memory.folios[pfn];
+        // The record of a frame that is free knows no node.
+        let (folio, node) = (self.memory.folios[pfn], self.memory.zones.node_of(pfn));
         // It may have been turned off since it noticed.
         if !self.config.pghot_listens_to(source) {
             return Ok(());
@@ -85,16 +86,16 @@ impl Core {
         // The third posting counts what is reported, later ones what is recorded of it.
         let as_posted = self.config.pghot_quirks == PghotQuirks::V3;
         if as_posted {
-            self.count_node(folio.node, Stat::PghotRecordedAccesses, 1);
-            self.count_node(folio.node, source.stat(), 1);
+            self.count_node(node, Stat::PghotRecordedAccesses, 1);
+            self.count_node(node, source.stat(), 1);
         }
-        let is_at_home = nid == Some(folio.node) && !as_posted;
-        if self.tiers.node_is_top_tier(folio.node) || !folio.has(FolioFlags::LRU) || is_at_home {
+        let is_at_home = nid == Some(node) && !as_posted;
+        if self.tiers.node_is_top_tier(node) || !folio.has(FolioFlags::LRU) || is_at_home {
             return Ok(());
         }
         if !as_posted {
-            self.count_node(folio.node, Stat::PghotRecordedAccesses, 1);
-            self.count_node(folio.node, source.stat(), 1);
+            self.count_node(node, Stat::PghotRecordedAccesses, 1);
+            self.count_node(node, source.stat(), 1);
         }
         let in_any_window = source == Source::HintFault
             && self.config.pghot_hint_faults_in_any_window
@@ -113,6 +114,29 @@ impl Core {
         self.check_record_changes();
         self.rare_work().hotness_recorded += 1;
         self.tell(pfn, |_| PageEvent::Reported { source, by: nid, accesses, is_ready: record.ready });
+        Ok(())
+    }
+
+    /// Pages in a row were accessed so often, all together; which of them is not known. Each has its share of that, and what moves as one
+    /// is told of once.
+    pub(crate) fn record_range(
+        &mut self,
+        first: Pfn,
+        pages: u32,
+        nid: Option<NodeId>,
+        source: Source,
+        accesses: u32,
+    ) -> Result<(), InvalidNode> {
+        let share = accesses.div_ceil(pages);
+        let mut at = first.0;
+        while at < first.0 + pages {
+            let head = self.memory.folio_of(Pfn(at));
+            // What is free, or in the middle of a block that is, is no part of anything.
+            let order = if self.memory.is_head_in_use(head) { self.memory.folios[head].order } else { 0 };
+            let end = (head.0 + (1 << order)).clamp(at + 1, first.0 + pages);
+            self.record_accesses(Pfn(at), nid, source, share.saturating_mul(end - at))?;
+            at = end;
+        }
         Ok(())
     }
 

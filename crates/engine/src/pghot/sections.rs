@@ -168,10 +168,16 @@ impl Records {
         (nid != NOBODY).then_some(NodeId(nid))
     }
 
-    /// Clears the flags of the section that holds a frame, and returns what they were: a bit a block.
-    pub(crate) fn take_hot_blocks(&mut self, pfn: Pfn) -> u64 {
-        let section = self.sections.get_mut(section_of(pfn)).and_then(Option::as_deref_mut);
-        section.map_or(0, |section| std::mem::take(&mut section.hot_blocks))
+    /// The flags of the section that holds a frame: a bit a block.
+    pub(crate) fn hot_blocks(&self, pfn: Pfn) -> u64 {
+        self.section(pfn).map_or(0, |section| section.hot_blocks)
+    }
+
+    /// Clears the flag of the block that holds a frame: whoever does takes what is ready there.
+    pub(crate) fn clear_hot(&mut self, pfn: Pfn) {
+        if let Some(Some(section)) = self.sections.get_mut(section_of(pfn)) {
+            section.hot_blocks &= !(1 << block_of(pfn));
+        }
     }
 
     /// Whether anything was ever reported in the section that holds a frame.
@@ -210,8 +216,10 @@ impl Records {
     /// Panics unless every record that is ready is found by the flags.
     pub(crate) fn check_invariants(&self) {
         for (pfn, record) in self.iter().filter(|(_, record)| record.ready) {
-            let flags = self.section(pfn).map_or(0, |section| section.hot_blocks);
-            assert!(flags >> block_of(pfn) & 1 == 1, "{pfn:?} is ready, its block is not hot: {record:?}");
+            assert!(
+                self.hot_blocks(pfn) >> block_of(pfn) & 1 == 1,
+                "{pfn:?} is ready, its block is not hot: {record:?}"
+            );
         }
     }
 }
@@ -274,9 +282,10 @@ mod tests {
         records.set(Pfn(SECTION_FRAMES + 512 * 3 + 7), ready);
         records.set(Pfn(SECTION_FRAMES + 512 * 5), Record { freq: 1, ..Record::default() });
         records.check_invariants();
-        assert_eq!(records.take_hot_blocks(Pfn(0)), 0);
-        assert_eq!(records.take_hot_blocks(Pfn(SECTION_FRAMES + 99)), 0b1001);
-        assert_eq!(records.take_hot_blocks(Pfn(SECTION_FRAMES)), 0);
+        assert_eq!(records.hot_blocks(Pfn(0)), 0);
+        assert_eq!(records.hot_blocks(Pfn(SECTION_FRAMES + 99)), 0b1001);
+        records.clear_hot(Pfn(SECTION_FRAMES + 512 * 3 + 9));
+        assert_eq!(records.hot_blocks(Pfn(SECTION_FRAMES)), 0b0001);
     }
 
     #[test]

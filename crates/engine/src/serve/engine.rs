@@ -498,6 +498,12 @@ impl Engine {
         self.core.hardware_hinted(pfn, nid, accesses);
     }
 
+    /// A device that counts accesses to units of its memory, and knows neither pages nor who made them, has found one in use: so many pages from
+    /// `first` on were accessed so often, all together.
+    pub fn hardware_hinted_range(&mut self, first: Pfn, pages: u32, accesses: u32) {
+        self.core.hardware_hinted_range(first, pages, accesses);
+    }
+
     /// Bytes that records of hot pages take.
     pub fn hotness_bytes(&self) -> u64 {
         self.core.pghot.records.bytes()

@@ -342,6 +342,56 @@ fn hints_of_hardware_make_a_page_hot_and_those_of_pages_that_have_gone_do_nothin
     assert_eq!(bench.stats([Stat::HwhintNonLru, Stat::PghotRecordedHwhints]), [1, 2]);
 }
 
+/// A batch ends a step of kmigrated, and other blocks are left.
+#[test]
+fn what_is_hot_in_blocks_still_to_be_walked_stays_flagged_and_is_walked_once() {
+    let config = Config { pghot_record_hwhints_enable: 1, pghot_freq_threshold: 1, ..Config::default() };
+    let mut bench = Bench::with(2048, config);
+    let threads = bench.engine.start_kernel_threads();
+    let mut frames = bench.engine.core.folios_in_use(SLOW);
+    frames.sort_unstable();
+    let last = frames.pop().unwrap();
+    frames.iter().for_each(|&pfn| bench.engine.hardware_hinted(pfn, Some(FAST), 1));
+    let kmigrated = threads.iter().find(|thread| thread.name == "kmigrated1").unwrap().task;
+    assert_eq!(bench.engine.resume(kmigrated), Step::Again);
+    bench.engine.take_ops(&mut Vec::new());
+    let records = &bench.engine.core.pghot.records;
+    assert!(records.iter().any(|(_, record)| record.ready), "they wait for their turn");
+    records.check_invariants();
+    // It becomes hot in a block whose turn is still to come.
+    bench.engine.hardware_hinted(last, Some(FAST), 1);
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.stats([Stat::PgpromoteSuccess]), [2048]);
+    let walked = bench.engine.work().hotness_walked;
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.engine.work().hotness_walked, walked, "nothing is left to look at");
+}
+
+#[test]
+fn of_accesses_to_pages_in_a_row_each_has_its_share_and_a_huge_page_is_told_of_once() {
+    let config =
+        Config { pghot_record_hwhints_enable: 1, pghot_record: RecordSize::U32, ..Config::default() };
+    let counted = |bench: &Bench, pfn| bench.engine.core.pghot.records.get(pfn).freq;
+    let reports = Stat::PghotRecordedHwhints;
+
+    let mut bench = Bench::with(64, config.clone());
+    let frames = bench.engine.core.folios_in_use(SLOW);
+    let first = Pfn(frames.iter().min().unwrap().0.next_multiple_of(16));
+    bench.engine.hardware_hinted_range(first, 16, 33);
+    assert_eq!(bench.stats([reports]), [16]);
+    assert_eq!([first.0, first.0 + 15, first.0 + 16].map(|pfn| counted(&bench, Pfn(pfn))), [3, 3, 0]);
+
+    let mut bench = Bench::with(1024, huge(config));
+    let head = bench.engine.core.folios_in_use(SLOW)[0];
+    bench.engine.hardware_hinted_range(head, 512, 512 * 2);
+    assert_eq!((bench.stats([reports]), counted(&bench, head)), ([1], 7), "as many as a record can hold");
+    // Of the other half of the next one, and of what follows it, which is nobody's.
+    let next = Pfn(head.0 ^ 512);
+    bench.engine.hardware_hinted_range(Pfn(next.0 + 510), 2, 2);
+    assert_eq!((bench.stats([reports]), counted(&bench, next)), ([2], 2));
+    assert!(bench.engine.core.pghot.records.get(next).ready);
+}
+
 #[test]
 fn the_written_page_of_a_hint_fault_is_dirty_and_counts_one_fault() {
     for policy in PROFILES {

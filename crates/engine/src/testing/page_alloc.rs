@@ -418,9 +418,13 @@ proptest! {
                         memory.free(CpuId(cpu as u16), pfn);
                     }
                 },
-                Action::Refresh { cpu } => for memory in [&mut fast, &mut walked] {
-                    memory.refresh_lists(CpuId(cpu as u16));
-                },
+                Action::Refresh { cpu } => {
+                    for memory in [&mut fast, &mut walked] {
+                        memory.refresh_lists(CpuId(cpu as u16));
+                    }
+                    // Whether records of free blocks are there makes no difference.
+                    fast.folios.give_back_now();
+                }
                 Action::ReclaimActive(is_active) => for memory in [&mut fast, &mut walked] {
                     memory.zones.set_reclaim_active(NodeId(0), ZoneType::Movable, is_active);
                 },
@@ -474,6 +478,7 @@ proptest! {
                 },
                 Action::Refresh { cpu } => {
                     memory.refresh_lists(CpuId(cpu as u16));
+                    memory.folios.give_back_now();
                     model.refresh(cpu);
                 }
                 Action::ReclaimActive(is_active) => {

@@ -23,7 +23,7 @@ enum Layer {
 /// Rooms and files that are not core: the longest path that matches decides.
 const LAYERS: &[(&str, Layer)] = &[
     ("units.rs", Layer::State),
-    ("config.rs", Layer::State),
+    ("config/", Layer::State),
     ("policy.rs", Layer::State),
     ("switch.rs", Layer::State),
     ("machine/", Layer::State),

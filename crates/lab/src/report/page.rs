@@ -116,7 +116,7 @@ impl Part {
             let label = html(&format!("{title}. {says} The tables have the figures."));
             _ = write!(
                 body,
-                "<div class=\"chart\" data-chart=\"{}\" tabindex=\"0\" role=\"img\" aria-label=\"{label}\"><noscript>This picture \
+                "<div class=\"chart\" data-chart=\"{}\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><noscript>This picture \
                  needs scripts; the tables have its figures.</noscript></div>",
                 charts.len()
             );
@@ -154,6 +154,8 @@ impl Table {
                 };
                 let cell = html(cell.trim());
                 _ = match (is_heading, column) {
+                    // Nothing can be the heading of nothing: readers of screens would announce it.
+                    _ if cell.is_empty() => write!(text, "<td{class}></td>"),
                     (true, _) => write!(text, "<th scope=\"col\"{class}>{cell}</th>"),
                     (_, 0) => write!(text, "<th scope=\"row\"{indent}>{cell}</th>"),
                     _ => write!(text, "<td{class}>{cell}</td>"),

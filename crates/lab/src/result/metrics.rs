@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::print::figures;
 use crate::print::summary::STORY;
 use crate::result::run_result::{
-    Counters, KswapdResult, Latency, PressureResult, RunResult, TaskResult, TiersResult, counter,
+    Counters, KswapdResult, Latency, PressureResult, RunResult, SpentResult, TaskResult, TiersResult, counter,
 };
 use crate::result::writeback::WritebackResult;
 
@@ -141,9 +141,11 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         list.group = "CPU time".to_string();
         let busy: u64 = result.cpus.iter().map(|cpu| cpu.busy_ns + cpu.kernel_ns).sum();
         list.add("all", busy as f64, Unit::Nanoseconds);
-        list.add("marking", result.marking_ns as f64, Unit::Nanoseconds);
-        list.add("aging", result.aging_ns as f64, Unit::Nanoseconds);
-        list.times(&result.spent_ns);
+        list.spent(&result.spent);
+        list.group = "tasks".to_string();
+        let of_threads: u64 = result.threads.iter().map(|thread| thread.cpu_time_ns).sum();
+        list.add("CPU time", busy.saturating_sub(of_threads) as f64, Unit::Nanoseconds);
+        list.spent(&result.spent_by_tasks);
     }
     for device in &result.devices {
         list.group = format!("device {}", device.name);
@@ -252,13 +254,15 @@ impl List {
             self.group = format!("thread {}", thread.name);
             self.add("CPU time", thread.cpu_time_ns as f64, Unit::Nanoseconds);
             if all {
-                self.times(&thread.spent_ns);
+                self.spent(&thread.spent);
             }
         }
     }
 
-    fn times(&mut self, times: &Counters) {
-        for (name, time) in times {
+    fn spent(&mut self, spent: &SpentResult) {
+        self.add("marking", spent.marking_ns as f64, Unit::Nanoseconds);
+        self.add("aging", spent.aging_ns as f64, Unit::Nanoseconds);
+        for (name, time) in &spent.spent_ns {
             self.add(name, time.as_f64().unwrap_or(0.0), Unit::Nanoseconds);
         }
     }

@@ -6,7 +6,9 @@ use pageout_engine::{CGROUP_FILES, Engine, Holds, KswapdActivity, Nanos};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::memory::HeatMap;
 use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
-use pageout_sim::{Ended, Kill, Machine, Pressure, Residency, Stall, Thinned, ThreadReport, TierReport};
+use pageout_sim::{
+    Ended, Kill, Machine, Pressure, Residency, Spent, Stall, Thinned, ThreadReport, TierReport,
+};
 use serde::Serialize;
 
 use crate::print::figures;
@@ -58,12 +60,11 @@ pub(crate) struct RunResult {
     pub(crate) kernel_time_ns: u64,
     /// The kernel's work in the units that it is priced by: reverse-map steps, page-table entries walked, list moves, ...
     pub(crate) work: Counters,
-    /// CPU time by what it was spent on, in the same units and by operation; times of the accesses themselves are not among it.
-    pub(crate) spent_ns: Counters,
-    /// Part of it: moving pages that were used to younger lists.
-    pub(crate) marking_ns: u64,
-    /// Part of it: aging.
-    pub(crate) aging_ns: u64,
+    /// CPU time that it took; times of the accesses themselves are not among it.
+    #[serde(flatten)]
+    pub(crate) spent: SpentResult,
+    /// As much of it as was no kernel thread's.
+    pub(crate) spent_by_tasks: SpentResult,
     /// How often a CPU went from one waiting task to another.
     pub(crate) context_switches: u64,
     /// `/proc/vmstat` at the end.
@@ -315,7 +316,7 @@ impl From<TierReport> for TiersResult {
                 .checked_div(report.slow_bytes.into())
                 .unwrap_or(0) as u64,
             tracker_ns: report.tracker.total().0,
-            tracker_by_part_ns: spent(&report.tracker.parts()),
+            tracker_by_part_ns: times(&report.tracker.parts()),
             offline_fast_hit_ratio: report.best_fast_share,
             top_tier: report.nodes.iter().map(|node| node.is_top_tier).collect(),
             accesses_by_node: report.nodes.iter().map(|node| node.accesses).collect(),
@@ -361,8 +362,26 @@ pub(crate) struct ThreadResult {
     pub(crate) name: String,
     pub(crate) cpu_time_ns: u64,
     pub(crate) cpu_wait_ns: u64,
-    /// CPU time by what it was spent on.
+    /// What its CPU time was spent on.
+    #[serde(flatten)]
+    pub(crate) spent: SpentResult,
+}
+
+/// What CPU time of the kernel's work was spent on.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct SpentResult {
+    /// By the units that it is priced by, and by operation.
     pub(crate) spent_ns: Counters,
+    /// Part of it: moving pages that were used to younger lists.
+    pub(crate) marking_ns: u64,
+    /// Part of it: aging.
+    pub(crate) aging_ns: u64,
+}
+
+impl From<Spent> for SpentResult {
+    fn from(spent: Spent) -> SpentResult {
+        SpentResult { spent_ns: times(&spent.by_unit), marking_ns: spent.marking.0, aging_ns: spent.aging.0 }
+    }
 }
 
 /// How long something took.
@@ -532,9 +551,8 @@ impl RunResult {
             pressure: pressure("/"),
             kernel_time_ns: report.kernel_time.0,
             work: report.work.iter().map(|(name, units)| (name.to_string(), units.into())).collect(),
-            spent_ns: spent(&report.spent),
-            marking_ns: report.marking.0,
-            aging_ns: report.aging.0,
+            spent: report.spent.into(),
+            spent_by_tasks: report.spent_by_tasks.into(),
             context_switches: report.context_switches,
             vmstat,
             writeback: WritebackResult::of(machine.engine()),
@@ -625,7 +643,7 @@ fn memcg_result(
 
 fn thread_result(thread: ThreadReport) -> ThreadResult {
     ThreadResult {
-        spent_ns: spent(&thread.spent),
+        spent: thread.spent.into(),
         name: thread.name,
         cpu_time_ns: thread.cpu_time.0,
         cpu_wait_ns: thread.cpu_wait.0,
@@ -704,7 +722,7 @@ fn counters(text: &str) -> Counters {
 }
 
 /// Times by name.
-fn spent(times: &[(&'static str, Nanos)]) -> Counters {
+fn times(times: &[(&'static str, Nanos)]) -> Counters {
     times.iter().map(|(name, time)| (name.to_string(), time.0.into())).collect()
 }
 

@@ -328,6 +328,10 @@ fn reword(message: &str, key: &str) -> (String, Marked, Vec<String>) {
         }
     };
     if message.starts_with("unknown field") {
+        let elsewhere = Key::elsewhere(given);
+        if !elsewhere.is_empty() {
+            help.push(format!("elsewhere there is `{}`", elsewhere.join("` and `")));
+        }
         suggest(&mut help, "keys here");
         return (format!("unknown key `{given}`"), Marked::Key, help);
     }

@@ -428,6 +428,23 @@ fn what_is_varied_is_not_set_as_well() {
 }
 
 #[test]
+fn a_key_that_stands_elsewhere_is_found_there() {
+    let directory = with_scenario(GOOD);
+    for (set, parts) in [
+        (
+            "kernel.vm.swappiness=10",
+            ["unknown key `vm.swappiness`", "elsewhere there is `sysctl.vm.swappiness`"],
+        ),
+        ("vm.swappiness=10", ["unknown key `vm`", "elsewhere there is `sysctl.vm`"]),
+        ("swappiness=10", ["unknown key `swappiness`", "elsewhere there is `sysctl.vm.swappiness`"]),
+        ("cpus=4", ["unknown key `cpus`", "elsewhere there is `machine.cpus` and `machine.node[].cpus`"]),
+        ("sysctl.memory.max=1MiB", ["unknown key `memory.max`", "elsewhere there is `memcg[].memory.max`"]),
+    ] {
+        check_failure(&pageout(directory.path(), &["run", "scenario.toml", "--set", set]), 2, &parts);
+    }
+}
+
+#[test]
 fn a_fault_in_a_workload_names_its_key_and_where_it_was_set() {
     let directory = with_scenario(GOOD);
     let set = |setting: &str| pageout(directory.path(), &["run", "scenario.toml", "--set", setting]);

@@ -79,7 +79,7 @@ fn a_price_of_the_scenario_takes_the_place_of_that_of_the_table_and_only_there()
 }
 
 #[test]
-fn what_kernel_threads_spent_adds_up_to_their_cpu_time() {
+fn what_kernel_threads_spent_adds_up_to_their_cpu_time_and_the_rest_is_the_tasks() {
     let short = ["--set", "task.tab.session.visits=20", "--json"];
     let run = [&["run", "mglru-v4/browser-small.toml"], &short[..]].concat();
     let output = pageout(&scenarios(), &run);
@@ -95,6 +95,18 @@ fn what_kernel_threads_spent_adds_up_to_their_cpu_time() {
     for part in ["scanned", "rmap_steps", "compressed"] {
         assert!(kswapd["spent_ns"][part].as_u64().unwrap() > 0, "{part}: {kswapd}");
     }
+    // What is no thread's is the tasks'.
+    let tasks = &json["spent_by_tasks"];
+    let of_threads = |of: &dyn Fn(&serde_json::Value) -> u64| threads.iter().map(of).sum::<u64>();
+    for (part, all) in json["spent_ns"].as_object().unwrap() {
+        let of = |who: &serde_json::Value| who["spent_ns"][part].as_u64().unwrap();
+        assert_eq!(of(tasks) + of_threads(&of), all.as_u64().unwrap(), "{part}");
+    }
+    for part in ["marking_ns", "aging_ns"] {
+        let of = |who: &serde_json::Value| who[part].as_u64().unwrap();
+        assert_eq!(of(tasks) + of_threads(&of), of(&json), "{part}");
+    }
+    assert!(kswapd["aging_ns"].as_u64().unwrap() > 0, "{kswapd}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 mod ablate; // mechanisms turned and exchanged
+mod advise_tier; // how much memory may be slower
 mod bad_scenario; // scenario files and settings
 mod bad_trace; // traces
 mod compressibility; // what pages compress to

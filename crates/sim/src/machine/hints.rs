@@ -127,10 +127,7 @@ impl Machine {
                 let (hot, lost) = counters.take();
                 for unit in hot {
                     self.engine.hardware_kept(node, true);
-                    let each = unit.accesses.div_ceil(counters.spec.unit_pages);
-                    for page in 0..counters.spec.unit_pages {
-                        self.engine.hardware_hinted(Pfn(unit.first.0 + page), None, each);
-                    }
+                    self.engine.hardware_hinted_range(unit.first, counters.spec.unit_pages, unit.accesses);
                 }
                 (0..lost).for_each(|_| self.engine.hardware_kept(node, false));
                 CpuId(0)

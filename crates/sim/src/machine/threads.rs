@@ -141,6 +141,12 @@ impl Machine {
         }
     }
 
+    /// What CPU time went to that was no kernel thread's: tasks' own work, and what shells and timers do.
+    pub(super) fn account_of_tasks(&self) -> Account {
+        let threads = self.threads.iter().filter(|thread| matches!(thread.role, Role::Kernel(_)));
+        threads.fold(self.account(), |rest, thread| rest - thread.account)
+    }
+
     /// What the kernel's threads did.
     pub(super) fn thread_reports(&self) -> Vec<ThreadReport> {
         let now = self.agenda.now();

@@ -249,9 +249,6 @@ impl Machine {
     /// What it took to know which pages are in use. Their moves are not among it.
     fn tracker_time(&self, memory: &TieredMemory) -> TrackerTime {
         let threads = self.thread_reports();
-        let of = |spent: &[(&'static str, Nanos)], name: &str| {
-            spent.iter().find(|(known, _)| *known == name).map_or(Nanos::ZERO, |&(_, time)| time)
-        };
         let sum = |name: &str, time: &dyn Fn(&ThreadReport) -> Nanos| {
             let named = threads.iter().filter(|thread| thread.name.starts_with(name));
             named.fold(Nanos::ZERO, |sum, thread| sum + time(thread))
@@ -259,14 +256,14 @@ impl Machine {
         let all = self.account().spent(&self.costs);
         let recorded = "hotness_recorded";
         let by_threads =
-            ["klruscand", "kmigrated"].map(|name| sum(name, &|thread| of(&thread.spent, recorded)));
+            ["klruscand", "kmigrated"].map(|name| sum(name, &|thread| thread.spent.on(recorded)));
         TrackerTime {
             scans: memory.scanning,
-            hint_faults: of(&all, "hint_faults"),
-            records: Nanos(of(&all, recorded).0 - by_threads[0].0 - by_threads[1].0),
+            hint_faults: all.on("hint_faults"),
+            records: Nanos(all.on(recorded).0 - by_threads[0].0 - by_threads[1].0),
             klruscand: sum("klruscand", &|thread| thread.cpu_time),
             kmigrated: sum("kmigrated", &|thread| {
-                let moving = ["copied", "entries_migrated"].map(|name| of(&thread.spent, name).0);
+                let moving = ["copied", "entries_migrated"].map(|name| thread.spent.on(name).0);
                 Nanos(thread.cpu_time.0.saturating_sub(moving.iter().sum()))
             }),
             samples: memory.sampling,

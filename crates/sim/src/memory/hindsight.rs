@@ -172,8 +172,13 @@ impl Hindsight {
         while (at.0 / self.span) as usize >= WINDOWS {
             self.span *= 2;
             for page in &mut self.pages {
-                let merge = |pair: &[Seen]| pair[0].then(pair.get(1).copied().unwrap_or_default());
-                page.seen = page.seen.chunks(2).map(merge).collect();
+                // In its place: memory of many sizes, taken and given back, would be twice as much.
+                let merged = page.seen.len().div_ceil(2);
+                for window in 0..merged {
+                    let second = page.seen.get(2 * window + 1).copied().unwrap_or_default();
+                    page.seen[window] = page.seen[2 * window].then(second);
+                }
+                page.seen.truncate(merged);
             }
         }
         self.window = (at.0 / self.span) as usize;
@@ -188,7 +193,13 @@ impl Hindsight {
                 _ => at = (at + 1) % SLOTS,
             }
         }
-        self.pages.push(Page { key, seen: Vec::new(), was_slow: false, frame: None, last_ns: 0 });
+        self.pages.push(Page {
+            key,
+            seen: Vec::with_capacity(WINDOWS),
+            was_slow: false,
+            frame: None,
+            last_ns: 0,
+        });
         self.slots[at] = self.pages.len() as u16;
         self.pages.len() - 1
     }

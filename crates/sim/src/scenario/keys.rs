@@ -233,6 +233,20 @@ impl Key {
         format!("`{name}` ({}): {}", self.accepts, self.meaning)
     }
 
+    /// Where else keys of this name, or below it, stand: `sysctl.vm` for `vm`, `sysctl.vm.swappiness` for `swappiness`. Nothing where it is
+    /// a name of too many to be of help.
+    pub fn elsewhere(name: &str) -> Vec<String> {
+        const MOST: usize = 3;
+        let (middle, end) = (format!(".{name}."), format!(".{name}"));
+        let mut places: Vec<String> = Vec::new();
+        for key in KEYS.iter() {
+            let at = key.path.find(&middle).or_else(|| key.path.strip_suffix(&end).map(str::len));
+            let place = at.map(|at| key.path[..at + end.len()].to_owned());
+            places.extend(place.filter(|place| !places.contains(place)));
+        }
+        if places.len() > MOST { Vec::new() } else { places }
+    }
+
     /// Names of the keys right under `prefix`, such as `vm.swappiness` under `sysctl.`.
     pub fn names_under(prefix: &str) -> Vec<String> {
         KEYS.iter().filter_map(|key| key.path.strip_prefix(prefix)).map(str::to_string).collect()

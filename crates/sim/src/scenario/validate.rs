@@ -279,15 +279,18 @@ impl Check<'_> {
                 self.value(&path, key.accepts, value);
             } else {
                 let known = Key::names_under(&format!("{general}."));
-                let help = match Key::find(name) {
-                    Some(_) => format!(
+                let elsewhere = Key::elsewhere(name);
+                let problem = Problem::new(path, format!("unknown key `{name}`"));
+                let problem = match Key::find(name) {
+                    Some(_) => problem.help(format!(
                         "`{name}` is a key of the scenario, not of `{prefix}`: write it above all sections"
-                    ),
-                    None => format!("keys here: {}", shown(name, &known)),
+                    )),
+                    None if !elsewhere.is_empty() => {
+                        problem.help(format!("elsewhere there is `{}`", elsewhere.join("` and `")))
+                    }
+                    None => problem.help(format!("keys here: {}", shown(name, &known))),
                 };
-                self.report(
-                    Problem::new(path, format!("unknown key `{name}`")).help(help).nearest(name, known),
-                );
+                self.report(problem.nearest(name, known));
             }
         }
     }

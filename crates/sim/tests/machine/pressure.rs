@@ -122,7 +122,7 @@ fn who_decompresses_pages_of_the_working_set_lacks_memory_and_no_io() {
         assert_eq!(pressure.io.some, Nanos::ZERO);
         assert_eq!(pressure.memory.some, pressure.memory.full);
         let (swapped_in, restored) = (count("pswpin "), count("workingset_restore_anon "));
-        let (_, decompressing) = report.spent.iter().find(|(of, _)| *of == "decompressed").unwrap();
+        let (_, decompressing) = report.spent.by_unit.iter().find(|(of, _)| *of == "decompressed").unwrap();
         let stalled = pressure.memory.full.0.saturating_sub(task.reclaim_time.0);
         (stalled, swapped_in, decompressing.0 * restored / swapped_in.max(1))
     };

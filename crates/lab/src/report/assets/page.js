@@ -234,7 +234,7 @@
       place.querySelectorAll(".tip").forEach((tip) => tip.remove());
       const { options, data } = chart.kind === "lanes" ? lanesOf(chart, place) : linesOf(chart);
       const hasTime = isTime(chart);
-      if (hasTime) options.axes[1].size = LEFT;
+      if (hasTime) options.axes[1].size = LEFT - (options.axes[1].labelSize ?? 0);
       const one = { chart, place, clock: clockOf.get(chart) };
       options.width = Math.max(320, place.clientWidth);
       options.cursor = {
@@ -276,7 +276,15 @@
     says.textContent = "Drag to zoom into a time, double-click to see all; by keyboard: Tab to a picture, then + - ← → and 0.";
     hint.before(says);
   }
-  for (const block of document.querySelectorAll(".copyable")) {
+  const blocks = [...document.querySelectorAll(".copyable")];
+  // What is wider than the page is moved by keyboard, too.
+  const reach = () => blocks.forEach((block) => {
+    if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
+    else block.removeAttribute("tabindex");
+  });
+  reach();
+  addEventListener("toggle", reach, true); // a part is unfolded
+  for (const block of blocks) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy";
@@ -314,9 +322,10 @@
   let resizing = 0;
   addEventListener("resize", () => {
     cancelAnimationFrame(resizing);
-    resizing = requestAnimationFrame(() => drawn.forEach(({ plot, place }) => {
-      plot.setSize({ width: Math.max(320, place.clientWidth), height: plot.height });
-    }));
+    resizing = requestAnimationFrame(() => {
+      drawn.forEach(({ plot, place }) => plot.setSize({ width: Math.max(320, place.clientWidth), height: plot.height }));
+      reach();
+    });
   });
   draw(isDark());
   root.dataset.drawn = String(drawn.length);

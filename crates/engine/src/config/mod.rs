@@ -4,9 +4,13 @@
 //! Each parameter is one row: its field, default and range, and its words in the reference of scenarios. The check below and
 //! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.
 
+mod backing;
+mod error;
+mod layout;
+mod parameter;
+
 use crate::migrate::rules::MisplacedHuge;
 use crate::numa_balancing::PromotionThreshold;
-use crate::page_alloc::zone::ZoneType;
 use crate::pghot::{
     DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage, TargetFull,
     ThresholdRule,
@@ -14,10 +18,14 @@ use crate::pghot::{
 use crate::policy::Policy;
 use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
 use crate::switch::{Values, choice};
-use crate::tiers::AccessCoordinate;
-use crate::units::{CpuId, Nanos, NodeId, PAGEBLOCK_PAGES, SECTION_FRAMES};
-use std::fmt;
+use crate::units::{CpuId, Nanos, NodeId, SECTION_FRAMES};
 use std::ops::Range;
+
+pub use backing::{Bdi, FileKind, FileSpec, SwapKind, SwapSpec};
+pub use error::ConfigError;
+pub(crate) use error::{check_range, check_room};
+pub use layout::{Layout, MemoryType};
+pub use parameter::{Mechanism, Parameter, Section, Shown};
 
 choice! {
     /// How old the memcg statistics are that reclaim's decisions read.
@@ -40,105 +48,6 @@ choice! {
         Madvise = "madvise",
         /// All of it, but that of mappings that ask for none by `madvise(MADV_NOHUGEPAGE)`.
         Always = "always",
-    }
-}
-
-/// Who decides a parameter: the first part of its name for scenarios.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Section {
-    /// Whoever buys the hardware and builds the kernel.
-    Machine,
-    /// The kernel's source, or its command line.
-    Kernel,
-    /// The administrator, while it runs.
-    Sysctl,
-    /// Nobody: what a recording did not record.
-    Recording,
-}
-
-/// One parameter.
-pub struct Parameter {
-    /// Who decides it.
-    pub section: Section,
-    /// What messages and scenarios call it.
-    pub name: &'static str,
-    /// What it accepts.
-    pub values: Values,
-    /// What is counted; empty for words.
-    pub unit: &'static str,
-    /// What it means.
-    pub doc: &'static str,
-    /// Why the default is what it is.
-    pub reason: &'static str,
-    /// What `ablate` does with it, if it is a mechanism of memory tiers or a rule of one, rather than a size.
-    pub mechanism: Option<Mechanism>,
-    get: fn(&Config) -> String,
-    set: fn(&mut Config, &str) -> Option<()>,
-}
-
-/// A mechanism that is chosen for the machine as a whole, because all groups share its tiers of memory.
-pub struct Mechanism {
-    /// Of a number, what is worth trying. Of words, all are.
-    tries: &'static [&'static str],
-    /// Who shows that it does something. `None` only where nothing does, which its documentation then says.
-    pub shown_by: Option<Shown>,
-}
-
-/// A run of a shipped scenario that a mechanism changes.
-pub struct Shown {
-    /// The scenario, as a path below `scenarios/`.
-    pub scenario: &'static str,
-    /// Which of its variants; `None` for the scenario as it is.
-    pub variant: Option<&'static str>,
-    /// The value that changes it there.
-    pub value: &'static str,
-}
-
-impl Mechanism {
-    /// Nothing shows it.
-    const UNSEEN: Mechanism = Mechanism { tries: &[], shown_by: None };
-
-    const fn shown(scenario: &'static str, variant: Option<&'static str>, value: &'static str) -> Mechanism {
-        Mechanism { tries: &[], shown_by: Some(Shown { scenario, variant, value }) }
-    }
-
-    const fn trying(self, tries: &'static [&'static str]) -> Mechanism {
-        Mechanism { tries, ..self }
-    }
-}
-
-impl Parameter {
-    /// The parameter of this name.
-    pub fn by_name(name: &str) -> Option<&'static Parameter> {
-        PARAMETERS.iter().find(|parameter| parameter.name == name)
-    }
-
-    /// Its value.
-    pub fn get(&self, config: &Config) -> String {
-        (self.get)(config)
-    }
-
-    /// Sets it; false, changing nothing, where it doesn't accept the value.
-    pub fn set(&self, config: &mut Config, value: &str) -> bool {
-        self.values.holds(value) && (self.set)(config, value).is_some()
-    }
-
-    /// The values worth trying instead of the one that it has; none where it is no mechanism.
-    pub fn alternatives(&self, config: &Config) -> Vec<String> {
-        let Some(mechanism) = &self.mechanism else { return Vec::new() };
-        let values = match self.values {
-            Values::Bool => &["false", "true"],
-            Values::Choice(words) => words,
-            Values::Number(..) => mechanism.tries,
-        };
-        let own = self.get(config);
-        values.iter().filter(|value| **value != own).map(|value| (*value).to_owned()).collect()
-    }
-
-    fn check(&self, config: &Config) -> Result<(), ConfigError> {
-        let Values::Number(least, most) = self.values else { return Ok(()) };
-        let value = self.get(config).parse().expect("what has a range is a number");
-        check_range(self.name, value, least.into(), most.into())
     }
 }
 
@@ -540,96 +449,6 @@ impl Config {
     }
 }
 
-/// How the memory of the nodes lies. What the lists say nothing about is as by default.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Layout {
-    /// Whether the first 16 MiB are a zone of their own (CONFIG_ZONE_DMA).
-    pub zone_dma: bool,
-    /// Pages at the end of each node that only movable memory may use (`movablecore`, or memory added as movable). Default: none.
-    pub movable_pages: Vec<u64>,
-    /// Pages of each node that the allocator is never given, beside those of [`Config::node_pages`]: page structures, the kernel
-    /// itself. Default: none.
-    pub reserved_pages: Vec<u64>,
-    /// Pageblocks of each node, evenly spread, in which a page is the kernel's from the start and never moves: what is left of objects that
-    /// live long on a machine that has been up for a while. The rest of such a block is free, and it can never be free as a whole.
-    /// Default: none.
-    pub unmovable_blocks: Vec<u64>,
-    /// Pages of the first node that the kernel's initialisation still holds when marks are computed. Default: 0.
-    pub init_pages: u64,
-    /// `lowmem_reserve_ratio` by zone: a lower zone keeps one page in so many of those above it. 0: nothing.
-    pub lowmem_reserve_ratio: [u32; ZoneType::COUNT],
-    /// How far each node's memory is from each, as `/sys/devices/system/node/node*/distance` has it. Default: 10 for itself, 20 for
-    /// others.
-    pub distances: Vec<Vec<u8>>,
-    /// The node that each CPU belongs to. Default: the first.
-    pub cpu_nodes: Vec<NodeId>,
-    /// Pages that weighted interleaving takes from each node in a row. Default: 1.
-    pub interleave_weights: Vec<u8>,
-    /// What each node's memory is. Default: DRAM.
-    pub memory_types: Vec<MemoryType>,
-}
-
-/// What a node's memory is, which decides its tier.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum MemoryType {
-    /// Ordinary memory.
-    #[default]
-    Dram,
-    /// Memory of this performance. With CPUs of its own it is DRAM, and what others are compared with.
-    Measured(AccessCoordinate),
-    /// Memory that its driver says is so far away.
-    Adistance(u32),
-}
-
-impl Default for Layout {
-    fn default() -> Layout {
-        Layout {
-            zone_dma: false,
-            movable_pages: Vec::new(),
-            reserved_pages: Vec::new(),
-            unmovable_blocks: Vec::new(),
-            init_pages: 0,
-            lowmem_reserve_ratio: [256, 256, 32, 0],
-            distances: Vec::new(),
-            cpu_nodes: Vec::new(),
-            interleave_weights: Vec::new(),
-            memory_types: Vec::new(),
-        }
-    }
-}
-
-impl Layout {
-    /// The node that a CPU belongs to.
-    pub(crate) fn node_of_cpu(&self, cpu: u16) -> NodeId {
-        self.cpu_nodes.get(usize::from(cpu)).copied().unwrap_or_default()
-    }
-
-    /// The CPUs of a node, of so many, which follow each other; none if memory is all it has.
-    pub(crate) fn cpus_of_node(&self, node: NodeId, cpus: u16) -> Range<CpuId> {
-        let is_here = |&cpu: &u16| self.node_of_cpu(cpu) == node;
-        let first = (0..cpus).find(is_here).unwrap_or(cpus);
-        CpuId(first)..CpuId((first..cpus).find(|cpu| !is_here(cpu)).unwrap_or(cpus))
-    }
-
-    fn check(&self, node_pages: &[u64]) -> Result<(), ConfigError> {
-        for (&pages, &movable) in node_pages.iter().zip(&self.movable_pages) {
-            check_range("movable pages of a node", movable, 0, pages)?;
-        }
-        for &reserved in &self.reserved_pages {
-            check_range("reserved pages of a node", reserved, 0, u64::from(u32::MAX))?;
-        }
-        for (node, &blocks) in self.unmovable_blocks.iter().enumerate() {
-            let movable = self.movable_pages.get(node).copied().unwrap_or(0);
-            let most =
-                node_pages.get(node).map_or(0, |&pages| pages.saturating_sub(movable) / PAGEBLOCK_PAGES);
-            check_range("unmovable pageblocks of a node", blocks, 0, most)?;
-        }
-        check_range("pages of initialisation", self.init_pages, 0, node_pages[0] - 1)?;
-        let last = node_pages.len() as u64 - 1;
-        self.cpu_nodes.iter().try_for_each(|node| check_range("node of a CPU", node.0.into(), 0, last))
-    }
-}
-
 /// Granularity of a timer of so many ticks: one tick up to 63, then eight times coarser with each eightfold length.
 fn timer_granularity(ticks: u64) -> u64 {
     let mut granularity = 1;
@@ -638,158 +457,6 @@ fn timer_granularity(ticks: u64) -> u64 {
     }
     granularity
 }
-
-/// What kind of file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileKind {
-    /// On a block device: read on a miss, dropped when clean.
-    Regular,
-    /// In memory only: anonymous type, always dirty, leaves memory by way of swap.
-    Tmpfs,
-}
-
-/// A file to create.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FileSpec {
-    /// For messages.
-    pub name: String,
-    /// Its length in pages.
-    pub pages: u64,
-    /// Regular or tmpfs.
-    pub kind: FileKind,
-    /// The device it is on, as far as readahead goes; tmpfs has none.
-    pub bdi: Bdi,
-}
-
-/// What readahead knows of a device (backing device info), in pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bdi {
-    /// Largest readahead window (`read_ahead_kb`); 0 turns readahead off. A file takes it over when it is opened.
-    pub ra_pages: u32,
-    /// Largest request (`max_sectors_kb`). A read(2) call that wants more than the window is read in pieces of this size.
-    pub io_pages: u32,
-}
-
-impl Bdi {
-    /// Pages of the largest window that can be set: 4 GiB.
-    pub const PAGES_MAX: u32 = 1 << 20;
-    /// No readahead; requests as large as by default.
-    pub const NO_READAHEAD: Bdi = Bdi { ra_pages: 0, io_pages: 320 };
-}
-
-impl Default for Bdi {
-    /// 128 KiB ahead, and requests of 1,280 KiB (BLK_DEF_MAX_SECTORS_CAP), as Linux sets up any disk.
-    fn default() -> Bdi {
-        Bdi { ra_pages: 32, ..Bdi::NO_READAHEAD }
-    }
-}
-
-/// How a swap device completes its transfers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SwapKind {
-    /// An ordinary block device: asynchronous, through the swap cache.
-    Device,
-    /// zram-like: done when the call returns; a swap-in skips the swap cache and frees the slot.
-    Synchronous,
-}
-
-/// A swap device to enable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SwapSpec {
-    /// Its size in pages.
-    pub pages: u64,
-    /// How it completes transfers.
-    pub kind: SwapKind,
-}
-
-/// Why something could not be built or set.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ConfigError {
-    /// A number outside its range.
-    OutOfRange {
-        /// Which number.
-        what: &'static str,
-        /// The value given.
-        value: u64,
-        /// Smallest allowed.
-        min: u64,
-        /// Largest allowed.
-        max: u64,
-    },
-    /// A number that has to be a power of two, or 0.
-    NoPowerOfTwo {
-        /// Which number.
-        what: &'static str,
-        /// The value given.
-        value: u64,
-    },
-    /// No such group, task, object or file.
-    Unknown(String),
-    /// A group of this path exists.
-    Exists(String),
-    /// A name that can't be one path component.
-    BadName(String),
-    /// Memory that has no latency or no bandwidth.
-    NoPerformance {
-        /// Of which node.
-        node: usize,
-    },
-    /// What the system has no address space for.
-    NoRoom {
-        /// Whose tables.
-        what: &'static str,
-        /// Its pages.
-        pages: u64,
-        /// What its tables take.
-        bytes: u64,
-    },
-}
-
-/// Refuses a number outside its range by its name.
-pub(crate) fn check_range(what: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
-    if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::OutOfRange { what, value, min, max }) }
-}
-
-/// Refuses tables that the system has no address space for. An allocation that fails ends the process, so it is tried first,
-/// together with some more that the machine needs while it runs.
-pub(crate) fn check_room(what: &'static str, pages: u64, bytes: u64) -> Result<(), ConfigError> {
-    /// Tables smaller than that are many, and trying takes a system call.
-    const SMALL: u64 = 1 << 20;
-    const SPARE: u64 = 64 << 20;
-    if bytes < SMALL {
-        return Ok(());
-    }
-    let mut tried: Vec<u8> = Vec::new();
-    let granted = usize::try_from(bytes + SPARE).is_ok_and(|bytes| tried.try_reserve_exact(bytes).is_ok());
-    // Without this the compiler leaves out an allocation that is never used.
-    std::hint::black_box(&mut tried);
-    if granted { Ok(()) } else { Err(ConfigError::NoRoom { what, pages, bytes }) }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfRange { what, value, min, max } => {
-                write!(f, "{what}: {value} is not in the range {min} to {max}")
-            }
-            Self::NoRoom { what, pages, bytes } => write!(
-                f,
-                "{what} of {pages} pages takes {} MiB of address space for its tables, and the system grants no more \
-                 (see `ulimit -v`)",
-                bytes >> 20
-            ),
-            Self::NoPerformance { node } => {
-                write!(f, "node {node}: latency and bandwidth have to be above 0 for a place among the tiers")
-            }
-            Self::NoPowerOfTwo { what, value } => write!(f, "{what}: {value} is no power of two"),
-            Self::Unknown(what) => write!(f, "there is no {what}"),
-            Self::Exists(what) => write!(f, "{what} exists already"),
-            Self::BadName(name) => write!(f, "`{name}` can't be a name: it is empty or holds a slash"),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 #[cfg(test)]
 mod tests {

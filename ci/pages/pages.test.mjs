@@ -1,0 +1,212 @@
+// What readers do with a page of `--report`, done in a real browser. `ci/pages.sh` makes the pages and calls this.
+//
+//   PAGES       a folder of pages: what is promised of any page is tried on each; of `run.html` and `vmscan-report.html` there is more
+//   CHROMIUM    the browser
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const folder = process.env.PAGES;
+const pages = readdirSync(folder).filter((name) => name.endsWith(".html")).map((name) => path.join(folder, name));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+});
+after(() => browser.close());
+
+/** Opens a page of a disk in a browser without a network, and fails on whatever the console has to say. */
+const open = async (file, options = {}) => {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 1400 }, colorScheme: "light", offline: true, ...options });
+  const page = await context.newPage();
+  const said = [], asked = [];
+  page.on("console", (message) => said.push(message.text()));
+  page.on("pageerror", (error) => said.push(String(error)));
+  page.on("request", (request) => asked.push(request.url()));
+  await page.goto(pathToFileURL(file).href);
+  const check = async () => {
+    assert.deepEqual(said, [], "the console stays empty");
+    assert.deepEqual(asked.slice(1).filter((url) => !url.startsWith("data:")), [], "nothing else is fetched");
+    await context.close();
+  };
+  return { page, check };
+};
+
+/** The times in the middle and at the right end of a picture, as its legend tells them with the pointer there. Its left end may be before anything was sampled. */
+const shown = async (page, plot) => {
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.locator(".u-over").boundingBox();
+  const time = plot.locator(".u-legend .u-series").first().locator(".u-value");
+  const times = [];
+  for (const x of [box.width / 2, box.width - 1]) {
+    await page.mouse.move(box.x + x, box.y + box.height / 2);
+    times.push(Number(await time.textContent()));
+  }
+  await page.mouse.move(1, 1);
+  return times;
+};
+
+/** Pictures over time that have a legend. */
+const overTime = async (page) => {
+  const charts = JSON.parse(await page.locator("#charts").textContent());
+  const places = await page.locator(".chart").all();
+  const found = places.filter((_, at) => charts[at].x.unit === "s" && charts[at].kind === "lines");
+  assert.ok(found.length >= 2, "a page with several pictures over time");
+  return found;
+};
+
+/** A promise about one page, where it is there. */
+const promise = (name, says, keep) => {
+  const file = path.join(folder, name);
+  if (pages.includes(file)) test(says, () => keep(file));
+};
+
+for (const file of pages) {
+  const name = path.basename(file, ".html");
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`${name}: every picture is drawn, ${colorScheme}, without a network and without a word on the console`, async () => {
+      const { page, check } = await open(file, { colorScheme });
+      const places = await page.locator(".chart").count();
+      assert.equal(await page.locator("html").getAttribute("data-drawn"), String(places));
+      assert.equal(await page.locator(".chart canvas").count(), places);
+      assert.equal(await page.evaluate(() => document.documentElement.classList.contains("dark")), colorScheme === "dark");
+      await check();
+    });
+
+    test(`${name}: no rule of accessibility is broken, ${colorScheme}`, async () => {
+      const { page, check } = await open(file, { colorScheme });
+      // The page forbids all scripts but its own; this one is the browser's.
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => axe.run());
+      const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+      assert.deepEqual(told, []);
+      await check();
+    });
+  }
+
+  test(`${name}: pictures over one time stand below each other`, async () => {
+    const { page, check } = await open(file);
+    const charts = JSON.parse(await page.locator("#charts").textContent());
+    const edges = await page.locator(".chart .u-over").evaluateAll((plots) => plots.map((plot) => plot.getBoundingClientRect().left));
+    const lefts = new Set(edges.filter((_, at) => charts[at].x.unit === "s").map(Math.round));
+    assert.ok(lefts.size <= 1, `left edges at ${[...lefts]}`);
+    await check();
+  });
+
+  test(`${name}: a narrow screen is not wider than it is`, async () => {
+    const { page, check } = await open(file, { viewport: { width: 390, height: 800 } });
+    const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(wide <= screen, `${wide} of ${screen}`);
+    await check();
+  });
+
+  test(`${name}: paper is white, and has no buttons`, async () => {
+    const { page, check } = await open(file, { colorScheme: "dark" });
+    const printed = await page.evaluate(() => {
+      dispatchEvent(new Event("beforeprint"));
+      const paper = getComputedStyle(document.body).backgroundColor;
+      dispatchEvent(new Event("afterprint"));
+      return [paper, getComputedStyle(document.body).backgroundColor];
+    });
+    assert.equal(printed[0], "rgb(255, 255, 255)");
+    assert.notEqual(printed[1], printed[0]);
+    await page.emulateMedia({ media: "print" });
+    for (const button of await page.locator("button").all()) assert.equal(await button.isVisible(), false);
+    assert.ok((await page.pdf()).length > 10_000);
+    await check();
+  });
+}
+
+promise("run.html", "what is dragged over in one picture is what all pictures over time show, until a double-click", async (file) => {
+  const { page, check } = await open(file);
+  const plots = await overTime(page);
+  const whole = await shown(page, plots[0]);
+  const end = whole[1];
+  const box = await plots[0].locator(".u-over").boundingBox();
+  const middle = box.y + box.height / 2;
+  await page.mouse.move(box.x + box.width * 0.25, middle);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, middle, { steps: 5 });
+  await page.mouse.up();
+  for (const plot of plots) {
+    const [middle, right] = await shown(page, plot);
+    assert.ok(Math.abs(middle - end * 0.375) < end * 0.02, `${middle} s of ${end}`);
+    assert.ok(Math.abs(right - end * 0.5) < end * 0.02, `${right} s of ${end}`);
+  }
+  await plots[0].locator(".u-over").dblclick();
+  assert.deepEqual(await shown(page, plots[0]), whole);
+  await check();
+});
+
+promise("run.html", "the keyboard zooms and moves as the mouse does", async (file) => {
+  const { page, check } = await open(file);
+  const [plot] = await overTime(page);
+  const whole = await shown(page, plot);
+  await plot.focus();
+  await page.keyboard.press("+");
+  const nearer = await shown(page, plot);
+  assert.ok(nearer[1] < whole[1] * 0.8, `${nearer} of ${whole}`);
+  await plot.focus();
+  await page.keyboard.press("ArrowRight");
+  const moved = await shown(page, plot);
+  assert.ok(moved[0] > nearer[0] && moved[1] > nearer[1], `${moved} after ${nearer}`);
+  await plot.focus();
+  await page.keyboard.press("0");
+  assert.deepEqual(await shown(page, plot), whole);
+  await check();
+});
+
+promise("run.html", "a line is hidden and shown again from the legend by keyboard", async (file) => {
+  const { page, check } = await open(file);
+  const entry = page.locator(".u-legend .u-series[role=button]").first();
+  await entry.focus();
+  await page.keyboard.press("Enter");
+  assert.match(await entry.getAttribute("class"), /u-off/);
+  await page.keyboard.press(" ");
+  assert.doesNotMatch(await entry.getAttribute("class"), /u-off/);
+  await check();
+});
+
+promise("run.html", "who wants the other theme gets it, and what was zoomed into stays", async (file) => {
+  const { page, check } = await open(file);
+  const [plot] = await overTime(page);
+  await plot.focus();
+  await page.keyboard.press("+");
+  const nearer = await shown(page, plot);
+  await page.locator("#theme").click();
+  assert.equal(await page.evaluate(() => document.documentElement.classList.contains("dark")), true);
+  assert.deepEqual(await shown(page, plot), nearer);
+  await check();
+});
+
+promise("vmscan-report.html", "a table is copied as lines of cells, which spreadsheets take", async (file) => {
+  const { page, check } = await open(file, { permissions: ["clipboard-read", "clipboard-write"] });
+  const table = page.locator(".copyable:has(table)").first();
+  const rows = await table.locator("tr").count();
+  await page.locator(".copy:has(+ .copyable table)").first().click();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  const lines = copied.trimEnd().split("\n");
+  assert.equal(lines.length, rows);
+  assert.ok(lines.every((line) => line.includes("\t")), copied);
+  await check();
+});
+
+promise("run.html", "what is told of a line at a time is what the page has of it", async (file) => {
+  const { page, check } = await open(file);
+  const [plot] = await overTime(page);
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.locator(".u-over").boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const values = await plot.locator(".u-legend .u-value").allTextContents();
+  assert.ok(values.length >= 2 && values.every((value) => value !== "" && value !== "--"), String(values));
+  await check();
+});

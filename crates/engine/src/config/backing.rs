@@ -1,0 +1,64 @@
+//! What pages are read from and written to: files and swap devices.
+
+/// What kind of file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileKind {
+    /// On a block device: read on a miss, dropped when clean.
+    Regular,
+    /// In memory only: anonymous type, always dirty, leaves memory by way of swap.
+    Tmpfs,
+}
+
+/// A file to create.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileSpec {
+    /// For messages.
+    pub name: String,
+    /// Its length in pages.
+    pub pages: u64,
+    /// Regular or tmpfs.
+    pub kind: FileKind,
+    /// The device it is on, as far as readahead goes; tmpfs has none.
+    pub bdi: Bdi,
+}
+
+/// What readahead knows of a device (backing device info), in pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bdi {
+    /// Largest readahead window (`read_ahead_kb`); 0 turns readahead off. A file takes it over when it is opened.
+    pub ra_pages: u32,
+    /// Largest request (`max_sectors_kb`). A read(2) call that wants more than the window is read in pieces of this size.
+    pub io_pages: u32,
+}
+
+impl Bdi {
+    /// Pages of the largest window that can be set: 4 GiB.
+    pub const PAGES_MAX: u32 = 1 << 20;
+    /// No readahead; requests as large as by default.
+    pub const NO_READAHEAD: Bdi = Bdi { ra_pages: 0, io_pages: 320 };
+}
+
+impl Default for Bdi {
+    /// 128 KiB ahead, and requests of 1,280 KiB (BLK_DEF_MAX_SECTORS_CAP), as Linux sets up any disk.
+    fn default() -> Bdi {
+        Bdi { ra_pages: 32, ..Bdi::NO_READAHEAD }
+    }
+}
+
+/// How a swap device completes its transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SwapKind {
+    /// An ordinary block device: asynchronous, through the swap cache.
+    Device,
+    /// zram-like: done when the call returns; a swap-in skips the swap cache and frees the slot.
+    Synchronous,
+}
+
+/// A swap device to enable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SwapSpec {
+    /// Its size in pages.
+    pub pages: u64,
+    /// How it completes transfers.
+    pub kind: SwapKind,
+}

@@ -1,0 +1,92 @@
+//! Why something could not be built or set, and the two checks that most refusals come from.
+
+use std::fmt;
+
+/// Why something could not be built or set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ConfigError {
+    /// A number outside its range.
+    OutOfRange {
+        /// Which number.
+        what: &'static str,
+        /// The value given.
+        value: u64,
+        /// Smallest allowed.
+        min: u64,
+        /// Largest allowed.
+        max: u64,
+    },
+    /// A number that has to be a power of two, or 0.
+    NoPowerOfTwo {
+        /// Which number.
+        what: &'static str,
+        /// The value given.
+        value: u64,
+    },
+    /// No such group, task, object or file.
+    Unknown(String),
+    /// A group of this path exists.
+    Exists(String),
+    /// A name that can't be one path component.
+    BadName(String),
+    /// Memory that has no latency or no bandwidth.
+    NoPerformance {
+        /// Of which node.
+        node: usize,
+    },
+    /// What the system has no address space for.
+    NoRoom {
+        /// Whose tables.
+        what: &'static str,
+        /// Its pages.
+        pages: u64,
+        /// What its tables take.
+        bytes: u64,
+    },
+}
+
+/// Refuses a number outside its range by its name.
+pub(crate) fn check_range(what: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
+    if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::OutOfRange { what, value, min, max }) }
+}
+
+/// Refuses tables that the system has no address space for. An allocation that fails ends the process, so it is tried first,
+/// together with some more that the machine needs while it runs.
+pub(crate) fn check_room(what: &'static str, pages: u64, bytes: u64) -> Result<(), ConfigError> {
+    /// Tables smaller than that are many, and trying takes a system call.
+    const SMALL: u64 = 1 << 20;
+    const SPARE: u64 = 64 << 20;
+    if bytes < SMALL {
+        return Ok(());
+    }
+    let mut tried: Vec<u8> = Vec::new();
+    let granted = usize::try_from(bytes + SPARE).is_ok_and(|bytes| tried.try_reserve_exact(bytes).is_ok());
+    // Without this the compiler leaves out an allocation that is never used.
+    std::hint::black_box(&mut tried);
+    if granted { Ok(()) } else { Err(ConfigError::NoRoom { what, pages, bytes }) }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { what, value, min, max } => {
+                write!(f, "{what}: {value} is not in the range {min} to {max}")
+            }
+            Self::NoRoom { what, pages, bytes } => write!(
+                f,
+                "{what} of {pages} pages takes {} MiB of address space for its tables, and the system grants no more \
+                 (see `ulimit -v`)",
+                bytes >> 20
+            ),
+            Self::NoPerformance { node } => {
+                write!(f, "node {node}: latency and bandwidth have to be above 0 for a place among the tiers")
+            }
+            Self::NoPowerOfTwo { what, value } => write!(f, "{what}: {value} is no power of two"),
+            Self::Unknown(what) => write!(f, "there is no {what}"),
+            Self::Exists(what) => write!(f, "{what} exists already"),
+            Self::BadName(name) => write!(f, "`{name}` can't be a name: it is empty or holds a slash"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,108 @@
+//! One parameter: its name for scenarios, what it accepts, why its default is what it is, and what `ablate` does with it.
+
+use super::error::{ConfigError, check_range};
+use super::{Config, PARAMETERS};
+use crate::switch::Values;
+
+/// Who decides a parameter: the first part of its name for scenarios.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Section {
+    /// Whoever buys the hardware and builds the kernel.
+    Machine,
+    /// The kernel's source, or its command line.
+    Kernel,
+    /// The administrator, while it runs.
+    Sysctl,
+    /// Nobody: what a recording did not record.
+    Recording,
+}
+
+/// One parameter.
+pub struct Parameter {
+    /// Who decides it.
+    pub section: Section,
+    /// What messages and scenarios call it.
+    pub name: &'static str,
+    /// What it accepts.
+    pub values: Values,
+    /// What is counted; empty for words.
+    pub unit: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// Why the default is what it is.
+    pub reason: &'static str,
+    /// What `ablate` does with it, if it is a mechanism of memory tiers or a rule of one, rather than a size.
+    pub mechanism: Option<Mechanism>,
+    pub(super) get: fn(&Config) -> String,
+    pub(super) set: fn(&mut Config, &str) -> Option<()>,
+}
+
+/// A mechanism that is chosen for the machine as a whole, because all groups share its tiers of memory.
+pub struct Mechanism {
+    /// Of a number, what is worth trying. Of words, all are.
+    tries: &'static [&'static str],
+    /// Who shows that it does something. `None` only where nothing does, which its documentation then says.
+    pub shown_by: Option<Shown>,
+}
+
+/// A run of a shipped scenario that a mechanism changes.
+pub struct Shown {
+    /// The scenario, as a path below `scenarios/`.
+    pub scenario: &'static str,
+    /// Which of its variants; `None` for the scenario as it is.
+    pub variant: Option<&'static str>,
+    /// The value that changes it there.
+    pub value: &'static str,
+}
+
+impl Mechanism {
+    /// Nothing shows it.
+    pub(super) const UNSEEN: Mechanism = Mechanism { tries: &[], shown_by: None };
+
+    pub(super) const fn shown(
+        scenario: &'static str,
+        variant: Option<&'static str>,
+        value: &'static str,
+    ) -> Mechanism {
+        Mechanism { tries: &[], shown_by: Some(Shown { scenario, variant, value }) }
+    }
+
+    pub(super) const fn trying(self, tries: &'static [&'static str]) -> Mechanism {
+        Mechanism { tries, ..self }
+    }
+}
+
+impl Parameter {
+    /// The parameter of this name.
+    pub fn by_name(name: &str) -> Option<&'static Parameter> {
+        PARAMETERS.iter().find(|parameter| parameter.name == name)
+    }
+
+    /// Its value.
+    pub fn get(&self, config: &Config) -> String {
+        (self.get)(config)
+    }
+
+    /// Sets it; false, changing nothing, where it doesn't accept the value.
+    pub fn set(&self, config: &mut Config, value: &str) -> bool {
+        self.values.holds(value) && (self.set)(config, value).is_some()
+    }
+
+    /// The values worth trying instead of the one that it has; none where it is no mechanism.
+    pub fn alternatives(&self, config: &Config) -> Vec<String> {
+        let Some(mechanism) = &self.mechanism else { return Vec::new() };
+        let values = match self.values {
+            Values::Bool => &["false", "true"],
+            Values::Choice(words) => words,
+            Values::Number(..) => mechanism.tries,
+        };
+        let own = self.get(config);
+        values.iter().filter(|value| **value != own).map(|value| (*value).to_owned()).collect()
+    }
+
+    pub(super) fn check(&self, config: &Config) -> Result<(), ConfigError> {
+        let Values::Number(least, most) = self.values else { return Ok(()) };
+        let value = self.get(config).parse().expect("what has a range is a number");
+        check_range(self.name, value, least.into(), most.into())
+    }
+}

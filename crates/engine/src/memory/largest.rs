@@ -1,0 +1,95 @@
+//! Blocks of the largest order, 4 MiB: which are free, their list links, and which of them no longer need the records of their frames.
+//!
+//! ```text
+//!   used ─▶ free again: linked by its number, here ─▶ used again
+//!                  └ many are: records of the rest move to fresh memory, and those of free blocks are gone
+//! ```
+//! Smaller free blocks are linked by the record of their first frame. If largest ones were, too, each page of records would keep saying
+//! something. Then pages that have moved to another node, or whose process has ended, would take their records for good.
+//!
+//! Moving takes time: a free block has to pay for it. So it waits for an eighth as many free blocks as there are others, and for a GiB of them at
+//! least.
+
+use crate::memory::list::{Links, NONE};
+use crate::units::{MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, Pfn};
+
+/// So many free blocks are worth it, at least.
+const BLOCKS_MIN: u64 = 256;
+/// One for so many others.
+const OTHERS: u64 = 8;
+
+/// A block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    links: (u32, u32),
+    /// A frame of it has been used at some time.
+    pub(super) is_used: bool,
+    pub(super) is_free: bool,
+}
+
+/// All blocks, up to the last that has been used.
+#[derive(Default, Debug)]
+pub(crate) struct LargestBlocks {
+    pub(super) blocks: Vec<Block>,
+    used: u64,
+    /// Used before, and free.
+    pub(super) free: u64,
+    /// Of these so many have no records any more. Which ones take part in that is not known after some are used again: it is the most
+    /// that there can be.
+    pub(super) given_back: u64,
+}
+
+impl LargestBlocks {
+    /// The number by which the block is linked that begins with a frame.
+    pub(crate) fn number(pfn: u32) -> u32 {
+        pfn >> MAX_BLOCK_ORDER
+    }
+
+    /// The first frame of the block of a number.
+    pub(crate) fn first(number: u32) -> u32 {
+        number << MAX_BLOCK_ORDER
+    }
+
+    pub(super) fn populate(&mut self, pfn: Pfn) {
+        let number = Self::number(pfn.0) as usize;
+        if number >= self.blocks.len() {
+            self.blocks.resize(number + 1, Block { links: (NONE, NONE), is_used: false, is_free: false });
+        }
+        self.used += u64::from(!self.blocks[number].is_used);
+        self.blocks[number].is_used = true;
+    }
+
+    /// Whether a free block begins with a frame.
+    #[inline]
+    pub(super) fn is_free(&self, pfn: Pfn) -> bool {
+        pfn.0.is_multiple_of(MAX_BLOCK_PAGES)
+            && self.blocks.get(Self::number(pfn.0) as usize).is_some_and(|block| block.is_free)
+    }
+
+    pub(super) fn set_free(&mut self, pfn: Pfn, is_free: bool) {
+        let block = &mut self.blocks[Self::number(pfn.0) as usize];
+        debug_assert!(block.is_used && block.is_free != is_free);
+        block.is_free = is_free;
+        match is_free {
+            true => self.free += 1,
+            false => self.free -= 1,
+        }
+        self.given_back = self.given_back.min(self.free);
+    }
+
+    /// Whether enough blocks are free whose records are still there.
+    pub(super) fn is_worth_giving_back(&self) -> bool {
+        let gained = self.free - self.given_back;
+        gained >= BLOCKS_MIN && gained >= (self.used - self.free) / OTHERS
+    }
+}
+
+impl Links for LargestBlocks {
+    fn links(&self, item: u32) -> (u32, u32) {
+        self.blocks[item as usize].links
+    }
+
+    fn links_mut(&mut self, item: u32) -> &mut (u32, u32) {
+        &mut self.blocks[item as usize].links
+    }
+}

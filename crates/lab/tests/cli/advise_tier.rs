@@ -1,0 +1,171 @@
+//! How much memory may be slower, and with which knobs.
+
+use super::{check_failure, check_success, pageout, with_scenario};
+
+/// Pages of a file that come and go, on memory that is too small for them, and some that are used more than others.
+const CHURN: &str = r#"
+[machine]
+cpus = 2
+memory = "24MiB"
+
+[[swap]]
+size = "64MiB"
+
+[[task]]
+name = "reader"
+loops = 3
+
+[[task.object]]
+channel = "file"
+size = "32MiB"
+share = 2
+workload = { pattern = "zipf", alpha = 0.9, ops = 8000 }
+
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+workload = { pattern = "sequential" }
+"#;
+
+#[test]
+fn advise_tier_tells_how_much_memory_may_be_slower_and_no_run_is_above_what_is_best() {
+    let directory = with_scenario(CHURN);
+    let advise = |arguments: &[&str]| {
+        let always = ["advise-tier", "scenario.toml", "--ratio", "1:1,1:3", "--device", "cxl-1.1"];
+        check_success(&pageout(directory.path(), &[&always, arguments].concat()))
+    };
+    let told: serde_json::Value = serde_json::from_str(&advise(&["--json", "--loss", "50"])).unwrap();
+    let runs = told["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2 * 6, "ratios and sources, but for page tables that nobody walks");
+    for run in runs {
+        let tiers = &run["tiers"];
+        let (hits, best) = (tiers["fast_hit_ratio"].as_f64(), tiers["offline_fast_hit_ratio"].as_f64());
+        let (hits, best) = (hits.unwrap(), best.unwrap());
+        assert!(0.0 < hits && hits <= best && best <= 1.0, "{run}");
+    }
+    assert!(runs.iter().any(|run| run["tiers"]["demoted"].as_u64() > Some(100)), "{told}");
+    assert_eq!(told["advice"][0]["advised"]["ratio"], "1:3", "the least fast memory that is fast enough");
+    let text = advise(&["--loss", "50", "--report", "advice.html"]);
+    for part in [
+        "24MiB of memory",
+        "cxl-1.1: with 6MiB of fast and 18MiB of slow memory (1:3) it takes",
+        "was not tried",
+    ] {
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{text}");
+    }
+    let page = std::fs::read_to_string(directory.path().join("advice.html")).unwrap();
+    assert!(page.contains("By ratio and memory") && page.contains("6MiB of fast"), "{page}");
+}
+
+/// A process of a machine with two sockets, on whose slow memory it begins.
+const ON_ITS_NODES: &str = r#"
+[machine]
+cpus = 2
+
+[[machine.node]]
+memory = "24MiB"
+cpus = 1
+
+[[machine.node]]
+memory = "24MiB"
+cpus = 1
+
+[[machine.node]]
+memory = "48MiB"
+preset = "cxl-1.1"
+
+[kernel]
+profile = "mglru@6.12"
+
+[sysctl]
+kernel.numa_balancing = 2
+vm.pghot_target_nid = 1
+
+[[task]]
+name = "west"
+cpunodebind = "1"
+stands_for = 64
+
+[[task.object]]
+channel = "anonymous"
+size = "32MiB"
+populate_node = 2
+workload = { pattern = "hot_set", ops = 200_000, hot_pages_fraction = 0.1, hot_access_fraction = 0.9 }
+"#;
+
+#[test]
+fn advise_tier_puts_the_scenarios_own_nodes_aside_and_tries_every_source() {
+    let directory = with_scenario(ON_ITS_NODES);
+    let advise = |arguments: &[&str]| {
+        let always =
+            ["advise-tier", "scenario.toml", "--ratio", "1:3", "--device", "cxl-1.1", "--memory", "48MiB"];
+        check_success(&pageout(directory.path(), &[&always, arguments].concat()))
+    };
+    let told: serde_json::Value = serde_json::from_str(&advise(&["--json"])).unwrap();
+    let put_aside: Vec<&str> =
+        told["put_aside"].as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
+    assert_eq!(put_aside, ["sysctl.vm.pghot_target_nid", "task.cpunodebind", "task.object.populate_node"]);
+    let promoted = |source: &str| {
+        let runs = told["runs"].as_array().unwrap();
+        let run = runs.iter().find(|run| run["source"] == source).unwrap();
+        run["tiers"]["promoted"].as_u64().unwrap()
+    };
+    assert_eq!((promoted("no migration"), promoted("demotion only")), (0, 0));
+    for source in ["hint faults", "pghot", "page-table scan"] {
+        assert!(promoted(source) > 100, "{source}: {}", promoted(source));
+    }
+    assert!(promoted("hardware") > 0, "one access in ten thousand is sampled");
+    let text = advise(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let aside = "put aside: sysctl.vm.pghot_target_nid, task.cpunodebind, task.object.populate_node.";
+    assert!(text.contains(aside) && !text.contains("not tried, as"), "{text}");
+}
+
+/// Where demotion alone is best there is little to turn, so knobs are turned beside it, where something is promoted.
+#[test]
+fn advise_tier_turns_the_knobs_of_a_source_that_promotes() {
+    let directory = with_scenario(CHURN);
+    let always = ["advise-tier", "scenario.toml", "--ratio", "1:1", "--device", "cxl-1.1", "--json"];
+    let told: serde_json::Value =
+        serde_json::from_str(&check_success(&pageout(directory.path(), &always))).unwrap();
+    let at = told["knobs_at"].as_str().unwrap();
+    assert!(!at.ends_with("no migration") && !at.ends_with("demotion only"), "{at}");
+    let keys: Vec<&str> =
+        told["knobs"].as_array().unwrap().iter().map(|knob| knob["key"].as_str().unwrap()).collect();
+    assert!(keys.contains(&"sysctl.kernel.numa_balancing_promote_rate_limit_MBps"), "{keys:?}");
+    let story = told["story"].to_string();
+    assert!(story.contains("page-table scan: not tried, as classic@6.12 walks no page tables"), "{story}");
+}
+
+#[test]
+fn what_advise_tier_cannot_do_is_refused() {
+    let leaves =
+        "[[event]]\nat = \"1s\"\nwrite = \"/sys/devices/system/node/node1/memory*/online\"\nvalue = 0\n";
+    let leaves = CHURN.replace(
+        "memory = \"24MiB\"",
+        "[[machine.node]]\nmemory = \"24MiB\"\n[[machine.node]]\nmemory = \"24MiB\"\npreset = \"cxl-1.1\"",
+    ) + leaves;
+    for (scenario, arguments, parts) in [
+        (CHURN, &["--device", "cxl-9"][..], &["--device cxl-9", "known: dram, ", "pmem"][..]),
+        (CHURN, &["--device", "dram"], &["on dram", "all memory of this machine is in its top tier"]),
+        (CHURN, &["--ratio", "0:1"], &["--ratio 0:1", "fast to slow memory is wanted, as 1:2"]),
+        (CHURN, &["--ratio", "1:999"], &["1:999 of 24MiB on cxl-1.1", "too small"]),
+        (CHURN, &["--memory", "much"], &["--memory much", "is not a size"]),
+        (CHURN, &["--loss", "nan"], &["--loss NaN", "0 or more"]),
+        (CHURN, &["--report", "advice.txt"], &["ends in .html"]),
+        (
+            &CHURN.replace("[[swap]]", "[[swpa]]"),
+            &[],
+            &["unknown key `swpa`", "scenario.toml:6", "did you mean `swap`?"],
+        ),
+        (
+            &leaves,
+            &[],
+            &["event[0].write", "node1", "the nodes here are not the scenario's own: take this key out"],
+        ),
+    ] {
+        let directory = with_scenario(scenario);
+        let output = pageout(directory.path(), &[&["advise-tier", "scenario.toml"], arguments].concat());
+        check_failure(&output, 2, parts);
+    }
+    check_failure(&pageout(with_scenario(CHURN).path(), &["advise-tier", "no.toml"]), 2, &["no.toml"]);
+}
