@@ -50,6 +50,8 @@ pub(crate) struct Cpu {
 pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) now: Nanos,
+    /// Who acts is a real-time task.
+    pub(crate) is_real_time: bool,
     pub(crate) memory: Memory,
     pub(crate) tiers: MemoryTiers,
     pub(crate) memcgs: Memcgs,
@@ -134,6 +136,7 @@ impl Core {
         let threads_to_start = threads_at_start(&config, &tiers);
         let mut core = Core {
             now: Nanos::ZERO,
+            is_real_time: false,
             memcgs: Memcgs::new(config.policy, nodes, usize::from(config.cpus)),
             lruvecs,
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),

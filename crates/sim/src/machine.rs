@@ -278,7 +278,8 @@ impl Machine {
             self.reclaim_by_memcg.push((spec.memcg.clone(), LatencyHistogram::default()));
         }
         let allowed = if spec.migrates { self.sched.all_cpus() } else { CpuRow::single(spec.cpu) };
-        let placement = Placement { cpu: spec.cpu, allowed, nice: spec.nice };
+        let placement = Placement { cpu: spec.cpu, allowed, nice: spec.nice, rt_priority: spec.rt_priority };
+        self.engine.set_real_time(spec.task, spec.rt_priority > 0);
         let task =
             Task::new(spec, group, &self.costs).map_err(|source| BuildError::Pace { task: name, source })?;
         self.foreground_left += usize::from(!task.background);

@@ -9,6 +9,11 @@
 //! behind on its CPU. If it is behind the running task by more than `wakeup_granularity`, it preempts it at the end of the step
 //! under way: a batch of reclaim, an access that misses, or hits for [`crate::MachineSpec::quantum`].
 //!
+//! **Real time.** A task with a real-time priority runs before all that share their CPU, and before those of a lower priority: when it wakes, it
+//! preempts them at the end of the step under way. It keeps the CPU until it sleeps or one of a higher priority comes; among equals who came
+//! first is first, and who was preempted goes on before the others (SCHED_FIFO). Nobody takes the CPU from it, so that a task that never
+//! sleeps leaves nothing to anyone, kernel threads of that CPU included; the kernel keeps 5 % of each second back for them.
+//!
 //! **Where.** A pinned task stays on its CPU. One that may migrate, within a row of CPUs, goes, when it wakes, to the CPU it was on if that is idle, else to
 //! the first idle one, else to where fewest run or wait, its own before others. A CPU that becomes idle takes the task
 //! that has waited longest elsewhere, of those that may migrate. At the end of a slice such a task goes to where fewest run or wait,
@@ -16,8 +21,8 @@
 //! floor of the queue that it leaves.
 //!
 //! This is the idea of the kernel's fair class up to 6.5. Version 6.6 brought deadlines within the same fairness (EEVDF), which move
-//! latencies of a fraction of a slice. Left out on purpose: groups of tasks as one entity (`cpu.weight`), real-time classes, load
-//! averages, caches and distances between CPUs.
+//! latencies of a fraction of a slice. Left out on purpose: groups of tasks as one entity (`cpu.weight`), round robin and deadlines among
+//! real-time tasks, what is kept back from them, load averages, caches and distances between CPUs.
 
 mod queue;
 mod weight;
@@ -26,7 +31,7 @@ use std::ops::Range;
 
 use pageout_engine::{CpuId, Nanos, TaskId};
 
-use queue::{Cpu, Running};
+use queue::{Cpu, Place, Rank, Running};
 use weight::Weight;
 
 /// Position of a task in its machine.
@@ -57,6 +62,8 @@ pub(crate) struct Placement {
     pub(crate) allowed: CpuRow,
     /// -20 (most) to 19.
     pub(crate) nice: i8,
+    /// 1 to 99, the higher before the lower; 0: it shares its CPU.
+    pub(crate) rt_priority: u8,
 }
 
 /// CPUs that follow each other.
@@ -121,6 +128,9 @@ struct Entity {
     cpu: CpuId,
     allowed: CpuRow,
     weight: Weight,
+    rank: Rank,
+    /// When it came to the queue that it was in last.
+    arrival: u64,
     /// While it sleeps: its virtual run time, on the scale of its CPU. None before it has run.
     vruntime: Option<u64>,
 }
@@ -156,9 +166,10 @@ impl Scheduler {
         if self.tasks.len() <= slot {
             self.tasks.resize(slot + 1, None);
         }
-        let Placement { cpu, allowed, nice } = placement;
+        let Placement { cpu, allowed, nice, rt_priority } = placement;
         debug_assert!(allowed.contains(cpu));
-        self.tasks[slot] = Some(Entity { cpu, allowed, weight: Weight::of_nice(nice), vruntime: None });
+        let (weight, rank) = (Weight::of_nice(nice), Rank::of_priority(rt_priority));
+        self.tasks[slot] = Some(Entity { cpu, allowed, weight, rank, arrival: 0, vruntime: None });
     }
 
     fn entity(&mut self, task: TaskId) -> &mut Entity {
@@ -168,13 +179,13 @@ impl Scheduler {
     /// A task is ready at `now`, or goes on where it is.
     #[inline]
     pub(crate) fn ready(&mut self, task: TaskId, now: Nanos) -> Turn {
-        let Entity { cpu, weight, vruntime, .. } = *self.entity(task);
+        let Entity { cpu, weight, rank, vruntime, .. } = *self.entity(task);
         let queue = &mut self.cpus[usize::from(cpu.0)];
         match (queue.running, vruntime) {
             (Some(running), _) if running.task == task => Turn::Now(cpu),
             // Where it was, nobody is, and nobody has got ahead of it by more than a slice.
             (None, Some(vruntime)) if queue.is_idle(now) && queue.grants(vruntime, self.rules.timeslice) => {
-                queue.running = Some(Running { task, since: now, vruntime, weight });
+                queue.running = Some(Running { task, since: now, vruntime, weight, rank });
                 Turn::Now(cpu)
             }
             _ => self.wake_up(task, now),
@@ -184,7 +195,7 @@ impl Scheduler {
     /// A task that slept is ready: it gets a CPU, or a place in a queue.
     #[inline(never)]
     fn wake_up(&mut self, task: TaskId, now: Nanos) -> Turn {
-        let Entity { cpu: last, allowed, weight, vruntime } = *self.entity(task);
+        let Entity { cpu: last, allowed, weight, rank, vruntime, .. } = *self.entity(task);
         let cpu = if allowed.is_single() { last } else { self.place(last, allowed, now) };
         let floor = self.cpus[usize::from(cpu.0)].floor(now);
         let vruntime = match vruntime {
@@ -194,13 +205,14 @@ impl Scheduler {
             }
             None => floor,
         };
-        self.entity(task).cpu = cpu;
         let arrival = self.arrive();
+        let entity = self.entity(task);
+        (entity.cpu, entity.arrival) = (cpu, arrival);
         let queue = &mut self.cpus[usize::from(cpu.0)];
         match queue.running {
             None => {
                 let since = queue.free_at.max(now);
-                queue.running = Some(Running { task, since, vruntime, weight });
+                queue.running = Some(Running { task, since, vruntime, weight, rank });
                 if since == now {
                     return Turn::Now(cpu);
                 }
@@ -209,8 +221,9 @@ impl Scheduler {
             }
             Some(running) => {
                 let lead = running.vruntime_at(now).saturating_sub(vruntime);
-                queue.is_claimed |= lead > self.rules.wakeup_granularity.0;
-                queue.enqueue(task, vruntime, arrival);
+                queue.is_claimed |= rank < running.rank
+                    || running.rank == Rank::FAIR && lead > self.rules.wakeup_granularity.0;
+                queue.enqueue(task, rank, vruntime, arrival);
                 self.waiting += 1;
                 Turn::Waits(cpu)
             }
@@ -243,14 +256,15 @@ impl Scheduler {
     #[inline]
     pub(crate) fn is_yielding(&self, cpu: CpuId, at: Nanos) -> bool {
         let queue = &self.cpus[usize::from(cpu.0)];
-        let slice_is_over = |running: Running| at >= running.since + self.rules.timeslice;
+        let slice_is_over =
+            |running: Running| running.rank == Rank::FAIR && at >= running.since + self.rules.timeslice;
         queue.is_contended() && (queue.is_claimed || queue.running.is_some_and(slice_is_over))
     }
 
     /// The running task, whose slice is over, makes room at `at` for those that wait.
     #[inline(never)]
     pub(crate) fn rotate(&mut self, cpu: CpuId, at: Nanos) -> Rotated {
-        let Running { task, vruntime, .. } = self.stop(cpu, at);
+        let Running { task, vruntime, rank, .. } = self.stop(cpu, at);
         let allowed = self.entity(task).allowed;
         let home = if allowed.is_single() { cpu } else { self.place_displaced(cpu, allowed, at) };
         let leaves = home != cpu;
@@ -259,8 +273,9 @@ impl Scheduler {
             let entity = self.entity(task);
             (entity.cpu, entity.vruntime) = (home, Some(vruntime));
         } else {
-            let arrival = self.arrive();
-            self.cpus[usize::from(cpu.0)].enqueue(task, vruntime, arrival);
+            // Who has the CPU until it sleeps, and was preempted, goes on before those that came later.
+            let arrival = if rank == Rank::FAIR { self.arrive() } else { self.entity(task).arrival };
+            self.cpus[usize::from(cpu.0)].enqueue(task, rank, vruntime, arrival);
             self.waiting += 1;
         }
         let first = self.dequeue(cpu);
@@ -298,7 +313,7 @@ impl Scheduler {
         let queue = &mut self.cpus[usize::from(cpu.0)];
         let mut running = queue.running.take().expect("a CPU that is passed on is not idle");
         running.vruntime = running.vruntime_at(at);
-        queue.raise_floor(Some(running.vruntime));
+        queue.raise_floor(Some(running.vruntime).filter(|_| running.rank == Rank::FAIR));
         queue.busy += Nanos(at.0.saturating_sub(running.since.0));
         queue.free_at = at;
         queue.is_claimed = false;
@@ -308,9 +323,9 @@ impl Scheduler {
     /// Gives the CPU to `next` at `at`.
     fn begin(&mut self, cpu: CpuId, at: Nanos, next: Option<(TaskId, u64)>, last: TaskId) -> Option<TaskId> {
         let (task, vruntime) = next?;
-        let weight = self.entity(task).weight;
+        let Entity { weight, rank, .. } = *self.entity(task);
         let queue = &mut self.cpus[usize::from(cpu.0)];
-        queue.running = Some(Running { task, since: at, vruntime, weight });
+        queue.running = Some(Running { task, since: at, vruntime, weight, rank });
         queue.switches += u64::from(task != last);
         Some(task)
     }
@@ -344,14 +359,15 @@ impl Scheduler {
         let waiting = self.ids().flat_map(|from| {
             self.cpus[usize::from(from.0)].waiting().map(move |(key, task)| (from, key, task))
         });
-        let may_come = |&(_, _, task): &(CpuId, (u64, u64), TaskId)| {
+        let may_come = |&(_, _, task): &(CpuId, Place, TaskId)| {
             self.tasks[task.0 as usize].is_some_and(|entity| entity.allowed.contains(cpu))
         };
-        let (from, key, task) = waiting.filter(may_come).min_by_key(|&(_, (_, arrival), _)| arrival)?;
+        let (from, key, task) =
+            waiting.filter(may_come).min_by_key(|&(_, (rank, _, arrival), _)| (rank, arrival))?;
         self.cpus[usize::from(from.0)].remove(key);
         self.waiting -= 1;
         self.entity(task).cpu = cpu;
-        Some((task, self.translate(key.0, from, cpu, at)))
+        Some((task, self.translate(key.1, from, cpu, at)))
     }
 
     /// A virtual run time on the scale of another CPU: as far from the floor there as here.

@@ -33,6 +33,8 @@ pub struct TaskSpec {
     pub migrates: bool,
     /// -20 to 19: the lower, the more of its CPU it gets while others want it. Default 0.
     pub nice: i8,
+    /// Its real-time priority, 1 to 99: it runs before all that have none or a lower one. Default 0: none.
+    pub rt_priority: u8,
     /// How each of its objects is reached, in the engine's order; decides what a hit costs.
     pub channels: Vec<Channel>,
     /// By how large calls each of its objects is accessed, in the engine's order; those that are missing by single pages. Default:
@@ -95,6 +97,7 @@ impl TaskSpec {
             cpu: CpuId(0),
             migrates: false,
             nice: 0,
+            rt_priority: 0,
             channels,
             calls: Vec::new(),
             advice: Vec::new(),

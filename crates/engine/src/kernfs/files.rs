@@ -96,7 +96,7 @@ pub const CGROUP_FILES: &[CgroupFile] = &[
     reported("memory.current", MemcgFile::Current, Holds::Usage, "Memory in use, in bytes."),
     limit("memory.max", MemcgFile::Max, "max", "Hard limit: a task that reaches it reclaims. If that frees too little, the run ends out of memory, or a process of the cgroup is killed: see machine.oom."),
     limit("memory.high", MemcgFile::High, "max", "Throttling limit: above it a task reclaims and is made to sleep, but nothing fails."),
-    limit("memory.soft_limit_in_bytes", MemcgFile::SoftLimit, "max", "Soft limit, of cgroup v1 only (kernel.memcg.cgroup_version = 1): where the machine is short, a cgroup above it gives before others do. At other times it may have what there is. On two lists; generations go by the age of cgroups instead."),
+    limit("memory.soft_limit_in_bytes", MemcgFile::SoftLimit, "9223372036854771712", "Soft limit, of cgroup v1 only (kernel.memcg.cgroup_version = 1): where the machine is short, a cgroup above it gives before others do. At other times it may have what there is. On two lists; generations go by the age of cgroups instead."),
     limit("memory.low", MemcgFile::Low, "0", "Memory that is spared while others have something to give."),
     limit("memory.min", MemcgFile::Min, "0", "Memory that is never taken."),
     reported("memory.swap.current", MemcgFile::SwapCurrent, Holds::Usage, "Swap in use, in bytes."),

@@ -364,6 +364,7 @@ impl Engine {
                 let limit = if value == "-1" { Some(UNLIMITED) } else { parse_limit(value) };
                 let limit =
                     limit.ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `-1` for no limit"))?;
+                let limit = if limit < UNLIMITED_V1 { limit } else { UNLIMITED };
                 self.core.memcgs[memcg].soft_limit = limit;
                 self.core.memcgs.has_soft_limits |= limit != UNLIMITED;
                 Ok(done)
@@ -503,9 +504,11 @@ fn limit_text(pages: u64) -> String {
     }
 }
 
-/// As version 1 has it: no limit is the largest number of whole pages that a signed number of bytes holds.
+/// No limit, as version 1 has it: the largest number of whole pages that a signed number of bytes holds.
+const UNLIMITED_V1: u64 = i64::MAX as u64 / PAGE_SIZE;
+
 fn limit_text_v1(pages: u64) -> String {
-    format!("{}\n", pages.min(i64::MAX as u64 / PAGE_SIZE) * PAGE_SIZE)
+    format!("{}\n", pages.min(UNLIMITED_V1) * PAGE_SIZE)
 }
 
 /// Bytes with an optional suffix, in whole pages, rounded down.
@@ -605,7 +608,6 @@ mod tests {
         engine.core.config.cgroup_version = 1;
         for file in CGROUP_FILES {
             if let Holds::Limit(initial) = file.holds {
-                let initial = if file.file == MemcgFile::SoftLimit { "9223372036854771712" } else { initial };
                 let text = engine.read_file(&format!("/sys/fs/cgroup/job/{}", file.name)).unwrap();
                 assert_eq!(text.trim(), initial, "{}", file.name);
             }

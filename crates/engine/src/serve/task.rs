@@ -162,7 +162,14 @@ impl Engine {
         let current = self.current(task);
         current.core.cpu = current.task.cpu;
         current.core.task = task;
+        current.core.is_real_time = current.task.dirty.is_real_time;
         current
+    }
+
+    /// Says of a task that it is scheduled in real time: it may use half of the reserve of free memory, and dirty more than others before
+    /// it is held up. That it runs before others is the machine's business.
+    pub fn set_real_time(&mut self, task: TaskId, is_real_time: bool) {
+        self.tasks[task.index()].dirty.is_real_time = is_real_time;
     }
 
     /// Begins an access.

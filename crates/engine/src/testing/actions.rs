@@ -18,6 +18,8 @@ pub(crate) struct Setup {
     pub(crate) demotes: bool,
     /// What else there is where memory has tiers; its slow node has all of `memory`.
     pub(crate) tiers: Option<Tiers>,
+    /// Reclaim is asked to spare something: far nodes, who is below its soft limit, a disk; and a task is a real-time task.
+    pub(crate) spares: bool,
     /// Heaps begin with a huge page, for which groups and machine have room.
     pub(crate) huge: bool,
     /// `memory.max` of the two groups, in pages.
@@ -69,6 +71,14 @@ impl Setup {
         let heaps = if self.nested { 2 } else { 1 };
         Setup { huge: true, limits: self.limits.map(|pages| pages + heaps * HUGE_PAGE_PAGES), ..self }
     }
+}
+
+/// A machine of two near nodes that is short of memory, and what an administrator may ask of reclaim there.
+pub(crate) fn sparing_setup() -> impl Strategy<Value = Setup> {
+    setup().prop_map(|setup| {
+        let (limits, memory) = (setup.limits.map(|pages| 6 * pages), 200 + 2 * setup.limits[0]);
+        Setup { spares: true, demotes: false, memory, limits, ..setup }
+    })
 }
 
 /// The objects that each task has.
@@ -300,6 +310,7 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
                 // A third of the machines, without a draw of its own.
                 demotes: sizes.1 == 64,
                 tiers: None,
+                spares: false,
                 huge: false,
                 // Stacks and page tables of three tasks leave some room.
                 limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),

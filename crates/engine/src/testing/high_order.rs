@@ -428,3 +428,17 @@ fn only_a_request_of_order_above_0_that_can_not_wait_may_use_what_is_kept_for_su
     assert_eq!(rights(1, Gfp::KERNEL), Rights::empty());
     assert_eq!(rights(1, Gfp::ATOMIC | Gfp::NOMEMALLOC), Rights::MIN_RESERVE);
 }
+
+#[test]
+fn a_real_time_task_may_use_half_of_the_reserve_and_others_may_not() {
+    let mut engine = Engine::new(Config::default()).unwrap();
+    let mm = engine.process_create(MemcgId::ROOT);
+    let [fair, real_time] = [0, 0].map(|cpu| engine.task_create(mm, CpuId(cpu)));
+    engine.set_real_time(real_time, true);
+    for (task, rights) in [(fair, Rights::empty()), (real_time, Rights::MIN_RESERVE), (fair, Rights::empty())]
+    {
+        engine.enter(task);
+        let request = Request::movable(Gfp::KERNEL, NodeId(0));
+        assert_eq!(engine.core.slow_rights(&request) & Rights::RESERVES, rights);
+    }
+}

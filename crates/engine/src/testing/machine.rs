@@ -97,10 +97,18 @@ impl Machine {
         let mut engine = Engine::new(Config {
             node_pages: match setup.tiers {
                 Some(tiers) => vec![tiers.fast, setup.memory],
-                None if setup.demotes => vec![setup.memory / 2; 2],
+                None if setup.demotes || setup.spares => vec![setup.memory / 2; 2],
                 None => vec![setup.memory],
             },
-            layout: Layout { memory_types: types, ..Layout::default() },
+            layout: match setup.spares {
+                true => Layout::default(),
+                false => Layout { memory_types: types, ..Layout::default() },
+            },
+            // Without draws of their own: all modes, with and without a sleeping disk, both versions of cgroups.
+            zone_reclaim_mode: if setup.spares { 1 | (setup.limits[0] / 3) as u8 & 6 } else { 0 },
+            min_unmapped_ratio: 0,
+            laptop_mode: u32::from(setup.spares && setup.limits[1].is_multiple_of(4)),
+            cgroup_version: if setup.spares { 1 } else { 2 },
             demotion_enabled: setup.demotes,
             numa_balancing: if setup.tiers.is_some() { 2 } else { 0 },
             promotion_governor_ms: if setup.tiers.is_some_and(|tiers| tiers.governed) { 1000 } else { 0 },
@@ -194,6 +202,9 @@ impl Machine {
                 machine.make_object(task, kind);
             }
         }
+        if setup.spares {
+            machine.engine.set_real_time(TaskId(0), true);
+        }
         let mm = machine.engine.process_create(MemcgId::ROOT);
         machine.engine.set_oom_score_adj(mm, -1000);
         assert_eq!(machine.engine.task_create(mm, CpuId(0)), machine.administrator);
@@ -208,6 +219,9 @@ impl Machine {
         }
         for group in 0..2 {
             machine.write(TaskId(0), group, "memory.max", setup.limits[group]);
+            if setup.spares {
+                machine.write(TaskId(0), group, "memory.soft_limit_in_bytes", 8 * group as u64);
+            }
         }
         machine
     }

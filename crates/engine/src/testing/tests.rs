@@ -3,10 +3,12 @@
 //! A run is made from a seed. A run that fails is cut down to the actions that matter and printed with its seed. `PAGEOUT_RUNS`
 //! asks for more runs than a test should take, `PAGEOUT_SEED` for the run of one seed.
 
-use super::actions::{Action, Setup, TASKS, action, huge_action, setup, tiered_action, tiered_setup};
+use super::actions::{
+    Action, Setup, TASKS, action, huge_action, setup, sparing_setup, tiered_action, tiered_setup,
+};
 use super::machine::{Checks, Machine};
 use super::mutant::Mutant;
-use crate::{MigrateStep, Stat};
+use crate::{MigrateStep, Stat, StoryEvent, Told, Tracepoint};
 use proptest::collection::vec;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -25,6 +27,11 @@ fn random_run(seed: u64) -> (Setup, Vec<Action>) {
 /// The same on a machine with tiers of memory, on which migrations fail.
 fn tiered_run(seed: u64) -> (Setup, Vec<Action>) {
     draw(seed, (tiered_setup(), vec(tiered_action(), 1..ACTIONS)))
+}
+
+/// The same on a machine on which reclaim is asked to spare something.
+fn sparing_run(seed: u64) -> (Setup, Vec<Action>) {
+    draw(seed, (sparing_setup(), vec(action(), 1..ACTIONS)))
 }
 
 fn draw<T>(seed: u64, inputs: impl Strategy<Value = T>) -> T {
@@ -156,6 +163,34 @@ fn requests_that_signals_end_lose_no_byte() {
 #[test]
 fn migrations_that_fail_at_any_step_leave_everything_as_it_was() {
     check(tiered_run, 200);
+}
+
+#[test]
+fn reclaim_that_spares_far_nodes_groups_and_disks_loses_no_byte() {
+    check(sparing_run, 120);
+}
+
+/// So that the test above is about something.
+#[test]
+fn in_random_runs_near_nodes_are_reclaimed_with_and_without_success_and_soft_limits_are_pushed_back_to() {
+    let [mut success, mut failed, mut soft] = [0; 3];
+    for seed in 0..60 {
+        let (setup, actions) = sparing_run(seed);
+        let mut machine = Machine::new(&setup, None, Checks::Contents);
+        machine.engine.tell_tracepoints();
+        let mut told = Vec::new();
+        for action in actions {
+            machine.perform(action);
+            machine.engine.take_story(&mut told);
+            let of_soft_limit = |event: &StoryEvent| {
+                matches!(event.told, Told::Tracepoint(Tracepoint::SoftLimitReclaimEnd { .. }))
+            };
+            soft += told.drain(..).filter(of_soft_limit).count() as i64;
+        }
+        success += machine.engine.vmstat(Stat::ZoneReclaimSuccess);
+        failed += machine.engine.vmstat(Stat::ZoneReclaimFailed);
+    }
+    assert!(success > 50 && failed > 100 && soft > 1000, "{success}, {failed}, {soft}");
 }
 
 /// What the runs above are about does happen in them.

@@ -92,6 +92,18 @@ impl Core {
         limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
     }
 
+    /// The same for a real-time task: a quarter more, and since writers sleep a thirty-second part of the machine's limit besides.
+    pub(super) fn for_real_time(&self, limits: Limits) -> Limits {
+        let more = match self.dirty_rule() {
+            DirtyRule::Sleeps => {
+                self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit / 32)
+            }
+            DirtyRule::Writes => 0,
+        };
+        let raised = |pages: u64| pages + pages / 4 + more;
+        Limits { thresh: raised(limits.thresh), background: raised(limits.background), ..limits }
+    }
+
     /// Whether nodes have limits at all.
     pub(crate) fn keeps_node_limits(&self) -> bool {
         self.memcgs[MemcgId::ROOT].policy.writeback.node_limit
@@ -215,7 +227,7 @@ fn limits(available: u64, thresh: u64, background: u64, nr_dirty: u64, dirty: u6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Engine};
+    use crate::{Config, Engine, Policy};
 
     #[test]
     fn a_share_is_that_of_what_was_written_within_what_the_device_may_have() {
@@ -238,5 +250,17 @@ mod tests {
         assert!(limit(0, 60, 50).unwrap_err().contains("min_ratio"));
         assert!(limit(0, 0, 101).unwrap_err().contains("max_ratio"));
         assert_eq!(shares(&engine), [500, 200, 50]);
+    }
+
+    #[test]
+    fn the_limits_of_a_real_time_task_are_a_quarter_higher_and_since_3_1_a_part_of_the_machines() {
+        let raised = |policy| {
+            let mut engine = Engine::new(Config { policy, ..Config::default() }).unwrap();
+            engine.core.writeback.global.dirty_limit = 960;
+            let limits = engine.core.for_real_time(limits(4000, 800, 400, 10, 20));
+            [limits.thresh, limits.background, limits.dirty, limits.freerun()]
+        };
+        assert_eq!(raised(Policy::classic_6_12()), [1000 + 30, 500 + 30, 20, 780]);
+        assert_eq!(raised(Policy::classic_2_6_35()), [1000, 500, 20, 750]);
     }
 }

@@ -15,7 +15,8 @@
 //! A device with a strict limit has a free run of its own, below its share of what may be dirty, and its writers are held up beyond it
 //! even where the machine has room. That keeps a slow or untrusted device from filling memory with what it will not write soon.
 //!
-//! Not modelled: real-time tasks, whose limits are higher.
+//! A real-time task has limits of its own, a quarter and more above those of others: it shall not wait for what they have dirtied. So they are
+//! held up before it is.
 
 use crate::core::Core;
 use crate::units::{CpuId, FileId, MemcgId, Nanos, WbId};
@@ -32,6 +33,8 @@ pub(crate) struct DirtyThrottle {
     nr_dirtied_pause: u64,
     /// When its last sleep was over, or should have been.
     paused_when: i64,
+    /// Its limits are higher.
+    pub(crate) is_real_time: bool,
     /// In 2010: what it has written of what it is to write.
     pub(super) writer: Option<Writer>,
     /// It sleeps: for so many ticks, to look again after so many pages. `leaves`: that was all.
@@ -74,6 +77,7 @@ impl Default for DirtyThrottle {
             nr_dirtied: 0,
             nr_dirtied_pause: LOOK_AT_FIRST,
             paused_when: 0,
+            is_real_time: false,
             writer: None,
             asleep: None,
         }
@@ -178,6 +182,8 @@ impl Core {
         let now = self.ticks() as i64;
         let global = self.global_limits();
         let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.memcg_limits(memcg, &global));
+        let of_task = |limits| if throttle.is_real_time { self.for_real_time(limits) } else { limits };
+        let (global, own) = (of_task(global), own.map(of_task));
         self.trace_global_dirty_state(&global);
         if global.nr_dirty > global.background && !self.is_laptop_mode() {
             self.start_background(wb);

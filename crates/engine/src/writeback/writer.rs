@@ -56,12 +56,13 @@ impl Core {
             Writer { chunk: (dirtied + dirtied / 2).max(CHUNK_MIN), ..Writer::default() }
         });
         let mut step = *writer;
-        if self.has_too_much(wb) {
-            let share = self.share_of_2010(wb, &self.global_limits());
+        let of_task = throttle.is_real_time;
+        if self.has_too_much(wb, of_task) {
+            let share = self.share_of_2010(wb, &self.limits_of_2010(of_task));
             if self.writeback.wb(wb).nr_dirty > share {
                 step.written += self.write_as_writer(wb, step.chunk - step.written);
             }
-            if self.has_too_much(wb) && step.written < step.chunk {
+            if self.has_too_much(wb, of_task) && step.written < step.chunk {
                 self.writeback.wb_mut(wb).dirty_exceeded = true;
                 let longest = u64::from(self.config.hz / 10).max(1);
                 step.pause = (2 * step.pause).clamp(1, longest);
@@ -69,9 +70,9 @@ impl Core {
                 return ThrottleStep::Sleep(Nanos::from_ticks(step.pause, self.config.hz));
             }
         }
-        let exceeded = self.has_too_much(wb);
+        let exceeded = self.has_too_much(wb, of_task);
         self.writeback.wb_mut(wb).dirty_exceeded = exceeded;
-        let limits = self.global_limits();
+        let limits = self.limits_of_2010(of_task);
         self.trace_global_dirty_state(&limits);
         // In laptop mode only if the disk is awake because of the writer.
         let wakes = match self.is_laptop_mode() {
@@ -86,9 +87,14 @@ impl Core {
         ThrottleStep::Leave
     }
 
-    /// Whether a wb has more than its share, and the machine more than it may run free with.
-    fn has_too_much(&self, wb: WbId) -> bool {
+    fn limits_of_2010(&self, is_real_time: bool) -> Limits {
         let limits = self.global_limits();
+        if is_real_time { self.for_real_time(limits) } else { limits }
+    }
+
+    /// Whether a wb has more than its share, and the machine more than it may run free with.
+    fn has_too_much(&self, wb: WbId, is_real_time: bool) -> bool {
+        let limits = self.limits_of_2010(is_real_time);
         self.writeback.wb(wb).dirty() > self.share_of_2010(wb, &limits) && limits.dirty >= limits.freerun()
     }
 

@@ -319,6 +319,7 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
             think_time,
             migrates: false,
             nice: 0,
+            rt_priority: 0,
             oom_score_adj: 0,
             io_flusher: false,
             preferred_node: None,

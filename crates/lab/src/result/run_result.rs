@@ -629,7 +629,11 @@ fn memcg_result(
         path: path.to_string(),
         policy: policy.to_string(),
         removed_at_ns: None,
-        files: sizes.map(|known| (known.name.to_string(), file(known.name).trim().to_string())).collect(),
+        files: sizes
+            .map(|known| (known.name.to_string(), file(known.name).trim().to_string()))
+            // One that this version of cgroups doesn't have says nothing.
+            .filter(|(_, text)| !text.is_empty())
+            .collect(),
         counters: counters(&file("memory.stat")),
         events: counters(&file("memory.events")),
         reclaim: reclaim.map(Latency::from).unwrap_or_default(),

@@ -22,6 +22,7 @@ mod notes; // what a result says of itself
 mod outcomes; // killed or not, as recorded
 mod output; // full disks, closed pipes, JSON, completions
 mod pages; // results as pages to look at
+mod real_time; // tasks that run before others
 mod readahead; // what is read before it is asked for
 mod regressions; // the bank of known bugs
 mod reproduce; // published tables beside ours

@@ -64,8 +64,19 @@ fn a_group_above_its_soft_limit_gives_all_that_a_short_machine_takes() {
     // The walk of groups follows, and takes a page here and there.
     let taken = ["/small", "/large"].map(|path| counter(&soft, path, "pgsteal"));
     assert!(taken[0] * 100 < taken[1], "{taken:?}");
+    assert_eq!(soft["memcgs"][1]["files"]["memory.soft_limit_in_bytes"], "16777216");
     let none = run(&TWO.replace("\"16MiB\"", "\"max\""));
     assert!(counter(&none, "/small", "pgsteal") > 1000, "without one both give");
+}
+
+#[test]
+fn groups_of_cgroup_v2_have_no_soft_limit_in_their_results() {
+    let directory = with_scenario(super::GOOD);
+    let output = check_success(&pageout(directory.path(), &["run", "scenario.toml", "--json"]));
+    assert!(!output.contains("soft_limit"), "{output}");
+    let v1 = ["run", "scenario.toml", "--set", "kernel.memcg.cgroup_version=1"];
+    let summary = check_success(&pageout(directory.path(), &v1));
+    assert!(!summary.contains("soft_limit"), "no limit is no news: {summary}");
 }
 
 #[test]

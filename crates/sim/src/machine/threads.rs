@@ -52,7 +52,7 @@ impl Machine {
 
     pub(super) fn thread_add(&mut self, runner: Runner, role: Role, allowed: CpuRow) -> TaskIndex {
         let index = THREAD + self.threads.len() as TaskIndex;
-        let placement = Placement { cpu: runner.cpu, allowed, nice: 0 };
+        let placement = Placement { cpu: runner.cpu, allowed, nice: 0, rt_priority: 0 };
         self.enlist(runner.id, MemcgId::ROOT, placement, index);
         let (account, reclaim_time) = (Account::default(), ReclaimTime::default());
         self.threads.push(Thread { runner, role, account, reclaim_time });

@@ -79,6 +79,7 @@ held! {
     bool: self => Some(Scalar::Bool(*self));
     i8: self => Some(Scalar::Integer((*self).into()));
     i16: self => Some(Scalar::Integer((*self).into()));
+    u8: self => Some(Scalar::Integer((*self).into()));
     u16: self => Some(Scalar::Integer((*self).into()));
     u32: self => Some(Scalar::Integer((*self).into()));
     // What TOML can write is below 2^63.

@@ -35,6 +35,8 @@ section! {
             "It may run on any CPU: where it was if that is idle, else on an idle one, else where fewest wait. Off, because what stays on its CPU is easier to follow.";
         nice: i8, [unless 0] in Accepts::Integer(-20, 19),
             "Its claim to a CPU that others want, too: each step below 0 is worth a quarter more of it.";
+        rt_priority: u8, [unless 0] in Accepts::Integer(0, 99),
+            "Its real-time priority (SCHED_FIFO, as `chrt -f`): it runs before all tasks that have none or a lower one, until it sleeps. It may use half of the reserve of free memory, and dirty a quarter more than others before it is held up. 0: it shares its CPU, by nice.";
         start: TimeSpan, [default TimeSpan(0)] in TIME,
             "When it starts; with `after`, how long after the end of that task.";
         after: Option<String>, [absent "nothing to wait for"] in Accepts::NameOf("task"),

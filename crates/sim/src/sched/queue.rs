@@ -15,7 +15,25 @@ pub(super) struct Running {
     /// Its virtual run time at `since`.
     pub(super) vruntime: u64,
     pub(super) weight: Weight,
+    pub(super) rank: Rank,
 }
+
+/// Who goes before whom, whatever they have run: the lower first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Rank(u8);
+
+impl Rank {
+    /// Tasks that share their CPU.
+    pub(super) const FAIR: Rank = Rank(u8::MAX);
+
+    /// Of a task by its real-time priority; 0 is none.
+    pub(super) fn of_priority(rt_priority: u8) -> Rank {
+        if rt_priority == 0 { Rank::FAIR } else { Rank(Rank::FAIR.0 - rt_priority) }
+    }
+}
+
+/// Place in a queue: by rank, virtual run time, and when it came.
+pub(super) type Place = (Rank, u64, u64);
 
 impl Running {
     /// Its virtual run time at `at`.
@@ -30,9 +48,9 @@ pub(super) struct Cpu {
     pub(super) running: Option<Running>,
     /// Until when whoever had it last works; the past where `running` is someone.
     pub(super) free_at: Nanos,
-    /// Those that wait, by virtual run time, then by when they came.
-    waiting: BTreeMap<(u64, u64), TaskId>,
-    /// Virtual run time of the one furthest behind among those here; it never falls.
+    /// Those that wait.
+    waiting: BTreeMap<Place, TaskId>,
+    /// Virtual run time of the one furthest behind among those here that share it; it never falls.
     floor: u64,
     /// Someone who waits is to have the CPU as soon as the running task comes to the end of a step.
     pub(super) is_claimed: bool,
@@ -64,34 +82,37 @@ impl Cpu {
 
     /// The floor, brought up to `at`.
     pub(super) fn floor(&mut self, at: Nanos) -> u64 {
-        self.raise_floor(self.running.map(|running| running.vruntime_at(at)));
+        let running = self.running.filter(|running| running.rank == Rank::FAIR);
+        self.raise_floor(running.map(|running| running.vruntime_at(at)));
         self.floor
     }
 
     /// Brings the floor up to the one furthest behind of those that wait and the one that runs, which is there.
     pub(super) fn raise_floor(&mut self, running: Option<u64>) {
-        let first = self.waiting.first_key_value().map(|(&(vruntime, _), _)| vruntime);
+        let first = self.waiting.range((Rank::FAIR, 0, 0)..).next().map(|(&(_, vruntime, _), _)| vruntime);
         if let Some(behind) = first.into_iter().chain(running).min() {
             self.floor = self.floor.max(behind);
         }
     }
 
-    pub(super) fn enqueue(&mut self, task: TaskId, vruntime: u64, arrival: u64) {
-        self.waiting.insert((vruntime, arrival), task);
+    pub(super) fn enqueue(&mut self, task: TaskId, rank: Rank, vruntime: u64, arrival: u64) {
+        // Among those of a priority who came first is first, however long it has run.
+        let vruntime = if rank == Rank::FAIR { vruntime } else { 0 };
+        self.waiting.insert((rank, vruntime, arrival), task);
     }
 
-    /// Takes out the one that is furthest behind.
+    /// Takes out the first: of the highest rank, and the one furthest behind.
     pub(super) fn dequeue(&mut self) -> Option<(TaskId, u64)> {
-        let ((vruntime, _), task) = self.waiting.pop_first()?;
+        let ((_, vruntime, _), task) = self.waiting.pop_first()?;
         Some((task, vruntime))
     }
 
     /// Those that wait, with their keys.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = ((u64, u64), TaskId)> {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Place, TaskId)> {
         self.waiting.iter().map(|(&key, &task)| (key, task))
     }
 
-    pub(super) fn remove(&mut self, key: (u64, u64)) {
+    pub(super) fn remove(&mut self, key: Place) {
         self.waiting.remove(&key);
     }
 }

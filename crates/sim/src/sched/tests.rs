@@ -10,11 +10,11 @@ fn scheduler(cpus: u16) -> Scheduler {
 }
 
 fn pinned(cpu: u16, nice: i8) -> Placement {
-    Placement { cpu: CpuId(cpu), allowed: CpuRow::single(CpuId(cpu)), nice }
+    Placement { cpu: CpuId(cpu), allowed: CpuRow::single(CpuId(cpu)), nice, rt_priority: 0 }
 }
 
 fn anywhere(cpus: u16) -> Placement {
-    Placement { cpu: CPU, allowed: (CPU..CpuId(cpus)).into(), nice: 0 }
+    Placement { cpu: CPU, allowed: (CPU..CpuId(cpus)).into(), nice: 0, rt_priority: 0 }
 }
 
 /// CPU time of each of some hogs after `until`: tasks that never sleep.
@@ -173,7 +173,7 @@ fn who_wakes_takes_its_own_cpu_if_that_is_idle_and_else_the_first_idle_one() {
 #[test]
 fn who_may_run_on_some_cpus_waits_there_while_others_are_idle() {
     let mut sched = scheduler(4);
-    let here = Placement { cpu: CpuId(2), allowed: (CpuId(2)..CpuId(4)).into(), nice: 0 };
+    let here = Placement { cpu: CpuId(2), allowed: (CpuId(2)..CpuId(4)).into(), nice: 0, rt_priority: 0 };
     (0..3).for_each(|id| sched.add(TaskId(id), here));
     let woken: Vec<Turn> = (0..3).map(|id| sched.ready(TaskId(id), Nanos(0))).collect();
     assert_eq!(woken, [Turn::Now(CpuId(2)), Turn::Now(CpuId(3)), Turn::Waits(CpuId(2))]);
@@ -193,4 +193,54 @@ fn a_cpu_whose_last_task_works_a_little_longer_is_not_idle_yet() {
     assert_eq!(sched.ready(TaskId(1), Nanos(500)), Turn::Now(CPU));
     assert_eq!(sched.busy(Nanos(300)).collect::<Vec<_>>(), [Nanos(300)]);
     assert_eq!(sched.busy(Nanos(700)).collect::<Vec<_>>(), [Nanos(700)]);
+}
+
+/// At priority `rt_priority`, on CPU 0.
+fn real_time(rt_priority: u8) -> Placement {
+    Placement { rt_priority, ..pinned(0, 0) }
+}
+
+#[test]
+fn a_real_time_task_that_wakes_preempts_and_keeps_the_cpu_until_it_sleeps() {
+    let mut sched = scheduler(1);
+    sched.add(TaskId(0), pinned(0, -20));
+    sched.add(TaskId(1), real_time(1));
+    assert_eq!(sched.ready(TaskId(0), Nanos(0)), Turn::Now(CPU));
+    assert_eq!(sched.ready(TaskId(1), Nanos(10)), Turn::Waits(CPU));
+    assert!(sched.is_yielding(CPU, Nanos(10)), "however little the other has run");
+    assert_eq!(sched.rotate(CPU, Nanos(20)).next, TaskId(1));
+    assert!(!sched.is_yielding(CPU, Nanos(1_000_000_000)), "it has no slice");
+    assert_eq!(sched.pass_on(CPU, Nanos(1_000_000_000)), Some(TaskId(0)));
+}
+
+#[test]
+fn of_real_time_tasks_the_higher_priority_is_first_and_of_equals_who_came_first() {
+    let mut sched = scheduler(1);
+    for (id, priority) in [(0, 5), (1, 5), (2, 9), (3, 5)] {
+        sched.add(TaskId(id), real_time(priority));
+    }
+    assert_eq!(sched.ready(TaskId(0), Nanos(0)), Turn::Now(CPU));
+    assert_eq!(sched.ready(TaskId(1), Nanos(1)), Turn::Waits(CPU));
+    assert!(!sched.is_yielding(CPU, Nanos(1)), "an equal does not preempt");
+    assert_eq!(sched.ready(TaskId(2), Nanos(2)), Turn::Waits(CPU));
+    assert!(sched.is_yielding(CPU, Nanos(2)));
+    assert_eq!(sched.rotate(CPU, Nanos(3)).next, TaskId(2));
+    assert_eq!(sched.ready(TaskId(3), Nanos(4)), Turn::Waits(CPU));
+    let order = [5, 6, 7].map(|at| sched.pass_on(CPU, Nanos(at)));
+    assert_eq!(order, [0, 1, 3].map(|id| Some(TaskId(id))), "who was preempted goes on first");
+}
+
+#[test]
+fn who_shares_a_cpu_is_no_further_behind_for_what_a_real_time_task_has_run() {
+    let mut sched = scheduler(1);
+    sched.add(TaskId(0), real_time(1));
+    sched.add(TaskId(1), pinned(0, 0));
+    sched.add(TaskId(2), pinned(0, 0));
+    assert_eq!(sched.ready(TaskId(0), Nanos(0)), Turn::Now(CPU));
+    assert_eq!(sched.ready(TaskId(1), Nanos(0)), Turn::Waits(CPU));
+    assert_eq!(sched.pass_on(CPU, Nanos(50_000_000)), Some(TaskId(1)));
+    // They begin alike, whenever they came.
+    assert_eq!(sched.ready(TaskId(2), Nanos(50_000_001)), Turn::Waits(CPU));
+    assert!(!sched.is_yielding(CPU, Nanos(50_000_002)));
+    assert!(sched.is_yielding(CPU, Nanos(53_000_000)), "a slice later");
 }

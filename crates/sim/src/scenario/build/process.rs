@@ -137,6 +137,7 @@ impl Scenario {
                     cpu,
                     migrates: task.migrates,
                     nice: task.nice,
+                    rt_priority: task.rt_priority,
                     loops: task.loops,
                     start: nanos(task.start),
                     after: run.after.clone().collect(),
