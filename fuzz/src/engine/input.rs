@@ -99,7 +99,7 @@ fn tracked(config: &mut Config, bits: u8) {
     match bits & 3 {
         1 => set(&[("pghot.record", "u32")]),
         2 => set(&[("pghot.record", "u64"), ("pghot.window_by_node", "true")]),
-        3 => set(PghotPosting::V3.parameters()),
+        3 => set(&PghotPosting::V3.parameters().copied().collect::<Vec<_>>()),
         _ => {}
     }
     if bits & 4 != 0 {
