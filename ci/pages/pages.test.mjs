@@ -126,7 +126,7 @@ for (const file of pages) {
   });
 }
 
-promise("run.html", "what is dragged over in one picture is what all pictures over time show, until a double-click", async (file) => {
+promise("run.html", "dragging in one picture zooms all pictures over time, and a double-click undoes it", async (file) => {
   const { page, check } = await open(file);
   const plots = await overTime(page);
   const whole = await shown(page, plots[0]);
@@ -176,7 +176,7 @@ promise("run.html", "a line is hidden and shown again from the legend by keyboar
   await check();
 });
 
-promise("run.html", "who wants the other theme gets it, and what was zoomed into stays", async (file) => {
+promise("run.html", "the button changes the theme and leaves the zoom as it was", async (file) => {
   const { page, check } = await open(file);
   const [plot] = await overTime(page);
   await plot.focus();
@@ -200,7 +200,7 @@ promise("vmscan-report.html", "a table is copied as lines of cells, which spread
   await check();
 });
 
-promise("run.html", "what is told of a line at a time is what the page has of it", async (file) => {
+promise("run.html", "the legend tells a value of each line at the pointer", async (file) => {
   const { page, check } = await open(file);
   const [plot] = await overTime(page);
   await plot.scrollIntoViewIfNeeded();

@@ -22,7 +22,7 @@ impl Core {
     /// The same from the node that is wanted. For others it would be reclaimed first, which takes time ([`Core::near_step`]).
     #[cold]
     fn alloc_near(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        let near = Nodemask::of(std::iter::once(request.node));
+        let near = Nodemask::of([request.node]);
         self.alloc_anywhere(&Request { allowed: request.allowed & near, ..*request }, memcg)
     }
 

@@ -48,7 +48,7 @@ const UNMAP: u8 = 4;
 
 /// How hard it begins: a call is for a batch, and the next node is not far.
 const PRIORITY: u8 = 4;
-/// From here on a node is too far away for its memory to be reclaimed rather than that of the next one used.
+/// A node farther away than this is not reclaimed: the next one is used instead.
 const RECLAIM_DISTANCE: u8 = 30;
 
 /// A request on its way from node to node.
@@ -92,7 +92,7 @@ impl Core {
 
     pub(crate) fn near_first(&self, request: &Request) -> NearFirst {
         let allowed = match request.gfp.contains(Gfp::THISNODE) {
-            true => request.allowed & Nodemask::of(std::iter::once(request.node)),
+            true => request.allowed & Nodemask::of([request.node]),
             false => request.allowed,
         };
         let zones = self.memory.zones.zonelist(request.node, request.class, allowed);
@@ -137,7 +137,7 @@ impl Core {
         if will_be_written && self.is_over_dirty_limit(node) {
             return None;
         }
-        let only = Request { allowed: Nodemask::of(std::iter::once(node)), ..*request };
+        let only = Request { allowed: Nodemask::of([node]), ..*request };
         let rights = self.memory.zones.first_rights(request);
         self.try_alloc(&only, Watermark::Low, rights, memcg)
     }
@@ -178,15 +178,14 @@ impl Core {
             allowed: request.allowed,
             ..Reclaimer::new(MemcgId::ROOT, Why::Node, self.config.swappiness)
         };
+        let mode = self.config.zone_reclaim_mode;
         if self.is_telling() {
-            let mode = self.config.zone_reclaim_mode;
             for memcg in self.memcgs.ids() {
                 let lruvec = self.lruvecs.id(memcg, PoolId::of_node(node));
                 self.tell_lists(lruvec, |_| ListsEvent::NearNode { mode });
             }
         }
         let mut sc = ScanControl::new(by, self.config.reclaim_batch.max(1 << request.order));
-        let mode = self.config.zone_reclaim_mode;
         sc.priority = PRIORITY;
         (sc.may_write, sc.may_unmap, sc.may_swap) = (mode & WRITE != 0, mode & UNMAP != 0, mode & UNMAP != 0);
         Reclaim::new(sc)
