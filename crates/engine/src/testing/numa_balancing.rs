@@ -5,6 +5,7 @@ use crate::config::{Layout, MemoryType};
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Advice;
 use crate::tiers::ADISTANCE_DAX_KMEM;
+use crate::units::PAGEBLOCK_PAGES;
 use crate::*;
 
 const FAST: NodeId = NodeId(0);
@@ -365,6 +366,26 @@ fn what_is_hot_in_blocks_still_to_be_walked_stays_flagged_and_is_walked_once() {
     let walked = bench.engine.work().hotness_walked;
     run_thread(&mut bench, &threads, "kmigrated1");
     assert_eq!(bench.engine.work().hotness_walked, walked, "nothing is left to look at");
+}
+
+/// Or it holds what it has found for as long as no time can pass, and a node that is full for a moment turns away all of it.
+#[test]
+fn kmigrated_lets_time_pass_after_a_few_blocks_of_which_little_is_hot() {
+    let config = Config { pghot_record_hwhints_enable: 1, pghot_freq_threshold: 1, ..Config::default() };
+    let mut bench = Bench::with(2048 * 5, config);
+    let threads = bench.engine.start_kernel_threads();
+    let mut hot = bench.engine.core.folios_in_use(SLOW);
+    hot.sort_unstable();
+    hot.dedup_by_key(|pfn| pfn.0 / PAGEBLOCK_PAGES as u32);
+    assert!(hot.len() >= 20, "a page of each block");
+    hot.iter().for_each(|&pfn| bench.engine.hardware_hinted(pfn, Some(FAST), 1));
+    let kmigrated = threads.iter().find(|thread| thread.name == "kmigrated1").unwrap().task;
+    assert_eq!(bench.engine.resume(kmigrated), Step::Again);
+    bench.engine.take_ops(&mut Vec::new());
+    assert_eq!(bench.engine.work().hotness_walked, 8 * PAGEBLOCK_PAGES);
+    assert_eq!(bench.stats([Stat::PgpromoteSuccess]), [8]);
+    run_thread(&mut bench, &threads, "kmigrated1");
+    assert_eq!(bench.stats([Stat::PgpromoteSuccess]), [hot.len() as i64]);
 }
 
 #[test]
