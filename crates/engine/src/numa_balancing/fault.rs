@@ -236,7 +236,8 @@ impl Core {
         // Below its promo mark kswapd may be making it, and who takes it from under its hands has it make more.
         let is_free = |zone: &Zone| zone.watermark_ok(0, promo(zone) + 1, ZoneType::Movable, Rights::empty());
         let has_room = zones.iter().any(is_free);
-        let arrival = Arrival { now_ms, traffic, at_once, has_room, gains };
+        let unused = zones.iter().map(|zone| zone.free_pages() + zone.listed_pages()).sum();
+        let arrival = Arrival { now_ms, traffic, unused, at_once, has_room, gains };
         let length_ms = self.config.promotion_governor_ms.into();
         self.numa_balancing.governors[to.index()].admits(length_ms, &arrival)
     }

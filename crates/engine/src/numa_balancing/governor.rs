@@ -4,9 +4,9 @@
 //!   is there room?  yes ─▶ a page may come: nobody leaves for it
 //!                   no  ─▶ is a gain shown (gain.rs)? yes ─▶ it may come, and nothing is governed
 //!                   no  ─▶ so all room that was made has been taken. Twice what kswapd makes room for, or more, in a window or more:
-//!       demoted >= 0.8 promoted   exchange    three windows of it are a habit: what may leave in a window is halved, and is halved again
+//!       made >= 0.8 promoted      exchange    three windows of it are a habit: what may leave in a window is halved, and is halved again
 //!                                             after each window that refuses anyone (a 64th of what came before at least)
-//!       demoted <  0.5 promoted   room        no habit any more, and an eighth more
+//!       made <  0.5 promoted      room        no habit any more, and an eighth more
 //!     may others leave for it? ── what has left is not paid off by what may ─▶ refused
 //!   a window that refused nobody              an eighth more, until nothing is governed
 //! ```
@@ -16,12 +16,13 @@
 //!
 //! What is governed is how often room is made, not who takes it. kswapd makes room for a thousand pages at once, and what nobody took of that
 //! would lie idle for minutes: fast memory that serves no access. And traffic is judged when that room is used up, or what comes between
-//! two runs of kswapd would look like room.
+//! two runs of kswapd would look like room. Room that was made is what has been demoted, and what was unused before and is not any more. CPUs hold a thousand
+//! free pages and more, which come to light at times: pages that take them have others leave for them all the same, before or later.
 //!
 //! *When not to use it:* where pages of slow memory are looked for so seldom that a hot set has moved on before its gain is shown
 //! (balancing alone, whose scans come a minute apart).
 
-/// Demotions that make an exchange, in tenths of promotions, and fewer than which are room.
+/// Room that was made for promotions, in tenths of them: so much is an exchange, and less than that is room of others.
 const EXCHANGE_TENTHS: u64 = 8;
 const ROOM_TENTHS: u64 = 5;
 /// So many windows of exchange in a row are a habit.
@@ -44,6 +45,8 @@ pub(crate) struct Arrival {
     pub(crate) now_ms: u64,
     /// Of all time.
     pub(crate) traffic: Traffic,
+    /// Pages that nobody uses, those that CPUs hold among them.
+    pub(crate) unused: u64,
     /// For how many kswapd makes room, at least.
     pub(crate) at_once: u64,
     /// Nobody has to leave for them.
@@ -55,10 +58,13 @@ pub(crate) struct Arrival {
 /// What a node of the top tier lets in.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Governor {
-    /// When traffic was judged last, what had come and gone of all time by then, and what was judged.
+    /// When traffic was judged last, what had come and gone of all time by then, and what was unused.
     judged_ms: u64,
     before: Traffic,
-    judged: Traffic,
+    unused_before: u64,
+    /// What was judged: promotions, and the room that was made for them.
+    promoted: u64,
+    made: u64,
     /// The window under way, and whether it has refused anyone.
     window_ms: u64,
     has_refused: bool,
@@ -100,7 +106,7 @@ impl Governor {
             (0..calm.min(u64::from(u64::BITS) * GROWTH)).for_each(|_| self.grow());
             if windows > 1 {
                 // Nobody has come for a while: what is judged begins now.
-                (self.judged_ms, self.before) = (arrival.now_ms, arrival.traffic);
+                self.judge_from(arrival);
             }
             (self.window_ms, self.has_refused) = (arrival.now_ms, false);
         }
@@ -108,8 +114,8 @@ impl Governor {
             return true;
         }
         if arrival.gains {
-            (self.judged_ms, self.before, self.judged) =
-                (arrival.now_ms, arrival.traffic, Traffic::default());
+            self.judge_from(arrival);
+            (self.promoted, self.made) = (0, 0);
             (self.budget, self.exchanges) = (None, 0);
             return true;
         }
@@ -126,13 +132,17 @@ impl Governor {
         self.budget.is_some()
     }
 
+    /// What is judged begins now.
+    fn judge_from(&mut self, arrival: &Arrival) {
+        (self.judged_ms, self.before, self.unused_before) = (arrival.now_ms, arrival.traffic, arrival.unused);
+    }
+
     /// All room that was made has been taken.
     fn judge(&mut self, window_ms: u64, arrival: &Arrival) {
         let Arrival { now_ms, traffic, at_once, .. } = *arrival;
         let came = traffic.promoted - self.before.promoted;
         if came == 0 {
-            // Nothing to judge yet: it begins now.
-            (self.judged_ms, self.before) = (now_ms, traffic);
+            self.judge_from(arrival);
             return;
         }
         let windows = now_ms.saturating_sub(self.judged_ms) / window_ms;
@@ -140,11 +150,10 @@ impl Governor {
             return;
         }
         let left = traffic.demoted - self.before.demoted;
-        self.judged.promoted = self.judged.promoted / 2 + came;
-        self.judged.demoted = self.judged.demoted / 2 + left;
-        (self.judged_ms, self.before) = (now_ms, traffic);
-        let Traffic { promoted, demoted } = self.judged;
-        if 10 * demoted >= EXCHANGE_TENTHS * promoted {
+        self.promoted = self.promoted / 2 + came;
+        self.made = self.made / 2 + (left + self.unused_before).saturating_sub(arrival.unused);
+        self.judge_from(arrival);
+        if 10 * self.made >= EXCHANGE_TENTHS * self.promoted {
             self.exchanges = self.exchanges.saturating_add(u32::try_from(windows).unwrap_or(u32::MAX));
             if self.exchanges >= HABIT && self.budget.is_none() {
                 let rate = came / windows;
@@ -154,7 +163,7 @@ impl Governor {
                 self.budget = Some(Budget { pages, uncut: rate, owed, paid_ms, demoted });
                 self.cut();
             }
-        } else if 10 * demoted < ROOM_TENTHS * promoted {
+        } else if 10 * self.made < ROOM_TENTHS * self.promoted {
             self.exchanges = 0;
             self.grow();
         }
@@ -201,8 +210,14 @@ mod tests {
             for at in 0..wanted {
                 let has_room = self.free > 0 || !leaves;
                 let now_ms = 1000 * self.second + 1000 * at / wanted;
-                let arrival =
-                    Arrival { now_ms, traffic: self.traffic, at_once: 10, has_room, gains: self.gains };
+                let arrival = Arrival {
+                    now_ms,
+                    traffic: self.traffic,
+                    unused: self.free,
+                    at_once: 10,
+                    has_room,
+                    gains: self.gains,
+                };
                 if !self.governor.admits(1000, &arrival) {
                     continue;
                 }
@@ -263,6 +278,25 @@ mod tests {
         let most = 1000 * (uncut / FLOOR).max(1) + 1000;
         let left = node.traffic.demoted - before;
         assert!((most / 2..=most).contains(&left), "{left} pages have left, {most} might");
+    }
+
+    #[test]
+    fn what_cpus_held_of_room_that_was_made_is_taken_for_an_exchange_and_what_others_have_left_is_not() {
+        for (unused, is_exchange) in [(1000, true), (3000, false)] {
+            let mut governor = Governor::default();
+            let (traffic, has_room, gains) = (Traffic::default(), false, false);
+            let begins = Arrival { now_ms: 0, traffic, unused: 3000, at_once: 1000, has_room, gains };
+            assert!(governor.admits(1000, &begins));
+            // Nobody has left for the 2000.
+            let later =
+                Arrival { now_ms: 4000, traffic: Traffic { promoted: 2000, demoted: 0 }, unused, ..begins };
+            let taken = Arrival { now_ms: 3900, has_room: true, ..later };
+            for at in (1000..4000).step_by(900) {
+                assert!(governor.admits(1000, &Arrival { now_ms: at, ..taken }), "there is room");
+            }
+            governor.admits(1000, &later);
+            assert_eq!(governor.governs(), is_exchange, "{unused} are unused, 3000 were");
+        }
     }
 
     #[test]

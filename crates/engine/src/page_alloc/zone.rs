@@ -107,6 +107,11 @@ impl Zone {
         self.buddy.free_pages
     }
 
+    /// Free pages that CPUs hold: no test of a watermark counts them.
+    pub(crate) fn listed_pages(&self) -> u64 {
+        self.pcps.iter().flatten().map(|pcp| u64::from(pcp.count)).sum()
+    }
+
     /// Free pages in pageblocks kept for requests that can't wait.
     #[inline]
     pub(crate) fn highatomic_free_pages(&self) -> u64 {
