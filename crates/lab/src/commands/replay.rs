@@ -231,6 +231,7 @@ fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
         executable: false,
         opened_by: OpenedBy::Process,
         per_copy: false,
+        copies_per_file: None,
         end_fsync: false,
         fsync_every: None,
         truncate_every: None,

@@ -540,6 +540,16 @@ fn threads_depth_and_lifetime_that_exclude_each_other_are_refused() {
         &["each copy's own anyway", "scenario.toml:13:", "leave it out"],
     );
     check_failure(
+        &run_with("channel = \"file\"", "channel = \"anonymous\"\ncopies_per_file = 4", &[]),
+        2,
+        &["each copy's own anyway", "scenario.toml:13:", "leave it out"],
+    );
+    check_failure(
+        &run_with("channel = \"file\"", "channel = \"file\"\nper_copy = true\ncopies_per_file = 4", &[]),
+        2,
+        &["a file of its own already", "scenario.toml:14:", "leave out one of"],
+    );
+    check_failure(
         &run_with("channel = \"file\"", "channel = \"file\"\nopened_by = \"treads\"", &[]),
         2,
         &["did you mean `thread`?"],

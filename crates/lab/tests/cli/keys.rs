@@ -79,6 +79,7 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("event[].until", "event.0.at=0ns"),
     ("task[].object[].request_size", "task.t.object.0.channel=tmpfs"),
     ("task[].object[].fsync_every", "task.t.object.0.channel=file"),
+    ("task[].object[].copies_per_file", "task.t.object.0.channel=file"),
     ("task[].object[].truncate_every", "task.t.object.0.channel=file"),
     ("task[].object[].delete_every", "task.t.object.0.channel=file"),
     ("device[].read_ahead_kb", "device.d.max_sectors_kb=4194304"),

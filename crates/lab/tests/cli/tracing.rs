@@ -91,8 +91,9 @@ size = "80MiB"
 workload = { pattern = "zipf", ops = 200000, write_ratio = 0.5 }
 "#;
 
-/// Events that kernels have for reclaim and writeback, and whether a run tells them. Nothing is modelled that would tell the others: soft
-/// limits, reclaim of a node before others are asked, blocks of metadata, and flushers that wait for a file.
+/// Events that kernels have for reclaim and writeback, and whether a run tells them. Nothing is modelled that would tell the others: a
+/// device's own pages, which hold metadata, and a flusher that waits for somebody else who is at a file's inode. Who calls fsync(2) writes
+/// the file's pages beside it, and keeps no flusher from the inode.
 const LISTED: &[(&str, bool)] = &[
     ("mm_vmscan_kswapd_sleep", true),
     ("mm_vmscan_kswapd_wake", true),

@@ -535,17 +535,42 @@ mod in_turns {
         now - think
     }
 
+    /// Twenty reads, and what a task thinks between them; writes were there first.
+    fn alone(think: u64) -> u64 {
+        40 * MS + 20 * L + 19 * think
+    }
+
     #[test]
-    fn a_task_that_reads_in_order_is_waited_for_and_one_that_reads_here_and_there_is_not() {
+    fn a_task_that_reads_in_order_is_waited_for() {
         let in_order = read_beside_writes((0..20).map(|at| 10 * at), MS);
+        assert!(in_order <= alone(MS) + 3 * L, "{in_order}");
+    }
+
+    #[test]
+    fn writes_stand_back_for_a_tenth_of_a_second_for_a_task_that_reads_here_and_there() {
         let far = read_beside_writes((0..20).map(|at| 50_000 * (at % 7)), MS);
-        let slow = read_beside_writes((0..20).map(|at| 10 * at), 20 * MS);
-        // Writes were there first.
-        let alone = 40 * MS + 20 * L + 19 * MS;
-        assert!(in_order <= alone + 3 * L, "{in_order} for {alone}");
-        assert!(far > alone + 10 * L, "{far} for {alone}: a write goes between two of its reads");
-        // The disk writes while the task thinks, and is in the middle of a write when the next read comes.
-        assert!(slow > 40 * MS + 20 * L + 19 * 20 * MS, "{slow}");
+        // One write goes after sixteen of its reads, and the next read comes while that is served.
+        assert_eq!(far, alone(MS) + L - MS);
+    }
+
+    #[test]
+    fn writes_go_on_when_a_task_has_thought_for_eight_milliseconds() {
+        let slow = read_beside_writes((0..20).map(|at| 50_000 * (at % 7)), 20 * MS);
+        // At 8, 13 and 18 ms; the third one is done at 23.
+        assert_eq!(slow, alone(23 * MS));
+    }
+
+    #[test]
+    fn tasks_that_read_here_and_there_are_waited_for_together() {
+        let reads = [(0, read(0)), (1, read(50_000)), (2, read(100_000))];
+        let mut disk = disk();
+        for (ticket, &submitted) in (0..).zip(&reads) {
+            submit(&mut disk, 0, submitted, ticket);
+        }
+        submit(&mut disk, 0, (3, write(200_000)), 3);
+        disk.dispatch(Nanos(0)).unwrap();
+        let served = serve_until(&mut disk, Nanos(u64::MAX));
+        assert_eq!(served, [(1, 2 * L), (2, 3 * L), (3, 3 * L + 8 * MS + L)]);
     }
 
     #[test]

@@ -42,10 +42,10 @@ impl Touchable<'_> {
             for (at, object) in task.object.iter().enumerate() {
                 let times = match (&object.file, object.channel) {
                     (Some(name), _) => u64::from(files.insert(name)),
-                    (None, channel) if channel == Channel::Anonymous || object.per_copy => {
-                        u64::from(task.copies)
+                    (None, Channel::Anonymous) => u64::from(task.copies),
+                    (None, _) => {
+                        u64::from(object.copies_per_file().map_or(1, |each| task.copies.div_ceil(each)))
                     }
-                    (None, _) => 1,
                 };
                 if times > 0 {
                     pages += times * self.touched(task, at)?;

@@ -151,6 +151,8 @@ section! {
             "Who opens a file or tmpfs object. process: once for all threads, which then share its position and readahead window, as those of a server do. thread: each for itself.";
         per_copy: bool, [unless false] in Accepts::Bool,
             "Each copy of the task has a file of its own, as each job of fio does that is not told one. Without it all copies share the object's file. For objects that name no file; anonymous memory is each copy's own anyway.";
+        copies_per_file: Option<u32>, [absent "all of them"] in Accepts::Integer(1, 10_000),
+            "So many copies of the task in a row share a file, and the next ones have another, as the compilers of one build share its tree. 1 is `per_copy`. For objects that name no file.";
         end_fsync: bool, [unless false] in Accepts::Bool,
             "When the task has made all its accesses, it has what is dirty of the file written and waits until the device has it: fsync(2), as dd does with conv=fsync and fio with end_fsync. The time counts. A write that failed, whoever began it, is an error then. For regular files.";
         fsync_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30),
@@ -218,6 +220,11 @@ impl Object {
     /// that was never written takes none: so it does, unless the object is a regular file.
     pub fn writes_first(&self) -> bool {
         self.write_first.unwrap_or(matches!(self.channel, Channel::Anonymous | Channel::Tmpfs))
+    }
+
+    /// How many copies of its task share each of its files; `None`: all of them.
+    pub(super) fn copies_per_file(&self) -> Option<u32> {
+        if self.per_copy { Some(1) } else { self.copies_per_file }
     }
 
     /// Pages of each call that accesses it.

@@ -113,6 +113,8 @@ fn copies_share_the_file_of_an_object_or_have_one_each() {
         report.file_pages_read
     };
     assert_eq!((read(""), read(r#", "per_copy": true"#)), (50, 150));
+    // Two of three share one, and the third has its own.
+    assert_eq!(read(r#", "copies_per_file": 2"#), 100);
 }
 
 /// A reader of a file that is never cached twice, with so many reads in flight; how long it took.

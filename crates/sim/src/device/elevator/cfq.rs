@@ -15,17 +15,23 @@
 //!
 //! **A task that reads in order is waited for.** Its next request comes right after the last one was done, and is close to it. Others would
 //! send the head away and back. So the disk rests for up to 8 ms before the turn passes on. A task that reads here and there, or takes longer
-//! than that between two requests, is not waited for.
+//! than that between two requests, is not waited for by itself.
+//!
+//! **Such tasks are waited for together.** There is always more to write, but a task that reads asks for its next block only when it has
+//! the last one. So writes stand back for all of them as long as their turns may take together, and after the last of their requests the
+//! disk rests for up to 8 ms before it writes. Otherwise writes would have the disk whenever each of them thinks.
 //!
 //! Within a turn requests go in order of their places. A turn begins with the oldest one if that has waited for too long.
 //!
 //! Left out: priorities, groups, how many requests a device with many slots has at once (`quantum`, `slice_async_rq`), what is left of a turn that
-//! was cut short, tasks that read side by side. A write that somebody waits for (fsync) goes with the others; CFQ has it in a
-//! queue of its task. Whether a task reads in order is told by its last request, and not by a history of them.
+//! was cut short, tasks that read side by side, that the disk also rests for tasks that read here and there before it turns to those that read
+//! in order, and that it rests less on media that don't seek. A write that somebody waits for (fsync) goes with the others; CFQ has it in
+//! a queue of its task. Whether a task reads in order is told by its last request, and not by a history of them.
 //!
-//! Sources: the [tunables of CFQ](https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git/tree/Documentation/block/cfq-iosched.txt?h=v4.19),
-//! with their defaults; what it is for in general, and since when it was the default, in
-//! [Wikipedia](https://en.wikipedia.org/wiki/CFQ).
+//! Sources: the [tunables of CFQ, and why it rests](https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git/tree/Documentation/block/cfq-iosched.txt?h=v4.19),
+//! with their defaults. That document says that those who read here and there are rested for as a group, and that this keeps writes apart
+//! from them. It does not say how long the group's time is: that it is the sum of its turns is our reading of `target_latency`. What CFQ is
+//! for in general, and since when it was the default: [Wikipedia](https://en.wikipedia.org/wiki/CFQ).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -86,6 +92,19 @@ pub(in crate::device) struct Cfq {
     round: VecDeque<Owner>,
     turn: Option<Turn>,
     reads: usize,
+    /// Those who read here and there, once they have had a turn since the last one of writes.
+    scattered: Option<Scattered>,
+}
+
+/// Tasks that read here and there, for whom writes stand back.
+#[derive(Clone, Copy, Debug)]
+struct Scattered {
+    /// When their time together is over.
+    ends: Nanos,
+    /// When the last of their requests is done.
+    done: Nanos,
+    /// Until when their next request is waited for, while nobody reads.
+    idles_until: Option<Nanos>,
 }
 
 impl Cfq {
@@ -126,7 +145,7 @@ impl Cfq {
     pub(super) fn next(&mut self, now: Nanos) -> Option<Waiting> {
         loop {
             let Some(turn) = self.turn else {
-                let owner = self.round.pop_front()?;
+                let owner = self.choose(now)?;
                 self.turn = Some(Turn { owner, ends: None, idles_until: None });
                 continue;
             };
@@ -158,11 +177,64 @@ impl Cfq {
         let owner = self.turn.expect("what went had its turn").owner;
         let turns = self.owners.get_mut(&owner).expect("whoever has a turn has had requests");
         turns.done = turns.done.max(Some(at));
+        if self.is_scattered(owner)
+            && let Some(scattered) = &mut self.scattered
+        {
+            scattered.done = scattered.done.max(at);
+        }
     }
 
-    /// Until when the next request of a task is waited for.
+    /// Until when the next request of a task, or of any that reads here and there, is waited for.
     pub(super) fn idles_until(&self) -> Option<Nanos> {
-        self.turn?.idles_until
+        match self.turn {
+            Some(turn) => turn.idles_until,
+            None => self.scattered?.idles_until,
+        }
+    }
+
+    /// Who has the next turn: whoever has waited longest for it, but for writes, which stand back; nobody's where none waits, or those
+    /// who read here and there are waited for.
+    fn choose(&mut self, now: Nanos) -> Option<Owner> {
+        let mut at = 0;
+        if let Some(scattered) = &mut self.scattered {
+            scattered.idles_until = None;
+            if *self.round.front()? == Owner::Writes && now < scattered.ends {
+                let until = (scattered.done + SLICE_IDLE).min(scattered.ends);
+                match self.round.iter().position(|&owner| owner != Owner::Writes) {
+                    Some(reader) => at = reader,
+                    None if now < until => {
+                        scattered.idles_until = Some(until);
+                        return None;
+                    }
+                    None => {}
+                }
+            }
+        }
+        let owner = self.round.remove(at)?;
+        self.note_turn(owner, now);
+        Some(owner)
+    }
+
+    /// The time of those who read here and there begins with the first one's turn, and is over for good with that of writes.
+    fn note_turn(&mut self, owner: Owner, now: Nanos) {
+        if owner == Owner::Writes {
+            self.scattered = None;
+            return;
+        }
+        let is_on = self
+            .scattered
+            .is_some_and(|scattered| now < scattered.ends || self.round.contains(&Owner::Writes));
+        if is_on || !self.is_scattered(owner) {
+            return;
+        }
+        let others = self.round.iter().filter(|&&other| self.is_scattered(other)).count() as u64;
+        let ends = now + Nanos((1 + others) * self.slice(owner).0);
+        self.scattered = Some(Scattered { ends, done: now, idles_until: None });
+    }
+
+    /// Whether it is a task that reads here and there, or takes long between two requests.
+    fn is_scattered(&self, owner: Owner) -> bool {
+        owner != Owner::Writes && self.owners.get(&owner).is_some_and(|turns| !turns.is_expected())
     }
 
     /// How long a turn is.
@@ -210,8 +282,12 @@ impl Turns {
 
     /// Until when it is worthwhile to wait for the owner's next request, if at all.
     fn expects_until(&self) -> Option<Nanos> {
-        let is_likely = self.reads_on && self.think_time < SLICE_IDLE;
-        self.done.filter(|_| is_likely).map(|done| done + SLICE_IDLE)
+        self.done.filter(|_| self.is_expected()).map(|done| done + SLICE_IDLE)
+    }
+
+    /// It reads in order, and its next request comes soon.
+    fn is_expected(&self) -> bool {
+        self.reads_on && self.think_time < SLICE_IDLE
     }
 }
 
@@ -237,6 +313,8 @@ mod tests {
         /// Whose turn it is, until when, and until when it is waited for.
         turn: Option<(usize, Option<u64>)>,
         rests_until: Option<u64>,
+        /// Until when writes stand back, and when the last request of those they stand back for is done.
+        stands_back: Option<(u64, u64)>,
         /// By owner: where its last request ended, when it was done, its time to think, and whether it reads on.
         passed: [Option<(Area, u64)>; 5],
         done: [Option<u64>; 5],
@@ -269,6 +347,46 @@ mod tests {
             }
         }
 
+        fn is_scattered(&self, owner: usize) -> bool {
+            owner > 0 && !(self.reads_on[owner] && self.thinks[owner] < 8 * MS)
+        }
+
+        fn served(&mut self, at: u64) {
+            let owner = self.turn.unwrap().0;
+            self.done[owner] = self.done[owner].max(Some(at));
+            if self.is_scattered(owner)
+                && let Some((_, done)) = &mut self.stands_back
+            {
+                *done = at.max(*done);
+            }
+        }
+
+        /// Whose turn it is, taken from the round, or until when nobody's.
+        fn choose(&mut self, now: u64) -> Result<usize, u64> {
+            let reader = self.round.iter().position(|&owner| owner > 0);
+            let at = match self.stands_back {
+                Some((ends, done)) if self.round[0] == 0 && now < ends => match reader {
+                    None if now < ends.min(done + 8 * MS) => return Err(ends.min(done + 8 * MS)),
+                    _ => reader.unwrap_or(0),
+                },
+                _ => 0,
+            };
+            let owner = self.round.remove(at);
+            if owner == 0 {
+                self.stands_back = None;
+            } else if self.is_scattered(owner) {
+                let is_over =
+                    self.stands_back.is_none_or(|(ends, _)| ends <= now && !self.round.contains(&0));
+                let readers = 1 + self.round.iter().filter(|&&other| other > 0).count() as u64;
+                let scattered =
+                    1 + self.round.iter().filter(|&&other| self.is_scattered(other)).count() as u64;
+                if is_over {
+                    self.stands_back = Some((now + scattered * (300 * MS / readers).min(100 * MS), now));
+                }
+            }
+            Ok(owner)
+        }
+
         fn end(&mut self) {
             let (owner, _) = self.turn.take().unwrap();
             if self.has_more(owner) {
@@ -283,7 +401,13 @@ mod tests {
                     if self.round.is_empty() {
                         return None;
                     }
-                    self.turn = Some((self.round.remove(0), None));
+                    match self.choose(now) {
+                        Ok(owner) => self.turn = Some((owner, None)),
+                        Err(until) => {
+                            self.rests_until = Some(until);
+                            return None;
+                        }
+                    }
                     continue;
                 };
                 let is_over = ends.is_some_and(|ends| ends <= now);
@@ -339,8 +463,7 @@ mod tests {
                     if served.is_some() {
                         let done = now + Nanos(rng.below(8 * MS));
                         cfq.served(done);
-                        let owner = model.turn.unwrap().0;
-                        model.done[owner] = model.done[owner].max(Some(done.0));
+                        model.served(done.0);
                     }
                     continue;
                 }

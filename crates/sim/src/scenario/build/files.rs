@@ -53,7 +53,8 @@ impl Scenario {
                 let bdi = self.bdi(kind, object.device.as_deref());
                 let device =
                     (kind == EngineFileKind::Regular).then(|| self.device_index(object.device.as_deref()));
-                for copy in 0..if object.per_copy { task.copies } else { 1 } {
+                let apart = object.copies_per_file().unwrap_or(task.copies);
+                for copy in (0..task.copies).step_by(apart as usize) {
                     let name = own_file_name(task, index, copy);
                     let spec = FileSpec { name: name.clone(), pages, kind, bdi };
                     let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
@@ -104,8 +105,9 @@ impl Scenario {
     }
 }
 
-/// The name of a file that belongs to one object, of this copy if each has its own; the slash keeps it apart from the scenario's own.
+/// The name of a file that belongs to one object, of this copy and those that share it; the slash keeps it apart from the scenario's own.
 pub(super) fn own_file_name(task: &Task, index: usize, copy: u32) -> String {
-    let of = if task.object[index].per_copy { &task.copy_name(copy) } else { &task.name };
+    let file = task.object[index].copies_per_file().map(|copies| copy / copies);
+    let of = file.map_or_else(|| task.name.clone(), |file| task.copy_name(file));
     format!("{of}/object[{index}]")
 }

@@ -391,7 +391,10 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.{key}"), message);
             self.report(problem.help("leave it out, or use channel = \"file\", \"mapped\" or \"tmpfs\""));
         }
-        if object.per_copy && (object.file.is_some() || channel == Channel::Anonymous) {
+        let are_several =
+            [("per_copy", object.per_copy), ("copies_per_file", object.copies_per_file.is_some())];
+        let is_no_own_file = object.file.is_some() || channel == Channel::Anonymous;
+        for (key, _) in are_several.into_iter().filter(|&(_, is_set)| is_set && is_no_own_file) {
             let (message, help) = match channel {
                 Channel::Anonymous => ("anonymous memory is each copy's own anyway", "leave it out"),
                 _ => (
@@ -399,7 +402,12 @@ impl Check<'_> {
                     "leave out `file`, and say its `size` here",
                 ),
             };
-            self.report(Problem::new(format!("{prefix}.per_copy"), message).help(help));
+            self.report(Problem::new(format!("{prefix}.{key}"), message).help(help));
+        }
+        if object.per_copy && object.copies_per_file.is_some() {
+            let message = "each copy has a file of its own already";
+            let problem = Problem::new(format!("{prefix}.copies_per_file"), message);
+            self.report(problem.help("leave out one of `per_copy` and `copies_per_file`"));
         }
         self.calls_and_advice(prefix, object);
         if object.executable && !matches!(channel, Channel::Mapped) {
