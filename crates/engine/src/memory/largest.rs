@@ -20,23 +20,23 @@ const OTHERS: u64 = 8;
 
 /// A block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+struct Block {
     links: (u32, u32),
     /// A frame of it has been used at some time.
-    pub(super) is_used: bool,
-    pub(super) is_free: bool,
+    is_used: bool,
+    is_free: bool,
 }
 
 /// All blocks, up to the last that has been used.
 #[derive(Default, Debug)]
 pub(crate) struct LargestBlocks {
-    pub(super) blocks: Vec<Block>,
+    blocks: Vec<Block>,
     used: u64,
     /// Used before, and free.
-    pub(super) free: u64,
+    free: u64,
     /// Of these so many have no records any more. Which ones take part in that is not known after some are used again: it is the most
     /// that there can be.
-    pub(super) given_back: u64,
+    given_back: u64,
 }
 
 impl LargestBlocks {
@@ -77,10 +77,20 @@ impl LargestBlocks {
         self.given_back = self.given_back.min(self.free);
     }
 
+    /// Whether a frame of a block is in use, by the block's number, or a smaller block of it is free: then records of it say something.
+    pub(super) fn is_in_use(&self, number: usize) -> bool {
+        self.blocks.get(number).is_some_and(|block| block.is_used && !block.is_free)
+    }
+
     /// Whether enough blocks are free whose records are still there.
-    pub(super) fn is_worth_giving_back(&self) -> bool {
+    pub(crate) fn is_worth_giving_back(&self) -> bool {
         let gained = self.free - self.given_back;
         gained >= BLOCKS_MIN && gained >= (self.used - self.free) / OTHERS
+    }
+
+    /// Records of free blocks are gone.
+    pub(super) fn note_given_back(&mut self) {
+        self.given_back = self.free;
     }
 }
 
