@@ -35,8 +35,8 @@ impl<T> Default for PerFrame<T> {
 
 /// Records that are moved together when there have to be more, or left where none of them says anything: those of the largest block.
 const BLOCK: usize = MAX_BLOCK_PAGES as usize;
-/// So many are moved before the memory they were in is given back: 64 MiB of frames. For so many there is twice the memory meanwhile.
-const PIECE: usize = 16 * BLOCK;
+/// So many blocks are moved before the memory they were in is given back: 64 MiB of frames. For so many there is twice the memory meanwhile.
+const PIECE: usize = 16;
 
 impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
     /// Makes the frame's record exist.
@@ -54,29 +54,32 @@ impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
         if self.used <= self.records.len() {
             return;
         }
-        let says_something = |record: &T| *record != T::default();
-        self.move_to(self.used.max(2 * self.records.len()), |_, records| records.iter().any(says_something));
+        self.move_to(self.used.max(2 * self.records.len()), |_| true);
     }
 
     /// Gives back the memory of records of free blocks, which say nothing: the others move to fresh memory.
     pub(crate) fn give_back(&mut self, blocks: &LargestBlocks) {
-        self.move_to(self.records.len(), |block, _| blocks.is_in_use(block));
+        self.move_to(self.records.len(), |block| blocks.is_in_use(block));
     }
 
-    /// Moves the records into so much fresh memory, but for blocks that are not kept. Piece by piece, from the end on: at no time
-    /// does memory hold both.
-    fn move_to(&mut self, len: usize, is_kept: impl Fn(usize, &[T]) -> bool) {
+    /// Moves the records into so much fresh memory, but for blocks that are not kept, or of which none says anything: to write zeroes would
+    /// take memory, too. Piece by piece, from the end on: at no time does memory hold both.
+    fn move_to(&mut self, len: usize, is_kept: impl Fn(usize) -> bool) {
+        let says_something = |record: &T| *record != T::default();
         let mut old = std::mem::replace(&mut self.records, bytemuck::zeroed_vec(len));
-        while !old.is_empty() {
-            let piece = (old.len() - 1) / PIECE * PIECE;
-            for at in (piece..old.len()).step_by(BLOCK) {
-                let end = old.len().min(at + BLOCK);
-                if is_kept(at / BLOCK, &old[at..end]) {
-                    self.records[at..end].copy_from_slice(&old[at..end]);
-                }
+        let mut moved = 0;
+        for block in (0..old.len().div_ceil(BLOCK)).rev() {
+            let at = block * BLOCK;
+            let end = old.len().min(at + BLOCK);
+            if !is_kept(block) || !old[at..end].iter().any(says_something) {
+                continue;
             }
-            old.truncate(piece);
-            old.shrink_to_fit();
+            self.records[at..end].copy_from_slice(&old[at..end]);
+            moved += 1;
+            if moved % PIECE == 0 {
+                old.truncate(at);
+                old.shrink_to_fit();
+            }
         }
     }
 
