@@ -10,17 +10,19 @@
 //! Moving takes time: a free block has to pay for it. So it waits for an eighth as many free blocks as there are others, and for a GiB of them at
 //! least.
 
-use crate::memory::list::{Links, NONE};
+use crate::memory::list::Links;
 use crate::units::{MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, Pfn};
+use bytemuck::Zeroable;
 
 /// So many free blocks are worth it, at least.
 const BLOCKS_MIN: u64 = 256;
 /// One for so many others.
 const OTHERS: u64 = 8;
 
-/// A block.
-#[derive(Clone, Copy, Debug)]
+/// A block. One of zeroes was never used.
+#[derive(Clone, Copy, Debug, Zeroable)]
 struct Block {
+    /// While it is free.
     links: (u32, u32),
     /// A frame of it has been used at some time.
     is_used: bool,
@@ -53,10 +55,20 @@ impl LargestBlocks {
     pub(super) fn populate(&mut self, pfn: Pfn) {
         let number = Self::number(pfn.0) as usize;
         if number >= self.blocks.len() {
-            self.blocks.resize(number + 1, Block { links: (NONE, NONE), is_used: false, is_free: false });
+            self.grow(number);
         }
         self.used += u64::from(!self.blocks[number].is_used);
         self.blocks[number].is_used = true;
+    }
+
+    /// Zeroes take memory where they are first written: below a node in use there may be one of which hardly a block is.
+    #[cold]
+    fn grow(&mut self, number: usize) {
+        let blocks = bytemuck::zeroed_vec((number + 1).next_power_of_two());
+        let old = std::mem::replace(&mut self.blocks, blocks);
+        for (block, old) in self.blocks.iter_mut().zip(old).filter(|(_, old)| old.is_used) {
+            *block = old;
+        }
     }
 
     /// Whether a free block begins with a frame.
