@@ -2,22 +2,23 @@
 //!
 //! ```text
 //!   used ─▶ free again: linked by its number, here ─▶ used again
-//!                  └ many are: records of the rest move to fresh memory, and those of free blocks are gone
+//!                  └ many are: records of the rest move to fresh memory (per_frame.rs), and those of free blocks are gone
 //! ```
 //! Smaller free blocks are linked by the record of their first frame. If largest ones were, too, each page of records would keep saying
 //! something. Then pages that have moved to another node, or whose process has ended, would take their records for good.
 //!
-//! Moving takes time: a free block has to pay for it. So it waits for an eighth as many free blocks as there are others, and for a GiB of them at
-//! least.
+//! Moving takes time: a free block has to pay for it. So it waits for a sixteenth as many free blocks as there are others, and for half a GiB of
+//! them at least. So no more than 16 blocks are moved for each that is free. That is one in a hundred parts of a run that promotes all of its
+//! pages (docs/results/pghot.md).
 
 use crate::memory::list::Links;
 use crate::units::{MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, Pfn};
 use bytemuck::Zeroable;
 
 /// So many free blocks are worth it, at least.
-const BLOCKS_MIN: u64 = 256;
+const BLOCKS_MIN: u64 = 128;
 /// One for so many others.
-const OTHERS: u64 = 8;
+const OTHERS: u64 = 16;
 
 /// A block. One of zeroes was never used.
 #[derive(Clone, Copy, Debug, Zeroable)]

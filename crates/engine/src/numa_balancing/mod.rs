@@ -82,7 +82,8 @@ impl NumaBalancing {
         self.has_marked
     }
 
-    /// Gives back the times of free blocks. A time is kept whenever an entry is marked, and nobody asks for it but who finds the mark.
+    /// Gives back the times of free blocks. A time is kept whenever an entry is marked, and nobody asks for it but who finds the mark. (A mark
+    /// that has moved with its page to another frame finds what that frame has: never its own time, here or not.)
     pub(crate) fn give_back(&mut self, blocks: &LargestBlocks) {
         self.access_times.give_back(blocks);
     }
