@@ -62,21 +62,23 @@ impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
         self.move_to(self.records.len(), |block| blocks.is_in_use(block));
     }
 
-    /// Moves the records into so much fresh memory, but for blocks that are not kept, or of which none says anything: to write zeroes would
-    /// take memory, too. Piece by piece, from the end on: at no time does memory hold both.
+    /// Moves the records into so much fresh memory, but for blocks that are not kept. Piece by piece, from the end on: at no time does memory
+    /// hold both. Records that say nothing are not written, as that would take memory: of a huge page the first alone says something.
     fn move_to(&mut self, len: usize, is_kept: impl Fn(usize) -> bool) {
-        let says_something = |record: &T| *record != T::default();
         let mut old = std::mem::replace(&mut self.records, bytemuck::zeroed_vec(len));
         let mut moved = 0;
-        for block in (0..old.len().div_ceil(BLOCK)).rev() {
+        for block in (0..old.len().div_ceil(BLOCK)).rev().filter(|&block| is_kept(block)) {
             let at = block * BLOCK;
             let end = old.len().min(at + BLOCK);
-            if !is_kept(block) || !old[at..end].iter().any(says_something) {
-                continue;
+            let mut says_something = false;
+            for (record, &old) in self.records[at..end].iter_mut().zip(&old[at..end]) {
+                if old != T::default() {
+                    *record = old;
+                    says_something = true;
+                }
             }
-            self.records[at..end].copy_from_slice(&old[at..end]);
-            moved += 1;
-            if moved % PIECE == 0 {
+            moved += usize::from(says_something);
+            if says_something && moved % PIECE == 0 {
                 old.truncate(at);
                 old.shrink_to_fit();
             }
