@@ -8,8 +8,8 @@
 //! something. Then pages that have moved to another node, or whose process has ended, would take their records for good.
 //!
 //! Moving takes time: a free block has to pay for it. So it waits for a sixteenth as many free blocks as there are others, and for half a GiB of
-//! them at least. So no more than 16 blocks are moved for each that is free. That is one in a hundred parts of a run that promotes all of its
-//! pages (docs/results/pghot.md).
+//! them at least. So no more than 16 blocks are moved for each that is free. What that takes is measured in
+//! docs/results/pghot.md.
 
 use crate::memory::list::Links;
 use crate::units::{MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, Pfn};
