@@ -85,14 +85,20 @@ impl Core {
     }
 
     /// A CPU looks after the pages that it holds every second, as long as it has something to do.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn refresh_lists(&mut self) {
-        let cpu = &mut self.cpus[self.cpu.index()];
-        if self.now >= cpu.refresh_at {
-            cpu.refresh_at = self.now + Nanos::SECOND;
-            self.memory.refresh_lists(self.cpu);
-            self.give_back_records();
+        if self.now >= self.cpus[self.cpu.index()].refresh_at {
+            self.refresh_lists_now();
         }
+    }
+
+    // Out of the way of a miss, each of which asks.
+    #[cold]
+    #[inline(never)]
+    fn refresh_lists_now(&mut self) {
+        self.cpus[self.cpu.index()].refresh_at = self.now + Nanos::SECOND;
+        self.memory.refresh_lists(self.cpu);
+        self.give_back_records();
     }
 
     /// Gives back what arrays by frame hold of blocks that are free, where that is worth moving the rest.
