@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;
+use crate::lru::Place;
 use crate::lru::lruvec::{LruList, Lruvec};
 use crate::memcg::lru::MemcgLru;
 use crate::memory::folio::{FolioFlags, UseBits};
@@ -117,6 +118,12 @@ impl Core {
         let mut free = BTreeMap::new();
         for (pfn, order) in self.memory.zones.free_blocks(&self.memory.folios, node) {
             assert_eq!(free.insert(pfn, order), None, "{pfn:?} is free twice");
+            for pfn in (pfn.0..pfn.0 + (1 << order)).map(Pfn) {
+                assert!(
+                    self.memory.places.get(pfn) == Place::default(),
+                    "{pfn:?} is free and in a generation"
+                );
+            }
         }
         free
     }

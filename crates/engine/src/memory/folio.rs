@@ -8,9 +8,9 @@
 
 use crate::memory::largest::LargestBlocks;
 use crate::memory::list::Links;
-use crate::units::{LruType, MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, MemcgId, NodeId, Pfn, SECTION_FRAMES, SwapId};
+use crate::memory::per_frame::PerFrame;
+use crate::units::{LruType, MAX_BLOCK_ORDER, MemcgId, NodeId, Pfn, SwapId};
 use bytemuck::Zeroable;
-use prefetch_index::prefetch_index;
 
 bitflags::bitflags! {
     /// State bits of a folio that a hit doesn't touch.
@@ -149,97 +149,6 @@ pub(crate) const HUGE_PAGE_PAGES: u64 = 1 << HUGE_PAGE_ORDER;
 /// Stands in the place of a count of mappings where a free block begins: what is free is mapped nowhere.
 const FREE_BLOCK: u16 = u16::MAX;
 
-/// Something for each frame up to the end of the last section used.
-///
-/// One array rather than one a section, as a miss looks up some hundred records. It is of zeroes, which take memory where they are first
-/// written: below a node in use there may be one of which hardly a frame is, and its records are addresses and nothing else.
-pub(crate) struct PerFrame<T> {
-    records: Vec<T>,
-    /// Those that exist; the rest is room to grow.
-    used: usize,
-}
-
-impl<T> Default for PerFrame<T> {
-    fn default() -> PerFrame<T> {
-        PerFrame { records: Vec::new(), used: 0 }
-    }
-}
-
-/// Records that are moved together when there have to be more, or left where none of them says anything: those of the largest block.
-const MOVED_RECORDS: usize = MAX_BLOCK_PAGES as usize;
-/// So many are moved before the memory they were in is given back: a GiB of frames.
-const PIECE: usize = 256 * MOVED_RECORDS;
-
-impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
-    /// Makes the frame's record exist.
-    #[inline]
-    pub(crate) fn populate(&mut self, pfn: Pfn) {
-        if pfn.index() >= self.used {
-            self.grow(pfn);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, pfn: Pfn) {
-        self.used = (pfn.index() + 1).next_multiple_of(SECTION_FRAMES as usize);
-        if self.used <= self.records.len() {
-            return;
-        }
-        let says_something = |record: &T| *record != T::default();
-        self.move_to(self.used.max(2 * self.records.len()), |_, records| records.iter().any(says_something));
-    }
-
-    /// Moves the records into so much fresh memory, but for blocks that are not kept. Piece by piece, from the end on: at no time
-    /// does memory hold both.
-    fn move_to(&mut self, len: usize, is_kept: impl Fn(usize, &[T]) -> bool) {
-        let mut old = std::mem::replace(&mut self.records, bytemuck::zeroed_vec(len));
-        while !old.is_empty() {
-            let piece = (old.len() - 1) / PIECE * PIECE;
-            for at in (piece..old.len()).step_by(MOVED_RECORDS) {
-                let end = old.len().min(at + MOVED_RECORDS);
-                if is_kept(at / MOVED_RECORDS, &old[at..end]) {
-                    self.records[at..end].copy_from_slice(&old[at..end]);
-                }
-            }
-            old.truncate(piece);
-            old.shrink_to_fit();
-        }
-    }
-
-    /// The frame's record, or an empty one where there is none yet.
-    #[inline]
-    pub(crate) fn get(&self, pfn: Pfn) -> T {
-        self.records.get(pfn.index()).copied().unwrap_or_default()
-    }
-
-    /// Asks the processor for the frame's record, which is soon to be looked at.
-    #[inline(always)]
-    fn prefetch(&self, pfn: Pfn) {
-        prefetch_index(&self.records, pfn.index());
-    }
-
-    /// Bytes of the records that exist.
-    pub(crate) fn bytes(&self) -> usize {
-        self.used * size_of::<T>()
-    }
-}
-
-impl<T> std::ops::Index<Pfn> for PerFrame<T> {
-    type Output = T;
-    #[inline]
-    fn index(&self, pfn: Pfn) -> &T {
-        &self.records[pfn.index()]
-    }
-}
-
-impl<T> std::ops::IndexMut<Pfn> for PerFrame<T> {
-    #[inline]
-    fn index_mut(&mut self, pfn: Pfn) -> &mut T {
-        &mut self.records[pfn.index()]
-    }
-}
-
 /// The records of all frames.
 #[derive(Default)]
 pub(crate) struct FolioTable {
@@ -259,20 +168,11 @@ impl FolioTable {
         self.largest.populate(pfn);
     }
 
-    /// Gives back the memory of records that say nothing, where that is worth moving the others.
+    /// Gives back the memory of records that say nothing. Who has an array by frame besides gives back its own before that.
     pub(crate) fn give_back(&mut self) {
-        if self.largest.is_worth_giving_back() {
-            self.give_back_now();
-        }
-    }
-
-    #[cold]
-    pub(crate) fn give_back_now(&mut self) {
-        let blocks = &self.largest.blocks;
-        let is_kept = |block: usize| blocks.get(block).is_some_and(|block| block.is_used && !block.is_free);
-        self.records.move_to(self.records.records.len(), |block, _| is_kept(block));
-        self.links.move_to(self.links.records.len(), |block, _| is_kept(block));
-        self.largest.given_back = self.largest.free;
+        self.records.give_back(&self.largest);
+        self.links.give_back(&self.largest);
+        self.largest.note_given_back();
     }
 
     /// Bytes of metadata, as far as frames are used.
@@ -300,7 +200,7 @@ impl FolioTable {
     /// The order of the free block that begins with this frame; `None` where none does.
     #[inline]
     pub(crate) fn free_order(&self, pfn: Pfn) -> Option<u8> {
-        let folio = self.records.records.get(pfn.index())?;
+        let folio = self.records.get_ref(pfn)?;
         if folio.mapped == FREE_BLOCK {
             return Some(folio.order);
         }
@@ -357,6 +257,7 @@ impl Links for FolioTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::{MAX_BLOCK_PAGES, SECTION_FRAMES};
 
     #[test]
     fn a_record_is_at_most_32_bytes() {
@@ -392,11 +293,17 @@ mod tests {
         table
     }
 
+    fn give_back_if_worth(table: &mut FolioTable) {
+        if table.largest.is_worth_giving_back() {
+            table.give_back();
+        }
+    }
+
     #[test]
     fn records_of_free_blocks_are_given_back_and_all_others_stay() {
         let (used, free) = (1024, 300);
         let mut table = with_free(used, free);
-        table.give_back();
+        give_back_if_worth(&mut table);
         for block in 0..used {
             let first = Pfn(block * MAX_BLOCK_PAGES);
             let is_free = block < free;
@@ -408,23 +315,23 @@ mod tests {
 
     #[test]
     fn records_stay_where_too_few_blocks_are_free_to_pay_for_moving_the_others() {
-        for (used, free) in [(300, 255), (4096, 400)] {
+        for (used, free) in [(300, 127), (4096, 240)] {
             let mut table = with_free(used, free);
-            table.give_back();
+            give_back_if_worth(&mut table);
             assert_eq!(table[Pfn(0)].index, 1, "{free} of {used}");
         }
         // What was given back is nothing to gain; what is free since then is.
         let mut table = with_free(2000, 300);
-        table.give_back();
+        give_back_if_worth(&mut table);
         assert_eq!(table[Pfn(0)].index, 0);
         let set_free =
             |table: &mut FolioTable, block| table.set_free(Pfn(block * MAX_BLOCK_PAGES), MAX_BLOCK_ORDER);
-        (300..500).for_each(|block| set_free(&mut table, block));
-        table.give_back();
-        assert_eq!(table[Pfn(499 * MAX_BLOCK_PAGES)].index, 500);
-        (500..600).for_each(|block| set_free(&mut table, block));
-        table.give_back();
-        assert_eq!(table[Pfn(499 * MAX_BLOCK_PAGES)].index, 0);
+        (300..400).for_each(|block| set_free(&mut table, block));
+        give_back_if_worth(&mut table);
+        assert_eq!(table[Pfn(399 * MAX_BLOCK_PAGES)].index, 400);
+        (400..460).for_each(|block| set_free(&mut table, block));
+        give_back_if_worth(&mut table);
+        assert_eq!(table[Pfn(399 * MAX_BLOCK_PAGES)].index, 0);
     }
 
     #[test]

@@ -2,41 +2,44 @@
 //!
 //! ```text
 //!   used ─▶ free again: linked by its number, here ─▶ used again
-//!                  └ many are: records of the rest move to fresh memory, and those of free blocks are gone
+//!                  └ many are: records of the rest move to fresh memory (per_frame.rs), and those of free blocks are gone
 //! ```
 //! Smaller free blocks are linked by the record of their first frame. If largest ones were, too, each page of records would keep saying
 //! something. Then pages that have moved to another node, or whose process has ended, would take their records for good.
 //!
-//! Moving takes time: a free block has to pay for it. So it waits for an eighth as many free blocks as there are others, and for a GiB of them at
-//! least.
+//! Moving takes time: a free block has to pay for it. So it waits for a sixteenth as many free blocks as there are others, and for half a GiB of
+//! them at least. So no more than 16 blocks are moved for each that is free. What that takes is measured in
+//! docs/results/pghot.md.
 
-use crate::memory::list::{Links, NONE};
+use crate::memory::list::Links;
 use crate::units::{MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, Pfn};
+use bytemuck::Zeroable;
 
 /// So many free blocks are worth it, at least.
-const BLOCKS_MIN: u64 = 256;
+const BLOCKS_MIN: u64 = 128;
 /// One for so many others.
-const OTHERS: u64 = 8;
+const OTHERS: u64 = 16;
 
-/// A block.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+/// A block. One of zeroes was never used.
+#[derive(Clone, Copy, Debug, Zeroable)]
+struct Block {
+    /// While it is free.
     links: (u32, u32),
     /// A frame of it has been used at some time.
-    pub(super) is_used: bool,
-    pub(super) is_free: bool,
+    is_used: bool,
+    is_free: bool,
 }
 
 /// All blocks, up to the last that has been used.
 #[derive(Default, Debug)]
 pub(crate) struct LargestBlocks {
-    pub(super) blocks: Vec<Block>,
+    blocks: Vec<Block>,
     used: u64,
     /// Used before, and free.
-    pub(super) free: u64,
+    free: u64,
     /// Of these so many have no records any more. Which ones take part in that is not known after some are used again: it is the most
     /// that there can be.
-    pub(super) given_back: u64,
+    given_back: u64,
 }
 
 impl LargestBlocks {
@@ -53,10 +56,20 @@ impl LargestBlocks {
     pub(super) fn populate(&mut self, pfn: Pfn) {
         let number = Self::number(pfn.0) as usize;
         if number >= self.blocks.len() {
-            self.blocks.resize(number + 1, Block { links: (NONE, NONE), is_used: false, is_free: false });
+            self.grow(number);
         }
         self.used += u64::from(!self.blocks[number].is_used);
         self.blocks[number].is_used = true;
+    }
+
+    /// Zeroes take memory where they are first written: below a node in use there may be one of which hardly a block is.
+    #[cold]
+    fn grow(&mut self, number: usize) {
+        let blocks = bytemuck::zeroed_vec((number + 1).next_power_of_two());
+        let old = std::mem::replace(&mut self.blocks, blocks);
+        for (block, old) in self.blocks.iter_mut().zip(old).filter(|(_, old)| old.is_used) {
+            *block = old;
+        }
     }
 
     /// Whether a free block begins with a frame.
@@ -77,10 +90,20 @@ impl LargestBlocks {
         self.given_back = self.given_back.min(self.free);
     }
 
+    /// Whether a frame of a block is in use, by the block's number, or a smaller block of it is free: then records of it say something.
+    pub(super) fn is_in_use(&self, number: usize) -> bool {
+        self.blocks.get(number).is_some_and(|block| block.is_used && !block.is_free)
+    }
+
     /// Whether enough blocks are free whose records are still there.
-    pub(super) fn is_worth_giving_back(&self) -> bool {
+    pub(crate) fn is_worth_giving_back(&self) -> bool {
         let gained = self.free - self.given_back;
         gained >= BLOCKS_MIN && gained >= (self.used - self.free) / OTHERS
+    }
+
+    /// Records of free blocks are gone.
+    pub(super) fn note_given_back(&mut self) {
+        self.given_back = self.free;
     }
 }
 

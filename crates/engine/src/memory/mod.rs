@@ -1,6 +1,7 @@
 //! What is where: frames, folios, files, address spaces and swap together, and the questions that need more than one.
 
 pub(crate) mod folio; // a folio's record and its flags
+pub(crate) mod per_frame; // arrays by frame
 pub(crate) mod largest; // which blocks of the largest order are free, and need no records
 mod transitions; // which flags may change where
 pub(crate) mod list; // index-linked lists
@@ -18,9 +19,10 @@ use crate::config::{Config, FileSpec};
 use crate::lru::Place;
 use crate::memory::errors::WriteErrors;
 use crate::memory::file::File;
-use crate::memory::folio::{Folio, FolioFlags, FolioTable, HUGE_PAGE_PAGES, PerFrame, UseBits};
+use crate::memory::folio::{Folio, FolioFlags, FolioTable, HUGE_PAGE_PAGES, UseBits};
 use crate::memory::mm::Mm;
 use crate::memory::open_file::OpenFile;
+use crate::memory::per_frame::PerFrame;
 use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
@@ -175,6 +177,12 @@ impl Memory {
     /// A CPU's housekeeping of the free pages that it holds.
     pub(crate) fn refresh_lists(&mut self, cpu: CpuId) {
         self.zones.refresh(&mut self.folios, cpu);
+    }
+
+    /// Gives back what arrays by frame hold of blocks that are free.
+    pub(crate) fn give_back(&mut self) {
+        // A folio that leaves its list leaves its place there.
+        self.places.give_back(&self.folios.largest);
         self.folios.give_back();
     }
 

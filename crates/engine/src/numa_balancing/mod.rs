@@ -24,7 +24,8 @@ mod scan; // whose entries are marked, and when
 mod threshold; // what is hot, and how many go
 
 use crate::config::Config;
-use crate::memory::folio::PerFrame;
+use crate::memory::largest::LargestBlocks;
+use crate::memory::per_frame::PerFrame;
 use crate::switch::choice;
 use crate::units::{Nanos, Pfn};
 pub(crate) use departure::is_asked_when_read;
@@ -58,7 +59,8 @@ pub(crate) struct NumaBalancing {
     /// When each folio of slow memory was marked or last faulted upon, as far as the kernel has bits for it. Nothing where nothing was ever
     /// marked.
     access_times: PerFrame<u32>,
-    /// The governor's window in which that was, by its lowest bits.
+    /// The governor's window in which that was, by its lowest bits. A read of a page for the first time looks at what its frame was marked for
+    /// before, so these say something of free frames, too, and stay.
     mark_windows: PerFrame<u16>,
     /// Some entry has been marked: from then on who misses has to look.
     has_marked: bool,
@@ -78,6 +80,12 @@ impl NumaBalancing {
     #[inline(always)]
     pub(crate) fn has_marked(&self) -> bool {
         self.has_marked
+    }
+
+    /// Gives back the times of free blocks. A time is kept whenever an entry is marked, and nobody asks for it but who finds the mark. (A mark
+    /// that has moved with its page to another frame finds what that frame has: never its own time, here or not.)
+    pub(crate) fn give_back(&mut self, blocks: &LargestBlocks) {
+        self.access_times.give_back(blocks);
     }
 
     /// Keeps a time with a folio; returns what was kept before.

@@ -85,13 +85,33 @@ impl Core {
     }
 
     /// A CPU looks after the pages that it holds every second, as long as it has something to do.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn refresh_lists(&mut self) {
-        let cpu = &mut self.cpus[self.cpu.index()];
-        if self.now >= cpu.refresh_at {
-            cpu.refresh_at = self.now + Nanos::SECOND;
-            self.memory.refresh_lists(self.cpu);
+        if self.now >= self.cpus[self.cpu.index()].refresh_at {
+            self.refresh_lists_now();
         }
+    }
+
+    // Out of the way of a miss, each of which asks.
+    #[cold]
+    #[inline(never)]
+    fn refresh_lists_now(&mut self) {
+        self.cpus[self.cpu.index()].refresh_at = self.now + Nanos::SECOND;
+        self.memory.refresh_lists(self.cpu);
+        self.give_back_records();
+    }
+
+    /// Gives back what arrays by frame hold of blocks that are free, where that is worth moving the rest.
+    fn give_back_records(&mut self) {
+        if self.memory.folios.largest.is_worth_giving_back() {
+            self.give_back_records_now();
+        }
+    }
+
+    #[cold]
+    pub(crate) fn give_back_records_now(&mut self) {
+        self.numa_balancing.give_back(&self.memory.folios.largest);
+        self.memory.give_back();
     }
 
     /// All CPUs do that now, because someone wants to see figures that are up to date.
@@ -99,6 +119,7 @@ impl Core {
         for cpu in 0..self.config.cpus {
             self.memory.refresh_lists(CpuId(cpu));
         }
+        self.give_back_records();
     }
 
     /// One walk over the zones of a request's list. `None`: none of them passes the mark.

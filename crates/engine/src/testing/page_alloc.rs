@@ -423,7 +423,7 @@ proptest! {
                         memory.refresh_lists(CpuId(cpu as u16));
                     }
                     // Whether records of free blocks are there makes no difference.
-                    fast.folios.give_back_now();
+                    fast.give_back();
                 }
                 Action::ReclaimActive(is_active) => for memory in [&mut fast, &mut walked] {
                     memory.zones.set_reclaim_active(NodeId(0), ZoneType::Movable, is_active);
@@ -478,7 +478,7 @@ proptest! {
                 },
                 Action::Refresh { cpu } => {
                     memory.refresh_lists(CpuId(cpu as u16));
-                    memory.folios.give_back_now();
+                    memory.give_back();
                     model.refresh(cpu);
                 }
                 Action::ReclaimActive(is_active) => {

@@ -1,95 +1,161 @@
-//! When pages came to the tier where they are: a word a frame, in sections of which there are as many as pages came to.
+//! When pages came to the tier where they are, by frame: two bytes each, in sections of which there are as many as pages came to.
 //!
-//! A machine that promotes a large file within seconds has tens of millions of arrivals to remember at once. A map of them would take ten
-//! times as much.
+//! ```text
+//!   0 ─▶ came nowhere     2 .. 65,535 ─▶ when, on a clock of milliseconds that goes round in 65.5 s     1 ─▶ came long ago
+//!                                         └ every 40 s: what came more than 10 s ago ───────────────────┘
+//! ```
+//! A machine that promotes a large file within seconds has tens of millions of arrivals to remember at once. A map of them would take
+//! twenty times as much. Who asks wants to know of the last ten seconds, so of older ones it is enough that they were.
 
 use pageout_engine::{Nanos, Pfn};
 
 /// Frames of a section.
 const SECTION: usize = 1 << 15;
 const NANOS_PER_MS: u64 = 1_000_000;
+/// A page that goes back within this time need not have gone.
+const RECENT_MS: u64 = 10_000;
+/// How often those are set aside that are older: before the clock comes round to them.
+const SWEEP_MS: u64 = 40_000;
 
-/// A page came to the top tier, or went from it to another, so many milliseconds after the beginning.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Arrival {
-    pub(super) to_top: bool,
-    ms: u32,
-}
-
-impl Arrival {
-    /// Times are kept for 24 days; what is later is as late as that.
-    const MS_MAX: u64 = (1 << 31) - 2;
-
-    pub(super) fn new(to_top: bool, at: Nanos) -> Arrival {
-        Arrival { to_top, ms: (at.0 / NANOS_PER_MS).min(Arrival::MS_MAX) as u32 }
-    }
-
-    /// Whether no more than `span` has passed since, in whole milliseconds.
-    pub(super) fn is_within(self, span: Nanos, at: Nanos) -> bool {
-        (at.0 / NANOS_PER_MS).saturating_sub(self.ms.into()) <= span.0 / NANOS_PER_MS
-    }
-
-    /// Never 0, which is nothing.
-    fn word(self) -> u32 {
-        u32::from(self.to_top) << 31 | (self.ms + 1)
-    }
-
-    fn of(word: u32) -> Option<Arrival> {
-        (word != 0).then(|| Arrival { to_top: word >> 31 == 1, ms: (word & u32::MAX >> 1) - 1 })
-    }
-}
+/// No page came here from another tier.
+const NONE: u16 = 0;
+/// One did, and not in the last [`RECENT_MS`].
+const LONG_AGO: u16 = 1;
+/// The first time, and how many there are.
+const FIRST: u16 = 2;
+const TIMES: u64 = 1 + (u16::MAX - FIRST) as u64;
 
 /// By frame.
 #[derive(Default)]
 pub(super) struct Arrivals {
-    sections: Vec<Option<Box<[u32]>>>,
+    sections: Vec<Option<Box<[u16]>>>,
+    /// The next sweep is not before this.
+    sweep_at_ms: u64,
+}
+
+/// How long ago that was. Clocks of processors are not quite alike: what seems to come is now.
+fn age_ms(word: u16, now_ms: u64) -> u64 {
+    let age = (now_ms + TIMES - u64::from(word - FIRST)) % TIMES;
+    if age > RECENT_MS + SWEEP_MS + RECENT_MS { 0 } else { age }
 }
 
 impl Arrivals {
-    pub(super) fn set(&mut self, pfn: Pfn, arrival: Arrival) {
-        let section = pfn.0 as usize / SECTION;
-        if section >= self.sections.len() {
-            self.sections.resize_with(section + 1, || None);
+    /// A page has come to a frame from another tier.
+    pub(super) fn set(&mut self, pfn: Pfn, at: Nanos) {
+        let ms = self.now_ms(at);
+        *self.word_mut(pfn) = FIRST + (ms % TIMES) as u16;
+    }
+
+    /// A page has gone to another frame of its tier.
+    pub(super) fn follow(&mut self, from: Pfn, to: Pfn) {
+        let word = self.take_word(from);
+        if word != NONE {
+            *self.word_mut(to) = word;
         }
-        let words = self.sections[section].get_or_insert_with(|| vec![0; SECTION].into());
-        words[pfn.0 as usize % SECTION] = arrival.word();
     }
 
     /// Whether the page in a frame came to its tier from another.
     pub(super) fn has(&self, pfn: Pfn) -> bool {
         let words = self.sections.get(pfn.0 as usize / SECTION).and_then(Option::as_ref);
-        words.is_some_and(|words| words[pfn.0 as usize % SECTION] != 0)
+        words.is_some_and(|words| words[pfn.0 as usize % SECTION] != NONE)
     }
 
-    /// Takes what is known of the page in a frame, which leaves it.
-    pub(super) fn take(&mut self, pfn: Pfn) -> Option<Arrival> {
-        let words = self.sections.get_mut(pfn.0 as usize / SECTION)?.as_mut()?;
-        Arrival::of(std::mem::take(&mut words[pfn.0 as usize % SECTION]))
+    /// Forgets what is known of the page in a frame, which leaves it. Whether it came in the last ten seconds, in whole milliseconds.
+    pub(super) fn take(&mut self, pfn: Pfn, at: Nanos) -> bool {
+        let now_ms = self.now_ms(at);
+        let word = self.take_word(pfn);
+        word >= FIRST && age_ms(word, now_ms) <= RECENT_MS
+    }
+
+    fn now_ms(&mut self, at: Nanos) -> u64 {
+        let ms = at.0 / NANOS_PER_MS;
+        if ms >= self.sweep_at_ms {
+            self.sweep(ms);
+        }
+        ms
+    }
+
+    fn word_mut(&mut self, pfn: Pfn) -> &mut u16 {
+        let section = pfn.0 as usize / SECTION;
+        if section >= self.sections.len() {
+            self.sections.resize_with(section + 1, || None);
+        }
+        let words = self.sections[section].get_or_insert_with(|| vec![NONE; SECTION].into());
+        &mut words[pfn.0 as usize % SECTION]
+    }
+
+    fn take_word(&mut self, pfn: Pfn) -> u16 {
+        let words = self.sections.get_mut(pfn.0 as usize / SECTION).and_then(Option::as_mut);
+        words.map_or(NONE, |words| std::mem::take(&mut words[pfn.0 as usize % SECTION]))
+    }
+
+    #[cold]
+    fn sweep(&mut self, now_ms: u64) {
+        // Where it has been too long, the clock may have gone round, and all are old.
+        let has_gone_round = now_ms >= self.sweep_at_ms + RECENT_MS;
+        for word in self.sections.iter_mut().flatten().flat_map(|words| words.iter_mut()) {
+            if *word >= FIRST && (has_gone_round || age_ms(*word, now_ms) > RECENT_MS) {
+                *word = LONG_AGO;
+            }
+        }
+        self.sweep_at_ms = now_ms + SWEEP_MS;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
+
+    const MS: u64 = NANOS_PER_MS;
 
     #[test]
-    fn an_arrival_is_taken_once_and_says_whither_and_when() {
+    fn an_arrival_is_taken_once_and_says_whether_it_was_in_the_last_ten_seconds() {
         let mut arrivals = Arrivals::default();
-        let second = Nanos(1_000_000_000);
-        arrivals.set(Pfn(70_000), Arrival::new(true, Nanos::ZERO));
-        arrivals.set(Pfn(70_001), Arrival::new(false, second));
-        assert_eq!([Pfn(70_000), Pfn(70_002), Pfn(5)].map(|pfn| arrivals.has(pfn)), [true, false, false]);
-        let first = arrivals.take(Pfn(70_000)).unwrap();
-        assert!(first.to_top && first.is_within(second, second));
-        assert!(!first.is_within(second, Nanos(second.0 + NANOS_PER_MS)));
-        assert!(!arrivals.take(Pfn(70_001)).unwrap().to_top);
-        assert_eq!([Pfn(70_000), Pfn(70_002), Pfn(5)].map(|pfn| arrivals.take(pfn)), [None; 3]);
+        (70_000..70_003).for_each(|frame| arrivals.set(Pfn(frame), Nanos(5 * MS)));
+        assert_eq!([Pfn(70_000), Pfn(70_003), Pfn(5)].map(|pfn| arrivals.has(pfn)), [true, false, false]);
+        let ten_seconds = Nanos((5 + RECENT_MS) * MS);
+        assert!(arrivals.take(Pfn(70_000), Nanos(4 * MS)), "by a clock that is behind");
+        assert!(arrivals.take(Pfn(70_001), ten_seconds));
+        assert!(!arrivals.take(Pfn(70_002), Nanos(ten_seconds.0 + MS)));
+        for frame in [70_000, 70_001, 70_002, 70_003, 5].map(Pfn) {
+            assert!(!arrivals.has(frame) && !arrivals.take(frame, ten_seconds));
+        }
+    }
+
+    #[test]
+    fn a_page_takes_its_arrival_along() {
+        let mut arrivals = Arrivals::default();
+        arrivals.set(Pfn(1), Nanos(0));
+        arrivals.follow(Pfn(1), Pfn(2));
+        arrivals.follow(Pfn(1), Pfn(3));
+        assert_eq!([1, 2, 3].map(|frame| arrivals.has(Pfn(frame))), [false, true, false]);
+    }
+
+    /// However far apart calls are, and however often the clock has gone round.
+    #[test]
+    fn an_arrival_is_recent_for_ten_seconds_and_never_again() {
+        let (mut arrivals, mut model) = (Arrivals::default(), BTreeMap::new());
+        let mut at = 0;
+        for step in 0..20_000u64 {
+            let draw = step.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            at += if draw.is_multiple_of(97) { 100 * draw } else { draw % 3000 };
+            let frame = (draw >> 8) % 64;
+            if draw.is_multiple_of(3) {
+                let expected = model.remove(&frame).is_some_and(|came| at - came <= RECENT_MS);
+                assert_eq!(arrivals.take(Pfn(frame as u32), Nanos(at * MS)), expected, "{frame} at {at} ms");
+            } else {
+                arrivals.set(Pfn(frame as u32), Nanos(at * MS));
+                model.insert(frame, at);
+            }
+            assert_eq!(arrivals.has(Pfn(frame as u32)), model.contains_key(&frame));
+        }
     }
 
     #[test]
     fn there_are_words_only_where_pages_came_to() {
         let mut arrivals = Arrivals::default();
-        arrivals.set(Pfn(200_000_000), Arrival::new(true, Nanos::ZERO));
+        arrivals.set(Pfn(200_000_000), Nanos::ZERO);
         assert_eq!(arrivals.sections.iter().flatten().count(), 1);
     }
 }

@@ -5,7 +5,7 @@
 use pageout_engine::{Access, Nanos, NodeId, Op, PAGE_SIZE, Pfn, Stat, Touched};
 
 use super::Machine;
-use super::arrivals::{Arrival, Arrivals};
+use super::arrivals::Arrivals;
 use super::hints::{Hints, Place};
 use super::shares::Shares;
 use crate::calls::decode_call;
@@ -29,7 +29,7 @@ pub(super) struct TieredMemory {
     moved: Vec<Vec<u64>>,
     /// When pages came to the tier where they are.
     arrivals: Arrivals,
-    /// Pages that went back within [`PING_PONG`].
+    /// Pages that went back soon after they came.
     ping_pong: u64,
     shares: Shares,
     /// CPU time of scans that mark page-table entries, and of samples.
@@ -43,8 +43,6 @@ pub(super) struct TieredMemory {
     delays: Vec<Delays>,
 }
 
-/// A page that goes back within this time need not have gone.
-const PING_PONG: Nanos = Nanos(10_000_000_000);
 /// Rows of the picture of accesses.
 const HEAT_ROWS: usize = 48;
 
@@ -131,7 +129,7 @@ impl TieredMemory {
                     self.touches[node.index()].pages[1] += u64::from(pages);
                 }
                 Op::FreeFrame { pfn, pages } => {
-                    self.arrivals.take(pfn);
+                    self.arrivals.take(pfn, at);
                     if let Some(hindsight) = &mut self.hindsight {
                         (0..pages).for_each(|page| hindsight.note_free(Pfn(pfn.0 + page)));
                     }
@@ -165,16 +163,13 @@ impl TieredMemory {
     fn note_copy(&mut self, from: Pfn, to: Pfn, pages: u64, at: Nanos, node_of: impl Fn(Pfn) -> NodeId) {
         let is_top = |pfn| self.is_top_tier[node_of(pfn).index()];
         let (was_top, now_top) = (is_top(from), is_top(to));
-        let before = self.arrivals.take(from);
         if was_top == now_top {
-            if let Some(came) = before {
-                self.arrivals.set(to, came);
-            }
-            return;
+            return self.arrivals.follow(from, to);
         }
-        let is_back = before.is_some_and(|came| came.to_top != now_top && came.is_within(PING_PONG, at));
+        // What came to the tier that it leaves goes back.
+        let is_back = self.arrivals.take(from, at);
         self.ping_pong += if is_back { pages } else { 0 };
-        self.arrivals.set(to, Arrival::new(now_top, at));
+        self.arrivals.set(to, at);
     }
 
     /// `fast_pages`: what the top tier has room for.

@@ -16,6 +16,9 @@
 //! Efficient MRC Construction with SHARDS, FAST 2015). Within a window nothing migrates, so a run whose pages migrate faster than that may come
 //! above this; who asks takes the greater of the two, as the run is a placement, too.
 //!
+//! How long a page is in memory is counted in ticks, 62,500 of a window, so that 32 windows of a page are 384 bytes. A stay is from tick
+//! to tick: it may be a tick longer or shorter than it was, and however many accesses it is counted by, no more than that.
+//!
 //! Nothing is followed unless somebody wants to know: `machine.hindsight`.
 
 use std::collections::BTreeMap;
@@ -27,6 +30,8 @@ use pageout_workload::rng::SplitMix64;
 const WINDOWS: usize = 32;
 /// The first ones are so long.
 const SPAN: u64 = 1_000_000;
+/// Ticks of a window: nearly as many as 16 bits count, and each is whole nanoseconds.
+const TICKS: u64 = 62_500;
 /// Pages that are followed, at most.
 const PAGES: usize = 1 << 14;
 /// Places for them, a power of two.
@@ -34,21 +39,29 @@ const SLOTS: usize = PAGES * 2;
 /// Rounds of prices.
 const ROUNDS: u32 = 48;
 
-/// What a page saw in a window.
+bitflags::bitflags! {
+    /// What happened to a page in a window.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    struct Was: u8 {
+        /// It was found in fast memory after it had been found in slow memory, without being read anew.
+        const PROMOTED = 1 << 0;
+        /// It was read anew, or for the first time, into fast memory.
+        const CAME_FAST = 1 << 1;
+        /// Its first access found it read anew into slow memory: where it had been before is of no use.
+        const CAME_SLOW = 1 << 2;
+    }
+}
+
+/// What a page saw in a window. Times are in ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Seen {
     accesses: u32,
-    /// It was found in fast memory after it had been found in slow memory, without being read anew.
-    promoted: bool,
-    /// It was read anew, or for the first time, into fast memory.
-    came_fast: bool,
-    /// Its first access found it read anew into slow memory: where it had been before is of no use.
-    came_slow: bool,
     /// How long it is in memory: from the access that brings it to the last before it is dropped.
-    there_ns: u64,
+    there: u16,
     /// How long of that before its first access here, and after its last one.
-    head_ns: u64,
-    tail_ns: u64,
+    head: u16,
+    tail: u16,
+    was: Was,
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +71,8 @@ struct Page {
     was_slow: bool,
     /// Where it is, unless it has left memory since.
     frame: Option<Pfn>,
-    last_ns: u64,
+    /// The tick of its last access.
+    last: u64,
 }
 
 /// Accesses page by page and window by window.
@@ -68,7 +82,7 @@ pub(crate) struct Hindsight {
     /// Numbers of pages by the hash of their keys, plus one.
     slots: Vec<u16>,
     /// Numbers of pages by the frames they are in.
-    frames: BTreeMap<Pfn, usize>,
+    frames: BTreeMap<Pfn, u16>,
     /// One page in two to the power of this is followed.
     shift: u32,
     span: u64,
@@ -89,6 +103,16 @@ pub struct HeatMap {
     pub promoted: Vec<Vec<u64>>,
 }
 
+/// A time as a part of a window.
+fn of_window(ticks: u16) -> f64 {
+    f64::from(ticks) / TICKS as f64
+}
+
+/// Times in two windows as one of both together, whose ticks are twice as long.
+fn of_both((one, other): (u16, u16)) -> u16 {
+    one.midpoint(other)
+}
+
 fn hash(key: u64) -> u64 {
     SplitMix64::new(key).next_u64()
 }
@@ -96,7 +120,8 @@ fn hash(key: u64) -> u64 {
 impl Hindsight {
     pub(crate) fn new() -> Hindsight {
         Hindsight {
-            pages: Vec::new(),
+            // One more than there may be: the one that is too many.
+            pages: Vec::with_capacity(PAGES + 1),
             slots: vec![0; SLOTS],
             frames: BTreeMap::new(),
             shift: 0,
@@ -130,23 +155,28 @@ impl Hindsight {
         let (window, page) = (self.window, &mut self.pages[number]);
         page.seen.resize(page.seen.len().max(window + 1), Seen::default());
         // Clocks of tasks are not quite alike.
-        let now = at.0.max(window as u64 * self.span).max(page.last_ns);
+        let now = (at.0 / (self.span / TICKS)).max(window as u64 * TICKS).max(page.last);
         let comes = page.frame != Some(pfn);
         if comes {
             page.frame = Some(pfn);
-            self.frames.insert(pfn, number);
+            self.frames.insert(pfn, number as u16);
         } else {
-            page.was_there(now, self.span);
+            page.was_there(now);
         }
-        page.last_ns = now;
+        page.last = now;
         let seen = &mut page.seen[window];
         if comes {
             let began_fast = is_fast != has_moved();
-            seen.came_fast |= began_fast;
-            seen.came_slow |= !began_fast && seen.accesses == 0;
+            if began_fast {
+                seen.was |= Was::CAME_FAST;
+            } else if seen.accesses == 0 {
+                seen.was |= Was::CAME_SLOW;
+            }
         }
         seen.accesses = seen.accesses.saturating_add(1);
-        seen.promoted |= is_fast && page.was_slow && !comes;
+        if is_fast && page.was_slow && !comes {
+            seen.was |= Was::PROMOTED;
+        }
         page.was_slow = !is_fast;
         if self.pages.len() > PAGES {
             self.follow_fewer();
@@ -156,7 +186,7 @@ impl Hindsight {
     /// The page of a frame goes on in another.
     pub(crate) fn note_copy(&mut self, from: Pfn, to: Pfn) {
         if let Some(number) = self.frames.remove(&from) {
-            self.pages[number].frame = Some(to);
+            self.pages[usize::from(number)].frame = Some(to);
             self.frames.insert(to, number);
         }
     }
@@ -164,7 +194,7 @@ impl Hindsight {
     /// A frame holds no page any more.
     pub(crate) fn note_free(&mut self, pfn: Pfn) {
         if let Some(number) = self.frames.remove(&pfn) {
-            self.pages[number].frame = None;
+            self.pages[usize::from(number)].frame = None;
         }
     }
 
@@ -179,6 +209,7 @@ impl Hindsight {
                     page.seen[window] = page.seen[2 * window].then(second);
                 }
                 page.seen.truncate(merged);
+                page.last /= 2;
             }
         }
         self.window = (at.0 / self.span) as usize;
@@ -198,7 +229,7 @@ impl Hindsight {
             seen: Vec::with_capacity(WINDOWS),
             was_slow: false,
             frame: None,
-            last_ns: 0,
+            last: 0,
         });
         self.slots[at] = self.pages.len() as u16;
         self.pages.len() - 1
@@ -206,17 +237,20 @@ impl Hindsight {
 
     fn follow_fewer(&mut self) {
         self.shift += 1;
-        let pages = std::mem::take(&mut self.pages);
+        // In their place, as in `turn`.
+        let mut pages = std::mem::take(&mut self.pages);
+        pages.retain(|page| self.is_followed(hash(page.key)));
         self.slots.fill(0);
         self.frames.clear();
-        for page in pages {
-            let hash = hash(page.key);
-            if self.is_followed(hash) {
-                let number = self.number(page.key, hash);
-                self.frames.extend(page.frame.map(|pfn| (pfn, number)));
-                self.pages[number] = page;
+        for (page, number) in pages.iter().zip(0u16..) {
+            let mut at = hash(page.key) as usize % SLOTS;
+            while self.slots[at] != 0 {
+                at = (at + 1) % SLOTS;
             }
+            self.slots[at] = number + 1;
+            self.frames.extend(page.frame.map(|pfn| (pfn, number)));
         }
+        self.pages = pages;
     }
 
     /// Which part of all accesses the best placement would have served from so many pages of fast memory, with so many promotions.
@@ -250,11 +284,11 @@ impl Hindsight {
 
     /// In each window the number of accesses of the last page that fast memory has room for: the prices where moving costs nothing.
     fn thresholds(&self, capacity: f64) -> Vec<f64> {
-        let of_window = |window: usize| {
+        let threshold = |window: usize| {
             let seen = self.pages.iter().filter_map(|page| page.seen.get(window));
-            let there = seen.filter(|seen| seen.accesses > 0 && seen.there_ns > 0);
+            let there = seen.filter(|seen| seen.accesses > 0 && seen.there > 0);
             let mut worth: Vec<(f64, f64)> = there
-                .map(|seen| (f64::from(seen.accesses), seen.there_ns as f64 / self.span as f64))
+                .map(|seen| (f64::from(seen.accesses), of_window(seen.there)))
                 .map(|(accesses, room)| (accesses / room, room))
                 .collect();
             worth.sort_unstable_by(|(one, _), (other, _)| other.total_cmp(one));
@@ -265,13 +299,13 @@ impl Hindsight {
             });
             last.map_or(0.0, |&(worth, _)| worth)
         };
-        (0..=self.window).map(of_window).collect()
+        (0..=self.window).map(threshold).collect()
     }
 
     /// The best placement of every page at these prices.
     fn placed(&self, prices: &Prices) -> Placed {
         let mut placed = Placed { worth: 0.0, promotions: 0.0, fast: vec![0.0; prices.fast.len()] };
-        self.pages.iter().for_each(|page| page.place(self.span, prices, &mut placed));
+        self.pages.iter().for_each(|page| page.place(prices, &mut placed));
         placed
     }
 
@@ -294,7 +328,7 @@ impl Hindsight {
             span: Nanos(self.span),
             row_pages: (of_row as u64) << self.shift,
             accesses: sum(|seen| seen.accesses.into()),
-            promoted: sum(|seen| u64::from(seen.promoted)),
+            promoted: sum(|seen| u64::from(seen.was.contains(Was::PROMOTED))),
         }
     }
 }
@@ -317,49 +351,52 @@ struct Placed {
 impl Seen {
     /// Promotions that being fast from its first access on takes, of a page that was in slow memory before, or in fast.
     fn promotions(self, was_fast: bool) -> f64 {
-        f64::from(u8::from(!self.came_fast && (self.came_slow || !was_fast)))
+        let came = |how| self.was.contains(how);
+        f64::from(u8::from(!came(Was::CAME_FAST) && (came(Was::CAME_SLOW) || !was_fast)))
     }
 
     /// This window and the next one, as one.
     fn then(self, next: Seen) -> Seen {
+        let (is_used, is_used_next) = (self.accesses > 0, next.accesses > 0);
+        let head = if is_used { (self.head, 0) } else { (self.there, next.head) };
+        let tail = if is_used_next { (next.tail, 0) } else { (self.tail, next.there) };
+        // Where it came to later on is not where its first access found it.
+        let was_next = if is_used { next.was - Was::CAME_SLOW } else { next.was };
         Seen {
             accesses: self.accesses.saturating_add(next.accesses),
-            promoted: self.promoted || next.promoted,
-            came_fast: self.came_fast || next.came_fast,
-            came_slow: if self.accesses > 0 { self.came_slow } else { next.came_slow },
-            there_ns: self.there_ns + next.there_ns,
-            head_ns: if self.accesses > 0 { self.head_ns } else { self.there_ns + next.head_ns },
-            tail_ns: if next.accesses > 0 { next.tail_ns } else { self.tail_ns + next.there_ns },
+            there: of_both((self.there, next.there)),
+            head: of_both(head),
+            tail: of_both(tail),
+            was: self.was | was_next,
         }
     }
 }
 
 impl Page {
     /// It has been in memory since its last access.
-    fn was_there(&mut self, now: u64, span: u64) {
-        let mut from = self.last_ns;
+    fn was_there(&mut self, now: u64) {
+        let mut from = self.last;
         while from < now {
-            let (window, next) = ((from / span) as usize, (from / span + 1) * span);
+            let (window, next) = ((from / TICKS) as usize, (from / TICKS + 1) * TICKS);
             let to = now.min(next);
-            let seen = &mut self.seen[window];
-            seen.there_ns += to - from;
+            let (seen, ticks) = (&mut self.seen[window], (to - from) as u16);
+            seen.there += ticks;
             if seen.accesses == 0 {
-                seen.head_ns = to - from;
+                seen.head = ticks;
             } else if to == next {
-                seen.tail_ns = to - from;
+                seen.tail = ticks;
             }
             from = to;
         }
     }
 
-    fn place(&self, span: u64, prices: &Prices, placed: &mut Placed) {
+    fn place(&self, prices: &Prices, placed: &mut Placed) {
         let Some(first) = self.seen.iter().position(|seen| seen.accesses > 0) else { return };
         let last = self.seen.len();
-        let part = |ns: u64| ns as f64 / span as f64;
-        let room = |window: usize| part(self.seen[window].there_ns);
+        let room = |window: usize| of_window(self.seen[window].there);
         // Of a window, what is saved by coming at the first access or leaving after the last.
-        let head = |window: usize| part(self.seen[window].head_ns);
-        let tail = |window: usize| part(self.seen[window].tail_ns);
+        let head = |window: usize| of_window(self.seen[window].head);
+        let tail = |window: usize| of_window(self.seen[window].tail);
         let gain = |window: usize| f64::from(self.seen[window].accesses) - room(window) * prices.fast[window];
         let promotion = |window: usize, was_fast| self.seen[window].promotions(was_fast) * prices.promotion;
         // A bit a window: being fast there is best reached from slow memory, being slow by a demotion.
@@ -473,6 +510,28 @@ mod tests {
     fn all_that_fits_is_fast_and_a_bound_is_never_above_all() {
         assert_eq!(moving(200, 20, |_| true).best_share(200, 0), Some(1.0));
         assert_eq!(Hindsight::new().best_share(10, 0), None);
+    }
+
+    #[test]
+    fn what_a_page_saw_in_a_window_takes_12_bytes() {
+        assert_eq!(size_of::<Seen>(), 12);
+    }
+
+    /// Steps of a third of a tick, and windows that have been merged five times.
+    #[test]
+    fn however_short_its_steps_a_stay_is_known_within_a_tick_of_a_window() {
+        let mut hindsight = Hindsight::new();
+        let (step, from, to) = (5, SPAN + SPAN / 3, 3 * SPAN - SPAN / 7);
+        (from / step..=to / step).for_each(|at| hindsight.note(1, Pfn(1), Nanos(at * step), true, || false));
+        let within_a_tick = |seen: &Seen, ns: u64, span: u64| {
+            let exact = (ns * TICKS) as f64 / span as f64;
+            assert!((f64::from(seen.there) - exact).abs() <= 1.0, "{seen:?}, not {exact}");
+        };
+        within_a_tick(&hindsight.pages[0].seen[1], 2 * SPAN - from, SPAN);
+        within_a_tick(&hindsight.pages[0].seen[2], to - 2 * SPAN, SPAN);
+        hindsight.note(2, Pfn(2), Nanos(WINDOWS as u64 * 31 * SPAN), true, || false);
+        assert_eq!(hindsight.span, 32 * SPAN);
+        within_a_tick(&hindsight.pages[0].seen[0], to - from, 32 * SPAN);
     }
 
     #[test]
