@@ -187,12 +187,14 @@ impl Core {
         if self.mutant == Some(crate::testing::Mutant::OldFrameFreedWhileMapped) {
             return;
         }
+        let mut is_marked = false;
         for at in 0..self.rmap_len(folio) {
             let (mm_id, page) = self.rmap_entry(folio, at);
             let word: Word = self.memory.mm(mm_id).table.word_if_any(page);
             if !word.is_present() || word.pfn() != from {
                 continue;
             }
+            is_marked |= word.is_prot_none();
             self.rare_work().entries_migrated += 1;
             let mm = self.memory.mm_mut(mm_id);
             if word.is_huge() {
@@ -209,6 +211,10 @@ impl Core {
             if let Some(tlb) = &mut mm.tlb {
                 tlb.drop_page(page);
             }
+        }
+        if is_marked {
+            // Whoever meets the mark asks when it was made.
+            self.numa_balancing.copy_access_time(from, to);
         }
     }
 }

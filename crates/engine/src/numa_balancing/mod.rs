@@ -82,8 +82,8 @@ impl NumaBalancing {
         self.has_marked
     }
 
-    /// Gives back the times of free blocks. A time is kept whenever an entry is marked, and nobody asks for it but who finds the mark. (A mark
-    /// that has moved with its page to another frame finds what that frame has: never its own time, here or not.)
+    /// Gives back the times of free blocks. A time is kept whenever an entry is marked, goes with its page, and nobody asks for it but who
+    /// finds the mark.
     pub(crate) fn give_back(&mut self, blocks: &LargestBlocks) {
         self.access_times.give_back(blocks);
     }
@@ -96,7 +96,7 @@ impl NumaBalancing {
 }
 
 impl NumaBalancing {
-    /// A page that was part of a folio is one of its own.
+    /// A marked page is in another frame now, or is a folio of its own.
     pub(crate) fn copy_access_time(&mut self, from: Pfn, to: Pfn) {
         let stored = self.access_times.get(from);
         if stored != self.access_times.get(to) {

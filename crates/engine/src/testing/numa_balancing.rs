@@ -368,6 +368,19 @@ fn what_is_hot_in_blocks_still_to_be_walked_stays_flagged_and_is_walked_once() {
     assert_eq!(bench.engine.work().hotness_walked, walked, "nothing is left to look at");
 }
 
+#[test]
+fn the_time_of_a_mark_goes_with_its_page_to_another_frame() {
+    let mut bench = Bench::new(64);
+    assert_eq!(bench.run_for(2600), [2004]);
+    bench.move_all(FAST);
+    let memory = &mut bench.engine.core.memory;
+    memory.zones.drain_all(&mut memory.folios);
+    bench.engine.core.give_back_records_now();
+    bench.move_all(SLOW);
+    // 600 ms after its mark. Of its new frame nothing is known.
+    assert_eq!(bench.access(3, true), (false, FAST));
+}
+
 /// Or it holds what it has found for as long as no time can pass, and a node that is full for a moment turns away all of it.
 #[test]
 fn kmigrated_lets_time_pass_after_a_few_blocks_of_which_little_is_hot() {
