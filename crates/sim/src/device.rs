@@ -84,6 +84,8 @@ pub struct Request {
     pub block: u64,
     /// Length in 4 KiB pages.
     pub blocks: u32,
+    /// A write that a task waits for. (Who reads waits in any case.)
+    pub is_awaited: bool,
 }
 
 impl Request {

@@ -320,7 +320,7 @@ impl Store {
                 let medium = Medium::File(file, page);
                 self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
             }
-            Op::WriteFile { io, file, page, pfn } => {
+            Op::WriteFile { io, file, page, pfn, .. } => {
                 let (medium, at_start) = (Medium::File(file, page), self.frame(pfn));
                 self.begin(Transfer { io, medium, frames, is_write: true, is_readahead: false, at_start });
             }

@@ -8,6 +8,7 @@ use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::swap::plug::Plug;
 use crate::units::{CpuId, FileId, IoId, PAGE_SIZE, Pfn, TaskId};
+use crate::writeback::WritebackReason;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Direction {
@@ -310,11 +311,13 @@ impl Core {
     }
 
     /// Starts writing a folio of a file.
-    pub(crate) fn start_write_file(&mut self, pfn: Pfn) {
+    pub(crate) fn start_write_file(&mut self, pfn: Pfn, reason: WritebackReason) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
         let folio = self.memory.folios[pfn];
         self.io.submit_page(io, FileId(folio.owner), folio.index.into());
-        self.ops.push(Op::WriteFile { io, file: FileId(folio.owner), page: folio.index.into(), pfn });
+        let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+        let is_awaited = reason == WritebackReason::Fsync;
+        self.ops.push(Op::WriteFile { io, file, page, pfn, is_awaited });
     }
 
     /// Ends the waits of those who hope for any write to end, though none may have.

@@ -45,6 +45,8 @@ pub enum Op {
         page: u64,
         /// The frame to write.
         pfn: Pfn,
+        /// A task has begun it to have the file on the device, and waits: fsync(2). Disk schedulers prefer such writes.
+        is_awaited: bool,
     },
     /// Start reading a swap slot into a frame; report with [`crate::Engine::io_done`].
     ReadSwap {

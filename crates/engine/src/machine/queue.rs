@@ -144,7 +144,8 @@ mod tests {
         assert_eq!(ready(&queue(&[hole, read(2)])), [0, 1], "it ends before the hole");
         assert_eq!(ready(&queue(&[hole, read(7)])), [0]);
         assert_eq!(ready(&queue(&[read(3), hole])), [0]);
-        let elsewhere = Op::WriteFile { io: IoId(0), file: FileId(1), page: 5, pfn: Pfn(1) };
+        let elsewhere =
+            Op::WriteFile { io: IoId(0), file: FileId(1), page: 5, pfn: Pfn(1), is_awaited: false };
         assert_eq!(ready(&queue(&[hole, elsewhere])), [0, 1], "another file");
     }
 

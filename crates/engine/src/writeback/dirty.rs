@@ -119,7 +119,7 @@ impl Core {
             self.trace(folio.node, |core| Tracepoint::MarkInodeWriteback { inode: core.listed_inode(file) });
         }
         self.tell(pfn, |_| PageEvent::FileWriteBegun { reason });
-        self.start_write_file(pfn);
+        self.start_write_file(pfn, reason);
     }
 
     /// The write of a page has ended.

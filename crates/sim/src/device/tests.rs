@@ -26,7 +26,7 @@ fn plain(queue_depth: u32, latency: u64) -> DeviceSpec {
 }
 
 fn read(block: u64) -> Request {
-    Request { direction: Direction::Read, area: FILE, block, blocks: 1 }
+    Request { direction: Direction::Read, area: FILE, block, blocks: 1, is_awaited: false }
 }
 
 fn write(block: u64) -> Request {
@@ -89,7 +89,8 @@ fn a_deep_queue_is_bound_by_requests_a_second() {
 #[test]
 fn a_large_request_pays_for_every_byte() {
     let mut device = device(plain(1, 10_000));
-    let request = Request { direction: Direction::Write, area: FILE, block: 0, blocks: 32 };
+    let request =
+        Request { direction: Direction::Write, area: FILE, block: 0, blocks: 32, is_awaited: false };
     assert_eq!(device.serve_in_turn(Nanos(0), request).at, Nanos(10_000 + 31 * 4_096));
     assert_eq!(device.report(Nanos(u64::MAX)).pages_written, 32);
 }
@@ -558,6 +559,30 @@ mod in_turns {
         let slow = read_beside_writes((0..20).map(|at| 50_000 * (at % 7)), 20 * MS);
         // At 8, 13 and 18 ms; the third one is done at 23.
         assert_eq!(slow, alone(23 * MS));
+    }
+
+    /// Of three tasks, two write. One of them waits for its write.
+    #[test]
+    fn a_write_that_a_task_waits_for_has_its_turn_among_those_who_read() {
+        for (is_awaited, last) in [(true, 1), (false, 2)] {
+            let mut disk = disk();
+            let fsync = Request { is_awaited, ..write(300_000) };
+            for (ticket, submitted) in (0..).zip([(0, read(0)), (1, write(200_000)), (2, fsync)]) {
+                submit(&mut disk, 0, submitted, ticket);
+            }
+            disk.dispatch(Nanos(0)).unwrap();
+            let served = serve_until(&mut disk, Nanos(u64::MAX));
+            assert_eq!(served.last().map(|&(ticket, _)| ticket), Some(last), "{served:?}");
+        }
+    }
+
+    #[test]
+    fn a_write_that_a_task_waits_for_does_not_become_part_of_a_read_of_it() {
+        let mut disk = disk();
+        for (ticket, request) in (0..).zip([read(0), read(10), Request { is_awaited: true, ..write(11) }]) {
+            submit(&mut disk, 0, (7, request), ticket);
+        }
+        assert_eq!(disk.report(Nanos(0)).merged, 0);
     }
 
     #[test]

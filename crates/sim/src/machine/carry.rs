@@ -192,6 +192,7 @@ impl Machine {
 
 /// The device request of a transfer; `None` for what happens in memory.
 fn transfer(op: &Op) -> Option<(IoId, Request)> {
+    let is_awaited = matches!(op, Op::WriteFile { is_awaited: true, .. });
     let (io, direction, area, block, blocks) = match *op {
         Op::ReadFile { io, file, page, pages, .. } => (io, Direction::Read, Area::File(file), page, pages),
         Op::WriteFile { io, file, page, .. } => (io, Direction::Write, Area::File(file), page, 1),
@@ -208,7 +209,7 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
         | Op::PunchHole { .. }
         | Op::FreeSlot { .. } => return None,
     };
-    Some((io, Request { direction, area, block, blocks }))
+    Some((io, Request { direction, area, block, blocks, is_awaited }))
 }
 
 /// Submits a request to a device without a scheduler. One that is larger than it takes is over when all its pieces are, and fails if
@@ -251,6 +252,7 @@ fn absorb(request: &mut Request, next: &Request, most: u32) -> bool {
         && request.blocks + next.blocks <= most;
     if continues {
         request.blocks += next.blocks;
+        request.is_awaited |= next.is_awaited;
     }
     continues
 }
@@ -275,8 +277,13 @@ mod tests {
 
     #[test]
     fn a_read_larger_than_a_request_is_split() {
-        let whole =
-            Request { direction: Direction::Read, area: Area::File(FileId(0)), block: 7, blocks: 700 };
+        let whole = Request {
+            direction: Direction::Read,
+            area: Area::File(FileId(0)),
+            block: 7,
+            blocks: 700,
+            is_awaited: false,
+        };
         let pieces: Vec<(u64, u32)> = pieces(whole, 320).map(|piece| (piece.block, piece.blocks)).collect();
         assert_eq!(pieces, [(7, 320), (327, 320), (647, 60)]);
     }

@@ -123,7 +123,7 @@ impl Machine {
                     at_start: 0,
                 });
             }
-            Op::WriteFile { io, file, page, pfn } => {
+            Op::WriteFile { io, file, page, pfn, .. } => {
                 let (medium, at_start) = (Medium::File(file, page), self.frame(pfn));
                 let (is_write, is_readahead) = (true, false);
                 self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start });

@@ -1,13 +1,13 @@
 //! CFQ, completely fair queuing: each task that waits for a disk has its time.
 //!
 //! ```text
-//!   reads of task 1   ──●●●────────▶ ╲
-//!   reads of task 2   ──●──────●───▶  ╲  turns, one after the other: up to 100 ms of the disk for a task,
-//!   reads of task 3   ─────●───────▶  ╱  40 ms for writes
-//!   writes of all     ──●●●●──●●───▶ ╱
+//!   reads of task 1             ──●●●────────▶ ╲
+//!   reads of task 2             ──●──────●───▶  ╲  turns, one after the other: up to 100 ms of the disk for a task,
+//!   reads and fsync of task 3   ─────●───────▶  ╱  40 ms for writes
+//!   all other writes            ──●●●●──●●───▶ ╱
 //! ```
-//! Somebody waits for a read, and mostly nobody for a write. So reads wait in a queue of their task, and all writes in one queue, however
-//! many there are and whosever they are. Each queue has its turn. Where many tasks read, the turns of all fit into 300 ms. A turn is over
+//! Somebody waits for a read, and mostly nobody for a write. So reads wait in a queue of their task, and so do writes that a task waits for
+//! (fsync). All other writes wait in one queue, however many there are and whosever they are. Each queue has its turn. Where many tasks read, the turns of all fit into 300 ms. A turn is over
 //! when its time is, or when nothing is left in its queue.
 //!
 //! **A read that comes while writes have their turn** ends it, and is next. So beside tasks that read, writes get little more than a
@@ -25,8 +25,8 @@
 //!
 //! Left out: priorities, groups, how many requests a device with many slots has at once (`quantum`, `slice_async_rq`), what is left of a turn that
 //! was cut short, tasks that read side by side, that the disk also rests for tasks that read here and there before it turns to those that read
-//! in order, and that it rests less on media that don't seek. A write that somebody waits for (fsync) goes with the others; CFQ has it in
-//! a queue of its task. Whether a task reads in order is told by its last request, and not by a history of them.
+//! in order, and that it rests less on media that don't seek. Room in the queue is by direction, and not by who waits. Whether a task reads
+//! in order is told by its last request, and not by a history of them.
 //!
 //! Sources: the [tunables of CFQ, and why it rests](https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git/tree/Documentation/block/cfq-iosched.txt?h=v4.19),
 //! with their defaults. That document says that those who read here and there are rested for as a group, and that this keeps writes apart
@@ -56,9 +56,9 @@ const CLOSE_BLOCKS: u64 = 4096;
 /// Who has a queue. In its order: nobody in particular, tasks, writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Owner {
-    /// A task that reads; `None` is whoever is no task.
+    /// A task that waits for its requests; `None` is whoever is no task.
     Task(Option<TaskId>),
-    /// All who write.
+    /// All who write and don't wait.
     Writes,
 }
 
@@ -92,6 +92,7 @@ pub(in crate::device) struct Cfq {
     round: VecDeque<Owner>,
     turn: Option<Turn>,
     reads: usize,
+    writes: usize,
     /// Those who read here and there, once they have had a turn since the last one of writes.
     scattered: Option<Scattered>,
 }
@@ -112,7 +113,7 @@ impl Cfq {
     pub(super) fn waiting(&self, direction: Direction) -> usize {
         match direction {
             Direction::Read => self.reads,
-            Direction::Write => self.owners.get(&Owner::Writes).map_or(0, |writes| writes.queue.len()),
+            Direction::Write => self.writes,
         }
     }
 
@@ -128,16 +129,24 @@ impl Cfq {
         let turns = self.owners.entry(owner).or_default();
         turns.note(&waiting);
         let is_first = turns.queue.is_empty();
+        let direction = waiting.request.direction;
         turns.queue.add(waiting);
-        let is_read = owner != Owner::Writes;
-        self.reads += usize::from(is_read);
+        *self.count(direction) += 1;
+        let waits = owner != Owner::Writes;
         let has_turn = |owner| self.turn.is_some_and(|turn| turn.owner == owner);
-        if is_read && has_turn(Owner::Writes) {
+        if waits && has_turn(Owner::Writes) {
             self.end_turn();
             self.round.retain(|&other| other != owner);
             self.round.push_front(owner);
         } else if is_first && !has_turn(owner) {
             self.round.push_back(owner);
+        }
+    }
+
+    fn count(&mut self, direction: Direction) -> &mut usize {
+        match direction {
+            Direction::Read => &mut self.reads,
+            Direction::Write => &mut self.writes,
         }
     }
 
@@ -159,7 +168,9 @@ impl Cfq {
                 };
                 let ends = turn.ends.or(Some(now + slice));
                 self.turn = Some(Turn { ends, idles_until: None, ..turn });
-                self.reads -= usize::from(turn.owner != Owner::Writes);
+                if let Some(Waiting { request, .. }) = &waiting {
+                    *self.count(request.direction) -= 1;
+                }
                 return waiting;
             }
             let until = turns.expects_until().min(turn.ends);
@@ -257,9 +268,9 @@ impl Cfq {
 
 impl Owner {
     fn of(request: &Request, by: Option<TaskId>) -> Owner {
-        match request.direction {
-            Direction::Read => Owner::Task(by),
-            Direction::Write => Owner::Writes,
+        match request.direction == Direction::Read || request.is_awaited {
+            true => Owner::Task(by),
+            false => Owner::Writes,
         }
     }
 
@@ -334,7 +345,8 @@ mod tests {
                 self.thinks[owner] = (7 * self.thinks[owner] + thought) / 8;
             }
             let near = |(area, end): (Area, u64)| area == waiting.request.area && block.abs_diff(end) < 4096;
-            self.reads_on[owner] = owner > 0 && self.passed[owner].is_some_and(near);
+            self.reads_on[owner] =
+                waiting.request.direction == Direction::Read && self.passed[owner].is_some_and(near);
             let is_first = !self.has_more(owner);
             self.waiting.push((owner, waiting));
             let at = self.turn.map(|(owner, _)| owner);
@@ -468,19 +480,23 @@ mod tests {
                     continue;
                 }
                 let owner = rng.below(5) as usize;
+                let is_awaited = owner > 0 && rng.below(8) == 0;
                 let request = Request {
-                    direction: if owner == 0 { Direction::Write } else { Direction::Read },
+                    direction: if owner == 0 || is_awaited { Direction::Write } else { Direction::Read },
                     area: Area::File(FileId(owner as u32 % 2)),
                     // Two tasks read in order, and two here and there.
                     block: if owner < 3 { 2 * number } else { 1_000_000 * rng.below(100) + 2 * number },
                     blocks: 1,
+                    is_awaited,
                 };
                 let waiting =
                     Waiting { request, since: now, tickets: vec![Ticket(number as u32)], remote: None };
                 let by = (owner > 0).then_some(TaskId(owner as u32));
                 cfq.add(waiting.clone(), by);
                 model.add(owner, waiting);
-                let writes = model.waiting.iter().filter(|&&(owner, _)| owner == 0).count();
+                let is_write =
+                    |(_, waiting): &&(usize, Waiting)| waiting.request.direction == Direction::Write;
+                let writes = model.waiting.iter().filter(is_write).count();
                 assert_eq!(cfq.waiting(Direction::Write), writes);
                 assert_eq!(cfq.waiting(Direction::Read), model.waiting.len() - writes);
             }

@@ -207,6 +207,7 @@ mod tests {
                     // No block is asked for twice at a time, as by page caches.
                     block: 4 * number % 1_000 + 4 * (number / 250) * 1_000,
                     blocks: 1 + rng.below(4) as u32,
+                    is_awaited: false,
                 };
                 let ticket = Ticket(number as u32);
                 let is_merged = elevator.merge(request, ticket, 10);

@@ -8,7 +8,7 @@
 //! | | who goes first | when |
 //! |---|---|---|
 //! | `deadline.rs` | reads before writes, in batches | before disks with one queue by default today (mq-deadline) |
-//! | `cfq.rs` | each task that reads in its turn, and all writes together in theirs | the default from 2.6.18 of 2006 on, gone since 5.0 of 2019 |
+//! | `cfq.rs` | each task that waits for its requests in its turn, and all other writes together in theirs | the default from 2.6.18 of 2006 on, gone since 5.0 of 2019 |
 //!
 //! Source of `nr_requests`: the [description of queues](https://docs.kernel.org/admin-guide/abi-stable.html).
 

@@ -55,6 +55,7 @@ impl Queue {
         let mut waiting = self.take(place);
         waiting.request.block = waiting.request.block.min(request.block);
         waiting.request.blocks += request.blocks;
+        waiting.request.is_awaited |= request.is_awaited;
         waiting.tickets.push(ticket);
         self.put(place.2, waiting);
         true
@@ -86,12 +87,13 @@ impl Queue {
 
     /// One that `request` continues, or that continues it, with which it is small enough.
     fn neighbour(&self, request: Request, most: u32) -> Option<Place> {
-        let Request { area, block, .. } = request;
+        let Request { direction, area, block, .. } = request;
         let before = self.by_place.range(..(area, block, 0)).next_back();
         let behind = self.by_place.range((area, request.end(), 0)..).next();
         let touches = |waiting: &Waiting| {
             let other = waiting.request;
-            other.area == area && (other.end() == block || request.end() == other.block)
+            (other.direction, other.area) == (direction, area)
+                && (other.end() == block || request.end() == other.block)
         };
         let is_small = |waiting: &Waiting| waiting.request.blocks.saturating_add(request.blocks) <= most;
         before
