@@ -71,12 +71,16 @@ impl PoolResize {
 impl Core {
     /// Takes a write up to the next block, or to the end of a batch of what has to be done for it.
     pub(crate) fn pool_resize_step(&mut self, resize: &mut PoolResize) -> PoolResizeStep {
-        while self.kmem.huge_pools.len(resize.order) > resize.wanted {
-            let pfn = self.kmem.huge_pools.0[resize.order as usize].pop().expect("it holds more than that");
-            self.kernel_page_free(pfn);
-        }
-        if self.kmem.huge_pools.len(resize.order) == resize.wanted {
-            return PoolResizeStep::Done;
+        // Another write may have made the pool large enough meanwhile. But there is no way out of reclaim and compaction but their end.
+        if resize.allocation.is_none() {
+            while self.kmem.huge_pools.len(resize.order) > resize.wanted {
+                let pfn =
+                    self.kmem.huge_pools.0[resize.order as usize].pop().expect("it holds more than that");
+                self.kernel_page_free(pfn);
+            }
+            if self.kmem.huge_pools.len(resize.order) == resize.wanted {
+                return PoolResizeStep::Done;
+            }
         }
         let repeat = if self.config.hugetlb_repeat { Gfp::RETRY_MAYFAIL } else { Gfp::empty() };
         let gfp = Gfp::KERNEL | Gfp::NOWARN | repeat;

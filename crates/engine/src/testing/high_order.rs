@@ -335,6 +335,32 @@ fn a_pool_of_huge_pages_grows_as_far_as_blocks_can_be_had_and_gives_them_back() 
     assert!(bench.engine.write_file(bench.task, none, "1").is_err());
 }
 
+/// Its reclaim or compaction would leave behind what it has in its hands.
+#[test]
+fn a_write_to_a_pool_that_another_write_makes_large_enough_comes_to_its_end() {
+    let mut bench = Bench::keeping(MigrateType::Movable, every(4));
+    bench.engine.core.memcgs[MemcgId::ROOT].policy = Policy::classic_2_6_35();
+    let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let mm = bench.engine.process_create(MemcgId::ROOT);
+    let other = bench.engine.task_create(mm, CpuId(0));
+    let mut step = bench.engine.write_file(other, path, "3").unwrap();
+    let isolated = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile];
+    while bench.stats(isolated) == [0, 0] {
+        assert!(!matches!(step, Step::Done(_)), "it takes pages off their lists");
+        bench.carry_out();
+        step = bench.engine.resume(other);
+    }
+    assert_eq!(resize_pool(&mut bench, "hugepages-2048kB", "3"), "3\n");
+    while !matches!(step, Step::Done(_)) {
+        bench.carry_out();
+        step = bench.engine.resume(other);
+    }
+    bench.carry_out();
+    assert_eq!(bench.stats(isolated), [0, 0]);
+    assert_eq!(bench.engine.read_file(path).unwrap(), "3\n");
+    bench.engine.check_invariants();
+}
+
 #[test]
 fn a_request_for_a_huge_page_of_a_pool_that_is_not_repeated_ends_with_its_first_call_of_reclaim() {
     let calls = |repeat| {
