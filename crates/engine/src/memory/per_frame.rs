@@ -5,11 +5,11 @@
 //!   memory     ┃taken┃taken┃taken┃zeroes that nobody has written take none    ┃taken┃taken┃
 //!                       └ given back: what is used moves to fresh memory, and the rest is zeroes again ┘
 //! ```
-//! A record of zeroes says nothing. Where a block is free (`largest.rs`), so do all records of its frames, in each of these arrays but those that
-//! say why not. So they give back together.
+//! A record of zeroes says nothing. When a block is free (`largest.rs`), the records of its frames say nothing either. So the arrays give them
+//! back together. An array that keeps them says why.
 //!
-//! *Why they move.* Memory of a part of an array can be given back where it is, but no crate has that as a safe call (`MADV_DONTNEED` of
-//! `memmap2` and of `rustix` is unsafe), and this one has no `unsafe`. An array of pieces would need a second look-up for each of the hundred records
+//! *Why they move.* The system can take back a part of an array where it is (`MADV_DONTNEED`). But that call is unsafe in `memmap2` and in
+//! `rustix`, and this crate has no `unsafe`. An array of pieces would need a second look-up for each of the hundred records
 //! that a miss looks at.
 
 use crate::memory::largest::LargestBlocks;

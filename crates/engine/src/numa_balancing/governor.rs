@@ -16,8 +16,8 @@
 //!
 //! What is governed is how often room is made, not who takes it. kswapd makes room for a thousand pages at once, and what nobody took of that
 //! would lie idle for minutes: fast memory that serves no access. And traffic is judged when that room is used up, or what comes between
-//! two runs of kswapd would look like room. Room that was made is what has been demoted, and what was unused before and is not any more. CPUs hold a thousand
-//! free pages and more, which come to light at times: pages that take them have others leave for them all the same, before or later.
+//! two runs of kswapd would look like room. Demotion makes room, and so did the demotions before it, whose pages lie unused on lists of CPUs, a thousand
+//! and more. When promotion takes those, others have left for it all the same. So unused pages that are gone count as room that was made.
 //!
 //! *When not to use it:* where pages of slow memory are looked for so seldom that a hot set has moved on before its gain is shown
 //! (balancing alone, whose scans come a minute apart).

@@ -305,14 +305,19 @@ fn a_machine_whose_kcompactd_may_not_act_unasked_is_left_alone() {
 /// Writes the size of a pool of huge pages, and waits for the end of it.
 fn resize_pool(bench: &mut Bench, file: &str, blocks: &str) -> String {
     let path = format!("/sys/kernel/mm/hugepages/{file}/nr_hugepages");
-    let mut step = bench.engine.write_file(bench.task, &path, blocks).unwrap();
+    let step = bench.engine.write_file(bench.task, &path, blocks).unwrap();
+    end_write(bench, bench.task, step);
+    bench.engine.read_file(&path).unwrap()
+}
+
+/// Lets a task go on until its write has ended.
+fn end_write(bench: &mut Bench, task: TaskId, mut step: Step) {
     while !matches!(step, Step::Done(_)) {
         bench.carry_out();
-        step = bench.engine.resume(bench.task);
+        step = bench.engine.resume(task);
     }
     bench.carry_out();
     bench.engine.check_invariants();
-    bench.engine.read_file(&path).unwrap()
 }
 
 #[test]
@@ -351,14 +356,9 @@ fn a_write_to_a_pool_that_another_write_makes_large_enough_comes_to_its_end() {
         step = bench.engine.resume(other);
     }
     assert_eq!(resize_pool(&mut bench, "hugepages-2048kB", "3"), "3\n");
-    while !matches!(step, Step::Done(_)) {
-        bench.carry_out();
-        step = bench.engine.resume(other);
-    }
-    bench.carry_out();
+    end_write(&mut bench, other, step);
     assert_eq!(bench.stats(isolated), [0, 0]);
     assert_eq!(bench.engine.read_file(path).unwrap(), "3\n");
-    bench.engine.check_invariants();
 }
 
 #[test]

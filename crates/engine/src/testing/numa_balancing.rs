@@ -383,7 +383,7 @@ fn the_time_of_a_mark_goes_with_its_page_to_another_frame() {
 
 /// Or it holds what it has found for as long as no time can pass, and a node that is full for a moment turns away all of it.
 #[test]
-fn kmigrated_lets_time_pass_after_a_few_blocks_of_which_little_is_hot() {
+fn kmigrated_lets_time_pass_after_eight_blocks_with_few_hot_pages() {
     let config = Config { pghot_record_hwhints_enable: 1, pghot_freq_threshold: 1, ..Config::default() };
     let mut bench = Bench::with(2048 * 5, config);
     let threads = bench.engine.start_kernel_threads();

@@ -7,8 +7,8 @@
 //!   all other writes            ──●●●●──●●───▶ ╱
 //! ```
 //! Somebody waits for a read, and mostly nobody for a write. So reads wait in a queue of their task, and so do writes that a task waits for
-//! (fsync). All other writes wait in one queue, however many there are and whosever they are. Each queue has its turn. Where many tasks read, the turns of all fit into 300 ms. A turn is over
-//! when its time is, or when nothing is left in its queue.
+//! (fsync). All other writes wait in one queue, however many there are and whosever they are. Each queue has its turn. Where many tasks
+//! read, the turns of all fit into 300 ms. A turn is over when its time is, or when nothing is left in its queue.
 //!
 //! **A read that comes while writes have their turn** ends it, and is next. So beside tasks that read, writes get little more than a
 //! request at a time.
