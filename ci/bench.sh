@@ -2,12 +2,14 @@
 # The speed budgets, and the whole process of `pageout replay`, beside libCacheSim's LRU (PyPI wheel `libcachesim`, native reader,
 # oracleGeneral, object size ignored) on the same accesses, interleaved in one run. Not part of .ci/run: a timing is a figure to
 # read, not a test to pass.
-# Usage: ci/bench.sh [ROUNDS [all|budgets|process [guided]]]     guided: of builds by a profile of themselves (ci/measured.sh)
+# Usage: ci/bench.sh [ROUNDS [all|budgets|process [release|plain|guided]]]
+# The process is of the build that README's command makes, if not said otherwise; ci/measured.sh has the others. A benchmark of the budgets
+# that is not guided is plain.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-5}
 part=${2:-all}
-how=${3:-plain}
+how=${3:-release}
 target=${CARGO_TARGET_DIR:-target}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -19,7 +21,7 @@ zipf() { "$target/release/examples/zipf_oracle_general" 1048576 "$1" 0.99 1; }
 bench() { "$work/venv/bin/python" ci/bench.py "$@"; }
 
 if [ "$part" != process ]; then
-    budgets=$(ci/measured.sh budgets "$how")
+    budgets=$(ci/measured.sh budgets "${how/release/plain}")
     zipf 20000000 > "$work/budgets.oracleGeneral"
     bench budgets "$rounds" "$budgets" "$work/budgets.oracleGeneral"
     rm "$work/budgets.oracleGeneral"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds what published speeds are of, and prints its path: all crates as one unit; with `guided` by a profile of the program's own runs,
 # too (profile-guided optimisation). The code of a miss then lies side by side, and nearly fits into the first cache.
-# Usage: ci/measured.sh pageout|budgets [guided]     the program, or the benchmark of the budgets
+# Usage: ci/measured.sh pageout|budgets [plain|guided]     the program, or the benchmark of the budgets
+#        ci/measured.sh pageout release                    what README's command makes, crate by crate
 # `guided` needs llvm-profdata of this very compiler: rustup component add llvm-tools
 set -euo pipefail
 shopt -s inherit_errexit
@@ -10,8 +11,8 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 what=${1:-}
 how=${2:-plain}
 case "$what $how" in
-    "pageout plain" | "pageout guided" | "budgets plain" | "budgets guided") ;;
-    *) echo "usage: ci/measured.sh pageout|budgets [guided]" >&2; exit 1 ;;
+    "pageout plain" | "pageout guided" | "budgets plain" | "budgets guided" | "pageout release") ;;
+    *) echo "usage: ci/measured.sh pageout|budgets [plain|guided], or ci/measured.sh pageout release" >&2; exit 1 ;;
 esac
 
 # Builds into a folder, with more flags for the compiler.
@@ -45,6 +46,11 @@ train() {
     done
 }
 
+if [ "$how" = release ]; then
+    cargo build -q --locked --release -p pageout-lab >&2
+    echo "$target/release/pageout"
+    exit
+fi
 if [ "$how" = plain ]; then
     build "$target" "${RUSTFLAGS:-}"
     exit
