@@ -1,4 +1,4 @@
-//! What must always be true, checked from outside by tests, fuzzing and debug builds. [reclaim 9, invariants]
+//! What must always be true, checked from outside by tests, fuzzing and debug builds. [reclaim 9]
 
 use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;

@@ -101,7 +101,7 @@ impl Core {
     /// Maps what is cached around a page of a file that is about to be loaded from: pages `around` of the mapping that begins at
     /// `start`. Entries made here are young, as the processor makes no difference. A page that is being read, or that carries the
     /// mark of readahead, is left for a fault of its own. What is found speaks for reading around, unless it was hot before: then
-    /// it is here for that. [machine-6.12 1.7]
+    /// it is here for that. [machine 1.7]
     pub(crate) fn fault_around(
         &mut self,
         mm: MmId,

@@ -104,6 +104,7 @@ impl Policy {
     }
 
     /// The multi-generational LRU as posted for the fourth time in August 2021, before it was merged: profile `mglru@v4-2021`.
+    /// (<https://lore.kernel.org/linux-mm/20210818063107.2696454-1-yuzhao@google.com/>) [machine 9.1]
     ///
     /// Known of that era, from what is described of the postings around it: up to seven generations (the default of November 2021);
     /// a page that needs a write, or was in use when it was evicted, joins the second oldest; aging only when both types are down to

@@ -3,7 +3,7 @@
 //! An anonymous page goes with its entry, and so does the slot of one that was swapped out. A page of a file is only unmapped and
 //! stays in the page cache: where its entry is young, that is the last chance to learn that it was in use. What somebody holds
 //! (a CPU's batch, a write to swap, a reclaimer) is freed when he lets go of it. Tables that never held a page are passed by, so
-//! a large mapping costs what was used of it. [machine 6, madvise DONTNEED]
+//! a large mapping costs what was used of it. [machine 6]
 
 use crate::core::Core;
 use crate::memory::file::FileMapping;

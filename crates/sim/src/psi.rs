@@ -1,4 +1,4 @@
-//! Pressure stall information: for how much of their time tasks could not go on for want of memory, I/O or a CPU. [machine-6.12 4]
+//! Pressure stall information: for how much of their time tasks could not go on for want of memory, I/O or a CPU. [machine 4]
 //!
 //! ```text
 //!   task: runnable, on its CPU, in I/O wait, in a memstall section

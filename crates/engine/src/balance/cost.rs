@@ -2,8 +2,8 @@
 //!
 //! Taking a page costs I/O when it is written out and again when it comes back. Each type carries a running cost of the I/O and
 //! rotations that it caused. The type that was dearer is scanned less; `vm.swappiness` is the prior. Before swappiness, neither
-//! type gets less than a third of the pressure: what was dear once can be found cheap again. [reclaim 2.3 and its 6.12 form; since
-//! 7.3 mglru-2026 4.2]
+//! type gets less than a third of the pressure: what was dear once can be found cheap again. [reclaim 2.3; reclaim-6.12 2.3; mglru-2026
+//! 4.2]
 
 use super::{BalanceRule, CostRule, SwappinessZero};
 use crate::core::Core;
@@ -77,7 +77,7 @@ impl Core {
     }
 
     /// Whether anonymous memory is left alone because this reclaimer may not write it and too little of it was written before. For the
-    /// machine a node's gauges say so as they are, for a group those of its last flush. [mglru-2026 2.16 c]
+    /// machine a node's gauges say so as they are, for a group those of its last flush. [mglru-2026 2.16]
     fn spares_anon_without_io(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
         let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
         if sc.by.may_do_io || self.memcgs[memcg].policy.reclaim.noio_anon == NoioAnon::Scan {

@@ -10,7 +10,7 @@
 //! ```
 //! The counts of the oldest generation are the proportional term. The integral term is an average of the generations before it:
 //! each weighs half as much as the one after it. Fewer refaults than [`Position::NOISE`] are no signal.
-//! [reclaim 4.9 and its 6.12 form]
+//! [reclaim 4.9; reclaim-6.12 4.9]
 //!
 //! *When it misleads:* a generation that ends too soon for its pages to come back teaches nothing.
 

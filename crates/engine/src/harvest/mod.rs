@@ -11,7 +11,7 @@
 //! `look_around.rs` joins the two: once the reverse map has led to an entry, its neighbours are at hand.
 //!
 //! A mapping advised random or sequential (or of data that won't be reused) has no recency: an access says nothing about the
-//! next one. So its bits are neither counted nor cleared. [6.12 M6]
+//! next one. So its bits are neither counted nor cleared. [reclaim-6.12 M6]
 
 mod bloom;
 mod look_around;

@@ -1,7 +1,7 @@
 //! The reverse map: from a folio to the page-table entries that map it.
 //!
 //! An anonymous folio is mapped at one place, which its record names; a file's folio may be mapped wherever the file is.
-//! [reclaim 2.8; 9, rows 1 to 5]
+//! [reclaim 2.8, 9 rows 1 to 5]
 
 use crate::core::Core;
 use crate::lru::Lru;

@@ -16,7 +16,7 @@
 //!
 //! A walk goes on in steps of some tables, so that others age and evict meanwhile. What it finds young joins the generation that
 //! is the youngest by then, and that counts at once. A walk that was overtaken sees it with its next batch of updates, or at
-//! the end of its address space, and stops. [reclaim 4.5, 4.6 and their 6.12 form]
+//! the end of its address space, and stops. [reclaim 4.5, 4.6; reclaim-6.12 4.5, 4.6]
 
 use crate::core::Core;
 use crate::harvest::iteration::{TableWalkState, WalkStats};

@@ -1,7 +1,7 @@
 //! A page goes into compressed memory, and leaves it: the frames that a zram device, or zswap, takes for it.
 //!
 //! They are taken in the middle of reclaim, which waits for nothing and may use the reserves for it: it frees more than it takes.
-//! Where there are none, the write fails, and the page stays in memory. They belong to no group. [zswap 1.1]
+//! Where there are none, the write fails, and the page stays in memory. They belong to no group. [tiering-zswap-6.12 1.1]
 
 use crate::core::Core;
 use crate::memory::table::SwapEntry;

@@ -2,7 +2,7 @@
 //!
 //! A pool with holes takes more pages than its objects need. It has a shrinker, as slab caches have. What that could free is what
 //! the holes come to in whole zspages, and a chunk of it compacts the whole pool. It belongs to no group, so only reclaim for the
-//! machine asks it, when it is the root's turn. [zswap 1.1; the calls by `mm_shrink_slab_*` of recorded runs]
+//! machine asks it, when it is the root's turn. The calls are those that `mm_shrink_slab_*` show in recorded runs. [tiering-zswap-6.12 1.1]
 
 use crate::core::Core;
 use crate::reclaim::{ScanControl, ShrinkerCall};

@@ -3,7 +3,7 @@
 //! Taking the list lock for each folio would be too dear. So folios wait in small per-CPU batches. They move when a batch is
 //! full (31 folios), or when reclaim on that CPU is about to look at the lists. A model without batches gets two things wrong. A
 //! folio in the add batch is on no list, so reclaim can't find it and it can't be activated in the usual way. And a folio in any
-//! batch has one reference too many to be freed. [reclaim 1.2 and its 6.12 form]
+//! batch has one reference too many to be freed. [reclaim 1.2; reclaim-6.12 1.2]
 //!
 //! ```text
 //!   lru_add ── add batch ──┐                         drained in this order by the CPU's own reclaim:
@@ -337,7 +337,7 @@ impl Core {
     ///
     /// Classic: the first access of a page sets REFERENCED, the second activates it. A page that is read once thus never
     /// pushes out one that is used again. The age advances at each activation *asked for*: a folio can be queued twice
-    /// and ages twice, although it moves once. [6.12 1.2]
+    /// and ages twice, although it moves once. [reclaim-6.12 1.2]
     #[inline]
     pub(crate) fn mark_accessed(&mut self, pfn: Pfn) {
         self.mark_accessed_by(pfn, self.mark_of(pfn));

@@ -12,7 +12,7 @@
 //! order. What the group used last is now behind what the parent used last. And a generation of the group joins the one that has
 //! the same slot, which may be older or younger: nothing says which of the two windows moved faster. [mglru-2026 2.14]
 //!
-//! *Where the specification is silent:* folios on no list (in a batch, in someone's hands, locked into memory) are the parent's, too, as
+//! *Where no source says more:* folios on no list (in a batch, in someone's hands, locked into memory) are the parent's, too, as
 //! the charge is. If the parent has other lists, each folio goes where its state puts it. Slots of swap stay the group's.
 
 use super::{Arrival, Lru};

@@ -9,7 +9,7 @@
 //! the lists of its old policy. A reclaimer that looks only at the new lists finds nothing. If the group is at its limit, it is
 //! killed, although its memory is full of idle pages. So while a group is *switching*, reclaim walks the old lists as well, and
 //! first, because folios only go from old lists to new ones. The switch `lru.switching` brings the older rule back, and with it
-//! the bug. [reclaim 4.12; demand M5]
+//! the bug. [reclaim 4.12; bugs M5]
 //!
 //! Whoever writes `enabled` moves the folios; two writers move them together, to whatever was written last.
 

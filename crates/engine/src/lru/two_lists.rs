@@ -8,7 +8,7 @@
 //! ```
 //! A pass over an lruvec takes from each list what the balance says, 32 folios of each list a round, so that the types
 //! are drained side by side rather than one after the other. Rotation is the second chance: reclaim never compares two
-//! pages, it only asks of each whether it was referenced since it last looked. [reclaim 2.2 to 2.8 and their 6.12 form]
+//! pages, it only asks of each whether it was referenced since it last looked. [reclaim 2.2 to 2.8; reclaim-6.12 2.3, 2.4, 2.6, 2.7]
 //!
 //! **With a page-table walk**, which Linux does not do here: once the inactive lists have turned over since the last walk, the
 //! next pass begins with a walk. So each page is walked by once while it is inactive. A walk touches no list. What it or a

@@ -2,7 +2,7 @@
 //!
 //! Charging walks the counters of all ancestors. So each CPU charges 64 pages ahead, where they fit, and hands them out one by
 //! one. At a limit, the task that wants the page reclaims for itself: 32 pages, so that it isn't back at the limit at once.
-//! [reclaim 2.10 and its 6.12 form]
+//! [reclaim 2.10; reclaim-6.12 2.10]
 
 use crate::core::Core;
 use crate::io::{Hope, SeenWrites};
@@ -191,7 +191,7 @@ impl Core {
         }
         if charge.gfp.contains(Gfp::NORETRY) {
             // The read goes on page by page in a way that may enter the file system, and tmpfs pages can be swapped out for
-            // it. [6.12 2.10]
+            // it. [reclaim-6.12 2.10]
             return Some(Charged::No);
         }
         // A single page is sure to fit sooner or later while reclaim makes progress.

@@ -175,7 +175,7 @@ impl Core {
 mod tests {
     use crate::{Config, Engine, MemcgId};
 
-    /// The examples of the specification: high = 100 MB and a debt of one stock, at 1000 ticks a second.
+    /// The examples of [reclaim 2.10]: high = 100 MB and a debt of one stock, at 1000 ticks a second.
     #[test]
     fn delays_grow_with_the_square_of_the_overage() {
         let mut engine = Engine::new(Config { hz: 1000, ..Config::default() }).unwrap();

@@ -13,7 +13,7 @@
 //! kernel can't wait for that, so it is charged to the parent: objects name the group that paid, and
 //! [`crate::memcg::Memcgs::online`] who does now. [reclaim 2.3, 4.4, 4.9; machine 7]
 //!
-//! *Where the specification is silent:* `memory.min` and `memory.low` of a removed group protect nothing, since nobody is left to
+//! *Where no source says more:* `memory.min` and `memory.low` of a removed group protect nothing, since nobody is left to
 //! be protected. A shadow whose clock was that of a removed group tells nothing: the refault counts and has no consequence.
 
 use crate::core::Core;

@@ -38,7 +38,7 @@ pub(crate) struct FileMapping {
     pub(crate) start: u64,
 }
 
-/// What a flusher knows of a regular file. [6.12 machine 5.7]
+/// What a flusher knows of a regular file. [machine 5.7]
 pub(crate) struct Inode {
     /// The device that it lives on.
     pub(crate) bdi: BdiId,

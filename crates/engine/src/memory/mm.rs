@@ -77,7 +77,7 @@ impl Vma {
         self.start..self.start + self.pages
     }
 
-    /// Whether having been accessed lately says that a page of it will be accessed again. [6.12 M6, machine-6.12 1.8]
+    /// Whether having been accessed lately says that a page of it will be accessed again. [reclaim-6.12 M6; machine 1.8]
     #[inline]
     pub(crate) fn has_recency(&self, open_files: &[OpenFile]) -> bool {
         self.advice == Advice::Normal && !self.open.is_some_and(|open| open_files[open.index()].no_reuse)

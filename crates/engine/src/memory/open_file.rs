@@ -1,7 +1,7 @@
 //! Open files: what the objects that were made from one of them share, wherever it is read or mapped.
 //!
 //! The position and the window are the kernel's `file_ra_state`. They belong to the open file and not to the file: two readers that have
-//! opened a file each for himself don't disturb each other's windows, two that share one do. [machine-6.12 1.1]
+//! opened a file each for himself don't disturb each other's windows, two that share one do. [machine 1.1]
 
 use crate::units::{FileId, PAGE_SIZE};
 

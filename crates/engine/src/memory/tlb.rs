@@ -2,7 +2,7 @@
 //!
 //! Hardware sets an accessed bit when it walks a page table, and it walks only for translations that it doesn't hold. Linux on
 //! x86 clears accessed bits without flushing translations: a flush costs more than the accesses that go unseen. So a page whose
-//! translation stays cached looks idle however often it is used. [reclaim 9, row 1; 6.12 M14]
+//! translation stays cached looks idle however often it is used. [reclaim 9 row 1; reclaim-6.12 M14]
 //!
 //! The cache is direct-mapped by page. When a page is unmapped, its translation goes. Without a cache every access sets the bit,
 //! about as with a small one that is flushed often.

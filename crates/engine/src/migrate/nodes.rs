@@ -70,7 +70,7 @@ impl Core {
         Ok(())
     }
 
-    /// A node that pages are promoted to is full: its kswapd demotes others to make room. [tiering-zswap 3.5]
+    /// A node that pages are promoted to is full: its kswapd demotes others to make room. [tiering-zswap-6.12 3.5]
     pub(crate) fn wake_for_room(&mut self, node: NodeId) {
         let highest = self
             .memory

@@ -1,4 +1,4 @@
-//! Hint faults: an access meets a marked entry, and says by it that the page is in use. [tiering 2.3; tiering-zswap 3.3, 3.4]
+//! Hint faults: an access meets a marked entry, and says by it that the page is in use. [tiering 2.3; tiering-zswap-6.12 3.3, 3.4]
 
 use super::governor::{Arrival, Traffic};
 use super::scan::thread_bit;

@@ -1,5 +1,5 @@
 //! What an exchange gains: whether pages of slow memory are used sooner than those that have left fast memory for others.
-//! [tiering 9.3, beyond all kernels]
+//! No kernel has it. [tiering 9.3]
 //!
 //! ```text
 //!   of pages that are marked in a window, how many are used before the next one ends?

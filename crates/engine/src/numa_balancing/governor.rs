@@ -1,4 +1,4 @@
-//! The thrash governor: promotion slows down where as many pages leave fast memory as come. [tiering 9.3, beyond all kernels]
+//! The thrash governor: promotion slows down where as many pages leave fast memory as come. No kernel has it. [tiering 9.3]
 //!
 //! ```text
 //!   is there room?  yes ─▶ a page may come: nobody leaves for it

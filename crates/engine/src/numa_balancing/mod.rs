@@ -1,5 +1,5 @@
 //! NUMA balancing for tiers of memory: pages of slow memory that are used again soon are promoted to the fast node of who uses them.
-//! (`kernel.numa_balancing` = 2) [tiering 2; tiering-zswap 3]
+//! (`kernel.numa_balancing` = 2) [tiering 2; tiering-zswap-6.12 3]
 //!
 //! ```text
 //!   a task's CPU time ─▶ scan due ─▶ entries that lead to slow memory are marked (PROT_NONE), the time is kept with the folio

@@ -7,8 +7,8 @@
 //! ```
 //! A task whose pages are where they should be is left alone more and more. One whose faults say otherwise is looked at more often.
 //!
-//! Who begins with which period: the first thread of an address space computes its own when it is due for the first time [tiering-zswap
-//! 3.1]. A thread that joins it keeps `scan_delay` as its period until faults adapt that. No source says so; published runs of 64 threads
+//! Who begins with which period: the first thread of an address space computes its own when it is due for the first time
+//! [tiering-zswap-6.12 3.1]. A thread that joins it keeps `scan_delay` as its period until faults adapt that. No source says so; published runs of 64 threads
 //! do. In the third posting of pghot, mode 3, balancing promotes what it has scanned: 29.3 scans of 256 MiB in 29.8 s. In modes 1 and 2 a
 //! page that has to fault once more costs a pass over 8 GiB. Time with and without that one fault gives the length of the pass and what
 //! promotion gains: 35 and 34 s for 32 scans. That is one a second, three times, where a computed period is 100 ms or less. Single threads

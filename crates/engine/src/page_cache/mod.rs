@@ -35,7 +35,7 @@ impl Core {
         self.workingset_refault(pfn, found);
     }
 
-    /// The same for write(2), which looks at no shadow: that a page is written again says nothing of its use. [6.12 5]
+    /// The same for write(2), which looks at no shadow: that a page is written again says nothing of its use. [reclaim-6.12 5]
     pub(crate) fn page_cache_add_for_write(&mut self, pfn: Pfn, file: FileId, page: u64) {
         let folio = &mut self.memory.folios[pfn];
         folio.owner = file.0;

@@ -13,7 +13,7 @@
 //! before it are cached: then somebody else has read up to there, or the state of this stream was overwritten by another one's.
 //!
 //! Mechanisms here say what to read ([`Readahead`]); `serve/read_ahead.rs` takes page after page in, as each has to be allocated
-//! and charged and may wait for reclaim. [machine-6.12 1.3 to 1.6]
+//! and charged and may wait for reclaim. [machine 1.3 to 1.6]
 //!
 //! The mark is the kernel's PG_readahead, which is the same bit as PG_reclaim: see [`FolioFlags::RECLAIM`].
 
@@ -87,7 +87,7 @@ impl Core {
         self.move_window(open, page, (run + req).min(max), 1)
     }
 
-    /// What to read where a mapped page is absent; nothing where it is to be read by itself. [machine-6.12 1.7]
+    /// What to read where a mapped page is absent; nothing where it is to be read by itself. [machine 1.7]
     ///
     /// Faults tell little of what will be wanted next, so what lies around the page is read, until too many such reads have not
     /// helped: pages found in the cache speak for it, pages missed against it.

@@ -13,8 +13,9 @@
 //! A record belongs to a frame. When its page goes, what was said of it is forgotten (`report.rs: pghot_forget`); the postings let whoever
 //! gets the frame next inherit it.
 //!
-//! Source: "mm: Hot page tracking and promotion infrastructure", third posting (November 2025), and what later ones changed. Off by
-//! default: no source reports.
+//! Source: "mm: Hot page tracking and promotion infrastructure", third posting (November 2025,
+//! <https://lore.kernel.org/linux-mm/20251110052343.208768-1-bharata@amd.com/>), and what later ones changed. Off by default: no source
+//! reports. [tiering 3]
 
 mod hardware; // what becomes of a sample
 mod klruscand; // the thread that looks at accessed bits

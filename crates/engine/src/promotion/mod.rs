@@ -13,8 +13,9 @@
 //!
 //! *When not to use it:* where all of a working set that is larger than fast memory is hot. Then each page pushes another one out.
 //!
-//! Source: "Promotion of Unmapped Page Cache Folios", third posting (January 2025); for generations the fourth (April 2025). Off by
-//! default. The same accesses can be reported to hot-page tracking instead, which promotes without the reader (`pghot/`).
+//! Source: "Promotion of Unmapped Page Cache Folios", third posting (January 2025,
+//! <https://lore.kernel.org/linux-mm/20250107000346.1338481-1-gourry@gourry.net/>); for generations the fourth (April 2025,
+//! <https://lore.kernel.org/linux-mm/20250411221111.493193-1-gourry@gourry.net/>). [tiering 7] Off by default. The same accesses can be reported to hot-page tracking instead, which promotes without the reader (`pghot/`).
 
 mod page_cache; // what is set aside, and what becomes of it
 

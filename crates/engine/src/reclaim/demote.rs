@@ -14,7 +14,7 @@
 //!
 //! In 6.12 neither the cpusets nor the memory policies of those who use a page are asked; newer kernels ask the nodes of its group
 //! (`reclaim.demotion_mems`). A full slow tier turns the order of memory around:
-//! fast memory is swapped out while colder pages stay on the slow node. [tiering 1.4, known defect]
+//! fast memory is swapped out while colder pages stay on the slow node. [tiering 1.4]
 
 use crate::core::Core;
 use crate::lru::Round;

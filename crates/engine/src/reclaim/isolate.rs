@@ -214,7 +214,7 @@ impl Core {
         self.count_node(self.lruvecs[lruvec].node, by_type, pages as i64);
     }
 
-    /// Counts in `memory.stat`; in `/proc/vmstat` only what is reclaimed for the whole machine, and not for a group. [6.12 2.6]
+    /// Counts in `memory.stat`; in `/proc/vmstat` only what is reclaimed for the whole machine, and not for a group. [reclaim-6.12 2.6]
     pub(crate) fn count_reclaim(&mut self, lruvec: LruvecId, stat: Stat, pages: u64, sc: &ScanControl) {
         if sc.by.is_global() || self.memcgs[sc.by.target].policy.reclaim.machine_counts {
             self.count(lruvec, stat, pages as i64);

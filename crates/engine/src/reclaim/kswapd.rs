@@ -14,7 +14,7 @@
 //!
 //! A boost is memory asked for beyond the high mark, because kinds of memory were about to mix. Where much is free already, a run
 //! frees that much more, gently: it neither writes nor swaps. Where memory is short, it is an ordinary run to marks that stand
-//! higher. Either way the boost ends with the run. [machine 3.1 to 3.3; reclaim 2.12 and its 6.12 form]
+//! higher. Either way the boost ends with the run. [machine 3.1 to 3.3; reclaim 2.12; reclaim-6.12 2.12]
 
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};

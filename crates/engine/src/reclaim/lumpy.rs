@@ -39,7 +39,7 @@ use crate::story::{Contig, PageEvent};
 use crate::units::{LruType, MemcgId, NodeId, Pfn};
 use crate::writeback::WritebackReason;
 
-/// How often the flushers are asked for what a reclaimer may not write itself. [machine 9.4: MAX_SWAP_CLEAN_WAIT]
+/// How often the flushers are asked for what a reclaimer may not write itself. [machine 9.4]
 const CLEAN_WAITS: u32 = 50;
 /// How often a folio is waited for in one run: for a write that is under way, and for one of its own.
 const WAITS_FOR_A_FOLIO: u32 = 2;

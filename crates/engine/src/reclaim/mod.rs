@@ -11,7 +11,7 @@
 //! other tasks come in between, as on a real machine. A round itself is plain code. kswapd makes passes over its node by rules of
 //! its own (`kswapd.rs`).
 //!
-//! [reclaim 2.1, 2.2, 2.13 and their 6.12 form; machine 3]
+//! [reclaim 2.1, 2.2, 2.13; machine 3]
 
 mod reclaimer; // who reclaims, why, where, and what it may do
 mod scan_control; // what a call wants and has done so far

@@ -7,7 +7,7 @@
 //! ```
 //! Full and shared walks are how the tree of groups is reclaimed; by age is how the whole machine is where the root keeps
 //! generations. Whichever it is, a protected group is passed by. In cgroup v1 groups above their soft limits give first (`soft_limit.rs`).
-//! [machine 3.5, reclaim 2.10, 4.11]
+//! [machine 3.5; reclaim 2.10, 4.11]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId, PoolId};

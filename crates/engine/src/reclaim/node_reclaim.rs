@@ -12,8 +12,8 @@
 //!
 //! Bits of the mode: 1 has it on, 2 lets it write what is dirty, 4 lets it unmap and swap. With 1 alone only clean pages of files
 //! go that nobody maps, and only where there are more of them than `vm.min_unmapped_ratio` of the node: the rest is what a task reads
-//! and writes anyway, and to take that from itself each time would not bring an end. [machine 2.6, 4.2; reclaim 2.1, 7, 8.1; the
-//! kernel's documentation of `/proc/sys/vm`]
+//! and writes anyway, and to take that from itself each time would not bring an end.
+//! The kernel's documentation of `/proc/sys/vm` has the knobs. [machine 2.6, 4.2; reclaim 2.1, 7, 8.1]
 //!
 //! The sources have how much it wants (2^order pages, a batch at least), the priority at which it begins, its counters and its tracepoints.
 //! What follows is a guess:

@@ -12,10 +12,11 @@
 //! writes, the device seeks.
 //!
 //! Who submits a request to a full queue sleeps. In 2010 a task kept pages of files instead while the queue was congested, and kswapd slept
-//! for it. The specification names no kind of page. Pages of swap are written all the same here: what a file's page is asked by is the
+//! for it. The rule names no kind of page. Pages of swap are written all the same here: what a file's page is asked by is the
 //! queue of its file system's device, and swap is no file system. [reclaim 5.1, 5.2, 5.5; machine 9.4]
 //!
-//! The cover letter of June 2010 says of XFS and btrfs that they ignore what reclaim hands them, until the last two patches of its series.
+//! The cover letter of June 2010 (<https://lore.kernel.org/lkml/1277811288-5195-1-git-send-email-mel@csn.ul.ie/>) says of XFS and btrfs
+//! that they ignore what reclaim hands them, until the last two patches of its series.
 //! Reclaim counts and traces a write when the call has returned without an error. So it counts one that a file system has declined in
 //! this way, too. [reclaim 5.1]
 
@@ -165,7 +166,7 @@ impl Core {
         sc.spares_disk = self.is_laptop_mode() && rule != LaptopMode::Ignored;
     }
 
-    /// It writes when it does not get on without. [reclaim 2.1, machine 9.3]
+    /// It writes when it does not get on without. [reclaim 2.1; machine 9.3]
     pub(super) fn stop_sparing_disk(&self, sc: &mut ScanControl) {
         if !sc.spares_disk {
             return;

@@ -106,7 +106,7 @@ impl Reclaimer {
     }
 
     /// A walk's buffer is at hand: for whatever a user asked for, and kswapd has one of its own, but not for a task that needs
-    /// a page, where the stack is deep already. [6.12 4.8]
+    /// a page, where the stack is deep already. [reclaim-6.12 4.8]
     pub(crate) fn has_table_walk_buffer(&self) -> bool {
         matches!(self.why, Why::Requested | Why::Generations | Why::Kswapd)
     }

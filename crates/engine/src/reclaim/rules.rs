@@ -373,7 +373,7 @@ impl ReclaimRules {
         }
     }
 
-    /// Of 2.6.35, and of that with the series against deep stacks (its third posting).
+    /// The rules of 2.6.35, which the series against deep stacks (third posting) keeps. [machine 9.3, 9.4]
     pub(crate) fn linux_2_6_35() -> ReclaimRules {
         ReclaimRules {
             zone_skip: ZoneSkip::Unbounded,

@@ -1,7 +1,7 @@
 //! The verdict on each isolated folio: free it, start writing it, keep it, or activate it.
 //!
 //! The tests go from cheap to dear, and each has a reason to stand where it does. `judge` takes them in the order of
-//! [reclaim 2.8, 2.9, 5.1, 5.2 and their 6.12 form]. Whatever the verdict, a folio leaves here either freed or in the caller's
+//! [reclaim 2.8, 2.9, 5.1, 5.2; reclaim-6.12 2.9, 5]. Whatever the verdict, a folio leaves here either freed or in the caller's
 //! batch. The caller puts the batch back on the lists, each folio by its state.
 //!
 //! What becomes of a dirty page of a file, and of one that is being written, is `pageout.rs`.

@@ -3,7 +3,7 @@
 //! After each pass over a group's lists the kernel offers its caches the same pressure, by *shrinkers*. Each says how much it could
 //! free, F. A call owes 2 (F >> priority), beside what earlier calls have left undone, and works it off in chunks of 128, as soon as
 //! there is a whole one (or F). What is left is owed by later calls, up to 2 F. So a small cache is touched only where reclaim has
-//! come to low priorities: two lists do, generations hardly ever. [zswap 1.4]
+//! come to low priorities: two lists do, generations hardly ever. [tiering-zswap-6.12 1.4]
 
 use crate::story::{GfpFlags, Shrinker, Tracepoint};
 

@@ -8,7 +8,7 @@
 //! Limits by which each group gets what it is promised leave memory idle while some of them don't use theirs. A soft limit lets a group have
 //! as much as there is, and takes it back where memory is short. It is no promise to the others: at other times nobody looks at it.
 //!
-//! The sources have that it comes before the walk, the tracepoints, and that in the series of 2010 it writes nothing [machine 9.3, 9.4,
+//! The sources have that it comes before the walk, the tracepoints, and that in the series of 2010 it writes nothing [machine 9.3, 9.4;
 //! reclaim 8.1]; the documentation of cgroup v1 has that groups are pushed back to their soft limits where there is contention. What
 //! follows is a guess, made from that purpose:
 //!

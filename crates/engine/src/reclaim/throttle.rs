@@ -364,7 +364,7 @@ mod tests {
         assert!(engine.core.throttle_direct_reclaim(&request(Gfp::KERNEL)).is_some());
     }
 
-    /// The example of the specification: a minimum of 331, raised by 512.
+    /// The example of [machine 3.4]: a minimum of 331, raised by 512.
     #[test]
     fn a_boost_shuts_the_gate_earlier() {
         let mut engine = machine();

@@ -2,7 +2,7 @@
 //!
 //! An access through a mapping sets the accessed bit (and the dirty bit) in the page-table word, as hardware does. Nobody is
 //! told: reclaim has to come and look. An access through a file descriptor marks the page at once, in the word of the page-cache
-//! index. The two channels stay apart, because reclaim learns different things from them. [6.12 M; reclaim 9, rows 1 to 5]
+//! index. The two channels stay apart, because reclaim learns different things from them. [reclaim-6.12 M; reclaim 9 rows 1 to 5]
 //!
 //! A run of hits touches one word each: no list, no hash, no allocation. Where the policy itself demands more (the classic
 //! LRU queues a page for activation at its second access), the slow path does it and the run goes on.
@@ -264,7 +264,7 @@ fn mapped_hits<A: Copy>(
 /// A write to a regular file marks nothing in Linux's own lists. It is a hit where the page is dirty already.
 ///
 /// Reading the same page twice in a row marks it once, as in Linux: the second read is most likely the rest of the same request
-/// and no second use. On tmpfs it marks twice. [6.12 M2, M3]
+/// and no second use. On tmpfs it marks twice. [reclaim-6.12 M2, M3]
 ///
 /// `WATCHED`: somebody wants to know of pages of slow memory. Compiled without it, a hit pays nothing for that.
 ///

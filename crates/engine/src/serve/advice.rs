@@ -74,7 +74,7 @@ impl Engine {
     }
 
     /// `posix_fadvise` on an open file, through any object made from it: how it will be read. Of mappings
-    /// made from it, [`Advice::NoReuse`] takes the recency, and the window is theirs, too. [machine-6.12 1.8]
+    /// made from it, [`Advice::NoReuse`] takes the recency, and the window is theirs, too. [machine 1.8]
     pub fn fadvise(&mut self, task: TaskId, object: ObjectId, advice: Advice) -> Result<(), ConfigError> {
         let open = self.open_file_of(task, object)?;
         let open = &mut self.core.memory.open_files[open.index()];
@@ -90,7 +90,7 @@ impl Engine {
 
     /// Reads pages of an open file ahead: `posix_fadvise(POSIX_FADV_WILLNEED)`, `madvise(MADV_WILLNEED)`, readahead(2). The task waits
     /// for none of them, but for memory it may. However many are asked for, only as many are read as the device takes in a
-    /// request, or as the window holds. The first [`Step::Done`] says [`Served::Advised`]. [machine-6.12 1.6, 1.8]
+    /// request, or as the window holds. The first [`Step::Done`] says [`Served::Advised`]. [machine 1.6, 1.8]
     pub fn readahead(
         &mut self,
         task: TaskId,

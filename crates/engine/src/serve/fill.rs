@@ -84,7 +84,7 @@ impl Current<'_> {
 
     /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
     /// compressed copy would only be a second one in memory. Since 7.0 it stands in the swap cache until it is mapped, so that a
-    /// batch of new folios that fills with it puts it where pages of the swap cache go. [6.12 M9; mglru-2026 4.1]
+    /// batch of new folios that fills with it puts it where pages of the swap cache go. [reclaim-6.12 M9; mglru-2026 4.1]
     fn swap_in_now(&mut self, pfn: Pfn, entry: SwapEntry, shadow: Word) {
         let is_anon = self.core.memory.folios[pfn].has(FolioFlags::ANON);
         let memcg = self.core.memory.folios[pfn].memcg;

@@ -1,5 +1,5 @@
 //! Which of what a task does and waits for it owes to a shortage of memory: the memstall sections of pressure stall information.
-//! [machine-6.12 4.2]
+//! [machine 4.2]
 //!
 //! Reclaim on a task's own behalf is one from its first batch to the end of what it reclaims for, waits included, and so is what
 //! `memory.high` makes it do. Waiting for a page that is being read is one if the page would still be there with a little more

@@ -9,7 +9,7 @@
 //! ```
 //! After every wait the task looks for the page again from the start: while it slept, another task may have read the page in,
 //! or reclaim may have taken it away. A task that reads a page in holds a reference until it has used the page. So nobody takes
-//! its own page from under it. [6.12 M]
+//! its own page from under it. [reclaim-6.12 M]
 
 use crate::core::Core;
 use crate::machine::step::{Access, AccessError, OomReport, Served, Step, Wait};

@@ -9,7 +9,7 @@
 //! A page that can't be had ends the batch: nobody has asked for it. If the accessed page is still absent then, it is read by
 //! itself, with more effort. The pages are locked until their read is over, so whoever comes for one of them waits for it.
 //! If the read fails, they leave the cache, and whoever waits reads the one he wants by itself. (The kernel leaves them there, not
-//! up to date; the next reader reads them by itself too.) [machine-6.12 1.2, 1.6, 1.9]
+//! up to date; the next reader reads them by itself too.) [machine 1.2, 1.6, 1.9]
 
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::page_alloc::request::Gfp;

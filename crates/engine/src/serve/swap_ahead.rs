@@ -6,8 +6,8 @@
 //! ```
 //! The wanted page is one of them, in its place. All reads of a batch are submitted together where nothing has to wait in between,
 //! so neighbouring slots are one request. A page that can't be had with one round of reclaim ends the batch: nobody has asked for
-//! it. (The specification doesn't say with how much effort it is asked for.) If the wanted one is still absent then, it is read by
-//! itself. [machine-6.12 1.11]
+//! it. (No source says with how much effort it is asked for.) If the wanted one is still absent then, it is read by
+//! itself. [machine 1.11]
 
 use crate::memory::folio::UseBits;
 use crate::memory::mm::Backing;

@@ -4,7 +4,7 @@
 //! statistics as of the last *flush*, which also sums up the descendants. A worker flushes every two seconds, a reader of
 //! `memory.stat` when enough updates are pending, reclaim itself only when the worker is late. In between, the activation
 //! counter seems to stand still and lists seem to have their old length. So active lists grow longer than live counters would
-//! let them. Measured on 6.12, this rule alone moves misses by up to 8 %. [reclaim 2.15 and its 6.12 form]
+//! let them. Measured on 6.12, this rule alone moves misses by up to 8 %. [reclaim 2.15; reclaim-6.12 2.15]
 
 use crate::core::Core;
 use crate::lru::lruvec::{Lruvec, LruvecId};

@@ -3,7 +3,7 @@
 //! The engine never learns what a page holds, so this is said beforehand: the share of pages that are all zeroes, the share that
 //! are one word repeated, and how the lengths of the others are spread. Each page draws its own from what it is (which address
 //! space or file, and which page of it): the same page comes to the same length each time, in every run and under every seed.
-//! [zswap 1.1]
+//! [tiering-zswap-6.12 1.1]
 
 use crate::config::{ConfigError, check_range};
 use crate::units::PAGE_SIZE;

@@ -4,7 +4,7 @@
 //! (the swap cache). If it is read back and not written, it can be dropped again without a write. A slot's shadow lives in the
 //! slot and dies with it. A synchronous device (zram) has no use for the swap cache on the way in: the page is copied out and
 //! the slot freed at once, or the data would be in memory twice. What its slots hold lies in memory of the machine (`zram.rs`).
-//! A page of zeroes is a bit of its slot, on whichever device: nothing is written and nothing read. [6.12 M9, M10; 6]
+//! A page of zeroes is a bit of its slot, on whichever device: nothing is written and nothing read. [reclaim-6.12 M9, M10, 6]
 
 pub(crate) mod contents; // what pages come to when they are compressed
 pub(crate) mod zeroes; // pages that are a bit of their slot

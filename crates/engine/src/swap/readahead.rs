@@ -7,7 +7,7 @@
 //! Pages that were swapped out together lie together on the device, which is what counts where it seeks. Where it doesn't, neighbours
 //! in a mapping are the better guess. How many are read: `window.rs`. A page read for others carries the mark of readahead until
 //! the first fault finds it, which is a hit. A synchronous device has no use for all that: its pages come one by one, and at once.
-//! [machine-6.12 1.11]
+//! [machine 1.11]
 //!
 //! `serve/swap_ahead.rs` takes page after page in. Not as in the kernel: a device has no header, so its first slot is one like the
 //! others; and of a mapping, pages on synchronous devices are left out.

@@ -6,10 +6,10 @@
 //! ```
 //! The device is divided into clusters of 512 slots. A CPU fills the free slots of one cluster after the other. So CPUs don't
 //! meet on a cluster, and pages swapped out together lie together. A CPU takes and gives back slots by the batch, to take the
-//! device's lock once in 64 pages. [6.12 M13]
+//! device's lock once in 64 pages. [reclaim-6.12 M13]
 //!
-//! Empty clusters come first. Then come those with holes, first the one that got its first hole longest ago. The specification
-//! doesn't say so; the recordings on zram show it. When they end, the shadows of swapped pages lie in a 64th as many index nodes
+//! Empty clusters come first. Then come those with holes, first the one that got its first hole longest ago. No source
+//! says so; the recordings on zram show it. When they end, the shadows of swapped pages lie in a 64th as many index nodes
 //! as pages were ever written: hardly a slot was used twice. (`docs/results/fidelity.md`)
 
 use crate::memory::list::{Links, List};

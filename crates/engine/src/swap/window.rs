@@ -6,7 +6,7 @@
 //! | some | the smallest power of two that is at least 4 and at least 2 more than the hits |
 //!
 //! Then at most the maximum, and at least half of the last window: one miss does not end a good run. Hits start at 4, so the first
-//! window is 8 pages. [machine-6.12 1.11]
+//! window is 8 pages. [machine 1.11]
 
 /// What a mapping, or all slots together, remember of the last window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ mod tests {
 
     /// Windows of a mapping whose pages are all swapped out, as first page and end, and what is found of them.
     #[test]
-    fn windows_of_the_specifications_table() {
+    fn windows_are_those_of_the_table() {
         let mut window = SwapWindow::default();
         let miss = |window: &mut SwapWindow, at: u64| {
             let (size, before) = window.around_page(at, 8);

@@ -1,7 +1,7 @@
 //! Pages of zeroes on swap (`swap_zeromap`), and what any page holds, which its region says or its device.
 //!
 //! A page of zeroes needs no place: a bit of its slot says that it is one. It is asked for before zswap and the device are, on the
-//! way out and on the way in. Its slot and its place in the swap cache are those of any page. [reclaim 6.2 and its 6.12 form]
+//! way out and on the way in. Its slot and its place in the swap cache are those of any page. [reclaim 6.2; reclaim-6.12 6]
 
 use crate::core::Core;
 use crate::machine::op::Op;

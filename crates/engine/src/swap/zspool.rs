@@ -8,7 +8,7 @@
 //! ```
 //! An object may lie across two pages, so a size that fits a page badly wastes little where a zspage is longer. How long it is
 //! depends on the size alone. Classes of equal length and equal number of objects are one. Of several zspages with room the
-//! fullest is filled first, so that others become empty and give their pages back. [zswap 1.1]
+//! fullest is filled first, so that others become empty and give their pages back. [tiering-zswap-6.12 1.1]
 //!
 //! Freed objects leave holes. Reclaim can have the objects of a class *compacted*: those of the emptiest zspages move into the
 //! holes of the fullest, until less than a zspage of holes is left (`kmem/zspools.rs`). So a handle names an object, not its place.

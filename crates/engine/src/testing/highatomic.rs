@@ -93,7 +93,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     prop::collection::vec(prop_oneof![3 => fill, 4 => alloc, 4 => free, 1 => release], 1..40)
 }
 
-/// As the specification has it, from the free blocks one by one.
+/// The fragmentation index by its definition, from the free blocks one by one. [machine 2.11]
 fn fragmentation_index(order: u8, free_orders: &[u8]) -> i64 {
     if free_orders.iter().any(|&free| free >= order) {
         return -1000;

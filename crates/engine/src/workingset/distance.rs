@@ -10,7 +10,7 @@
 //! ```
 //! If there are at least as many active pages as that distance, giving some of them up would have kept this page. So it is worth
 //! a try: the page comes back active and has to prove itself against them. Pages of the other type count as room too, as far as
-//! they can be reclaimed at all. [reclaim 3.1, 3.2 and their 6.12 form]
+//! they can be reclaimed at all. [reclaim 3.1, 3.2; reclaim-6.12 3.2]
 //!
 //! Sizes are those of the last statistics flush (`stat/flush.rs`); the age is live.
 //!

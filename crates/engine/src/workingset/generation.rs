@@ -5,7 +5,7 @@
 //! tier, or spare its type. Later eras count all generations that could still exist.
 //!
 //! In 6.12 a page that comes back by a fault, or was read often before, gets a full count: the evictor will protect it when it
-//! meets it next. Before 6.7 it only counted as in use ([`Restore`]). [reclaim 3.4 and its 6.12 form]
+//! meets it next. Before 6.7 it only counted as in use ([`Restore`]). [reclaim 3.4; reclaim-6.12 3.4]
 //!
 //! *When it misleads:* where generations last long (pages read through descriptors under little pressure), every refault is
 //! recent; where they are short, none is.
@@ -55,7 +55,7 @@ choice! {
 
 impl Restore {
     /// Uses after which a page that was only read is restored: one or two may be a single use in parts, and to protect those
-    /// would spare pages that a scan has passed by. [6.12 3.4]
+    /// would spare pages that a scan has passed by. [reclaim-6.12 3.4]
     pub(super) fn least_refs(self) -> u8 {
         match self {
             Restore::Full => 4,

@@ -9,10 +9,10 @@
 //! Dirty is said at three places, which change together: in the folio's flags, in its word in the file's index (so that a hit
 //! that writes a dirty page has one word to look at), and in the file's tags (so that the flusher finds pages in order). A
 //! page-table entry of a regular file is dirty only while its page is. When a write starts, entries are write-protected, so
-//! that the next store faults and is counted. [6.12 machine 5.1]
+//! that the next store faults and is counted. [machine 5.1]
 //!
 //! A write that fails leaves a clean page: what was written is in memory until the page is reclaimed, and then lost. The file
-//! remembers the error for whoever asks (fsync). [6.12 machine 5.7]
+//! remembers the error for whoever asks (fsync). [machine 5.7]
 
 use crate::core::Core;
 use crate::machine::op::IoError;

@@ -1,4 +1,4 @@
-//! The flusher: the thread of a device that has its dirty pages written, and when. [6.12 machine 5.7]
+//! The flusher: the thread of a device that has its dirty pages written, and when. [machine 5.7]
 //!
 //! ```text
 //!   woken ─► cycle: what others asked for ─► requests of reclaim ─► periodic, if due ─► background, if over ──────┐

@@ -1,4 +1,4 @@
-//! Files that another group dirties: who has them written, and whose they become. [6.12 machine 5.8]
+//! Files that another group dirties: who has them written, and whose they become. [machine 5.8]
 //!
 //! ```text
 //!   group A dirtied the file first: its wb writes it      group B dirties pages of it, which are charged to B

@@ -1,4 +1,4 @@
-//! fsync(2): a task writes what is dirty of a file, and waits until the device has it. [6.12 machine 5.7]
+//! fsync(2): a task writes what is dirty of a file, and waits until the device has it. [machine 5.7]
 //!
 //! The task does it itself rather than ask the flusher, so that it waits for its own pages only. A page that is under writeback
 //! already may have been changed since that write began. So its write is waited for, and then it is written again.

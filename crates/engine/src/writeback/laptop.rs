@@ -10,8 +10,8 @@
 //! takes the risk.
 //!
 //! Reclaim: up to 7.x a call may write below priority 10; in 2010 when it has looked at half as many pages again as it wants. By
-//! now there is no laptop mode in it at all (`reclaim.laptop_mode`). [reclaim 2.1, machine 5.7, 9.3, mglru-2026 2.15; the kernel's
-//! documentation of laptop mode]
+//! now there is no laptop mode in it at all (`reclaim.laptop_mode`). The kernel's documentation of laptop mode says
+//! when a disk is written. [reclaim 2.1; machine 5.7, 9.3; mglru-2026 2.15]
 //!
 //! The sources leave open what follows. Reads of swap set no timer, as no file system is on its device. Each device has a timer of its own,
 //! as only that device is awake. The flusher's later start is that of 2010, where the task that has just written itself wakes it; since writers

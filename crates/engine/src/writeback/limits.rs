@@ -1,4 +1,4 @@
-//! How much may be dirty: the thresholds of the machine, of a group, of a device's share, and of a node. [6.12 machine 5.2]
+//! How much may be dirty: the thresholds of the machine, of a group, of a device's share, and of a node. [machine 5.2]
 //!
 //! ```text
 //!   0 ─────────── background ──────── free run ──────── thresh ─ limit
@@ -11,7 +11,7 @@
 //!
 //! A node's limit holds nobody up. The machine as a whole may be far from its threshold while the memory nearest to a writer holds
 //! nothing but what it has dirtied, and reclaim there has to wait for the disk. So a page that will be written comes from a node
-//! below its limit, as far as the low mark allows. Where none is, the slow path takes whatever there is. [6.12 machine 2.6]
+//! below its limit, as far as the low mark allows. Where none is, the slow path takes whatever there is. [machine 2.6]
 
 use crate::core::Core;
 use crate::memcg::UNLIMITED;
@@ -66,7 +66,7 @@ impl Core {
         limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
     }
 
-    /// Whether a tenth more is being written than may be dirty. [machine 9.3: the writeout throttle]
+    /// Whether a tenth more is being written than may be dirty. [machine 9.3]
     pub(crate) fn is_writeback_over_threshold(&self) -> bool {
         let thresh = self.global_limits().thresh;
         self.vmstat(Stat::NrWriteback).max(0) as u64 > thresh + thresh / 10

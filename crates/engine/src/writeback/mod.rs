@@ -8,7 +8,7 @@
 //! ```
 //! A write to a file costs a copy now and a transfer later. Nobody would wait for the transfer if the pages did not pile up: a
 //! dirty page can't be reclaimed. So the kernel starts to write early (in the background), and slows those who dirty down to the
-//! speed of the device before memory is full of dirty pages, rather than stop them when it is. [6.12 machine 5]
+//! speed of the device before memory is full of dirty pages, rather than stop them when it is. [machine 5]
 //!
 //! A *wb* (`bdi_writeback`) is a device's writeback on behalf of one memory group. A file belongs to the wb of the group that
 //! dirtied it first, until another dirties it most. One flusher thread a device serves all its wbs in turn.
@@ -100,7 +100,7 @@ pub(crate) struct Writeback {
     /// Pages that exited tasks had dirtied on each CPU since they were last looked at, and nobody else was for.
     left_by_cpu: BTreeMap<u16, u64>,
     /// After so many of them a CPU looks at whoever dirties; from the threshold when the first page was dirtied, or when it was
-    /// set. 0: not known yet. [6.12 machine 5.3]
+    /// set. 0: not known yet. [machine 5.3]
     ratelimit_pages: u64,
     written_by: [u64; WritebackReason::ALL.len()],
     failed: u64,
@@ -165,7 +165,7 @@ struct Wb {
 #[derive(Default)]
 struct Domain {
     completions: Completions,
-    /// Follows the threshold: at once when it rises, slowly when it falls. [6.12 machine 5.2]
+    /// Follows the threshold: at once when it rises, slowly when it falls. [machine 5.2]
     dirty_limit: u64,
     /// The tick of its last change.
     dirty_limit_at: u64,

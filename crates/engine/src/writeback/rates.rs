@@ -1,4 +1,4 @@
-//! How fast a device writes, and how fast its writers may dirty pages. [6.12 machine 5.5, 5.6]
+//! How fast a device writes, and how fast its writers may dirty pages. [machine 5.5, 5.6]
 //!
 //! A task that dirties is to be as fast as the device, divided by the tasks that dirty. Nobody counts those. Instead each wb has
 //! a rate that all of its writers get (`dirty_ratelimit`). If pages are dirtied faster than they are written, the rate is too

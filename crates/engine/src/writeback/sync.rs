@@ -1,4 +1,4 @@
-//! sync(2) and syncfs(2): a task waits until all files are on their device that differed from it when it asked. [6.12 machine 5.7]
+//! sync(2) and syncfs(2): a task waits until all files are on their device that differed from it when it asked. [machine 5.7]
 //!
 //! ```text
 //!   sync(2) ─► all flushers are woken ─► for one file system after the other:

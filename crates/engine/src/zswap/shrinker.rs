@@ -3,7 +3,7 @@
 //! It is a slab shrinker (`reclaim/shrinker.rs`), so a small pool is touched only where reclaim has come to low priorities.
 //!
 //! What is protected: as many entries as pages had to be read from the device since it last counted, and each entry that it meets
-//! for the first time (second chance). An entry whose page is in use already ends the call: it is warm there. [zswap 1.4, 1.5]
+//! for the first time (second chance). An entry whose page is in use already ends the call: it is warm there. [tiering-zswap-6.12 1.4, 1.5]
 
 use super::EntryId;
 use super::rules::ZswapProtection;

@@ -8,7 +8,7 @@
 //!   else                  ─► stored: the page needs no write and is freed in the same pass
 //! ```
 //! All this happens within reclaim, so nothing here waits, and the charge for the bytes passes over limits: a store frees a page
-//! and takes about half a one. So who reclaims at a limit gets less than it counts. [zswap 1.1 to 1.3]
+//! and takes about half a one. So who reclaims at a limit gets less than it counts. [tiering-zswap-6.12 1.1 to 1.3]
 
 use super::rules::{Incompressible, ZswapProtection};
 use super::{Entry, EntryId, ZswapPool};

@@ -1,6 +1,6 @@
 //! The classic LRU written a second time, for the one case that is simple: a task that reads one file in one group.
 //!
-//! Written from the specification's rules (1.2, 2.1 to 2.8, 2.10, 3.1, 3.2 and their 6.12 form) with deques and maps, and
+//! Written from the rules [reclaim 1.2, 2.1 to 2.8, 2.10, 3.1, 3.2; reclaim-6.12 1.2, 2.3, 2.10, 3.2] with deques and maps, and
 //! nothing of the engine's. No swap: only file memory is scanned. Statistics are live. Nothing is mapped: every page that
 //! reclaim looks at on the inactive list is clean, unreferenced or referenced once, and goes. Compared access by access.
 

@@ -1,6 +1,6 @@
 //! Generations written a second time, for the one case that is simple: a task that reads one file in one group.
 //!
-//! Written from the specification's rules (3.4, 4.1 to 4.4 and 4.9 in their 6.12 form) with deques and maps, and nothing of the
+//! Written from the rules [reclaim-6.12 3.4, 4.1 to 4.4, 4.9] with deques and maps, and nothing of the
 //! engine's. No swap: only file memory may be evicted. Nothing is mapped, so that no page is found young, and all that reclaim
 //! isolates is clean and goes. Compared access by access, also with the rules of before 6.7, each alone and together.
 

@@ -14,6 +14,7 @@ mod story; // telling changes nothing
 mod kernel_memory; // what the kernel takes for itself
 mod metadata; // bytes a page
 mod layers; // state, core, engine: who may name whom
+mod citations; // documents that comments name
 
 mod reader; // a task that reads a file: what the models below are compared on
 mod exact; // textbook LRU and SIEVE

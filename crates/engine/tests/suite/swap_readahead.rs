@@ -1,4 +1,4 @@
-//! Swap readahead: the specification's table, and its rules written a second time.
+//! Swap readahead: the table of [machine 1.11], and its rules written a second time.
 //!
 //! All pages of a mapping or a tmpfs file are swapped out, in order, so page n is in slot n of the device. Then each access is
 //! compared by the pages that it brings into memory.

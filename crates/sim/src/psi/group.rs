@@ -1,4 +1,4 @@
-//! What a group's CPUs add up to: totals, and averages over ten seconds, one minute and five. [machine-6.12 4.3]
+//! What a group's CPUs add up to: totals, and averages over ten seconds, one minute and five. [machine 4.3]
 
 use std::fmt::Write;
 

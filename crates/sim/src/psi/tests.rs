@@ -58,7 +58,7 @@ fn one_stalled_beside_one_running_on_another_cpu_is_half_of_the_time_some_and_fu
 
 #[test]
 fn a_cpu_weighs_as_much_as_it_was_not_idle() {
-    // The specification's: 2 s busy with 1 s stalled, beside half a second of which none is, are 0.8 s.
+    // The example of [machine 4.3]: 2 s busy with 1 s stalled, beside half a second of which none is, are 0.8 s.
     let history = [(0, 0, RUNS), (0, 1, RUNS), (500, 1, ASLEEP), (1000, 0, STALLED)];
     assert_eq!(memory_after(&[0, 1], &history), [800, 800]);
 }

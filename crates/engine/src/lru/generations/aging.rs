@@ -3,7 +3,7 @@
 //! Eviction asks for it when old pages run low: by sizes in 6.12, from 6.16 on whenever the window has room. No timer asks:
 //! the age of pages matters only to someone who has to choose among them. The walk of page tables comes first
 //! (`harvest/walk.rs`). It runs in steps, so that other tasks get their turn. Whoever ends it opens the generation.
-//! [reclaim 4.4 and its 6.12 form]
+//! [reclaim 4.4; reclaim-6.12 4.4]
 
 use super::{AgeAtDefault, GenerationLists, OfflineAging, References, ScanBudget};
 use crate::core::Core;
@@ -24,7 +24,7 @@ pub(crate) struct Aging {
 impl Core {
     /// How much a pass may scan at this priority.
     ///
-    /// What a removed group has left is all to go: nobody uses it. [6.12 4.4; mglru-2026 2.1, 2.12]
+    /// What a removed group has left is all to go: nobody uses it. [reclaim-6.12 4.4; mglru-2026 2.1, 2.12]
     pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
         let rules = self.generation_rules(lruvec);
         let memcg = self.lruvecs[lruvec].memcg;
@@ -51,7 +51,7 @@ impl Core {
     /// Whether it is time to age.
     ///
     /// At the first priority eviction takes what there is without aging, so that a little pressure costs little. In a small
-    /// lruvec a 4096th is nothing: it waits for the second priority. [6.12 4.4; mglru-2026 2.1]
+    /// lruvec a 4096th is nothing: it waits for the second priority. [reclaim-6.12 4.4; mglru-2026 2.1]
     pub(super) fn wants_aging(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> bool {
         let rules = self.generation_rules(lruvec);
         let generations = self.generations(lruvec);

@@ -7,7 +7,7 @@
 //! ```
 //! The controller says which type, and up to which tier (`balance/controller.rs`). A round looks at up to 4096 pages (up to 64
 //! since 7.2) and isolates up to 64. If it leaves the generation empty, the generation is closed. How rounds make a pass is
-//! `pass_rules.rs`. [reclaim 4.9 and its 6.12 form; mglru-2026 2.1 to 2.5]
+//! `pass_rules.rs`. [reclaim 4.9; reclaim-6.12 4.9; mglru-2026 2.1 to 2.5]
 
 use super::{
     AfterAging, Aging, CloseEmpty, DirtyAtTail, GenerationLists, GenerationRules, Place, ProtectTo,
@@ -308,7 +308,7 @@ impl Core {
     }
 
     /// Whether a look around from an earlier folio of the batch has found this one used. 6.12 clears REFERENCED at isolation, so
-    /// nothing else can have set it since. In 6.16 the bit survives isolation and proves nothing. [6.12 2.9]
+    /// nothing else can have set it since. In 6.16 the bit survives isolation and proves nothing. [reclaim-6.12 2.9]
     pub(crate) fn was_looked_at(&self, folio: &Folio) -> bool {
         let policy = &self.memcgs[folio.memcg].policy;
         policy.lru == Lru::Generations

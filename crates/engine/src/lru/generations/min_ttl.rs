@@ -2,7 +2,7 @@
 //!
 //! kswapd looks at all groups before each of its passes. As long as one of them has enough pages in an oldest generation that is
 //! older than that, reclaim goes on as ever. If none has, whatever it took would be wanted again soon, so somebody has to go. Nothing
-//! else keeps young generations: the protection is the kill. [reclaim 4.10 and its 6.12 form]
+//! else keeps young generations: the protection is the kill. [reclaim 4.10; reclaim-6.12 4.10]
 
 use crate::core::Core;
 use crate::lru::Lru;

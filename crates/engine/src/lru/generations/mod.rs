@@ -18,7 +18,7 @@
 //! **Other numbers of generations.** Linux has four, and its rules are read as follows for any other number. A 4 means *the
 //! window is full*. The 3 (whether to age, by sizes) means *neither full nor used up*. Eviction spares the two youngest; of only
 //! two it spares one, or nothing would be left to evict. So 2 generations are an inactive list without a second chance for what
-//! is mapped, and aging happens as soon as the old one is used up. [reclaim 4.1 to 4.9 and their 6.12 form]
+//! is mapped, and aging happens as soon as the old one is used up. [reclaim 4.1 to 4.9; reclaim-6.12 4.1 to 4.9]
 //!
 //! *When not to use it:* where reuse distances exceed memory, all file pages pass through the oldest generation alike.
 

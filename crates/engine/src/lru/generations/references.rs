@@ -10,7 +10,7 @@
 //! ```
 //! Nothing moves on a list for it: eviction reads the bits when it meets the page. A tier is the logarithm of the count,
 //! because the difference between one use and two says more than that between three and four. A count survives only while the
-//! page is being used: isolation clears it where REFERENCED is clear. [reclaim 4.2 and its 6.12 form]
+//! page is being used: isolation clears it where REFERENCED is clear. [reclaim 4.2; reclaim-6.12 4.2]
 //!
 //! MGLRU-FG has one number instead, R + 2 W + 4 C, that every access adds to and that moves pages (`frequency.rs`).
 

@@ -6,7 +6,7 @@
 //! ```
 //! The text of these commands is `kernfs/lru_gen.rs`. Both run with a walk's buffer at hand, and are the aging and the eviction
 //! that reclaim does, without its priorities: `+` ages although nobody needs a page, `-` takes all of a generation. To the
-//! counters an eviction is direct reclaim in all eras. [reclaim 4.12, 4.8 and their 6.12 form]
+//! counters an eviction is direct reclaim in all eras. [reclaim 4.12, 4.8; reclaim-6.12 4.12, 4.8]
 //!
 //! A swappiness that is given counts as it is, so that memory that can't be swapped now can still be aged. One left out is
 //! the system's, or 0 while there is no swap for a batch.

@@ -122,7 +122,7 @@ impl MappedWords<'_> {
     }
 
     /// The same in a shared mapping of a regular file: an entry that is clean is write-protected, so that the first store
-    /// faults and is counted. [6.12 machine 5.1]
+    /// faults and is counted. [machine 5.1]
     #[inline(always)]
     pub(crate) fn touch_shared(&mut self, page: u64, write: bool) -> bool {
         const DIRTIED: u64 = Word::PRESENT | Word::DIRTY;

@@ -72,7 +72,7 @@ impl Mark {
     }
 
     /// Whether write(2) to a regular file is an access that counts. To Linux it is not: what is written is not wanted for that.
-    /// [6.12 5] The textbook's lists know no difference.
+    /// [reclaim-6.12 5] The textbook's lists know no difference.
     pub(crate) fn counts_writes(self) -> bool {
         match self {
             Mark::EveryAccess | Mark::Visited => true,

@@ -3,7 +3,7 @@
 //! How long its disk takes for a write was not recorded, so it is simulated several times. The median simulation is judged like a
 //! single one, but what lies between two repeats of the kernel passes in any case: they scan up to 1.8 % more or less than each
 //! other. Some sums of counters are equal whatever the machine did. They are asked of every simulation, and exactly.
-//! [tiering-zswap 1.7, 4]
+//! [tiering-zswap-6.12 1.7, 4]
 
 use super::median::{Identity, equal, identity};
 use super::{Comparison, Row, counter, misses};

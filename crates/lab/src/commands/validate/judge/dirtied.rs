@@ -3,7 +3,7 @@
 //! When the statistics worker ran was not recorded, and whether a writer has to wait depends on it: a group's limits of dirty pages
 //! are judged by statistics as of their last flush. So the run is simulated several times, and the median of each figure is judged. One
 //! flush before a threshold rather than behind it is a second of writing, so a single simulation says little of how many dirty pages
-//! reclaim met. What lies between two repeats of the kernel passes in any case. [6.12 machine 5.2, reclaim 5]
+//! reclaim met. What lies between two repeats of the kernel passes in any case. [machine 5.2; reclaim 5]
 
 use super::median::{Identity, equal, middle};
 use super::{Comparison, Row, counter, group_of};

@@ -1,5 +1,5 @@
 //! A run of memory tiering by NUMA balancing: a fast node with the CPUs, a slow one, and a program whose memory is on the slow one when it
-//! makes its first access. [tiering-zswap 3.8, 3.10]
+//! makes its first access. [tiering-zswap-6.12 3.8, 3.10]
 //!
 //! - **Memory.** Two nodes, the second of 256 MiB. So much is free that nothing is reclaimed.
 //! - **Clock.** Each window lasts as long as it was recorded. Faults and scans take what they take on an emulated processor, and the rest of
