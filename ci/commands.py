@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the outputs that the documentation shows are what the program prints: README.md, docs/*.md and scenarios/README.md.
+"""Whether the outputs that the documentation shows are what the program prints: README.md, docs/*.md, scenarios/README.md and a page of results.
 
     ci/commands.py PAGEOUT [PAGE.md...]            fails, and shows what differs
     ci/commands.py PAGEOUT --write [PAGE.md...]    puts what is printed now in the place of what was
@@ -25,7 +25,13 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md")), "scenarios/README.md"]
+# Pages of results whose commands take no more than a second are among them.
+PAGES = [
+    "README.md",
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md")),
+    "docs/results/swappiness-60-150.md",
+    "scenarios/README.md",
+]
 LEFT_OUT = "..."
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->$")
 EXIT_CODE = re.compile(r"\s+# exit code (\d+)$")
