@@ -72,6 +72,7 @@ impl Core {
     }
 
     /// Takes the entry of a huge page away.
+    #[doc(alias = "zap_huge_pmd")]
     pub(crate) fn unmap_huge(&mut self, mm: MmId, page: u64) {
         let space = self.memory.mm_mut(mm);
         let head = space.table.word(page).pfn();
@@ -106,6 +107,7 @@ impl Core {
 
     /// Makes single pages of a huge page that the caller has taken off its list. They are in the caller's hands, too: the first is where
     /// the huge one was, the others are added to `tails`. False, changing nothing, where somebody holds it.
+    #[doc(alias = "split_huge_page_to_list")]
     pub(crate) fn split_huge_page(&mut self, head: Pfn, tails: &mut Vec<Pfn>) -> bool {
         let folio = self.memory.folios[head];
         debug_assert!(folio.order == HUGE_PAGE_ORDER && folio.mapped == 1, "{head:?} is no huge page");

@@ -102,6 +102,7 @@ impl Core {
     /// `start`. Entries made here are young, as the processor makes no difference. A page that is being read, or that carries the
     /// mark of readahead, is left for a fault of its own. What is found speaks for reading around, unless it was hot before: then
     /// it is here for that. [machine 1.7]
+    #[doc(alias = "filemap_map_pages")]
     pub(crate) fn fault_around(
         &mut self,
         mm: MmId,

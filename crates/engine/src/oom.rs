@@ -208,6 +208,7 @@ impl Core {
     }
 
     /// The largest group with the victim in it that is killed as a whole, as far as memory is short.
+    #[doc(alias = "mem_cgroup_get_oom_group")]
     fn oom_group(&self, memcg: MemcgId, domain: MemcgId) -> Option<MemcgId> {
         let mut within = self.memcgs.ancestors(memcg).collect::<Vec<_>>();
         let end = within.iter().position(|&id| id == domain).map_or(within.len(), |at| at + 1);
@@ -226,6 +227,7 @@ impl Core {
         }
     }
 
+    #[doc(alias = "oom_badness")]
     fn badness(&self, mm: MmId, total_pages: u64) -> Badness {
         let mm = self.memory.mm(mm);
         let mut badness = Badness {

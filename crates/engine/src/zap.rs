@@ -74,6 +74,7 @@ impl Core {
         Some((leaf * LEAF_PAGES).max(pages.start)..((leaf + 1) * LEAF_PAGES).min(pages.end))
     }
 
+    #[doc(alias = "zap_pte_range")]
     fn zap_table(&mut self, mm: MmId, vma: usize, pages: Range<u64>) {
         let vma = self.memory.mm(mm).vmas[vma].clone();
         for page in pages {

@@ -60,6 +60,7 @@ impl Core {
     }
 
     /// The type that is cheaper to take, going by refaults, and how far it may be taken.
+    #[doc(alias = "get_type_to_scan")]
     pub(crate) fn cheaper_type(&self, lruvec: LruvecId, swappiness: u8) -> CheaperType {
         let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
         let gains = [u64::from(swappiness), 200 - u64::from(swappiness)];
@@ -87,6 +88,7 @@ impl Core {
     }
 
     /// Up to the highest tier of a type that fares no worse than its tier 0, or than those below it.
+    #[doc(alias = "get_tier_idx")]
     pub(crate) fn ref_tier_to_evict(&self, lruvec: LruvecId, kind: LruType) -> RefTierLimit {
         let balance = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance;
         if !balance.controller {

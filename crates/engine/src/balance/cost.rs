@@ -97,6 +97,7 @@ impl Core {
     }
 
     /// Pages to scan of each of the four lists in a pass at the present priority.
+    #[doc(alias = "get_scan_count")]
     pub(crate) fn scan_count(
         &self,
         lruvec: LruvecId,
@@ -178,6 +179,7 @@ impl Core {
     }
 
     /// Records what reclaiming a type has cost: pages written, and pages scanned in vain.
+    #[doc(alias = "lru_note_cost")]
     pub(crate) fn note_cost(&mut self, lruvec: LruvecId, kind: LruType, written: u64, rotated: u64) {
         if self.reads_costs_from_counters(lruvec) {
             if rotated > 0 {

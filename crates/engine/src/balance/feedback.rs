@@ -45,6 +45,7 @@ pub(crate) struct Feedback {
 }
 
 /// Refaults of so many pages, and the weight that an excess of them has.
+#[doc(alias = "read_ctrl_pos")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Position {
     /// Pages that came back.
@@ -61,6 +62,7 @@ impl Position {
 
     /// Whether evicting these pages is no dearer than evicting those of the reference: their refaults per page, weighted, are
     /// no more.
+    #[doc(alias = "positive_ctrl_err")]
     pub fn is_cheaper_than(self, reference: Position) -> bool {
         let product = |a: u64, b: u64, c: u64| u128::from(a) * u128::from(b) * u128::from(c);
         self.refaulted < Position::NOISE
@@ -159,6 +161,7 @@ impl Feedback {
     }
 
     /// A generation has ended: what happened in it becomes the past.
+    #[doc(alias = "reset_ctrl_pos")]
     pub(crate) fn carry_over(&mut self, generation: usize, kind: LruType, smoothing: bool) {
         for (average, tally) in
             self.averages[kind as usize].iter_mut().zip(self.tallies[generation][kind as usize])

@@ -17,6 +17,7 @@ const WINDOW: u64 = 64;
 impl Core {
     /// Looks around an entry that was found young. `has_buffer`: a walk's buffer is at hand, so that neighbours can change
     /// their generation at once instead of going through the activation batch.
+    #[doc(alias = "lru_gen_look_around")]
     #[inline(never)]
     pub(super) fn look_around(&mut self, pfn: Pfn, mm: MmId, page: u64, has_buffer: bool) {
         let lruvec = self.lruvec_of(pfn);

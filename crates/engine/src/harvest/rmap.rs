@@ -76,6 +76,7 @@ impl Core {
     }
 
     /// Removes every entry that maps the folio, collecting dirty bits; anonymous pages leave their swap entry behind.
+    #[doc(alias = "try_to_unmap")]
     pub(crate) fn unmap_all(&mut self, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
         if folio.mapped == 0 {

@@ -167,6 +167,7 @@ impl Core {
     }
 
     /// Walks tables of an address space from a page on; returns where to go on.
+    #[doc(alias = "walk_pmd_range")]
     pub(super) fn walk_tables(&mut self, lruvec: LruvecId, walk: &mut Walk, in_hand: InHand) -> Option<u64> {
         let InHand { mm, from, .. } = in_hand;
         let vmas = self.memory.mm(mm).vmas.len();
@@ -264,6 +265,7 @@ impl Core {
     }
 
     /// Tells the LRU of every young entry, and clears it; returns how many there were.
+    #[doc(alias = "walk_pte_range")]
     fn walk_entries(&mut self, lruvec: LruvecId, walk: &mut Walk, mm: MmId, pages: Range<u64>) -> u64 {
         self.work.ptes_walked += pages.end - pages.start;
         let executable = self.memory.mm(mm).vma_of(pages.start).executable;

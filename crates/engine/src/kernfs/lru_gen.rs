@@ -82,6 +82,7 @@ const FORM: &str = "`+ memcg_id node_id max_gen [swappiness [force_scan]]` or \
 
 impl Engine {
     /// Goes on with a write to `lru_gen` up to the end of a batch.
+    #[doc(alias = "lru_gen_seq_write")]
     pub(crate) fn lru_gen_write(
         &mut self,
         task: TaskId,
@@ -208,6 +209,7 @@ impl Engine {
     }
 
     /// What `lru_gen` says, or `lru_gen_full`.
+    #[doc(alias = "lru_gen_seq_show")]
     pub(super) fn lru_gen_text(&self, is_full: bool) -> String {
         let mut text = String::new();
         for memcg in self.core.memcgs.subtree(MemcgId::ROOT) {

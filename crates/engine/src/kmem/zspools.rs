@@ -13,6 +13,7 @@ use crate::units::{MemcgId, NodeId, Pfn};
 
 impl Core {
     /// Offers each pool the pressure of a pass over a group's lists.
+    #[doc(alias = "zs_shrinker_scan")]
     pub(crate) fn shrink_zspools(&mut self, memcg: MemcgId, node: NodeId, sc: &ScanControl) {
         if memcg != MemcgId::ROOT || !sc.by.is_global() {
             return;

@@ -22,6 +22,7 @@ use crate::units::{CpuId, Pfn};
 use crate::zswap::rules::WritebackRotation;
 
 /// The batches, in the order in which they are drained.
+#[doc(alias = "folio_batch")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Batch {
     /// New folios, which are on no list yet.
@@ -89,6 +90,7 @@ impl Batches {
 
 impl Core {
     /// Hands a new folio over to the lists.
+    #[doc(alias = "folio_add_lru")]
     #[inline]
     pub(crate) fn lru_add(&mut self, pfn: Pfn) {
         if self.in_lru_fault {
@@ -99,6 +101,7 @@ impl Core {
     }
 
     /// Asks for a folio to become active. Not for one that is in another hand (LRU clear): whoever holds it decides.
+    #[doc(alias = "folio_activate")]
     #[inline]
     pub(crate) fn lru_activate(&mut self, pfn: Pfn) {
         let folio = &self.memory.folios[pfn];
@@ -112,6 +115,7 @@ impl Core {
     }
 
     /// Asks for a folio whose write has ended to go to the cold end, because reclaim wanted it before.
+    #[doc(alias = "folio_rotate_reclaimable")]
     pub(crate) fn lru_rotate(&mut self, pfn: Pfn) {
         let may_be_unlisted =
             self.config.policy.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
@@ -338,6 +342,7 @@ impl Core {
     /// Classic: the first access of a page sets REFERENCED, the second activates it. A page that is read once thus never
     /// pushes out one that is used again. The age advances at each activation *asked for*: a folio can be queued twice
     /// and ages twice, although it moves once. [reclaim-6.12 1.2]
+    #[doc(alias = "folio_mark_accessed")]
     #[inline]
     pub(crate) fn mark_accessed(&mut self, pfn: Pfn) {
         self.mark_accessed_by(pfn, self.mark_of(pfn));

@@ -255,6 +255,7 @@ impl Core {
 
     /// Returns a folio that reclaim had in its hands to the list that its state names. An active one advances the age of
     /// nonresident pages: it took a place that they might have had.
+    #[doc(alias = "move_folios_to_lru")]
     #[inline]
     pub(crate) fn put_back(&mut self, pfn: Pfn) {
         let is_active = self.memory.has_use(pfn, UseBits::ACTIVE);

@@ -43,6 +43,7 @@ const CHUNK: u64 = 4096;
 impl Core {
     /// Gives every group of one of Linux's policies generations, or two lists. Its folios are still where they were:
     /// [`Core::switch_step`] moves them.
+    #[doc(alias = "lru_gen_change_state")]
     pub(crate) fn switch_lru(&mut self, keeps_generations: bool) {
         for memcg in self.memcgs.ids() {
             let group = &mut self.memcgs[memcg];

@@ -98,6 +98,7 @@ impl Core {
     }
 
     /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.
+    #[doc(alias = "prepare_scan_control")]
     pub(super) fn two_lists_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
         if self.memcgs[sc.by.target].policy.reclaim.stat_flush == FlushRule::Updates {
             self.flush_stats_if_updated();
@@ -165,6 +166,7 @@ impl Core {
     }
 
     /// One round: up to a batch of each list.
+    #[doc(alias = "shrink_lruvec")]
     pub(super) fn two_lists_round(
         &mut self,
         lruvec: LruvecId,
@@ -297,6 +299,7 @@ impl Core {
     }
 
     /// Looks at up to `n` pages from the cold end of an inactive list and reclaims what it can.
+    #[doc(alias = "shrink_inactive_list")]
     fn shrink_inactive(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
         let kind = list.kind();
         if self.too_many_isolated(self.lruvecs[lruvec].node, kind, sc) {
@@ -323,6 +326,7 @@ impl Core {
     ///
     /// A page that was merely referenced is deactivated all the same: the inactive list is its second chance. Only executable
     /// file pages stay, because a program whose code was paged out can't even wait well. `why` goes into the story.
+    #[doc(alias = "shrink_active_list")]
     fn shrink_active(
         &mut self,
         lruvec: LruvecId,

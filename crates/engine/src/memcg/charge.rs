@@ -127,6 +127,7 @@ impl Core {
     }
 
     /// Advances a charge until it succeeds, fails, or has done a batch of reclaim.
+    #[doc(alias = "try_charge_memcg")]
     pub(crate) fn charge_step(&mut self, charge: &mut Charge) -> Charged {
         loop {
             if let Some((limited, mut call)) = charge.reclaim.take() {
@@ -296,6 +297,7 @@ impl Core {
     }
 
     /// Takes one of the pages charged ahead for a group, if there is one.
+    #[doc(alias = "consume_stock")]
     pub(crate) fn stock_take(&mut self, memcg: MemcgId) -> bool {
         let stock = &mut self.cpus[self.cpu.index()].stock;
         let has = stock.memcg == memcg && stock.pages > 0;
@@ -304,6 +306,7 @@ impl Core {
     }
 
     /// A CPU keeps the stock of one group only, and no more than a batch of it.
+    #[doc(alias = "refill_stock")]
     pub(crate) fn stock_refill(&mut self, memcg: MemcgId, pages: u64) {
         if self.cpus[self.cpu.index()].stock.memcg != memcg {
             self.stock_drain(self.cpu);
@@ -316,6 +319,7 @@ impl Core {
         }
     }
 
+    #[doc(alias = "drain_all_stock")]
     pub(crate) fn stock_drain(&mut self, cpu: CpuId) {
         let stock = &mut self.cpus[cpu.index()].stock;
         let (memcg, pages) = (stock.memcg, std::mem::take(&mut stock.pages));

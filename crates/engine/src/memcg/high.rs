@@ -84,6 +84,7 @@ pub(crate) enum HighStep {
 
 impl Core {
     /// Advances the payment of a debt that a task of group `memcg` has run into.
+    #[doc(alias = "mem_cgroup_handle_over_high")]
     pub(crate) fn high_step(&mut self, memcg: MemcgId, high: &mut HighReclaim) -> HighStep {
         loop {
             match high.stage {
@@ -140,6 +141,7 @@ impl Core {
     }
 
     /// How long a task sleeps for a debt of so many pages; two seconds at most.
+    #[doc(alias = "calculate_high_delay")]
     fn high_delay(&self, memcg: MemcgId, debt: u64) -> Nanos {
         let memory = self.penalty(memcg, debt, |group| (group.usage, group.high));
         let swap = self.penalty(memcg, debt, |group| (group.swap_usage, group.swap_high));

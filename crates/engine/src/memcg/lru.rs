@@ -133,6 +133,7 @@ impl MemcgLru {
     }
 
     /// Sends a group elsewhere. An old generation that is left empty by that makes way for the next.
+    #[doc(alias = "lru_gen_rotate_memcg")]
     pub(crate) fn rotate(&mut self, memcg: MemcgId, to: Move) {
         let Entry { generation: from, bin, .. } = self.entries.0[memcg.index()];
         if from == RELEASED {

@@ -236,6 +236,7 @@ impl Memcgs {
     }
 
     /// The nodes that a group may have memory of: its own, as far as those above it have them, or theirs.
+    #[doc(alias = "cpuset_mems_allowed")]
     pub(crate) fn mems_allowed(&self, id: MemcgId) -> Nodemask {
         let own = self.ancestors(id).filter_map(|id| self[id].mems);
         own.fold(
@@ -278,6 +279,7 @@ impl Memcgs {
 
     /// The group to visit next, after the one that any reclaimer has visited last. A walk is over for all when its round is, but
     /// who joins at the end of one sees at least one group: the first of the next.
+    #[doc(alias = "mem_cgroup_iter")]
     pub(crate) fn walk_next(&mut self, walk: &mut SharedWalk) -> Option<MemcgId> {
         let position = &mut self[walk.root].walks[walk.pool.index()];
         if position.round != walk.round {
@@ -541,6 +543,7 @@ impl Memcgs {
     ///
     /// Computed along the path from the top for every visit: an order of visits that isn't top-down must not see a
     /// parent's share of yesterday.
+    #[doc(alias = "mem_cgroup_calculate_protection")]
     pub(crate) fn protection(&self, root: MemcgId, id: MemcgId) -> Protection {
         if id == root {
             return Protection::default();

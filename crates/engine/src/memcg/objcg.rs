@@ -65,6 +65,7 @@ impl Core {
     }
 
     /// Charges an object. Where the CPU's stock doesn't suffice, limits are passed over: who can wait makes sure that it does.
+    #[doc(alias = "obj_cgroup_charge")]
     pub(crate) fn objcg_charge_now(&mut self, memcg: MemcgId, bytes: u64) {
         while self.objcg_stock(memcg) < bytes {
             self.charge_now(memcg);

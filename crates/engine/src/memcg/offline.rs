@@ -36,6 +36,7 @@ const KMEM_GAUGES: [Stat; 6] = [
 
 impl Core {
     /// Removes a group in which nobody runs and below which no group is left.
+    #[doc(alias = "mem_cgroup_css_offline")]
     pub(crate) fn memcg_offline(&mut self, memcg: MemcgId) {
         let parent = self.memcgs[memcg].parent.expect("the root is never removed");
         debug_assert!(self.memcgs[memcg].is_online && self.memcgs[memcg].mms.is_empty());
@@ -64,6 +65,7 @@ impl Core {
     }
 
     /// What a group pays for kernel memory is its parent's from now on, and so are the nodes of shadows that reclaim looks for.
+    #[doc(alias = "memcg_reparent_objcgs")]
     fn objcg_reparent(&mut self, memcg: MemcgId, parent: MemcgId) {
         self.memcgs.reparent_kmem(memcg, parent);
         for pool in self.lruvecs.pools() {

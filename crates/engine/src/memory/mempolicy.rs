@@ -62,6 +62,7 @@ impl Placement {
     }
 
     /// The nodes that a page may come from.
+    #[doc(alias = "policy_nodemask")]
     pub(crate) fn allowed(&self) -> Nodemask {
         match self.policy {
             MemPolicy::Bind(nodes) if !(nodes & self.mems).is_empty() => nodes & self.mems,
@@ -70,6 +71,7 @@ impl Placement {
     }
 
     /// The node where a page is wanted, if that is not the node of the CPU. `takes`: it is one more page, so that the next has its turn.
+    #[doc(alias = "interleave_nodes")]
     pub(crate) fn node(&mut self, weights: &[u8], takes: bool) -> Option<NodeId> {
         match self.policy {
             MemPolicy::Default | MemPolicy::Bind(_) => None,

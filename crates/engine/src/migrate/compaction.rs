@@ -177,6 +177,7 @@ impl Core {
     }
 
     /// Takes a run one batch further.
+    #[doc(alias = "compact_zone")]
     pub(crate) fn compact_step(&mut self, run: &mut Compaction) -> CompactStep {
         if !run.has_begun {
             if let Some(ended) = self.compact_begin(run) {

@@ -43,6 +43,7 @@ impl Core {
     }
 
     /// Takes it one batch further.
+    #[doc(alias = "__alloc_pages_direct_compact")]
     pub(crate) fn direct_compact_step(
         &mut self,
         request: &Request,

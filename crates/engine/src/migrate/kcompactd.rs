@@ -38,6 +38,7 @@ pub(crate) struct Kcompactd {
 }
 
 /// The thread.
+#[doc(alias = "kcompactd")]
 pub(crate) struct KcompactdThread {
     node: NodeId,
     doing: Doing,

@@ -45,6 +45,7 @@ impl fmt::Display for NotOffline {
 
 impl Core {
     /// Takes a node's memory out of use.
+    #[doc(alias = "offline_pages")]
     pub(crate) fn offline_node(&mut self, node: NodeId) -> Result<(), NotOffline> {
         if !self.tiers.is_online(node) {
             return Ok(());

@@ -12,6 +12,7 @@ use crate::units::{MmId, NodeId, Pfn};
 impl Core {
     /// Moves a folio in which a hint fault has met to a node of the top tier, where it is added to its lists as a new one. What can't move
     /// is on its list as it was. `vma`: the mapping on whose behalf.
+    #[doc(alias = "migrate_misplaced_folio")]
     pub(crate) fn promote_folio(
         &mut self,
         pfn: Pfn,

@@ -32,6 +32,7 @@ pub(crate) enum Asks {
 impl Core {
     /// An access of a thread to a page of its address space: if its entry is marked, promotes the page if that is hot, or reports it to
     /// hot-page tracking, and makes the entry accessible in any case. False if it is not marked.
+    #[doc(alias = "do_numa_page")]
     pub(crate) fn hint_fault(
         &mut self,
         (mm, vma): (MmId, usize),
@@ -93,6 +94,7 @@ impl Core {
 
     /// Whether a page that is used now is to go to the node of who uses it: from slow memory to the top tier, if it was marked not long
     /// ago, and not too many others have gone.
+    #[doc(alias = "should_numa_migrate_memory")]
     pub(crate) fn should_promote(&mut self, pfn: Pfn, to: NodeId) -> bool {
         let is_slow = !self.tiers.node_is_top_tier(self.memory.folios[pfn].node);
         if !self.config.is_memory_tiering() || !is_slow || !self.tiers.node_is_top_tier(to) {

@@ -52,6 +52,7 @@ impl ScanKnobs {
     }
 
     /// The period after one in which a task's faults were these.
+    #[doc(alias = "update_task_scan_period")]
     pub(crate) fn adapted(&self, period: u64, rss: u64, faults: &Faults) -> u64 {
         let (min, max) = (self.period_min(rss), self.period_max(rss));
         if faults.local + faults.shared == 0 || faults.has_failed {

@@ -48,6 +48,7 @@ impl Core {
     }
 
     /// A timer tick of a running thread that has used so much CPU time. Scans if that is due; false if nothing was scanned.
+    #[doc(alias = "task_tick_numa")]
     pub(crate) fn scan_tick(
         &mut self,
         mm: MmId,
@@ -86,6 +87,7 @@ impl Core {
     }
 
     /// Marks entries from where the last scan ended.
+    #[doc(alias = "task_numa_work")]
     fn scan_mm(&mut self, mm: MmId, thread: TaskId) {
         let MmScan { mut seq, mut offset, .. } = self.memory.mm(mm).scan;
         let vmas = self.memory.mm(mm).vmas.len();
@@ -201,6 +203,7 @@ impl Core {
     }
 
     /// Marks the entries of a range that lead to slow memory; returns how many.
+    #[doc(alias = "change_prot_numa")]
     fn mark_range(&mut self, mm: MmId, vma: usize, pages: Range<u64>) -> u64 {
         let is_private = self.memory.mm(mm).vmas[vma].backing == Backing::Anon;
         let is_single = is_private && self.memory.mm(mm).users == 1;

@@ -111,6 +111,7 @@ impl HotThreshold {
     }
 
     /// Moves the threshold by a step, if one is due.
+    #[doc(alias = "numa_promotion_adjust_threshold")]
     pub(crate) fn adjust(&mut self, knobs: &PromotionKnobs, candidates: u64, now_ms: u64) {
         if now_ms.saturating_sub(self.since) <= knobs.period_ms {
             return;
@@ -165,6 +166,7 @@ pub(crate) struct RateLimit {
 
 impl RateLimit {
     /// Whether the second that is under way has had its share when so many pages more ask.
+    #[doc(alias = "numa_promotion_rate_limit")]
     pub(crate) fn refuses(&mut self, knobs: &PromotionKnobs, pages: u64, now_ms: u64) -> bool {
         self.asked += pages;
         if now_ms.saturating_sub(self.second_since) > 1000 {

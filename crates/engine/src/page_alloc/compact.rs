@@ -24,6 +24,7 @@ impl Deferral {
     pub(crate) const LONGEST: u32 = 1 << Self::SHIFT_MAX;
 
     /// Whether a run for this order is left out; it counts as considered.
+    #[doc(alias = "compaction_deferred")]
     pub(crate) fn puts_off(&mut self, order: u8) -> bool {
         if order < self.order_failed {
             return false;
@@ -33,6 +34,7 @@ impl Deferral {
     }
 
     /// A run for this order has gone through the zone and made no block.
+    #[doc(alias = "defer_compaction")]
     pub(crate) fn failed(&mut self, order: u8) {
         self.considered = 0;
         self.shift = (self.shift + 1).min(Self::SHIFT_MAX);

@@ -115,6 +115,7 @@ impl Buddy {
     }
 
     /// The largest block of another type, and its pageblock with it.
+    #[doc(alias = "__rmqueue_claim")]
     fn claim(&mut self, folios: &mut FolioTable, want: Want) -> Option<u32> {
         let Want { order, kind, .. } = want;
         let least = least_claimed(want);
@@ -145,6 +146,7 @@ impl Buddy {
     }
 
     /// The smallest block of another type, which stays in that type's pageblock.
+    #[doc(alias = "__rmqueue_steal")]
     fn steal(&mut self, folios: &mut FolioTable, want: Want) -> Option<u32> {
         let Want { order, kind, rights } = want;
         if rights.contains(Rights::NOFRAGMENT) {

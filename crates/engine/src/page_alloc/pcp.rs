@@ -137,6 +137,7 @@ impl Pcp {
     }
 
     /// How many blocks to fetch.
+    #[doc(alias = "nr_pcp_alloc")]
     fn refill(&mut self, order: u8, sizes: &PcpSizes, shortage: Shortage) -> u32 {
         let batch = sizes.batch;
         self.high = self.high.clamp(sizes.high_min, sizes.high_max);
@@ -179,6 +180,7 @@ impl Pcp {
     }
 
     /// From how many pages on some go back.
+    #[doc(alias = "nr_pcp_high")]
     #[inline]
     fn limit(&mut self, sizes: &PcpSizes, shortage: Shortage) -> u32 {
         let PcpSizes { batch, high_min, high_max } = *sizes;

@@ -167,6 +167,7 @@ impl Core {
     }
 
     /// Advances an allocation until it succeeds, fails, or has done a batch of reclaim or compaction.
+    #[doc(alias = "__alloc_pages_slowpath")]
     pub(crate) fn allocation_step(&mut self, allocation: &mut Allocation) -> Allocated {
         let (request, memcg) = (allocation.request, allocation.memcg);
         let rights = self.slow_rights(&request);

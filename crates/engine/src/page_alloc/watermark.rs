@@ -51,6 +51,7 @@ const KB_PER_PAGE: u64 = crate::PAGE_SIZE >> 10;
 
 /// Computes the marks of all zones from what all together keep free, and clears their boosts. `watermark_scale_factor` is the least
 /// distance of the marks, in pages of 10,000.
+#[doc(alias = "setup_per_zone_wmarks")]
 pub(crate) fn set_marks(zones: &mut [Zone], min_free_kbytes: u64, watermark_scale_factor: u32) {
     let min_free = min_free_kbytes / KB_PER_PAGE;
     let lowmem: u64 =
@@ -110,6 +111,7 @@ impl Zone {
 
     /// Whether a request of this order may take from here and leave `mark` pages: the test before every allocation, and the one that
     /// ends kswapd's work.
+    #[doc(alias = "zone_watermark_ok")]
     #[inline]
     pub(crate) fn watermark_ok(&self, order: u8, mark: u64, class: ZoneType, rights: Rights) -> bool {
         self.watermark_ok_with(self.free_pages(), order, mark, class, rights)

@@ -241,6 +241,7 @@ impl Zone {
 
     /// Raises the marks after a fallback that mixes types, up to a share of the high mark, so that kswapd frees whole pageblocks. False
     /// where nothing is raised.
+    #[doc(alias = "boost_watermark")]
     pub(super) fn note_mixing(&mut self, boost_factor: u32) -> bool {
         self.buddy.is_mixing = false;
         if boost_factor == 0 || self.managed < 4 * PAGEBLOCK_PAGES {

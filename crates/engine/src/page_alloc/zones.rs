@@ -240,6 +240,7 @@ impl Zones {
     }
 
     /// One walk along the zonelist; which zone had a block. What may not mix types goes no further than its own node.
+    #[doc(alias = "get_page_from_freelist")]
     #[inline]
     fn walk(
         &mut self,

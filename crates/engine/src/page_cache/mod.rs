@@ -120,6 +120,7 @@ impl Core {
 
     /// Gives up a folio's slot; its only copy is in memory then. Not while a write to the slot is in flight, nor while a
     /// page table still leads to the slot.
+    #[doc(alias = "folio_free_swap")]
     pub(crate) fn free_swap(&mut self, pfn: Pfn) {
         let busy = FolioFlags::WRITEBACK | FolioFlags::LOCKED;
         #[cfg(test)]

@@ -63,6 +63,7 @@ fn next_window(size: u64, max: u64) -> u64 {
 
 impl Core {
     /// What to read where the first of `req` wanted pages is absent; nothing where each is to be read by itself.
+    #[doc(alias = "page_cache_sync_ra")]
     pub(crate) fn sync_readahead(&mut self, open: OpenFileId, page: u64, req: u64) -> Option<Readahead> {
         let state = self.memory.open_files[open.index()];
         if state.ra_pages == 0 {
@@ -91,6 +92,7 @@ impl Core {
     ///
     /// Faults tell little of what will be wanted next, so what lies around the page is read, until too many such reads have not
     /// helped: pages found in the cache speak for it, pages missed against it.
+    #[doc(alias = "do_sync_mmap_readahead")]
     pub(crate) fn mmap_readahead(
         &mut self,
         open: OpenFileId,
@@ -115,6 +117,7 @@ impl Core {
     }
 
     /// What to read where a fault finds its page, which speaks for reading around.
+    #[doc(alias = "do_async_mmap_readahead")]
     pub(crate) fn mmap_found(&mut self, open: OpenFileId, pfn: Pfn) -> Option<Readahead> {
         let state = &mut self.memory.open_files[open.index()];
         state.mmap_miss = state.mmap_miss.saturating_sub(1);
@@ -127,6 +130,7 @@ impl Core {
 
     /// What to read where a page with the mark is met, `req` pages being wanted from there on. The mark goes, unless there is a
     /// reason not to read ahead at present.
+    #[doc(alias = "page_cache_async_ra")]
     pub(crate) fn async_readahead(&mut self, open: OpenFileId, pfn: Pfn, req: u64) -> Option<Readahead> {
         let state = self.memory.open_files[open.index()];
         // Of a page that is dirty or under writeback the bit means something else.
@@ -149,6 +153,7 @@ impl Core {
     }
 
     /// Reads what is asked for in one piece, whatever the window; the window stays as it is.
+    #[doc(alias = "force_page_cache_ra")]
     pub(crate) fn force_readahead(&mut self, open: OpenFileId, page: u64, req: u64) -> Option<Readahead> {
         let OpenFile { file, ra_pages, .. } = self.memory.open_files[open.index()];
         let most = u64::from(self.memory.file(file).bdi.io_pages).max(ra_pages);

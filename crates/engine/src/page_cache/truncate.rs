@@ -65,6 +65,7 @@ impl Truncation {
 }
 
 impl Core {
+    #[doc(alias = "truncate_inode_pages_range")]
     pub(crate) fn truncate_step(&mut self, call: &mut Truncation) -> TruncateStep {
         // What waits in this CPU's batches to be listed could not be freed.
         self.lru_add_drain();

@@ -25,6 +25,7 @@ use crate::units::{Nanos, Pfn, TaskId};
 const REPORTS_PER_STEP: usize = 4096;
 
 /// The thread.
+#[doc(alias = "klruscand")]
 pub(crate) struct KlruscandThread {
     first_wait: Wait,
     /// When the round that is under way began, or the next one is due.

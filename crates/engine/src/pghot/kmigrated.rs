@@ -36,6 +36,7 @@ const COALESCED_HOT: u32 = 12;
 const STEP_BLOCKS: u32 = 8;
 
 /// The thread.
+#[doc(alias = "kmigrated")]
 pub(crate) struct KmigratedThread {
     node: NodeId,
     task: Option<TaskId>,

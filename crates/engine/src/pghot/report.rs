@@ -68,6 +68,7 @@ impl Config {
 
 impl Core {
     /// A page was accessed so often, by a task on node `nid` if that is known. Now is when it is said, which may be later.
+    #[doc(alias = "pghot_record_access")]
     pub(crate) fn record_accesses(
         &mut self,
         pfn: Pfn,

@@ -70,6 +70,7 @@ impl Core {
     }
 
     /// Demotes folios of a batch. Leaves in `folios` those that found no room, as they are.
+    #[doc(alias = "demote_folio_list")]
     pub(super) fn demote_folios(
         &mut self,
         lruvec: LruvecId,

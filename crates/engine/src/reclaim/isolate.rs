@@ -34,6 +34,7 @@ struct PassedBy {
 impl Core {
     /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken, and those that were passed by
     /// because they are mapped and may not be unmapped.
+    #[doc(alias = "isolate_lru_folios")]
     pub(crate) fn isolate_from(
         &mut self,
         lruvec: LruvecId,

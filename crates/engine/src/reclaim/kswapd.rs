@@ -95,6 +95,7 @@ impl Kswapd {
 }
 
 /// The thread.
+#[doc(alias = "kswapd")]
 pub(crate) struct KswapdThread {
     node: NodeId,
     /// What the run in hand is for, or the last one was.
@@ -158,6 +159,7 @@ impl KswapdThread {
     }
 
     /// The nap is over.
+    #[doc(alias = "kswapd_try_to_sleep")]
     fn wake_from_nap(&mut self, core: &mut Core, woken: bool) -> Option<Wait> {
         if woken {
             // What it was to do before it napped may not be done.
@@ -265,6 +267,7 @@ impl Core {
     }
 
     /// Asks a node's kswapd for a block, and wakes it if it rests. False where there is nothing that it could do.
+    #[doc(alias = "wakeup_kswapd")]
     pub(crate) fn wake_kswapd(&mut self, node: NodeId, order: u8, class: ZoneType, gfp: GfpFlags) -> bool {
         let kswapd = &mut self.kswapds[node.index()];
         let Some(task) = kswapd.task else { return false };
@@ -336,6 +339,7 @@ impl Core {
     }
 
     /// Takes a run up to the end of a round that did something.
+    #[doc(alias = "balance_pgdat")]
     fn balance_step(&mut self, run: &mut Balance, class: ZoneType) -> Balanced {
         let node = run.sc.by.node.expect("kswapd has a node");
         self.release_isolated(&mut run.sc);

@@ -167,6 +167,7 @@ impl Core {
     }
 
     /// Takes what is on any list within the block around a folio.
+    #[doc(alias = "isolate_lru_pages")]
     fn isolate_around(&mut self, tag: Pfn, order: u8, folios: &mut Vec<Pfn>, contig: &mut Contig) {
         let node = self.memory.folios[tag].node;
         let zone = self.memory.zones.zone_of(node, tag);
@@ -229,6 +230,7 @@ impl Core {
     }
 
     /// Goes on with what a reclaimer holds, up to the next wait; returns the pages reclaimed.
+    #[doc(alias = "should_reclaim_stall")]
     pub(crate) fn shrink_held_blocks(&mut self, mut held: Box<HeldBlocks>, sc: &mut ScanControl) -> u64 {
         if held.waits > 0 {
             held.waits -= 1;

@@ -100,6 +100,7 @@ impl Reclaim {
 
 impl Core {
     /// Runs a reclaim call up to the end of a round that did something.
+    #[doc(alias = "do_try_to_free_pages")]
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
         self.release_isolated(&mut call.sc);
         if !std::mem::replace(&mut call.has_begun, true) {

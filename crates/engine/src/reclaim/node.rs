@@ -72,6 +72,7 @@ pub(crate) enum NodeStep {
 
 impl Core {
     /// Begins a pass: decides, by the target's lruvec of the node, what it may do.
+    #[doc(alias = "shrink_node")]
     pub(crate) fn node_pass(&mut self, pool: PoolId, sc: &mut ScanControl) -> NodePass {
         let target = self.lruvecs.id(sc.by.target, pool);
         let keeps_generations = self.keeps_generations(sc);
@@ -267,6 +268,7 @@ impl Core {
     }
 
     /// Starts a pass over a group's lists unless the group is protected.
+    #[doc(alias = "shrink_node_memcgs")]
     fn begin_group(&mut self, node: &mut NodePass, memcg: MemcgId, sc: &mut ScanControl) {
         let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.protection;
         let protection = match (&node.walk, rule) {
@@ -306,6 +308,7 @@ impl Core {
     }
 
     /// A group has given what it was to give.
+    #[doc(alias = "shrink_many")]
     fn end_group(&mut self, node: &mut NodePass, memcg: MemcgId, has_aged: bool, sc: &ScanControl) {
         let lruvec = self.lruvecs.id(memcg, node.pool);
         match &mut node.walk {

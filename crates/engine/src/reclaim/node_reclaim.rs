@@ -102,6 +102,7 @@ impl Core {
     }
 
     /// Takes a request on to a page, or up to the end of a round of reclaim that did something.
+    #[doc(alias = "node_reclaim")]
     pub(crate) fn near_step(&mut self, near: &mut NearFirst, request: &Request, memcg: MemcgId) -> NearStep {
         while let Some(&node) = near.nodes.front() {
             let Some(call) = &mut near.call else {

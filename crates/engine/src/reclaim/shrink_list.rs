@@ -143,6 +143,7 @@ impl Core {
         false
     }
 
+    #[doc(alias = "shrink_folio_list")]
     #[inline]
     fn judge(&mut self, pfn: Pfn, demotes: bool, sc: &mut ScanControl, stat: &mut ReclaimStat) -> Verdict {
         let folio = self.memory.folios[pfn];
@@ -397,6 +398,7 @@ impl Core {
 
     /// Takes a clean, unmapped folio out of the place where it can be found, leaving a shadow. False if someone holds a
     /// reference: then the page may be in use by someone who found it earlier.
+    #[doc(alias = "__remove_mapping")]
     #[inline]
     fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) -> bool {
         let folio = self.memory.folios[pfn];

@@ -13,6 +13,7 @@ const CHUNK: u64 = 128;
 const SCANNED_PER_SHARE: u64 = 2;
 
 /// A call of a shrinker under way.
+#[doc(alias = "do_shrink_slab")]
 #[derive(Debug)]
 pub(crate) struct ShrinkerCall {
     /// What could be freed.

@@ -48,6 +48,7 @@ impl Core {
     }
 
     /// Takes this part of a pass up to the end of a round that did something; `None` when it is over.
+    #[doc(alias = "mem_cgroup_soft_limit_reclaim")]
     pub(super) fn soft_limit_step(
         &mut self,
         soft: &mut SoftLimits,

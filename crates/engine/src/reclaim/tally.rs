@@ -121,6 +121,7 @@ impl Core {
     }
 
     /// A pass over a group's lists is over.
+    #[doc(alias = "consider_reclaim_throttle")]
     pub(crate) fn note_pass(&mut self, lruvec: LruvecId, sc: &mut ScanControl) {
         let rules = self.memcgs[sc.by.target].policy.reclaim;
         let has_met_dirty_only =

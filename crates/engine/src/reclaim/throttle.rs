@@ -135,6 +135,7 @@ impl Core {
     }
 
     /// A reclaimer waits with others of a node.
+    #[doc(alias = "reclaim_throttle")]
     pub(crate) fn throttle(
         &mut self,
         node: NodeId,

@@ -69,6 +69,7 @@ impl Core {
     }
 
     /// Takes a request up to the end of a round that did something; at its end tells how many pages it has reclaimed.
+    #[doc(alias = "memory_reclaim")]
     pub(crate) fn user_reclaim_step(&mut self, request: &mut UserReclaim) -> UserReclaimStep {
         while request.left > 0 {
             if request.is_interrupted && request.part.is_none() {

@@ -269,6 +269,7 @@ fn mapped_hits<A: Copy>(
 /// `WATCHED`: somebody wants to know of pages of slow memory. Compiled without it, a hit pays nothing for that.
 ///
 /// Never inlined, and so compiled with all registers to itself.
+#[doc(alias = "filemap_read")]
 #[inline(never)]
 fn file_hits<const WATCHED: bool, A: Copy>(
     index: &mut Table,

@@ -65,6 +65,7 @@ impl Current<'_> {
     }
 
     /// Brings a swapped page back. Its folio stands in the swap cache while it is read, so that nobody reads it twice.
+    #[doc(alias = "do_swap_page")]
     fn swap_in(&mut self, pfn: Pfn, entry: SwapEntry) {
         self.name_swapped_owner(pfn);
         let shadow = self.core.memory.swap.shadow(entry);

@@ -74,6 +74,7 @@ impl Current<'_> {
     }
 
     /// Brings in a huge page, or finds out that a single one has to do.
+    #[doc(alias = "do_huge_pmd_anonymous_page")]
     #[cold]
     pub(super) fn bring_in_huge(&mut self) -> Result<(), Stop> {
         self.task.attempt.huge = HugeFault::UnderWay;

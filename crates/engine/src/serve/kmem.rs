@@ -88,6 +88,7 @@ impl Current<'_> {
     }
 
     /// Gets them, frame by frame.
+    #[doc(alias = "pte_alloc")]
     #[cold]
     pub(super) fn provide_kernel_pages(&mut self) -> Result<(), Stop> {
         let memcg = self.memcg();
@@ -165,6 +166,7 @@ impl Current<'_> {
     }
 
     /// Makes sure that the bytes of nodes of an index are charged. False if others have used up the frames meanwhile.
+    #[doc(alias = "xas_nomem")]
     #[inline(always)]
     pub(super) fn provide_bytes(
         &mut self,

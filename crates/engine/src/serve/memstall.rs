@@ -17,6 +17,7 @@ use crate::units::{Pfn, TaskId};
 
 impl Engine {
     /// The memstall section that a task is in, between two steps.
+    #[doc(alias = "psi_memstall_enter")]
     pub fn memstall(&self, task: TaskId) -> Option<Memstall> {
         let task = &self.tasks[task.index()];
         let Task { stage, attempt, .. } = task;

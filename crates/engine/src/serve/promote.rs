@@ -52,6 +52,7 @@ impl Engine {
 
 impl Current<'_> {
     /// This access ends its call, and pages were set aside in the call.
+    #[doc(alias = "task_numa_promotion_work")]
     #[cold]
     pub(super) fn begin_promotion_work(&mut self, access: Access, served: Served) -> Step {
         let aside = std::mem::take(&mut self.task.aside);

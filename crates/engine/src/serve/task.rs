@@ -168,6 +168,7 @@ impl Engine {
 
     /// Says of a task that it is scheduled in real time: it may use half of the reserve of free memory, and dirty more than others before
     /// it is held up. That it runs before others is the machine's business.
+    #[doc(alias = "rt_task")]
     pub fn set_real_time(&mut self, task: TaskId, is_real_time: bool) {
         self.tasks[task.index()].dirty.is_real_time = is_real_time;
     }

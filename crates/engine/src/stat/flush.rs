@@ -106,11 +106,13 @@ impl Core {
     }
 
     /// What reclaim reads of a counter: its value at the last flush, descendants included, never negative.
+    #[doc(alias = "lruvec_page_state")]
     pub(crate) fn stale(&self, lruvec: LruvecId, stat: Stat) -> u64 {
         self.lruvecs[lruvec].stat_flushed[stat as usize].max(0) as u64
     }
 
     /// The periodic worker: brings every group's statistics up to date.
+    #[doc(alias = "mem_cgroup_flush_stats")]
     pub(crate) fn flush_stats(&mut self) {
         self.flush_memcg_stats(MemcgId::ROOT);
         self.last_root_flush = self.now;
@@ -124,6 +126,7 @@ impl Core {
 
     /// Flushes from inside reclaim and refaults: only if the worker is late by a whole period, because flushing on every
     /// call costs more than stale numbers do.
+    #[doc(alias = "mem_cgroup_flush_stats_ratelimited")]
     pub(crate) fn flush_stats_ratelimited(&mut self) {
         let Some(period) = self.stat_flush_period() else { return };
         if self.now > self.last_root_flush + period + period {

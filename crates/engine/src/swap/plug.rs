@@ -50,6 +50,7 @@ impl Write {
 
 impl Core {
     /// Holds a write back until the pass ends, or no other request fits.
+    #[doc(alias = "blk_start_plug")]
     pub(crate) fn plug(&mut self, plug: &mut Plug, io: IoId, pfn: Pfn, to: SwapEntry) {
         if plug.writes.last().is_none_or(|last| last.next() != to) {
             if plug.requests == self.config.plug_requests {
@@ -61,6 +62,7 @@ impl Core {
     }
 
     /// Submits what has been held back.
+    #[doc(alias = "blk_finish_plug")]
     pub(crate) fn unplug(&mut self, plug: &mut Plug) {
         plug.requests = 0;
         let mut next = None;

@@ -57,6 +57,8 @@ const PAGES_MAX_ORDER: u8 = 5;
 
 impl Core {
     /// What to read where a page of anonymous memory is swapped out; nothing where it is to be read by itself.
+    #[doc(alias = "swap_vma_readahead")]
+    #[doc(alias = "swapin_readahead")]
     pub(crate) fn swap_readahead(
         &mut self,
         mm: MmId,

@@ -120,6 +120,7 @@ impl Slots {
         self.cpus.get(cpu.index()).is_some_and(|cpu| !cpu.ready.is_empty())
     }
 
+    #[doc(alias = "get_swap_pages")]
     pub(super) fn take(&mut self, cpu: CpuId) -> Option<u32> {
         if self.used == self.slots {
             return None;

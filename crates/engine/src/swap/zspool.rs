@@ -175,6 +175,7 @@ impl ZsPool {
 
     /// Moves objects of the emptiest zspages into the fullest, class by class, until each class has less than a zspage of room.
     /// The pages that this frees, and how many objects have moved.
+    #[doc(alias = "zs_compact")]
     #[must_use]
     pub(crate) fn compact(&mut self) -> (Vec<Pfn>, u64) {
         let (mut freed, mut moved) = (Vec::new(), 0);

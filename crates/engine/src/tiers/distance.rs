@@ -48,6 +48,7 @@ impl AccessCoordinate {
 
     /// Its abstract distance, where `dram` is the performance of the machine's DRAM. In whole numbers, from left to right. `None`: it
     /// has no latency or no bandwidth, or the DRAM has none.
+    #[doc(alias = "mt_perf_to_adistance")]
     pub fn adistance(&self, dram: &AccessCoordinate) -> Option<u32> {
         let ((latency, bandwidth), (latency_0, bandwidth_0)) = (self.sums(), dram.sums());
         if [latency, bandwidth, latency_0, bandwidth_0].contains(&0) {

@@ -94,6 +94,7 @@ impl MemoryTiers {
     }
 
     /// Whether a node is as fast as any with CPUs. A node that is in no tier counts as one, so that nothing of it is promoted.
+    #[doc(alias = "node_is_toptier")]
     #[inline]
     pub fn node_is_top_tier(&self, node: NodeId) -> bool {
         let Node { adistance, is_online, .. } = self.nodes[node.index()];
@@ -135,6 +136,7 @@ impl MemoryTiers {
         (0..self.nodes.len()).map(|node| NodeId(node as u8)).filter(|node| self.nodes[node.index()].is_online)
     }
 
+    #[doc(alias = "establish_demotion_targets")]
     fn recompute(&mut self) {
         let mut ids: Vec<u32> =
             self.online().map(|node| tier_of(self.nodes[node.index()].adistance)).collect();

@@ -26,6 +26,7 @@ use crate::units::{LruType, Pfn};
 
 impl Core {
     /// Advances the age of an lruvec and of its ancestors', for their reclaim evicts its pages too.
+    #[doc(alias = "workingset_age_nonresident")]
     pub(crate) fn workingset_age(&mut self, lruvec: LruvecId, pages: u64) {
         let pool = self.lruvecs[lruvec].pool;
         let mut level = Some(self.lruvecs[lruvec].memcg);
@@ -61,6 +62,7 @@ impl Core {
     }
 
     /// Never, where the group on whose clock the shadow is was removed.
+    #[doc(alias = "workingset_test_recent")]
     pub(super) fn is_within_distance(&self, shadow: Shadow, kind: LruType) -> bool {
         if !self.memcgs[shadow.memcg].is_online {
             return false;

@@ -71,6 +71,7 @@ impl Core {
             .map_or(self.lruvecs[lruvec].nonresident_age, |generations| generations.min_seq[kind as usize])
     }
 
+    #[doc(alias = "lru_gen_test_recent")]
     #[inline(never)]
     pub(super) fn is_recent_generation(&self, lruvec: LruvecId, shadow: Shadow, kind: LruType) -> bool {
         let Some(generations) = self.kept_generations(lruvec) else { return false };
@@ -80,6 +81,7 @@ impl Core {
         }
     }
 
+    #[doc(alias = "lru_gen_refault")]
     #[inline(never)]
     pub(super) fn generation_refault(&mut self, pfn: Pfn, shadow: Shadow) {
         let folio = self.memory.folios[pfn];

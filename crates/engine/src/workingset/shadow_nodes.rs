@@ -142,6 +142,7 @@ impl Core {
     }
 
     /// Frees the oldest shadow-only nodes of an lruvec beyond what its size justifies.
+    #[doc(alias = "shadow_lru_isolate")]
     pub(crate) fn shrink_shadow_nodes(&mut self, lruvec: LruvecId) {
         let nodes = self.shadow_nodes.len_of(lruvec);
         if nodes == 0 {

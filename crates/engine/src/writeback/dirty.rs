@@ -178,6 +178,7 @@ impl Core {
     }
 
     /// A dirty page counts as clean from now on: its write begins, or its file does not have it any more.
+    #[doc(alias = "folio_cancel_dirty")]
     pub(crate) fn clear_dirty(&mut self, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::DIRTY));

@@ -273,6 +273,7 @@ impl Core {
     }
 
     /// The next piece of work of the cycle; at its end, whether there is another cycle.
+    #[doc(alias = "wb_workfn")]
     fn next_work(&mut self, wb: WbId) -> Option<Work> {
         loop {
             let now = self.now;

@@ -59,6 +59,7 @@ impl Writeback {
 
 impl Core {
     /// A page that is charged to a group was dirtied, of a file that another's wb writes.
+    #[doc(alias = "mem_cgroup_track_foreign_dirty")]
     #[cold]
     pub(super) fn track_foreign_dirty(&mut self, memcg: MemcgId, wb: WbId) {
         if self.config.cgroup_version == 2 && self.memcgs[MemcgId::ROOT].policy.writeback.foreign_flush {
@@ -68,6 +69,7 @@ impl Core {
     }
 
     /// A group is over its limits: what it has dirtied of others' files shall be written.
+    #[doc(alias = "mem_cgroup_flush_foreign")]
     pub(super) fn flush_foreign(&mut self, memcg: MemcgId) {
         let noted = match self.writeback.domain(memcg) {
             Some(domain) if !domain.foreign.is_empty() => {
@@ -83,6 +85,7 @@ impl Core {
     }
 
     /// A round of writing a file is over. It may belong to another wb afterwards.
+    #[doc(alias = "wbc_detach_inode")]
     pub(super) fn end_votes(&mut self, file: FileId, votes: &Votes) {
         let rules = &self.memcgs[MemcgId::ROOT].policy.writeback;
         if self.config.cgroup_version != 2 || !rules.inode_switching {

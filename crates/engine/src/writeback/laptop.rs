@@ -28,6 +28,7 @@ impl Core {
     }
 
     /// A read of a file has ended: its disk is awake.
+    #[doc(alias = "laptop_io_completion")]
     #[cold]
     pub(crate) fn laptop_read_done(&mut self, file: FileId) {
         let Inode { bdi, .. } = self.memory.file(file).inode;
@@ -41,6 +42,7 @@ impl Core {
     }
 
     /// The flusher of a device looks at its timer: asks for all that is dirty if it has gone off.
+    #[doc(alias = "laptop_mode_timer_fn")]
     pub(super) fn laptop_timer(&mut self, bdi: usize) {
         let of = &mut self.writeback.bdis[bdi];
         if of.laptop_timer.is_none_or(|at| at > self.now) {

@@ -111,6 +111,7 @@ impl Core {
 
     /// Whether a node has so many dirty pages that those to come are to come from others. (Where the threshold is set in bytes, its
     /// share is as for a group: the source gives none for nodes.)
+    #[doc(alias = "node_dirty_ok")]
     pub(crate) fn is_over_dirty_limit(&self, node: NodeId) -> bool {
         let stat = |stat| self.node_stat(node, stat).max(0) as u64;
         let dirty = stat(Stat::NrDirty) + stat(Stat::NrWriteback);

@@ -79,6 +79,7 @@ impl Core {
         SyncCall::new(std::iter::once(self.memory.file(file).inode.bdi), Some(open))
     }
 
+    #[doc(alias = "sync_inodes_sb")]
     pub(crate) fn sync_step(&mut self, call: &mut SyncCall, task: TaskId) -> SyncStep {
         while let Some(&bdi) = call.left.front() {
             call.stage = match &mut call.stage {

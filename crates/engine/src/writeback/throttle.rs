@@ -108,6 +108,7 @@ impl Core {
     }
 
     /// Whether a task is to be looked at before it dirties another page of this file.
+    #[doc(alias = "balance_dirty_pages_ratelimited")]
     pub(crate) fn is_look_due(&mut self, throttle: &mut DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
         let exceeded = self.memory.file(file).inode.wb.is_some_and(|wb| self.writeback.wb(wb).dirty_exceeded);
         let most = if exceeded { LOOK_WHEN_EXCEEDED } else { u64::MAX };
@@ -159,6 +160,7 @@ impl Core {
     }
 
     /// One round of looking at a task of `memcg` that dirties pages of a file (`balance_dirty_pages`).
+    #[doc(alias = "balance_dirty_pages")]
     pub(crate) fn throttle_step(
         &mut self,
         throttle: &mut DirtyThrottle,

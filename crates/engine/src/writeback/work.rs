@@ -98,6 +98,7 @@ pub(super) const PLUG_PAGES: u64 = 256;
 
 impl Core {
     /// Goes on with a piece of work, to the end of a plug of writes or of a pass.
+    #[doc(alias = "wb_writeback")]
     pub(super) fn work_step(&mut self, wb: WbId, work: &mut Work) -> WorkStep {
         if let Some(chunk) = &mut work.chunk {
             let before = chunk.left;

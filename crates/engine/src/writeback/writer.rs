@@ -49,6 +49,7 @@ impl Core {
     }
 
     /// One round of looking at a task that dirties pages of a wb.
+    #[doc(alias = "balance_dirty_pages")]
     pub(super) fn writer_step(&mut self, throttle: &mut DirtyThrottle, wb: WbId) -> ThrottleStep {
         let look = self.writer_look(false);
         let writer = throttle.writer.get_or_insert_with(|| {

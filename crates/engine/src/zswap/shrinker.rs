@@ -53,6 +53,7 @@ impl Core {
         Some(ZswapShrink { lruvec, call, chunk: 0, left: 0, written: 0, freed: 0 })
     }
 
+    #[doc(alias = "zswap_shrinker_count")]
     fn zswap_count_freeable(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
         let memcg = self.lruvecs[lruvec].memcg;
         if !sc.by.may_enter_fs || !self.may_write_back(memcg) {
@@ -77,6 +78,7 @@ impl Core {
     }
 
     /// Goes on up to an entry that is written back.
+    #[doc(alias = "zswap_shrinker_scan")]
     pub(crate) fn zswap_shrink_step(&mut self, shrink: &mut ZswapShrink) -> ZswapShrinkStep {
         loop {
             if shrink.left == 0 && !self.zswap_next_chunk(shrink) {

@@ -63,6 +63,7 @@ impl KernelThread for ZswapThread {
 
 impl ZswapThread {
     /// Comes by one group; false when it is done, or gives up.
+    #[doc(alias = "shrink_worker")]
     fn shrink_next(&mut self, core: &mut Core) -> bool {
         let walk = core.config.policy.zswap.worker;
         let batch = if walk == WorkerWalk::Batch { BATCH } else { 1 };

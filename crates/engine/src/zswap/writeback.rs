@@ -36,6 +36,7 @@ pub(super) enum Writeback {
 
 impl Core {
     /// Begins to write an entry back.
+    #[doc(alias = "zswap_writeback_entry")]
     pub(super) fn zswap_write_back(&mut self, id: EntryId) -> Writeback {
         let written = self.zswap_try_write_back(id);
         match written {
@@ -111,6 +112,7 @@ impl Core {
     }
 
     /// Makes room in the pool for a group at its `memory.zswap.max`: offers its oldest entry of each node. Whether one was written.
+    #[doc(alias = "shrink_memcg")]
     pub(super) fn zswap_shrink_memcg(&mut self, memcg: MemcgId) -> bool {
         self.zswap_shrink_by(memcg, 1).is_some_and(|written| written > 0)
     }

@@ -25,6 +25,7 @@ impl Core {
     /// How much a pass may scan at this priority.
     ///
     /// What a removed group has left is all to go: nobody uses it. [reclaim-6.12 4.4; mglru-2026 2.1, 2.12]
+    #[doc(alias = "get_nr_to_scan")]
     pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
         let rules = self.generation_rules(lruvec);
         let memcg = self.lruvecs[lruvec].memcg;
@@ -52,6 +53,7 @@ impl Core {
     ///
     /// At the first priority eviction takes what there is without aging, so that a little pressure costs little. In a small
     /// lruvec a 4096th is nothing: it waits for the second priority. [reclaim-6.12 4.4; mglru-2026 2.1]
+    #[doc(alias = "should_run_aging")]
     pub(super) fn wants_aging(&self, lruvec: LruvecId, swappiness: u8, sc: &ScanControl) -> bool {
         let rules = self.generation_rules(lruvec);
         let generations = self.generations(lruvec);
@@ -97,6 +99,7 @@ impl Core {
     }
 
     /// Opens a new youngest generation after `seq`.
+    #[doc(alias = "inc_max_seq")]
     pub(super) fn open_generation(&mut self, lruvec: LruvecId, seq: u64, swappiness: u8) -> bool {
         if self.generations(lruvec).max_seq != seq {
             return false;
@@ -139,6 +142,7 @@ impl Core {
     /// Closes a type's oldest generation: its pages join the next one at the tail. Pages of a type that can't be evicted
     /// stay in their slot, which becomes the new generation's. So they turn young without being used. Eviction never asks for
     /// them, but readers of `lru_gen` have to know.
+    #[doc(alias = "inc_min_seq")]
     fn close_generation(&mut self, lruvec: LruvecId, kind: LruType, is_evictable: bool) {
         let references = self.generation_rules(lruvec).references;
         let generations = self.generations(lruvec);
@@ -178,6 +182,7 @@ impl Core {
     }
 
     /// Closes generations that are empty; true if there were any.
+    #[doc(alias = "try_to_inc_min_seq")]
     pub(super) fn close_empty_generations(&mut self, lruvec: LruvecId, swappiness: u8) -> bool {
         let rules = self.generation_rules(lruvec);
         let type_rule = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.type_rule;

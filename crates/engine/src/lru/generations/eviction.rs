@@ -81,6 +81,7 @@ impl Core {
 
     /// One round: evicts a batch, or does a part of an aging. Up to 7.1 a pass ages at most once, at its end; memory younger than
     /// that is left to the next priority.
+    #[doc(alias = "try_to_shrink_lruvec")]
     pub(in crate::lru) fn generations_round(
         &mut self,
         lruvec: LruvecId,
@@ -142,6 +143,7 @@ impl Core {
     }
 
     /// One batch of up to so many pages to look at: returns how many were, or 0 where there is nothing to gain from going on.
+    #[doc(alias = "evict_folios")]
     pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, most: u64, sc: &mut ScanControl) -> u64 {
         let rules = self.generation_rules(lruvec).pass;
         let is_exact = rules.scan_return == ScanReturn::Exact;
@@ -173,6 +175,7 @@ impl Core {
     }
 
     /// Isolates from the type whose turn it is. If that has nothing to give, from the other one.
+    #[doc(alias = "isolate_folios")]
     fn isolate_oldest(
         &mut self,
         lruvec: LruvecId,

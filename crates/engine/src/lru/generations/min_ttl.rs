@@ -12,6 +12,7 @@ use crate::units::{LruType, MemcgId, Nanos, NodeId};
 
 impl Core {
     /// kswapd is about to make a pass over a node at a priority: has a process killed if all that it could take is too young.
+    #[doc(alias = "lruvec_is_reclaimable")]
     pub(crate) fn keep_working_set(&mut self, node: NodeId, priority: u8) {
         let min_ttl_ms = self.min_ttl_ms;
         let keeps = min_ttl_ms > 0 && self.config.oom_kill;

@@ -33,6 +33,7 @@ impl Core {
     }
 
     /// A folio on no list: which generation it goes to, and by which rule. Its bits are adjusted for the stay there.
+    #[doc(alias = "lru_gen_add_folio")]
     pub(super) fn generation_for(
         &mut self,
         lruvec: LruvecId,

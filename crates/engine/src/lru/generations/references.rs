@@ -37,6 +37,7 @@ pub(super) const FREQUENCY_MAX: u8 = 7;
 
 impl References {
     /// The next step of the ladder.
+    #[doc(alias = "folio_inc_refs")]
     pub(crate) const fn accessed(self, use_bits: UseBits) -> UseBits {
         if matches!(self, References::Frequency) {
             let refs = References::frequency(use_bits);
@@ -102,6 +103,7 @@ impl References {
     }
 
     /// 0 to 3.
+    #[doc(alias = "lru_tier_from_refs")]
     pub(crate) fn tier(self, refs: u8, workingset: bool) -> usize {
         match self {
             // A shadow may have been left by other references.
