@@ -106,6 +106,46 @@ for (const file of pages) {
     const { page, check } = await open(file, { viewport: { width: 390, height: 800 } });
     const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(wide <= screen, `${wide} of ${screen}`);
+    const [title, button] = [await page.locator("h1").boundingBox(), await page.locator("#theme").boundingBox()];
+    assert.ok(button.y + button.height <= title.y, "the button does not cover the title");
+    const drawn = await page.locator(".bars :is(.name, i, .figure), .ticks .track span").evaluateAll((all) => all.map((one) => one.getBoundingClientRect()));
+    for (const { left, right } of drawn) assert.ok(left >= 0 && right <= screen, `from ${left} to ${right} of ${screen}`);
+    await check();
+  });
+
+  test(`${name}: harm is orange, what is good is blue, and a legend says so wherever there are bars`, async () => {
+    for (const colorScheme of ["light", "dark"]) {
+      const { page, check } = await open(file, { colorScheme });
+      const hues = await page.evaluate(() => {
+        const hue = (colour) => {
+          const [r, g, b] = colour.match(/[0-9.]+/g).map(Number);
+          return r > b ? "orange" : b > r ? "blue" : "grey";
+        };
+        const bars = [...document.querySelectorAll(".bars")];
+        return bars.map((chart) => ({
+          legend: [...chart.previousElementSibling.querySelectorAll("span")].map((entry) => [entry.textContent, entry.querySelector("i").className]),
+          bars: [...chart.querySelectorAll("i")].map((bar) => [bar.className, hue(getComputedStyle(bar).borderTopColor)]),
+        }));
+      });
+      for (const { legend, bars } of hues) {
+        assert.deepEqual(new Set(legend.map(([, of]) => of)), new Set(bars.map(([of]) => of)));
+        for (const [of, hue] of bars) {
+          if (of === "worse") assert.equal(hue, "orange");
+          if (of === "better") assert.equal(hue, "blue");
+        }
+      }
+      await check();
+    }
+  });
+
+  test(`${name}: a legend does not end in a bare colon, and the last name of an axis has room`, async () => {
+    const { page, check } = await open(file);
+    const found = await page.evaluate(() => ({
+      colons: [...document.querySelectorAll(".u-legend th")].map((name) => getComputedStyle(name, "::after").content),
+      right: [...document.querySelectorAll(".uplot")].map((plot) => plot.getBoundingClientRect().right - plot.querySelector(".u-over").getBoundingClientRect().right),
+    }));
+    assert.ok(found.colons.every((content) => content === "none"), String(found.colons));
+    assert.ok(found.right.every((room) => room >= 30), String(found.right));
     await check();
   });
 
@@ -185,6 +225,17 @@ promise("run.html", "the button changes the theme and leaves the zoom as it was"
   await page.locator("#theme").click();
   assert.equal(await page.evaluate(() => document.documentElement.classList.contains("dark")), true);
   assert.deepEqual(await shown(page, plot), nearer);
+  await check();
+});
+
+promise("compare.html", "a better hit ratio has the colour of what is good", async (file) => {
+  const { page, check } = await open(file);
+  const ratios = await page.locator(".bars li").evaluateAll((rows) => rows.map((row) => [
+    row.querySelector(".name").textContent, row.querySelector(".figure").textContent, row.querySelector("i").className,
+  ]));
+  const changed = ratios.filter(([name, , of]) => name.endsWith("hit ratio") && of !== "noise");
+  assert.ok(changed.length > 0, "the page compares hit ratios");
+  for (const [name, figure, of] of changed) assert.equal(of, figure.startsWith("+") ? "better" : "worse", `${name} ${figure}`);
   await check();
 });
 

@@ -90,7 +90,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
     // Not clap's own print: it would not notice a full disk, and sends the help of a bare `pageout` to standard error.
     let text = error.render();
-    let text = if std::io::stdout().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+    let is_styled =
+        std::io::stdout().is_terminal() && !std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+    let text = if is_styled { text.ansi().to_string() } else { text.to_string() };
     match output::print(&text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -85,7 +85,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
         output::print_json(&json)?;
     } else {
         let text = if is_grid { over::to_text(&points) } else { points[0].to_text() };
-        output::print(&text)?;
+        output::print_text(&text)?;
     }
     if let Some(path) = &args.page.report {
         page::page(&source, &points).write(path)?;

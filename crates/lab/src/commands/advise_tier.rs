@@ -504,7 +504,7 @@ impl Advice<'_> {
         if self.args.options.output.json {
             output::print_json(&self.to_json())?;
         } else {
-            output::print(&self.to_text())?;
+            output::print_text(&self.to_text())?;
         }
         match &self.args.page.report {
             Some(path) => page::page(source, self).write(path),

@@ -94,7 +94,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         output::print_json(&json)?;
     } else {
         let text = to_text(args, &plan, &variants[0].scenario, &columns);
-        output::print(&(text + &expectations::to_text(&checked)))?;
+        output::print_text(&(text + &expectations::to_text(&checked)))?;
     }
     if let Some(path) = &args.page.report {
         page::page(&source, args, &plan, &variants[0].scenario, &columns).write(path)?;
@@ -228,7 +228,8 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
         text.push('\n');
     }
     let figures: Vec<Figures> = columns.iter().map(|column| column.figures(args.all)).collect();
-    text += &table::layout(&rows(columns, &figures), 1);
+    // Names, the base, and of each other variant its figures and how they differ.
+    text += &table::layout_joined(&rows(columns, &figures), |column| column > 2 && column % 2 == 1);
     if columns.iter().any(|column| column.variant.scenario.task.iter().any(|task| task.copies > 1)) {
         text +=
             "\nof a task's copies: accesses, misses and throughput of all together, mean of their times\n";

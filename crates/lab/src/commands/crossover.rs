@@ -201,7 +201,7 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
         output::print_json(&json)?;
     } else {
         let text = if is_grid { over::to_text(&points) } else { points[0].to_text() };
-        output::print(&text)?;
+        output::print_text(&text)?;
     }
     verdict(&failures, scenarios.len() * args.repeat as usize)
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &KeysArgs) -> Outcome {
         return output::print_json(&list);
     }
     let text: Vec<String> = keys.iter().map(|key| describe(key)).collect();
-    output::print(&text.join("\n"))
+    output::print_text(&text.join("\n"))
 }
 
 fn describe(key: &Key) -> String {

@@ -121,7 +121,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         }
         Ok(()) if args.output.json => output::print_json(&to_json(args, &loaded, &points)),
         // As in a comparison, the sizes that can be simulated have their figures.
-        outcome => output::print(&to_text(args, &loaded, &points)).and(outcome),
+        outcome => output::print_text(&to_text(args, &loaded, &points)).and(outcome),
     }
 }
 

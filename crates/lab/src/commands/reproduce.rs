@@ -86,7 +86,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     if args.options.output.json {
         output::print_json(&found.json(&tables))?;
     } else {
-        output::print(&found.text(&tables))?;
+        output::print_text(&found.text(&tables))?;
     }
     if let Some(path) = &args.page.report {
         page::page(&found, &tables).write(path)?;
@@ -120,7 +120,7 @@ fn list(args: &ReproduceArgs) -> Outcome {
     }
     match args.options.output.json {
         true => output::print_json(&chapters),
-        false => output::print(&table::layout(&rows, 4)),
+        false => output::print_text(&table::layout(&rows, 4)),
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             );
         }
         let told = notes::to_text(&notes);
-        return output::print(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
+        return output::print_text(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
     }
     if let Some(name) = &args.variant {
         scenario = own_variants::one(&source, &args.options, &scenario, name, &[])?;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             output::remark(&summary(&scenario, &result));
             Ok(())
         }
-        Ok(result) => output::print(&summary(&scenario, &result)),
+        Ok(result) => output::print_text(&summary(&scenario, &result)),
         Err(stopped) => fail(&source, &scenario, stopped, &args.options.output),
     }
 }

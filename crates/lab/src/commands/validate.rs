@@ -96,7 +96,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     if args.output.json {
         output::print_json(&judged)?;
     } else {
-        output::print(&report::text(&judged, args.verbose))?;
+        output::print_text(&report::text(&judged, args.verbose))?;
     }
     let all = judged.len();
     let not_played = judged.iter().filter(|run| run.not_played.is_some()).count();

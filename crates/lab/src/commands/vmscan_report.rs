@@ -69,7 +69,7 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
     let report = Report { readings: &readings, ignore_pid: args.ignore_pid, all: args.all };
     match args.layout {
         _ if args.output.json => output::print_json(&report.to_json())?,
-        ReportLayout::Tables => output::print(&report.to_text())?,
+        ReportLayout::Tables => output::print_text(&report.to_text())?,
         ReportLayout::Script => output::print(&report.to_script())?,
     }
     if let Some(path) = &args.page.report {

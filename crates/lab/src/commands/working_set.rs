@@ -73,7 +73,7 @@ pub(crate) fn run(args: &WorkingSetArgs) -> Outcome {
     if args.output.json {
         return output::print_json(&report.to_json());
     }
-    output::print(&report.to_text())
+    output::print_text(&report.to_text())
 }
 
 /// The memory of one machine, if it was given.

@@ -1,6 +1,6 @@
 //! Printing results: whole or not at all. A reader that has gone is told apart from a disk that is full.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,6 +13,27 @@ pub(crate) fn print(text: &str) -> Outcome {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(Failure::writing)
+}
+
+/// Prints `text` as people read it: lines that are longer than the terminal is wide go on in the next, as far to the right. Tables fit already
+/// ([`super::table`]).
+pub(crate) fn print_text(text: &str) -> Outcome {
+    match columns() {
+        Some(columns) => print(&fitted(text, columns.max(LINE_MIN))),
+        None => print(text),
+    }
+}
+
+/// `text` with its lines broken at blanks where they are longer than `width`.
+fn fitted(text: &str, width: usize) -> String {
+    let lines = text.lines().map(|line| match line.chars().count() > width {
+        true => {
+            let indent: String = line.chars().take_while(|c| *c == ' ').take(width / 2).collect();
+            wrap(line, width, &indent)
+        }
+        false => format!("{line}\n"),
+    });
+    lines.collect()
 }
 
 /// Prints `value` as indented JSON.
@@ -43,17 +64,23 @@ pub(crate) fn remark(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Columns a text may be wide: the terminal's, or 100 in a pipe.
+/// Characters a line of words has at most: longer ones are hard to read.
+const LINE: usize = 100;
+
+/// Characters a line of words has at least, however narrow the terminal says it is.
+const LINE_MIN: usize = 40;
+
+/// Characters a line of words may have: as many as the terminal has columns, at most 100.
 pub(crate) fn width() -> usize {
-    const PIPE: usize = 100;
-    if !io::stdout().is_terminal() {
-        return PIPE;
-    }
-    std::env::var("COLUMNS")
-        .ok()
-        .and_then(|columns| columns.parse().ok())
-        .filter(|&columns| columns >= 40)
-        .unwrap_or(PIPE)
+    columns().map_or(LINE, |columns| columns.clamp(LINE_MIN, LINE))
+}
+
+/// Columns of the terminal that the result goes to; `COLUMNS` says otherwise, in a pipe as well. A pipe has none: a table of any width is one
+/// table there.
+pub(crate) fn columns() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    said.or_else(terminal).filter(|&columns| columns > 0)
 }
 
 /// `text` in lines of at most `width` characters, each behind `indent`.
@@ -94,6 +121,14 @@ pub(crate) fn merged(mut first: Value, second: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_goes_on_below_as_far_to_the_right() {
+        let text = "short\n\n  pgscan  1,000    pgsteal  900 and some more words\n";
+        let fitted = fitted(text, 40);
+        assert_eq!(fitted, "short\n\n  pgscan 1,000 pgsteal 900 and some more\n  words\n");
+        assert_eq!(super::fitted(text, 80), text);
+    }
 
     #[test]
     fn wrapped_text_keeps_its_words_and_the_width() {

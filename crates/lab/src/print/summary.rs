@@ -343,7 +343,8 @@ fn story(counters: &Counters) -> String {
         .filter(|(name, value)| *value > 0 && !repeats(name))
         .collect();
     let mut text = String::new();
-    for pair in told.chunks(2) {
+    let side_by_side = if output::columns().is_some_and(|columns| columns < 86) { 1 } else { 2 };
+    for pair in told.chunks(side_by_side) {
         let cells: Vec<String> =
             pair.iter().map(|(name, value)| format!("{name:<26}{:>14}", figures::count(*value))).collect();
         let _ = writeln!(text, "  {}", cells.join("    "));

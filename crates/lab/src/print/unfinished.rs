@@ -42,7 +42,12 @@ impl Unfinished {
         // Held meanwhile, so that a signal either comes before there is a file or finds it.
         let mut none_yet = name.lock();
         signals::remove_if_one_comes(Arc::clone(&name.0))?;
-        let (file, path) = builder.tempfile_in(directory)?.into_parts();
+        // Its error names the temporary file, of which nobody has heard.
+        let cannot = |error: io::Error| {
+            let why = format!("no file can be made in {}: {}", directory.display(), error.kind());
+            io::Error::new(error.kind(), why)
+        };
+        let (file, path) = builder.tempfile_in(directory).map_err(cannot)?.into_parts();
         *none_yet = Some(path);
         drop(none_yet);
         Ok(Unfinished { file, name })

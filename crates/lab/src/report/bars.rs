@@ -1,21 +1,16 @@
-//! Differences with their intervals, as bars to both sides of nothing; and shares, as bars to one side. Drawn here, so that they are there without scripts and on paper.
+//! Differences with their intervals, as bars to both sides of nothing; and shares, as bars to one side. Boxes of HTML, so that they are there
+//! without scripts and on paper, and fit a narrow screen: there, the bar stands below its name.
 
 use std::fmt::Write;
 
 use super::escape::html;
-
-/// Pixels of a row, of the bars to both sides, and of the figures.
-const ROW: f64 = 22.0;
-const BARS: f64 = 440.0;
-const FIGURES: f64 = 170.0;
-
-/// Pixels of the names at least, of one of their characters, and between them and the bars.
-const NAMES_MIN: f64 = 250.0;
-const CHARACTER: f64 = 6.8;
-const GAP: f64 = 10.0;
+use crate::result::better::Verdict;
 
 /// Characters of a name that are shown.
 const NAME_MAX: usize = 52;
+
+/// How much of the room the longest bar takes: its figure on the axis has to fit.
+const REACH: f64 = 0.92;
 
 /// One difference, or one share.
 #[derive(Clone, Debug)]
@@ -27,8 +22,22 @@ pub(crate) struct Bar {
     pub(crate) half_width: Option<f64>,
     /// It may be noise.
     pub(crate) is_noise: bool,
+    /// What it is for whoever uses the machine: its colour.
+    pub(crate) verdict: Verdict,
     /// As the table has it.
     pub(crate) text: String,
+}
+
+impl Bar {
+    /// The class in page.css, which has the colour.
+    fn class(&self) -> &'static str {
+        match (self.is_noise, self.verdict) {
+            (true, _) => "noise",
+            (_, Verdict::Better) => "better",
+            (_, Verdict::Worse) => "worse",
+            (_, Verdict::Neither) => "neither",
+        }
+    }
 }
 
 /// Differences of one figure.
@@ -41,75 +50,78 @@ pub(crate) struct Bars {
 
 impl Bars {
     pub(super) fn to_html(&self) -> String {
-        let reach = |bar: &Bar| bar.percent.abs() + bar.half_width.unwrap_or(0.0);
-        let far = self.bars.iter().map(reach).fold(0.0, f64::max);
-        let far = if far > 0.0 { round_up(far) } else { 1.0 };
-        let height = ROW * (self.bars.len() as f64 + 1.5);
-        let longest = self.bars.iter().map(|bar| bar.name.chars().count().min(NAME_MAX)).max().unwrap_or(0);
-        let names = NAMES_MIN.max((longest as f64 * CHARACTER + GAP).ceil());
-        let width = names + BARS + FIGURES;
-        // Shares have no other side.
-        let has_sides = self.bars.iter().any(|bar| bar.percent < 0.0 || bar.half_width.is_some());
-        let (middle, side) = if has_sides { (names + BARS / 2.0, BARS / 2.0) } else { (names, BARS) };
-        let at = |percent: f64| middle + percent.clamp(-far, far) / far * (side - 20.0);
-        let mut svg = format!(
-            "<svg class=\"bars\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">",
-            html(&format!("{}: bars of the differences in the table", self.title))
-        );
-        let sides = if has_sides { -1.0 } else { 0.0 };
-        for percent in [far * sides, far / 2.0 * sides, far / 2.0, far] {
-            if percent == 0.0 {
-                continue;
-            }
-            let sign = if has_sides && percent > 0.0 { "+" } else { "" };
+        let axis = Axis::of(&self.bars);
+        let mut body = format!("{}<ul class=\"bars\" style=\"--zero:{:.2}%\">", self.legend(), axis.at(0.0));
+        for bar in &self.bars {
+            let (from, to) = (axis.at(bar.percent.min(0.0)), axis.at(bar.percent.max(0.0)));
             _ = write!(
-                svg,
-                "<line class=\"grid\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"0\" y2=\"{1}\"/>\
-                 <text class=\"tick\" x=\"{0:.1}\" y=\"{2}\">{sign}{percent}%</text>",
-                at(percent),
-                height - ROW,
-                height - ROW * 0.3,
-            );
-        }
-        for (row, bar) in self.bars.iter().enumerate() {
-            let y = ROW * (row as f64 + 0.5);
-            let (from, to) = (at(bar.percent.min(0.0)), at(bar.percent.max(0.0)));
-            let class = match (bar.is_noise, bar.percent < 0.0) {
-                (true, _) => "noise",
-                (_, true) => "less",
-                (_, false) => "more",
-            };
-            _ = write!(
-                svg,
-                "<text class=\"name\" x=\"{}\" y=\"{y}\">{}</text><rect class=\"{class}\" x=\"{from:.1}\" y=\"{:.1}\" \
-                 width=\"{:.1}\" height=\"13\"/>",
-                names - GAP,
+                body,
+                "<li><span class=\"name\">{}</span><span class=\"track\"><i class=\"{}\" style=\"left:{from:.2}%;width:{:.2}%\"></i>",
                 html(&shortened(&bar.name)),
-                y - 6.5,
+                bar.class(),
                 to - from,
             );
             if let Some(half) = bar.half_width {
-                let (low, high) = (at(bar.percent - half), at(bar.percent + half));
+                let (low, high) = (axis.at(bar.percent - half), axis.at(bar.percent + half));
                 _ = write!(
-                    svg,
-                    "<path class=\"interval\" d=\"M{low:.1} {y}H{high:.1}M{low:.1} {0}V{1}M{high:.1} {0}V{1}\"/>",
-                    y - 4.0,
-                    y + 4.0
+                    body,
+                    "<b class=\"interval\" style=\"left:{low:.2}%;width:{:.2}%\"></b>",
+                    high - low
                 );
             }
-            _ = write!(
-                svg,
-                "<text class=\"figure\" x=\"{}\" y=\"{y}\">{}</text>",
-                names + BARS + 10.0,
-                html(&bar.text)
-            );
+            _ = write!(body, "</span><span class=\"figure\">{}</span></li>", html(&bar.text));
         }
-        _ = write!(
-            svg,
-            "<line class=\"zero\" x1=\"{middle}\" x2=\"{middle}\" y1=\"0\" y2=\"{}\"/></svg>",
-            height - ROW
-        );
-        svg
+        body += "</ul><div class=\"ticks\" aria-hidden=\"true\"><span class=\"track\">";
+        for percent in axis.ticks() {
+            let sign = if axis.has_sides && percent > 0.0 { "+" } else { "" };
+            _ = write!(body, "<span style=\"left:{:.2}%\">{sign}{percent}%</span>", axis.at(percent));
+        }
+        body + "</span></div>"
+    }
+
+    /// What each colour says, of those that occur.
+    fn legend(&self) -> String {
+        let classes = [
+            ("better", "better"),
+            ("worse", "worse"),
+            ("neither", "neither better nor worse"),
+            ("noise", "may be noise"),
+        ];
+        let occurs = |class: &str| self.bars.iter().any(|bar| bar.class() == class);
+        let entries = classes.iter().filter(|(class, _)| occurs(class));
+        let entries: String =
+            entries.map(|(class, says)| format!("<span><i class=\"{class}\"></i>{says}</span>")).collect();
+        format!("<p class=\"legend\">{entries}</p>")
+    }
+}
+
+/// Where a percentage stands in the room of the bars.
+struct Axis {
+    /// The largest percentage that has a place: a round number.
+    far: f64,
+    /// Shares have no other side.
+    has_sides: bool,
+}
+
+impl Axis {
+    fn of(bars: &[Bar]) -> Axis {
+        let reach = |bar: &Bar| bar.percent.abs() + bar.half_width.unwrap_or(0.0);
+        let far = bars.iter().map(reach).fold(0.0, f64::max);
+        Axis {
+            far: if far > 0.0 { round_up(far) } else { 1.0 },
+            has_sides: bars.iter().any(|bar| bar.percent < 0.0 || bar.half_width.is_some()),
+        }
+    }
+
+    /// In percent of the room.
+    fn at(&self, percent: f64) -> f64 {
+        let part = percent.clamp(-self.far, self.far) / self.far * REACH;
+        if self.has_sides { 50.0 + part * 50.0 } else { part * 100.0 }
+    }
+
+    fn ticks(&self) -> impl Iterator<Item = f64> + use<> {
+        let (far, has_sides) = (self.far, self.has_sides);
+        [-far, -far / 2.0, far / 2.0, far].into_iter().filter(move |tick| has_sides || *tick > 0.0)
     }
 }
 
@@ -141,28 +153,52 @@ fn round_up(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_name_of_any_length_is_in_the_picture() {
-        let bar = |name: &str| Bar {
+    fn bar(name: &str, percent: f64, verdict: Verdict) -> Bar {
+        Bar {
             name: name.to_string(),
-            percent: 50.0,
+            percent,
             half_width: None,
             is_noise: false,
+            verdict,
             text: String::new(),
-        };
-        let width = |name: &str| {
-            let bars = Bars { title: String::new(), says: String::new(), bars: vec![bar(name)] };
-            let html = bars.to_html();
-            let view = html.split("viewBox=\"0 0 ").nth(1).and_then(|rest| rest.split(' ').next());
-            (view.unwrap().parse::<f64>().unwrap(), html)
-        };
-        assert_eq!(width("reader, waiting").0, 860.0);
-        let (long, html) = width(&format!("{}42, waiting for devices", "a-long-name-".repeat(30)));
-        assert!(long > 900.0 && long < 1000.0, "{long}");
+        }
+    }
+
+    fn drawn(bars: Vec<Bar>) -> String {
+        Bars { title: String::new(), says: String::new(), bars }.to_html()
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_beginning_and_its_end() {
+        let name = format!("{}42, waiting for devices", "a-long-name-".repeat(30));
+        let html = drawn(vec![bar(&name, 50.0, Verdict::Worse)]);
         assert!(
             html.contains("a-long-name-a-lon\u{2026}") && html.contains("-42, waiting for devices<"),
             "{html}"
         );
+    }
+
+    #[test]
+    fn a_colour_is_a_verdict_and_the_legend_names_those_that_occur() {
+        let html = drawn(vec![
+            bar("hit ratio", 3.0, Verdict::Better),
+            Bar { is_noise: true, ..bar("runtime", 1.0, Verdict::Worse) },
+        ]);
+        assert!(html.contains("<i class=\"better\"></i>better"), "{html}");
+        assert!(html.contains("<i class=\"noise\"></i>may be noise"), "{html}");
+        assert!(!html.contains("class=\"worse\"") && !html.contains("class=\"neither\""), "{html}");
+    }
+
+    #[test]
+    fn no_bar_leaves_its_room() {
+        let bars = [-80.0, 12.0, 100.0]
+            .map(|percent| Bar { half_width: Some(30.0), ..bar("a", percent, Verdict::Neither) });
+        let axis = Axis::of(&bars);
+        for bar in &bars {
+            let half = bar.half_width.unwrap();
+            assert!(axis.at(bar.percent - half) >= 0.0 && axis.at(bar.percent + half) <= 100.0);
+        }
+        assert_eq!(axis.at(0.0), 50.0);
     }
 
     #[test]

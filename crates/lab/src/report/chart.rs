@@ -63,22 +63,23 @@ impl Axis {
     }
 }
 
-/// A colour that means the same on every page. Eight that people with any colour vision can tell apart (Okabe and Ito); page.css
-/// has them for light and dark.
+/// A colour that means the same on every page, by its number in page.css, which has each for light and dark. Orange is harm and blue is good,
+/// everywhere; what is neither has another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Colour(pub(crate) usize);
+pub(crate) struct Colour(usize);
 
 impl Colour {
-    /// Tasks that wait for the machine's memory.
-    pub(crate) const DIRECT: Colour = Colour(0);
-    /// Tasks that wait for their cgroup's memory.
-    pub(crate) const MEMCG: Colour = Colour(1);
+    /// Harm: tasks that wait for the machine's memory, the limit that must not be reached.
+    pub(crate) const HARM: Colour = Colour(0);
+    /// Tasks that wait for their cgroup's memory, and other second limits.
+    pub(crate) const MEMCG: Colour = Colour(6);
     /// kswapd, for which nobody waits.
     pub(crate) const KSWAPD: Colour = Colour(2);
 
-    /// The n-th of anything else.
+    /// The n-th of what is neither good nor bad.
     pub(crate) fn nth(at: usize) -> Colour {
-        Colour(at % 8)
+        const NEUTRAL: [usize; 6] = [2, 3, 6, 4, 5, 7];
+        Colour(NEUTRAL[at % NEUTRAL.len()])
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 
 use super::Page;
 use crate::failure::{Failure, Outcome};
@@ -23,6 +23,8 @@ pub(crate) fn check_name(path: &Path) -> anyhow::Result<()> {
     if !directory.is_dir() {
         bail!("--report {}: there is no directory {}", path.display(), directory.display());
     }
+    // Whether a file can be made there is found out before an hour of simulation, not after it.
+    Unfinished::new_in(directory).with_context(|| format!("--report {}", path.display()))?;
     Ok(())
 }
 
@@ -38,7 +40,10 @@ impl Page {
                 file.finish(path)
             })
         };
-        written.map_err(Failure::Output)?;
+        let named = |error: std::io::Error| {
+            std::io::Error::new(error.kind(), format!("--report {}: {error}", path.display()))
+        };
+        written.map_err(named).map_err(Failure::Output)?;
         output::remark(&format!("the page is in {}", path.display()));
         Ok(())
     }

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::print::figures;
+use crate::result::better::Better;
 use crate::result::metrics::Unit;
 use crate::result::run_result::{RunResult, TiersResult, counter};
 use crate::result::spread::{Paired, Spread};
@@ -20,6 +21,7 @@ pub(crate) struct Figure {
     /// The same above a column, in two lines.
     pub(crate) heading: &'static str,
     pub(crate) unit: Unit,
+    pub(crate) better: Better,
     /// Whether it says what came of reclaim's choices, rather than what they took.
     pub(crate) is_outcome: bool,
     of: fn(&RunResult) -> f64,
@@ -32,6 +34,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         title: "refaults of anonymous pages",
         heading: "refaults,\nanonymous",
         unit: Unit::Count,
+        better: Better::Less,
         is_outcome: true,
         of: |run| counter(&run.vmstat, "workingset_refault_anon") as f64,
     },
@@ -40,6 +43,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         title: "refaults of file pages",
         heading: "refaults,\nfile",
         unit: Unit::Count,
+        better: Better::Less,
         is_outcome: true,
         of: |run| counter(&run.vmstat, "workingset_refault_file") as f64,
     },
@@ -48,6 +52,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         title: "pages read from devices",
         heading: "pages read\nfrom devices",
         unit: Unit::Count,
+        better: Better::Less,
         is_outcome: true,
         of: |run| run.devices.iter().map(|device| device.pages_read).sum::<u64>() as f64,
     },
@@ -56,6 +61,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         title: "accesses a second",
         heading: "accesses\na second",
         unit: Unit::PerSecond,
+        better: Better::More,
         is_outcome: true,
         of: |run| run.accesses as f64 / (run.end_ns.max(1) as f64 / 1e9),
     },
@@ -64,6 +70,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         title: "pages looked at per page reclaimed",
         heading: "looked at per\nreclaimed",
         unit: Unit::Ratio,
+        better: Better::Less,
         is_outcome: false,
         of: |run| figures::share(work(run, "scanned"), work(run, "reclaimed")),
     },
@@ -72,6 +79,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         title: "99th percentile of direct reclaim calls",
         heading: "reclaim call\np99",
         unit: Unit::Nanoseconds,
+        better: Better::Less,
         is_outcome: false,
         of: |run| run.reclaim.p99_ns as f64,
     },
@@ -80,6 +88,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         title: "steps through the reverse map",
         heading: "rmap\nsteps",
         unit: Unit::Count,
+        better: Better::Less,
         is_outcome: false,
         of: |run| work(run, "rmap_steps") as f64,
     },
@@ -88,6 +97,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         title: "page-table entries walked",
         heading: "PTEs\nwalked",
         unit: Unit::Count,
+        better: Better::Less,
         is_outcome: false,
         of: |run| work(run, "ptes_walked") as f64,
     },
@@ -96,6 +106,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         title: "list moves",
         heading: "list\nmoves",
         unit: Unit::Count,
+        better: Better::Less,
         is_outcome: false,
         of: |run| work(run, "list_moves") as f64,
     },
@@ -108,6 +119,7 @@ const TIER_FIGURES: &[Figure] = &[
         title: "accesses in fast memory",
         heading: "in fast\nmemory",
         unit: Unit::Share,
+        better: Better::More,
         is_outcome: true,
         of: |run| of_tiers(run, |tiers| tiers.fast_hit_ratio.unwrap_or(0.0)),
     },
@@ -116,6 +128,7 @@ const TIER_FIGURES: &[Figure] = &[
         title: "pages promoted",
         heading: "pages\npromoted",
         unit: Unit::Count,
+        better: Better::Neither,
         is_outcome: true,
         of: |run| of_tiers(run, |tiers| tiers.promoted as f64),
     },
@@ -124,6 +137,7 @@ const TIER_FIGURES: &[Figure] = &[
         title: "pages demoted",
         heading: "pages\ndemoted",
         unit: Unit::Count,
+        better: Better::Neither,
         is_outcome: true,
         of: |run| of_tiers(run, |tiers| tiers.demoted as f64),
     },
@@ -132,6 +146,7 @@ const TIER_FIGURES: &[Figure] = &[
         title: "CPU time of who tracks which pages are in use",
         heading: "tracker\nCPU",
         unit: Unit::Nanoseconds,
+        better: Better::Less,
         is_outcome: false,
         of: |run| of_tiers(run, |tiers| tiers.tracker_ns as f64),
     },

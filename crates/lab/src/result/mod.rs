@@ -10,6 +10,7 @@ pub(crate) mod notes; // what a run leaves out that its user would miss
 pub(crate) mod parallel; // runs side by side
 pub(crate) mod variants; // several scenarios with several seeds
 pub(crate) mod metrics; // a result as a flat list of figures
+pub(crate) mod better; // which way a figure is better
 pub(crate) mod spread; // repeated runs: mean, deviation, noise
 pub(crate) mod effect; // what turning a rule does, in figures
 pub(crate) mod sign; // which way, over a grid of scenarios

@@ -49,7 +49,12 @@ use std::process::{Command, Output};
 /// Runs `pageout` in `directory`.
 fn pageout(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
-    command.current_dir(directory).args(arguments).output().expect("the binary was built for this test")
+    command
+        .env_remove("COLUMNS")
+        .current_dir(directory)
+        .args(arguments)
+        .output()
+        .expect("the binary was built for this test")
 }
 
 fn text(bytes: &[u8]) -> String {

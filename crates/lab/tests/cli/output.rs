@@ -18,6 +18,81 @@ fn full_disk() -> Option<File> {
 }
 
 #[test]
+fn no_line_is_wider_than_the_terminal_and_no_figure_is_lost() {
+    let scenario = "writeback-from-reclaim.toml";
+    let few = ["--set", "task.*.object.*.workload.ops=2000"];
+    for arguments in
+        [&["compare", scenario, "--vary", "seed=1,2,3,4"][..], &["run", scenario], &["keys", "memcg"]]
+    {
+        let arguments = match arguments[0] {
+            "keys" => arguments.to_vec(),
+            _ => [arguments, &few, &["--quiet"]].concat(),
+        };
+        let at = |columns: &str| {
+            let output =
+                command(&arguments).current_dir(scenarios()).env("COLUMNS", columns).output().unwrap();
+            check_success(&output);
+            text(&output.stdout)
+        };
+        let words = |text: &str| {
+            text.split_whitespace().map(str::to_string).collect::<std::collections::BTreeSet<_>>()
+        };
+        let wide = at("1000");
+        for columns in [40, 80, 200] {
+            let narrow = at(&columns.to_string());
+            // A path or a key is not broken.
+            let sentences = narrow.lines().filter(|line| line.trim().contains(' '));
+            let longest = sentences.max_by_key(|line| line.chars().count()).unwrap();
+            assert!(longest.chars().count() <= columns, "{arguments:?} at {columns}: {longest}");
+            // Only names and sentences are broken, at their blanks or where a word is too long.
+            let figures = |text: &str| -> Vec<String> {
+                words(text)
+                    .into_iter()
+                    .filter(|word| word.parse::<f64>().is_ok() || word.ends_with('%'))
+                    .collect()
+            };
+            assert_eq!(figures(&narrow), figures(&wide), "{arguments:?} at {columns}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_has_no_colours_for_who_wants_none() {
+    // A terminal is what util-linux's script(1) makes.
+    let help = |no_colour: &str| {
+        let program = format!("{} compare --help", env!("CARGO_BIN_EXE_pageout"));
+        let mut script = Command::new("script");
+        script.args(["-qc", &program, "/dev/null"]).env("NO_COLOR", no_colour).env("TERM", "xterm");
+        script.stdin(Stdio::null()).output().ok().map(|output| text(&output.stdout))
+    };
+    let Some(styled) = help("") else { return };
+    assert!(styled.contains("\u{1b}["), "the terminal is one: {styled}");
+    assert!(!help("1").unwrap().contains('\u{1b}'));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_place_where_no_file_may_be_made_is_named_as_it_was_asked_for() {
+    let directory = with_scenario(GOOD);
+    // Not even root makes files there.
+    if !Path::new("/sys/kernel").is_dir() {
+        return;
+    }
+    for (option, file) in [("--report", "x.html"), ("--trace", "x.txt"), ("--timeline", "x.csv")] {
+        let path = format!("/sys/kernel/{file}");
+        let output = pageout(directory.path(), &["run", "scenario.toml", option, &path]);
+        let said = text(&output.stderr);
+        assert!(!output.status.success(), "{said}");
+        assert!(said.contains(&format!("{option} {path}")) && !said.contains(".tmp"), "{said}");
+    }
+    std::fs::write(directory.path().join("a.u32"), [0; 4000]).unwrap();
+    let output = pageout(directory.path(), &["trace", "convert", "a.u32", "/sys/kernel/a.pgt"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("/sys/kernel") && !said.contains(".tmp"), "{said}");
+}
+
+#[test]
 fn a_full_disk_is_an_error_and_not_a_result() {
     let directory = with_scenario(GOOD);
     for arguments in

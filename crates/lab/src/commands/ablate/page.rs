@@ -77,6 +77,7 @@ fn bars(point: &Ablation, figure: &Figure, at: &str) -> Option<Bars> {
                 percent: effect.percent(effect.difference)?,
                 half_width: effect.half_width.and_then(|width| effect.percent(width)),
                 is_noise: effect.is_within_noise(),
+                verdict: figure.better.verdict(effect.difference),
                 text: figure.show_effect(&effect),
             })
         })

@@ -5,6 +5,7 @@ use pageout_sim::scenario::Scenario;
 use super::{Column, Figures, difference, rows, told};
 use crate::cli::CompareArgs;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
+use crate::result::better::Better;
 use crate::result::effect;
 use crate::result::variants::Plan;
 use crate::scenario::source::Source;
@@ -84,6 +85,7 @@ fn bars(figures: &[Figures], of: &Figures) -> Vec<Bar> {
                     percent: percent.clamp(-1000.0, 1000.0),
                     half_width: paired.half_width.and_then(|width| paired.percent(width)),
                     is_noise: paired.is_within_noise(),
+                    verdict: Better::of(&metric.full_name()).verdict(percent),
                     text: difference(metric.unit, &paired),
                 },
             ))

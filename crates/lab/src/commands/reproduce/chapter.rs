@@ -12,6 +12,7 @@ use anyhow::{Context, bail, ensure};
 use pageout_sim::scenario::{Knobs, Relation};
 use serde::{Deserialize, Serialize};
 
+use crate::result::better::Better;
 use crate::scenario::nearest::nearest;
 use crate::scenario::source::{Setting, written};
 
@@ -155,6 +156,13 @@ impl Published {
 }
 
 impl Claim {
+    /// Which way its figure is better. A row that adds figures up of which some are better one way and some another says neither.
+    pub(super) fn better(&self) -> Better {
+        let mut each = self.figures.iter().map(|name| Better::of(name));
+        let first = each.next().unwrap_or(Better::Neither);
+        if each.all(|other| other == first) { first } else { Better::Neither }
+    }
+
     /// Whether it is about this side: a relation is about those that it names, any other claim about all.
     pub(super) fn speaks_of(&self, side: &str) -> bool {
         self.holds.as_ref().is_none_or(|relation| relation.variants().any(|name| name == side))

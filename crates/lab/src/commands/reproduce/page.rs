@@ -57,11 +57,13 @@ fn bars(found: &Found, row: &Measured) -> Vec<Bar> {
     let Some(published) = row.claim.published.and_then(|published| published.change()) else {
         return Vec::new();
     };
+    let verdict = |change: f64| row.claim.better().verdict(change);
     let first = Bar {
         name: format!("{}: published", row.claim.row),
         percent: published * 100.0,
         half_width: None,
         is_noise: false,
+        verdict: verdict(published),
         text: format!("{:+.0}%", published * 100.0),
     };
     let sides = found.chapter.side.iter().zip(row.judge()).filter_map(|(side, judged)| {
@@ -71,6 +73,7 @@ fn bars(found: &Found, row: &Measured) -> Vec<Bar> {
             percent: paired.percent(paired.difference)?.clamp(-1000.0, 1000.0),
             half_width: paired.half_width.and_then(|half| paired.percent(half)),
             is_noise: paired.is_within_noise(),
+            verdict: verdict(paired.difference),
             text: change(&paired),
         })
     });

@@ -19,6 +19,7 @@ use crate::print::summary::{kill_told, summary};
 use crate::report::{
     Axis, Bar, Bars, Chart, Colour, Heat, Lanes, Line, Page, Part, Shape, Span, Unit, scenario,
 };
+use crate::result::better::Verdict;
 use crate::result::marks::{Mark, Marked};
 use crate::result::run_result::{DelaysResult, RunResult, TaskResult, TiersResult};
 use crate::result::samples::{Extent, Level, Load, Sampled, Samples, ZswapSize};
@@ -184,6 +185,7 @@ fn waits(tasks: &[TaskResult]) -> Bars {
                     percent: share * 100.0,
                     half_width: None,
                     is_noise: false,
+                    verdict: Verdict::Worse,
                     text: format!("{} of {}", figures::percent(share), figures::time(task.thread_time_ns)),
                 });
             }
@@ -276,7 +278,7 @@ fn marks(samples: &Samples, end_ns: u64) -> Option<Lanes> {
             Mark::KswapdWoken => ("kswapd woken", "kswapd was woken", Colour::KSWAPD),
             Mark::Throttled => ("reclaim throttled", "a reclaimer waited for others", Colour::MEMCG),
             Mark::WriterSleeps => ("writers asleep", "a writer slept for dirty pages", Colour::nth(3)),
-            Mark::OomKill => ("out of memory", "the OOM killer ended a task", Colour::DIRECT),
+            Mark::OomKill => ("out of memory", "the OOM killer ended a task", Colour::HARM),
         };
         let lane = names.len();
         names.push(name.to_string());
@@ -364,7 +366,7 @@ impl OverTime<'_> {
                 ("free", Colour::nth(5), free),
                 ("high", Colour::KSWAPD, high),
                 ("low", Colour::MEMCG, mark(Level::Low)),
-                ("min", Colour::DIRECT, mark(Level::Min)),
+                ("min", Colour::HARM, mark(Level::Min)),
             ],
         );
         [
@@ -378,7 +380,7 @@ impl OverTime<'_> {
                     ("active anon", Colour::nth(0), bytes(Stat::NrActiveAnon)),
                     ("inactive anon", Colour::nth(4), bytes(Stat::NrInactiveAnon)),
                     ("active file", Colour::nth(1), bytes(Stat::NrActiveFile)),
-                    ("inactive file", Colour::nth(5), bytes(Stat::NrInactiveFile)),
+                    ("inactive file", Colour::nth(2), bytes(Stat::NrInactiveFile)),
                 ],
             ),
             self.dirty(),
@@ -392,7 +394,7 @@ impl OverTime<'_> {
         // Beside a limit that is far away, what is dirty would be a line on the axis.
         let top = unwritten.iter().copied().fold(0.0, f64::max) * 3.0;
         let limits = [
-            ("limit", Colour::DIRECT, Stat::NrDirtyThreshold),
+            ("limit", Colour::HARM, Stat::NrDirtyThreshold),
             ("background limit", Colour::MEMCG, Stat::NrDirtyBackgroundThreshold),
         ];
         let mut lines = vec![
@@ -420,7 +422,7 @@ impl OverTime<'_> {
         let stored = bytes(ZswapSize::Stored);
         let top = stored.iter().copied().fold(0.0, f64::max) * 3.0;
         let limits = [
-            ("limit", Colour::DIRECT, bytes(ZswapSize::Limit)),
+            ("limit", Colour::HARM, bytes(ZswapSize::Limit)),
             ("accept threshold", Colour::MEMCG, bytes(ZswapSize::Accept)),
         ];
         let mut lines = vec![
@@ -461,19 +463,19 @@ impl OverTime<'_> {
         let pressure = |title: &str, says: &str, resource: Resource| {
             let lines = vec![
                 ("some", Colour::MEMCG, share(Sampled::Pressure(resource, Extent::Some))),
-                ("full", Colour::DIRECT, share(Sampled::Pressure(resource, Extent::Full))),
+                ("full", Colour::HARM, share(Sampled::Pressure(resource, Extent::Full))),
             ];
             self.chart(title, says, Unit::Number, Shape::Levels, lines)
         };
         let of_devices = |load: Load| {
             let names = self.samples.devices().iter().enumerate();
-            names.map(move |(at, name)| (name.clone(), Colour::nth(at), Sampled::Device(at, load)))
+            names.map(move |(at, name)| (name.clone(), at, Sampled::Device(at, load)))
         };
-        let busy = of_devices(Load::Busy).map(|(name, colour, sampled)| (name, colour, share(sampled)));
+        let busy = of_devices(Load::Busy).map(|(name, at, sampled)| (name, Colour::nth(at), share(sampled)));
         let busy: Vec<_> = busy.collect();
         let pages =
             [(Load::Read, "read"), (Load::Written, "written")].into_iter().flat_map(|(load, what)| {
-                of_devices(load).map(move |(name, Colour(at), sampled)| {
+                of_devices(load).map(move |(name, at, sampled)| {
                     // Writes of a device are a colour further than its reads.
                     let colour = Colour::nth(at * 2 + usize::from(load == Load::Written) + 4);
                     let bytes = self.samples.rates(sampled).iter().map(|pages| pages * 4096.0).collect();

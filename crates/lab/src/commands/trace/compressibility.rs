@@ -41,7 +41,7 @@ pub(crate) fn compressibility(
     }
     match options.json {
         true => output::print_json(&all.iter().map(Measured::json).collect::<Vec<Value>>()),
-        false => output::print(&to_text(&all, compressor)),
+        false => output::print_text(&to_text(&all, compressor)),
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn info(traces: &[PathBuf], reading: &ReadingOptions, options: &Outpu
         return output::print_json(&list);
     }
     let texts: Vec<String> = traces.iter().zip(&infos).map(|(path, info)| to_text(path, info)).collect();
-    output::print(&texts.join("\n"))
+    output::print_text(&texts.join("\n"))
 }
 
 /// Bytes in a file, for the progress bar.

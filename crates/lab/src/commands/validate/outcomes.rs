@@ -125,7 +125,7 @@ pub(super) fn run(args: &ValidateArgs) -> Outcome {
     if args.output.json {
         output::print_json(&judged)?;
     } else {
-        output::print(&text(&judged))?;
+        output::print_text(&text(&judged))?;
     }
     let is_expected = |run: &Judged| args.expect_short.contains(&run.run);
     let short = judged.iter().filter(|run| !run.passes && !is_expected(run)).count();

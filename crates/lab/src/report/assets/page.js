@@ -160,6 +160,8 @@
     return { options, data };
   };
 
+  const shortened = (name, most) => name.length > most ? name.slice(0, most - 1) + "…" : name;
+
   // --- lanes: who, from when to when --------------------------------------------------------------------------------------------------
   const LANE = 26;
   const lanesOf = (chart, place) => {
@@ -208,8 +210,8 @@
     const options = {
       scales: { x: { time: false }, y: { range: [0, count] } },
       axes: [axis(chart.x, "x"), {
-        ...y, size: 150, stroke: css("--ink"), splits: () => chart.names.map((_, at) => count - at - 0.5),
-        values: () => chart.names.map((name) => name.length > 21 ? name.slice(0, 20) + "…" : name), grid: { show: false }, ticks: { show: false }, gap: 6,
+        ...y, stroke: css("--ink"), splits: () => chart.names.map((_, at) => count - at - 0.5),
+        values: () => chart.names.map((name) => shortened(name, leftRoom() / 7.2)), grid: { show: false }, ticks: { show: false }, gap: 6,
       }],
       series: [{}, { show: true, paths: () => null, points: { show: false } }],
       legend: { show: false },
@@ -220,7 +222,9 @@
   };
 
   // --- all of it ------------------------------------------------------------------------------------------------------------------------
-  const LEFT = 150; // of charts over time, so that they stand below each other
+  // Pixels left of charts over time, so that they stand below each other, and right of any, where half of the last name of an axis stands.
+  const leftRoom = () => innerWidth < 620 ? 96 : 150;
+  const RIGHT = 40;
   const draw = (dark) => {
     const kept = []; // of each clock
     for (const { plot, clock } of drawn) {
@@ -234,7 +238,8 @@
       place.querySelectorAll(".tip").forEach((tip) => tip.remove());
       const { options, data } = chart.kind === "lanes" ? lanesOf(chart, place) : linesOf(chart);
       const hasTime = isTime(chart);
-      if (hasTime) options.axes[1].size = LEFT - (options.axes[1].labelSize ?? 0);
+      if (hasTime) options.axes[1].size = leftRoom() - (options.axes[1].labelSize ?? 0);
+      options.padding = [null, RIGHT, null, null];
       const one = { chart, place, clock: clockOf.get(chart) };
       options.width = Math.max(320, place.clientWidth);
       options.cursor = {

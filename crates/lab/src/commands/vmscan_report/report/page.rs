@@ -251,12 +251,12 @@ pub(in crate::commands::vmscan_report) fn pictures(reading: &Reading, of: &str) 
 
 fn colour(class: Class) -> Colour {
     match class {
-        Class::Direct => Colour::DIRECT,
+        Class::Direct => Colour::HARM,
         Class::Memcg => Colour::MEMCG,
         Class::Kswapd => Colour::KSWAPD,
         Class::SoftLimit => Colour::nth(3),
         Class::Node => Colour::nth(4),
-        Class::Outside => Colour::nth(7),
+        Class::Outside => Colour::nth(5),
     }
 }
 
