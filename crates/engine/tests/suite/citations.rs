@@ -157,7 +157,9 @@ fn check(text: &str, documents: &Documents) -> (usize, Vec<String>) {
     for (at, _) in text.match_indices('[') {
         let Some(length) = text[at + 1..].find(['[', ']']) else { continue };
         let bracket = &text[at + 1..at + 1 + length];
-        if !text[at + 1 + length..].starts_with(']') || bracket.matches('\n').count() > 1 {
+        let after = &text[at + 1 + length..];
+        let is_link = after.starts_with("](");
+        if !after.starts_with(']') || is_link || bracket.matches('\n').count() > 1 {
             continue;
         }
         let bracket = bracket.split_whitespace().collect::<Vec<_>>().join(" ");
