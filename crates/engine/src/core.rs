@@ -193,7 +193,7 @@ impl Core {
         self.lruvec_of_folio(&self.memory.folios[pfn])
     }
 
-    /// The same where its record is at hand.
+    /// The lruvec of a folio whose record is at hand.
     #[inline]
     pub(crate) fn lruvec_of_folio(&self, folio: &Folio) -> LruvecId {
         self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))

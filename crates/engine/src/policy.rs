@@ -73,7 +73,7 @@ impl Policy {
         }
     }
 
-    /// The same with the series "avoid overflowing of stack during page reclaim" as posted for the third time, in June 2010: profile
+    /// Linux 2.6.35 with the series "avoid overflowing of stack during page reclaim" as posted for the third time, in June 2010: profile
     /// `classic@2.6.35-nodirect`. A task that reclaims for the machine writes nothing, to swap neither.
     pub fn classic_2_6_35_nodirect() -> Policy {
         let mut policy = Policy::classic_2_6_35();
@@ -187,7 +187,7 @@ impl Policy {
         policy
     }
 
-    /// The same with frequency guided promotion, as posted for the third time in October 2026: profile `mglru-fg`. Not merged. Its
+    /// `mglru@next` with frequency guided promotion, as posted for the third time in October 2026: profile `mglru-fg`. Not merged. Its
     /// earlier postings went by refault distance as well; this one does not.
     pub fn mglru_fg() -> Policy {
         Policy {

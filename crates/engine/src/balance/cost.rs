@@ -35,7 +35,7 @@ pub enum ScanBalance {
     CacheTrim,
     /// By weights.
     Fraction {
-        /// Of anonymous and file memory.
+        /// The weights of anonymous and of file memory.
         weights: [u64; 2],
         /// What each has cost lately.
         cost: [u64; 2],
@@ -194,7 +194,7 @@ impl Core {
         self.add_cost(lruvec, kind, written * IO_COST + rotated);
     }
 
-    /// The same of pages that were in use and are read back. Among counters it is `workingset_restore`.
+    /// Records what a refault has cost: pages that were in use and are read back. Among counters it is `workingset_restore`.
     pub(crate) fn note_refault_cost(&mut self, lruvec: LruvecId, kind: LruType, pages: u64) {
         if !self.reads_costs_from_counters(lruvec) {
             self.add_cost(lruvec, kind, pages * IO_COST);

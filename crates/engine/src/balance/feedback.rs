@@ -50,7 +50,7 @@ pub(crate) struct Feedback {
 pub struct Position {
     /// Pages that came back.
     pub refaulted: u64,
-    /// Of so many evicted, or protected.
+    /// Pages that were evicted or protected: those that could come back.
     pub total: u64,
     /// Weight.
     pub gain: u64,
@@ -98,9 +98,9 @@ pub enum TypeReason {
     Swappiness(u8),
     /// Refaults: file memory, unless it fares worse than anonymous memory by more than swappiness allows.
     Refaults {
-        /// Of anonymous memory.
+        /// The refaults of anonymous memory.
         anon: Position,
-        /// Of file memory.
+        /// The refaults of file memory.
         file: Position,
     },
     /// The type that is behind its share.

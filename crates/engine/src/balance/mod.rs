@@ -129,7 +129,7 @@ impl Balance {
         }
     }
 
-    /// Of MGLRU-FG.
+    /// The balance of MGLRU-FG.
     pub(crate) fn frequency_guided() -> Balance {
         Balance {
             ref_tier_gains: RefTierGains::OneToTwo,
@@ -182,7 +182,7 @@ impl TypeRule {
 }
 
 impl RefTierGains {
-    /// Of tier 0, of the others.
+    /// The gains of tier 0 and of all other tiers.
     pub(crate) fn pair(self) -> (u64, u64) {
         match self {
             RefTierGains::OneToTwo => (1, 2),

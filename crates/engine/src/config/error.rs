@@ -31,7 +31,7 @@ pub enum ConfigError {
     BadName(String),
     /// Memory that has no latency or no bandwidth.
     NoPerformance {
-        /// Of which node.
+        /// The node whose memory it is.
         node: usize,
     },
     /// What the system has no address space for.

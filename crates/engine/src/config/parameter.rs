@@ -39,7 +39,7 @@ pub struct Parameter {
 
 /// A mechanism that is chosen for the machine as a whole, because all groups share its tiers of memory.
 pub struct Mechanism {
-    /// Of a number, what is worth trying. Of words, all are.
+    /// The values that `ablate` tries where the parameter is a number. Where it is a word, `ablate` tries all its words.
     tries: &'static [&'static str],
     /// Who shows that it does something. `None` only where nothing does, which its documentation then says.
     pub shown_by: Option<Shown>,

@@ -91,7 +91,7 @@ pub(crate) struct Transfers {
     /// transfer needs no list of its own.
     joined: Vec<(IoId, TaskId)>,
     writes: usize,
-    /// Of those, writes of files.
+    /// Writes in flight that write files.
     file_writes: usize,
     /// Writes that have ended since the beginning and left a clean page: one of a file even if it failed, as its file remembers that.
     writes_cleaned: u64,

@@ -18,7 +18,7 @@ pub(super) fn tier_of_path(path: &str) -> Option<u32> {
 /// A file of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NodeFile {
-    /// Of its memory blocks, all of which are written at once, as a shell does it.
+    /// `memory*/online` of the node's memory blocks, all of which are written at once, as a shell does it.
     Online,
     /// What `/proc/vmstat` has of it.
     Vmstat,

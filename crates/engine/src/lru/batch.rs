@@ -348,7 +348,7 @@ impl Core {
         self.mark_accessed_by(pfn, self.mark_of(pfn));
     }
 
-    /// The same, where what its LRU wants to know is at hand. Never inlined: misses come by here as some hits do, and find the same
+    /// `folio_mark_accessed` where the folio's [`Mark`] is at hand. Never inlined: misses come by here as some hits do, and find the same
     /// code.
     #[inline(never)]
     pub(crate) fn mark_accessed_by(&mut self, pfn: Pfn, mark: Mark) {
@@ -376,7 +376,7 @@ impl Core {
         }
     }
 
-    /// The same of LRUs other than Linux's two lists.
+    /// `folio_mark_accessed` for LRUs other than Linux's two lists.
     #[inline(never)]
     fn mark_otherwise(&mut self, pfn: Pfn, mark: Mark) {
         match mark {

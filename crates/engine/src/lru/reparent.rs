@@ -67,13 +67,13 @@ impl Core {
         }
     }
 
-    /// Pages that one counted are counted by the other.
+    /// Pages of a list that one lruvec counted are counted by the other.
     pub(super) fn move_size(&mut self, from: LruvecId, to: LruvecId, list: LruList, pages: u64) {
         self.update_size(from, list, -(pages as i64));
         self.update_size(to, list, pages as i64);
     }
 
-    /// The same by zone, of all that one's lists had.
+    /// Pages that one lruvec counted by zone, over all its lists, are counted by the other.
     fn move_zones(&mut self, from: LruvecId, to: LruvecId) {
         let moved = self.lruvecs[from].by_zone.iter_mut().map(std::mem::take).collect::<Vec<_>>();
         for (zone, moved) in self.lruvecs[to].by_zone.iter_mut().zip(moved) {

@@ -54,7 +54,7 @@ impl Core {
         self.mark_of_group(self.memory.folios[pfn].memcg)
     }
 
-    /// The same of all folios of a group.
+    /// What the LRU of a group wants to know of accesses through file descriptors.
     #[inline]
     pub(crate) fn mark_of_group(&self, memcg: MemcgId) -> Mark {
         let policy = &self.memcgs[memcg].policy;
@@ -86,7 +86,7 @@ impl Core {
         false
     }
 
-    /// The same where the list lock is held, so that a promotion has to go through a batch.
+    /// Tells the LRU that an entry mapping this folio was found young, where the list lock is held: a promotion has to go through a batch.
     pub(crate) fn lru_young_nearby(&mut self, pfn: Pfn, executable: bool) {
         match self.lru_of(self.lruvec_of(pfn)) {
             Lru::Generations => self.generations_young_nearby(pfn, executable),
@@ -290,7 +290,7 @@ impl Core {
         self.list_in(self.lru_of(lruvec), &self.memory.folios[pfn])
     }
 
-    /// The same, where the LRU and the record are at hand.
+    /// [`Core::list_of`] where the LRU and the folio's record are at hand.
     #[inline]
     fn list_in(&self, lru: Lru, folio: &Folio) -> (usize, LruList) {
         let kind = folio.lru_type();

@@ -110,7 +110,7 @@ pub enum Wait {
     Delay(Nanos, DelayReason),
     /// Another task; this one appears in [`crate::Engine::take_woken`] when that has come to it.
     Woken,
-    /// The same, but no longer than a span of time: resume it when that is over, unless it was named before.
+    /// Another task, but no longer than a span of time: resume this one when that is over, unless it was named before.
     WokenOr(Nanos, DelayReason),
 }
 

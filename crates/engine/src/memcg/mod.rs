@@ -56,7 +56,7 @@ pub(crate) struct Memcg {
     is_released: bool,
     /// In order of creation.
     pub(crate) children: Vec<MemcgId>,
-    /// The same by their names: a hierarchy may have tens of thousands side by side.
+    /// The children by name: a hierarchy may have tens of thousands side by side.
     children_by_name: BTreeMap<String, MemcgId>,
     pub(crate) policy: Policy,
     /// What it was before it was switched to or from generations.
@@ -73,7 +73,7 @@ pub(crate) struct Memcg {
     pub(crate) low: u64,
     pub(crate) high: u64,
     pub(crate) max: u64,
-    /// Of cgroup v1: what it is pushed back to where the machine is short.
+    /// `memory.soft_limit_in_bytes` of cgroup v1: what the group is pushed back to where the machine is short of memory.
     pub(crate) soft_limit: u64,
     /// What the children claim of `min` and `low`: as much of each one's setting as it uses. Kept up to date, because protection
     /// asks for it at each visit of a child, and children may be many.
@@ -97,7 +97,7 @@ pub(crate) struct Memcg {
     /// Statistics updates since the last flush, and those that CPUs have gathered but not told.
     pub(crate) updates_pending: u64,
     pub(crate) updates_by_cpu: Vec<u64>,
-    /// Of swap: `memory.swap.events`, here and below.
+    /// `memory.swap.events`, of this group and those below it.
     pub(crate) swap_events: [u64; 3],
     /// By node: where the walk of this subtree stands that its reclaimers share.
     walks: Vec<WalkPosition>,
@@ -572,7 +572,7 @@ impl Memcgs {
         self[id].visited
     }
 
-    /// The same of a group whose parent is protected so far.
+    /// The protection of a group, given its parent's.
     fn protection_below(&self, id: MemcgId, parent: MemcgId, above: Protection) -> Protection {
         let (claim, siblings) = (self[id].claim(), self[parent].claimed);
         Protection {

@@ -10,7 +10,7 @@ use crate::machine::op::IoError;
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct WriteErrors {
     count: u64,
-    /// Of those, how many someone has been told of.
+    /// Errors that someone has been told of.
     told: u64,
 }
 

@@ -191,7 +191,7 @@ impl FolioTable {
         self.records.prefetch(pfn);
     }
 
-    /// The same for its list links.
+    /// Asks the processor for the frame's list links, which are soon to be looked at.
     #[inline(always)]
     pub(crate) fn prefetch_links(&self, pfn: Pfn) {
         self.links.prefetch(pfn);

@@ -37,7 +37,7 @@ pub(crate) struct LargestBlocks {
     used: u64,
     /// Used before, and free.
     free: u64,
-    /// Of these so many have no records any more. Which ones take part in that is not known after some are used again: it is the most
+    /// Free frames whose records were given back. Which frames those are is not known after some are used again: it is the most
     /// that there can be.
     given_back: u64,
 }

@@ -27,7 +27,7 @@ pub enum MemPolicy {
     Bind(Nodemask),
     /// From each of these in turn (`numactl --interleave`).
     Interleave(Nodemask),
-    /// The same, as many pages from each as its weight (`numactl --weighted-interleave`).
+    /// From each of these in turn, as many pages from each as its weight (`numactl --weighted-interleave`).
     WeightedInterleave(Nodemask),
 }
 

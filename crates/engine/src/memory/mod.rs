@@ -125,7 +125,7 @@ impl Memory {
         Some((kind, pfn))
     }
 
-    /// The same for a request that has just made its block in this zone, whatever the marks.
+    /// Allocates for a request that has just made its block in this zone, whatever the marks.
     pub(crate) fn capture(
         &mut self,
         node: NodeId,
@@ -138,7 +138,7 @@ impl Memory {
         Some(pfn)
     }
 
-    /// The same without a look at the zones: a page that the CPU holds of the first one, where that has plenty.
+    /// Allocates without a look at the zones: a page that the CPU holds of the first one, where that has plenty.
     #[inline(always)]
     pub(crate) fn alloc_listed(
         &mut self,
@@ -220,7 +220,7 @@ impl Memory {
         self.use_bits_of(&self.folios[pfn])
     }
 
-    /// The same where its record is at hand.
+    /// How hot a folio is whose record is at hand.
     #[inline(always)]
     pub(crate) fn use_bits_of(&self, folio: &Folio) -> UseBits {
         if folio.has(FolioFlags::INDEXED) {

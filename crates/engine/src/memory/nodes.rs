@@ -15,9 +15,9 @@ use crate::units::{MemcgId, Pfn};
 /// The kind of tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeKind {
-    /// Of a page-cache index.
+    /// The index of a page cache.
     Index,
-    /// Of a page table.
+    /// A page table.
     PageTable,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// Of a table of so many pages, with nothing in it.
+    /// The nodes of an empty table of so many pages.
     pub(crate) fn new(kind: NodeKind, pages: u64) -> Nodes {
         let mut nodes = Nodes { kind, levels: Vec::new(), height: kind.fixed_height().unwrap_or(0) };
         nodes.grow(pages);

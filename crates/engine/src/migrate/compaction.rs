@@ -113,7 +113,7 @@ impl Compaction {
         }
     }
 
-    /// The same made by kcompactd.
+    /// A compaction of kcompactd's.
     pub(crate) fn by_daemon(self) -> Compaction {
         Compaction { is_daemon: true, ..self }
     }

@@ -89,7 +89,7 @@ impl Core {
         is_moved
     }
 
-    /// The same, but the folio stays in the hands of who isolated it, who counts it if it has not moved.
+    /// Moves an isolated folio to a free frame and leaves it with who isolated it, who counts it if it has not moved.
     pub(crate) fn move_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
         let folio = self.memory.folios[from];
         let pages = folio.pages() as i64;

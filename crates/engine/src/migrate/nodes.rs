@@ -146,7 +146,7 @@ impl Core {
         0
     }
 
-    /// The same for folios that were found on the wrong node.
+    /// Moves folios that were found on the wrong node. Returns how many pages have moved.
     pub(crate) fn migrate_misplaced(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
         let moved = self.migrate_to_node(folios, to, why);
         self.count_node(to, Stat::NumaPagesMigrated, moved as i64);

@@ -28,7 +28,7 @@ impl Core {
         }
     }
 
-    /// The same for folios that were prepared ([`Core::migrate_prepare`]), a batch at most; returns how many pages have moved. Those that
+    /// Promotes folios that were prepared ([`Core::migrate_prepare`]), a batch at most; returns how many pages have moved. Those that
     /// come from the top tier were no promotion.
     pub(crate) fn promote_prepared(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
         let is_upward = self.tiers.node_is_top_tier(to)

@@ -138,7 +138,7 @@ impl Core {
         }
     }
 
-    /// The same by an age that someone else knows: whether a page last used so long ago is hot, where pages younger than `reference_ms`
+    /// Whether a page last used so long ago is hot, by an age that someone else knows, where pages younger than `reference_ms`
     /// are by default. In a node with plenty of free memory all are.
     pub(crate) fn is_recent_enough(&mut self, pfn: Pfn, to: NodeId, age_ms: u64, reference_ms: u64) -> bool {
         if self.has_plenty_free(to) {

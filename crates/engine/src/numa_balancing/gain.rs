@@ -52,11 +52,11 @@ impl Marks {
 /// Marks of one kind of pages.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Answers {
-    /// Of windows whose marks have had their time.
+    /// Marks of windows whose marks have had their time.
     known: Marks,
-    /// Of the window before the one under way.
+    /// Marks of the window before the one under way.
     last: Marks,
-    /// Of the one under way.
+    /// Marks of the window under way.
     this: Marks,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Gain {
     stay: Answers,
     /// Those that stay, of the last window with enough of them that had its time.
     latest: Marks,
-    /// The same when the governor set in, or the first since then; nothing where nothing is governed.
+    /// What `latest` was when the governor set in, or the first since then; nothing where nothing is governed.
     governed: Marks,
     /// The number of the window that is under way.
     window: u64,

@@ -43,7 +43,7 @@ pub(crate) struct Traffic {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arrival {
     pub(crate) now_ms: u64,
-    /// Of all time.
+    /// Promoted and demoted since the beginning.
     pub(crate) traffic: Traffic,
     /// Pages that nobody uses, those that CPUs hold among them.
     pub(crate) unused: u64,

@@ -144,7 +144,7 @@ pub(crate) struct ThreadScan {
 }
 
 impl ThreadScan {
-    /// Of a new thread in an address space with so many others.
+    /// The scan of a new thread in an address space with so many others.
     pub(crate) fn beside(others: u32) -> ThreadScan {
         ThreadScan { is_first: others == 0, ..ThreadScan::default() }
     }

@@ -19,14 +19,14 @@ impl Core {
         self.alloc_anywhere(request, memcg)
     }
 
-    /// The same from the node that is wanted. For others it would be reclaimed first, which takes time ([`Core::near_step`]).
+    /// Pages from the node that is wanted. Before others are tried it would be reclaimed, which takes time ([`Core::near_step`]).
     #[cold]
     fn alloc_near(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         let near = Nodemask::of([request.node]);
         self.alloc_anywhere(&Request { allowed: request.allowed & near, ..*request }, memcg)
     }
 
-    /// The same for who can't wait: from any node, before one is reclaimed.
+    /// Pages for who can't wait: from any node, before one is reclaimed.
     #[inline]
     pub(crate) fn alloc_anywhere(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         if request.gfp.contains(Gfp::WRITE) && self.keeps_node_limits() {
@@ -64,7 +64,7 @@ impl Core {
         self.count_node(got, if is_local { Stat::NumaLocal } else { Stat::NumaOther }, 1);
     }
 
-    /// The same for a page that will be written: from a node below its dirty limit. What all nodes together can bear is the writers'
+    /// A page that will be written, from a node below its dirty limit. What all nodes together can bear is the writers'
     /// business, and the slow path doesn't ask. [machine 2.6]
     #[cold]
     #[inline(never)]

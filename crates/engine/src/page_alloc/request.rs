@@ -64,12 +64,12 @@ bitflags::bitflags! {
 
 #[allow(dead_code)] // for those who can't bear everything
 impl Gfp {
-    /// May do everything: the kernel's GFP_KERNEL.
+    /// GFP_KERNEL: may do everything.
     pub(crate) const KERNEL: Gfp =
         Gfp::DIRECT_RECLAIM.union(Gfp::KSWAPD_RECLAIM).union(Gfp::IO).union(Gfp::FS);
-    /// The same without file systems: GFP_NOFS.
+    /// GFP_NOFS: may do everything but enter a file system.
     pub(crate) const NOFS: Gfp = Gfp::KERNEL.difference(Gfp::FS);
-    /// The same without I/O: GFP_NOIO.
+    /// GFP_NOIO: may do everything but start I/O.
     pub(crate) const NOIO: Gfp = Gfp::NOFS.difference(Gfp::IO);
     /// What readahead asks with: locks of a file are held, and a page that is not needed at once is not worth much.
     pub(crate) const READAHEAD: Gfp = Gfp::NOFS.union(Gfp::NORETRY).union(Gfp::NOWARN);
@@ -80,7 +80,7 @@ impl Gfp {
     pub(crate) const HUGE_LIGHT: Gfp = Gfp::IO.union(Gfp::FS).union(Gfp::NOMEMALLOC).union(Gfp::NOWARN);
     /// And where it was: reclaim and compaction for it, and nobody is woken (GFP_TRANSHUGE).
     pub(crate) const HUGE: Gfp = Gfp::HUGE_LIGHT.union(Gfp::DIRECT_RECLAIM);
-    /// The same from the reserve: GFP_ATOMIC.
+    /// GFP_ATOMIC: may not wait, may use the reserve, and wakes kswapd.
     pub(crate) const ATOMIC: Gfp = Gfp::KSWAPD_RECLAIM.union(Gfp::HIGH);
 }
 

@@ -421,7 +421,7 @@ impl Core {
         self.reclaimable_of(node, [anon, of([Stat::NrInactiveFile, Stat::NrActiveFile])])
     }
 
-    /// The same of a zone.
+    /// Pages of a zone that reclaim may take.
     pub(crate) fn zone_reclaimable_pages(&self, zone: &Zone) -> u64 {
         match self.memory.zones.of_node(zone.node).len() {
             1 => self.node_reclaimable(zone.node),

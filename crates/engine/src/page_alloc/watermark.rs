@@ -117,7 +117,7 @@ impl Zone {
         self.watermark_ok_with(self.free_pages(), order, mark, class, rights)
     }
 
-    /// The same if so many pages were free.
+    /// [`Zone::watermark_ok`] if so many pages were free.
     #[inline]
     pub(crate) fn watermark_ok_with(
         &self,

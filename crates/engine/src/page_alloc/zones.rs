@@ -35,7 +35,7 @@ pub(crate) struct Zones {
     zones: Vec<Zone>,
     nodes: Vec<Node>,
     min_free_kbytes: u64,
-    /// The same where nobody has set it: without huge pages, and with them.
+    /// `vm.min_free_kbytes` where nobody has set it: without huge pages, and with them.
     min_free_by_default: [u64; 2],
     boost_factor: u32,
     /// The mark at which kswapd may rest.
@@ -197,7 +197,7 @@ impl Zones {
         }
     }
 
-    /// The same of the second zone, as long as the first is left with bits of pageblocks of other types, or with too little.
+    /// A listed page of the second zone, as long as the first is left with bits of pageblocks of other types, or with too little.
     #[inline(never)]
     fn take_listed_below(
         &mut self,
@@ -419,7 +419,7 @@ impl Zones {
         self.nodes().map(|node| self.node_reserve(node)).sum()
     }
 
-    /// The same of a node.
+    /// Pages that reserves and high marks of a node keep from the page cache.
     pub(crate) fn node_reserve(&self, node: NodeId) -> u64 {
         self.of_node(node).iter().map(Zone::total_reserve).sum()
     }

@@ -35,7 +35,8 @@ impl Core {
         self.workingset_refault(pfn, found);
     }
 
-    /// The same for write(2), which looks at no shadow: that a page is written again says nothing of its use. [reclaim-6.12 5]
+    /// Puts a new folio into a file's page cache for write(2), which looks at no shadow: that a page is written again says nothing of its
+    /// use. [reclaim-6.12 5]
     pub(crate) fn page_cache_add_for_write(&mut self, pfn: Pfn, file: FileId, page: u64) {
         let folio = &mut self.memory.folios[pfn];
         folio.owner = file.0;
@@ -188,7 +189,7 @@ impl Core {
         !is_in_use && self.release_if_slot_unused(pfn)
     }
 
-    /// The same of a folio that at most its swap slot is needed for.
+    /// Frees a folio that at most its swap slot is needed for; true if it did.
     #[inline(never)]
     fn release_if_slot_unused(&mut self, pfn: Pfn) -> bool {
         let folio = self.memory.folios[pfn];

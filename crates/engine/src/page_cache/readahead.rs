@@ -220,7 +220,7 @@ impl Core {
     }
 
     /// Sets or clears RECLAIM. In a regular file's index the word shows it, so that a reader who meets the mark takes the slow way.
-    /// Of a page that is dirty or being written it is no mark, but reclaim's wish.
+    /// On a page that is dirty or being written RECLAIM is no readahead mark, but reclaim's wish.
     pub(crate) fn change_reclaim(&mut self, pfn: Pfn, is_set: bool) {
         self.memory.folios[pfn].change(FolioFlags::RECLAIM, is_set);
         let folio = self.memory.folios[pfn];

@@ -58,7 +58,7 @@ impl Truncation {
         Truncation { file, cursor: pages.start, pages, waits: false, deletes: false }
     }
 
-    /// Of a file of so many pages that is deleted.
+    /// The truncation of a file of so many pages that is deleted.
     pub(crate) fn of_all(file: FileId, pages: u64) -> Truncation {
         Truncation { deletes: true, ..Truncation::new(file, 0..pages) }
     }

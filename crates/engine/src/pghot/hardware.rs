@@ -41,7 +41,7 @@ impl Core {
         self.record_accesses(pfn, nid, Source::Hardware, accesses).expect("hardware names its own nodes");
     }
 
-    /// The same of pages in a row, which share a counter.
+    /// Somebody has taken a hint out of its ring that is for pages in a row, which share a counter.
     pub(crate) fn hardware_hinted_range(&mut self, first: Pfn, pages: u32, accesses: u32) {
         self.record_range(first, pages, None, Source::Hardware, accesses).expect("it names no node");
     }

@@ -1,4 +1,4 @@
-//! The same, written a second time and naively: everything that was said of a page, in order, and what follows from it.
+//! Hot-page records, written a second time and naively: everything that was said of a page, in order, and what follows from it.
 
 use std::collections::BTreeMap;
 

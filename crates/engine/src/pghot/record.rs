@@ -156,7 +156,7 @@ pub(crate) struct Record {
     pub(crate) nid: Option<NodeId>,
     /// Reports in its window. None in a record that is ready: its page was counted as a candidate, and could not go.
     pub(crate) freq: u64,
-    /// Of the last report, in steps of its layout's clock.
+    /// The time of the last report, in steps of its layout's clock.
     pub(crate) time: u64,
     /// It is hot: kmigrated is to take it.
     pub(crate) ready: bool,
@@ -168,7 +168,7 @@ impl Record {
         self.ready && self.freq == 0
     }
 
-    /// The same of a page that has now been counted.
+    /// The record of a page that has now been counted as a candidate.
     pub(crate) fn counted(self) -> Record {
         Record { freq: 0, ..self }
     }

@@ -78,7 +78,7 @@ choice! {
         U8 = "u8",
         /// Three bits of count, milliseconds, and the node that accessed.
         U32 = "u32",
-        /// The same with a longer clock, as the third posting had it.
+        /// Three bits of count, a longer clock of milliseconds, and the node, as the third posting had it.
         U64 = "u64",
     }
 }

@@ -154,7 +154,7 @@ impl Core {
         self.trace_isolated_blocks(lruvec, list, pages, Contig::default(), sc);
     }
 
-    /// The same where blocks around them were taken, too.
+    /// Traces an isolation where blocks around the pages were taken, too.
     #[inline]
     pub(crate) fn trace_isolated_blocks(
         &mut self,

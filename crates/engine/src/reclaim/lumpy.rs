@@ -54,7 +54,7 @@ pub(crate) enum Lumpy {
     Off,
     /// Blocks: the pages around the oldest, whether they are used or not.
     Async,
-    /// The same, and each write is waited for.
+    /// Blocks, and each write is waited for.
     Sync,
 }
 

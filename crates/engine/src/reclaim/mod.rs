@@ -91,7 +91,7 @@ impl Reclaim {
         self.sc.nr_to_reclaim = 0;
     }
 
-    /// The same, and not even its pass goes on.
+    /// Ends the call at once: not even its pass goes on.
     fn interrupt(&mut self) {
         self.cut_short();
         self.sc.is_interrupted = true;

@@ -43,7 +43,7 @@ pub struct Pageouts {
     pub kswapd: u64,
     /// Reclaim for a group, and on request.
     pub group: u64,
-    /// Of all these: pages that their file system marked dirty again instead.
+    /// Pages among all of these that their file system marked dirty again instead.
     pub redirtied: u64,
 }
 

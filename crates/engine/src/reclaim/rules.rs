@@ -178,7 +178,7 @@ choice! {
     KswapdReset {
         /// A page that anyone reclaims there. Then kswapd runs and runs beside a group that its `memory.high` makes reclaim. Up to 6.19.
         AnyProgress = "any_progress",
-        /// The same, but only once enough is free. A run for a boost doesn't count as failed. Since 7.0.
+        /// A page that anyone reclaims there, but only once enough is free. A run for a boost doesn't count as failed. Since 7.0.
         Balanced = "balanced",
     }
 }
@@ -220,7 +220,7 @@ choice! {
     CompactGap {
         /// Twice the block. Up to 7.1.
         TwiceTheBlock = "twice_the_block",
-        /// The same, but no more than a reclaimer's batch of 32: for a huge page it had freed 1024, which tore holes without making
+        /// Twice the block, but no more than a reclaimer's batch of 32: for a huge page it had freed 1024, which tore holes without making
         /// one. Since 7.2.
         Capped = "capped",
     }
@@ -334,7 +334,7 @@ pub struct ReclaimRules {
 }
 
 impl ReclaimRules {
-    /// Of 6.12, for two lists.
+    /// The rules of 6.12 for two lists.
     pub(crate) fn linux_6_12() -> ReclaimRules {
         ReclaimRules {
             stat_flush: FlushRule::WorkerLate,
@@ -390,12 +390,12 @@ impl ReclaimRules {
         }
     }
 
-    /// Of 7.3, for two lists.
+    /// The rules of 7.3 for two lists.
     pub(crate) fn linux_7_3() -> ReclaimRules {
         ReclaimRules { protection: ProtectionRule::TopDown, ..ReclaimRules::generations_7_3() }
     }
 
-    /// Of 7.3, for generations.
+    /// The rules of 7.3 for generations.
     pub(crate) fn generations_7_3() -> ReclaimRules {
         ReclaimRules {
             anon_only: AnonOnly::Strict,
@@ -415,7 +415,7 @@ impl ReclaimRules {
         }
     }
 
-    /// Of 6.12, for generations.
+    /// The rules of 6.12 for generations.
     pub(crate) fn generations_6_12() -> ReclaimRules {
         ReclaimRules {
             flusher_wake: FlusherWake::Pass,

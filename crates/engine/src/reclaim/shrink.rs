@@ -22,7 +22,7 @@ pub(crate) struct ReclaimStat {
     /// In reclaim's hands at first.
     pub(crate) taken: u64,
     pub(crate) reclaimed: u64,
-    /// Of those, and of those still there, what was written or is being written.
+    /// Pages that were written or are being written, reclaimed or still there.
     pub(crate) written: u64,
     /// What it has met of dirty pages.
     pub(crate) tally: Tally,

@@ -23,7 +23,7 @@ pub(crate) struct ShrinkerCall {
     /// What may be done in this call, and what was.
     budget: u64,
     scanned: u64,
-    /// Of what is owed, what earlier calls have left undone.
+    /// The part of what is owed that earlier calls have left undone.
     deferred: u64,
     priority: u8,
 }
@@ -49,7 +49,7 @@ impl ShrinkerCall {
         self.scanned += chunk;
     }
 
-    /// As its tracepoint tells it before anything is done.
+    /// `mm_shrink_slab_start`: what the call will do, before anything is done.
     pub(crate) fn traced_start(&self, shrinker: Shrinker, gfp: GfpFlags) -> Tracepoint {
         let ShrinkerCall { freeable, owed, deferred, priority, .. } = *self;
         let total_scan = self.budget + self.scanned;
@@ -64,7 +64,7 @@ impl ShrinkerCall {
         }
     }
 
-    /// The same when it is over.
+    /// `mm_shrink_slab_end`: what the call has done.
     pub(crate) fn traced_end(&self, shrinker: Shrinker, freed: u64) -> Tracepoint {
         let (deferred, left, total_scan) = (self.deferred, self.left(), self.budget);
         Tracepoint::ShrinkSlabEnd { shrinker, deferred, left, total_scan, freed }

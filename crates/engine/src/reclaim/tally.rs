@@ -33,7 +33,7 @@ use crate::writeback::WritebackReason;
 pub(crate) struct Tally {
     pub(crate) taken: u64,
     pub(crate) file_taken: u64,
-    /// Of files: dirty or being written.
+    /// Pages of files that are dirty or being written.
     pub(crate) dirty: u64,
     /// Dirty ones that nobody writes yet.
     pub(crate) unqueued_dirty: u64,

@@ -130,7 +130,7 @@ impl Engine {
         self.hits(task, accesses, decode, true)
     }
 
-    /// The same. `stops`: also before an access at whose end the task has pages to promote.
+    /// The hits of [`Engine::run_hits`]. `stops`: also before an access at whose end the task has pages to promote.
     pub(super) fn hits<A: Copy>(
         &mut self,
         task: TaskId,

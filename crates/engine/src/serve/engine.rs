@@ -519,7 +519,7 @@ impl Engine {
         self.core.memcg_stat(memcg, stat)
     }
 
-    /// The same, live.
+    /// A counter of a group and its descendants as it is now, flushed or not.
     pub fn memcg_stat_now(&self, memcg: MemcgId, stat: Stat) -> i64 {
         self.core.memcg_stat_now(memcg, stat)
     }
@@ -529,7 +529,7 @@ impl Engine {
         self.core.vmstat(stat)
     }
 
-    /// The same of one node.
+    /// A counter of one node's `vmstat`.
     pub fn node_stat(&self, node: NodeId, stat: Stat) -> i64 {
         self.core.node_stat(node, stat)
     }

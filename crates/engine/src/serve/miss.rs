@@ -49,7 +49,7 @@ pub(crate) struct Attempt {
     pub(super) kernel_pages: Vec<Pfn>,
     /// Pages to be read ahead before anything else.
     pub(super) readahead: Option<Readahead>,
-    /// The same, of swapped pages.
+    /// Swapped pages to be read ahead before anything else.
     pub(super) swap_readahead: Option<SwapReadahead>,
     /// What was submitted for it has refaulted, and would not have had to be read with a little more memory.
     pub(super) submits_refault: bool,
@@ -403,7 +403,7 @@ impl Current<'_> {
         self.allocate_with_effort(memcg, request)
     }
 
-    /// The same where no zone has a page to spare, or such an allocation is under way.
+    /// Takes a frame where no zone has a page to spare, or goes on with such an allocation.
     #[cold]
     fn allocate_with_effort(&mut self, memcg: MemcgId, request: &Request) -> Result<Pfn, Stop> {
         let mut pfn = None;

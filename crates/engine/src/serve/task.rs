@@ -420,7 +420,7 @@ impl Current<'_> {
         step
     }
 
-    /// The same, unless paying has cost the page that was accessed.
+    /// How the access was served, unless paying has cost the page that was accessed.
     pub(super) fn served_still(&self, access: Access, served: Served) -> Served {
         let touched = || self.task.touched(self.core, access);
         match served {

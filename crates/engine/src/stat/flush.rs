@@ -31,7 +31,7 @@ impl Core {
         self.count_weighing(lruvec, stat, n, n.unsigned_abs());
     }
 
-    /// The same for a counter of bytes, where a change within a page is one update.
+    /// Counts bytes in `memory.stat` only. A change within a page is one update.
     pub(crate) fn count_memcg_bytes(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         self.count_weighing(lruvec, stat, n, (n.unsigned_abs() / PAGE_SIZE).max(1));
     }
@@ -232,7 +232,7 @@ mod tests {
         gathered: [u64; CPUS as usize],
     }
 
-    /// The same of the machine, by the rule of Linux 6.1: updates of all groups by CPU, and batches of all CPUs.
+    /// A second way to count for the machine, by the rule of Linux 6.1: updates of all groups by CPU, and batches of all CPUs.
     #[derive(Default)]
     struct ToldMachine {
         gathered: [u64; CPUS as usize],

@@ -51,7 +51,7 @@ stats! {
     NrMlock = "nr_mlock",
     NrIsolatedAnon = "nr_isolated_anon",
     NrIsolatedFile = "nr_isolated_file",
-    /// Of the machine, in pages.
+    /// Slab pages of the machine that can be reclaimed.
     NrSlabReclaimable = "nr_slab_reclaimable",
     WorkingsetNodes = "workingset_nodes",
     WorkingsetRefaultAnon = "workingset_refault_anon",
@@ -190,14 +190,14 @@ stats! {
     Zswpin = "zswpin",
     Zswpout = "zswpout",
     Zswpwb = "zswpwb",
-    /// Of groups only, and only where costs are read from counters (`balance/cost.rs`): pages that reclaim scanned and did not take.
+    /// Pages that reclaim scanned and did not take. Groups have it, and only where costs are read from counters (`balance/cost.rs`).
     PgrotateAnon = "pgrotate_anon",
     PgrotateFile = "pgrotate_file",
-    /// Of groups only: pages of kernel memory.
+    /// Pages of kernel memory. Groups only.
     Kernel = "kernel",
-    /// Of groups only: bytes of objects that share pages.
+    /// Bytes of objects that share pages. Groups only.
     SlabReclaimable = "slab_reclaimable",
-    /// Of groups only: bytes of compressed pages, and how many those were.
+    /// Bytes of compressed pages, and how many those were. Groups only.
     Zswap = "zswap",
     Zswapped = "zswapped",
 }

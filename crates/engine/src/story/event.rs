@@ -13,7 +13,7 @@ use crate::writeback::WritebackReason;
 /// A page by what it holds, wherever it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PageName {
-    /// Of a file, tmpfs included.
+    /// A page of a file, tmpfs included.
     File {
         /// The file.
         file: FileId,
@@ -98,7 +98,7 @@ pub enum Told {
 /// Where a page in memory is, and how hot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageState {
-    /// Of which type it is.
+    /// Anonymous memory or files.
     pub kind: LruType,
     /// On which list.
     pub place: Whereabouts,
@@ -149,7 +149,7 @@ pub enum Whereabouts {
 pub enum Filled {
     /// A read of a regular file.
     File,
-    /// The same, before anyone asked for it.
+    /// A read before anyone asked for it.
     Readahead,
     /// A write of the whole page of a regular file, for which nothing is read.
     Overwritten,
@@ -159,7 +159,7 @@ pub enum Filled {
     Tmpfs,
     /// A read of a swap device.
     Swap,
-    /// The same, before anyone asked for it.
+    /// A read before anyone asked for it.
     SwapReadahead,
 }
 

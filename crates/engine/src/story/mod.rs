@@ -212,7 +212,7 @@ impl Core {
         self.push_pages(pfn, &pages, |_| (), &event);
     }
 
-    /// Of so many pages from this one on, those that are followed.
+    /// The pages that are followed among so many from this one on.
     fn followed_of(&self, first: PageName, pages: u64) -> Vec<PageName> {
         let all = (0..pages).map(|at| first.next(at));
         all.filter(|&page| self.story.as_ref().is_some_and(|story| story.follows(page))).collect()

@@ -115,9 +115,9 @@ tracepoints! {
         nr_requested: u64,
         /// Pages that it has looked at.
         nr_scanned: u64,
-        /// Of those, passed by for their zone.
+        /// Pages passed by for their zone.
         nr_skipped: u64,
-        /// Of those, taken.
+        /// Pages taken.
         nr_taken: u64,
         /// The list's type.
         kind: LruType,
@@ -226,7 +226,7 @@ tracepoints! {
         bg_thresh: u64,
         /// From here on nobody goes on.
         thresh: u64,
-        /// The same, as it follows a threshold that falls.
+        /// The threshold as it is smoothed where it falls.
         limit: u64,
         /// Dirtied since the start.
         dirtied: u64,
@@ -252,7 +252,7 @@ tracepoints! {
         dirty_rate: u64,
         /// What a writer may dirty.
         dirty_ratelimit: u64,
-        /// The same, as the number of dirty pages makes it.
+        /// What a writer may dirty in view of the number of dirty pages.
         task_ratelimit: u64,
         /// The rate at which dirtied and written would be equal.
         balanced_dirty_ratelimit: u64,
@@ -289,7 +289,7 @@ tracepoints! {
     },
     /// Files are chosen for a pass.
     QueueIo = "writeback_queue_io" {
-        /// Of whom.
+        /// The device, and the group, whose flusher it is.
         wb: TracedWb,
         /// Those dirty since then. Unit: ticks.
         older: u64,
@@ -302,14 +302,14 @@ tracepoints! {
     },
     /// A file's turn begins.
     SingleInodeStart = "writeback_single_inode_start" {
-        /// Of whom.
+        /// The device, and the group, whose flusher it is.
         wb: TracedWb,
         /// The file and its turn.
         inode: TracedInode,
     },
     /// It is over.
     SingleInode = "writeback_single_inode" {
-        /// Of whom.
+        /// The device, and the group, whose flusher it is.
         wb: TracedWb,
         /// The file and its turn.
         inode: TracedInode,
@@ -346,7 +346,7 @@ tracepoints! {
     },
     /// A flusher has a file's times written.
     WriteInodeStart = "writeback_write_inode_start" {
-        /// Of whom.
+        /// The device, and the group, whose flusher it is.
         wb: TracedWb,
         /// The file.
         file: FileId,
@@ -355,7 +355,7 @@ tracepoints! {
     },
     /// The file system has noted them.
     WriteInode = "writeback_write_inode" {
-        /// Of whom.
+        /// The device, and the group, whose flusher it is.
         wb: TracedWb,
         /// The file.
         file: FileId,
@@ -396,7 +396,7 @@ pub struct TracedWb {
 /// A piece of work of a flusher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TracedWork {
-    /// Of whom.
+    /// The device, and the group, whose flusher it is.
     pub wb: TracedWb,
     /// Pages to write still.
     pub nr_pages: u64,
@@ -421,7 +421,7 @@ pub struct TracedPause {
     pub wb_dirty: u64,
     /// What a writer may dirty.
     pub dirty_ratelimit: u64,
-    /// The same, as the number of dirty pages makes it.
+    /// What a writer may dirty in view of the number of dirty pages.
     pub task_ratelimit: u64,
     /// Dirtied by the task since the last look.
     pub dirtied: u64,
@@ -510,7 +510,7 @@ pub struct ListedInode {
 pub struct Contig {
     /// Taken.
     pub taken: u64,
-    /// Of those, dirty.
+    /// Pages taken that are dirty.
     pub dirty: u64,
     /// Blocks of which a page could not be had.
     pub failed: u64,
@@ -540,13 +540,13 @@ pub struct Kept {
 pub enum GfpFlags {
     /// No request: a wake that nobody's allocation is behind.
     None,
-    /// Memory of the kernel's own.
+    /// GFP_KERNEL: memory of the kernel's own.
     Kernel,
-    /// The same, without entering a file system.
+    /// GFP_NOFS: memory of the kernel's own, without entering a file system.
     NoFs,
-    /// The same, without waiting.
+    /// GFP_NOWAIT: memory of the kernel's own, without waiting.
     NoWait,
-    /// The same, from the reserve.
+    /// GFP_ATOMIC: memory of the kernel's own, from the reserve.
     Atomic,
     /// A page of a process.
     HighUserMovable,

@@ -11,9 +11,9 @@ use crate::units::PAGE_SIZE;
 /// How well pages compress: what is drawn for each from what it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Compressibility {
-    /// Of a thousand pages, those that are all zeroes.
+    /// Pages in a thousand that are all zeroes.
     pub zero_filled: u16,
-    /// Of a thousand pages, those that are another word repeated.
+    /// Pages in a thousand that are another word repeated.
     pub same_filled: u16,
     /// What the others come to.
     pub lengths: Lengths,

@@ -104,7 +104,7 @@ impl SwapDevice {
 pub(crate) struct Swap {
     devices: Vec<SwapDevice>,
     priorities: Priorities,
-    /// Of readahead by slots.
+    /// The window of readahead by slots.
     pub(crate) window: SwapWindow,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Setup {
     pub(crate) seeks: bool,
     /// Pages of memory that each compressed device may take.
     pub(crate) zram_limit: Option<u64>,
-    /// Of a thousand pages of processes and tmpfs, those that hold nothing but zeroes.
+    /// Pages in a thousand, of processes and tmpfs, that hold nothing but zeroes.
     pub(crate) zero_filled: u16,
     /// Pages are compressed in front of swap devices.
     pub(crate) zswap: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Tiers {
 }
 
 impl Setup {
-    /// The same with huge heaps, and so much more for the groups, both of which are the first one's where they are nested.
+    /// The setup with huge heaps, and so much more for the groups, both of which are the first one's where they are nested.
     pub(crate) fn with_huge_pages(self) -> Setup {
         let heaps = if self.nested { 2 } else { 1 };
         Setup { huge: true, limits: self.limits.map(|pages| pages + heaps * HUGE_PAGE_PAGES), ..self }
@@ -231,7 +231,7 @@ pub(crate) enum Action {
         task: usize,
         ms: u64,
     },
-    /// Of eight migrations in a row, those whose bits are set fail at a step.
+    /// Migrations among the next eight whose bits are set fail at a step.
     Refuse {
         step: MigrateStep,
         pattern: u8,

@@ -158,7 +158,7 @@ fn what_is_demoted_is_marked_and_its_next_use_is_seen_once() {
     }
 }
 
-/// Of what was demoted, how much says how soon it is used: all that is mapped, and a page in 64 of files, if reads are looked at.
+/// How much of what was demoted says how soon it is used: all that is mapped, and a page in 64 of files, if reads are looked at.
 #[test]
 fn a_page_of_a_file_is_asked_where_reads_are_looked_at() {
     for watched in [false, true] {

@@ -47,7 +47,7 @@ pub(crate) struct Machine {
     pub(crate) engine: Engine,
     checks: Checks,
     advice: Advice,
-    /// Of a thousand pages that can be swapped out, those that hold nothing but zeroes.
+    /// Pages in a thousand, among those that can be swapped out, that hold nothing but zeroes.
     zero_filled: u16,
     /// Pages that a read of a file brings in at most.
     pages_a_read: u64,

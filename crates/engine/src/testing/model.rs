@@ -98,7 +98,7 @@ impl Model {
         assert_eq!(found, value, "on its device {page:?} reads as {found:#x}, but {value:#x} was written");
     }
 
-    /// The same, but for what was written with this value or a later one. Zeroes have no date.
+    /// Panics unless the device has what was written last, where that was written with a value under `below`. Zeroes have no date.
     pub(crate) fn check_synced(&self, page: Page, found: u64, below: u64) {
         if let Some(Contents::Known(value)) = self.pages.get(&page)
             && !self.going.contains_key(&page)

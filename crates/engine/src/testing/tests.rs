@@ -24,12 +24,12 @@ fn random_run(seed: u64) -> (Setup, Vec<Action>) {
     draw(seed, (setup(), vec(action(), 1..ACTIONS)))
 }
 
-/// The same on a machine with tiers of memory, on which migrations fail.
+/// A random run on a machine with tiers of memory, on which migrations fail.
 fn tiered_run(seed: u64) -> (Setup, Vec<Action>) {
     draw(seed, (tiered_setup(), vec(tiered_action(), 1..ACTIONS)))
 }
 
-/// The same on a machine on which reclaim is asked to spare something.
+/// A random run on a machine on which reclaim is asked to spare something.
 fn sparing_run(seed: u64) -> (Setup, Vec<Action>) {
     draw(seed, (sparing_setup(), vec(action(), 1..ACTIONS)))
 }
@@ -42,13 +42,13 @@ fn draw<T>(seed: u64, inputs: impl Strategy<Value = T>) -> T {
     inputs.new_tree(&mut runner).expect("nothing is filtered").current()
 }
 
-/// The same on a machine whose heaps begin with a huge page, and on which who gets more changes.
+/// A random run on a machine whose heaps begin with a huge page, and on which who gets more changes.
 fn random_run_huge(seed: u64) -> (Setup, Vec<Action>) {
     let (setup, actions) = draw(seed, (setup(), vec(huge_action(), 1..ACTIONS)));
     (setup.with_huge_pages(), actions)
 }
 
-/// The same run with a signal for each task in turn, one after each action.
+/// A random run with a signal for each task in turn, one after each action.
 fn signalled_run(seed: u64) -> (Setup, Vec<Action>) {
     let (setup, actions) = random_run(seed);
     let signals = (0..TASKS).cycle().map(|task| Action::Signal { task });
@@ -79,7 +79,7 @@ pub(super) fn first_failure(
     first_failure_of(random_run, mutant, checks, seeds)
 }
 
-/// The same with huge pages.
+/// The first seed whose run with huge pages fails, and what with.
 pub(super) fn first_failure_huge(mutant: Mutant, seeds: Range<u64>) -> Option<(u64, String)> {
     first_failure_of(random_run_huge, Some(mutant), Checks::Contents, seeds)
 }

@@ -20,13 +20,13 @@ pub const ADISTANCE_DAX_KMEM: u32 = 5 * ADISTANCE_DRAM;
 /// Latency and bandwidth of a node's memory, seen from the nearest CPUs (`access0` in `/sys/devices/system/node/nodeN`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccessCoordinate {
-    /// Of a load, in nanoseconds.
+    /// Latency of a load, in nanoseconds.
     pub read_latency: u32,
-    /// Of a store.
+    /// Latency of a store, in nanoseconds.
     pub write_latency: u32,
-    /// In MB a second.
+    /// Bandwidth of loads, in MB a second.
     pub read_bandwidth: u32,
-    /// The same of stores.
+    /// Bandwidth of stores, in MB a second.
     pub write_bandwidth: u32,
 }
 

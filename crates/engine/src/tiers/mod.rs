@@ -58,7 +58,7 @@ pub struct MemoryTiers {
 }
 
 impl MemoryTiers {
-    /// Of a machine with all its nodes online.
+    /// The tiers of a machine with all its nodes online.
     pub fn new(config: &Config) -> Result<MemoryTiers, ConfigError> {
         let count = config.node_pages.len();
         let mut has_cpus = vec![false; count];

@@ -108,7 +108,7 @@ impl Core {
         }
     }
 
-    /// The same for the swap cache.
+    /// Keeps the queue right after a word of the swap cache was replaced on behalf of a folio.
     pub(crate) fn swap_index_changed(&mut self, pfn: Pfn, entry: SwapEntry, change: NodeChange) {
         self.node_changed(pfn, IndexNode::of_slot(entry), change);
     }

@@ -60,7 +60,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Of a wb that comes to be.
+    /// The worker of a wb that comes to be.
     pub(super) fn new(now: Nanos) -> Worker {
         Worker { last_periodic: now, ..Worker::default() }
     }

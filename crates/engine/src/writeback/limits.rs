@@ -92,7 +92,7 @@ impl Core {
         limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
     }
 
-    /// The same for a real-time task: a quarter more, and since writers sleep a thirty-second part of the machine's limit besides.
+    /// The limits for a real-time task: a quarter more, and since writers sleep a thirty-second part of the machine's limit besides.
     pub(super) fn for_real_time(&self, limits: Limits) -> Limits {
         let more = match self.dirty_rule() {
             DirtyRule::Sleeps => {

@@ -24,13 +24,13 @@ pub(super) struct Rates {
     /// Pages dirtied and written since the beginning.
     pub(super) dirtied: u64,
     pub(super) written: u64,
-    /// The same, and the tick, at the last update.
+    /// Pages dirtied and written by the last update, and its tick.
     dirtied_then: u64,
     written_then: u64,
     updated_at: u64,
     /// What the device writes.
     bandwidth: u64,
-    /// The same, smoothed.
+    /// What the device writes, smoothed.
     pub(super) average: u64,
     /// What each writer may dirty.
     pub(super) ratelimit: u64,

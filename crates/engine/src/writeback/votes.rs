@@ -65,7 +65,7 @@ impl ForeignHistory {
     const SLOTS: u32 = u16::BITS;
     /// The device's time that a slot stands for.
     const SLOT: Nanos = Nanos(Nanos::SECOND.0 / 8);
-    /// Of so many slots, more must be foreign.
+    /// A file changes its owner where more slots than these are foreign.
     const HALF: u32 = 8;
 
     pub(crate) fn carried(&self) -> Option<MemcgId> {

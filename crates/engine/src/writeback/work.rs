@@ -42,7 +42,7 @@ pub(super) struct Work {
 pub(super) enum Asked {
     /// All that the wb has, for another group.
     Foreign,
-    /// The same, for who waits until the device has it.
+    /// All that the wb has, for who waits until the device has it.
     Sync,
 }
 

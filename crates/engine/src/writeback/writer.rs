@@ -23,7 +23,7 @@ use crate::writeback::throttle::{DirtyThrottle, ThrottleStep};
 pub(super) const RATIO_MIN: u8 = 5;
 /// Pages between two looks at a CPU: by the size of memory, within these.
 const LOOK: std::ops::RangeInclusive<u64> = 16..=1024;
-/// The same where a device has too much.
+/// Pages between two looks at a CPU where a device has too much.
 const LOOK_WHEN_EXCEEDED: u64 = 8;
 /// Pages that a task writes at least.
 const CHUNK_MIN: u64 = 1536;

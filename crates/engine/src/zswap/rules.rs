@@ -30,7 +30,7 @@ choice! {
         Restart = "restart",
         /// On from where it was, an entry a node of each group. Linux 6.12.
         Cursor = "cursor",
-        /// The same with 32 entries. Linux 6.18.
+        /// On from where it was, 32 entries a node of each group. Linux 6.18.
         Batch = "batch",
     }
 }
@@ -45,7 +45,7 @@ choice! {
         RotateUnlisted = "rotate_unlisted",
         /// It is dropped (PG_dropbehind). Kernels after 6.18.
         Dropbehind = "dropbehind",
-        /// The same, and its shadow stays: nobody has asked for the page, so the shadow of its last use is not evaluated until somebody
+        /// It is dropped, and its shadow stays: nobody asked for the page, so the shadow of its last use is not evaluated until somebody
         /// does. In no kernel.
         KeepShadow = "keep_shadow",
     }

@@ -474,7 +474,8 @@ impl Core {
         self.memory.set_use_bits(pfn, use_bits);
     }
 
-    /// The same of 6.16 and later: a folio is pushed up only where it would be in the oldest generation again.
+    /// Prepares a folio that could not be freed for going back, since 6.16: it is pushed up only where it would be in the oldest
+    /// generation again.
     fn reject_by_place(&mut self, lruvec: LruvecId, pfn: Pfn, rule: RejectedUse) {
         let references = self.generation_rules(lruvec).references;
         let use_bits = self.memory.use_bits(pfn);

@@ -44,7 +44,7 @@ pub(crate) enum AccessBy {
     Descriptor,
     /// Through a page-table entry.
     Mapping,
-    /// The same, as a program's code.
+    /// Through a page-table entry that maps a program's code.
     Code,
 }
 

@@ -18,7 +18,7 @@ impl Core {
         self.lruvecs[lruvec].generations.as_ref().expect("the LRU is generations")
     }
 
-    /// The same, or `None` unless generations are what its group keeps now.
+    /// The generations of an lruvec, or `None` unless generations are what its group keeps now.
     pub(crate) fn kept_generations(&self, lruvec: LruvecId) -> Option<&GenerationLists> {
         let is_kept = self.lru_of(lruvec) == Lru::Generations;
         self.lruvecs[lruvec].generations.as_deref().filter(|_| is_kept)
@@ -218,7 +218,7 @@ impl Core {
         self.generation_update(lruvec, pfn, self.generations(lruvec).slot(seq))
     }
 
-    /// The same without a walk's buffer, from a look around: the folio is promoted through the activation batch.
+    /// A look around found an entry that maps this folio young. Without a walk's buffer the folio is promoted through the activation batch.
     pub(in crate::lru) fn generations_young_nearby(&mut self, pfn: Pfn, executable: bool) {
         let lruvec = self.lruvec_of(pfn);
         let references = self.generation_rules(lruvec).references;

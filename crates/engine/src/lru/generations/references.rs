@@ -124,7 +124,8 @@ impl References {
         }
     }
 
-    /// Of a page that moves on to a younger generation without being used: it has to earn its tier again, by MGLRU-FG the upper two.
+    /// The use bits of a page that moves to a younger generation without being used. It has to earn its tier again; by MGLRU-FG the
+    /// upper two.
     pub(crate) fn aged(self, use_bits: UseBits) -> UseBits {
         match self {
             References::Frequency => References::with_frequency(use_bits, self.refs(use_bits).min(2)),
@@ -135,9 +136,9 @@ impl References {
         }
     }
 
-    /// Of a page whose page-table entry was found young, and whether that makes it youngest. In 6.16 a page that was only
+    /// The use bits of a page whose page-table entry was found young, and whether that makes it youngest. In 6.16 a page that was only
     /// mapped has to be found young twice, for the fault that maps a page leaves its entry young; `is_code`: not if it is a program's
-    /// code that one use is enough for (7.3). By MGLRU-FG, of a page that reclaim has in its hands.
+    /// code that one use is enough for (7.3). MGLRU-FG asks this of pages that reclaim has isolated.
     pub(crate) fn found_young(self, use_bits: UseBits, is_code: bool) -> (UseBits, bool) {
         match self {
             References::Frequency => {
@@ -154,7 +155,7 @@ impl References {
         }
     }
 
-    /// Of a page whose page-table entry reclaim has found young through the reverse map, and whether that activates it, since 6.16.
+    /// The use bits of a page whose entry reclaim found young through the reverse map, and whether that activates it. Since 6.16.
     /// [mglru-2026 2.10, 2.11, 3.2]
     pub(crate) fn found_referenced(
         self,
@@ -170,7 +171,7 @@ impl References {
         self.found_young(use_bits, is_code)
     }
 
-    /// Of a page that reclaim takes off its list.
+    /// The use bits of a page that reclaim isolates.
     pub(crate) fn isolated(self, use_bits: UseBits) -> UseBits {
         let is_used = use_bits.contains(UseBits::REFERENCED);
         match self {

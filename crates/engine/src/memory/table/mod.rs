@@ -121,7 +121,7 @@ impl MappedWords<'_> {
         true
     }
 
-    /// The same in a shared mapping of a regular file: an entry that is clean is write-protected, so that the first store
+    /// Accesses a page in a shared mapping of a regular file. An entry that is clean is write-protected, so that the first store
     /// faults and is counted. [machine 5.1]
     #[inline(always)]
     pub(crate) fn touch_shared(&mut self, page: u64, write: bool) -> bool {
@@ -134,7 +134,7 @@ impl MappedWords<'_> {
         self.touch_if(page, looked_at, wanted, Word::YOUNG)
     }
 
-    /// The same through a cache of translations, `start` being the page at which the mapping begins: where the translation is
+    /// Accesses a page through a cache of translations, `start` being the page at which the mapping begins. Where the translation is
     /// held, no bit is set, but for the first store to a page that its entry says is clean.
     pub(crate) fn touch_through(
         &mut self,
@@ -208,7 +208,7 @@ impl Table {
         self.words[pages.start as usize..pages.end as usize].iter().map(|&word| Word(word))
     }
 
-    /// The same, and empty beyond the end: a folio may be held for longer than its address space is there.
+    /// The word of a page, empty beyond the end: a folio may be held for longer than its address space is there.
     pub(crate) fn word_if_any(&self, page: u64) -> Word {
         self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word))
     }

@@ -259,7 +259,7 @@ impl Word {
         if self.is_huge() { Pfn(self.pfn().0 + (page % LEAF_PAGES) as u32) } else { self.pfn() }
     }
 
-    /// That of page `page` once its huge page is single pages: as young as all of it was, and dirty, as its entry was.
+    /// The word of page `page` once its huge page is single pages: as young as all of it was, and dirty, as its entry was.
     pub(crate) fn of_split(self, page: u64, is_young: bool) -> Word {
         debug_assert!(self.is_huge());
         let mut single = Word(self.0 & !(Self::HUGE | Self::YOUNG) | Self::DIRTY).with_pfn(self.frame(page));
@@ -269,7 +269,7 @@ impl Word {
         single
     }
 
-    /// The same of a page that has moved to another frame.
+    /// The word of a page that has moved to another frame.
     pub(crate) fn with_pfn(self, pfn: Pfn) -> Word {
         debug_assert!(self.is_present(), "only what is in memory has a frame");
         Word(self.0 & ((1 << Self::PFN_SHIFT) - 1) | u64::from(pfn.0) << Self::PFN_SHIFT)

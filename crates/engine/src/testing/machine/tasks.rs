@@ -14,7 +14,7 @@ pub(super) enum Doing {
     Reclaim,
     Exec,
     Fsync,
-    /// Of an open file: from this page to before that one.
+    /// Truncation of an open file, from this page to before that one.
     Truncate(Kind, u64, u64),
     Sync,
     Syncfs,
@@ -64,7 +64,7 @@ impl Machine {
         matches!(self.tasks[task].state, State::Runnable(_) | State::Repeat(_))
     }
 
-    /// The same, or its wait may come to its own end.
+    /// Whether a task is runnable, or its wait may come to its own end.
     pub(super) fn can_go_on(&self, task: usize) -> bool {
         self.is_runnable(task) || matches!(self.tasks[task].state, State::Waiting(_, Some(_)))
     }
