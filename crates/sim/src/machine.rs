@@ -300,8 +300,8 @@ impl Machine {
         self.run_until(Nanos(u64::MAX), observer)
     }
 
-    /// Runs until every task but the background ones has ended, or `stop` is over, whichever comes first. Unless it returned
-    /// an error, a run that is not complete can go on with another call.
+    /// Runs until every task but the background ones has ended, or `stop` is over, whichever comes first. Where all tasks are in the
+    /// background it is over at `stop`. Unless it returned an error, a run that is not complete can go on with another call.
     ///
     /// # Panics
     /// When an earlier call returned an error, or the engine asks for a transfer of a file or swap area that
@@ -406,7 +406,8 @@ impl Machine {
 
     fn handle_events(&mut self, stop: Nanos, observer: &mut dyn Observer) -> Result<Ended, Box<RunError>> {
         let mut events = 0;
-        while self.foreground_left > 0 {
+        let goes_on = stop < Nanos(u64::MAX) && self.tasks.iter().all(|task| task.background);
+        while self.foreground_left > 0 || goes_on {
             events += 1;
             if events % PROGRESS_EVERY_EVENTS == 0 {
                 // Whoever only waits makes no access that would ask.
@@ -415,7 +416,7 @@ impl Machine {
             if std::mem::take(&mut self.is_interrupted) {
                 return Ok(Ended::Interrupted);
             }
-            if !self.agenda.is_driving() {
+            if !self.agenda.is_driving() && self.has_tasks_left() {
                 return Err(Box::new(self.stalled()));
             }
             let next = self.agenda.next_at();
@@ -607,6 +608,12 @@ impl Machine {
     fn cpu_reports(&self, now: Nanos) -> Vec<CpuReport> {
         let of_kernel = self.kernel_time.iter();
         self.sched.busy(now).zip(of_kernel).map(|(busy, &kernel)| CpuReport { busy, kernel }).collect()
+    }
+
+    /// Whether any task has not ended. With none in the foreground, others may all end before the run does.
+    #[cold]
+    fn has_tasks_left(&self) -> bool {
+        self.tasks.iter().any(|task| task.runner.state != State::Ended)
     }
 
     #[cold]
