@@ -54,18 +54,10 @@ impl Failure {
         }
     }
 
-    /// Failures of several runs as one. A signal that ended one has ended all that came after it. Otherwise one run's bad input makes it a
-    /// fault of the input, as it is where that run is alone.
+    /// Failures of several runs as one. One run's bad input makes it a fault of the input, as it is where that run is alone.
     pub(crate) fn several(heading: &str, failures: &[Failure]) -> Failure {
         let told: Vec<String> = failures.iter().map(Failure::to_string).collect();
         let error = anyhow::anyhow!("{heading}\n  {}", told.join("\n  "));
-        let signal = |failure: &Failure| match *failure {
-            Failure::Interrupted(signal, _) => Some(signal),
-            _ => None,
-        };
-        if let Some(signal) = failures.iter().find_map(signal) {
-            return Failure::Interrupted(signal, error);
-        }
         match failures.iter().any(|failure| matches!(failure, Failure::Input(_))) {
             true => Failure::Input(error),
             false => Failure::Workload(error),

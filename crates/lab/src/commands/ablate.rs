@@ -22,7 +22,8 @@ use crate::print::{output, table};
 use crate::report::check_name;
 use crate::result::effect::{self, Figure, figures_of};
 use crate::result::notes;
-use crate::result::variants::{Plan, Runs, verdict};
+use crate::result::run_result::RunResult;
+use crate::result::variants::{Extent, Made, Plan, Runs};
 use crate::scenario::grid::{self, Point};
 use crate::scenario::own_variants;
 use crate::scenario::source::{OVER, Source};
@@ -63,7 +64,8 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
             std::iter::once(scenario.clone()).chain(turned)
         })
         .collect();
-    let mut results = plan.run(&scenarios)?.into_iter();
+    let Made { variants, extent } = plan.run(&scenarios)?;
+    let mut results = variants.into_iter();
     let points: Vec<Ablation> = points
         .into_iter()
         .zip(configs)
@@ -71,12 +73,12 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
             let base = results.next().expect("the scenario as it is was run first");
             let rows = turns.iter().cloned().zip(results.by_ref());
             let rows = rows.map(|(turn, runs)| Row { turn, runs }).collect();
-            Ablation { args, point, config, refused: &refused, plan: &plan, base, rows }
+            Ablation { args, point, config, refused: &refused, extent: &extent, base, rows }
         })
         .collect();
-    if points.iter().all(|point| !point.base.failures.is_empty()) {
+    if !points.iter().any(|point| point.base.is_whole()) {
         let failures: Vec<Failure> = points.into_iter().flat_map(|ablation| ablation.base.failures).collect();
-        let failure = Failure::several("the scenario fails as it is", &failures);
+        let failure = extent.nothing("the scenario fails as it is", &failures);
         return output::no_result(&args.options.output, failure, Value::Null);
     }
     let is_grid = !args.over.is_empty();
@@ -91,7 +93,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
         page::page(&source, &points).write(path)?;
     }
     let failures: Vec<Failure> = points.iter().flat_map(Ablation::failures).collect();
-    verdict(&failures, scenarios.len() * args.repeat as usize)
+    extent.verdict(&failures)
 }
 
 /// The scenario, or the variant that was asked for, at every point of the grid.
@@ -143,7 +145,7 @@ struct Ablation<'a> {
     config: Config,
     /// What can't be turned here.
     refused: &'a [Refused],
-    plan: &'a Plan<'a>,
+    extent: &'a Extent,
     base: Runs,
     rows: Vec<Row>,
 }
@@ -173,6 +175,16 @@ impl Ablation<'_> {
         base.into_iter().chain(turned).collect()
     }
 
+    fn runs(&self) -> impl Iterator<Item = &RunResult> {
+        let turned = self.rows.iter().flat_map(|row| &row.runs.results);
+        self.base.results.iter().chain(turned)
+    }
+
+    /// Whether all runs asked for are there.
+    fn is_whole(&self) -> bool {
+        !self.extent.is_interrupted() && self.failures().is_empty()
+    }
+
     fn to_text(&self) -> String {
         let width = output::width();
         let mut text = String::new();
@@ -180,13 +192,15 @@ impl Ablation<'_> {
             text += &output::wrap(&self.point.scenario.question, width, "");
             text.push('\n');
         }
-        let seeds = self.plan.seeds(self.point.scenario.seed);
+        let seeds = self.extent.seeds_from(self.point.scenario.seed);
         let _ = writeln!(
             text,
             "{}: {}, and what changes when one switch is turned; {seeds}",
             self.args.scenario.display(),
             self.point.scenario.kernel.profile
         );
+        text += &self.extent.warning_lines();
+        text += &notes::nothing_accessed_lines(self.runs());
         text += &percentages(&self.point.scenario.percentages());
         text += &untouched(&self.point.scenario);
         for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
@@ -200,12 +214,13 @@ impl Ablation<'_> {
             text += "\nWithout any effect on these figures, in any run\n";
             text += &output::wrap(&names.join(", "), width, "  ");
         }
+        text += &not_run(self.rows.iter().filter(|row| !row.runs.was_made()).map(|row| &row.turn));
         text += &refusals(self.refused);
         let failed = self.rows.iter().filter(|row| !row.runs.failures.is_empty());
         text += &output::failed(failed.map(|row| format!("{}: {}", row.turn, row.runs.failures[0])));
         text.push('\n');
         text += &notes::to_text(&self.base.results[0].notes);
-        text + &effect::legend(self.args.repeat, true)
+        text + &effect::legend(self.extent.seeds, true)
     }
 
     /// A line for every value of every switch that changes anything.
@@ -215,9 +230,10 @@ impl Ablation<'_> {
         let mut base = vec![self.point.scenario.kernel.profile.clone()];
         base.extend(figures.iter().map(|figure| figure.show(&self.base)));
         rows.push(base);
-        let shown = self.rows.iter().filter(|row| !row.changes_nothing(&self.base));
+        let made = self.rows.iter().filter(|row| row.runs.was_made());
+        let shown = made.filter(|row| !row.changes_nothing(&self.base));
         let lines = shown.map(|row| {
-            let cells = if row.runs.failures.is_empty() {
+            let cells = if row.runs.is_whole() {
                 let cell = |figure: &&Figure| {
                     figure
                         .effect(&self.base, &row.runs)
@@ -225,7 +241,7 @@ impl Ablation<'_> {
                 };
                 figures.iter().map(cell).collect()
             } else {
-                vec![format!("failed {} of {}", row.runs.failures.len(), self.args.repeat)]
+                vec![row.runs.missing()]
             };
             (&row.turn, cells)
         });
@@ -249,16 +265,16 @@ impl Ablation<'_> {
         let refused = self.refused.iter();
         let refused =
             refused.map(|(turn, why)| json!({ "switch": turn.knob.name(), "value": turn.value, "why": why }));
-        json!({
+        let head = json!({
             "scenario": self.args.scenario.to_string_lossy(),
             "profile": self.point.scenario.kernel.profile,
             "switches": switches,
             "not_applied_to": switches::untouched(&self.point.scenario),
             "refused": refused.collect::<Vec<Value>>(),
             "seed": self.point.scenario.seed,
-            "repeat": self.args.repeat,
             "criterion": effect::CRITERION,
-        })
+        });
+        output::merged(head, self.extent.json())
     }
 
     /// What was found out at this point.
@@ -274,7 +290,7 @@ impl Ablation<'_> {
                     "value": row.turn.value,
                     "own_value": knob.get(&self.config),
                     "meaning": knob.doc(),
-                    "complete": row.runs.failures.is_empty(),
+                    "complete": row.runs.is_whole(),
                     "failures": row.runs.failures,
                     "changes_nothing": row.changes_nothing(&self.base),
                     "figures": effect::figures_json(&row.runs),
@@ -284,7 +300,7 @@ impl Ablation<'_> {
             })
             .collect();
         json!({
-            "complete": self.failures().is_empty(),
+            "complete": self.is_whole(),
             "base": { "figures": effect::figures_json(&self.base), "runs": self.base.results },
             "variants": variants,
         })
@@ -323,6 +339,15 @@ fn refusals(refused: &[Refused]) -> String {
     let lines =
         refused.iter().map(|(turn, why)| output::wrap(&format!("{turn}: {why}"), output::width(), "  "));
     format!("\nNot possible here\n{}", lines.collect::<String>())
+}
+
+/// Lines about switches that a signal came before.
+fn not_run<'a>(turns: impl Iterator<Item = &'a Turn>) -> String {
+    let names: Vec<String> = turns.map(ToString::to_string).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("\nNot run\n{}", output::wrap(&names.join(", "), output::width(), "  "))
 }
 
 /// A line about cgroups that the switches leave alone.

@@ -27,8 +27,9 @@ use crate::print::progress::name_of;
 use crate::print::{figures, output, table};
 use crate::report::check_name;
 use crate::result::effect::{FIGURES, Figure};
+use crate::result::notes;
 use crate::result::run_result::RunResult;
-use crate::result::variants::{Plan, Runs, verdict};
+use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
 use crate::scenario::load::load;
 use crate::scenario::source::Source;
 use crate::scenario::switches::{Table, policy_of};
@@ -106,6 +107,7 @@ struct Advice<'a> {
     scenario: Scenario,
     /// Its keys that name nodes, which are others here.
     put_aside: BTreeSet<&'static str>,
+    extent: Extent,
     all_fast: Runs,
     cells: Vec<Cell>,
     /// The cell whose knobs were turned: the one that is advised, or the best one if all lose too much; if nothing is promoted there, the best of
@@ -128,11 +130,15 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     };
     let divided = questions.iter().map(|question| &question.scenario);
     let all: Vec<Scenario> = std::iter::once(&base).chain(divided).cloned().collect();
-    let mut results = plan.run(&all)?.into_iter();
+    let Made { variants, extent } = plan.run(&all)?;
+    let mut results = variants.into_iter();
     let all_fast = results.next().expect("one was asked for");
     if let Some(failure) = all_fast.failures.first() {
         let failure = failure.told_as(format!("with all its memory fast the workload fails: {failure}"));
         return output::no_result(&args.options.output, failure, Value::Null);
+    }
+    if !all_fast.is_whole() {
+        return output::no_result(&args.options.output, extent.nothing("nothing was run", &[]), Value::Null);
     }
     let answered = |(question, runs): (&Question, Runs)| Cell {
         ratio: question.ratio,
@@ -142,17 +148,17 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     };
     let cells = questions.iter().zip(results).map(answered).collect();
     let (at, turned) = (0, Vec::new());
-    let mut advice = Advice { args, memory, scenario: base, put_aside, all_fast, cells, at, turned };
+    let mut advice = Advice { args, memory, scenario: base, put_aside, extent, all_fast, cells, at, turned };
     advice.at = advice.promoting_beside(advice.chosen());
     let Question { scenario: here, source: winner, .. } = &questions[advice.at];
     let knobs = SOURCES[*winner].knobs();
     let turned: Vec<Scenario> = knobs.clone().map(|knob| knob.set_in(here.clone())).collect();
-    let turned = knobs.zip(plan.run(&turned)?);
-    advice.turned = turned.map(|(knob, runs)| Turned { knob, runs }).collect();
+    let made = plan.run(&turned)?;
+    advice.turned = knobs.zip(made.variants).map(|(knob, runs)| Turned { knob, runs }).collect();
+    advice.extent = advice.extent.and(&made.extent);
     advice.tell(&source)?;
-    let failures: Vec<Failure> =
-        advice.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name())).collect();
-    verdict(&failures, all.len())
+    let failures = advice.failures();
+    advice.extent.verdict(&failures)
 }
 
 /// The ratios asked for, if all that was asked for can be.
@@ -316,12 +322,26 @@ impl Advice<'_> {
         Some((throughput(&self.all_fast)? / throughput(runs)? - 1.0) * 100.0)
     }
 
+    /// Every source at a ratio on a device.
+    fn here(&self, ratio: Ratio, device: &str) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(move |cell| cell.ratio == ratio && cell.device == device)
+    }
+
     /// The source that loses least at a ratio on a device.
     fn best(&self, ratio: Ratio, device: &str) -> Option<(usize, f64)> {
         let here =
             self.cells.iter().enumerate().filter(|(_, cell)| cell.ratio == ratio && cell.device == device);
         let losses = here.filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
         losses.min_by(|(_, one), (_, other)| one.total_cmp(other))
+    }
+
+    /// Of all runs, saying whose they are.
+    fn failures(&self) -> Vec<Failure> {
+        let of_cells = self.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name()));
+        let of_turned = |turned: &Turned| {
+            turned.runs.failures_of(&format!("{} = {}", turned.knob.key(), turned.knob.value))
+        };
+        of_cells.chain(self.turned.iter().flat_map(of_turned)).collect()
     }
 
     fn ratios(&self) -> Vec<Ratio> {
@@ -374,7 +394,8 @@ impl Advice<'_> {
 
     /// Sentences: what to do.
     fn story(&self) -> Vec<String> {
-        let mut story = Vec::new();
+        let mut story: Vec<String> =
+            notes::nothing_accessed(self.all_fast.results.iter()).into_iter().collect();
         if self.is_slow_memory_unused() {
             story.push(
                 "Fast memory served every access at each ratio tried: the workload never filled it, so this says nothing of slower \
@@ -404,14 +425,15 @@ impl Advice<'_> {
                             source => format!("hot pages are found by {}.", SOURCES[source].name),
                         },
                         self.hits(cell).map_or(String::new(), |hits| format!(" {hits}")),
-                        match self.ratios().iter().any(|ratio| ratio.share() < cell.ratio.share()) {
+                        match self.tried(device).iter().any(|ratio| ratio.share() < cell.ratio.share()) {
                             true => "",
                             false => " Less fast memory was not tried.",
                         }
                     )
                 }
-                None => format!("{device}: each ratio tried takes at least {} % longer.", self.args.loss),
+                None => self.too_slow(device),
             });
+            story.extend(self.gaps(device));
         }
         let knobs: Vec<String> = self
             .knobs()
@@ -423,9 +445,12 @@ impl Advice<'_> {
             })
             .collect();
         let at = self.cells[self.at].name();
+        let (ran, all) = (self.knobs().len(), self.turned.len());
+        let of = if ran == all { String::new() } else { format!(" of the {ran} of {all} that were run") };
         story.push(match knobs.is_empty() {
-            true => format!("No knob tried changes the time ({at})."),
-            false => format!("Knobs that change the time most ({at}): {}.", knobs.join("; ")),
+            true if ran == 0 => format!("Which knobs matter is not known: none was run ({at})."),
+            true => format!("No knob tried{of} changes the time ({at})."),
+            false => format!("Knobs{of} that change the time most ({at}): {}.", knobs.join("; ")),
         });
         let left_out = (0..SOURCES.len()).filter(|source| !tried(&self.scenario).contains(source));
         story.extend(left_out.map(|source| {
@@ -435,6 +460,34 @@ impl Advice<'_> {
             )
         }));
         story
+    }
+
+    /// That no ratio of a device is good enough, as far as it was run.
+    fn too_slow(&self, device: &str) -> String {
+        match self.tried(device).len() {
+            0 => format!("{device}: nothing is known, as no run with it came to its end."),
+            tried if tried == self.ratios().len() => {
+                format!("{device}: each ratio tried takes at least {} % longer.", self.args.loss)
+            }
+            tried => format!(
+                "{device}: each of the {tried} ratios of {} that were run takes at least {} % longer.",
+                self.ratios().len(),
+                self.args.loss
+            ),
+        }
+    }
+
+    /// The ratios at which some source has figures.
+    fn tried(&self, device: &str) -> Vec<Ratio> {
+        self.ratios().into_iter().filter(|&ratio| self.best(ratio, device).is_some()).collect()
+    }
+
+    /// How many runs with a device have no figures, which might lose less than those that do.
+    fn gaps(&self, device: &str) -> Option<String> {
+        let of_device = self.cells.iter().filter(|cell| cell.device == device);
+        let (all, whole) = (of_device.clone().count(), of_device.filter(|cell| cell.runs.is_whole()).count());
+        (0 < whole && whole < all)
+            .then(|| format!("{device}: this speaks of {whole} of {all} runs; the others have no figures."))
     }
 
     /// Whether no access went to slower memory, where nothing moved pages there.
@@ -462,7 +515,8 @@ impl Advice<'_> {
         let row = |ratio: Ratio| {
             let of_device = |device: &String| match self.best(ratio, device) {
                 Some((at, loss)) => format!("{} ({})", signed(loss), SOURCES[self.cells[at].source].name),
-                None => "fails".to_string(),
+                None if self.here(ratio, device).any(|cell| cell.runs.was_made()) => "fails".to_string(),
+                None => NOT_RUN.to_string(),
             };
             std::iter::once(ratio.to_string()).chain(self.args.device.iter().map(of_device)).collect()
         };
@@ -480,7 +534,7 @@ impl Advice<'_> {
                 cell.ratio.to_string(),
                 cell.device.clone(),
                 SOURCES[cell.source].name.to_string(),
-                self.loss(&cell.runs).map_or("failed".to_string(), signed),
+                self.loss(&cell.runs).map_or_else(|| cell.runs.missing(), signed),
                 show(tiers.and_then(|tiers| tiers.fast_hit_ratio)),
                 show(tiers.and_then(|tiers| tiers.offline_fast_hit_ratio)),
                 tiers.map_or("-".to_string(), |tiers| figures::count(tiers.promoted)),
@@ -521,7 +575,7 @@ impl Advice<'_> {
             self.memory,
             self.scenario.seed
         );
-        for says in self.story() {
+        for says in self.extent.warning().into_iter().chain(self.story()) {
             text += &output::wrap(&says, output::width(), "  ");
         }
         let _ = write!(
@@ -534,8 +588,7 @@ impl Advice<'_> {
             let at = self.cells[self.at].name();
             let _ = write!(text, "\nKnobs that change anything ({at}):\n\n{}", table::layout(&knobs, 2));
         }
-        let failed = self.cells.iter().filter(|cell| !cell.runs.failures.is_empty());
-        text + &output::failed(failed.map(|cell| format!("{}: {}", cell.name(), cell.runs.failures[0])))
+        text + &output::failed(self.failures().iter().map(ToString::to_string))
     }
 
     fn to_json(&self) -> Value {
@@ -546,7 +599,7 @@ impl Advice<'_> {
                 "source": SOURCES[cell.source].name,
                 "settings": SOURCES[cell.source].settings(),
                 "loss_percent": self.loss(&cell.runs),
-                "complete": cell.runs.failures.is_empty(),
+                "complete": cell.runs.is_whole(),
                 "failures": cell.runs.failures,
                 "tiers": cell.result().and_then(|result| result.tiers.as_ref()),
                 "end_ns": cell.result().map(|result| result.end_ns),
@@ -559,7 +612,8 @@ impl Advice<'_> {
         let knobs = self.knobs().into_iter().map(
             |(turned, change)| json!({ "key": turned.knob.key(), "value": turned.knob.value, "change_percent": change }),
         );
-        json!({
+        let json = json!({
+            "complete": !self.extent.is_interrupted() && self.cells.iter().all(|cell| cell.runs.is_whole()),
             "scenario": self.args.scenario.to_string_lossy(),
             "memory_bytes": self.memory.0,
             "seed": self.scenario.seed,
@@ -570,6 +624,7 @@ impl Advice<'_> {
             "knobs_at": self.cells[self.at].name(),
             "knobs": knobs.collect::<Vec<_>>(),
             "runs": self.cells.iter().map(cell).collect::<Vec<_>>(),
-        })
+        });
+        output::merged(json, self.extent.json())
     }
 }

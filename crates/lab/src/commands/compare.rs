@@ -28,7 +28,7 @@ use crate::result::metrics::{Metric, Unit, metrics};
 use crate::result::notes;
 use crate::result::run_result::RunResult;
 use crate::result::spread::{Paired, Spread};
-use crate::result::variants::{Plan, Runs, verdict};
+use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
 use crate::scenario::grid::{self, Point};
 use crate::scenario::own_variants;
 use crate::scenario::own_variants::Variant;
@@ -67,39 +67,39 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         output: &args.options.output,
     };
     let scenarios: Vec<Scenario> = variants.iter().map(|variant| variant.scenario.clone()).collect();
-    let results = plan.run(&scenarios)?;
+    let Made { variants: results, extent } = plan.run(&scenarios)?;
     let columns: Vec<Column> =
         variants.iter().zip(&results).map(|(variant, runs)| Column { variant, runs }).collect();
     let unexpected = columns.iter().filter(|column| !column.fails_as_known());
     let failures: Vec<Failure> =
         unexpected.flat_map(|column| column.runs.failures_of(&column.variant.label)).collect();
-    let runs = variants.len() * args.repeat as usize;
-    if failures.len() == runs {
-        let failure = Failure::several("every variant failed", &failures);
+    if columns.iter().all(|column| column.runs.results.is_empty() && !column.fails_as_known()) {
+        let failure = extent.nothing("every variant failed", &failures);
         return output::no_result(&args.options.output, failure, Value::Null);
     }
     let sides: Vec<(&str, Vec<&RunResult>)> = columns
         .iter()
         .map(|column| (column.variant.label.as_str(), column.runs.results.iter().collect()))
         .collect();
-    // Where a run has failed there is nothing to compare its seed's other runs with, and the failure is the verdict.
-    let expected = if own && failures.is_empty() { &variants[0].scenario.expect[..] } else { &[] };
+    // Where a run has failed, or was not made, there is nothing to compare its seed's other runs with, and that is the verdict.
+    let is_whole = failures.is_empty() && columns.iter().all(|column| column.runs.was_made());
+    let expected = if own && is_whole { &variants[0].scenario.expect[..] } else { &[] };
     let mut checked: Vec<Checked> = columns.iter().filter_map(Column::known_failure).collect();
     checked.extend(expectations::check(&source, expected, &sides)?);
     if args.options.output.json {
-        let mut json = to_json(args, &columns);
+        let mut json = to_json(args, &extent, &columns);
         if own {
             json["expectations"] = json!(checked);
         }
         output::print_json(&json)?;
     } else {
-        let text = to_text(args, &plan, &variants[0].scenario, &columns);
+        let text = to_text(args, &extent, &variants[0].scenario, &columns);
         output::print_text(&(text + &expectations::to_text(&checked)))?;
     }
     if let Some(path) = &args.page.report {
-        page::page(&source, args, &plan, &variants[0].scenario, &columns).write(path)?;
+        page::page(&source, args, &extent, &variants[0].scenario, &columns).write(path)?;
     }
-    verdict(&failures, runs)?;
+    extent.verdict(&failures)?;
     expectations::outcome(&checked)
 }
 
@@ -115,16 +115,16 @@ impl Column<'_> {
         self.known_failure().is_some_and(|checked| checked.is_true)
     }
 
-    /// What came of it where the scenario says that it fails.
+    /// What came of it where the scenario says that it fails; nothing if a signal came before it.
     fn known_failure(&self) -> Option<Checked> {
-        let fails = self.variant.fails.as_deref()?;
+        let fails = self.variant.fails.as_deref().filter(|_| self.runs.was_made())?;
         Some(expectations::check_failure(&self.variant.label, fails, self.runs))
     }
 
     /// Every figure; nothing when any run failed, since a mean of the survivors would be a wrong one.
     fn figures(&self, all: bool) -> Figures {
         let mut figures = Figures::default();
-        if !self.runs.failures.is_empty() {
+        if !self.runs.is_whole() {
             return figures;
         }
         for result in &self.runs.results {
@@ -200,7 +200,7 @@ impl Cell {
     }
 }
 
-fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column]) -> String {
+fn to_text(args: &CompareArgs, extent: &Extent, base: &Scenario, columns: &[Column]) -> String {
     let mut text = String::new();
     if !base.question.is_empty() {
         text += &output::wrap(&base.question, output::width(), "");
@@ -211,12 +211,13 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
         [] => write!(text, "{}, its variants", args.scenario.display()),
         keys => write!(text, "{} by {}", args.scenario.display(), keys.join(", ")),
     };
-    let seeds = plan.seeds(base.seed);
-    let _ = match args.repeat {
-        1 if keys.contains(&"seed") => writeln!(text, "\n"),
-        1 => writeln!(text, ", {seeds}\n"),
-        n => writeln!(text, ", mean ± standard deviation of {n} runs, {seeds}\n"),
+    let seeds = extent.seeds_from(base.seed);
+    let _ = match extent.seeds {
+        1 if keys.contains(&"seed") => writeln!(text),
+        1 => writeln!(text, ", {seeds}"),
+        n => writeln!(text, ", mean ± standard deviation of {n} runs, {seeds}"),
     };
+    let _ = writeln!(text, "{}", extent.warning_lines());
     let mut shares: Vec<Percentage> = Vec::new();
     for share in columns.iter().flat_map(|column| column.variant.scenario.percentages()) {
         if !shares.contains(&share) {
@@ -227,9 +228,13 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
         text += &percentages(&shares);
         text.push('\n');
     }
+    text += &notes::nothing_accessed_lines(columns.iter().flat_map(|column| &column.runs.results));
     let figures: Vec<Figures> = columns.iter().map(|column| column.figures(args.all)).collect();
     // Names, the base, and of each other variant its figures and how they differ.
     text += &table::layout_joined(&rows(columns, &figures), |column| column > 2 && column % 2 == 1);
+    if figures.iter().all(|column| column.cells.is_empty()) {
+        text += "\nNo variant ended well with every seed, so there is no figure to compare.\n";
+    }
     if columns.iter().any(|column| column.variant.scenario.task.iter().any(|task| task.copies > 1)) {
         text +=
             "\nof a task's copies: accesses, misses and throughput of all together, mean of their times\n";
@@ -244,8 +249,8 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
     if !noted.is_empty() {
         let _ = write!(text, "\n{noted}");
     }
-    if args.repeat > 1 {
-        let _ = write!(text, "\n{}", effect::noise_legend(args.repeat, false));
+    if extent.seeds > 1 {
+        let _ = write!(text, "\n{}", effect::noise_legend(extent.seeds, false));
     }
     text
 }
@@ -254,8 +259,10 @@ fn to_text(args: &CompareArgs, plan: &Plan, base: &Scenario, columns: &[Column])
 fn rows(columns: &[Column], figures: &[Figures]) -> Vec<Vec<String>> {
     let mut heading = vec![String::new()];
     for (index, column) in columns.iter().enumerate() {
-        heading.push(if column.runs.failures.is_empty() {
+        heading.push(if column.runs.is_whole() {
             column.variant.label.clone()
+        } else if !column.runs.was_made() {
+            format!("{} ({NOT_RUN})", column.variant.label)
         } else if column.fails_as_known() {
             format!("{} (fails)", column.variant.label)
         } else {
@@ -330,7 +337,7 @@ fn difference(unit: Unit, paired: &Paired) -> String {
     }
 }
 
-fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
+fn to_json(args: &CompareArgs, extent: &Extent, columns: &[Column]) -> Value {
     let base = columns[0].figures(args.all);
     let variants = columns.iter().map(|column| {
         let metrics: serde_json::Map<String, Value> = column
@@ -343,18 +350,19 @@ fn to_json(args: &CompareArgs, columns: &[Column]) -> Value {
         json!({
             "label": column.variant.label,
             "settings": settings,
-            "complete": column.runs.failures.is_empty(),
+            "complete": column.runs.is_whole(),
             "failures": column.runs.failures,
             "metrics": metrics,
             "runs": column.runs.results,
         })
     });
-    json!({
-        "complete": columns.iter().all(|column| column.runs.failures.is_empty() || column.fails_as_known()),
+    let is_whole = columns.iter().all(|column| column.runs.is_whole() || column.fails_as_known());
+    let json = json!({
+        "complete": is_whole && !extent.is_interrupted(),
         "scenario": args.scenario.to_string_lossy(),
-        "repeat": args.repeat,
         "variants": variants.collect::<Vec<_>>(),
-    })
+    });
+    output::merged(json, extent.json())
 }
 
 fn cell_json(cell: &Cell, base: Option<&Cell>) -> Value {

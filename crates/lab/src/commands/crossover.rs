@@ -28,7 +28,7 @@ use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
 use crate::result::notes;
 use crate::result::spread::Paired;
-use crate::result::variants::{Plan, Runs, verdict};
+use crate::result::variants::{Extent, Made, Plan, Runs};
 use crate::scenario::grid::{self, Point};
 use crate::scenario::source::{OVER, Source};
 use crate::scenario::switches;
@@ -182,17 +182,18 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
         .iter()
         .flat_map(|point| combinations.iter().map(|&combination| scenario_of(&point.scenario, combination)))
         .collect();
-    let mut runs = plan.run(&scenarios)?.into_iter();
+    let Made { variants, extent } = plan.run(&scenarios)?;
+    let mut runs = variants.into_iter();
     let points: Vec<Crossover> = points
         .into_iter()
         .map(|point| {
             let cells = combinations.iter().copied().zip(runs.by_ref()).collect();
-            Crossover { args, point, plan: &plan, cells }
+            Crossover { args, point, extent: &extent, cells }
         })
         .collect();
     let failures: Vec<Failure> = points.iter().flat_map(Crossover::failures).collect();
     if points.iter().flat_map(|point| &point.cells).all(|(_, runs)| runs.results.is_empty()) {
-        let failure = Failure::several("every combination failed", &failures);
+        let failure = extent.nothing("every combination failed", &failures);
         return output::no_result(&args.options.output, failure, Value::Null);
     }
     let is_grid = !args.over.is_empty();
@@ -203,7 +204,7 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
         let text = if is_grid { over::to_text(&points) } else { points[0].to_text() };
         output::print_text(&text)?;
     }
-    verdict(&failures, scenarios.len() * args.repeat as usize)
+    extent.verdict(&failures)
 }
 
 /// What the combinations set themselves would be the same at every point.
@@ -223,7 +224,7 @@ fn refuse_exchanged(over: &[Variation]) -> Result<(), Failure> {
 struct Crossover<'a> {
     args: &'a CrossoverArgs,
     point: Point,
-    plan: &'a Plan<'a>,
+    extent: &'a Extent,
     cells: Vec<(Combination, Runs)>,
 }
 
@@ -234,6 +235,24 @@ struct Step {
     in_mglru: Option<Paired>,
     /// Wherever the other seams stand, at either family's choice.
     everywhere: Vec<Paired>,
+    /// In so many places that would be.
+    places: usize,
+}
+
+impl Step {
+    /// The least and the greatest effect anywhere, and in how many places that is if some have no figures.
+    fn range(&self, figure: &Figure) -> String {
+        let by_size = |a: &&Paired, b: &&Paired| a.difference.total_cmp(&b.difference);
+        let effects = self.everywhere.iter();
+        let (Some(least), Some(most)) = (effects.clone().min_by(by_size), effects.max_by(by_size)) else {
+            return "-".to_string();
+        };
+        let range = format!("{} to {}", figure.show_effect_alone(least), figure.show_effect_alone(most));
+        match self.everywhere.len() {
+            known if known == self.places => range,
+            known => format!("{range} ({known} of {})", self.places),
+        }
+    }
 }
 
 impl Crossover<'_> {
@@ -247,6 +266,11 @@ impl Crossover<'_> {
         cells.flat_map(|(cell, runs)| runs.failures_of(&format!("{}{at}", names(*cell).join(" ")))).collect()
     }
 
+    /// Whether all runs asked for are there.
+    fn is_whole(&self) -> bool {
+        !self.extent.is_interrupted() && self.failures().is_empty()
+    }
+
     /// A figure in which nothing differs from 0 tells nothing.
     fn is_shown(&self, figure: &Figure) -> bool {
         (self.args.all || DEFAULT_FIGURES.contains(&figure.name))
@@ -258,10 +282,10 @@ impl Crossover<'_> {
         &cell.expect("every combination was run").1
     }
 
-    /// A figure of a combination, seed by seed; nothing where a run failed.
+    /// A figure of a combination, seed by seed; nothing where a run failed or was not made.
     fn values(&self, figure: &Figure, combination: Combination) -> Option<Vec<f64>> {
         let runs = self.runs(combination);
-        runs.failures.is_empty().then(|| figure.values(runs))
+        runs.is_whole().then(|| figure.values(runs))
     }
 
     /// From one combination to another, as a part of classic's figure.
@@ -283,7 +307,8 @@ impl Crossover<'_> {
             let step = |context: Combination| {
                 self.step(figure, with(context, CLASSIC[at]), with(context, mglru[at]))
             };
-            let contexts = combinations().into_iter().filter(|context| {
+            let mut contexts = combinations();
+            contexts.retain(|context| {
                 context[at] == CLASSIC[at]
                     && (0..SEAMS.len()).all(|seam| [CLASSIC[seam], mglru[seam]].contains(&context[seam]))
             });
@@ -291,7 +316,8 @@ impl Crossover<'_> {
                 name: format!("{}: {first} to {last}", seam.name),
                 in_classic: step(CLASSIC),
                 in_mglru: step(mglru),
-                everywhere: contexts.filter_map(step).collect(),
+                places: contexts.len(),
+                everywhere: contexts.into_iter().filter_map(step).collect(),
             }
         });
         steps.collect()
@@ -322,7 +348,7 @@ impl Crossover<'_> {
             text += &output::wrap(&self.point.scenario.question, output::width(), "");
             text.push('\n');
         }
-        let seeds = self.plan.seeds(self.point.scenario.seed);
+        let seeds = self.extent.seeds_from(self.point.scenario.seed);
         let _ = writeln!(
             text,
             "{}: classic's and MGLRU's choices at the four seams in all combinations, {seeds};\nall else as in {}. A cell: \
@@ -330,12 +356,14 @@ impl Crossover<'_> {
             self.args.scenario.display(),
             self.point.scenario.kernel.profile
         );
+        text += &self.extent.warning_lines();
+        text += &notes::nothing_accessed_lines(self.cells.iter().flat_map(|(_, runs)| &runs.results));
         text += &percentages(&self.point.scenario.percentages());
         text += &untouched(&self.point.scenario);
         for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {
             let corner = |combination| {
                 let runs = self.runs(combination);
-                if runs.failures.is_empty() { figure.show(runs) } else { "failed".to_string() }
+                if runs.is_whole() { figure.show(runs) } else { runs.missing() }
             };
             let _ = writeln!(
                 text,
@@ -355,7 +383,7 @@ impl Crossover<'_> {
         text.push('\n');
         let noted = self.cells.iter().find_map(|(_, runs)| runs.results.first());
         text += &noted.map_or(String::new(), |run| notes::to_text(&run.notes));
-        text + &effect::legend(self.args.repeat, false)
+        text + &effect::legend(self.extent.seeds, false)
     }
 
     fn matrix(&self, figure: &Figure) -> Vec<Vec<String>> {
@@ -369,10 +397,10 @@ impl Crossover<'_> {
                 let effect = figure.effect(self.runs(corner), runs);
                 effect.map_or("-".to_string(), |effect| figure.show_effect_alone(&effect))
             };
-            if runs.failures.is_empty() {
+            if runs.is_whole() {
                 format!("{} / {}", against(CLASSIC, "CLASSIC"), against(mglru, "MGLRU"))
             } else {
-                format!("failed {} of {}", runs.failures.len(), self.args.repeat)
+                runs.missing()
             }
         })
     }
@@ -390,7 +418,7 @@ impl Crossover<'_> {
                 format!("  {}", step.name),
                 show(&step.in_classic),
                 show(&step.in_mglru),
-                range(figure, &step.everywhere),
+                step.range(figure),
             ]);
         }
         let sums = self.sums(figure);
@@ -407,14 +435,14 @@ impl Crossover<'_> {
 
     /// What was asked, whatever the point.
     fn head(&self) -> Value {
-        json!({
+        let head = json!({
             "scenario": self.args.scenario.to_string_lossy(),
             "profile": self.point.scenario.kernel.profile,
             "not_applied_to": switches::untouched(&self.point.scenario),
             "seed": self.point.scenario.seed,
-            "repeat": self.args.repeat,
             "criterion": effect::CRITERION,
-        })
+        });
+        output::merged(head, self.extent.json())
     }
 
     /// What was found out at this point.
@@ -437,7 +465,7 @@ impl Crossover<'_> {
                         _ => None,
                     },
                     "switches": settings,
-                    "complete": runs.failures.is_empty(),
+                    "complete": runs.is_whole(),
                     "failures": runs.failures,
                     "figures": effect::figures_json(runs),
                     "against_classic": effect::effects_json(self.runs(CLASSIC), runs),
@@ -477,7 +505,7 @@ impl Crossover<'_> {
             })
             .collect();
         json!({
-            "complete": self.failures().is_empty(),
+            "complete": self.is_whole(),
             "cells": cells,
             "steps": steps,
         })
@@ -505,17 +533,6 @@ fn lay_out(cell: impl Fn(Combination) -> String) -> Vec<Vec<String>> {
 
 /// Figures that are printed without `--all`.
 const DEFAULT_FIGURES: [&str; 4] = ["pages_read", "throughput", "scanned_per_reclaimed", "reclaim_p99"];
-
-/// The least and the greatest of some effects.
-fn range(figure: &Figure, effects: &[Paired]) -> String {
-    let by_size = |a: &&Paired, b: &&Paired| a.difference.total_cmp(&b.difference);
-    match (effects.iter().min_by(by_size), effects.iter().max_by(by_size)) {
-        (Some(least), Some(most)) => {
-            format!("{} to {}", figure.show_effect_alone(least), figure.show_effect_alone(most))
-        }
-        _ => "-".to_string(),
-    }
-}
 
 #[cfg(test)]
 mod tests {

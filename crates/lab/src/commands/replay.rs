@@ -23,10 +23,8 @@ use crate::print::progress::name_of;
 use crate::print::{figures, output, progress, table};
 use crate::report::check_name;
 use crate::result::notes::{self, Note};
-use crate::result::parallel;
 use crate::result::run_result::{RunResult, TaskResult, counter};
-use crate::result::simulate::simulate;
-use crate::result::variants::verdict;
+use crate::result::variants::{Extent, Made, Plan, Runs};
 use crate::scenario::nearest::nearest;
 
 /// The cgroup that the replaying task runs in.
@@ -88,40 +86,28 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         };
         return output::print(&format!("{base}{text}"));
     }
-    let length = footprint.accesses * runs.len() as u64;
-    let bar =
-        progress::bar(&args.output, Some(length), &format!("{}, {} sizes", name_of(&args.trace), runs.len()));
-    let results =
-        parallel::map(&runs, args.parallel.jobs, |scenario| simulate(scenario, &bar).map_err(Failure::from));
-    bar.finish_and_clear();
+    let plan = Plan { name: name_of(&args.trace), repeat: 1, jobs: args.parallel.jobs, output: &args.output };
+    let Made { variants, extent } = plan.run(&runs)?;
+    let points = sizes.into_iter().zip(limits).zip(variants);
+    let points = points.map(|((pages, limit), runs)| Point { pages, limit, runs });
+    let replayed = Replayed { args, loaded: &loaded, extent, points: points.collect() };
 
-    let mut points = Vec::new();
-    let mut failures = Vec::new();
-    for ((pages, limit), result) in sizes.into_iter().zip(limits).zip(results) {
-        let told = |failure: Failure| {
-            let size = figures::bytes(pages * 4096);
-            failures.push(failure.told_as(format!("with {size} of memory: {failure}{}", advice(args))));
+    let mut failures: Vec<Failure> = replayed.points.iter().flat_map(|point| point.failures(args)).collect();
+    if replayed.points.iter().all(|point| point.result().is_none()) {
+        let failure = match failures.len() {
+            1 if replayed.points.len() == 1 => failures.remove(0),
+            _ => replayed.extent.nothing("every size failed", &failures),
         };
-        points.push(Point { pages, limit, result: result.map_err(told).ok() });
+        return output::no_result(&args.output, failure, Value::Null);
     }
-    let outcome = match failures.len() {
-        0 => Ok(()),
-        1 if points.len() == 1 => Err(failures.remove(0)),
-        failed if failed == points.len() => Err(Failure::several("every size failed", &failures)),
-        _ => verdict(&failures, points.len()),
-    };
-    let has_any = points.iter().any(|point| point.result.is_some());
-    if let Some(path) = args.page.report.as_ref().filter(|_| has_any) {
-        page::page(args, &loaded, &points, &runs[0])?.write(path)?;
+    if let Some(path) = &args.page.report {
+        page::page(&replayed, &runs[0])?.write(path)?;
     }
-    match outcome {
-        Err(failure) if !has_any => output::no_result(&args.output, failure, Value::Null),
-        Err(failure) if args.output.json => {
-            output::no_result(&args.output, failure, to_json(args, &loaded, &points))
-        }
-        Ok(()) if args.output.json => output::print_json(&to_json(args, &loaded, &points)),
+    match replayed.extent.verdict(&failures) {
+        Err(failure) if args.output.json => output::no_result(&args.output, failure, to_json(&replayed)),
+        Ok(()) if args.output.json => output::print_json(&to_json(&replayed)),
         // As in a comparison, the sizes that can be simulated have their figures.
-        outcome => output::print_text(&to_text(args, &loaded, &points)).and(outcome),
+        outcome => output::print_text(&to_text(&replayed)).and(outcome),
     }
 }
 
@@ -142,17 +128,39 @@ fn loaded(args: &ReplayArgs, options: &ReadOptions) -> Result<Loaded, TraceError
     loaded
 }
 
-/// One size and what came of it; nothing if its run failed.
+/// All that was found out.
+struct Replayed<'a> {
+    args: &'a ReplayArgs,
+    loaded: &'a Loaded,
+    extent: Extent,
+    points: Vec<Point>,
+}
+
+/// One size and what came of it.
 struct Point {
     pages: u64,
     /// As it was asked for.
     limit: Limit,
-    result: Option<RunResult>,
+    /// One, unless a signal came before it.
+    runs: Runs,
 }
 
 impl Point {
+    /// Why it has no result, with what helps.
+    fn failures(&self, args: &ReplayArgs) -> Vec<Failure> {
+        let size = figures::bytes(self.pages * 4096);
+        let failures = self.runs.failures.iter();
+        failures
+            .map(|failure| failure.told_as(format!("with {size} of memory: {failure}{}", advice(args))))
+            .collect()
+    }
+
+    fn result(&self) -> Option<&RunResult> {
+        self.runs.results.first()
+    }
+
     fn figures(&self) -> Option<Figures> {
-        let result = self.result.as_ref()?;
+        let result = self.result()?;
         let sum = |name: &str| -> u64 {
             result.memcgs.iter().map(|memcg| counter(&memcg.counters, name).max(0) as u64).sum()
         };
@@ -378,7 +386,8 @@ fn advice(args: &ReplayArgs) -> &'static str {
 }
 
 /// What was replayed, on what, and what each percentage is of.
-fn heading(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
+fn heading(replayed: &Replayed) -> String {
+    let Replayed { args, loaded, points, .. } = replayed;
     let footprint = &loaded.footprint;
     let mut text = String::new();
     let (accesses, distinct) =
@@ -419,7 +428,7 @@ fn heading(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
 }
 
 /// A line for each size.
-fn rows(footprint: &Footprint, points: &[Point]) -> Vec<Vec<String>> {
+fn rows(Replayed { loaded, points, .. }: &Replayed) -> Vec<Vec<String>> {
     let heading = [
         "memory",
         "of pages",
@@ -436,7 +445,7 @@ fn rows(footprint: &Footprint, points: &[Point]) -> Vec<Vec<String>> {
     for point in points {
         let mut row = vec![
             figures::bytes(point.pages * 4096),
-            figures::percent(figures::share(point.pages, footprint.distinct_pages())),
+            figures::percent(figures::share(point.pages, loaded.footprint.distinct_pages())),
         ];
         match point.figures() {
             Some(of) => row.extend([
@@ -449,7 +458,7 @@ fn rows(footprint: &Footprint, points: &[Point]) -> Vec<Vec<String>> {
                 figures::time(of.reclaim_p99_ns),
             ]),
             None => {
-                row.push("failed".to_string());
+                row.push(point.runs.missing());
                 row.resize(columns, "-".to_string());
             }
         }
@@ -458,15 +467,15 @@ fn rows(footprint: &Footprint, points: &[Point]) -> Vec<Vec<String>> {
     rows
 }
 
-fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
-    let mut text = heading(args, loaded, points);
+fn to_text(replayed: &Replayed) -> String {
+    let points = &replayed.points;
+    let mut text = heading(replayed);
+    text += &replayed.extent.warning_lines();
     text.push('\n');
-    text += &table::layout(&rows(&loaded.footprint, points), 0);
+    text += &table::layout(&rows(replayed), 0);
     let noted: Vec<(String, &[Note])> = points
         .iter()
-        .filter_map(|point| {
-            Some((figures::bytes(point.pages * 4096), point.result.as_ref()?.notes.as_slice()))
-        })
+        .filter_map(|point| Some((figures::bytes(point.pages * 4096), point.result()?.notes.as_slice())))
         .collect();
     let noted = notes::to_text(&notes::of_several(noted.iter().map(|(size, notes)| (size.as_str(), *notes))));
     if !noted.is_empty() {
@@ -487,7 +496,8 @@ fn to_text(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> String {
     text
 }
 
-fn to_json(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> Value {
+fn to_json(replayed: &Replayed) -> Value {
+    let Replayed { args, loaded, points, .. } = replayed;
     let footprint = &loaded.footprint;
     let list = points.iter().map(|point| {
         let of = point.figures();
@@ -502,11 +512,11 @@ fn to_json(args: &ReplayArgs, loaded: &Loaded, points: &[Point]) -> Value {
             "runtime_ns": of.map(|of| of.end_ns),
             "device_pages_read": of.map(|of| of.device_pages_read),
             "refaults": of.map(|of| of.refaults),
-            "result": point.result,
+            "result": point.result(),
         })
     });
     json!({
-        "complete": points.iter().all(|point| point.result.is_some()),
+        "complete": points.iter().all(|point| point.result().is_some()),
         "trace": args.trace.to_string_lossy(),
         "trace_in_memory": loaded.accesses.is_some(),
         "accesses": footprint.accesses,

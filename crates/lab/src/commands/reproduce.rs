@@ -24,7 +24,7 @@ use crate::report::check_name;
 use crate::result::metrics::{Metric, Unit, metrics};
 use crate::result::notes;
 use crate::result::spread::{Paired, Spread};
-use crate::result::variants::{Plan, Runs, verdict};
+use crate::result::variants::{Extent, Made, Plan, Runs};
 use crate::scenario::load::load;
 use crate::scenario::nearest::nearest;
 use crate::scenario::source::Source;
@@ -58,28 +58,28 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
         jobs: args.parallel.jobs,
         output: &args.options.output,
     };
-    let mut runs = plan.run(&scenarios)?.into_iter();
-    let experiments: Vec<Reproduced> = loaded
-        .into_iter()
-        .map(|(experiment, source)| Reproduced {
-            experiment,
-            source,
-            sides: runs.by_ref().take(chapter.side.len()).collect(),
-        })
-        .collect();
+    let Made { variants, extent } = plan.run(&scenarios)?;
+    let mut runs = variants.into_iter();
+    let experiments = loaded.into_iter().map(|(experiment, source)| Reproduced {
+        experiment,
+        source,
+        sides: runs.by_ref().take(chapter.side.len()).collect(),
+    });
+    let (experiments, not_run): (Vec<Reproduced>, Vec<Reproduced>) =
+        experiments.partition(|reproduced| reproduced.sides.iter().all(Runs::was_made));
     let found = Found {
         args,
         name,
         chapter: &chapter,
         place: &place,
-        plan: &plan,
+        extent: &extent,
         seed: scenarios[0].seed,
         experiments,
+        not_run: not_run.into_iter().map(|reproduced| reproduced.experiment).collect(),
     };
     let failures = found.failures();
-    let all = scenarios.len() * args.seeds as usize;
-    if failures.len() == all {
-        let failure = Failure::several("every run failed", &failures);
+    if found.experiments.iter().flat_map(|of| &of.sides).all(|runs| runs.results.is_empty()) {
+        let failure = extent.nothing("every run failed", &failures);
         return output::no_result(&args.options.output, failure, Value::Null);
     }
     let tables = found.tables()?;
@@ -91,7 +91,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         page::page(&found, &tables).write(path)?;
     }
-    verdict(&failures, all)
+    extent.verdict(&failures)
 }
 
 /// The chapters that there are.
@@ -137,9 +137,11 @@ struct Found<'a> {
     name: &'a str,
     chapter: &'a Chapter,
     place: &'a Place,
-    plan: &'a Plan<'a>,
+    extent: &'a Extent,
     seed: u64,
     experiments: Vec<Reproduced<'a>>,
+    /// Experiments that a signal came before the end of: of some side there is no run, so no row can be judged.
+    not_run: Vec<&'a Experiment>,
 }
 
 impl Reproduced<'_> {
@@ -149,8 +151,7 @@ impl Reproduced<'_> {
             .sides
             .iter()
             .map(|runs| {
-                let is_whole = runs.failures.is_empty();
-                is_whole.then(|| runs.results.iter().map(|result| metrics(result, true)).collect())
+                runs.is_whole().then(|| runs.results.iter().map(|result| metrics(result, true)).collect())
             })
             .collect();
         self.experiment.claim.iter().map(|claim| self.measure(claim, &sides, names, seeds)).collect()
@@ -211,7 +212,7 @@ impl Found<'_> {
     }
 
     fn tables(&self) -> Result<Vec<Vec<Measured<'_>>>, Failure> {
-        let (names, seeds) = (self.side_names(), self.args.seeds as usize);
+        let (names, seeds) = (self.side_names(), self.extent.seeds as usize);
         self.experiments.iter().map(|reproduced| reproduced.measured(&names, seeds)).collect()
     }
 
@@ -222,7 +223,11 @@ impl Found<'_> {
     fn text(&self, tables: &[Vec<Measured>]) -> String {
         let width = output::width();
         let mut text = output::wrap(&self.chapter.title, width, "");
-        _ = writeln!(text, "{}; {}", self.chapter.source, self.plan.seeds(self.seed));
+        _ = writeln!(text, "{}; {}", self.chapter.source, self.extent.seeds_from(self.seed));
+        text += &self.extent.warning_lines();
+        if let Some(says) = self.not_run() {
+            text += &output::wrap(&says, width, "");
+        }
         for says in self.preface() {
             text += &output::wrap(&says, width, "");
         }
@@ -246,6 +251,12 @@ impl Found<'_> {
             .collect();
         let noted = notes::to_text(&notes::of_several(notes.into_iter()));
         if noted.is_empty() { text } else { format!("{text}\n{noted}") }
+    }
+
+    /// A sentence about the experiments that can't be judged, if there are any.
+    fn not_run(&self) -> Option<String> {
+        let names: Vec<&str> = self.not_run.iter().map(|experiment| experiment.name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("Not run, or not with every side: {}.", names.join(", ")))
     }
 
     /// What a reader has to know before the tables.
@@ -336,18 +347,20 @@ impl Found<'_> {
                 "rows": measured.iter().map(|row| row.json(&names)).collect::<Vec<_>>(),
             })
         });
-        json!({
-            "complete": self.failures().is_empty(),
+        let json = json!({
+            "complete": !self.extent.is_interrupted() && self.failures().is_empty(),
             "chapter": self.name,
             "title": self.chapter.title,
             "source": self.chapter.source,
             "scale": self.args.scale.as_deref().unwrap_or("full"),
             "seed": self.seed,
-            "seeds": self.args.seeds,
             "sides": names,
             "experiments": experiments.collect::<Vec<_>>(),
+            "not_run": self.not_run.iter().map(|experiment| &experiment.name).collect::<Vec<_>>(),
             "criteria": CRITERIA,
-        })
+        });
+        let seeds = json!({ "seeds": self.extent.seeds });
+        output::merged(output::merged(json, self.extent.json()), seeds)
     }
 }
 

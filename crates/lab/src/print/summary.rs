@@ -74,6 +74,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         result.profile,
         result.seed
     );
+    text += &notes::nothing_accessed_lines(std::iter::once(result));
     text += &tasks(&result.tasks);
     text += &kills(&result.kills);
     for memcg in result.memcgs.iter().take(LINES_MAX) {

@@ -184,10 +184,9 @@ impl Figure {
         self.unit.show(Spread::of(&self.values(runs)).mean)
     }
 
-    /// The difference to a base; nothing where runs of either failed, since pairs are missing then.
+    /// The difference to a base; nothing where runs of either failed or were not made, since pairs are missing then.
     pub(crate) fn effect(&self, base: &Runs, runs: &Runs) -> Option<Paired> {
-        let is_whole = base.failures.is_empty() && runs.failures.is_empty();
-        is_whole.then(|| Paired::of(&self.values(base), &self.values(runs)))
+        (base.is_whole() && runs.is_whole()).then(|| Paired::of(&self.values(base), &self.values(runs)))
     }
 
     /// An effect in a few characters: `~-0.3% ± 0.5`.

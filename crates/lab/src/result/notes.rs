@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, kernel_bool};
-use pageout_sim::Report;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Advice, Channel, Device, KernelFile, OomRule, Scalar, Scenario, SwapKind};
+use pageout_sim::{Report, TaskReport};
 use serde::Serialize;
 
-use super::run_result::{Counters, counter};
+use super::run_result::{Counters, RunResult, counter};
 use crate::print::{figures, output};
 use crate::scenario::nearest::nearest;
 use crate::scenario::switches;
@@ -53,6 +53,7 @@ pub(crate) fn of_scenario(scenario: &Scenario) -> Vec<Note> {
 /// What the run has shown, behind what could be told before.
 pub(crate) fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Counters) -> Vec<Note> {
     let mut notes = of_scenario(scenario);
+    notes.extend(no_access(scenario, report));
     notes.extend(no_readahead(scenario, report));
     notes.extend(no_swap_readahead(scenario, report, counter(vmstat, "pswpin").unsigned_abs()));
     notes.extend(no_flush(scenario, report, engine, vmstat));
@@ -110,6 +111,58 @@ pub(crate) fn of_several<'a>(runs: impl Iterator<Item = (&'a str, &'a [Note])>) 
         told.extend(new);
     }
     told
+}
+
+/// What a note on tasks without an access is about: where none made any, no figure of the run says anything.
+const NO_ACCESS: &str = "accesses";
+
+/// What a reader has to know before the figures of runs none of which made an access.
+pub(crate) fn nothing_accessed<'a>(runs: impl Iterator<Item = &'a RunResult>) -> Option<String> {
+    let mut runs = runs.peekable();
+    let first = *runs.peek()?;
+    let why = first.notes.iter().find(|note| note.about == NO_ACCESS);
+    let why = why.map_or(String::new(), |note| format!(" {}", note.text));
+    runs.all(|run| run.accesses == 0)
+        .then(|| format!("Nothing was accessed, so no figure says anything.{why}"))
+}
+
+/// The same in lines; none where something was accessed.
+pub(crate) fn nothing_accessed_lines<'a>(runs: impl Iterator<Item = &'a RunResult>) -> String {
+    nothing_accessed(runs).map_or(String::new(), |says| output::wrap(&says, output::width(), ""))
+}
+
+/// Tasks that made no access, and why not.
+fn no_access(scenario: &Scenario, report: &Report) -> Option<Note> {
+    let mut idle: Vec<String> = Vec::new();
+    for task in report.tasks.iter().filter(|task| task.accesses == 0 && task.killed.is_none()) {
+        let says = format!("{} made no access: {}", task.name, why_no_access(scenario, report, task));
+        if !idle.contains(&says) {
+            idle.push(says);
+        }
+    }
+    let more = idle.len().saturating_sub(NAMED);
+    idle.truncate(NAMED);
+    idle.extend((more > 0).then(|| figures::counted(more as u64, "more task")));
+    (!idle.is_empty()).then(|| Note { about: NO_ACCESS, text: format!("Task {}.", idle.join("; ")) })
+}
+
+fn why_no_access(scenario: &Scenario, report: &Report, task: &TaskReport) -> String {
+    let end = figures::time(report.end.0);
+    let Some(of) = scenario.task.iter().find(|of| of.name == task.name) else { return String::new() };
+    match &of.after {
+        _ if task.is_finished => "its objects have none to make".to_string(),
+        Some(before) if task.started >= report.end => {
+            format!("it waits for the end of {before}, which the run, over after {end}, did not come to")
+        }
+        None if task.started >= report.end => {
+            format!("it starts after {}, and the run was over after {end}", figures::time(of.start.0))
+        }
+        _ if of.think_time.0 > 0 => format!(
+            "it had not made its first one when the run ended, after {end}; its think_time is {}",
+            figures::time(of.think_time.0)
+        ),
+        _ => format!("it waited for its first page when the run ended, after {end}"),
+    }
 }
 
 fn pages_of_many(scenario: &Scenario) -> Option<Note> {

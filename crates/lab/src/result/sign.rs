@@ -20,7 +20,7 @@ pub(crate) enum Sign {
     Noise,
     /// No run differs.
     Same,
-    /// A run failed, so there is nothing to compare.
+    /// A run failed or was not made, so there is nothing to compare.
     Missing,
 }
 
@@ -90,7 +90,7 @@ impl Display for Signs {
 /// What the letters mean, and how far they can be trusted.
 pub(crate) fn legend(repeat: u32) -> String {
     let mut lines =
-        vec!["signs: one letter a point; - less, + more, = the same in every run, x a run failed"];
+        vec!["signs: one letter a point; - less, + more, = the same in every run, x a run is missing"];
     if repeat == 1 {
         lines.push("One seed: how much of an effect is noise can't be said; see --repeat.");
     } else {

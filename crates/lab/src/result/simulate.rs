@@ -87,12 +87,14 @@ pub(crate) fn accesses(scenario: &Scenario) -> Option<u64> {
     let mut sum = 0u64;
     for task in scenario.task.iter().filter(|task| !task.background) {
         for object in &task.object {
-            if object.trace.is_some() {
-                return None;
-            }
-            let Some(pattern) = files.pattern_of(object) else { continue };
-            let requests = pattern.ok()?.stream(0, scenario.seed).ok()?.len_hint()?;
-            let accesses = requests.checked_mul(object.request_pages())?;
+            let accesses = match &object.trace {
+                Some(trace) => trace.loaded.as_ref()?.footprint.accesses,
+                None => {
+                    let Some(pattern) = files.pattern_of(object) else { continue };
+                    let requests = pattern.ok()?.stream(0, scenario.seed).ok()?.len_hint()?;
+                    requests.checked_mul(object.request_pages())?
+                }
+            };
             sum = sum
                 .checked_add(accesses.checked_mul(
                     u64::from(task.copies) * u64::from(task.threads) * u64::from(task.loops),

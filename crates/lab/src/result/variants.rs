@@ -1,16 +1,26 @@
-//! Variants of a scenario, each run with several seeds, all runs side by side: what `compare`, `ablate` and `crossover` share.
+//! Variants of a scenario, each run with several seeds, all runs side by side: what `compare`, `ablate`, `crossover`, `advise-tier` and
+//! `reproduce` share.
 //!
+//! ```text
+//!              seed 1   seed 2   seed 3        all variants run with the first seed, then all with the second, and so on:
+//!   variant a  ■        ■        ▨             there is a result early, and a signal (▨: the runs it ended) leaves whole columns
+//!   variant b  ■        ■        ·             of pairs. The figures are of those seeds alone, here of two.
+//!   variant c  ■        ■        ·
+//! ```
 //! Run number *n* of every variant has the same seed, so that figures can be compared run by run.
+
+use std::fmt::Write;
 
 use anyhow::ensure;
 use pageout_sim::scenario::{SEED_MAX, Scenario};
+use serde_json::{Value, json};
 
 use crate::cli::OutputOptions;
 use crate::failure::{Failure, Outcome};
-use crate::print::progress;
+use crate::print::{figures, output, progress, signals};
 use crate::result::parallel;
 use crate::result::run_result::RunResult;
-use crate::result::simulate::{accesses, simulate};
+use crate::result::simulate::{Stopped, accesses, simulate};
 use crate::scenario::traces::Traces;
 
 /// How often to run, how many at a time, and who watches.
@@ -24,16 +34,43 @@ pub(crate) struct Plan<'a> {
     pub(crate) output: &'a OutputOptions,
 }
 
-/// What came of one variant.
+/// What came of a plan.
+#[derive(Debug)]
+pub(crate) struct Made {
+    /// Of each variant, in their order.
+    pub(crate) variants: Vec<Runs>,
+    pub(crate) extent: Extent,
+}
+
+/// What came of one variant. A variant that a signal came before has neither results nor failures.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     /// The results of those that ended well, in order of their seeds; all of them if `failures` is empty.
     pub(crate) results: Vec<RunResult>,
-    /// Why the others didn't, with their seeds.
+    /// Why the others didn't, with their seeds where there are several.
     pub(crate) failures: Vec<Failure>,
 }
 
 impl Runs {
+    /// Whether there are runs, and all of them ended well: nothing else has a figure that can be compared.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.failures.is_empty() && self.was_made()
+    }
+
+    /// Whether any run came to an end, good or bad.
+    pub(crate) fn was_made(&self) -> bool {
+        !(self.failures.is_empty() && self.results.is_empty())
+    }
+
+    /// What stands where the figures would be that it doesn't have.
+    pub(crate) fn missing(&self) -> String {
+        let all = self.failures.len() + self.results.len();
+        match self.was_made() {
+            true => format!("failed {} of {all}", self.failures.len()),
+            false => NOT_RUN.to_string(),
+        }
+    }
+
     /// The same, of a variant that is the same.
     fn again(&self) -> Runs {
         let failures = self.failures.iter().map(|failure| failure.told_as(failure.to_string()));
@@ -46,81 +83,222 @@ impl Runs {
     }
 }
 
+/// What stands where the figures of something would be that a signal came before.
+pub(crate) const NOT_RUN: &str = "not run";
+
+/// How many of the runs asked for the figures speak of: all, unless a signal came.
+#[derive(Debug, Clone)]
+pub(crate) struct Extent {
+    /// Seeds that figures are over, the first ones.
+    pub(crate) seeds: u32,
+    /// Seeds asked for.
+    repeat: u32,
+    /// Runs asked for.
+    runs: usize,
+    interruption: Option<Interruption>,
+}
+
+#[derive(Debug, Clone)]
+struct Interruption {
+    signal: i32,
+    /// Runs that had come to their end.
+    made: usize,
+    /// Whether every variant was run with the first seed.
+    has_all: bool,
+}
+
+impl Extent {
+    /// The extent of what was found out by two plans, one after the other.
+    pub(crate) fn and(&self, next: &Extent) -> Extent {
+        let both = [self, next];
+        let first = both.iter().find_map(|extent| extent.interruption.as_ref());
+        let interruption = first.map(|&Interruption { signal, .. }| Interruption {
+            signal,
+            made: both.iter().map(|extent| extent.made()).sum(),
+            has_all: both.iter().all(|extent| extent.interruption.as_ref().is_none_or(|cut| cut.has_all)),
+        });
+        Extent {
+            seeds: self.seeds.min(next.seeds),
+            repeat: self.repeat,
+            runs: self.runs + next.runs,
+            interruption,
+        }
+    }
+
+    /// Runs that came to their end.
+    fn made(&self) -> usize {
+        self.interruption.as_ref().map_or(self.runs, |interruption| interruption.made)
+    }
+
+    /// `seed 1`, or `seeds 1 to 5`, and how many it should have been.
+    pub(crate) fn seeds_from(&self, first: u64) -> String {
+        let mut text = match self.seeds {
+            1 => format!("seed {first}"),
+            seeds => format!("seeds {first} to {}", first + u64::from(seeds) - 1),
+        };
+        if self.seeds < self.repeat {
+            let _ = write!(text, " of the {} asked for", figures::counted(self.repeat.into(), "seed"));
+        }
+        text
+    }
+
+    /// Whether a signal came before all was run.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interruption.is_some()
+    }
+
+    /// What a reader has to know before the figures of an interrupted command; nothing of one that was not.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let Interruption { has_all, .. } = self.interruption.as_ref()?;
+        let speaks_of = match (has_all, self.seeds) {
+            (true, 1) => "all was run with one seed, and the figures are of that one".to_string(),
+            (true, seeds) => format!("all was run with {seeds} seeds, and the figures are of those"),
+            (false, _) => "what was not run is marked so, and nothing here speaks of it".to_string(),
+        };
+        Some(format!("Not complete: {}; {speaks_of}.", self.interrupted()?))
+    }
+
+    /// The same in lines; no line where all was run.
+    pub(crate) fn warning_lines(&self) -> String {
+        self.warning().map_or(String::new(), |says| output::wrap(&says, output::width(), ""))
+    }
+
+    fn interrupted(&self) -> Option<String> {
+        let Interruption { signal, made, .. } = *self.interruption.as_ref()?;
+        let [made, runs] = [made, self.runs].map(|runs| figures::count(runs as u64));
+        Some(format!("interrupted by {} after {made} of {runs} runs", signals::name(signal)))
+    }
+
+    /// What JSON says of seeds: how many the figures are over, and of an interrupted command how many runs there are.
+    pub(crate) fn json(&self) -> Value {
+        let mut json = json!({ "repeat": self.seeds });
+        if let Some(Interruption { signal, made, .. }) = self.interruption {
+            json["interrupted"] = json!({
+                "signal": signals::name(signal),
+                "repeat_asked_for": self.repeat,
+                "runs_made": made,
+                "runs_asked_for": self.runs,
+            });
+        }
+        json
+    }
+
+    /// Whether everything is there, after what there is was printed: of runs that failed, and of those that a signal came before,
+    /// standard error and the exit code tell.
+    pub(crate) fn verdict(&self, failures: &[Failure]) -> Outcome {
+        let heading = || format!("{} of {} runs failed", failures.len(), self.made());
+        let failed = || Failure::several(&heading(), failures);
+        match (&self.interruption, self.interrupted()) {
+            (Some(Interruption { signal, .. }), Some(mut told)) => {
+                if !failures.is_empty() {
+                    let _ = write!(told, "; {}", failed());
+                }
+                Err(Failure::Interrupted(*signal, anyhow::anyhow!(told)))
+            }
+            _ if failures.is_empty() => Ok(()),
+            _ => Err(failed()),
+        }
+    }
+
+    /// Why there is no result at all: a signal, or else what `heading` says of these failures.
+    pub(crate) fn nothing(&self, heading: &str, failures: &[Failure]) -> Failure {
+        match self.is_interrupted() {
+            true => self.verdict(failures).expect_err("a signal came"),
+            false => Failure::several(heading, failures),
+        }
+    }
+}
+
 impl Plan<'_> {
-    /// Runs all variants; the answer is in their order and depends on nothing else. Errors: there are not so many seeds.
-    pub(crate) fn run(&self, variants: &[Scenario]) -> anyhow::Result<Vec<Runs>> {
+    /// Runs all variants with the first seed, then with the second, and so on. The answer is in their order and, if no signal comes,
+    /// depends on nothing else. Errors: there are not so many seeds.
+    pub(crate) fn run(&self, variants: &[Scenario]) -> anyhow::Result<Made> {
         for &Scenario { seed, .. } in variants {
+            // Two numbers of half the range have no sum beyond it.
             ensure!(
-                self.last_seed(seed) <= SEED_MAX,
+                seed + u64::from(self.repeat) - 1 <= SEED_MAX,
                 "--repeat {}: from seed {seed} it counts up past the largest, {SEED_MAX}; start with a smaller seed",
                 self.repeat
             );
         }
         // What is the same is run once, such as two kernels whose difference no switch makes.
-        let mut distinct: Vec<&Scenario> = Vec::new();
+        let mut firsts: Vec<usize> = Vec::new();
         let which: Vec<usize> = variants
             .iter()
-            .map(|variant| {
-                distinct.iter().position(|&other| other == variant).unwrap_or_else(|| {
-                    distinct.push(variant);
-                    distinct.len() - 1
+            .enumerate()
+            .map(|(index, variant)| {
+                firsts.iter().position(|&first| variants[first] == *variant).unwrap_or_else(|| {
+                    firsts.push(index);
+                    firsts.len() - 1
                 })
             })
             .collect();
-        let mut runs: Vec<Scenario> = distinct
-            .iter()
-            .flat_map(|variant| (0..self.repeat).map(move |repeat| with_seed(variant, repeat)))
-            .collect();
-        if runs.len() > 1 {
+        let mut distinct: Vec<Scenario> = firsts.iter().map(|&first| variants[first].clone()).collect();
+        let mut shared_by = vec![0; distinct.len()];
+        which.iter().for_each(|&index| shared_by[index] += 1);
+        let runs = distinct.len() * self.repeat as usize;
+        if runs > 1 {
             let traces = Traces::default();
-            runs.iter_mut().for_each(|run| traces.keep(run, self.output));
+            distinct.iter_mut().for_each(|scenario| traces.keep(scenario, self.output));
         }
-        let length = progress::is_seen(self.output).then(|| runs.iter().map(accesses).sum()).flatten();
-        let bar = progress::bar(self.output, length, &format!("{}, {} runs", self.name, runs.len()));
-        let results = parallel::map(&runs, self.jobs, |scenario| {
-            simulate(scenario, &bar).map_err(|stopped| {
-                let failure = Failure::from(stopped);
-                failure.told_as(format!("seed {}: {failure}", scenario.seed))
-            })
-        });
-        bar.finish_and_clear();
-        let mut results = results.into_iter();
-        let by_variant = distinct.iter().map(|_| {
-            let mut runs = Runs::default();
-            for result in results.by_ref().take(self.repeat as usize) {
-                match result {
-                    Ok(result) => runs.results.push(result),
-                    Err(failure) => runs.failures.push(failure),
-                }
+        let accesses = || distinct.iter().map(accesses).sum::<Option<u64>>()?.checked_mul(self.repeat.into());
+        let length = progress::is_seen(self.output).then(accesses).flatten();
+        let bar = progress::bar(self.output, length, &format!("{}, {runs} runs", self.name));
+        // Between two runs a signal is meant for this command as well.
+        let listening = signals::listen();
+        let mut results = parallel::map_while(runs, self.jobs, |run| {
+            let scenario = with_seed(&distinct[run % distinct.len()], run / distinct.len());
+            if signals::came().is_some() {
+                return None;
             }
-            runs
+            match simulate(&scenario, &bar) {
+                Err(Stopped::Interrupted(..)) => None,
+                result => Some(result.map_err(|stopped| {
+                    let failure = Failure::from(stopped);
+                    match self.repeat {
+                        1 => failure,
+                        _ => failure.told_as(format!("seed {}: {failure}", scenario.seed)),
+                    }
+                })),
+            }
         });
-        let by_variant: Vec<Runs> = by_variant.collect();
-        Ok(which.into_iter().map(|index| by_variant[index].again()).collect())
-    }
+        drop(listening);
+        bar.finish_and_clear();
 
-    /// The last of the seeds counted up from `first`. Two numbers of half the range have no sum beyond it.
-    fn last_seed(&self, first: u64) -> u64 {
-        first + u64::from(self.repeat) - 1
-    }
-
-    /// `seed 1`, or `seeds 1 to 5`.
-    pub(crate) fn seeds(&self, first: u64) -> String {
-        match self.repeat {
-            1 => format!("seed {first}"),
-            _ => format!("seeds {first} to {}", self.last_seed(first)),
+        // With how many seeds everything was run. If with none, what was run with the first is all there is.
+        let is_all = results.len() == runs;
+        let made = results.iter().map(|(run, _)| shared_by[run % distinct.len()]).sum();
+        let in_order = results.iter().enumerate().take_while(|(at, (run, _))| at == run).count();
+        let whole = in_order / distinct.len().max(1);
+        let seeds = if is_all { self.repeat } else { whole.max(1) as u32 };
+        results.retain(|(run, _)| run / distinct.len() < seeds as usize);
+        let mut by_variant: Vec<Runs> = distinct.iter().map(|_| Runs::default()).collect();
+        for (run, result) in results {
+            let runs = &mut by_variant[run % distinct.len()];
+            match result {
+                Ok(result) => runs.results.push(result),
+                Err(failure) => runs.failures.push(failure),
+            }
         }
+        let interruption = signals::came().filter(|_| !is_all);
+        let interruption = interruption.map(|signal| Interruption { signal, made, has_all: whole > 0 });
+        let runs = variants.len() * self.repeat as usize;
+        let variants = which.into_iter().map(|index| {
+            shared_by[index] -= 1;
+            // There may be very many results.
+            if shared_by[index] == 0 {
+                std::mem::take(&mut by_variant[index])
+            } else {
+                by_variant[index].again()
+            }
+        });
+        Ok(Made {
+            variants: variants.collect(),
+            extent: Extent { seeds, repeat: self.repeat, runs, interruption },
+        })
     }
 }
 
-fn with_seed(scenario: &Scenario, repeat: u32) -> Scenario {
-    Scenario { seed: scenario.seed + u64::from(repeat), ..scenario.clone() }
-}
-
-/// Whether everything is there, after what there is was printed: of runs that failed standard error and the exit code tell.
-pub(crate) fn verdict(failures: &[Failure], runs: usize) -> Outcome {
-    if failures.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::several(&format!("{} of {runs} runs failed", failures.len()), failures))
+fn with_seed(scenario: &Scenario, repeat: usize) -> Scenario {
+    Scenario { seed: scenario.seed + repeat as u64, ..scenario.clone() }
 }

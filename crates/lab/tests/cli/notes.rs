@@ -310,3 +310,57 @@ fn a_line_to_show_that_is_in_no_reading_is_told() {
     let good = event.replace("inactive_fil", "inactive_file");
     assert!(!check_success(&run_with("[[task]]", &good, &[])).contains("begins with"));
 }
+
+#[test]
+fn background_tasks_alone_run_until_until() {
+    let background = GOOD.replace("[[task.object]]", "background = true\nloops = 1000000\n[[task.object]]");
+    let lasting = format!("until = \"1s\"\n{background}");
+    let json = |scenario: &str| -> Value {
+        serde_json::from_str(&check(scenario, &["run", "scenario.toml", "--json"])).unwrap()
+    };
+    let result = json(&lasting);
+    assert_eq!(
+        (&result["end_ns"], &result["ended"]),
+        (&1_000_000_000.into(), &"the time given was over".into())
+    );
+    assert!(result["accesses"].as_u64() > Some(10_000), "{result}");
+    // What happens at a time happens whether or not anybody is left.
+    let brief = lasting.replace("loops = 1000000", "loops = 1");
+    let reclaim =
+        "[[event]]\nat = \"900ms\"\nwrite = \"/sys/fs/cgroup/web/memory.reclaim\"\nvalue = \"64K\"\n";
+    let result = json(&format!("{brief}{reclaim}"));
+    assert_eq!((&result["end_ns"], &result["accesses"]), (&1_000_000_000.into(), &5000.into()));
+    assert_eq!(result["writes"][0]["at_ns"], 900_000_000, "{result}");
+    let compared =
+        check(&lasting, &["compare", "scenario.toml", "--vary", "memcg./web.memory.max=1MiB,2MiB"]);
+    assert!(compared.contains("task reader\n") && compared.contains("throughput"), "{compared}");
+    let directory = with_scenario(&background);
+    let refused = pageout(directory.path(), &["run", "scenario.toml"]);
+    check_failure(&refused, 2, &["every task is in the background, so nothing ends the run", "set `until`"]);
+}
+
+#[test]
+fn a_run_without_an_access_says_why_and_no_table_of_it_is_printed_without_that() {
+    let late = GOOD.replace("[[task.object]]", "start = \"2s\"\n[[task.object]]");
+    let late = format!("until = \"1s\"\n{late}");
+    let says = "Nothing was accessed, so no figure says anything. Task reader made no access: it starts after 2.00 s, and the run \
+                was over after 1.00 s.";
+    let vary = ["--vary", "memcg./web.memory.max=1MiB,2MiB"];
+    for arguments in [
+        &["run", "scenario.toml"][..],
+        &[&["compare", "scenario.toml"], &vary[..]].concat(),
+        &["ablate", "scenario.toml", "--switch", "lru.tiers"],
+        &["crossover", "scenario.toml"],
+    ] {
+        let printed = check(&late, arguments);
+        let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(says), "{arguments:?}: {printed}");
+    }
+    let second = "\n[[task]]\nname = \"second\"\nafter = \"reader\"\n[[task.object]]\nchannel = \"file\"\nsize = \"4MiB\"\n\
+                  workload = { pattern = \"zipf\", ops = 5000 }\n";
+    let waits = format!("until = \"1ms\"\n{GOOD}{second}");
+    let waits = notes(&waits);
+    let told = "Task second made no access: it waits for the end of reader, which the run, over after 1.00 ms, did not come to.";
+    assert!(waits.contains(&("accesses".to_string(), told.to_string())), "{waits:?}");
+    assert!(about(GOOD).is_empty());
+}

@@ -2,30 +2,71 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use super::{GOOD, with_scenario};
+use super::{GOOD, check_success, pageout, text, with_scenario};
+
+/// Starts `pageout` in `directory`.
+fn start(directory: &Path, arguments: &[&str]) -> Child {
+    // What a shell in the background has its children ignore is not what this is about.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_pageout")]).args(arguments);
+    command.current_dir(directory).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
 
 /// A run that would go on for hours, and has begun.
 fn endless(more: &[&str]) -> (tempfile::TempDir, Child) {
     let directory = with_scenario(&GOOD.replace("ops = 5000", "ops = 100000000000"));
-    // What a shell in the background has its children ignore is not what this is about.
-    let mut run = Command::new("env");
-    run.args([
-        "--default-signal=HUP,INT,TERM",
-        env!("CARGO_BIN_EXE_pageout"),
-        "run",
-        "scenario.toml",
-        "--quiet",
-    ]);
-    run.args(more).current_dir(&directory).stdout(Stdio::piped()).stderr(Stdio::piped());
-    (directory, run.spawn().unwrap())
+    let run = start(directory.path(), &[&["run", "scenario.toml", "--quiet"], more].concat());
+    (directory, run)
 }
 
 fn send(signal: &str, to: &Child) {
     assert!(Command::new("kill").args(["-s", signal, &to.id().to_string()]).status().unwrap().success());
+}
+
+/// The CPU time that a process has used, in ticks of 10 ms, and the most memory that it had, in KiB.
+fn used(by: &Child) -> (u64, u64) {
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", by.id())).unwrap();
+    let stat = read("stat");
+    let after_name: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    let ticks = |at: usize| after_name[at].parse::<u64>().unwrap();
+    let status = read("status");
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    (ticks(11) + ticks(12), memory.trim().trim_end_matches(" kB").parse().unwrap())
+}
+
+/// Interrupts a command once it has used so much CPU time, in ticks; the most memory that it had by then comes with what it printed.
+fn interrupt(directory: &Path, arguments: &[&str], ticks: u64) -> (Output, u64) {
+    let mut child = start(directory, arguments);
+    while used(&child).0 < ticks {
+        assert!(child.try_wait().unwrap().is_none(), "{arguments:?} ended before it was interrupted");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let (_, memory) = used(&child);
+    send("INT", &child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    (output, memory)
+}
+
+/// The same, and again with more time if it had come to nothing by then.
+fn interrupt_with_a_result(directory: &Path, arguments: &[&str]) -> (String, u64) {
+    for ticks in (2..).map(|power| 1 << power) {
+        let (output, memory) = interrupt(directory, arguments, ticks);
+        if !output.stdout.is_empty() && !text(&output.stdout).contains("\"so_far\"") {
+            assert!(
+                text(&output.stderr).contains("interrupted by SIGINT after "),
+                "{}",
+                text(&output.stderr)
+            );
+            return (text(&output.stdout), memory);
+        }
+    }
+    unreachable!("it goes on for hours")
 }
 
 #[test]
@@ -90,4 +131,76 @@ fn a_signal_that_no_run_answers_ends_the_program() {
     let more = std::thread::spawn(move || rows.count());
     assert_eq!(run.wait().unwrap().signal(), Some(1));
     more.join().unwrap();
+}
+
+#[test]
+fn an_interrupted_comparison_is_that_of_fewer_seeds() {
+    let directory = with_scenario(GOOD);
+    let compare = |seeds: &'static str| {
+        let policies = ["--vary", "kernel.profile=classic@6.12,mglru@6.12"];
+        [&["compare", "scenario.toml", "--quiet", "--json", "--repeat", seeds], &policies[..]].concat()
+    };
+    let (printed, _) = interrupt_with_a_result(directory.path(), &compare("1000"));
+    let mut printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["complete"], false);
+    let interrupted = printed["interrupted"].take();
+    assert_eq!((&interrupted["signal"], &interrupted["runs_asked_for"]), (&"SIGINT".into(), &2000.into()));
+    let seeds = printed["repeat"].as_u64().unwrap();
+    assert!(2 * seeds <= interrupted["runs_made"].as_u64().unwrap());
+    let whole = compare(seeds.to_string().leak());
+    let whole: Value = serde_json::from_str(&check_success(&pageout(directory.path(), &whole))).unwrap();
+    assert!(printed["variants"] == whole["variants"], "seeds 1 to {seeds}");
+}
+
+#[test]
+fn a_variant_that_a_signal_came_before_is_not_run_and_nothing_is_expected_of_it() {
+    let variants = r#"
+[[variant]]
+name = "short"
+[[variant]]
+name = "endless"
+fails = "out of memory"
+set = { task.reader.object.0.workload.ops = 100_000_000_000 }
+
+[[expect]]
+figure = "task reader: accesses"
+holds = "short < endless"
+because = "it has less to do"
+"#;
+    let directory = with_scenario(&format!("{GOOD}{variants}"));
+    let arguments = ["compare", "scenario.toml", "--quiet", "--jobs", "1"];
+    let (printed, _) = interrupt_with_a_result(directory.path(), &arguments);
+    assert!(printed.contains("endless (not run)") && printed.contains("after 1 of 2 runs"), "{printed}");
+    assert!(!printed.contains("FAILS") && !printed.contains("holds"), "{printed}");
+}
+
+#[test]
+fn what_is_said_of_mechanisms_is_said_of_those_that_were_run_and_the_others_take_no_memory() {
+    let directory = with_scenario(&GOOD.replace("ops = 5000", "ops = 200000"));
+    let arguments =
+        ["ablate", "scenario.toml", "--quiet", "--jobs", "1", "--repeat", "1000", "--report", "page.html"];
+    let (printed, memory) = interrupt_with_a_result(directory.path(), &arguments);
+    assert!(memory < 200 << 10, "{memory} KiB for a hundred thousand runs that wait");
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in
+        ["seed 1 of the 1,000 seeds asked for", "Not complete: interrupted by SIGINT after", "Not run "]
+    {
+        assert!(words.contains(said), "{said}: {printed}");
+    }
+    let page = std::fs::read_to_string(directory.path().join("page.html")).unwrap();
+    assert!(page.contains("Not complete: interrupted by SIGINT"), "{page}");
+    assert!(!page.contains("No switch changes"), "{page}");
+}
+
+#[test]
+fn advice_speaks_of_the_ratios_that_were_run() {
+    let directory = with_scenario(&GOOD.replace("ops = 5000", "ops = 400000"));
+    let arguments =
+        ["advise-tier", "scenario.toml", "--quiet", "--jobs", "1", "--loss", "0", "--memory", "32MiB"];
+    let (printed, _) = interrupt_with_a_result(directory.path(), &arguments);
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Not complete: interrupted by SIGINT after"), "{printed}");
+    assert!(words.contains("cxl-2.0-switch: nothing is known") && words.contains("not run"), "{printed}");
+    assert!(words.contains("Which knobs matter is not known: none was run"), "{printed}");
+    assert!(!words.contains("each ratio tried") && !words.contains("No knob tried"), "{printed}");
 }

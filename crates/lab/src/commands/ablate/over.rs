@@ -7,9 +7,10 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::{Ablation, below_seams, refusals, untouched};
+use super::{Ablation, below_seams, not_run, refusals, untouched};
 use crate::print::{output, table};
 use crate::result::effect::{self, Figure, figures_of};
+use crate::result::notes;
 use crate::result::sign::{self, Signs};
 use crate::result::spread::Paired;
 use crate::scenario::grid;
@@ -31,6 +32,11 @@ impl Turned<'_> {
         self.points.iter().map(|point| figure.effect(&point.base, &point.rows[self.at].runs)).collect()
     }
 
+    /// Whether it was run at any point.
+    fn was_made(&self) -> bool {
+        self.points.iter().any(|point| point.rows[self.at].runs.was_made())
+    }
+
     fn signs(&self, figure: &Figure) -> Signs {
         Signs::of(self.effects(figure).iter().map(Option::as_ref))
     }
@@ -46,7 +52,7 @@ fn turned<'a>(points: &'a [Ablation<'a>]) -> Vec<Turned<'a>> {
 }
 
 pub(super) fn to_text(points: &[Ablation]) -> String {
-    let Ablation { args, point, config, refused, plan, base, .. } = &points[0];
+    let Ablation { args, point, config, refused, extent, base, .. } = &points[0];
     let width = output::width();
     let mut text = String::new();
     if !point.scenario.question.is_empty() {
@@ -59,12 +65,16 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
         args.scenario.display(),
         point.scenario.kernel.profile,
         points.len(),
-        plan.seeds(point.scenario.seed)
+        extent.seeds_from(point.scenario.seed)
     );
+    text += &extent.warning_lines();
+    text += &notes::nothing_accessed_lines(points.iter().flat_map(Ablation::runs));
     text += &untouched(&point.scenario);
     text += &grid::list(points.iter().map(|point| &point.point));
     let all = turned(points);
-    let (idle, shown): (Vec<&Turned>, Vec<&Turned>) = all.iter().partition(|turned| turned.changes_nothing());
+    let (made, missing): (Vec<&Turned>, Vec<&Turned>) = all.iter().partition(|turned| turned.was_made());
+    let (idle, shown): (Vec<&Turned>, Vec<&Turned>) =
+        made.into_iter().partition(|turned| turned.changes_nothing());
     for (title, is_outcome) in [("What comes of it: signs", true), ("What reclaim does for it: signs", false)]
     {
         let figures: Vec<&Figure> =
@@ -94,10 +104,11 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
         text += "\nWithout any effect on these figures, in any run at any point\n";
         text += &output::wrap(&names.join(", "), width, "  ");
     }
+    text += &not_run(missing.into_iter().map(|turned| turned.turn));
     text += &refusals(refused);
     text += &output::failed(points.iter().flat_map(Ablation::failures).map(|failure| failure.to_string()));
     text.push('\n');
-    text + &sign::legend(args.repeat)
+    text + &sign::legend(extent.seeds)
 }
 
 /// The base's figure and each effect's size, a column a point.
@@ -105,8 +116,8 @@ fn sizes(figure: &Figure, points: &[Ablation], shown: &[&Turned]) -> String {
     let mut rows = vec![vec![String::new()], vec![points[0].point.scenario.kernel.profile.clone()]];
     for point in points {
         rows[0].push(grid::label(&point.point.settings).replace(", ", "\n"));
-        let is_whole = point.base.failures.is_empty();
-        rows[1].push(if is_whole { figure.show_alone(&point.base) } else { "failed".to_string() });
+        let is_whole = point.base.is_whole();
+        rows[1].push(if is_whole { figure.show_alone(&point.base) } else { point.base.missing() });
     }
     let cells = |turned: &Turned| {
         let effects = turned.effects(figure);
@@ -132,6 +143,6 @@ pub(super) fn to_json(points: &[Ablation]) -> Value {
             json!({ "switch": turned.turn.knob.name(), "value": turned.turn.value, "figures": figures })
         })
         .collect();
-    let found = points.iter().map(|point| (&point.point, point.failures().is_empty(), point.found()));
+    let found = points.iter().map(|point| (&point.point, point.is_whole(), point.found()));
     grid::points_json(points[0].head(), found, signs.into())
 }

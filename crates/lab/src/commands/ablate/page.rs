@@ -15,11 +15,11 @@ pub(super) fn page(source: &Source, points: &[Ablation]) -> Page {
     let question = &first.point.scenario.question;
     let mut page = Page {
         title: format!("What each mechanism of {} is worth", first.point.scenario.kernel.profile),
-        of: format!("{name}, {}. {question}", first.plan.seeds(first.point.scenario.seed)),
-        story: Vec::new(),
+        of: format!("{name}, {}. {question}", first.extent.seeds_from(first.point.scenario.seed)),
+        story: first.extent.warning().into_iter().collect(),
         parts: Vec::new(),
     };
-    for point in points.iter().filter(|point| !point.base.results.is_empty()) {
+    for point in points.iter().filter(|point| point.base.is_whole()) {
         let at = match point.point.settings.is_empty() {
             true => String::new(),
             false => format!("{}: ", grid::label(&point.point.settings)),
@@ -39,7 +39,7 @@ pub(super) fn page(source: &Source, points: &[Ablation]) -> Page {
             }));
         }
     }
-    let legend = effect::legend(first.args.repeat, true);
+    let legend = effect::legend(first.extent.seeds, true);
     page.parts.push(Part::Text { title: "How to read it".to_string(), text: legend, is_open: true });
     page.parts.push(scenario(source, &first.args.options, &[]));
     page
@@ -52,16 +52,23 @@ fn certain(point: &Ablation, row: &Row, figure: &Figure) -> Option<f64> {
     (!effect.is_same && !effect.is_within_noise()).then_some(percent)
 }
 
-/// The switch that moves the throughput most.
+/// The switch that moves the throughput most, of those that were run.
 fn strongest(point: &Ablation) -> Option<String> {
     let figure = FIGURES.iter().find(|figure| figure.name == "throughput")?;
     let effects = point.rows.iter().filter_map(|row| Some((row, certain(point, row, figure)?)));
     let strongest = effects.max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
+    let (whole, all) = (point.rows.iter().filter(|row| row.runs.is_whole()).count(), point.rows.len());
+    let of = if whole == all {
+        String::new()
+    } else {
+        format!(" of the {whole} values of {all} that have figures")
+    };
     Some(match strongest {
+        _ if whole == 0 => return None,
         Some((row, percent)) => {
-            format!("{} changes the speed most: {percent:+.1}% accesses a second.", row.turn)
+            format!("{} changes the speed most{of}: {percent:+.1}% accesses a second.", row.turn)
         }
-        None => "No switch changes the speed by more than noise.".to_string(),
+        None => format!("No switch{of} changes the speed by more than noise."),
     })
 }
 

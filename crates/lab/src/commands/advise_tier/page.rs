@@ -37,7 +37,7 @@ pub(super) fn page(source: &Source, advice: &Advice) -> Page {
     Page {
         title: "How much memory may be slower".to_string(),
         of: format!("{name}, {} of memory. {}", advice.memory, advice.scenario.question),
-        story: advice.story(),
+        story: advice.extent.warning().into_iter().chain(advice.story()).collect(),
         parts: [Some(overview), knobs, Some(details), Some(scenario)].into_iter().flatten().collect(),
     }
 }

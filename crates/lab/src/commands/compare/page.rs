@@ -7,7 +7,7 @@ use crate::cli::CompareArgs;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 use crate::result::better::Better;
 use crate::result::effect;
-use crate::result::variants::Plan;
+use crate::result::variants::Extent;
 use crate::scenario::source::Source;
 
 /// Bars of one variant.
@@ -20,7 +20,7 @@ const OUTCOMES: [&str; 6] =
 pub(super) fn page(
     source: &Source,
     args: &CompareArgs,
-    plan: &Plan,
+    extent: &Extent,
     base: &Scenario,
     columns: &[Column],
 ) -> Page {
@@ -29,8 +29,8 @@ pub(super) fn page(
     let title = if base.question.is_empty() { labels.join(" against ") } else { base.question.clone() };
     let mut page = Page {
         title,
-        of: format!("{}: {}; {}", args.scenario.display(), labels.join(", "), plan.seeds(base.seed)),
-        story: Vec::new(),
+        of: format!("{}: {}; {}", args.scenario.display(), labels.join(", "), extent.seeds_from(base.seed)),
+        story: extent.warning().into_iter().collect(),
         parts: Vec::new(),
     };
     for (label, of) in labels.iter().zip(&figures).skip(1) {
@@ -60,8 +60,8 @@ pub(super) fn page(
         words: 1,
         last_words: 0,
     }));
-    if args.repeat > 1 {
-        let text = effect::noise_legend(args.repeat, false);
+    if extent.seeds > 1 {
+        let text = effect::noise_legend(extent.seeds, false);
         page.parts.push(Part::Text { title: "How to read it".to_string(), text, is_open: true });
     }
     page.parts.push(scenario(source, &args.options, &[]));

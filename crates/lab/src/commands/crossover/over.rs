@@ -8,6 +8,7 @@ use super::{CLASSIC, Combination, Crossover, SEAMS, combinations, lay_out, mglru
 use crate::commands::ablate::untouched;
 use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
+use crate::result::notes;
 use crate::result::sign::{self, Signs};
 use crate::result::spread::Paired;
 use crate::scenario::grid;
@@ -37,7 +38,7 @@ fn steps(points: &[Crossover], figure: &Figure) -> Vec<Steps> {
 }
 
 pub(super) fn to_text(points: &[Crossover]) -> String {
-    let Crossover { args, point, plan, .. } = &points[0];
+    let Crossover { args, point, extent, .. } = &points[0];
     let mut text = String::new();
     if !point.scenario.question.is_empty() {
         text += &output::wrap(&point.scenario.question, output::width(), "");
@@ -49,9 +50,12 @@ pub(super) fn to_text(points: &[Crossover]) -> String {
          cell: signs of the difference to classic / to MGLRU.",
         args.scenario.display(),
         points.len(),
-        plan.seeds(point.scenario.seed),
+        extent.seeds_from(point.scenario.seed),
         point.scenario.kernel.profile
     );
+    text += &extent.warning_lines();
+    let cells = points.iter().flat_map(|point| &point.cells);
+    text += &notes::nothing_accessed_lines(cells.flat_map(|(_, runs)| &runs.results));
     text += &untouched(&point.scenario);
     text += &grid::list(points.iter().map(|point| &point.point));
     for figure in FIGURES.iter().filter(|figure| points.iter().any(|point| point.is_shown(figure))) {
@@ -70,7 +74,7 @@ pub(super) fn to_text(points: &[Crossover]) -> String {
     }
     text += &output::failed(points.iter().flat_map(Crossover::failures).map(|failure| failure.to_string()));
     text.push('\n');
-    text + &sign::legend(args.repeat)
+    text + &sign::legend(extent.seeds)
 }
 
 /// Both corners, a column a point, and how far MGLRU is from classic.
@@ -81,8 +85,7 @@ fn corners(points: &[Crossover], figure: &Figure) -> Vec<Vec<String>> {
         rows[0].push(grid::label(&point.point.settings).replace(", ", "\n"));
         for (row, corner) in [(1, CLASSIC), (2, mglru())] {
             let runs = point.runs(corner);
-            let is_whole = runs.failures.is_empty();
-            rows[row].push(if is_whole { figure.show_alone(runs) } else { "failed".to_string() });
+            rows[row].push(if runs.is_whole() { figure.show_alone(runs) } else { runs.missing() });
         }
         let effect = figure.effect(point.runs(CLASSIC), point.runs(mglru()));
         rows[3].push(effect.map_or("x".to_string(), |effect| figure.show_effect_alone(&effect)));
@@ -133,6 +136,6 @@ pub(super) fn to_json(points: &[Crossover]) -> Value {
             (figure.name.to_string(), value)
         })
         .collect();
-    let found = points.iter().map(|point| (&point.point, point.failures().is_empty(), point.found()));
+    let found = points.iter().map(|point| (&point.point, point.is_whole(), point.found()));
     grid::points_json(points[0].head(), found, by_figure.into())
 }

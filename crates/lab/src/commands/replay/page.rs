@@ -2,28 +2,22 @@
 
 use anyhow::Context;
 use pageout_sim::scenario::Scenario;
-use pageout_workload::trace::Loaded;
 
-use super::{Figures, Point, heading, rows};
-use crate::cli::ReplayArgs;
+use super::{Figures, Replayed, heading, rows};
 use crate::print::figures;
 use crate::print::progress::name_of;
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
-pub(super) fn page(
-    args: &ReplayArgs,
-    loaded: &Loaded,
-    points: &[Point],
-    scenario: &Scenario,
-) -> anyhow::Result<Page> {
+pub(super) fn page(replayed: &Replayed, scenario: &Scenario) -> anyhow::Result<Page> {
+    let Replayed { args, points, extent, .. } = replayed;
     let mut measured: Vec<(u64, Figures)> =
         points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
     measured.sort_by_key(|(pages, _)| *pages);
     measured.dedup_by_key(|(pages, _)| *pages);
     let mut page = Page {
         title: format!("How much memory does {} want?", name_of(&args.trace)),
-        of: heading(args, loaded, points).trim_end().replace('\n', "; "),
-        story: story(&measured),
+        of: heading(replayed).trim_end().replace('\n', "; "),
+        story: extent.warning().into_iter().chain(story(&measured)).collect(),
         parts: Vec::new(),
     };
     if measured.len() > 1 {
@@ -60,7 +54,7 @@ pub(super) fn page(
     page.parts.push(Part::Table(Table {
         title: "Figures".to_string(),
         says: String::new(),
-        rows: rows(&loaded.footprint, points),
+        rows: rows(replayed),
         words: 0,
         last_words: 0,
     }));

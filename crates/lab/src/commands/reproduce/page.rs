@@ -8,8 +8,12 @@ pub(super) fn page(found: &Found, tables: &[Vec<Measured>]) -> Page {
     let chapter = found.chapter;
     let mut page = Page {
         title: format!("Reproduced: {}", chapter.title),
-        of: format!("{}; {}", chapter.source, found.plan.seeds(found.seed)),
-        story: std::iter::once(found.tally(tables)).chain(found.preface()).collect(),
+        of: format!("{}; {}", chapter.source, found.extent.seeds_from(found.seed)),
+        story: (found.extent.warning().into_iter())
+            .chain(found.not_run())
+            .chain([found.tally(tables)])
+            .chain(found.preface())
+            .collect(),
         parts: Vec::new(),
     };
     for (reproduced, measured) in found.experiments.iter().zip(tables) {
