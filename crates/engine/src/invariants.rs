@@ -16,6 +16,9 @@ impl Core {
     /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
     pub(crate) fn check_invariants(&self) {
         self.memory.zones.check_invariants(&self.memory.folios);
+        for node in self.memory.zones.passed_by().iter() {
+            assert!(self.kswapds[node.index()].is_awake(), "a node is passed by while its kswapd is awake");
+        }
         self.check_listed_by_zone();
         let users = self.page_users();
         let folios: Vec<Vec<Pfn>> = self.memory.nodes().map(|node| self.folios_in_use(node)).collect();

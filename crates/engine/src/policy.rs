@@ -9,8 +9,8 @@ use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::lru::{AbortScope, GenerationRules, Interface, Lru, RejectedUse};
 use crate::reclaim::rules::{
-    AnonOnly, AnonWriteback, FileWriteback, KswapdReset, NoioAnon, OfflinePages, OnSignal, ProtectionRule,
-    ReclaimRules, V1Throttle,
+    AnonOnly, AnonWriteback, AwakeNodes, FileWriteback, KswapdReset, NoioAnon, OfflinePages, OnSignal,
+    ProtectionRule, ReclaimRules, V1Throttle,
 };
 use crate::workingset::Workingset;
 use crate::writeback::rules::WritebackRules;
@@ -151,13 +151,14 @@ impl Policy {
     }
 
     /// The multi-generational LRU of Linux 7.1, of June 2026: profile `mglru@7.1`. That of 6.16, but reclaim for a group stops at its
-    /// target, that of cgroup v1 waits for writes, kswapd stays hopeless until enough is free, pages of a removed group are its parent's,
+    /// target, that of cgroup v1 waits for writes, nodes whose kswapd is awake are passed by, kswapd stays hopeless until enough is free, pages of a removed group are its parent's,
     /// a signal ends a request, and zswap is of 2026.
     pub fn mglru_7_1() -> Policy {
         let mut policy = Policy::mglru_6_16();
         policy.generations.pass.abort_scope = AbortScope::All;
         policy.reclaim.v1_throttle = V1Throttle::AfterPass;
         policy.reclaim.kswapd_reset = KswapdReset::Balanced;
+        policy.reclaim.awake_nodes = AwakeNodes::PassedBy;
         policy.reclaim.swap_cache_bypass = false;
         policy.reclaim.offline = OfflinePages::Reparent;
         policy.reclaim.on_signal = OnSignal::Ends;

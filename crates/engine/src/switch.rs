@@ -11,9 +11,9 @@ use crate::lru::{
 };
 use crate::policy::Policy;
 use crate::reclaim::rules::{
-    AnonOnly, AnonWriteback, CompactGap, CongestedQueue, DemotionFull, DemotionMems, FileWriteback,
-    FlushRule, FlusherWake, GivesUp, KswapdReset, LaptopMode, NoioAnon, OfflinePages, OnSignal,
-    ProtectionRule, Stalls, TreeWalk, V1Throttle, Writepage, ZoneSkip,
+    AnonOnly, AnonWriteback, AwakeNodes, CompactGap, CongestedQueue, DemotionFull, DemotionMems,
+    FileWriteback, FlushRule, FlusherWake, GivesUp, KswapdReset, LaptopMode, NoioAnon, OfflinePages,
+    OnSignal, ProtectionRule, Stalls, TreeWalk, V1Throttle, Writepage, ZoneSkip,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
 use crate::writeback::rules::{DirtyRule, FlusherChunk, FlusherRequests};
@@ -250,6 +250,8 @@ pub const SWITCHES: &[Switch] = &[
         "A task waits once that would reclaim while others have a large part of a type in their hands (since 2.6.32). Without it, what is left on the lists looks like all there is."),
     switch!("reclaim.zone_skip", ZoneSkip: reclaim.zone_skip, Some(("regressions/c2-passing-by-other-zones.toml", "unbounded")),
         "A reclaimer that needs a page of a lower zone, as the kernel does for itself, passes by pages of higher ones on its way down a list: 32,768 for a batch, after which it takes whatever comes, or without a bound (kernels before, with the list locked all the time)."),
+    switch!("reclaim.awake_nodes", AwakeNodes: reclaim.awake_nodes, Some(("regressions/n1-a-node-that-others-keep-short.toml", "passed_by")),
+        "What the first try of a request makes of a node whose kswapd is awake: it takes memory there down to the low mark (up to 6.17), or passes it by where another node has room (since 6.18). The rule is the machine's."),
     switch!("reclaim.drain_before_giving_up", bool reclaim.drain_before_giving_up, Some(("regressions/premature-oom.toml", "true")),
         "A call that found nothing empties the batches of its CPU and starts over. No kernel does so. Pages in a batch are on no list, so reclaim can't find them. This only puts the end off, until the pages in the batch are active too."),
     switch!("reclaim.force_active_anon", bool reclaim.force_active_anon, Some(("regressions/premature-oom.toml", "true")),

@@ -42,7 +42,7 @@ index! {
     NodeId(u8)
 }
 /// A set of NUMA nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Nodemask(u64);
 
 impl Nodemask {
@@ -52,6 +52,12 @@ impl Nodemask {
     /// These nodes.
     pub fn of(nodes: impl IntoIterator<Item = NodeId>) -> Nodemask {
         Nodemask(nodes.into_iter().fold(0, |mask, node| mask | 1 << node.0))
+    }
+
+    /// These without one of them, or with one more.
+    pub(crate) fn set(&mut self, node: NodeId, is_in: bool) {
+        let bit = 1 << node.0;
+        self.0 = if is_in { self.0 | bit } else { self.0 & !bit };
     }
 
     /// As the kernel reads a list: `0-2,5`. `None`: that is no list of nodes.
@@ -86,6 +92,14 @@ impl Nodemask {
     /// The one after a node, and around.
     pub(crate) fn after(self, node: Option<NodeId>) -> Option<NodeId> {
         self.iter().find(|&next| node.is_none_or(|node| next > node)).or(self.iter().next())
+    }
+}
+
+impl std::ops::Not for Nodemask {
+    type Output = Nodemask;
+
+    fn not(self) -> Nodemask {
+        Nodemask(!self.0)
     }
 }
 

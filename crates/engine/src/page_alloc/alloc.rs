@@ -81,6 +81,13 @@ impl Core {
     #[inline(never)]
     fn alloc_from_zones(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         let first = self.memory.zones.first_rights(request);
+        let passed_by = self.memory.zones.passed_by();
+        if !passed_by.is_empty() {
+            let others = Request { allowed: request.allowed & !passed_by, ..*request };
+            if let Some(pfn) = self.try_alloc(&others, Watermark::Low, first, memcg) {
+                return Some(pfn);
+            }
+        }
         self.try_alloc(request, Watermark::Low, first, memcg)
     }
 

@@ -5,6 +5,9 @@
 //!                                    ├─ below the mark ────────────────── next: remote memory is used before any is reclaimed
 //!                                    └─ the CPU's list, else the buddy ─▶ taken
 //! ```
+//! Since 6.18 the first try passes by nodes whose kswapd is awake, as long as another node has room: a task that is bound to one node keeps
+//! its kswapd awake, and others would have their pages taken there while the next node is empty ([`Zones::pass_by`]).
+//!
 //! What no zone can give at the low mark is the slow path's business. It tries again with more rights, or makes room. [machine 2.6]
 
 use crate::config::{Config, TransparentHugepage};
@@ -24,7 +27,7 @@ struct Node {
     zones: Range<usize>,
     /// The zones of all nodes in the order in which it uses them.
     zonelist: Vec<usize>,
-    /// The first of its own, by class of request: where there is one.
+    /// The first of its own, by class of request: where there is one, and the node is not passed by.
     first: [Option<usize>; ZoneType::COUNT],
     is_online: bool,
 }
@@ -34,6 +37,8 @@ pub(crate) struct Zones {
     /// By node, and within one from the highest down: in the order of frame numbers.
     zones: Vec<Zone>,
     nodes: Vec<Node>,
+    /// Nodes that the first try of a request passes by.
+    passed_by: Nodemask,
     min_free_kbytes: u64,
     /// `vm.min_free_kbytes` where nobody has set it: without huge pages, and with them.
     min_free_by_default: [u64; 2],
@@ -68,6 +73,7 @@ impl Zones {
         let mut all = Zones {
             nodes: nodes.collect(),
             zones,
+            passed_by: Nodemask::default(),
             min_free_kbytes: 0,
             min_free_by_default: [0; 2],
             boost_factor: 0,
@@ -174,11 +180,29 @@ impl Zones {
             let online = order.into_iter().filter(|&node| self.is_online(node));
             self.nodes[at].zonelist =
                 online.flat_map(|node| self.nodes[node.index()].zones.clone()).collect();
-            let zones = self.nodes[at].zones.clone();
-            let is_online = self.nodes[at].is_online;
-            let first = |class| zones.clone().find(|&zone| is_online && self.zones[zone].kind <= class);
-            self.nodes[at].first = ZoneType::ALL.map(first);
+            self.set_first(NodeId(at as u8));
         }
+    }
+
+    /// Where a request that wants a node looks at once.
+    fn set_first(&mut self, node: NodeId) {
+        let Node { zones, is_online, .. } = &self.nodes[node.index()];
+        let is_used = *is_online && !self.passed_by.contains(node);
+        let first = |class| zones.clone().find(|&zone| is_used && self.zones[zone].kind <= class);
+        self.nodes[node.index()].first = ZoneType::ALL.map(first);
+    }
+
+    /// The first try of a request passes a node by from now on, or no more. On a machine with one node there is nothing else to try.
+    pub(crate) fn pass_by(&mut self, node: NodeId, is_passed_by: bool) {
+        if self.nodes.len() > 1 {
+            self.passed_by.set(node, is_passed_by);
+            self.set_first(node);
+        }
+    }
+
+    /// Nodes that the first try of a request passes by.
+    pub(crate) fn passed_by(&self) -> Nodemask {
+        self.passed_by
     }
 
     /// A page that the CPU holds of the first zone of its node that has any for the request, where that zone admits it at its low mark.

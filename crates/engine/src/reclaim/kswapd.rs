@@ -24,6 +24,7 @@ use crate::machine::step::{DelayReason, Wait};
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::ZoneType;
+use crate::reclaim::rules::AwakeNodes;
 use crate::reclaim::{
     KswapdReset, NodePass, NodeStep, PRIORITY_DEFAULT, ProtectionRule, Reclaimer, ScanControl, Throttled, Why,
 };
@@ -80,6 +81,11 @@ impl Kswapd {
     /// Nothing that it does frees a page: tasks have to help themselves.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.failures >= FAILURES_MAX
+    }
+
+    /// Whether it has been woken and has not gone to sleep since. A nap is no sleep.
+    pub(crate) fn is_awake(&self) -> bool {
+        self.awake_since.is_some()
     }
 
     /// What it did up to now.
@@ -171,6 +177,7 @@ impl KswapdThread {
             let kswapd = &mut core.kswapds[self.node.index()];
             kswapd.activity.awake = kswapd.activity(now).awake;
             kswapd.awake_since = None;
+            core.memory.zones.pass_by(self.node, false);
             core.trace(self.node, |_| Tracepoint::KswapdSleep);
             return Some(Wait::Woken);
         } else {
@@ -222,6 +229,9 @@ impl KernelThread for KswapdThread {
                     let kswapd = &mut core.kswapds[self.node.index()];
                     kswapd.activity.wakeups += 1;
                     kswapd.awake_since = Some(core.now);
+                    // The machine's rule is that of the root group's policy.
+                    let rule = core.memcgs[MemcgId::ROOT].policy.reclaim.awake_nodes;
+                    core.memory.zones.pass_by(self.node, rule == AwakeNodes::PassedBy);
                     self.begin_run(core);
                     None
                 }

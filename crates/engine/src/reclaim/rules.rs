@@ -237,6 +237,16 @@ choice! {
 }
 
 choice! {
+    /// What the first try of a request makes of nodes whose kswapd is awake.
+    AwakeNodes {
+        /// They are used like others, down to their low mark. Up to 6.17.
+        Used = "used",
+        /// They are passed by where another node has room. Since 6.18.
+        PassedBy = "passed_by",
+    }
+}
+
+choice! {
     /// When a request that finds no page asks for someone's end.
     GivesUp {
         /// After 16 rounds without any page, or when all that could be taken would not do. Since 4.7.
@@ -270,6 +280,8 @@ pub struct ReclaimRules {
     /// Who reclaims while others have more of a type in their hands than an eighth of what is on the list waits, once. Without it,
     /// the few pages left on the list look like all there are (before Linux 2.6.32).
     pub isolation_limit: bool,
+    /// Whether memory of a node that is short is asked for while another node has room. It is one for the machine: that of the root group.
+    pub awake_nodes: AwakeNodes,
     /// How many pages of other zones are passed by.
     pub zone_skip: ZoneSkip,
     /// A call that found nothing empties the batches of its CPU and starts over, because a page that waits there is on no
@@ -341,6 +353,7 @@ impl ReclaimRules {
             tree_walk: TreeWalk::Shared,
             protection: ProtectionRule::TopDown,
             isolation_limit: true,
+            awake_nodes: AwakeNodes::Used,
             zone_skip: ZoneSkip::Bounded,
             drain_before_giving_up: false,
             force_active_anon: false,
@@ -398,6 +411,7 @@ impl ReclaimRules {
     /// The rules of 7.3 for generations.
     pub(crate) fn generations_7_3() -> ReclaimRules {
         ReclaimRules {
+            awake_nodes: AwakeNodes::PassedBy,
             anon_only: AnonOnly::Strict,
             on_signal: OnSignal::Ends,
             compact_gap: CompactGap::Capped,
