@@ -43,7 +43,7 @@ impl Failure {
         Failure::Interrupted(signal, anyhow::anyhow!("interrupted by {}", signals::name(signal)))
     }
 
-    /// The same failure in other words.
+    /// This failure in other words.
     pub(crate) fn told_as(&self, message: String) -> Failure {
         let error = anyhow::anyhow!(message);
         match self {

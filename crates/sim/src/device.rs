@@ -166,9 +166,9 @@ pub struct Device {
 /// Times on the bus that nearly every request needs, computed once because divisions are slow.
 #[derive(Debug)]
 struct Rate {
-    /// Of one block.
+    /// Time on the bus of one block.
     block: Nanos,
-    /// Of what [`DeviceSpec::latency_covers`].
+    /// Time on the bus of what [`DeviceSpec::latency_covers`].
     covered: Nanos,
 }
 

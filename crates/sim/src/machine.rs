@@ -168,7 +168,7 @@ pub struct Machine {
     /// Operations carried out that took time of a CPU.
     carried: Carried,
     reclaim: LatencyHistogram,
-    /// Of shells.
+    /// How long shells reclaimed for their writes to kernel files.
     reclaim_for_writes: LatencyHistogram,
     /// By memcg of a task, in order of the first task of each, and where in it each is.
     reclaim_by_memcg: Vec<(String, LatencyHistogram)>,

@@ -46,7 +46,7 @@ pub(crate) struct Psi {
     tasks: Vec<Option<Task>>,
     /// When a group's worker is due next.
     work_due: Nanos,
-    /// Of some group the worker may stay away.
+    /// The worker of some group may stay away.
     has_idle: bool,
 }
 

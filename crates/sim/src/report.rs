@@ -21,7 +21,7 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// Direct reclaim calls of all tasks: how long each held its task up, from the step it began in to the one it ended in.
     pub reclaim: LatencySummary,
-    /// The same of shells, which reclaim for what they write to kernel files: for huge pages, below a limit, or because they ask for it.
+    /// Direct reclaim calls of shells, for what they write to kernel files: for huge pages, below a limit, or because they ask for it.
     pub reclaim_for_writes: LatencySummary,
     /// Those of tasks by the memcg of the task that reclaimed, in order of the first task of each; those that never did included.
     pub reclaim_by_memcg: Vec<(String, LatencySummary)>,
@@ -76,7 +76,7 @@ pub struct TierReport {
     pub nodes: Vec<NodeReport>,
     /// Pages that went from one node to another, by both.
     pub moved: Vec<Vec<u64>>,
-    /// Of those between the top tier and others, pages that went back within ten seconds.
+    /// Pages that went between the top tier and others, and back within ten seconds.
     pub ping_pong: u64,
     /// How the share of accesses to the top tier came to nine tenths of what it was in the last quarter of the run; `None` if that was none.
     pub converged: Option<Convergence>,
@@ -460,7 +460,7 @@ pub struct Thinned {
     pub taken: u64,
     /// Readings in [`Report::reads`].
     pub kept: u64,
-    /// Of so many readings the first was kept.
+    /// The first of so many readings was kept.
     pub every: u64,
 }
 
@@ -478,7 +478,7 @@ pub struct FileWrite {
     pub done: Option<(Nanos, u64)>,
     /// A signal has ended it before it had what was asked for: the kernel's `EINTR`.
     pub is_interrupted: bool,
-    /// Of proactive reclaim, by `memory.reclaim` or by `-` commands: pages of its cgroups that refaulted between its end and the
+    /// After proactive reclaim (`memory.reclaim`, or a `-` command of `lru_gen`): pages of its cgroups that refaulted between its end and the
     /// end of the run, whatever had evicted them. So requests that follow each other count the same refaults.
     pub refaulted_since: Option<u64>,
     /// Why it failed: of syncfs, that a write of the file system has; of commands written to `lru_gen`, which was refused and what it takes. What was reclaimed before isn't

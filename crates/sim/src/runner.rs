@@ -28,7 +28,7 @@ pub(crate) enum State {
     Resuming,
     /// An access is under way and waits for a transfer; the engine will name the task.
     Asleep,
-    /// The same, but for another task's wake, or for its own alarm if it has set one.
+    /// An access is under way and waits for another task's wake, or for its own alarm if it has set one.
     Waiting,
     /// There is nothing left to do.
     Ended,

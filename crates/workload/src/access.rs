@@ -51,12 +51,12 @@ impl Access {
         self.0 & WRITE != 0
     }
 
-    /// The same access, writing if it did or `write` says so.
+    /// This access, writing if it did or `write` says so.
     pub const fn or_write(self, write: bool) -> Access {
         Access(self.0 | (write as u64) << 63)
     }
 
-    /// The same access as a read.
+    /// This access as a read.
     pub const fn as_read(self) -> Access {
         Access(self.0 & !WRITE)
     }

@@ -164,7 +164,7 @@ impl Row {
 }
 
 impl Ablation<'_> {
-    /// Of all runs, saying whose they are.
+    /// The failures of all runs, saying whose they are.
     fn failures(&self) -> Vec<Failure> {
         let at = match self.point.settings.is_empty() {
             true => String::new(),

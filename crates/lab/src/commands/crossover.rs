@@ -256,7 +256,7 @@ impl Step {
 }
 
 impl Crossover<'_> {
-    /// Of all runs, saying whose they are.
+    /// The failures of all runs, saying whose they are.
     fn failures(&self) -> Vec<Failure> {
         let at = match self.point.settings.is_empty() {
             true => String::new(),

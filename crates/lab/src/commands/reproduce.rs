@@ -198,7 +198,7 @@ impl Reproduced<'_> {
 }
 
 impl Found<'_> {
-    /// Of all runs, saying whose they are.
+    /// The failures of all runs, saying whose they are.
     fn failures(&self) -> Vec<Failure> {
         let of = |reproduced: &Reproduced| -> Vec<Failure> {
             let sides = self.chapter.side.iter().zip(&reproduced.sides);

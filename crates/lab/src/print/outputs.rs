@@ -34,7 +34,7 @@ pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     is_same && metadata.is_file() && others.is_file()
 }
 
-/// The same of files that need not be there yet. Standard output, pipes and devices take more than one result.
+/// Whether both will be one file; they need not be there yet. Standard output, pipes and devices take more than one result.
 fn will_be_same_file(one: &Path, other: &Path) -> bool {
     let is_replaced =
         |path: &Path| path != Path::new("-") && path.metadata().is_ok_and(|data| data.is_file());

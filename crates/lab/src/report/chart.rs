@@ -92,7 +92,7 @@ pub(crate) enum Shape {
     Stacked,
     /// Levels side by side, as lines; where steps are joined, their mean.
     Levels,
-    /// The same; where steps are joined, the lowest.
+    /// Levels side by side, as lines; where steps are joined, the lowest.
     Lowest,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Figure {
     pub(crate) name: &'static str,
     /// What it is called in a sentence.
     pub(crate) title: &'static str,
-    /// The same above a column, in two lines.
+    /// What it is called above a column, in two lines.
     pub(crate) heading: &'static str,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
@@ -194,7 +194,7 @@ impl Figure {
         self.short(effect, true)
     }
 
-    /// The same without its spread.
+    /// An effect in a few characters, without its spread.
     pub(crate) fn show_effect_alone(&self, effect: &Paired) -> String {
         self.short(effect, false)
     }

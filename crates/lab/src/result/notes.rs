@@ -22,7 +22,7 @@ pub(crate) struct Note {
     pub(crate) text: String,
 }
 
-/// Of more limits than that the rest is counted.
+/// Limits that are named; more than that are counted.
 const NAMED: usize = 3;
 
 /// Shares of what was read below which nothing is said of readahead.

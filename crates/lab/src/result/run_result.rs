@@ -48,7 +48,7 @@ pub(crate) struct RunResult {
     pub(crate) tiers: Option<TiersResult>,
     /// Direct reclaim calls of all tasks.
     pub(crate) reclaim: Latency,
-    /// The same of shells, for what they write to kernel files.
+    /// Direct reclaim calls of shells, for what they write to kernel files.
     pub(crate) reclaim_for_writes: Latency,
     /// The CPUs, in order.
     pub(crate) cpus: Vec<CpuResult>,
@@ -110,7 +110,7 @@ pub(crate) struct TaskResult {
     /// Pages that read(2) and write(2) did not find, and how many of them were read from a device.
     pub(crate) read_misses: u64,
     pub(crate) read_misses_io: u64,
-    /// Of no accesses there is none.
+    /// Hits as a share of the accesses; nothing where there were none.
     pub(crate) hit_ratio: Option<f64>,
     /// Whether it made all its accesses.
     pub(crate) finished: bool,
@@ -119,7 +119,7 @@ pub(crate) struct TaskResult {
     pub(crate) killed_at_ns: Option<u64>,
     pub(crate) runtime_ns: u64,
     pub(crate) throughput_per_s: f64,
-    /// Of a process with several, whose times are then those of all of them together.
+    /// Threads of the process. Where it has several, times are those of all of them together.
     #[serde(skip_serializing_if = "is_one")]
     pub(crate) threads: u32,
     #[serde(skip)]
@@ -268,7 +268,7 @@ pub(crate) struct TiersResult {
     /// Pages that went to the top tier and from it.
     pub(crate) promoted: u64,
     pub(crate) demoted: u64,
-    /// Of those, the ones that went back within ten seconds.
+    /// Pages promoted or demoted that went back within ten seconds.
     pub(crate) ping_pong: u64,
     /// Bytes moved between nodes for each that was accessed.
     pub(crate) moved_per_useful_byte: f64,
@@ -450,7 +450,7 @@ pub(crate) struct WriteResult {
     pub(crate) value: String,
     pub(crate) reclaimed_pages: Option<u64>,
     pub(crate) took_ns: Option<u64>,
-    /// Of proactive reclaim: pages of its cgroups that refaulted between its end and the end of the run.
+    /// After proactive reclaim: pages of its cgroups that refaulted between its end and the end of the run.
     pub(crate) refaulted_pages_since: Option<u64>,
     /// Why a command of it was refused, or that `memory.reclaim` fell short, which is EAGAIN to its writer, or EINTR if its timeout
     /// ended it.

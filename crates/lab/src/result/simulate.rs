@@ -56,7 +56,7 @@ pub(crate) struct OverTime<'a> {
 /// Hears a tracepoint, and sees the machine as it is then.
 pub(crate) type Listener<'a> = dyn FnMut(&TraceRecord, &Machine) + 'a;
 
-/// The same on a machine that is built already, with its figures over time.
+/// Simulates on a machine that is built already, with its figures over time.
 pub(crate) fn simulate_on<'a>(
     mut machine: Machine,
     scenario: &Scenario,

@@ -71,7 +71,7 @@ impl Runs {
         }
     }
 
-    /// The same, of a variant that is the same.
+    /// These runs again, for a variant that is the same.
     fn again(&self) -> Runs {
         let failures = self.failures.iter().map(|failure| failure.told_as(failure.to_string()));
         Runs { results: self.results.clone(), failures: failures.collect() }

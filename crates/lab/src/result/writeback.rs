@@ -13,7 +13,7 @@ pub(crate) struct WritebackResult {
     pub(crate) pages_by_reason: Counters,
     /// Pages that reclaim began to write, to files and to swap, by who did.
     pub(crate) pages_by_reclaim: Counters,
-    /// Of these: pages that their file system marked dirty again instead.
+    /// Pages among these that their file system marked dirty again instead.
     pub(crate) redirtied: u64,
     /// Dirty pages that went with their files, and were not written.
     pub(crate) cancelled: u64,

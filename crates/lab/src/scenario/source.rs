@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// The same of a text that is at hand already; `path` is where it was read from.
+    /// Parses a text that is at hand already; `path` is where it was read from.
     pub(crate) fn parse(path: &Path, text: String) -> anyhow::Result<Source> {
         match Document::parse(text.clone()) {
             Ok(document) => Ok(Source { path: path.to_path_buf(), document, traces: Traces::default() }),
@@ -230,7 +230,7 @@ impl Source {
         Diagnostics(vec![Diagnostic { message, origin: self.origin(&key, changed, marked), help }])
     }
 
-    /// Of a scenario's keys only the tasks have no default.
+    /// A scenario without tasks: of all its keys only they have no default.
     fn nothing_to_run(&self) -> Diagnostics {
         Diagnostics(vec![Diagnostic {
             message: "the scenario has no [[task]], so there is nothing to run".to_string(),

@@ -366,7 +366,7 @@ impl Part for Bdi {
     }
 }
 
-/// The same, as the parts of its number.
+/// A device by the parts of its number.
 struct Dev(BdiId);
 
 impl Part for Dev {

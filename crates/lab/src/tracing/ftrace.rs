@@ -18,10 +18,10 @@ use super::text::{Lasting, Left, Right, Zeros, text};
 /// Whose words are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dialect {
-    /// Of the first kernels with these events, as the kernel's own trace-vmscan-postprocess of then reads them
+    /// The text of the first kernels with these events, as the kernel's own trace-vmscan-postprocess of then reads it
     #[value(name = "2010")]
     Early,
-    /// Of Linux 6.12
+    /// The text of Linux 6.12
     Modern,
 }
 

@@ -86,7 +86,7 @@ pub(super) struct Right<T>(pub(super) T, pub(super) usize);
 pub(super) struct Left<T>(pub(super) T, pub(super) usize);
 /// A number of at least so many digits.
 pub(super) struct Zeros(pub(super) u64, pub(super) usize);
-/// The same in hexadecimal.
+/// A number of at least so many hexadecimal digits.
 pub(super) struct Hex(pub(super) u64, pub(super) usize);
 
 impl Part for Right<&String> {

@@ -75,7 +75,7 @@ const TYPICAL_P99: &str = "typical of the class with one request at a time, roun
 const SEEK_P99: &str =
     "computed: any part of a revolution, and a seek that takes the root of a random distance";
 const BLOCK_LAYER: Option<Figure<u32>> = Some(figure(128, "the block layer's default"));
-/// Of a disk with one queue.
+/// The scheduler of a disk with one queue.
 const ONE_QUEUE: Figure<IoScheduler> = figure(
     IoScheduler::MqDeadline,
     "it has one queue, before which the block layer puts mq-deadline by default",

@@ -315,7 +315,7 @@ mod scheduled {
         serve_until(&mut disk, Nanos(u64::MAX)).iter().map(|&(ticket, _)| ticket).collect()
     }
 
-    /// The same for reads of these blocks: until when the disk is busy with them, and how many requests they became.
+    /// Reads these blocks from a busy disk: until when it is busy with them, and how many requests they became.
     fn busy(blocks: impl Iterator<Item = u64>) -> (u64, u64) {
         let mut disk = busy_disk();
         let count = blocks.map(|block| disk.queue(Nanos(1), read(block), None, Ticket(0))).count() as u64;
@@ -561,7 +561,7 @@ mod in_turns {
         assert_eq!(slow, alone(23 * MS));
     }
 
-    /// Of three tasks, two write. One of them waits for its write.
+    /// Two of three tasks write. One of them waits for its write.
     #[test]
     fn a_write_that_a_task_waits_for_has_its_turn_among_those_who_read() {
         for (is_awaited, last) in [(true, 1), (false, 2)] {

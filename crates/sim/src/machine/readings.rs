@@ -33,7 +33,7 @@ struct Series {
     /// The last one, where it is not one of those to keep.
     last: Option<Reading>,
     taken: u64,
-    /// Of so many readings the first is kept.
+    /// The first of so many readings is kept.
     every: u64,
 }
 

@@ -556,7 +556,7 @@ fn runner_of<'a>(tasks: &'a mut [Task], threads: &'a mut [Thread], index: TaskIn
     }
 }
 
-/// The same run of hits for the accesses of a task that makes larger calls.
+/// A run of hits of a task that makes larger calls.
 #[inline(never)]
 fn run_hits_of_calls(engine: &mut Engine, task: &Task, allowed: usize) -> usize {
     let calls = task.calls.as_deref().unwrap_or_default();

@@ -24,9 +24,9 @@ pub(super) const THREAD: TaskIndex = 1 << 31;
 pub(super) struct Thread {
     pub(super) runner: Runner,
     pub(super) role: Role,
-    /// Of its work.
+    /// What its work has taken.
     pub(super) account: Account,
-    /// Of one that writes for a shell.
+    /// How long a thread that writes for a shell has reclaimed.
     pub(super) reclaim_time: ReclaimTime,
 }
 

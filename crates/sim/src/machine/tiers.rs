@@ -58,7 +58,7 @@ struct Prices {
 struct Priced {
     count: u64,
     sum: u64,
-    /// Of them, those that reached no memory: pages of zeroes.
+    /// Those that reached no memory: pages of zeroes.
     nowhere: u64,
 }
 

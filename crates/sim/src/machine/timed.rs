@@ -79,7 +79,7 @@ pub enum TimedAction {
     },
     /// Has all file systems written, and waits for that, as sync(1) does.
     Sync,
-    /// The same of one file system, as `sync -f` does.
+    /// Has one file system written, and waits for that, as `sync -f` does.
     Syncfs {
         /// A file on it, which is opened for that.
         file: FileId,

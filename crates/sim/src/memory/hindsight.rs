@@ -12,8 +12,8 @@
 //! while it is in memory and fast: from an access on, up to an access. So without any promotion the bound is what came to fast memory by itself,
 //! and stays there as long as that has room.
 //!
-//! Of more pages than are worth following, one in so many is, by a hash; capacity and promotions are then as much smaller (Waldspurger et al.,
-//! Efficient MRC Construction with SHARDS, FAST 2015). Within a window nothing migrates, so a run whose pages migrate faster than that may come
+//! Where there are more pages than are worth following, one in so many is, by a hash; capacity and promotions are then as much smaller
+//! (Waldspurger et al., Efficient MRC Construction with SHARDS, FAST 2015). Within a window nothing migrates, so a run whose pages migrate faster than that may come
 //! above this; who asks takes the greater of the two, as the run is a placement, too.
 //!
 //! How long a page is in memory is counted in ticks, 62,500 of a window, so that 32 windows of a page are 384 bytes. A stay is from tick

@@ -85,7 +85,7 @@ impl Links {
         self.flow(from, memory, is_write).map_or(0, |flow| flow.longer(at))
     }
 
-    /// The same, at most.
+    /// How much longer a line takes at most than from memory beside the CPU.
     pub(super) fn longest(&mut self, at: Nanos) -> u64 {
         self.flows.iter_mut().flatten().map(|flow| flow.longer(at)).max().unwrap_or(0)
     }

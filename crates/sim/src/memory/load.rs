@@ -65,7 +65,7 @@ impl Moves {
 /// Loads or stores of a node, or what goes one way over a link.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
-    /// Of a line, beyond that of ordinary memory.
+    /// The latency of a line beyond that of ordinary memory.
     extra: u64,
     service: u64,
     bandwidth: u64,
@@ -240,8 +240,8 @@ impl std::ops::AddAssign for Touches {
 }
 
 impl MemoryLoad {
-    /// Of nodes with this memory, and links between their sockets; `None` where all memory is ordinary, which costs contain, and there are no
-    /// links. Each access stands for so many.
+    /// The load of nodes with this memory, and of links between their sockets; `None` where all memory is ordinary, which costs contain,
+    /// and there are no links. Each access stands for so many.
     pub(crate) fn new(nodes: &[MemorySpec], links: Option<&LinkSpec>, stands_for: u64) -> Option<MemoryLoad> {
         let dram = MemorySpec::DRAM;
         let channel = |latency: u64, ordinary: u64, bandwidth: u64| {
@@ -315,7 +315,7 @@ impl MemoryLoad {
         Nanos(self.queue(at, span, from, touches).longer)
     }
 
-    /// The same, and whose bytes come last.
+    /// How much longer these bytes take within `span` from `at` on, and whose of them come last.
     fn queue(&mut self, at: Nanos, span: Nanos, from: NodeId, touches: &[Touches]) -> Queue {
         let mut last = Queue { longer: 0, node: NodeId(0), is_write: false };
         for (node, (channels, touches)) in self.nodes.iter_mut().zip(touches).enumerate() {

@@ -18,11 +18,11 @@ use pageout_engine::AccessCoordinate;
 pub struct MemorySpec {
     /// Nanoseconds that a load of a cache line takes with nothing else under way.
     pub read_latency: u64,
-    /// The same of a store that has to reach memory.
+    /// Nanoseconds that a store takes that has to reach memory.
     pub write_latency: u64,
     /// Bytes a second that all loads together can have.
     pub read_bandwidth: u64,
-    /// The same of stores.
+    /// Bytes a second that all stores together can have.
     pub write_bandwidth: u64,
 }
 
@@ -41,7 +41,7 @@ impl MemorySpec {
         PRESETS.iter().find(|preset| preset.name == name).map(Preset::spec)
     }
 
-    /// The same in the units of the firmware's tables.
+    /// Latencies and bandwidths in the units of the firmware's tables (HMAT).
     pub fn coordinate(&self) -> AccessCoordinate {
         let clamped = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).max(1);
         AccessCoordinate {

@@ -25,7 +25,7 @@ impl Doing {
     /// It sleeps for another reason, or has ended.
     pub(crate) const SLEEPS: Doing = Doing(0);
 
-    /// The same in a memstall section, if it is in one.
+    /// What the task does, in a memstall section if it is in one.
     #[inline]
     pub(crate) const fn stalled_if(self, is_stalled: bool) -> Doing {
         Doing(self.0 | if is_stalled { MEMSTALL } else { 0 })
@@ -127,14 +127,14 @@ impl Transition {
     }
 }
 
-/// Of each resource no task, some, or all are stalled, and where none is the cell may be idle: so many combinations.
+/// Combinations: none, some or all tasks are stalled for each resource, and where none is the cell may be idle.
 const COMBINATIONS: usize = 1 + 3 * 3 * 3;
 const IDLE: u8 = 0;
 
 /// The tasks of one group on one CPU.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
-    /// The same CPU's cell of the group above, by its place.
+    /// The place of the cell that the group above has on this CPU.
     pub(super) above: Option<u32>,
     tally: Tally,
     /// The combination that it is in since `since`.

@@ -251,7 +251,7 @@ words! {
 words! {
     /// What the thread does that a process begins with.
     pub enum FirstThread {
-        /// The same as the others.
+        /// It works, as the others do.
         Works = "works",
         /// It starts the others, and waits for them.
         Waits = "waits",

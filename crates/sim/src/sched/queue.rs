@@ -26,7 +26,7 @@ impl Rank {
     /// Tasks that share their CPU.
     pub(super) const FAIR: Rank = Rank(u8::MAX);
 
-    /// Of a task by its real-time priority; 0 is none.
+    /// The rank of a task by its real-time priority; 0 is none.
     pub(super) fn of_priority(rt_priority: u8) -> Rank {
         if rt_priority == 0 { Rank::FAIR } else { Rank(Rank::FAIR.0 - rt_priority) }
     }

@@ -21,7 +21,7 @@ impl PatternError {
         PatternError { pattern: pattern.to_string(), key, reason: reason.into() }
     }
 
-    /// The same error seen from the wrapper around the pattern.
+    /// This error as the wrapper around the pattern tells it.
     pub(crate) fn within(mut self, outer: &str) -> PatternError {
         self.pattern = format!("{outer}.{}", self.pattern);
         self

@@ -112,7 +112,7 @@ struct Level {
 struct Lookups {
     leaves: PopularPages,
     levels: Vec<Level>,
-    /// Of the lookup under way: where it leads, and the level that is next.
+    /// Where the lookup under way leads, and the level that is next.
     leaf: u64,
     depth: usize,
 }

@@ -52,7 +52,7 @@ pub enum Pattern {
     Mix(Mix),
     /// One part after the other.
     Chain(Chain),
-    /// The same again.
+    /// One part again and again.
     Repeat(Repeat),
     /// The first so many accesses.
     Limit(Limit),
@@ -64,7 +64,7 @@ impl Pattern {
         self.stream_of(object, seed, &ZipfTables::default())
     }
 
-    /// The same, with tables that it shares with other streams.
+    /// The accesses of this pattern on `object`, with tables that the stream shares with others.
     pub fn stream_of(
         &self,
         object: u32,

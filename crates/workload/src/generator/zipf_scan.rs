@@ -102,7 +102,7 @@ struct PopularPagesAndScan {
     scan_every: u64,
     scan_length: u64,
     scan_pages: u64,
-    /// Of the present stretch: Zipf accesses left before the scan, then pages left of the scan.
+    /// What is left of the present stretch: Zipf accesses before the scan, then pages of the scan.
     popular_left: u64,
     scan_left: u64,
     /// Where the scan goes on, counted from the start of the scanned range.

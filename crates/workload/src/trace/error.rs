@@ -43,19 +43,19 @@ impl TraceError {
         }))
     }
 
-    /// The same, saying that its bytes were counted after decompression.
+    /// This error, saying that its bytes were counted after decompression.
     pub(super) fn decompressed(mut self) -> TraceError {
         self.0.is_decompressed = true;
         self
     }
 
-    /// The same for an error of the operating system or the decompressor, which becomes the source.
+    /// An error of the operating system or the decompressor, which becomes the source.
     pub fn io(file: &str, format: Option<Format>, place: Place, source: io::Error) -> TraceError {
         let reason = source.to_string();
         TraceError::io_told(file, format, place, source, reason)
     }
 
-    /// The same, told in more words than the source's own.
+    /// An error of the operating system or the decompressor, told in more words than its own.
     pub(super) fn io_told(
         file: &str,
         format: Option<Format>,

@@ -42,7 +42,7 @@ pub struct TraceInfo {
     pub time_span: Option<TimeSpan>,
     /// Share of the accesses that go to the most popular 1 % of the pages (rounded up to whole pages); 0 to 1.
     pub share_of_top_1_percent: f64,
-    /// The same for the most popular 10 %.
+    /// Share of the accesses that go to the most popular 10 % of the pages; 0 to 1.
     pub share_of_top_10_percent: f64,
     /// Pages accessed only once: no cache can hit them.
     pub pages_accessed_once: u64,

@@ -33,7 +33,7 @@ pub fn load(
     Ok(Loaded { footprint, accesses: packer.finish() })
 }
 
-/// The same, for who has no use for what it touches alone: `None` as soon as the accesses are past the budget.
+/// Loads a trace for who has no use for its footprint alone: `None` as soon as the accesses are past the budget.
 pub fn load_within(
     path: &Path,
     options: &ReadOptions,

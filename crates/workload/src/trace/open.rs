@@ -28,7 +28,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn AccessStream>,
     Ok(reader)
 }
 
-/// The same, read ahead by a thread of its own.
+/// Opens a trace for replay, read ahead by a thread of its own.
 pub fn open_ahead(path: &Path, options: &ReadOptions) -> Result<Box<dyn AccessStream>, TraceError> {
     Ok(Box::new(Ahead::new(open(path, options)?)))
 }

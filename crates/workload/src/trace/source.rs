@@ -137,7 +137,7 @@ impl Source {
         Ok(true)
     }
 
-    /// The same for a record that the buffer has no more than the start of.
+    /// Fills `record` where the buffer has no more than its start.
     #[cold]
     fn read_across(&mut self, record: &mut [u8]) -> Result<bool, TraceError> {
         match self.read_some(record)? {

@@ -80,14 +80,14 @@ const OF_DEMOTION: &[Knob] = &[
     Knob::kernel("reclaim.demotion_full", "reclaim_target"),
     Knob::sysctl("vm.watermark_scale_factor", "100"),
 ];
-/// Of promotion, whoever finds the pages.
+/// Knobs of promotion, whoever finds the pages.
 const OF_PROMOTION: &[Knob] = &[
     Knob::kernel("numa.promotion_threshold", "capacity"),
     Knob::kernel("numa.promotion_governor_ms", "1000"),
     Knob::sysctl("kernel.numa_balancing_promote_rate_limit_MBps", "16"),
     Knob::sysctl("kernel.numa_balancing_promote_rate_limit_MBps", "256"),
 ];
-/// Of scans that mark page-table entries.
+/// Knobs of scans that mark page-table entries.
 const OF_SCANS: &[Knob] = &[
     Knob::kernel("sched.numa_balancing.scan_period_max_ms", "1000"),
     Knob::kernel("sched.numa_balancing.scan_period_max_ms", "5000"),
@@ -97,18 +97,18 @@ const OF_SCANS: &[Knob] = &[
     Knob::kernel("sched.numa_balancing.scan_size_mb", "64"),
     Knob::kernel("sched.numa_balancing.scan_size_mb", "1024"),
 ];
-/// Of records of hot pages.
+/// Knobs of records of hot pages.
 const OF_RECORDS: &[Knob] = &[
     Knob::sysctl("vm.pghot_freq_threshold", "1"),
     Knob::sysctl("vm.pghot_freq_threshold", "3"),
     Knob::sysctl("vm.pghot_promote_freq_window_ms", "1000"),
 ];
-/// Of klruscand.
+/// Knobs of klruscand.
 const OF_KLRUSCAND: &[Knob] = &[
     Knob::kernel("pghot.klruscand_interval_ms", "100"),
     Knob::kernel("pghot.klruscand_interval_ms", "2000"),
 ];
-/// Of processors that sample.
+/// Knobs of processors that sample.
 const OF_SAMPLES: &[Knob] = &[Knob::hints_period("1000"), Knob::hints_period("100000")];
 
 pub(super) const SOURCES: [Noticing; 7] = [

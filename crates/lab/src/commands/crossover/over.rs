@@ -13,7 +13,7 @@ use crate::result::sign::{self, Signs};
 use crate::result::spread::Paired;
 use crate::scenario::grid;
 
-/// Of a combination against a corner.
+/// The signs of a combination against a corner.
 fn signs(points: &[Crossover], figure: &Figure, corner: Combination, cell: Combination) -> Signs {
     let effects: Vec<Option<Paired>> =
         points.iter().map(|point| figure.effect(point.runs(corner), point.runs(cell))).collect();

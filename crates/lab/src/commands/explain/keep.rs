@@ -126,7 +126,7 @@ struct Counts {
     decisions: [u64; KINDS],
 }
 
-/// The same, with the last decision of each kind.
+/// Counts of events, with the last decision of each kind.
 #[derive(Default, Debug)]
 struct Tally {
     counts: Counts,

@@ -52,7 +52,7 @@ struct Measured {
     compressed: u64,
     zero_filled: Share,
     same_filled: Share,
-    /// Of the other pages, by compressor.
+    /// Lengths of the other pages, by compressor.
     lengths: [Lengths; 2],
 }
 

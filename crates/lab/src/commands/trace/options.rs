@@ -47,7 +47,7 @@ pub(crate) fn remark_interpretation(trace: &Path, options: &ReadOptions) -> Resu
     Ok(())
 }
 
-/// The same without what concerns a machine.
+/// Remarks on how a trace is understood, without what concerns a machine.
 pub(super) fn remark_columns(trace: &Path, options: &ReadOptions) -> Result<Interpretation, TraceError> {
     let interpretation = trace::interpretation(trace, options)?;
     if !interpretation.columns.is_empty() {

@@ -47,23 +47,23 @@ pub(crate) struct Limits {
     pub(crate) insertions: Option<Same>,
     /// `same`: the reads of the device that each access causes.
     pub(crate) requests: Option<Same>,
-    /// Of a whole machine: a factor on shares of reclaim, counts of stalls and of kswapd's runs, free pages.
+    /// Runs of a whole machine: a factor on shares of reclaim, counts of stalls and of kswapd's runs, free pages.
     pub(crate) shares: Option<f64>,
-    /// The same on the time that all tasks lost, to the time that some did.
+    /// Runs of a whole machine: a factor on the time that all tasks lost, to the time that some did.
     pub(crate) pressure: Option<f64>,
-    /// Of compressed swap: on the key counters, by the family of the run's policy.
+    /// Runs with compressed swap: on the key counters, by the family of the run's policy.
     pub(crate) classic: Option<f64>,
     pub(crate) mglru: Option<f64>,
     /// On rotations under the classic LRU, which depend on how fast the disk was.
     pub(crate) pgrotated: Option<f64>,
-    /// Of memory tiering: on pages that are promoted.
+    /// Runs of memory tiering: on pages that are promoted.
     pub(crate) promoted: Option<f64>,
     /// On hint faults.
     pub(crate) faults: Option<f64>,
     /// Which of `classic` and `mglru` it is, for a run.
     #[serde(skip)]
     pub(crate) swapped: Option<f64>,
-    /// Of dirty pages of files: on those that are dirtied, written, met by reclaim and rotated, by the family of the run's policy.
+    /// Runs that write to files: on pages dirtied, written, met by reclaim and rotated, by the family of the run's policy.
     activity_classic: Option<f64>,
     activity_mglru: Option<f64>,
     /// Which of these two it is, for a run.
@@ -119,13 +119,13 @@ struct Rule {
 /// Simulations of a whole machine: what the recording leaves open is spread over them, and the median of each figure is judged.
 const MACHINES: usize = 5;
 
-/// Of a run of memory tiering: each threshold that may have been in force, with several phases of its scans.
+/// Simulations of a run of memory tiering: each threshold that may have been in force, with several phases of its scans.
 const BALANCED: usize = 20;
 
-/// Of a run whose pages are compressed on their way to swap: as many as of an envelope.
+/// Simulations of a run whose pages are compressed on their way to swap: as many as of an envelope.
 const COMPRESSED: usize = 16;
 
-/// Of a run that writes to files.
+/// Simulations of a run that writes to files.
 const DIRTIED: usize = 32;
 
 /// A run's class.

@@ -40,7 +40,7 @@ pub(crate) struct Judged {
 #[derive(Serialize)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
-    /// Of the median simulation where there are several.
+    /// The figure of the median simulation where there are several.
     pub(crate) simulated: f64,
     /// Least and largest of several simulations.
     pub(crate) envelope: Option<[f64; 2]>,
@@ -66,7 +66,7 @@ enum Group {
     Activity,
     /// What goes to swap and comes from there; judged where pages are compressed on the way, too.
     Swapped,
-    /// The same, by a limit of its own.
+    /// Rotations, judged by a limit of their own.
     Rotated,
     /// What becomes of dirty pages of files; judged where the class says so.
     Dirtied,

@@ -8,19 +8,19 @@ use pageout_engine::{Advice, PAGE_SIZE};
 pub(super) enum Kind {
     /// pread of whole pages, advised random.
     Read,
-    /// The same of a file in memory only.
+    /// pread of whole pages of a file on tmpfs, advised random.
     Tmpfs,
     /// A shared mapping.
     Mapped,
-    /// The same, advised random.
+    /// A shared mapping, advised random.
     MappedRandom,
     /// Private anonymous memory.
     Anon,
     /// pread of a file that is read ahead.
     Readahead,
-    /// The same in units of half pages.
+    /// pread of half pages of a file that is read ahead.
     Half,
-    /// The same, advised sequential.
+    /// pread of a file that is read ahead, advised sequential.
     ReadaheadSequential,
     /// Readahead is asked for, and nothing is read.
     WillNeed,

@@ -79,9 +79,9 @@ struct Judged {
     simulations: usize,
     /// Simulated time of the kills, the first and the last.
     killed_after_ns: Option<[u64; 2]>,
-    /// Of programs that ran to their end: recorded, and median of the simulations.
+    /// Major faults of programs that ran to their end: recorded, and median of the simulations.
     major_faults: Option<[u64; 2]>,
-    /// Of a traced kill: last calls of reclaim that looked at nothing, recorded, least and most simulated.
+    /// The last calls of reclaim before a traced kill that looked at nothing: recorded, least and most simulated.
     blind_calls: Option<[u64; 3]>,
     passes: bool,
 }

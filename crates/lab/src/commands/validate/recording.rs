@@ -206,7 +206,7 @@ struct GroundTruth {
     runs: Vec<Run>,
 }
 
-/// The same, for the names of the fields.
+/// The recording as JSON, for the names of its fields.
 #[derive(Deserialize)]
 struct Fields {
     runs: Vec<BTreeMap<String, IgnoredAny>>,

@@ -48,9 +48,9 @@ pub(crate) struct Played {
     pub(crate) hole: Option<u32>,
     /// By object, whether it is written in whole pages by write(2).
     pub(crate) whole_writes: Vec<bool>,
-    /// Of a whole machine.
+    /// What is known of a whole machine.
     pub(crate) machine: Option<OfMachine>,
-    /// Of a run of memory tiering: how many pages more the fast node holds at the end.
+    /// How many pages more the fast node holds at the end of a run of memory tiering.
     pub(crate) moved_to_fast_node: Option<i64>,
 }
 

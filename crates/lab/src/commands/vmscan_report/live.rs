@@ -1,4 +1,4 @@
-//! The same sums of a run while it runs: its tracepoints, without a text in between.
+//! The sums of `vmscan-report` of a run while it runs: its tracepoints, without a text in between.
 
 use pageout_engine::{LruType, ThrottleReason, Tracepoint};
 use pageout_sim::{Machine, TraceRecord};

@@ -316,7 +316,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The same rule over one list, in order of arrival. Owners are numbers: 0 for writes, and one more than that of a task.
+    /// The rule of cfq over one list, in order of arrival. Owners are numbers: 0 for writes, and one more than that of a task.
     #[derive(Default)]
     struct Model {
         waiting: Vec<(usize, Waiting)>,

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::device::Area;
 
-    /// The same rule over one list, in order of arrival.
+    /// The rule of mq-deadline over one list, in order of arrival.
     #[derive(Default)]
     struct Model {
         waiting: Vec<Waiting>,

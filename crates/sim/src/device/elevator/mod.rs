@@ -31,7 +31,7 @@ pub(super) enum Elevator {
 }
 
 impl Elevator {
-    /// Of this scheduler; `None` where there is none.
+    /// The elevator of a scheduler; `None` where there is none.
     pub(super) fn of(scheduler: IoScheduler) -> Option<Elevator> {
         match scheduler {
             IoScheduler::None => None,

@@ -73,7 +73,7 @@ impl Queue {
         self.following().map(|place| self.go(place))
     }
 
-    /// The same, and the oldest if there is none.
+    /// The next one behind the last that went, and the oldest if there is none.
     pub(super) fn next_in_order(&mut self) -> Option<Waiting> {
         self.following().or_else(|| self.oldest()).map(|place| self.go(place))
     }

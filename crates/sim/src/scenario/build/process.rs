@@ -21,13 +21,13 @@ use crate::{Calls, Machine, StreamSource, TaskSpec, cost};
 /// One copy of a task, apart from what it has in common with the others.
 pub(super) struct Run<'a> {
     pub(super) sizes: &'a Files<'a>,
-    /// Of the task.
+    /// The seed of the task.
     pub(super) seed: u64,
     pub(super) copy: u32,
     /// The machine's tasks that have to end first.
     pub(super) after: Range<usize>,
     pub(super) visits: Option<Visits>,
-    /// Of all tasks.
+    /// Zipf tables that all tasks share.
     pub(super) tables: &'a ZipfTables,
 }
 

@@ -12,9 +12,9 @@ pub struct Contents {
     pub what: &'static str,
     /// What was measured, and how.
     pub source: &'static str,
-    /// Of a thousand pages, those that are all zeroes.
+    /// Pages in a thousand that are all zeroes.
     pub zero_filled: u16,
-    /// Of a thousand pages, those that are another word repeated.
+    /// Pages in a thousand that are another word repeated.
     pub same_filled: u16,
     /// What the others come to.
     pub deciles: Deciles,

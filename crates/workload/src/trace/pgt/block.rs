@@ -180,7 +180,7 @@ pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     Some((fours & 0x0FFF_FFFF) | ((fours & 0x0FFF_FFFF_0000_0000) >> 4))
 }
 
-/// The same byte by byte, for the longest ones and at the end of the bytes.
+/// Takes a varint byte by byte: the longest ones, and those at the end of the bytes.
 #[cold]
 fn take_long_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;

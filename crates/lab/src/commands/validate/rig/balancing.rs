@@ -241,7 +241,7 @@ impl Stage {
         Ok(worked + moved * self.costs.migrate)
     }
 
-    /// The same of a tick at which a scan may be due.
+    /// A tick at which a scan may be due; returns how long it takes.
     fn scan(&mut self, task: TaskId, runtime: Nanos) -> u64 {
         let begun = self.costs.price(self.engine.work());
         if !self.engine.scan_tick(task, runtime) {
@@ -285,7 +285,7 @@ impl Clock {
         self.held_up[self.window] += span;
     }
 
-    /// Of the window under way: its first access and when that is, how many there are, and how long they take together but for what
+    /// The window under way: its first access and when that is, how many there are, and how long they take together but for what
     /// holds them up.
     fn line(&self) -> (u64, u64, u128, u128) {
         let [(op, time), (end, end_time)] = [self.points[self.window], self.points[self.window + 1]];

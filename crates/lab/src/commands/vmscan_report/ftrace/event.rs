@@ -135,7 +135,7 @@ pub struct Shrunk {
     pub reclaimed: u64,
     /// The type, where it is told.
     pub lru: Option<Lru>,
-    /// Of the rest: dirty.
+    /// Pages not freed that are dirty.
     pub dirty: u64,
     /// Under writeback.
     pub writeback: u64,

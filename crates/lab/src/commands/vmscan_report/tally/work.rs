@@ -81,9 +81,9 @@ impl ByType {
 pub(in crate::commands::vmscan_report) struct Work {
     /// Pages looked at on inactive lists.
     pub(in crate::commands::vmscan_report) scanned: ByType,
-    /// Of them, taken to be judged. Generations look at more than they take.
+    /// Pages taken to be judged. Generations look at more than they take.
     pub(in crate::commands::vmscan_report) taken: ByType,
-    /// Of them, freed.
+    /// Pages freed.
     pub(in crate::commands::vmscan_report) reclaimed: ByType,
     /// Whether anything was said about freeing: the dialect of 2010 says it at the end of a call only.
     pub(in crate::commands::vmscan_report) batches: u64,
@@ -97,7 +97,7 @@ pub(in crate::commands::vmscan_report) struct Work {
     pub(in crate::commands::vmscan_report) dirty: u64,
     /// Kept, since under writeback.
     pub(in crate::commands::vmscan_report) writeback: u64,
-    /// Of them, to be freed at its end.
+    /// Kept, since under writeback, and to be freed at its end.
     pub(in crate::commands::vmscan_report) immediate: u64,
     /// Made active.
     pub(in crate::commands::vmscan_report) activated: u64,
@@ -107,7 +107,7 @@ pub(in crate::commands::vmscan_report) struct Work {
     pub(in crate::commands::vmscan_report) unmap_failed: u64,
     /// Time throttled, in microseconds.
     pub(in crate::commands::vmscan_report) throttled_us: u64,
-    /// The same by reason; a wait for two reasons counts with both.
+    /// Time throttled by reason, in microseconds; a wait for two reasons counts with both.
     pub(in crate::commands::vmscan_report) throttled_for_us: [u64; 4],
     /// The hardest that reclaim tried: the lowest priority.
     pub(in crate::commands::vmscan_report) priority: Option<u8>,
