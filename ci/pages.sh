@@ -48,6 +48,7 @@ else
     page replay replay ground-truth/evictions/fr-zipf120.classic.t.u32.zst --format words --memory 10%,30%,60%
     page advise-tier advise-tier scenarios/demotion.toml --ratio 1:1,1:3 --device cxl-1.1
     page reproduce reproduce mglru --experiment drift --scale small --seeds 2
+    page tour tour ci/pages/tour.toml
     page vmscan-report vmscan-report ground-truth/ftrace/ft-glmix.mglru.t.txt.zst
 fi
 cd "$root/ci/pages"

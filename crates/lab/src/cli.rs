@@ -9,6 +9,7 @@ mod ablate;
 mod crossover;
 mod advise_tier;
 mod reproduce;
+mod tour;
 mod replay;
 mod explain;
 mod validate;
@@ -29,6 +30,7 @@ pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions};
 pub(crate) use replay::{ChannelArg, ReplayArgs, SwapArg};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::RunArgs;
+pub(crate) use tour::TourArgs;
 pub(crate) use trace::{Compressor, TraceCommand};
 pub(crate) use validate::ValidateArgs;
 pub(crate) use variation::Variation;
@@ -69,7 +71,7 @@ const VERSION: &str = concat!(
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Start with:\n  pageout run scenarios/zipf-under-limit.toml\n  pageout replay mytrace.csv --memory 10%,30%,50%\n  pageout keys                          what a scenario may contain\n\nMore, with examples: pageout help COMMAND"
+    after_help = "Start with:\n  pageout run scenarios/zipf-under-limit.toml\n  pageout tour --report tour.html       five publications, their tables beside ours\n  pageout replay mytrace.csv --memory 10%,30%,50%\n  pageout keys                          what a scenario may contain\n\nMore, with examples: pageout help COMMAND"
 )]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -142,6 +144,13 @@ pub(crate) enum Command {
     #[command(after_long_help = reproduce::EXAMPLES)]
     Reproduce(ReproduceArgs),
 
+    /// Five publications on page reclaim and memory tiers, each with its table beside ours, in three minutes.
+    ///
+    /// A stop is an experiment of a chapter of `reproduce` at a size that fits: what was claimed, on which machine, the published rows beside ours,
+    /// which of them hold, and the command for more. A row whose interval is too wide for a verdict is not decided at this size, and does not count as
+    /// held. Nothing but the program is needed. Each stop is printed when it is done; a signal ends the tour with the stops that are.
+    #[command(after_long_help = tour::EXAMPLES)]
+    Tour(TourArgs),
     /// Replay a trace against memory of one or several sizes, without a scenario file.
     ///
     /// Prints miss ratio, runtime, device reads and refaults for each size, and for several sizes the curve.

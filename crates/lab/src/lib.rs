@@ -56,6 +56,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Crossover(args) => crossover::crossover(&args),
         Command::AdviseTier(args) => advise_tier::advise_tier(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Tour(args) => reproduce::tour(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Validate(args) => validate::run(&args),

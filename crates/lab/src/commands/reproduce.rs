@@ -11,6 +11,7 @@ mod chapter; // what was published, as data
 mod judge; // whether a row holds
 mod page; // the table as a page
 mod shipped; // chapters of the program, or of a file
+mod tour; // one experiment of each of five chapters
 
 use std::fmt::Write;
 
@@ -31,6 +32,7 @@ use crate::scenario::source::Source;
 use chapter::{Chapter, Claim, Direction, Experiment, Published};
 use judge::{CRITERIA, Judged, Measured};
 use shipped::{CHAPTERS, Place};
+pub(crate) use tour::tour;
 
 /// Runs a chapter's experiments at each of its sides, and prints the table.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
@@ -289,7 +291,7 @@ impl Found<'_> {
                 self.chapter.side.iter().zip(&row.sides).zip(&judged).enumerate()
             {
                 let name = if index == 0 { row.claim.row.clone() } else { format!("  {}", side.name) };
-                let level = row.claim.levels.get(index).map(|&level| row.unit.show(level));
+                let level = row.claim.levels.of(index, &side.name).map(|level| row.unit.show(level));
                 if index > 0 && level.is_none() && !row.claim.speaks_of(&side.name) {
                     continue;
                 }

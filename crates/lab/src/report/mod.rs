@@ -16,6 +16,7 @@ mod bars; // differences with their intervals, as a picture that needs no script
 mod chart; // lines over an axis, and spans of time: data for page.js
 mod escape; // text that stays text
 mod heat; // accesses by address and time
+mod letters; // publications, and how much of each holds
 mod file; // whole or not at all
 mod page; // parts in order, as HTML
 mod scenario; // what was run
@@ -24,5 +25,6 @@ pub(crate) use bars::{Bar, Bars};
 pub(crate) use chart::{Axis, Chart, Colour, Lanes, Line, Shape, Span, Unit};
 pub(crate) use file::check_name;
 pub(crate) use heat::Heat;
+pub(crate) use letters::{Badge, Letter};
 pub(crate) use page::{Page, Part, Table};
 pub(crate) use scenario::scenario;

@@ -8,6 +8,7 @@ use super::bars::Bars;
 use super::chart::{Chart, Lanes};
 use super::escape::{html, json};
 use super::heat::Heat;
+use super::letters::{self, Letter};
 
 const CSS: &str = include_str!("assets/page.css");
 const JS: &str = include_str!("assets/page.js");
@@ -35,6 +36,14 @@ pub(crate) enum Part {
     Bars(Bars),
     Heat(Heat),
     Table(Table),
+    /// All publications that the page is about.
+    Letters {
+        title: String,
+        says: String,
+        letters: Vec<Letter>,
+    },
+    /// One of them; parts that follow are about it.
+    Letter(Letter),
     /// A text as the terminal has it; folded away unless it is open.
     Text {
         title: String,
@@ -96,7 +105,17 @@ impl Part {
             | Part::Lanes(Lanes { title, says, .. })
             | Part::Bars(Bars { title, says, .. })
             | Part::Heat(Heat { title, says, .. })
-            | Part::Table(Table { title, says, .. }) => (title.as_str(), says.as_str()),
+            | Part::Table(Table { title, says, .. })
+            | Part::Letters { title, says, .. } => (title.as_str(), says.as_str()),
+            Part::Letter(letter) => {
+                let (id, title) = (html(&letter.id), html(&letter.title));
+                _ = writeln!(
+                    body,
+                    "<section id=\"{id}\"><h2>{title}</h2>{}</section>",
+                    letters::head(letter)
+                );
+                return;
+            }
             Part::Text { title, text, is_open } => {
                 let open = if *is_open { " open" } else { "" };
                 _ = writeln!(
@@ -128,7 +147,8 @@ impl Part {
             Part::Bars(bars) => *body += &bars.to_html(),
             Part::Heat(heat) => *body += &heat.to_html(),
             Part::Table(table) => *body += &table.to_html(),
-            Part::Text { .. } => unreachable!("done above"),
+            Part::Letters { letters, .. } => *body += &letters::list(letters),
+            Part::Letter(_) | Part::Text { .. } => unreachable!("done above"),
         }
         *body += "</section>\n";
     }

@@ -163,7 +163,8 @@ impl Extent {
         self.warning().map_or(String::new(), |says| output::wrap(&says, output::width(), ""))
     }
 
-    fn interrupted(&self) -> Option<String> {
+    /// `interrupted by SIGINT after 3 of 10 runs`; nothing where all was run.
+    pub(crate) fn interrupted(&self) -> Option<String> {
         let Interruption { signal, made, .. } = *self.interruption.as_ref()?;
         let [made, runs] = [made, self.runs].map(|runs| figures::count(runs as u64));
         Some(format!("interrupted by {} after {made} of {runs} runs", signals::name(signal)))

@@ -34,6 +34,7 @@ mod scale; // what is too large, and what is only large
 mod sync; // file systems that are synced at a time
 mod switches; // what shows each switch
 mod tiers; // fast and slow memory
+mod tour; // five publications beside ours
 mod timeline; // figures over time
 mod traces; // what a trace is taken for
 mod tracing; // tracepoints of a run

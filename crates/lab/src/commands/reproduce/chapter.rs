@@ -80,9 +80,9 @@ pub(super) struct Claim {
     pub(super) per: Vec<String>,
     /// Without it, and without a relation, the row is only shown.
     pub(super) published: Option<Published>,
-    /// The published figure of each side, in their order; of sides after the last nothing was published.
+    /// The published figures of the sides.
     #[serde(default)]
-    pub(super) levels: Vec<f64>,
+    pub(super) levels: Levels,
     /// What is to be true of the sides' figures, as in `[[expect]]`: "nodirect == 0", "nodirect <= 0.27 * traceonly".
     pub(super) holds: Option<Relation>,
     /// How ours is defined, where it is not what was measured.
@@ -93,6 +93,22 @@ pub(super) struct Claim {
     pub(super) because: String,
     #[serde(default)]
     pub(super) shown_by: Vec<String>,
+}
+
+/// The figures that were published of the sides.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(untagged, expecting = "levels are a list, one a side, or a table of them by side: { after = 12.5 }")]
+pub(super) enum Levels {
+    /// In the order of the sides; of sides after the last nothing was published.
+    InOrder(Vec<f64>),
+    /// By the names of the sides; of others nothing was published.
+    BySide(BTreeMap<String, f64>),
+}
+
+impl Default for Levels {
+    fn default() -> Levels {
+        Levels::InOrder(Vec::new())
+    }
 }
 
 /// What was published.
@@ -155,6 +171,41 @@ impl Published {
     }
 }
 
+impl Levels {
+    /// That of a side, the `index`-th.
+    pub(super) fn of(&self, index: usize, side: &str) -> Option<f64> {
+        match self {
+            Levels::InOrder(levels) => levels.get(index).copied(),
+            Levels::BySide(levels) => levels.get(side).copied(),
+        }
+    }
+
+    /// The same by name, of the sides that are `kept`.
+    fn by_side(&self, sides: &[Side], kept: &[String]) -> Levels {
+        let known = (0..).zip(sides).filter(|(_, side)| kept.contains(&side.name));
+        let levels = known.filter_map(|(index, side)| Some((side.name.clone(), self.of(index, &side.name)?)));
+        Levels::BySide(levels.collect())
+    }
+
+    fn check(&self, sides: &[Side]) -> anyhow::Result<()> {
+        match self {
+            Levels::InOrder(levels) => {
+                let (levels, sides) = (levels.len(), sides.len());
+                ensure!(levels <= sides, "it has {levels} levels, and there are {sides} sides");
+            }
+            Levels::BySide(levels) => {
+                let unknown = levels.keys().find(|name| !sides.iter().any(|side| side.name == **name));
+                ensure!(
+                    unknown.is_none(),
+                    "there is no side called `{}`",
+                    unknown.map_or("", String::as_str)
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Claim {
     /// Which way its figure is better. A row that adds figures up of which some are better one way and some another says neither.
     pub(super) fn better(&self) -> Better {
@@ -193,8 +244,7 @@ impl Chapter {
                 let at = || format!("experiment `{}`, row `{}`", experiment.name, claim.row);
                 ensure!(!claim.figures.is_empty(), "{}: it has no figures", at());
                 claim.published.map_or(Ok(()), Published::check).with_context(at)?;
-                let (levels, sides) = (claim.levels.len(), self.side.len());
-                ensure!(levels <= sides, "{}: it has {levels} levels, and there are {sides} sides", at());
+                claim.levels.check(&self.side).with_context(at)?;
                 ensure!(
                     claim.published.is_none() || claim.holds.is_none(),
                     "{}: it has what was published of a change, or a relation that holds, and not both",
@@ -212,6 +262,28 @@ impl Chapter {
             }
         }
         Ok(())
+    }
+
+    /// The same with some of its sides alone, the first of them the base, and with the claims that speak of nothing else.
+    pub(super) fn of_sides(mut self, names: &[String]) -> anyhow::Result<Chapter> {
+        let find = |name: &String| {
+            let found = self.side.iter().find(|side| side.name == *name);
+            found.cloned().with_context(|| {
+                let known: Vec<&str> = self.side.iter().map(|side| side.name.as_str()).collect();
+                format!("the chapter has no side called `{name}`; they are {}", known.join(", "))
+            })
+        };
+        let sides = names.iter().map(find).collect::<anyhow::Result<Vec<Side>>>()?;
+        for experiment in &mut self.experiment {
+            for claim in &mut experiment.claim {
+                claim.levels = claim.levels.by_side(&self.side, names);
+            }
+            let is_known = |name: &str| names.iter().any(|known| known == name);
+            experiment.claim.retain(|claim| claim.holds.iter().flat_map(Relation::variants).all(is_known));
+        }
+        self.side = sides;
+        self.check()?;
+        Ok(self)
     }
 
     /// The experiments that were asked for, all of them if none was.
@@ -280,7 +352,7 @@ fn settings(knobs: &Knobs, option: &'static str) -> Vec<Setting> {
     knobs.iter().map(setting).collect()
 }
 
-fn no_twins<'a>(names: impl Iterator<Item = &'a String>, what: &str) -> anyhow::Result<()> {
+pub(super) fn no_twins<'a>(names: impl Iterator<Item = &'a String>, what: &str) -> anyhow::Result<()> {
     let mut seen = std::collections::BTreeSet::new();
     for name in names {
         ensure!(seen.insert(name), "two {what} are called `{name}`");
@@ -343,6 +415,12 @@ published = { change = -0.5 }
             ("name = \"after\"", "name = \"before\"", &["two [[side]] are called `before`"]),
             ("[\"task reader: misses\"]", "[]", &["row `misses`", "no figures"]),
             ("published = { change = -0.5 }", "levels = [1, 2, 3]", &["row `misses`", "3 levels", "2 sides"]),
+            (
+                "published = { change = -0.5 }",
+                "levels = { afer = 1 }",
+                &["row `misses`", "no side called `afer`"],
+            ),
+            ("published = { change = -0.5 }", "levels = 1", &["a list, one a side"]),
             (
                 "published = { change = -0.5 }",
                 "holds = \"afer == 0\"",

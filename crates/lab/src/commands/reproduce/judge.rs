@@ -12,7 +12,7 @@ use crate::result::spread::{Paired, Spread};
 /// The share of seeds for which the sign has to be right.
 const SIGN_SHARE: f64 = 0.9;
 /// How many times the published size is too much, or that part of it too little.
-const SIZE_FACTOR: f64 = 2.0;
+pub(super) const SIZE_FACTOR: f64 = 2.0;
 
 /// What the criteria are, in words.
 pub(super) const CRITERIA: &str = "A row holds if the sign of its change is right for nine seeds of ten, and the mean change is \

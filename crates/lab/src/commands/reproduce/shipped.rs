@@ -41,6 +41,7 @@ const FILES: &[(&str, &str)] = shipped![
     "page-cache-promotion-fio.toml",
     "large/hot-beyond-fast-memory.toml",
     "large/page-cache-promotion.toml",
+    "page-cache-promotion.toml",
     "mglru-v4/fio-io-uring.toml",
     "mglru-v4/fio-io-uring-small.toml",
     "mglru-v4/browser.toml",
@@ -138,7 +139,7 @@ fn shipped(path: &str) -> Option<&'static str> {
 }
 
 /// A path that is written in the file `of`, without the steps up that it takes.
-fn beside(of: &Path, path: &str) -> PathBuf {
+pub(super) fn beside(of: &Path, path: &str) -> PathBuf {
     let mut whole = of.parent().map(Path::to_path_buf).unwrap_or_default();
     for step in Path::new(path).components() {
         let is_named = matches!(whole.components().next_back(), Some(Component::Normal(_)));

@@ -1,0 +1,35 @@
+//! `pageout tour`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::options::{OutputOptions, PageOptions, ParallelOptions};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout tour --report tour.html                  all five stops, and a page to show
+  pageout tour --only mglru,zswap-lru              some of them
+  pageout tour --json | jq '.stops[] | {name, held, not_held, not_decided}'
+Rows that do not hold are no error. The exit code is 1 if a run failed; the other stops are printed then, too.";
+
+/// Arguments of `tour`.
+#[derive(Debug, Args)]
+pub(crate) struct TourArgs {
+    /// A tour of your own, FILE.toml, instead of the program's; start from scenarios/chapters/tour.toml
+    #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Only these stops: mglru, page-cache-promotion, pghot, no-writeback, zswap-lru
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) parallel: ParallelOptions,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}

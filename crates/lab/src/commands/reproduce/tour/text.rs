@@ -1,0 +1,54 @@
+//! A stop as a terminal has it: what was claimed, on what machine, the table, what holds, and where there is more.
+
+use super::{Done, Found, UNDECIDED};
+use crate::commands::reproduce::judge::CRITERIA;
+use crate::print::{output, table};
+
+/// Columns: a story is read best in narrow lines, and fits every terminal.
+const WIDTH: usize = 80;
+
+fn wrap(text: &str, indent: &str) -> String {
+    output::wrap(text, output::width().min(WIDTH), indent)
+}
+
+/// All that is said of one stop.
+pub(super) fn stop(number: usize, count: usize, done: &Done) -> String {
+    let stop = done.stop;
+    let mut text = String::new();
+    if number > 1 {
+        text += "\n";
+    }
+    text += &wrap(&format!("{number} of {count}: {}", stop.title), "");
+    text += &format!("{}\n{}\n\n", stop.author, done.address);
+    text += &wrap(&format!("Claimed: {}", stop.claim), "");
+    text += &wrap(&format!("Published on: {}", stop.published_on), "");
+    text += &wrap(&format!("Ours: {}", done.ours_on()), "");
+    let heading = ["", "published", "ours", ""].map(str::to_string).to_vec();
+    let rows: Vec<Vec<String>> =
+        std::iter::once(heading).chain(done.told.iter().map(|line| line.cells())).collect();
+    text += "\n";
+    text += &table::layout_by(&rows, |column| column == 1 || column == 2);
+    text += "\n";
+    text += &wrap(&format!("{}.", done.tally().says()), "");
+    done.reasons().iter().for_each(|says| text += &reason(says));
+    text += &output::failed(done.failures.iter().map(ToString::to_string));
+    text + &format!("More: {}\n", stop.more)
+}
+
+/// What is said when all is done.
+pub(super) fn end(found: &Found) -> String {
+    let mut text = String::from("\n");
+    text += &found.warning.as_ref().map_or(String::new(), |says| wrap(says, ""));
+    text += &wrap(&format!("All in all: {}.", found.tally().says()), "");
+    text + &wrap(
+        &format!(
+            "{CRITERIA} {UNDECIDED} \"Which way\" says that no more is judged of a row than its direction."
+        ),
+        "",
+    )
+}
+
+/// A reason in lines; a command stays in one, to be copied.
+fn reason(says: &str) -> String {
+    if says.starts_with(' ') { format!("  {says}\n") } else { wrap(says, "  ") }
+}
