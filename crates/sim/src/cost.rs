@@ -15,7 +15,9 @@
 //! A device's measured latency includes the submission, the interrupt and the two context switches. They are not charged again
 //! here.
 
-use pageout_engine::{Nanos, Work};
+use pageout_engine::{Nanos, PAGE_SIZE, Work};
+
+use crate::memory::LINE;
 
 /// How a task reaches an object; decides what a hit costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -152,7 +154,7 @@ pub struct CopyRates {
 /// at 37.1 GB/s instead of 10.73 (56.5 and 195.4 us), 1,671 ns of each the entry's.
 pub const COPIED_BY_16_THREADS: CopyRates = CopyRates { page: (337, 710), huge: (54_857, 193_776) };
 
-/// Row "migration throughput by folio size", T: by DMA at 1.19 GB/s (3,442 ns) for 4 KiB pages and 55.5 GB/s (37.8 us) for 2 MiB pages.
+/// The same row: 1.19 GB/s (3,442 ns) and 55.5 GB/s (37.8 us).
 pub const COPIED_BY_DMA: CopyRates = CopyRates { page: (1_771, 710), huge: (36_115, 193_776) };
 
 impl Costs {
@@ -272,7 +274,7 @@ impl Costs {
         Nanos(work.rarely_times(&self.unit_prices()))
     }
 
-    /// What each unit of the work takes, under its name.
+    /// The same unit by unit, under the names of the units.
     pub(crate) fn price_each(&self, work: &Work) -> Vec<(&'static str, Nanos)> {
         let prices = self.unit_prices();
         work.iter()
@@ -293,7 +295,17 @@ impl Costs {
         })
     }
 
-    /// The costs where a page stands for so many: all that is done page by page takes as much longer.
+    /// Bytes a second that a CPU moves at most, of pages that stand for so many each; `None` where moving them takes no time.
+    pub(crate) fn bandwidth(&self, stands_for: u64) -> Option<u64> {
+        let pages = [self.file_hit, self.sequential_hit, self.zero, self.migrate, self.migrate_huge];
+        let takes = pages.map(|nanos| (PAGE_SIZE, nanos)).into_iter().chain([(LINE, self.mapped_hit)]);
+        let rate = |(bytes, nanos): (u64, u64)| {
+            (bytes * stands_for * 1_000_000_000).checked_div(nanos).unwrap_or(u64::MAX)
+        };
+        takes.clone().any(|(_, nanos)| nanos > 0).then(|| takes.map(rate).max().unwrap_or(0))
+    }
+
+    /// Of pages that stand for so many each: all that is done page by page takes as much longer.
     pub fn of_pages(self, stands_for: u64) -> Costs {
         Costs {
             reclaim_call: self.reclaim_call,

@@ -58,7 +58,7 @@ use crate::cost::Costs;
 use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::hints::HintSpec;
 use crate::latency::LatencyHistogram;
-use crate::memory::{LinkSpec, MemorySpec};
+use crate::memory::{Asked, LinkSpec, MemorySpec};
 use crate::observe::{Observer, PROGRESS_EVERY, PROGRESS_EVERY_EVENTS};
 use crate::psi::Psi;
 use crate::report::{CpuReport, Ended, Kill, Report, TaskReport};
@@ -93,7 +93,7 @@ pub struct MachineSpec {
     pub swaps: Vec<(SwapId, usize)>,
     /// How many pages each page stands for, which prices and devices here already say. Default 1.
     pub page_stands_for: u64,
-    /// The memory of each node, of all of them or of none. Default: ordinary memory, which costs are about.
+    /// The memory of each node, of all of them or of none. Default: none, memory that takes what costs say however busy it is.
     pub memory: Vec<MemorySpec>,
     /// What lies between sockets. Default: nothing that takes longer.
     pub links: Option<LinkSpec>,
@@ -199,10 +199,15 @@ impl Machine {
         let nodes = (0..spec.memory.len()).map(|node| NodeId(node as u8));
         let is_top_tier = nodes.map(|node| engine.tiers().node_is_top_tier(node)).collect();
         let hints = Hints::new(spec.hints, spec.seed, engine.cpus().into(), spec.memory.len());
+        let cpus = u64::from(engine.cpus());
+        let asked = Asked {
+            bandwidth: spec.costs.bandwidth(spec.page_stands_for).map(|each| each.saturating_mul(cpus)),
+            stands_for: spec.page_stands_for,
+        };
         let memory = tiers::TieredMemory::new(
             &spec.memory,
             spec.links.as_ref(),
-            spec.page_stands_for,
+            asked,
             is_top_tier,
             hints,
             spec.hindsight,

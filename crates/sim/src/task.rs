@@ -11,6 +11,7 @@ use crate::calls::Calls;
 use crate::commits::{Commits, FileCall};
 use crate::cost::{Channel, Costs};
 use crate::event::NEVER;
+use crate::memory::Moves;
 use crate::pace::{Pace, PaceError, Timetable};
 use crate::reclaim_time::ReclaimTime;
 use crate::runner::{Runner, Spent};
@@ -256,6 +257,17 @@ impl Task {
     /// Whether an object is a mapping.
     pub(crate) fn is_mapped(&self, object: u32) -> bool {
         self.mapped.get(object as usize).is_some_and(|&is_mapped| is_mapped)
+    }
+
+    /// What an access to this object moves.
+    pub(crate) fn moves(&self, object: u32) -> Moves {
+        if self.is_mapped(object) { Moves::Line } else { Moves::Page }
+    }
+
+    /// What each of its accesses moves, if that is the same for all.
+    pub(crate) fn moves_alike(&self) -> Option<Moves> {
+        let (first, others) = self.mapped.split_first()?;
+        others.iter().all(|other| other == first).then(|| self.moves(0))
     }
 
     /// Nanoseconds that a hit of an object, and all it stands for, take in ordinary memory without the thinking that follows them.

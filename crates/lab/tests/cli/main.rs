@@ -25,6 +25,7 @@ mod pages; // results as pages to look at
 mod real_time; // tasks that run before others
 mod readahead; // what is read before it is asked for
 mod regressions; // the bank of known bugs
+mod prices; // what an access costs, whatever else there is
 mod reproduce; // published tables beside ours
 mod removal; // cgroups removed while it runs
 mod results; // what good runs print

@@ -342,8 +342,9 @@ fn what_the_other_socket_costs_is_refused_where_there_is_none() {
         refused(TIERS, &["--check", "--set", &key], &["fewer than two nodes", "two [[machine.node]] cpus"]);
     }
     let bandwidth = |rate: &str| format!("machine.remote_bandwidth={rate}");
-    let no_effect = &["has no effect", "give remote_latency, for example \"62ns\""];
-    refused(&sockets, &["--check", "--set", &bandwidth("96GB/s")], no_effect);
+    let no_effect = &["has no effect", "leave remote_latency at its 62ns"];
+    let free = ["--check", "--set", "machine.remote_latency=0s", "--set"];
+    refused(&sockets, &[&free[..], &[&bandwidth("96GB/s")]].concat(), no_effect);
     let both = ["--check", "--set", "machine.remote_latency=62ns", "--set"];
     refused(&sockets, &[&both[..], &[&bandwidth("0B/s")]].concat(), &["remote_bandwidth"]);
     refused(&sockets, &["--check", "--set", "machine.remote_latency=1h"], &["remote_latency"]);
@@ -351,7 +352,8 @@ fn what_the_other_socket_costs_is_refused_where_there_is_none() {
     check_success(&pageout(directory.path(), &[&["run", "scenario.toml"], &both[..3]].concat()));
 }
 
-/// Ordinary memory of two sockets: without a price of the other one nobody pays for it, and with it by who accesses what.
+/// Ordinary memory of two sockets: with nothing to pay for the other one it is all the same who accesses what. Else it costs 62 ns, with or
+/// without memory of another kind beside it.
 #[test]
 fn an_access_is_priced_by_the_sockets_of_its_processor_and_its_memory() {
     let text = TIERS.replace("memory = \"64MiB\"", "memory = \"64MiB\"\ncpus = 1");
@@ -366,12 +368,13 @@ fn an_access_is_priced_by_the_sockets_of_its_processor_and_its_memory() {
         run["tasks"][0]["runtime_ns"].as_f64().unwrap()
     };
     let [west, east] = ["task.reader.cpu=0", "task.reader.cpu=1"];
-    let priced = "machine.remote_latency=62ns";
-    let alike = run(&[west]);
-    assert_eq!(alike, run(&[east]));
-    assert_eq!(alike, run(&[east, priced]), "it is beside its memory");
-    assert_eq!(run(&[west, priced]), alike + 62.0 * 100_000.0);
-    let narrow = run(&[west, priced, "machine.remote_bandwidth=100MB/s"]);
+    let free = "machine.remote_latency=0s";
+    let alike = run(&[west, free]);
+    assert_eq!(alike, run(&[east, free]));
+    assert_eq!(alike, run(&[east]), "it is beside its memory");
+    assert_eq!(run(&[west]), alike + 62.0 * 100_000.0);
+    assert_eq!(run(&[west]), run(&[west, "machine.remote_latency=62ns"]));
+    let narrow = run(&[west, "machine.remote_bandwidth=100MB/s"]);
     assert!(narrow > 1.5 * alike, "6.4 MB through 100 MB/s are 64 ms: {narrow}, alone {alike}");
 }
 
@@ -652,7 +655,7 @@ fn where_all_is_hot_promotion_thrashes_and_the_governor_slows_it_down() {
         variants.iter().map(|variant| time(variant) / time(&variants[0])).collect()
     };
     let whole = times(&[]);
-    assert!(whole[1] > 1.1 && whole[2] < whole[1], "{whole:?}");
+    assert!(whole[1] > 1.05 && whole[2] < whole[1], "{whole:?}");
 }
 
 /// A tenth of a process has nine tenths of its accesses, and three times it is another tenth. Fast memory has room for it, and for more.

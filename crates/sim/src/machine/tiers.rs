@@ -1,6 +1,12 @@
-//! Machines whose memory is not all alike: what accesses and copies take there, and what came of it.
+//! Machines whose memory takes its time: what accesses and copies take there, and what came of it.
 //!
-//! A machine of ordinary memory has none of this, and pays nothing for it.
+//! ```text
+//!   ordinary memory that its CPUs can't load     none of this: costs are about it
+//!   one node that they can                       accesses are counted by what they move, and take longer by its load
+//!   several nodes                                each access is looked up, as it is priced by the node of its page
+//!   memory that is not all alike                 so it is, and there is a report of tiers
+//! ```
+//! The price of an access to a node is the same in all of them (`memory/load.rs`).
 
 use pageout_engine::{Access, Nanos, NodeId, Op, PAGE_SIZE, Pfn, Stat, Touched};
 
@@ -10,13 +16,15 @@ use super::hints::{Hints, Place};
 use super::shares::Shares;
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
-use crate::memory::{Delays, HeatMap, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
+use crate::memory::{Asked, Delays, HeatMap, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
 use crate::report::{NodeReport, Residency, ThreadReport, TierReport, TrackerTime};
-use crate::task::decode;
+use crate::task::{Task, decode};
 
 /// The memory of the nodes, and who has used it.
 pub(super) struct TieredMemory {
     pub(super) load: MemoryLoad,
+    /// All of it is ordinary, and as far from every CPU: there is nothing to tell of it.
+    is_alike: bool,
     /// What tells of accesses.
     pub(super) hints: Hints,
     /// By node.
@@ -58,8 +66,6 @@ struct Prices {
 struct Priced {
     count: u64,
     sum: u64,
-    /// Those that reached no memory: pages of zeroes.
-    nowhere: u64,
 }
 
 impl Prices {
@@ -79,19 +85,21 @@ impl Priced {
 }
 
 impl TieredMemory {
-    /// `None` where all memory is alike for everybody.
+    /// `None` where memory never takes longer than costs say.
     pub(super) fn new(
         nodes: &[MemorySpec],
         links: Option<&LinkSpec>,
-        page_stands_for: u64,
+        asked: Asked,
         is_top_tier: Vec<bool>,
         hints: Hints,
         hindsight: bool,
     ) -> Option<Box<TieredMemory>> {
-        let load = MemoryLoad::new(nodes, links, page_stands_for)?;
+        let load = MemoryLoad::new(nodes, links, asked)?;
+        let is_alike = links.is_none() && nodes.iter().all(|spec| *spec == MemorySpec::DRAM);
         let count = nodes.len();
         Some(Box::new(TieredMemory {
             load,
+            is_alike,
             hints,
             is_top_tier,
             accessed: vec![Touches::default(); count],
@@ -102,7 +110,7 @@ impl TieredMemory {
             shares: Shares::default(),
             scanning: Nanos::ZERO,
             sampling: Nanos::ZERO,
-            hindsight: hindsight.then(Hindsight::new),
+            hindsight: (hindsight && !is_alike).then(Hindsight::new),
             residency: Residency { span: Shares::SPAN, pages: Vec::new() },
             touches: vec![Touches::default(); count],
             delays: vec![Delays::default(); count],
@@ -128,6 +136,7 @@ impl TieredMemory {
                     longer += u64::from(pages) * self.load.longer(at, by, node, Moves::Page, true);
                     self.touches[node.index()].pages[1] += u64::from(pages);
                 }
+                Op::FreeFrame { .. } if self.is_alike => continue,
                 Op::FreeFrame { pfn, pages } => {
                     self.arrivals.take(pfn, at);
                     if let Some(hindsight) = &mut self.hindsight {
@@ -136,7 +145,9 @@ impl TieredMemory {
                     continue;
                 }
                 Op::Copy { from, to, pages } => {
-                    self.note_copy(from, to, pages.into(), at, &node_of);
+                    if !self.is_alike {
+                        self.note_copy(from, to, pages.into(), at, &node_of);
+                    }
                     if let Some(hindsight) = &mut self.hindsight {
                         let frames = (0..pages).map(|page| (Pfn(from.0 + page), Pfn(to.0 + page)));
                         frames.for_each(|(from, to)| hindsight.note_copy(from, to));
@@ -211,14 +222,34 @@ impl TieredMemory {
         let placed = self.touches.iter().zip(&self.delays).flat_map(|(touches, delays)| {
             touches.kinds().map(|(kind, count)| (priced(kind.moves).each() + delays.of(kind), count))
         });
-        let nowhere = [prices.lines, prices.pages].into_iter().map(|priced| (priced.each(), priced.nowhere));
-        for (each, mut count) in placed.chain(nowhere).filter(|(_, count)| *count > 0) {
+        for (each, mut count) in placed {
             if waited > Nanos::ZERO {
                 self.latency.record(std::mem::take(&mut waited) + Nanos(each));
                 count -= 1;
             }
             self.latency.record_many(Nanos(each), count);
         }
+    }
+
+    /// The next `count` accesses of a task, all of them to the only node, take so much longer than `span`.
+    fn take_longer(&mut self, task: &Task, count: usize, at: Nanos, span: Nanos) -> Nanos {
+        let pending = &task.accesses.pending()[..count];
+        let weight = u64::from(task.weight);
+        let touches = &mut self.touches[0];
+        *touches = Touches::default();
+        match task.moves_alike() {
+            Some(moves) => {
+                let writes = pending.iter().filter(|access| access.is_write()).count();
+                touches.add(moves, true, writes as u64 * weight);
+                touches.add(moves, false, (count - writes) as u64 * weight);
+            }
+            None => {
+                for access in pending {
+                    touches.add(task.moves(access.object()), access.is_write(), weight);
+                }
+            }
+        }
+        self.load.access(at, span, NodeId(0), &self.touches, &mut self.delays)
     }
 
     /// How much longer than in ordinary memory an access may take now, at most.
@@ -231,7 +262,7 @@ impl TieredMemory {
 impl Machine {
     /// What fast and slow memory came to; nothing where all is alike.
     pub(super) fn tier_report(&self) -> Option<TierReport> {
-        let memory = self.memory.as_deref()?;
+        let memory = self.memory.as_deref().filter(|memory| !memory.is_alike)?;
         let pages = |is_top_tier: bool| {
             let zones = self.engine.zones();
             let of_tier = zones.filter(|zone| memory.is_top_tier[zone.node.index()] == is_top_tier);
@@ -276,15 +307,34 @@ impl Machine {
         span: Nanos,
         began: Nanos,
     ) -> Nanos {
+        match &mut self.memory {
+            None => Nanos::ZERO,
+            Some(memory) if memory.touches.len() == 1 => {
+                memory.take_longer(&self.tasks[task], count, at, span)
+            }
+            Some(_) => self.take_longer_by_node(task, count, at, span, began),
+        }
+    }
+
+    /// The same, where there is more than one node.
+    fn take_longer_by_node(
+        &mut self,
+        task: usize,
+        count: usize,
+        at: Nanos,
+        span: Nanos,
+        began: Nanos,
+    ) -> Nanos {
         let Some(memory) = &mut self.memory else { return Nanos::ZERO };
         let task = &self.tasks[task];
         let (cpu, weight) = (task.runner.cpu, u64::from(task.weight));
-        let mut prices = Prices::default();
-        let mut hints = self.engine.wants_hardware_hints().then_some(&mut memory.hints);
+        let (mut prices, mut zeroes) = (Prices::default(), Touches::default());
+        let is_heard = !memory.is_alike && self.engine.wants_hardware_hints();
+        let mut hints = is_heard.then_some(&mut memory.hints);
         let has_hints = hints.is_some();
         memory.touches.fill(Touches::default());
         for &access in &task.accesses.pending()[..count] {
-            let moves = if task.is_mapped(access.object()) { Moves::Line } else { Moves::Page };
+            let moves = task.moves(access.object());
             let priced = prices.of(moves);
             priced.count += weight;
             priced.sum += task.access_price(access.object());
@@ -305,11 +355,10 @@ impl Machine {
                     hindsight.note(key, pfn, at, is_fast, || memory.arrivals.has(pfn));
                 }
             } else {
-                priced.nowhere += weight;
+                zeroes.add(moves, access.write, weight);
             }
         }
         let from = self.engine.node_of_cpu(cpu);
-        let longer = memory.load.access(at, span, from, &memory.touches, &mut memory.delays);
         for (sum, touches) in memory.accessed.iter_mut().zip(&memory.touches) {
             *sum += *touches;
         }
@@ -326,6 +375,12 @@ impl Machine {
                 pages.sum()
             };
             memory.residency.add(at, (0..memory.is_top_tier.len()).map(of_node).collect());
+        }
+        // A page of zeroes is nobody's, and beside everybody.
+        memory.touches[from.index()] += zeroes;
+        let longer = memory.load.access(at, span, from, &memory.touches, &mut memory.delays);
+        if memory.is_alike {
+            return longer;
         }
         memory.record(&prices, Nanos(at.0 - began.0));
         if !has_hints {
@@ -358,17 +413,18 @@ mod tests {
 
     fn two_tiers() -> Box<TieredMemory> {
         let hints = Hints::new(HintSpec::default(), 1, 1, 2);
-        TieredMemory::new(&[MemorySpec::DRAM, CXL], None, 1, vec![true, false], hints, true).unwrap()
+        TieredMemory::new(&[MemorySpec::DRAM, CXL], None, Asked::MOST, vec![true, false], hints, true)
+            .unwrap()
     }
 
     /// 95 of 100 accesses reach fast memory, and the first of them waits for its page: nobody else does.
     #[test]
     fn each_access_counts_with_what_it_took_and_not_with_the_mean_of_those_beside_it() {
         let mut memory = two_tiers();
-        let lines = Priced { count: 100, sum: 100 * 173, nowhere: 0 };
-        let pages = Priced { count: 2, sum: 2 * 400, nowhere: 2 };
+        let lines = Priced { count: 100, sum: 100 * 173 };
+        let pages = Priced { count: 2, sum: 2 * 400 };
         for waited in [Nanos(5000), Nanos::ZERO] {
-            memory.touches[0].lines = [95, 0];
+            memory.touches[0] = Touches { lines: [95, 0], pages: [2, 0] };
             memory.touches[1].lines = [5, 0];
             let touches = memory.touches.clone();
             memory.load.access(Nanos(0), Nanos(100 * 173), NodeId(0), &touches, &mut memory.delays);
@@ -378,7 +434,7 @@ mod tests {
         let quantile = |share| memory.latency.quantile(share).0;
         assert!(within_a_percent(quantile(0.5), 173) && within_a_percent(quantile(0.9), 173));
         assert!(within_a_percent(quantile(0.97), 173 + 115), "five in a hundred reach slow memory");
-        assert!(within_a_percent(quantile(0.99), 400), "pages of zeroes are copied, too");
+        assert!(within_a_percent(quantile(0.99), 400), "pages are copied, too");
         let all = memory.latency.summary();
         assert_eq!((all.count, all.max), (204, Nanos(5173)));
         assert_eq!(all.total, Nanos(5000 + 2 * (100 * 173 + 5 * 115 + 2 * 400)));

@@ -16,7 +16,7 @@
 use pageout_engine::{Nanos, NodeId};
 
 use super::MemorySpec;
-use super::load::Channel;
+use super::load::{Asked, Channel};
 
 /// What lies between two sockets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,13 +59,11 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Each access stands for so many.
-    pub(super) fn new(spec: &LinkSpec, stands_for: u64) -> Links {
+    pub(super) fn new(spec: &LinkSpec, asked: Asked) -> Links {
         let nodes = spec.has_cpus.len();
         let ids = || (0..nodes).map(|node| NodeId(node as u8));
-        let local = MemorySpec::DRAM.read_latency * stands_for;
-        let bandwidth = (spec.bandwidth / stands_for).max(1);
-        let flow = Channel::new(local + spec.latency * stands_for, local, bandwidth);
+        let local = MemorySpec::DRAM.read_latency;
+        let flow = Channel::new(local + spec.latency, local, spec.bandwidth, asked);
         Links {
             over: ids().map(|from| ids().map(|memory| spec.other_socket(from, memory)).collect()).collect(),
             flows: vec![vec![flow; nodes]; nodes],
@@ -85,9 +83,9 @@ impl Links {
         self.flow(from, memory, is_write).map_or(0, |flow| flow.longer(at))
     }
 
-    /// How much longer a line takes at most than from memory beside the CPU.
+    /// The same, at most, of links that are in use.
     pub(super) fn longest(&mut self, at: Nanos) -> u64 {
-        self.flows.iter_mut().flatten().map(|flow| flow.longer(at)).max().unwrap_or(0)
+        self.flows.iter_mut().flatten().map(|flow| flow.longer_if_used(at)).max().unwrap_or(0)
     }
 
     /// So many bytes of a node are asked for within `span` from `at` on. Returns how much longer than that it takes until all have come.
@@ -121,7 +119,7 @@ mod tests {
     #[test]
     fn memory_without_cpus_is_behind_the_nearest_socket_and_behind_both_if_they_are_as_near() {
         let over = |far| {
-            let links = Links::new(&spec(far), 1);
+            let links = Links::new(&spec(far), Asked::MOST);
             links.over[..2].to_vec()
         };
         let [here, there] = [NodeId(0), NodeId(1)];
@@ -134,7 +132,7 @@ mod tests {
     fn a_link_adds_what_the_other_socket_takes_longer_and_its_load_slows_one_direction() {
         const WINDOW: u64 = 100_000;
         let (here, there) = (NodeId(0), NodeId(1));
-        let mut links = Links::new(&spec(50), 1);
+        let mut links = Links::new(&spec(50), Asked::MOST);
         assert_eq!(links.longer(Nanos(0), here, here, false), 0);
         assert_eq!(links.longer(Nanos(0), here, there, false), 62);
         // Two thirds of what it can carry.

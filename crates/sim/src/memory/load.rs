@@ -2,13 +2,20 @@
 //!
 //! ```text
 //!   latency of a line   idle + service * ρ / (2 (1 - ρ))        ρ: how busy the node was lately, 0.9 at most
-//!   bandwidth           bytes queue behind each other: who comes when more is asked for than the node gives waits until it has
-//!                       given what was asked for before
+//!   bandwidth           what is asked for in a window of time and the node can't give in it is left over: who comes then waits until
+//!                       it has been given; and nobody gets his own bytes faster than the node gives them
 //! ```
 //! The first is the mean wait of a queue with random arrivals and constant service, M/D/1 (Pollaczek 1930, Khinchine 1932; in any textbook
 //! of queueing). The service is half of the idle latency: of the 95 ns of DRAM, a row cycle takes 48 (tRC of DDR5, JEDEC JESD79-5), and the
 //! rest is the way there and back. So latency is half as long again at 67 % and rises steeply beyond 90 %, as measurements of loaded latency
 //! show. The second bounds throughput by bandwidth whatever the latency.
+//!
+//! **One price for one access to one node**, whatever else the machine has. Each node is priced by its own latency, bandwidth and load, one of
+//! ordinary memory, too, with or without a slower one beside it. Tasks are simulated one after the other, each up to a quantum ahead. So bytes
+//! are counted by window and not in the order in which tasks ask: none would wait for what another asks for later.
+//!
+//! **Memory that the CPUs can't load is idle.** Where all CPUs together, copying as fast as the prices let them, ask for less than an eighth of
+//! a node's bandwidth, the formula comes to 3 ns of DRAM's 95 at most: such a node adds its distance alone, and ordinary memory nothing.
 //!
 //! **What costs contain.** The table of costs is about ordinary memory that is idle. A node of DRAM adds nothing but its load. A load or
 //! store through a mapping moves one line and waits for it. A page that read(2) or write(2) copies moves 64, which hardware fetches ahead:
@@ -25,11 +32,11 @@ use super::MemorySpec;
 use super::link::{LinkSpec, Links};
 
 /// Bytes of a cache line.
-const LINE: u64 = 64;
-/// Time over which a node's load is averaged.
+pub(crate) const LINE: u64 = 64;
+/// Nanoseconds over which a node's load is averaged, where a page stands for itself: as many accesses to a window, if it stands for more.
 const WINDOW: u64 = 100_000;
-/// After so many windows nothing is left of a load, as each halves it.
-const FORGOTTEN: u64 = 10;
+/// A node is idle if less than this part of its bandwidth can be asked for.
+const IDLE_PART: u64 = 8;
 /// The load is in thousandths. Beyond this the formula has no end, and bandwidth decides: latency is then three times and a quarter of what
 /// it is at rest, where measured curves turn upwards for good.
 const LOAD_MAX: u64 = 900;
@@ -65,16 +72,22 @@ impl Moves {
 /// Loads or stores of a node, or what goes one way over a link.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
-    /// The latency of a line beyond that of ordinary memory.
+    /// Of a line, beyond that of ordinary memory.
     extra: u64,
     service: u64,
     bandwidth: u64,
-    /// When it has given all that was asked for, in picoseconds.
-    free_at: u64,
-    /// The window under way, the picoseconds of work that it has brought, and the load of those before, in thousandths: each counts half as
-    /// much as the one after it, or who waits for a busy node would have it idle in the next.
+    /// Whether so much can be asked for that anybody waits.
+    is_loaded: bool,
+    /// Whether anybody has asked for anything.
+    is_used: bool,
+    /// How long a window is.
+    window_ns: u64,
+    /// The window under way, and the picoseconds of work that it has brought, beside those that were left over when it began.
     window: u64,
     work: u64,
+    left_over: u64,
+    /// The load of the windows before, in thousandths: each counts half as much as the one after it, or who waits for a busy node would have it
+    /// idle in the next.
     load: u64,
     /// What is still to come of accesses that take longer than their window.
     ahead: Vec<Ahead>,
@@ -88,53 +101,89 @@ struct Ahead {
 }
 
 impl Channel {
-    pub(super) fn new(latency: u64, ordinary: u64, bandwidth: u64) -> Channel {
-        let extra = latency.saturating_sub(ordinary);
-        let (free_at, window, work, load, ahead) = (0, 0, 0, 0, Vec::new());
-        Channel { extra, service: latency / 2, bandwidth, free_at, window, work, load, ahead }
+    pub(super) fn new(latency: u64, ordinary: u64, bandwidth: u64, asked: Asked) -> Channel {
+        Channel {
+            extra: asked.times(latency.saturating_sub(ordinary)),
+            service: asked.times(latency) / 2,
+            bandwidth: (bandwidth / asked.stands_for).max(1),
+            is_loaded: asked.loads(bandwidth),
+            is_used: false,
+            window_ns: asked.times(WINDOW),
+            window: 0,
+            work: 0,
+            left_over: 0,
+            load: 0,
+            ahead: Vec::new(),
+        }
     }
 
     fn picoseconds(&self, bytes: u64) -> u64 {
         (u128::from(bytes) * 1_000_000_000_000 / u128::from(self.bandwidth)) as u64
     }
 
+    /// What a window can do, in picoseconds.
+    fn capacity(&self) -> u64 {
+        self.window_ns * 1000
+    }
+
+    #[inline]
     fn turn(&mut self, at: Nanos) {
-        let window = at.0 / WINDOW;
+        if at.0 >= (self.window + 1) * self.window_ns {
+            self.turn_to(at.0 / self.window_ns);
+        }
+    }
+
+    #[cold]
+    fn turn_to(&mut self, window: u64) {
         while self.window < window {
-            let load = (self.work / WINDOW).min(LOAD_MAX);
-            self.load = (self.load + load) / 2;
-            let unseen = (window - self.window - 1).saturating_sub(FORGOTTEN);
-            self.window += unseen + 1;
+            let work = self.left_over + self.work;
+            self.load = (self.load + (work / self.window_ns).min(LOAD_MAX)) / 2;
+            self.left_over = work.saturating_sub(self.capacity());
             self.work = 0;
             for ahead in &mut self.ahead {
-                ahead.left = ahead.left.saturating_sub(ahead.each.saturating_mul(unseen));
                 let part = ahead.each.min(ahead.left);
                 ahead.left -= part;
                 self.work += part;
             }
             self.ahead.retain(|ahead| ahead.left > 0);
+            let is_idle = self.load + self.left_over + self.work == 0;
+            self.window = if is_idle { window } else { self.window + 1 };
         }
     }
 
     /// How much longer a line takes than in idle ordinary memory.
+    #[inline]
     pub(super) fn longer(&mut self, at: Nanos) -> u64 {
+        if !self.is_loaded {
+            return self.extra;
+        }
         self.turn(at);
         self.extra + self.service * self.load / (2 * (1000 - self.load))
     }
 
+    /// The same, of one that is in use: memory that nobody asks for anything makes nobody careful.
+    pub(super) fn longer_if_used(&mut self, at: Nanos) -> u64 {
+        if self.is_used { self.longer(at) } else { 0 }
+    }
+
     /// So many bytes are asked for within `span` from `at` on. Returns how much longer than that it takes until they are there.
+    #[inline]
     pub(super) fn book(&mut self, at: Nanos, bytes: u64, span: u64) -> u64 {
+        self.is_used = true;
+        if !self.is_loaded {
+            return 0;
+        }
         self.turn(at);
         let work = self.picoseconds(bytes);
-        self.free_at = self.free_at.max(at.0 * 1000) + work;
-        let longer = (self.free_at / 1000).saturating_sub(at.0 + span);
-        self.spread(at, work, span + longer);
-        longer
+        let own = (work / 1000).saturating_sub(span);
+        self.spread(at, work, span + own);
+        let over = (self.left_over + self.work).saturating_sub(self.capacity());
+        own.max(over / 1000)
     }
 
     /// Adds work that is done evenly, from `at` on: hits are served many at a time, and may fill more windows than the one they begin in.
     fn spread(&mut self, at: Nanos, work: u64, span: u64) {
-        let here = ((self.window + 1) * WINDOW).saturating_sub(at.0).min(WINDOW);
+        let here = ((self.window + 1) * self.window_ns).saturating_sub(at.0).min(self.window_ns);
         if span <= here {
             self.work += work;
             return;
@@ -142,7 +191,31 @@ impl Channel {
         let share = |part: u64| (u128::from(work) * u128::from(part) / u128::from(span)) as u64;
         let now = share(here);
         self.work += now;
-        self.ahead.push(Ahead { left: work - now, each: share(WINDOW).max(1) });
+        self.ahead.push(Ahead { left: work - now, each: share(self.window_ns).max(1) });
+    }
+}
+
+/// What is asked of memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// Bytes a second that all CPUs together ask for at most; `None` where nothing takes time, memory neither.
+    pub(crate) bandwidth: Option<u64>,
+    /// What each access stands for.
+    pub(crate) stands_for: u64,
+}
+
+impl Asked {
+    /// By so many CPUs that any memory may be busy.
+    #[cfg(test)]
+    pub(crate) const MOST: Asked = Asked { bandwidth: Some(u64::MAX), stands_for: 1 };
+
+    fn times(self, nanos: u64) -> u64 {
+        nanos * self.stands_for
+    }
+
+    /// Whether a node or a link of this bandwidth may be busy.
+    fn loads(self, bandwidth: u64) -> bool {
+        self.bandwidth.is_some_and(|asked| asked > bandwidth / IDLE_PART)
     }
 }
 
@@ -240,24 +313,19 @@ impl std::ops::AddAssign for Touches {
 }
 
 impl MemoryLoad {
-    /// The load of nodes with this memory, and of links between their sockets; `None` where all memory is ordinary, which costs contain,
-    /// and there are no links. Each access stands for so many.
-    pub(crate) fn new(nodes: &[MemorySpec], links: Option<&LinkSpec>, stands_for: u64) -> Option<MemoryLoad> {
+    /// Of nodes with this memory, and links between their sockets; `None` where nothing of it ever takes longer than costs say.
+    pub(crate) fn new(nodes: &[MemorySpec], links: Option<&LinkSpec>, asked: Asked) -> Option<MemoryLoad> {
         let dram = MemorySpec::DRAM;
-        let channel = |latency: u64, ordinary: u64, bandwidth: u64| {
-            Channel::new(latency * stands_for, ordinary * stands_for, (bandwidth / stands_for).max(1))
-        };
         let channels = |spec: &MemorySpec| {
             [
-                channel(spec.read_latency, dram.read_latency, spec.read_bandwidth),
-                channel(spec.write_latency, dram.write_latency, spec.write_bandwidth),
+                Channel::new(spec.read_latency, dram.read_latency, spec.read_bandwidth, asked),
+                Channel::new(spec.write_latency, dram.write_latency, spec.write_bandwidth, asked),
             ]
         };
-        let is_ordinary = nodes.iter().all(|spec| *spec == dram);
-        (!is_ordinary || links.is_some()).then(|| MemoryLoad {
-            nodes: nodes.iter().map(channels).collect(),
-            links: links.map(|links| Links::new(links, stands_for)),
-        })
+        let nodes: Vec<[Channel; 2]> = nodes.iter().map(channels).collect();
+        let adds = |channel: &Channel| channel.is_loaded || channel.extra > 0;
+        let is_any = links.is_some() || nodes.iter().flatten().any(adds);
+        is_any.then(|| MemoryLoad { nodes, links: links.map(|links| Links::new(links, asked)) })
     }
 
     /// How much longer one such access of a CPU of node `from` takes than in idle ordinary memory beside it, bandwidth aside.
@@ -275,9 +343,9 @@ impl MemoryLoad {
         moves.of_latency(longer + link)
     }
 
-    /// How much longer a line may take now, at most.
+    /// How much longer a line of memory that is in use may take now, at most.
     pub(crate) fn longest(&mut self, at: Nanos) -> u64 {
-        let loads = self.nodes.iter_mut().map(|[loads, _]| loads.longer(at));
+        let loads = self.nodes.iter_mut().map(|[loads, _]| loads.longer_if_used(at));
         loads.max().unwrap_or(0) + self.links.as_mut().map_or(0, |links| links.longest(at))
     }
 
@@ -315,7 +383,7 @@ impl MemoryLoad {
         Nanos(self.queue(at, span, from, touches).longer)
     }
 
-    /// How much longer these bytes take within `span` from `at` on, and whose of them come last.
+    /// The same, and whose bytes come last.
     fn queue(&mut self, at: Nanos, span: Nanos, from: NodeId, touches: &[Touches]) -> Queue {
         let mut last = Queue { longer: 0, node: NodeId(0), is_write: false };
         for (node, (channels, touches)) in self.nodes.iter_mut().zip(touches).enumerate() {
@@ -360,14 +428,66 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_memory_is_what_costs_are_about() {
-        assert!(MemoryLoad::new(&[], None, 1).is_none());
-        assert!(MemoryLoad::new(&[MemorySpec::DRAM; 3], None, 1).is_none());
+    fn ordinary_memory_that_nobody_can_load_is_what_costs_are_about() {
+        let asked = |bandwidth| Asked { bandwidth, stands_for: 1 };
+        let is_any = |memory: &[MemorySpec], asked| MemoryLoad::new(memory, None, asked).is_some();
+        let eighth = MemorySpec::DRAM.read_bandwidth / 8;
+        assert!(!is_any(&[], Asked::MOST));
+        assert!(!is_any(&[MemorySpec::DRAM; 3], asked(Some(eighth))));
+        assert!(!is_any(&[MemorySpec::DRAM; 3], asked(None)), "nothing takes time");
+        assert!(is_any(&[MemorySpec::DRAM], asked(Some(eighth + 1))));
+        assert!(is_any(&[MemorySpec::DRAM, CXL], asked(Some(1))), "it is further away");
+    }
+
+    /// Its load, what is waited for, and all that this takes: as on a machine with that node alone.
+    #[test]
+    fn a_node_is_priced_as_if_it_were_the_only_one() {
+        let calls = (0..4000u64).map(|call| (call * 7_001 % 3_000_000, call * 37 % 90_000, call % 700));
+        let mut calls: Vec<(u64, u64, u64)> = calls.collect();
+        calls.sort_unstable();
+        for stands_for in [1, 64, 1024] {
+            let asked = Asked { stands_for, ..Asked::MOST };
+            let mut alone = MemoryLoad::new(&[MemorySpec::DRAM], None, asked).unwrap();
+            for preset in MemorySpec::PRESETS {
+                let other = MemorySpec::preset(preset).unwrap();
+                let mut beside = MemoryLoad::new(&[MemorySpec::DRAM, other], None, asked).unwrap();
+                let mut alone = alone.clone();
+                for &(at, span, pages) in &calls {
+                    let (at, span) = (Nanos(at * stands_for), Nanos(span * stands_for));
+                    let touches = Touches { lines: [pages, 3], pages: [pages, pages / 2] };
+                    assert_eq!(alone.longest(at), beside.longest(at), "{preset}");
+                    let price = access(&mut alone, at, span, &[touches]);
+                    assert_eq!(
+                        price,
+                        access(&mut beside, at, span, &[touches, Touches::default()]),
+                        "{preset}"
+                    );
+                }
+            }
+            assert!(access(&mut alone, Nanos(0), Nanos(0), &[lines(1 << 20)]) > Nanos::ZERO);
+        }
+    }
+
+    /// Eight CPUs that ask for half of what there is, each simulated for a quantum after the other.
+    #[test]
+    fn nobody_waits_for_what_others_ask_for_later() {
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM], None, Asked::MOST).unwrap();
+        let (mut longer, quantum, batch) = (0, 100_000, 10_000);
+        // 16 bytes a nanosecond and CPU, 128 by all of them, of 307.
+        let pages = Touches { lines: [0, 0], pages: [batch * 16 / PAGE_SIZE, 0] };
+        for turn in 0..100 {
+            for _cpu in 0..8 {
+                for at in (0..quantum).step_by(batch as usize) {
+                    longer += load.transfer(Nanos(turn * quantum + at), Nanos(batch), HERE, &[pages]).0;
+                }
+            }
+        }
+        assert_eq!(longer, 0);
     }
 
     #[test]
     fn an_idle_slow_node_adds_its_distance_and_a_copied_page_the_published_65_ns() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, Asked::MOST).unwrap();
         let far = [Touches::default(), lines(10)];
         assert_eq!(access(&mut load, Nanos(0), Nanos(1730), &far), Nanos(10 * 115));
         let page = [Touches::default(), Touches { lines: [0, 0], pages: [1, 0] }];
@@ -378,13 +498,13 @@ mod tests {
     /// A thousand lines of slow memory take 1000 ns of its bandwidth; fast ones wait for none of it.
     #[test]
     fn who_waits_for_bandwidth_is_who_asked_for_it() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, Asked::MOST).unwrap();
         let mut delays = [Delays::default(); 2];
         let longer = load.access(Nanos(0), Nanos(0), HERE, &[lines(1), lines(1000)], &mut delays);
         let load = Kind { moves: Moves::Line, is_write: false };
         assert_eq!(delays.map(|delays| delays.of(load)), [0, 115]);
         assert_eq!(longer, Nanos(1000 * 115), "they take longer than their bytes");
-        let mut load_pages = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+        let mut load_pages = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, Asked::MOST).unwrap();
         let pages = Touches { lines: [0, 0], pages: [1000, 0] };
         let longer = load_pages.access(Nanos(0), Nanos(0), HERE, &[lines(64), pages], &mut delays);
         // Of 64 ns for a page, 65 are gone with its latency; so nothing is left to wait for.
@@ -393,13 +513,14 @@ mod tests {
             load_pages.access(Nanos(0), Nanos(0), HERE, &[lines(64), pages], &mut delays);
         }
         let page = Kind { moves: Moves::Page, is_write: false };
-        assert_eq!((delays[0].of(load), delays[1].of(page)), (0, 65 + 3 * 64 - 65));
+        // Three such calls at once are 92 us more than a window can do.
+        assert_eq!((delays[0].of(load), delays[1].of(page)), (0, 65 + 3 * 64 - 100));
     }
 
     /// At two thirds the wait is half of the idle latency: 210 * 1/2 * 667 / (2 * 333).
     #[test]
     fn latency_rises_with_load_by_the_formula() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, Asked::MOST).unwrap();
         let mut longer = |window: u64, is_write| {
             load.longer(Nanos(window * WINDOW), HERE, NodeId(1), Moves::Line, is_write)
         };
@@ -420,7 +541,7 @@ mod tests {
     #[test]
     fn a_long_call_is_load_for_as_long_as_it_takes() {
         let waits = |windows_at_once: u64| {
-            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, Asked::MOST).unwrap();
             let longer = |load: &mut MemoryLoad, window: u64| {
                 load.longer(Nanos(window * WINDOW), HERE, NodeId(1), Moves::Line, false)
             };
@@ -439,7 +560,7 @@ mod tests {
     /// Sixteen tasks that each ask for half of the bandwidth get all of it, and no more.
     #[test]
     fn throughput_is_bounded_by_bandwidth() {
-        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+        let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, Asked::MOST).unwrap();
         let (mut clocks, mut bytes) = ([0; 16], 0);
         while clocks.iter().any(|&clock| clock < 10_000_000) {
             let task = (0..16).min_by_key(|&task| clocks[task]).unwrap();
@@ -455,7 +576,8 @@ mod tests {
     #[test]
     fn an_access_that_stands_for_many_takes_as_much_longer() {
         let longer = |stands_for, lines: u64| {
-            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, stands_for).unwrap();
+            let mut load =
+                MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, Asked { stands_for, ..Asked::MOST }).unwrap();
             let touches = [Touches::default(), Touches { lines: [lines, 0], pages: [0, 0] }];
             (0..40)
                 .map(|window| access(&mut load, Nanos(window * WINDOW), Nanos(lines * 173), &touches).0)
@@ -468,7 +590,7 @@ mod tests {
     fn more_load_is_never_faster() {
         let mut before = 0;
         for busy in 0..=120 {
-            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, 1).unwrap();
+            let mut load = MemoryLoad::new(&[MemorySpec::DRAM, CXL], None, Asked::MOST).unwrap();
             access(&mut load, Nanos(0), Nanos(WINDOW), &[Touches::default(), lines(busy * WINDOW / 100)]);
             let now = access(&mut load, Nanos(WINDOW), Nanos(173), &[Touches::default(), lines(1)]).0;
             assert!(now >= before, "{busy} %: {now} after {before}");

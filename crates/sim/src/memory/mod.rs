@@ -8,7 +8,7 @@ mod hindsight; // the placement that knew all accesses beforehand
 pub use hindsight::HeatMap;
 pub(crate) use hindsight::Hindsight;
 pub use link::LinkSpec;
-pub(crate) use load::{Delays, MemoryLoad, Moves, Touches};
+pub(crate) use load::{Asked, Delays, LINE, MemoryLoad, Moves, Touches};
 pub use preset::{PRESETS, Preset};
 
 use pageout_engine::AccessCoordinate;

@@ -60,7 +60,7 @@ impl Scenario {
             devices: self.device_specs()?,
             files: files.values().filter_map(|file| Some((file.id, file.device?))).collect(),
             swaps,
-            memory: self.machine.node.iter().map(super::Node::spec).collect(),
+            memory: self.machine.memory_specs(),
             links: self.machine.links(),
             hindsight: self.machine.hindsight,
             hints: self.machine.hints.spec(),

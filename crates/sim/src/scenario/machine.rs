@@ -24,8 +24,8 @@ section! {
             "Memory of a machine with one node. Small, because a limit on a cgroup usually is what a scenario is about.";
         node: Vec<Node>, [unless Vec::new()] each Node,
             "NUMA nodes, in order of their numbers.";
-        remote_latency: Option<TimeSpan>, [absent "62ns with memory of more than one kind, else 0s"] in Accepts::Time(0, 1_000_000),
-            "How much longer an access takes whose processor is of another socket than the memory. Each node with processors is a socket; memory without any belongs to the nearest, or to all that are as near. 62 ns are what the preset remote-socket takes longer than DRAM. 0s: it is all the same who accesses, as on machines of DRAM alone unless this is given. It goes with two [[machine.node]] that have cpus.";
+        remote_latency: Option<TimeSpan>, [absent "62ns"] in Accepts::Time(0, 1_000_000),
+            "How much longer an access takes whose processor is of another socket than the memory. Each node with processors is a socket; memory without any belongs to the nearest, or to all that are as near. 62 ns are what the preset remote-socket takes longer than DRAM. 0s: it is all the same who accesses. It goes with two [[machine.node]] that have cpus.";
         remote_bandwidth: Option<Bandwidth>, [absent "96GB/s, that of the preset remote-socket"] in Accepts::Bandwidth,
             "Bytes a second that can go from one socket to another, each way.";
         hints: Hints, [unless Hints::default()] table Hints,
@@ -299,6 +299,11 @@ impl Machine {
 }
 
 impl Machine {
+    /// What that memory is like.
+    pub(super) fn memory_specs(&self) -> Vec<MemorySpec> {
+        if self.node.is_empty() { vec![MemorySpec::DRAM] } else { self.node.iter().map(Node::spec).collect() }
+    }
+
     /// How that memory lies.
     pub(super) fn layout(&self) -> Layout {
         let pages = |size: fn(&Node) -> Size| self.node.iter().map(|node| size(node).pages_floor()).collect();
@@ -333,9 +338,7 @@ impl Machine {
 
     /// What lies between its sockets, if that makes a difference.
     pub(super) fn links(&self) -> Option<LinkSpec> {
-        let is_ordinary = self.node.iter().all(|node| node.spec() == MemorySpec::DRAM);
-        let absent = if is_ordinary { 0 } else { LinkSpec::LATENCY };
-        let latency = self.remote_latency.map_or(absent, |time| time.0);
+        let latency = self.remote_latency.map_or(LinkSpec::LATENCY, |time| time.0);
         let layout = self.layout();
         let has_cpus = |node: usize| layout.cpu_nodes.contains(&NodeId(node as u8));
         (latency > 0 && self.sockets() > 1).then(|| LinkSpec {

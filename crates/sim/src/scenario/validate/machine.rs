@@ -167,7 +167,10 @@ impl Check<'_> {
                 self.report(Problem::new(at, message).help(help));
             } else if key == "remote_bandwidth" && machine.links().is_none() {
                 let message = "`remote_bandwidth` has no effect where it is all the same who accesses";
-                self.report(Problem::new(at, message).help("give remote_latency, for example \"62ns\""));
+                self.report(
+                    Problem::new(at, message)
+                        .help("leave remote_latency at its 62ns, or give one that is not 0s"),
+                );
             }
         }
     }
