@@ -31,6 +31,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("csv", fuzz_entry::csv),
     ("fio_iolog", fuzz_entry::fio_iolog),
     ("words", fuzz_entry::words),
+    ("pages_text", fuzz_entry::pages_text),
     ("pages_u32", fuzz_entry::pages_u32),
     ("pages_u64", fuzz_entry::pages_u64),
     ("detected", fuzz_entry::detected),

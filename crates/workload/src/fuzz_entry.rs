@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use crate::trace::{ColumnNames, CsvOptions, Format, PageIds, ReadOptions, from_reader};
+use crate::trace::{ColumnNames, CsvOptions, Delimiter, Format, PageIds, ReadOptions, from_reader};
 
 /// A few bytes can ask for gigabytes of accesses; draining stops here.
 const ACCESSES_MAX: usize = 1 << 14;
@@ -54,7 +54,10 @@ pub fn csv(bytes: &[u8]) {
         op: place("#4"),
         ..CsvOptions::default()
     };
-    drain(bytes, &ReadOptions { format: Some(Format::Csv), csv: columns, ..ReadOptions::default() });
+    for delimiter in [None, Some(Delimiter::Blanks)] {
+        let csv = CsvOptions { delimiter, ..columns.clone() };
+        drain(bytes, &ReadOptions { format: Some(Format::Csv), csv, ..ReadOptions::default() });
+    }
 }
 
 /// As a fio log, of whichever version it says.
@@ -65,6 +68,11 @@ pub fn fio_iolog(bytes: &[u8]) {
 /// As the ground truth's words.
 pub fn words(bytes: &[u8]) {
     drain_as(Format::Words, bytes);
+}
+
+/// As page numbers in text.
+pub fn pages_text(bytes: &[u8]) {
+    drain_as(Format::PagesText, bytes);
 }
 
 /// As u32 page numbers.

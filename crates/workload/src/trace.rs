@@ -30,6 +30,7 @@ mod csv; // text with columns
 mod fio_iolog; // fio's I/O log, versions 2 and 3
 mod oracle_general; // libCacheSim's binary format
 mod page_list; // bare page numbers
+mod pages_text; // the same as text
 mod words; // the ground truth's packed words
 
 mod pgt; // the project's own format
@@ -53,6 +54,6 @@ pub use intern::OriginalId;
 pub use interpretation::{Column, ColumnUse, Interpretation, interpretation};
 pub use load::{Loaded, load, load_within};
 pub use open::{from_reader, header, open, open_ahead, original_ids};
-pub use options::{ColumnNames, CsvOptions, PageIds, ReadOptions};
+pub use options::{ColumnNames, CsvOptions, Delimiter, PageIds, ReadOptions};
 pub use packed::Packed;
 pub use pgt::{ObjectInfo, TraceHeader};

@@ -59,10 +59,10 @@ pub(crate) struct PageOptions {
 pub(crate) struct ReadingOptions {
     /// The trace's format, when neither content nor name tell it
     ///
-    /// pgt, oracle-general (libCacheSim), csv (columns by their usual names: timestamp, volume, disk, host, file, offset, size, op,
-    /// ...), csv of known columns, with a header line or without: msr (MSR Cambridge), alibaba (block traces), tencent (CBS), spc
+    /// pgt, oracle-general (libCacheSim), csv (columns by their usual names: timestamp, volume, disk, host, file, offset, lba, size,
+    /// op, ...), csv of known columns, with a header line or without: msr (MSR Cambridge), alibaba (block traces), tencent (CBS), spc
     /// (UMass); fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
-    /// means, unless they can hardly be words), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
+    /// means, unless they can hardly be words), pages-text (one page number a line, decimal or 0x; told by its content), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
 
@@ -70,7 +70,7 @@ pub(crate) struct ReadingOptions {
     #[arg(long)]
     pub(crate) ignore_size: bool,
 
-    /// More options of the trace reader, as in a scenario's `read` table: csv.offset=lba, csv.offset_unit=512
+    /// More options of the trace reader, as in a scenario's `read` table: csv.offset=lba, csv.offset_unit=512, csv.delimiter=tab
     ///
     /// csv.object=["host","disk"] names the columns that keep pages apart, csv.object=[] none. `pageout keys read.` lists all.
     #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting)]

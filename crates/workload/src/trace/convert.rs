@@ -23,7 +23,7 @@ pub fn convert(
     progress: &mut dyn FnMut(u64),
 ) -> Result<TraceHeader, TraceError> {
     let (mut reader, bytes_read) = open_reader(path, options)?;
-    let mut writer = PgtWriter::new(out, reader.page_size()).map_err(write_error)?;
+    let mut writer = PgtWriter::new(out, reader.page_size(), reader.tells_writes()).map_err(write_error)?;
     let mut chunk = Vec::with_capacity(CHUNK);
     while reader.fill(&mut chunk, CHUNK)? > 0 {
         writer.write(&chunk).map_err(write_error)?;
@@ -42,7 +42,7 @@ pub fn record(
     page_size: u32,
     out: &mut dyn Write,
 ) -> Result<TraceHeader, TraceError> {
-    let mut writer = PgtWriter::new(out, page_size).map_err(write_error)?;
+    let mut writer = PgtWriter::new(out, page_size, true).map_err(write_error)?;
     let mut chunk = Vec::with_capacity(CHUNK);
     let mut records = 0;
     while stream.fill(&mut chunk, CHUNK)? > 0 {

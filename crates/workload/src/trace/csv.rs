@@ -17,7 +17,7 @@ use super::fio_iolog::shown;
 use super::format::plain_name;
 use super::intern::Names;
 use super::interpretation::Column;
-use super::options::{CsvOptions, ReadOptions};
+use super::options::{CsvOptions, Delimiter, ReadOptions};
 use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range};
 use super::source::Source;
 use crate::Access;
@@ -31,6 +31,8 @@ pub(super) struct Csv {
     ignore_size: bool,
     unterminated_ok: bool,
     columns: Columns,
+    /// Columns that the header line names, where there is one: more fields than that are no line of it.
+    fields_max: Option<usize>,
     described: Vec<Column>,
     doubts: Vec<String>,
     time_unit: &'static str,
@@ -45,19 +47,20 @@ impl Csv {
     /// Reads the first line and finds the columns.
     pub(super) fn new(mut source: Source, options: &ReadOptions) -> Result<Csv, TraceError> {
         let csv = &options.csv;
-        if csv.offset_unit == 0 || csv.size_unit == 0 {
+        if csv.offset_unit == Some(0) || csv.size_unit == Some(0) {
             return Err(source.error("the read options `offset_unit` and `size_unit` must be at least 1"));
         }
         let is_tsv = plain_name(source.file()).ends_with(".tsv");
-        let delimiter = csv.delimiter.unwrap_or(if is_tsv { '\t' } else { ',' });
-        let Some(delimiter) = u8::try_from(delimiter).ok().filter(|byte| byte.is_ascii()) else {
-            return Err(source.error(format!("the delimiter must be an ASCII character, got `{delimiter}`")));
-        };
-        let mut lines = LineSplitter::new(delimiter);
+        let usual = Delimiter::Byte(if is_tsv { b'\t' } else { b',' });
+        let mut lines = LineSplitter::new(csv.delimiter.unwrap_or(usual));
         let has_line = lines.read(&mut source, options.unterminated_ok)?;
         let published = source.format().and_then(Published::of);
+        let mut found_delimiter = None;
+        if published.is_none() && csv.delimiter.is_none() && has_line {
+            found_delimiter = lines.find_delimiter(&source)?;
+        }
         let names = if published.is_none() && !csv.header { Vec::new() } else { lines.names() };
-        let (described, is_pending) = match published {
+        let (mut described, mut is_pending) = match published {
             Some(published) => (published.columns(), has_line && !published.is_named(&names)),
             None if csv.header && !has_line => {
                 return Err(source.error("the file is empty: there is no header line"));
@@ -67,6 +70,20 @@ impl Csv {
                 (found, has_line && !csv.header)
             }
         };
+        let mut doubts = Vec::new();
+        if published.is_none() {
+            doubts.extend(found_delimiter.map(|delimiter| {
+                format!("`{delimiter}` is taken for what is between columns; the read option `csv.delimiter` chooses another")
+            }));
+            doubts.extend(columns::doubts(&described, csv));
+            if !is_pending {
+                is_pending = lines.read(&mut source, options.unterminated_ok)?;
+            }
+            if is_pending {
+                let field = |at: usize| (at < lines.len()).then(|| shown(lines.field(at).trim_ascii()));
+                doubts.extend(columns::doubts_of_data(&mut described, csv, field));
+            }
+        }
         let columns = Columns::of(&described);
         if let Some((option, column)) = unused_option(&columns, options) {
             let reason =
@@ -80,7 +97,8 @@ impl Csv {
             ignore_size: options.ignore_size,
             unterminated_ok: options.unterminated_ok,
             columns,
-            doubts: if published.is_some() { Vec::new() } else { columns::doubts(&described, csv) },
+            doubts,
+            fields_max: if published.is_none() && csv.header { Some(names.len()) } else { None },
             described,
             time_unit: published.map_or("", |published| published.time_unit),
             objects: Names::listed(),
@@ -96,6 +114,14 @@ impl Csv {
             let reason = format!("{fields} fields where {} are needed", self.columns.needed);
             return Err(self.source.error(reason));
         }
+        if let Some(named) = self.fields_max.filter(|&named| named < fields)
+            && (named..fields).any(|at| !self.lines.field(at).trim_ascii().is_empty())
+        {
+            let reason = format!(
+                "{fields} fields, and the header line names {named}: is a delimiter part of one that should be in quotes?"
+            );
+            return Err(self.source.error(reason));
+        }
         let source = &self.source;
         let field = |column: usize| self.lines.field(column).trim_ascii();
         let time = self.columns.time.map(|column| real(source, "time", field(column))).transpose()?;
@@ -106,8 +132,12 @@ impl Csv {
             Some(Op::NoAccess) => return Ok(Record::without_access(time)),
             None => {
                 let given = self.columns.op.map(field).unwrap_or_default();
-                let reason =
-                    format!("unknown operation `{}` (r, read, get, w, write, set, ...)", shown(given));
+                let reason = format!(
+                    "unknown operation `{}` (r, read, get, w, write, set, ..., or 28 and 2a as SCSI has them); if column {} holds \
+                     none, set `csv.op = \"\"`",
+                    shown(given),
+                    self.columns.op.map_or(0, |column| column + 1)
+                );
                 return Err(source.error(reason));
             }
         };
@@ -182,6 +212,10 @@ impl RecordReader for Csv {
         self.time_unit
     }
 
+    fn tells_writes(&self) -> bool {
+        self.columns.op.is_some()
+    }
+
     fn columns(&self) -> &[Column] {
         &self.described
     }
@@ -205,17 +239,21 @@ fn named_columns(
     {
         return Err(format!("the first line looks like one of {title}, which the format `{format}` reads"));
     }
-    let numbers = "the first line has numbers for names: if no line names the columns, set `csv.header = false` and choose \
-                   them by their places, as `#1`";
+    let mut numbers = "the first line has numbers for names: if no line names the columns, set `csv.header = false` and choose \
+                       them by their places, as `#1`"
+        .to_string();
+    if fields.len() == 1 {
+        numbers += ", or if each line is the number of a page, read it as `pages-text` (--format pages-text)";
+    }
     let found = match found {
         Err(reason) if options.header && fields.iter().any(|field| is_number(field)) => {
             return Err(format!("{reason}; {numbers}"));
         }
-        Ok(found) if options.header && columns::is_data(&found) => return Err(numbers.to_string()),
+        Ok(found) if options.header && columns::is_data(&found) => return Err(numbers),
         found => found?,
     };
     if let Some(Published { format, title, .. }) =
-        Published::in_other_units(names).filter(|_| options.offset.is_none() && options.offset_unit == 1)
+        Published::in_other_units(names).filter(|_| options.offset.is_none() && options.offset_unit.is_none())
     {
         return Err(format!(
             "the columns are called as those of {title}, which count sectors: the format `{format}` reads them so; to \
@@ -231,8 +269,8 @@ fn unused_option(columns: &Columns, options: &ReadOptions) -> Option<(&'static s
     let has_offset = matches!(columns.place, PlaceColumn::Offset(_));
     let unused = [
         ("ignore_size", "id", options.ignore_size && !has_id),
-        ("csv.offset_unit", "offset", options.csv.offset_unit != 1 && !has_offset),
-        ("csv.size_unit", "size", options.csv.size_unit != 1 && columns.size.is_none()),
+        ("csv.offset_unit", "offset", options.csv.offset_unit.is_some() && !has_offset),
+        ("csv.size_unit", "size", options.csv.size_unit.is_some() && columns.size.is_none()),
     ];
     unused.into_iter().find(|(.., is_unused)| *is_unused).map(|(option, column, _)| (option, column))
 }
@@ -263,9 +301,14 @@ impl Op {
     fn parse(field: &[u8]) -> Option<Op> {
         let field = str::from_utf8(field).ok()?.to_ascii_lowercase();
         Some(match field.as_str() {
-            "r" | "read" | "rs" | "ra" | "get" | "gets" | "load" | "0" => Op::Read,
-            "w" | "write" | "ws" | "set" | "put" | "store" | "add" | "replace" | "cas" | "append"
-            | "prepend" | "incr" | "decr" | "update" | "insert" | "1" => Op::Write,
+            "r" | "read" | "rs" | "ra" | "rm" | "rsm" | "ram" | "get" | "gets" | "load" | "0" => Op::Read,
+            // READ and WRITE of 6, 10, 16 and 12 bytes.
+            "08" | "28" | "88" | "a8" | "0x8" | "0x08" | "0x28" | "0x88" | "0xa8" => Op::Read,
+            "0a" | "2a" | "8a" | "aa" | "0xa" | "0x0a" | "0x2a" | "0x8a" | "0xaa" => Op::Write,
+            "w" | "write" | "ws" | "wm" | "wsm" | "wfs" | "fws" | "set" | "put" | "store" | "add"
+            | "replace" | "cas" | "append" | "prepend" | "incr" | "decr" | "update" | "insert" | "1" => {
+                Op::Write
+            }
             "d" | "trim" | "discard" | "delete" | "flush" | "sync" => Op::NoAccess,
             _ => return None,
         })
@@ -281,7 +324,10 @@ fn canonical_number(field: &[u8]) -> Option<u64> {
 }
 
 fn whole(source: &Source, what: &str, field: &[u8]) -> Result<u64, TraceError> {
-    let parsed = str::from_utf8(field).ok().and_then(|text| text.parse().ok());
+    let parsed = str::from_utf8(field).ok().and_then(|text| match text.strip_prefix("0x") {
+        Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
+        _ => text.parse().ok(),
+    });
     parsed.ok_or_else(|| source.error(format!("{what} is not a whole number: `{}`", shown(field))))
 }
 

@@ -1,15 +1,16 @@
 //! Which formats there are, what they are called, and how a file's format is told.
 //!
-//! Content decides where it can (`.pgt` and fio logs announce themselves), else the file name does. A `.zst` suffix counts for
-//! nothing, because compression is told by its magic. Headerless binary formats can't be told from content, and a wrong guess
-//! would replay garbage. So if neither content nor name decides, the answer is an error and not a guess.
+//! Content decides where it can (`.pgt` and fio logs announce themselves), else the file name does, else whether the first line is
+//! one number and nothing more. A `.zst` suffix counts for nothing, because compression is told by its magic. Headerless binary
+//! formats can't be told from content, and a wrong guess would replay garbage. So if neither content nor name decides, or if they
+//! disagree, the answer is an error and not a guess.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
 use super::error::{Place, TraceError};
-use super::pgt;
+use super::{pages_text, pgt};
 
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +33,8 @@ pub enum Format {
     FioIolog,
     /// The ground truth's words: u32 little-endian, bit 31 write, 30..28 object, 27..0 page.
     Words,
+    /// Page numbers as text, one a line.
+    PagesText,
     /// Page numbers as u32 little-endian.
     PagesU32,
     /// Page numbers as u64 little-endian.
@@ -40,7 +43,7 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which errors list them.
-    pub const ALL: [Format; 11] = [
+    pub const ALL: [Format; 12] = [
         Format::Pgt,
         Format::OracleGeneral,
         Format::Csv,
@@ -50,6 +53,7 @@ impl Format {
         Format::Spc,
         Format::FioIolog,
         Format::Words,
+        Format::PagesText,
         Format::PagesU32,
         Format::PagesU64,
     ];
@@ -66,6 +70,7 @@ impl Format {
             Format::Spc => "spc",
             Format::FioIolog => "fio-iolog",
             Format::Words => "words",
+            Format::PagesText => "pages-text",
             Format::PagesU32 => "pages-u32",
             Format::PagesU64 => "pages-u64",
         }
@@ -84,6 +89,7 @@ impl Format {
             Format::Spc => &[".spc"],
             Format::FioIolog => &[".iolog", ".fio"],
             Format::Words => &[".u32", ".words"],
+            Format::PagesText => &[".pages-text", ".pages"],
             Format::PagesU32 => &[".pages-u32", ".pages32"],
             Format::PagesU64 => &[".pages-u64", ".pages64", ".u64"],
         }
@@ -91,8 +97,8 @@ impl Format {
 
     /// Whether it is lines of text.
     pub(super) fn is_text(self) -> bool {
-        use Format::{Alibaba, Csv, FioIolog, Msr, Spc, Tencent};
-        matches!(self, Csv | Msr | Alibaba | Tencent | Spc | FioIolog)
+        use Format::{Alibaba, Csv, FioIolog, Msr, PagesText, Spc, Tencent};
+        matches!(self, Csv | Msr | Alibaba | Tencent | Spc | FioIolog | PagesText)
     }
 
     /// The format that a file's name stands for.
@@ -101,7 +107,8 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.suffixes().iter().any(|suffix| name.ends_with(suffix)))
     }
 
-    /// Tells the format from the name and the first bytes (after decompression; 32 are plenty).
+    /// Tells the format from the name and the first bytes, as they are after decompression; [`DETECTED_BYTES`](Self::DETECTED_BYTES)
+    /// are plenty.
     pub fn detect(path: &Path, first: &[u8]) -> Result<Format, TraceError> {
         if first.starts_with(&pgt::MAGIC) {
             return Ok(Format::Pgt);
@@ -109,21 +116,70 @@ impl Format {
         if first.starts_with(b"fio version ") {
             return Ok(Format::FioIolog);
         }
-        Format::of_name(path).ok_or_else(|| {
-            let reason = match first {
-                [] => "there is nothing in it".to_string(),
-                _ => format!(
-                    "unknown trace format; known ones are {}; name one of them as the read option `format` (--format) to force it",
-                    known()
-                ),
-            };
-            TraceError::new(&path.to_string_lossy(), None, Place::default(), reason)
-        })
+        let fail = |reason| Err(TraceError::new(&path.to_string_lossy(), None, Place::default(), reason));
+        match (Format::of_name(path), TextLine::first_of(first)) {
+            (Some(named), Some(TextLine::Number)) if !named.is_text() => fail(format!(
+                "its name stands for {named}, and its first lines are numbers as text: name the format, {} or {named} (--format)",
+                Format::PagesText
+            )),
+            (Some(named), _) => Ok(named),
+            (None, Some(TextLine::Number)) => Ok(Format::PagesText),
+            (None, _) if first.is_empty() => fail("there is nothing in it".to_string()),
+            (None, line) => fail(format!(
+                "unknown trace format; known ones are {}; name one of them as the read option `format` (--format) to force it{}",
+                known(),
+                line.map(TextLine::hint).unwrap_or_default()
+            )),
+        }
     }
+
+    /// First bytes by which a format is told.
+    pub const DETECTED_BYTES: usize = 4096;
 
     /// Whether a file's name stands for words and nothing else, as `.u32` does not.
     pub(super) fn says_words(name: &str) -> bool {
         plain_name(name).ends_with(".words")
+    }
+}
+
+/// What the first line of a text is, other than comments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TextLine {
+    /// One number.
+    Number,
+    /// Fields, the first of which is a number.
+    Numbers,
+    /// Other fields.
+    Words,
+}
+
+impl TextLine {
+    /// That of a text which begins with `bytes`; `None` if they are no text.
+    fn first_of(bytes: &[u8]) -> Option<TextLine> {
+        let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
+        let text = Some(bytes).filter(|bytes| bytes.iter().all(is_text))?;
+        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+        let line = text
+            .split(|&byte| byte == b'\n')
+            .map(pages_text::without_comment)
+            .find(|line| !line.is_empty())?;
+        if pages_text::page_number(line).is_some() {
+            return Some(TextLine::Number);
+        }
+        let first = line.split(|byte| !byte.is_ascii_alphanumeric()).next().unwrap_or_default();
+        Some(if pages_text::page_number(first).is_some() { TextLine::Numbers } else { TextLine::Words })
+    }
+
+    /// How a text that nothing announces can be read.
+    fn hint(self) -> &'static str {
+        match self {
+            TextLine::Number => "",
+            TextLine::Numbers => {
+                "; as text with columns that no line names: --format csv --read csv.header=false, and the columns by their places, \
+                 such as --read csv.page=#1"
+            }
+            TextLine::Words => "; as text with columns that the first line names: --format csv",
+        }
     }
 }
 

@@ -24,16 +24,16 @@ pub struct TraceInfo {
     pub interpretation: Interpretation,
     /// Records.
     pub records: u64,
+    /// Records that access no page, such as syncs, trims and sizes of 0; `None` in a `.pgt`, which does not keep them.
+    pub records_without_access: Option<u64>,
     /// Accesses: records split into pages, less those that access none.
     pub accesses: u64,
     /// Objects accessed.
     pub objects: u64,
     /// Distinct pages accessed, over all objects.
     pub distinct_pages: u64,
-    /// Accesses that read.
-    pub reads: u64,
-    /// Accesses that write.
-    pub writes: u64,
+    /// Accesses that write; `None` where the trace does not say which do.
+    pub writes: Option<u64>,
     /// Bytes of the file as it is stored.
     pub file_bytes: u64,
     /// Bytes asked for in all, where the format says.
@@ -130,11 +130,11 @@ impl Counts {
         TraceInfo {
             interpretation: Interpretation::of(reader),
             records: reader.records_read(),
+            records_without_access: reader.records_without_access(),
             accesses: self.accesses,
             objects: self.objects.iter().filter(|&&is_accessed| is_accessed).count() as u64,
             distinct_pages: by_popularity.len() as u64,
-            reads: self.accesses - self.writes,
-            writes: self.writes,
+            writes: reader.tells_writes().then_some(self.writes),
             file_bytes,
             request_bytes: reader.request_bytes(),
             time_span,

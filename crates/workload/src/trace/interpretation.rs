@@ -18,6 +18,8 @@ pub struct Interpretation {
     pub format: Format,
     /// Bytes a page: what the trace says itself, or else what it is read with.
     pub page_size: u32,
+    /// Whether it says which accesses write; where it does not, all are taken for reads.
+    pub tells_writes: bool,
     /// The columns of a text that has them, in their order.
     pub columns: Vec<Column>,
     /// What may have been meant otherwise, each with what to do then.
@@ -103,6 +105,7 @@ impl Interpretation {
         Interpretation {
             format: reader.format(),
             page_size: reader.page_size(),
+            tells_writes: reader.tells_writes(),
             columns: reader.columns().to_vec(),
             doubts: reader.doubts(),
         }

@@ -15,6 +15,7 @@ use super::intern::OriginalId;
 use super::options::{ReadOptions, is_page_size};
 use super::oracle_general::OracleGeneral;
 use super::page_list::PageList;
+use super::pages_text::PagesText;
 use super::pgt::{self, PgtReader, Tables, TraceHeader};
 use super::replay::{Replay, TraceReader};
 use super::source::{Input, Source};
@@ -161,7 +162,7 @@ fn detected(name: &str, input: Input, options: &ReadOptions) -> Result<Source, T
             if let Ok(by_name) = Format::detect(Path::new(name), &[]) {
                 source.set_format(by_name);
             }
-            let start = source.peek(32)?;
+            let start = source.peek(Format::DETECTED_BYTES)?;
             refuse_compressed(&source, name, &start)?;
             Format::detect(Path::new(name), &start)?
         }
@@ -217,6 +218,7 @@ pub(super) fn reader_of(
         }
         Format::FioIolog => Box::new(Replay::new(FioIolog::new(source, options)?, options)),
         Format::Words => Box::new(Replay::new(Words::new(source, options), options)),
+        Format::PagesText => Box::new(Replay::new(PagesText::new(source, options), options)),
         Format::PagesU32 => Box::new(Replay::new(PageList::of_u32(source), options)),
         Format::PagesU64 => Box::new(Replay::new(PageList::of_u64(source), options)),
     })

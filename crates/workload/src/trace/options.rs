@@ -1,6 +1,7 @@
 //! How to read a trace. Scenario files and command lines map onto this; unknown keys are refused.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -61,15 +62,33 @@ impl ReadOptions {
 
     /// An option that was set although `format` has no use for it, and the formats that have.
     pub(super) fn unused_by(&self, format: Format) -> Option<(&'static str, &'static [Format])> {
-        use Format::{Alibaba, Csv, FioIolog, Msr, OracleGeneral, PagesU32, PagesU64, Spc, Tencent, Words};
+        use Format::{
+            Alibaba, Csv, FioIolog, Msr, OracleGeneral, PagesText, PagesU32, PagesU64, Spc, Tencent, Words,
+        };
         let uses: [(&str, bool, &[Format]); 5] = [
             ("ignore_size", self.ignore_size, &[OracleGeneral, Csv]),
             (
                 "page_ids",
                 self.page_ids != PageIds::Auto,
-                &[OracleGeneral, Csv, Msr, Alibaba, Tencent, Spc, FioIolog, Words, PagesU32, PagesU64],
+                &[
+                    OracleGeneral,
+                    Csv,
+                    Msr,
+                    Alibaba,
+                    Tencent,
+                    Spc,
+                    FioIolog,
+                    Words,
+                    PagesText,
+                    PagesU32,
+                    PagesU64,
+                ],
             ),
-            ("unterminated_ok", self.unterminated_ok, &[Csv, Msr, Alibaba, Tencent, Spc, FioIolog]),
+            (
+                "unterminated_ok",
+                self.unterminated_ok,
+                &[Csv, Msr, Alibaba, Tencent, Spc, FioIolog, PagesText],
+            ),
             (
                 "implausible_ok",
                 self.implausible_ok,
@@ -96,13 +115,14 @@ pub enum PageIds {
 }
 
 /// Which columns of a CSV trace hold what. A column is named as the header line does, ignoring case, or by its place as
-/// `#1`, `#2`, ... Where none of `id`, `page` and `offset` is chosen, and there is a header line, columns of usual names
-/// are used, for what can be left out as well. [`interpretation`](super::interpretation()) tells what was found.
+/// `#1`, `#2`, ... What is not chosen is looked for by its usual names, if there is a header line; an empty name says that no
+/// column holds it. [`interpretation`](super::interpretation()) tells what was found.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CsvOptions {
-    /// Between fields; one ASCII character. Default: a tab in a `.tsv`, else a comma.
-    pub delimiter: Option<char>,
+    /// Between fields. Default: a tab in a `.tsv`, else a comma; where the first line has none, a tab, a semicolon, a bar or
+    /// blanks, whichever it has.
+    pub delimiter: Option<Delimiter>,
     /// Whether the first line names the columns. Default true.
     pub header: bool,
     /// Column of the time, a number in any unit. Only `info` looks at it. Without one no times are told.
@@ -118,12 +138,64 @@ pub struct CsvOptions {
     pub offset: Option<String>,
     /// Column of the size in units of `size_unit`. Without one each access is of one page.
     pub size: Option<String>,
-    /// Column of the operation: r, read, get, ... or w, write, set, put, ... in any case. Without one all read.
+    /// Column of the operation: r, read, get, ... or w, write, set, put, ... in any case, or SCSI's codes in hexadecimal (28, 2a).
+    /// Without one it is unknown which accesses write, and all are taken for reads.
     pub op: Option<String>,
-    /// Bytes in a unit of `offset`, such as 512 for sectors; at least 1. Default 1.
-    pub offset_unit: u64,
-    /// Bytes in a unit of `size`; at least 1. Default 1.
-    pub size_unit: u64,
+    /// Bytes in a unit of `offset`, such as 512 for sectors; at least 1. Default: 512 where the column is called like a number of
+    /// sectors (`lba`, `lbn`, `sector`, `blkno`), else 1.
+    pub offset_unit: Option<u64>,
+    /// Bytes in a unit of `size`; at least 1. Default: 512 where the column is called like a count of sectors (`sectors`, `bcount`),
+    /// else 1.
+    pub size_unit: Option<u64>,
+}
+
+/// What is between the fields of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delimiter {
+    /// This ASCII character.
+    Byte(u8),
+    /// Blanks and tabs, any number of them.
+    Blanks,
+}
+
+impl fmt::Display for Delimiter {
+    /// As a read option has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Delimiter::Blanks => f.write_str("blank"),
+            Delimiter::Byte(b'\t') => f.write_str("tab"),
+            Delimiter::Byte(byte) => write!(f, "{}", char::from(*byte)),
+        }
+    }
+}
+
+impl FromStr for Delimiter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Delimiter, String> {
+        match text {
+            " " | "blank" | "blanks" | "space" => return Ok(Delimiter::Blanks),
+            "tab" | "\\t" => return Ok(Delimiter::Byte(b'\t')),
+            _ => {}
+        }
+        let is_delimiter = |byte: u8| {
+            byte.is_ascii()
+                && !byte.is_ascii_alphanumeric()
+                && !matches!(byte, b'"' | b'\n' | b'\r' | b'.' | b'-')
+        };
+        match text.as_bytes() {
+            &[byte] if is_delimiter(byte) => Ok(Delimiter::Byte(byte)),
+            _ => Err(format!(
+                "the delimiter {text:?} can't be between fields: write one ASCII character that is no part of a number, `blank` or `tab`"
+            )),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Delimiter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Delimiter, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
 }
 
 /// Columns by their names: one, or a list.
@@ -157,7 +229,7 @@ impl<'de> Deserialize<'de> for ColumnNames {
 }
 
 impl CsvOptions {
-    /// The first option that differs from its default.
+    /// The first option that is set.
     fn first_set(&self) -> Option<&'static str> {
         let set = [
             ("csv.delimiter", self.delimiter.is_some()),
@@ -169,8 +241,8 @@ impl CsvOptions {
             ("csv.offset", self.offset.is_some()),
             ("csv.size", self.size.is_some()),
             ("csv.op", self.op.is_some()),
-            ("csv.offset_unit", self.offset_unit != 1),
-            ("csv.size_unit", self.size_unit != 1),
+            ("csv.offset_unit", self.offset_unit.is_some()),
+            ("csv.size_unit", self.size_unit.is_some()),
         ];
         set.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
     }
@@ -188,8 +260,8 @@ impl Default for CsvOptions {
             offset: None,
             size: None,
             op: None,
-            offset_unit: 1,
-            size_unit: 1,
+            offset_unit: None,
+            size_unit: None,
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! An id is opaque: nothing says that neighbouring ids are neighbouring blocks, and in most traces they are not. So all
 //! ids live in one object, and an id of `size` bytes is the pages (id, 0), (id, 1), ... of its own, accessed in order.
-//! An id asked for with size 0 is still one page. All accesses read: the format has no operation. The next-access field
+//! An id asked for with size 0 is still one page. The format has no operation, so all accesses are taken for reads. The next-access field
 //! is foreknowledge for libCacheSim's own Belady, counted from 0 or from 1; 0 where nobody filled it in.
 //!
 //! Nothing marks the start of a record, so a file that lost or gained a byte reads as well as any other. But then times jump about,
@@ -100,6 +100,10 @@ impl RecordReader for OracleGeneral {
 
     fn source(&self) -> &Source {
         &self.source
+    }
+
+    fn tells_writes(&self) -> bool {
+        false
     }
 
     fn time_unit(&self) -> &'static str {

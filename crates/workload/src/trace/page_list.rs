@@ -1,4 +1,4 @@
-//! Bare page numbers, u32 or u64 little-endian: one object, all reads.
+//! Bare page numbers, u32 or u64 little-endian: one object, and nothing says which accesses write.
 
 use super::error::TraceError;
 use super::record::{Record, RecordReader, Target};
@@ -39,5 +39,9 @@ impl RecordReader for PageList {
 
     fn source(&self) -> &Source {
         &self.source
+    }
+
+    fn tells_writes(&self) -> bool {
+        false
     }
 }

@@ -1,7 +1,7 @@
 //! `.pgt`, the project's own trace format: dense, checked block by block, replayed without hashing.
 //!
 //! ```text
-//!   header   32 bytes   magic 8 | version u16 | flags u16 = 0 | page size u32 | zeros 12 | crc32 of the 28 before
+//!   header   32 bytes   magic 8 | version u16 | flags u16 | page size u32 | zeros 12 | crc32 of the 28 before
 //!   block    24 bytes   kind u32 | items u32 | raw bytes u32 | stored bytes u32 | crc32 of the payload
 //!                       | crc32 of the 20 before
 //!            payload    zstd frame of the raw bytes, each block by itself
@@ -13,6 +13,8 @@
 //!              kind 4  end         stored plain: accesses u64 | source records u64 | objects u64 | ids u64
 //!                                  | offset of the first block after the accesses u64; then the file ends
 //! ```
+//!
+//! Flags are 0 before version 3. There bit 0 says that the source did not tell which accesses write, so that none does.
 //!
 //! All numbers are little-endian; raw bytes are varints. A conversion streams and learns the tables last, so they are at the end.
 //! The end block has a fixed length and is found from the file's end. Every byte is under a checksum or compared with a
@@ -35,10 +37,13 @@ use super::footprint::Footprint;
 /// First bytes of a `.pgt`. Like PNG's, they show a transfer that changed line ends or stripped the eighth bit.
 pub(super) const MAGIC: [u8; 8] = *b"\x89PGT\r\n\x1a\n";
 
-/// What is written, and what is read: version 1 does not say how many distinct pages there are.
-const VERSION: u16 = 2;
+/// What is written, and what is read: version 1 does not say how many distinct pages there are, and only version 3 whether it is
+/// known which accesses write.
+const VERSION: u16 = 3;
 const VERSIONS: RangeInclusive<u16> = 1..=VERSION;
 const HEADER_BYTES: usize = 32;
+/// It is not known which accesses write.
+const FLAG_WRITES_UNKNOWN: u16 = 1;
 
 /// What a `.pgt` says of itself before it is replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +56,8 @@ pub struct TraceHeader {
     pub records: u64,
     /// Bytes a page.
     pub page_size: u32,
+    /// Whether it says which accesses write; where it does not, none does.
+    pub tells_writes: bool,
     /// What its accesses touch; `None` in files of version 1, which don't say.
     pub footprint: Option<Footprint>,
 }

@@ -72,6 +72,11 @@ pub(super) trait RecordReader: Send {
         ""
     }
 
+    /// Whether the trace says which accesses write; where it does not, all are taken for reads.
+    fn tells_writes(&self) -> bool {
+        true
+    }
+
     /// The columns of a text that has them.
     fn columns(&self) -> &[Column] {
         &[]

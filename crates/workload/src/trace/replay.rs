@@ -30,6 +30,12 @@ pub(super) trait TraceReader: AccessStream {
     /// What the pages were called, by object, if it was to be kept.
     fn originals(&self) -> Option<&[Vec<OriginalId>]>;
 
+    /// Whether the trace says which accesses write; where it does not, all are taken for reads.
+    fn tells_writes(&self) -> bool;
+
+    /// Records so far that access no page, such as syncs and trims; `None` where that is not known any more.
+    fn records_without_access(&self) -> Option<u64>;
+
     /// The columns of a text that has them.
     fn columns(&self) -> &[Column] {
         &[]
@@ -63,6 +69,8 @@ pub(super) struct Replay<R> {
     request_bytes: u64,
     /// Pages of all records so far.
     pages: u64,
+    /// Records so far that have none.
+    without_access: u64,
     implausible_ok: bool,
     time_span: Option<(f64, f64)>,
 }
@@ -82,6 +90,7 @@ impl<R: RecordReader> Replay<R> {
             numbers: Vec::new(),
             request_bytes: 0,
             pages: 0,
+            without_access: 0,
             implausible_ok: options.implausible_ok,
             time_span: None,
         }
@@ -96,6 +105,7 @@ impl<R: RecordReader> Replay<R> {
         }
         self.request_bytes += record.bytes;
         self.pages += record.pages;
+        self.without_access += u64::from(record.pages == 0);
         if !self.implausible_ok {
             self.check_pages(record)?;
         }
@@ -264,6 +274,14 @@ impl<R: RecordReader> TraceReader for Replay<R> {
 
     fn originals(&self) -> Option<&[Vec<OriginalId>]> {
         self.interner.originals()
+    }
+
+    fn tells_writes(&self) -> bool {
+        self.reader.tells_writes()
+    }
+
+    fn records_without_access(&self) -> Option<u64> {
+        Some(self.without_access)
     }
 
     fn columns(&self) -> &[Column] {

@@ -108,9 +108,21 @@ fn corruption_is_located_to_its_block() {
 
 #[test]
 fn a_newer_version_is_refused_as_such() {
+    for version in [0, 4, u16::MAX] {
+        let mut bytes = written(&small());
+        bytes[8..10].copy_from_slice(&version.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..28]);
+        bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+        let reason = read(&bytes).unwrap_err().reason().to_string();
+        let told = format!("version {version} of the format, and this program knows versions 1 to 3");
+        assert!(reason.starts_with(&told), "{reason}");
+    }
+    // A flag that nobody knows may mean anything.
     let mut bytes = written(&small());
-    bytes[8] = 3;
-    assert!(read(&bytes).is_err());
+    bytes[10] = 2;
+    let crc = crc32fast::hash(&bytes[..28]);
+    bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+    assert!(read(&bytes).unwrap_err().reason().contains("does not know"));
 }
 
 /// A file of version 1, which did not say how many distinct pages there are: 40 accesses to one object.

@@ -383,6 +383,190 @@ fn csv_columns_are_found_by_their_usual_names() {
 }
 
 #[test]
+fn what_is_not_chosen_is_found_by_its_usual_name_all_the_same() {
+    // 64 KiB from sectors 1000 and 2000 on.
+    let text = "version,time,op,size,lbn\n1,10,28,65536,1000\n1,11,2a,65536,2000\n";
+    let pages = |first: u64, is_write| {
+        (first..first + 16).chain([first + 16]).take(16).map(move |page| (0, page, is_write))
+    };
+    let expected: Vec<Plain> = pages(125, false).chain(pages(250, true)).collect();
+    for chosen in [
+        "offset = 'lbn'\noffset_unit = 512",
+        "offset = 'lbn'",
+        "offset = '#5'",
+        "",
+        "size = 'size'",
+        "op = 'op'",
+    ] {
+        check("t.csv", text.as_bytes(), &csv(chosen), &expected);
+    }
+    // Who wants none says so.
+    let without_size = [(0, 125, false), (0, 250, true)];
+    check("t.csv", text.as_bytes(), &csv("offset = 'lbn'\nsize = ''"), &without_size);
+    check("t.csv", text.as_bytes(), &csv("op = ''\nsize = ''"), &[(0, 125, false), (0, 250, false)]);
+    check(
+        "t.csv",
+        text.as_bytes(),
+        &csv("offset = 'lbn'\noffset_unit = 1\nsize = ''"),
+        &[(0, 0, false), (0, 0, true)],
+    );
+    check_error(
+        "t.csv",
+        b"lba,op\n1,x\n",
+        &csv("offset = 'lba'"),
+        &["unknown operation `x`", "column 2", "csv.op"],
+    );
+}
+
+#[test]
+fn columns_of_sectors_are_known_by_name_and_told_as_a_guess() {
+    for name in ["lba", "LBN", "sector", "blkno", "start_sector", "BlkNo"] {
+        let text = format!("{name},size\n16,8192\n");
+        check("t.csv", text.as_bytes(), &ReadOptions::default(), &[(0, 2, false), (0, 3, false)]);
+        let (columns, doubts) = understood("sectors.csv", &text, &ReadOptions::default());
+        assert_eq!(columns, format!("{name}:offset*512 size:size*1"));
+        assert!(
+            doubts.len() == 1
+                && doubts[0].contains("sectors of 512 bytes")
+                && doubts[0].contains("csv.offset_unit"),
+            "{doubts:?}"
+        );
+        let (_, doubts) = understood("told.csv", &text, &csv("offset_unit = 512"));
+        assert_eq!(doubts, [""; 0]);
+    }
+    let (columns, doubts) =
+        understood("both.csv", "dev,blkno,bcount,flags\n0,16,16,0\n", &ReadOptions::default());
+    assert_eq!(columns, "dev:object blkno:offset*512 bcount:size*512 flags:ignored");
+    assert_eq!(doubts.len(), 2, "{doubts:?}");
+    check("t.csv", b"dev,blkno,bcount\n0,16,16\n", &ReadOptions::default(), &[(0, 2, false), (0, 3, false)]);
+    // Eight bytes are no size of a disk's request.
+    let (_, doubts) = understood("odd.csv", "lba,size\n16,8\n", &ReadOptions::default());
+    assert!(
+        doubts[1].contains("8 is no multiple of 512") && doubts[1].contains("csv.size_unit"),
+        "{doubts:?}"
+    );
+    check_error("t.csv", b"offset,lba\n0,0\n", &ReadOptions::default(), &["got 2: `offset`, `lba`"]);
+}
+
+#[test]
+fn what_is_between_columns_is_found_and_told() {
+    let expected = [(0, 1, true), (0, 2, true), (0, 0, false)];
+    for (between, name) in
+        [("\t", "`tab`"), (";", "`;`"), ("|", "`|`"), (" ", "`blank`"), ("   ", "`blank`"), (" \t ", "")]
+    {
+        let text = ["time", "offset", "size", "op"].join(between)
+            + "\n"
+            + &["1", "4096", "8192", "w"].join(between)
+            + "\n"
+            + &["2", "0", "1", "r"].join(between)
+            + "\n";
+        if name.is_empty() {
+            check("t", text.as_bytes(), &csv("delimiter = ' '"), &expected);
+            continue;
+        }
+        check("t", text.as_bytes(), &as_format(Format::Csv), &expected);
+        let (_, doubts) = understood("between.csv", &text, &ReadOptions::default());
+        assert!(
+            doubts.iter().any(|doubt| doubt.contains(name) && doubt.contains("csv.delimiter")),
+            "{doubts:?}"
+        );
+    }
+    // DiskSim's form: time, device, block, blocks, flags; runs of blanks, also in front.
+    let disksim = "  10   1  5000 16  0\n  20   1  5016 16 0\n";
+    let columns =
+        "header = false\nobject = '#2'\noffset = '#3'\noffset_unit = 512\nsize = '#4'\nsize_unit = 512\n";
+    let expected = [(0, 625, false), (0, 626, false), (0, 627, false), (0, 628, false)];
+    for delimiter in ["' '", "'blank'", "'space'"] {
+        check("t", disksim.as_bytes(), &csv(&format!("{columns}delimiter = {delimiter}")), &expected);
+    }
+    check("t", disksim.as_bytes(), &csv(columns), &expected);
+    check("t", b"a\tb c\n1\t2\n", &csv("delimiter = 'tab'\npage = 'b c'"), &[(0, 2, false)]);
+    check("t", b"a\tb c\n1\t2\n", &csv("delimiter = '\\t'\npage = 'b c'"), &[(0, 2, false)]);
+    check("t", b"file page\n\"a b\"  7\n", &csv("delimiter = ' '"), &[(0, 7, false)]);
+    for bad in ["''", "'ab'", "'7'", "'\\u00e9'", "'\"'"] {
+        let text = format!("delimiter = {bad}");
+        let refused =
+            toml::from_str::<CsvOptions>(&text.replace("'\\u00e9'", "'é'")).unwrap_err().to_string();
+        assert!(refused.contains("write one ASCII character") && refused.contains("`blank`"), "{refused}");
+    }
+}
+
+#[test]
+fn what_only_the_first_line_of_data_shows_is_told() {
+    let doubts = |text: &str| understood("data.csv", text, &ReadOptions::default()).1.join("\n");
+    assert!(doubts("page,op\n1,0\n").contains("0 is taken for a read and 1 for a write"));
+    assert!(doubts("page,op\n1,2a\n").contains("SCSI's codes"));
+    assert_eq!(doubts("page,op\n1,r\n"), "");
+    let dated = "time,page\n2024-02-03 10:00:00,7\n2024-02-03 10:00:01,8\n";
+    check("t.csv", dated.as_bytes(), &ReadOptions::default(), &[(0, 7, false), (0, 8, false)]);
+    assert!(doubts(dated).contains("times in column `time` are no numbers and are not read"));
+    check_error("t.csv", dated.as_bytes(), &csv("time = 'time'"), &["time is not a number"]);
+    check("t.csv", b"offset\n0x2000\n", &ReadOptions::default(), &[(0, 2, false)]);
+}
+
+#[test]
+fn page_numbers_are_read_as_text_one_a_line() {
+    let text = "100\n0x65\n\n  100  # again\n#7\r\n";
+    let expected = [(0, 100, false), (0, 101, false), (0, 100, false)];
+    for name in ["pages.txt", "t", "t.dat", "t.pages"] {
+        check(name, text.as_bytes(), &ReadOptions::default(), &expected);
+    }
+    check("t.csv", text.as_bytes(), &as_format(Format::PagesText), &expected);
+    check("t", "\u{feff}# page numbers\n\n5\n".as_bytes(), &ReadOptions::default(), &[(0, 5, false)]);
+    let is_line_end = |cut: usize| cut >= 4 && text.as_bytes()[cut - 1] == b'\n';
+    check_cuts("t", text.as_bytes(), &as_format(Format::PagesText), is_line_end);
+    let default = ReadOptions::default();
+    check_error("t", b"1\n2 3\n", &default, &["line 2", "`2 3`", "csv.header=false"]);
+    check_error("t", b"1\nff\n", &default, &["line 2", "begins with 0x"]);
+    check_error("t", b"1\n-2\n", &default, &["line 2", "`-2`"]);
+    check_error("t", b"1\nx\n", &default, &["line 2", "`x` is no page number"]);
+    check_error("t", b"1\n99999999999999999999\n", &default, &["line 2", "no page number"]);
+    check_error("t", b"1\n2000000000000\n", &default, &["line 2", "2^40"]);
+    check_error("t", b"# nothing\n", &as_format(Format::PagesText), &["before its first record"]);
+    // Of a name that stands for binary numbers nobody knows which of the two is meant.
+    for name in ["t.u32", "t.u64", "t.words", "t.oracleGeneral"] {
+        check_error(name, b"100\n101\n100\n", &default, &["as text", "pages-text"]);
+        check(name, b"100\n", &as_format(Format::PagesText), &[(0, 100, false)]);
+    }
+    check_error("t.csv", b"100\n101\n", &default, &["csv.header = false", "pages-text"]);
+    check_error("t.txt", b"100 1\n101 2\n", &default, &["unknown trace format", "csv.header=false"]);
+    check_error("t.txt", b"time,page\n1,2\n", &default, &["unknown trace format", "--format csv"]);
+}
+
+#[test]
+fn page_numbers_that_may_be_addresses_are_told() {
+    let doubts = |text: &str| understood("numbers.txt", text, &ReadOptions::default()).1;
+    assert!(doubts("4096\n8192\n0x3000\n")[0].contains("multiples of 4096"));
+    assert_eq!(doubts("4096\n8192\n3\n"), [""; 0]);
+    assert_eq!(doubts("0\n0\n"), [""; 0]);
+}
+
+#[test]
+fn whether_anything_writes_is_unknown_where_no_trace_says_it() {
+    for (name, text, writes) in [
+        ("none.csv", "page\n1\n", None),
+        ("op.csv", "page,op\n1,w\n", Some(1)),
+        ("read.csv", "page,op\n1,r\n", Some(0)),
+        ("text.txt", "1\n", None),
+        ("list.u64", "\u{1}\0\0\0\0\0\0\0", None),
+        ("words.words", "\u{1}\0\0\0", Some(0)),
+        ("all.oracleGeneral", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", None),
+        ("fio.iolog", "fio version 2 iolog\n/a add\n/a write 0 1\n", Some(1)),
+    ] {
+        let file = Scratch::new(name, text.as_bytes());
+        let info = trace::info(&file.0, &ReadOptions::default(), &mut |_| {}).unwrap();
+        assert_eq!(info.writes, writes, "{name}");
+        // A conversion makes nothing known that was not.
+        let mut pgt = Vec::new();
+        let header = trace::convert(&file.0, &ReadOptions::default(), &mut pgt, &mut |_| {}).unwrap();
+        assert_eq!(header.tells_writes, writes.is_some(), "{name}");
+        let converted = Scratch::new(&format!("{name}.pgt"), &pgt);
+        let info = trace::info(&converted.0, &ReadOptions::default(), &mut |_| {}).unwrap();
+        assert_eq!(info.writes, writes, "{name} converted");
+    }
+}
+
+#[test]
 fn csv_columns_can_be_chosen() {
     let text = "a;\"b;c\";d\r\n7;\"x \"\"y\"\"\";8\r\n07;z;1\r\n7;z;1\r\n";
     let options = csv("delimiter = ';'\nid = 'A'\nobject = 'b;c'\nsize = 'd'\nsize_unit = 512");
@@ -581,7 +765,9 @@ fn a_fault_in_a_csv_is_told_with_its_line() {
     check_error("t.csv", b"page\nabc\n", &default, &["not a whole number: `abc`"]);
     check_error("t.csv", b"page\n\"1\n2\"\n", &default, &["line 2", "quoted field"]);
     check_error("t.csv", b"x,y\na,b\n", &default, &["line 1", "exactly one column", "`csv.offset`", "x, y"]);
-    check_error("t.csv", b"id,page\n1,2\n", &default, &["exactly one column", "got 2"]);
+    check_error("t.csv", b"id,page\n1,2\n", &default, &["exactly one column", "got 2: `id`, `page`"]);
+    check_error("t.csv", b"page,file\n1,a,b\n", &default, &["line 2", "3 fields", "names 2", "quotes"]);
+    check("t.csv", b"page,file\n1,a,\n", &default, &[(0, 1, false)]);
     check_error("t.csv", b"a\n1\n", &csv("page = 'b'"), &["no column `b`", "names a"]);
     check_error("t.csv", b"1\n", &csv("header = false\npage = 'b'"), &["no header", "#1"]);
     check_error("t.csv", b"page,size\n1,99999999999\n", &default, &["4 GiB"]);
@@ -620,7 +806,7 @@ fn an_option_that_the_trace_has_no_use_for_is_refused() {
         ("t.u32", &[0; 4], &told("size_unit = 512"), "`csv.size_unit`"),
         ("t.csv", b"page,size\n1,4096\n", &ignore_size, "`ignore_size`"),
         ("t.csv", b"page\n1\n", &told("offset_unit = 512"), "`csv.offset_unit`"),
-        ("t.csv", b"page,size\n1,8\n", &told("page = 'page'\nsize_unit = 512"), "`csv.size_unit`"),
+        ("t.csv", b"page,size\n1,8\n", &told("page = 'page'\nsize = ''\nsize_unit = 512"), "`csv.size_unit`"),
     ] {
         check_error(name, bytes, options, &[option]);
     }
@@ -668,7 +854,7 @@ fn info_counts_what_the_trace_holds() {
     assert_eq!(progress, text.len() as u64);
     assert_eq!((info.interpretation.format, info.records, info.accesses), (Format::Csv, 4, 4));
     assert_eq!((info.objects, info.distinct_pages, info.pages_accessed_once), (1, 2, 1));
-    assert_eq!((info.reads, info.writes, info.file_bytes), (3, 1, text.len() as u64));
+    assert_eq!((info.writes, info.file_bytes), (Some(1), text.len() as u64));
     let span = info.time_span.unwrap();
     assert_eq!((span.first, span.last), (10.0, 20.0));
     // One of the two pages is the top tenth, rounded up.

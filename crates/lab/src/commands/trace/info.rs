@@ -44,8 +44,9 @@ fn to_json(path: &Path, info: &TraceInfo) -> Value {
         "columns": info.interpretation.columns.iter().map(column).collect::<Vec<_>>(),
         "doubts": info.interpretation.doubts,
         "records": info.records,
+        "records_without_access": info.records_without_access,
         "accesses": info.accesses,
-        "reads": info.reads,
+        "reads": info.writes.map(|writes| info.accesses - writes),
         "writes": info.writes,
         "objects": info.objects,
         "distinct_pages": info.distinct_pages,
@@ -79,12 +80,21 @@ fn to_text(path: &Path, info: &TraceInfo) -> String {
     };
     row("format", format!("{}, {}", info.interpretation.format, figures::bytes(length)));
     if !info.interpretation.columns.is_empty() {
-        row("columns", columns(&info.interpretation.columns));
+        row("columns", columns(&info.interpretation));
     }
     row("page size", figures::bytes(page_size));
-    row("records", figures::count(info.records));
-    let share = figures::percent(figures::share(info.writes, info.accesses));
-    row("accesses", format!("{}, {share} are writes", figures::count(info.accesses)));
+    let idle = match info.records_without_access {
+        None | Some(0) => String::new(),
+        Some(idle) => {
+            format!(", {} of them without an access (syncs, trims, sizes of 0)", figures::count(idle))
+        }
+    };
+    row("records", format!("{}{idle}", figures::count(info.records)));
+    let writes = match info.writes {
+        Some(writes) => format!("{} are writes", figures::percent(figures::share(writes, info.accesses))),
+        None => "it is not said which are writes".to_string(),
+    };
+    row("accesses", format!("{}, {writes}", figures::count(info.accesses)));
     row("objects", figures::count(info.objects));
     row("distinct pages", pages(info.distinct_pages));
     let once = figures::percent(figures::share(info.pages_accessed_once, info.distinct_pages));

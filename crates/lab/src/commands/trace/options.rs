@@ -51,7 +51,9 @@ pub(crate) fn remark_interpretation(trace: &Path, options: &ReadOptions) -> Resu
 pub(super) fn remark_columns(trace: &Path, options: &ReadOptions) -> Result<Interpretation, TraceError> {
     let interpretation = trace::interpretation(trace, options)?;
     if !interpretation.columns.is_empty() {
-        remark(trace, &format!("columns: {}", columns(&interpretation.columns)));
+        remark(trace, &format!("columns: {}", columns(&interpretation)));
+    } else if !interpretation.tells_writes {
+        remark(trace, "it does not say which accesses write: all are taken for reads");
     }
     for doubt in &interpretation.doubts {
         remark(trace, doubt);
@@ -63,8 +65,10 @@ fn remark(trace: &Path, text: &str) {
     output::remark(&format!("note: {}: {text}", trace.display()));
 }
 
-/// What each column is, in the order in which a reader asks: where, how much, how, when, and what is left out.
-pub(super) fn columns(columns: &[Column]) -> String {
+/// What each column is, in the order in which a reader asks: where, how much, how, when, and what is left out. What no column holds
+/// is told, too.
+pub(super) fn columns(interpretation: &Interpretation) -> String {
+    let columns = &interpretation.columns;
     let name = |column: &Column| match column.name.as_str() {
         "" => format!("#{}", column.place),
         name => format!("`{name}`"),
@@ -84,6 +88,12 @@ pub(super) fn columns(columns: &[Column]) -> String {
     }
     if of("object").is_empty() {
         parts.insert(0, "all one object".to_string());
+    }
+    if of("size").is_empty() {
+        parts.push("no size, so one page each".to_string());
+    }
+    if !interpretation.tells_writes {
+        parts.push("no op, so all are taken for reads".to_string());
     }
     parts.join("; ")
 }

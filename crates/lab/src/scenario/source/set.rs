@@ -53,7 +53,9 @@ impl std::str::FromStr for Setting {
         let (key, value) = text.split_once('=').ok_or_else(|| {
             format!("`{text}` has no `=`; write KEY=VALUE, for example sysctl.vm.swappiness=10")
         })?;
-        let (key, value) = (key.trim(), value.trim());
+        // Blanks around a value are nothing, but a value of nothing else is a blank, as a delimiter may be.
+        let (key, whole) = (key.trim(), value);
+        let value = if whole.trim().is_empty() { whole } else { whole.trim() };
         if key.is_empty() || value.is_empty() {
             return Err(format!("`{text}` lacks a key or a value; write KEY=VALUE"));
         }

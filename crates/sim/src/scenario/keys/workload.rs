@@ -114,17 +114,17 @@ const ROWS: &[Row] = &[
     ("read.keep_ids", Accepts::Bool, "false", "Conversion only: keep a table of the original ids."),
     ("read.unterminated_ok", Accepts::Bool, "false", "Accept a text file whose last line has no line feed; it may be half a line."),
     ("read.implausible_ok", Accepts::Bool, "false", "Accept what no trace in order has: in oracle-general times that go back and next accesses that can't be, and sizes that make far more pages of a few records than traces do."),
-    ("read.csv.delimiter", Accepts::Text, "a tab in a .tsv, else a comma", "One character between fields."),
+    ("read.csv.delimiter", Accepts::Text, "a tab in a .tsv, else a comma; where the first line has none, a tab, ;, | or blanks", "What is between fields: one ASCII character, \"tab\", or \"blank\" (also \" \") for any number of blanks and tabs."),
     ("read.csv.header", Accepts::Bool, "true", "Whether the first line names the columns."),
-    ("read.csv.time", Accepts::Text, "by its usual names, else none", "Column of the time; only `trace info` uses it. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, len, rw, ...) count where none of id, page and offset is chosen."),
+    ("read.csv.time", Accepts::Text, "by its usual names, else none", "Column of the time; only `trace info` uses it. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, lba, len, rw, ...) count for what is not chosen; \"\" takes none."),
     ("read.csv.object", Accepts::Text, "by its usual names, all there are, else one object", "Column of the file, volume or region accessed, or a list of several that are it together: [\"Hostname\", \"DiskNumber\"]. Pages of different objects are different pages. Usual names (volume, disk, dev, lun, asu, host, file, path, inode, ... also with id or number) count wherever the place is from; [] takes none of them."),
     ("read.csv.id", Accepts::Text, "by its usual names", "Column of an opaque id; exactly one of id, page and offset is needed."),
     ("read.csv.page", Accepts::Text, "by its usual names", "Column of a page number within the object."),
-    ("read.csv.offset", Accepts::Text, "by its usual names", "Column of an offset within the object."),
+    ("read.csv.offset", Accepts::Text, "by its usual names", "Column of an offset within the object. Besides offset and address, lba, lbn, sector and blkno are usual names, and count sectors."),
     ("read.csv.size", Accepts::Text, "by its usual names, else one page each", "Column of the size."),
-    ("read.csv.op", Accepts::Text, "by its usual names, else all read", "Column of the operation: r, read, get, w, write, set, ..."),
-    ("read.csv.offset_unit", COUNT, "1", "Bytes in a unit of offset, such as 512 for sectors."),
-    ("read.csv.size_unit", COUNT, "1", "Bytes in a unit of size."),
+    ("read.csv.op", Accepts::Text, "by its usual names, else all are taken for reads", "Column of the operation: r, read, get, w, write, set, ..., or SCSI's codes in hexadecimal (28 reads, 2a writes)."),
+    ("read.csv.offset_unit", COUNT, "512 if the column is called lba, lbn, sector or blkno, else 1", "Bytes in a unit of offset, such as 512 for sectors."),
+    ("read.csv.size_unit", COUNT, "512 if the column is called sectors, bcount or alike, else 1", "Bytes in a unit of size."),
 ];
 
 /// The patterns there are.
@@ -156,6 +156,7 @@ const FORMATS: &[&str] = &[
     "spc",
     "fio-iolog",
     "words",
+    "pages-text",
     "pages-u32",
     "pages-u64",
 ];

@@ -1,8 +1,12 @@
 //! Which column of a CSV is what: as the read options choose, else as it is called.
 //!
-//! Names are compared by their letters and digits alone, so `obj_id` and `ObjId` are one. A column may say where the place lies (a
-//! volume, a disk, a host, a file). Such a column is taken by its name even where other columns were chosen: without it, pages of
-//! different volumes would become one. For the same reason a column that is left out, but called like an id, is reported.
+//! Names are compared by their letters and digits alone, so `obj_id` and `ObjId` are one. A choice for one column says nothing of the
+//! others: who chooses the offset alone has sizes, operations and volumes found by their names all the same. What the place is
+//! within matters most, since without it pages of different volumes would become one. So a column that is left out, but called
+//! like an id, is reported.
+//!
+//! **Sectors.** Columns called like a number of sectors (`lba`, `blkno`) count 512 bytes, as Linux, DiskSim, and the traces of FIU and
+//! SPC have it. Nothing but the name says so, therefore it is told as a guess.
 
 use super::super::interpretation::{Column, ColumnUse};
 use super::super::options::CsvOptions;
@@ -14,8 +18,30 @@ const USUAL_TIME: &[&str] = &["time", "timestamp", "ts", "clocktime"];
 const USUAL_ID: &[&str] = &["id", "objid", "objectid", "key", "block"];
 const USUAL_PAGE: &[&str] = &["page", "pageid", "pagenumber"];
 const USUAL_OFFSET: &[&str] = &["offset", "byteoffset", "address"];
-const USUAL_SIZE: &[&str] = &["size", "objsize", "iosize", "length", "len", "bytes"];
-const USUAL_OP: &[&str] = &["op", "operation", "opcode", "type", "iotype", "rw"];
+const USUAL_SIZE: &[&str] =
+    &["size", "objsize", "iosize", "length", "len", "bytes", "nbytes", "reqsize", "requestsize", "sizebytes"];
+const USUAL_OP: &[&str] =
+    &["op", "operation", "opcode", "type", "iotype", "rw", "rwbs", "rwflag", "optype", "readwrite"];
+
+/// Offsets and sizes that are counted in sectors.
+const SECTOR: u64 = 512;
+const USUAL_SECTOR: &[&str] = &[
+    "lba",
+    "lbn",
+    "sector",
+    "sectorno",
+    "sectornumber",
+    "startsector",
+    "startlba",
+    "lbastart",
+    "blkno",
+    "blknr",
+    "blocknumber",
+    "blockno",
+    "blocknr",
+];
+const USUAL_SECTORS: &[&str] =
+    &["sectors", "nsectors", "nrsectors", "numsectors", "sectorcount", "bcount", "blkcount", "nblocks"];
 
 /// What a place can be within. Each is known alone and with the endings below.
 const CONTAINERS: &[&str] = &[
@@ -124,49 +150,52 @@ impl PlaceColumn {
 
 /// Finds what each of `count` columns holds. `header` has their names; it is empty where no line names them.
 pub(super) fn find(header: &[String], count: usize, options: &CsvOptions) -> Result<Vec<Column>, String> {
-    let offset = ColumnUse::Offset { unit: options.offset_unit };
-    let size = ColumnUse::Size { unit: options.size_unit };
+    let offset = |unit| ColumnUse::Offset { unit: options.offset_unit.unwrap_or(unit) };
+    let size = |unit| ColumnUse::Size { unit: options.size_unit.unwrap_or(unit) };
     let mut found = Found { header, uses: vec![ColumnUse::Ignored; count.max(header.len())] };
-    let mut places = 0;
     for (choice, holds) in
-        [(&options.id, ColumnUse::Id), (&options.page, ColumnUse::Page), (&options.offset, offset)]
+        [(&options.id, ColumnUse::Id), (&options.page, ColumnUse::Page), (&options.offset, offset(1))]
     {
-        places += usize::from(found.choose(choice.as_deref(), holds)?);
+        found.choose(choice.as_deref(), holds)?;
     }
-    // Choosing the place says that the columns are known; then none is taken by its name alone but what the place is within.
-    let is_chosen = places > 0;
-    if !is_chosen {
-        for (names, holds) in
-            [(USUAL_ID, ColumnUse::Id), (USUAL_PAGE, ColumnUse::Page), (USUAL_OFFSET, offset)]
-        {
-            places += usize::from(found.take_usual(names, holds)?);
+    if found.places().is_empty() {
+        for (choice, names, holds) in [
+            (&options.id, USUAL_ID, ColumnUse::Id),
+            (&options.page, USUAL_PAGE, ColumnUse::Page),
+            (&options.offset, USUAL_OFFSET, offset(1)),
+            (&options.offset, USUAL_SECTOR, offset(SECTOR)),
+        ] {
+            if choice.is_none() {
+                found.take_usual(names, holds)?;
+            }
         }
     }
-    if places != 1 {
+    let places = found.places();
+    if places.len() != 1 {
         let names = if header.is_empty() { "none".to_string() } else { header.join(", ") };
-        if let [line] = header
-            && let Some(delimiter) =
-                [';', '|', '\t', ' '].into_iter().find(|&delimiter| line.contains(delimiter))
-        {
-            return Err(format!(
-                "the header has one column alone, {line:?}: if {delimiter:?} is between columns, say so by the read option \
-                 `csv.delimiter = {:?}`",
-                delimiter.to_string()
-            ));
-        }
+        let got = match places.len() {
+            0 => "0".to_string(),
+            count => format!(
+                "{count}: {}",
+                places.iter().map(|&at| found.called(at)).collect::<Vec<_>>().join(", ")
+            ),
+        };
         return Err(format!(
-            "exactly one column must be the `id`, the `page` or the `offset`, got {places}: choose it by the read option `csv.id`, \
+            "exactly one column must be the `id`, the `page` or the `offset`, got {got}; choose it by the read option `csv.id`, \
              `csv.page` or `csv.offset` (columns named in the header: {names})"
         ));
     }
     for (choice, names, holds) in [
         (&options.time, USUAL_TIME, ColumnUse::Time),
-        (&options.size, USUAL_SIZE, size),
+        (&options.size, USUAL_SIZE, size(1)),
         (&options.op, USUAL_OP, ColumnUse::Op),
     ] {
-        if !found.choose(choice.as_deref(), holds)? && !is_chosen {
+        if !found.choose(choice.as_deref(), holds)? && choice.is_none() {
             found.take_usual(names, holds)?;
         }
+    }
+    if options.size.is_none() && !found.uses.contains(&size(1)) {
+        found.take_usual(USUAL_SECTORS, size(SECTOR))?;
     }
     match &options.object {
         Some(chosen) => {
@@ -176,6 +205,7 @@ pub(super) fn find(header: &[String], count: usize, options: &CsvOptions) -> Res
         }
         None => found.take_containers()?,
     }
+    found.count_sectors(options);
     let named = |(at, holds): (usize, ColumnUse)| Column {
         place: at + 1,
         name: header.get(at).cloned().unwrap_or_default(),
@@ -190,9 +220,40 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
+    /// Columns that say which pages.
+    fn places(&self) -> Vec<usize> {
+        let is_place = |holds| matches!(holds, ColumnUse::Id | ColumnUse::Page | ColumnUse::Offset { .. });
+        (0..self.uses.len()).filter(|&at| is_place(self.uses[at])).collect()
+    }
+
+    fn called(&self, at: usize) -> String {
+        self.header.get(at).map_or_else(|| format!("#{}", at + 1), |name| format!("`{name}`"))
+    }
+
+    /// Columns that are chosen and called like sectors count them, unless the unit is chosen, too.
+    fn count_sectors(&mut self, options: &CsvOptions) {
+        for (holds, name) in self.uses.iter_mut().zip(self.header) {
+            let name = plain(name);
+            match holds {
+                ColumnUse::Offset { unit }
+                    if options.offset_unit.is_none() && USUAL_SECTOR.contains(&name.as_str()) =>
+                {
+                    *unit = SECTOR;
+                }
+                ColumnUse::Size { unit }
+                    if options.size_unit.is_none() && USUAL_SECTORS.contains(&name.as_str()) =>
+                {
+                    *unit = SECTOR;
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Gives the column that was chosen its use; `false` if none was.
     fn choose(&mut self, chosen: Option<&str>, holds: ColumnUse) -> Result<bool, String> {
-        let Some(name) = chosen else { return Ok(false) };
+        // An empty name says that there is none.
+        let Some(name) = chosen.filter(|name| !name.trim().is_empty()) else { return Ok(false) };
         let at = find_chosen(self.header, name)?;
         if at >= self.uses.len() {
             self.uses.resize(at + 1, ColumnUse::Ignored);
@@ -265,19 +326,64 @@ fn the_only(header: &[String], column: usize) -> Result<usize, String> {
     }
 }
 
-/// What to ask about the columns that are not read.
+/// What to ask about the columns: those that are not read, and units that only a name tells.
 pub(super) fn doubts(columns: &[Column], options: &CsvOptions) -> Vec<String> {
-    if options.object.is_some() {
-        return Vec::new();
-    }
-    let ignored = columns.iter().filter(|column| column.holds == ColumnUse::Ignored);
-    let told = |column: &Column| {
+    let mut doubts = Vec::new();
+    for column in columns {
         let name = &column.name;
-        format!(
-            "the column `{name}` is ignored, and its name is like one that tells volumes or files apart; if it does, add `{name}` to the read option `csv.object`"
-        )
-    };
-    ignored.filter(|column| is_like_id(&column.name)).map(told).collect()
+        match column.holds {
+            ColumnUse::Ignored if options.object.is_none() && is_like_id(name) => doubts.push(format!(
+                "the column `{name}` is ignored, and its name is like one that tells volumes or files apart; if it does, add `{name}` to the read option `csv.object`"
+            )),
+            ColumnUse::Offset { unit: SECTOR } if options.offset_unit.is_none() => doubts.push(format!(
+                "the column `{name}` is taken for a number of sectors of {SECTOR} bytes, by its name alone: the read option \
+                 `csv.offset_unit` has the bytes of one if that is wrong"
+            )),
+            ColumnUse::Size { unit: SECTOR } if options.size_unit.is_none() => doubts.push(format!(
+                "the column `{name}` is taken for a count of sectors of {SECTOR} bytes, by its name alone: the read option \
+                 `csv.size_unit` has the bytes of one if that is wrong"
+            )),
+            _ => {}
+        }
+    }
+    doubts
+}
+
+/// What is guessed of the first line of data: what its operations and sizes mean. A time that is no number is not read.
+pub(super) fn doubts_of_data(
+    columns: &mut [Column],
+    options: &CsvOptions,
+    field: impl Fn(usize) -> Option<String>,
+) -> Vec<String> {
+    let counts_sectors = columns.iter().any(|column| column.holds == ColumnUse::Offset { unit: SECTOR });
+    let mut doubts = Vec::new();
+    for (at, column) in columns.iter_mut().enumerate() {
+        let Some(given) = field(at) else { continue };
+        let name = if column.name.is_empty() { format!("#{}", at + 1) } else { format!("`{}`", column.name) };
+        match column.holds {
+            ColumnUse::Time if options.time.is_none() && !is_number(given.as_bytes()) => {
+                column.holds = ColumnUse::Ignored;
+                doubts.push(format!("the times in column {name} are no numbers and are not read, as in `{given}`"));
+            }
+            ColumnUse::Op if matches!(given.as_str(), "0" | "1") => doubts.push(format!(
+                "the operations in column {name} are numbers: 0 is taken for a read and 1 for a write"
+            )),
+            ColumnUse::Op if is_number(given.as_bytes()) || given.starts_with("2a") => doubts.push(format!(
+                "the operations in column {name} are taken for SCSI's codes in hexadecimal, such as 28 for a read and 2a for a write"
+            )),
+            ColumnUse::Size { unit: 1 } if options.size_unit.is_none() && counts_sectors => {
+                let is_odd = given.parse::<u64>().is_ok_and(|bytes| bytes % SECTOR != 0);
+                if is_odd {
+                    doubts.push(format!(
+                        "offsets are sectors, and sizes in column {name} are taken for bytes, though {given} is no multiple of {SECTOR}: \
+                         if they are sectors, too, set `csv.size_unit = {SECTOR}`"
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    doubts
 }
 
 /// The first line, if it can't be one that names columns: a column that is used is called like a number.

@@ -2,7 +2,7 @@
 
 use super::block::{BLOCK_ACCESSES, BlockDecoder, KIND_ACCESSES, decode_accesses};
 use super::tables::{End, Tables, TablesBuilder};
-use super::{HEADER_BYTES, MAGIC, TraceHeader, VERSIONS};
+use super::{FLAG_WRITES_UNKNOWN, HEADER_BYTES, MAGIC, TraceHeader, VERSIONS};
 use crate::trace::chunk::Chunk;
 use crate::trace::error::TraceError;
 use crate::trace::footprint::{Footprint, SeenPages};
@@ -18,6 +18,7 @@ pub(in crate::trace) struct PgtReader {
     decoder: BlockDecoder,
     version: u16,
     page_size: u32,
+    tells_writes: bool,
     /// The block being replayed.
     chunk: Chunk,
     /// What has been accessed so far, and which pages that is: the end of the file says it, too.
@@ -48,6 +49,8 @@ impl PgtReader {
         let [m @ .., _, _, _, _] = &header;
         let crc = u32::from_le_bytes([header[28], header[29], header[30], header[31]]);
         let version = u16::from_le_bytes([header[8], header[9]]);
+        let flags = u16::from_le_bytes([header[10], header[11]]);
+        let known_flags = if version >= 3 { FLAG_WRITES_UNKNOWN } else { 0 };
         let page_size = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
         let fault = if header[..8] != MAGIC {
             Some("not a `.pgt`, or one damaged in transfer: the magic does not match".to_string())
@@ -55,8 +58,11 @@ impl PgtReader {
             Some("the checksum of the file header does not match: the file is corrupt here".to_string())
         } else if !VERSIONS.contains(&version) {
             let known = VERSIONS.end();
-            Some(format!("version {version} of the format; this reader knows versions up to {known}"))
-        } else if header[10..12].iter().chain(&header[16..28]).any(|&byte| byte != 0) {
+            Some(format!(
+                "version {version} of the format, and this program knows versions {} to {known}: a later one wrote it",
+                VERSIONS.start()
+            ))
+        } else if flags & !known_flags != 0 || header[16..28].iter().any(|&byte| byte != 0) {
             Some("the file header uses fields that this reader does not know".to_string())
         } else if !is_page_size(page_size) {
             Some(format!("pages of {page_size} bytes, which is no power of two from 512 to 2^30"))
@@ -72,6 +78,7 @@ impl PgtReader {
             decoder,
             version,
             page_size,
+            tells_writes: flags & FLAG_WRITES_UNKNOWN == 0,
             chunk: Chunk::default(),
             footprint: Footprint::default(),
             seen: SeenPages::new(),
@@ -105,6 +112,7 @@ impl PgtReader {
             accesses: tables.end.accesses,
             records: tables.end.records,
             page_size: self.page_size,
+            tells_writes: self.tells_writes,
             footprint: tables.footprint,
         };
         self.ahead = Some(TableOfContents {
@@ -214,6 +222,14 @@ impl TraceReader for PgtReader {
 
     fn object_names(&self) -> &[String] {
         self.ahead.as_ref().map_or(&self.names, |ahead| &ahead.names)
+    }
+
+    fn tells_writes(&self) -> bool {
+        self.tells_writes
+    }
+
+    fn records_without_access(&self) -> Option<u64> {
+        None
     }
 
     fn originals(&self) -> Option<&[Vec<OriginalId>]> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::block::{BLOCK_ACCESSES, BlockEncoder, KIND_ACCESSES, KIND_END, encode_accesses};
 use super::tables::{End, encode_ids, encode_objects};
-use super::{HEADER_BYTES, MAGIC, ObjectInfo, TraceHeader, VERSION};
+use super::{FLAG_WRITES_UNKNOWN, HEADER_BYTES, MAGIC, ObjectInfo, TraceHeader, VERSION};
 use crate::Access;
 use crate::trace::footprint::{Footprint, ObjectFootprint, SeenPages};
 use crate::trace::intern::OriginalId;
@@ -16,6 +16,7 @@ pub(in crate::trace) struct PgtWriter<'a> {
     out: &'a mut dyn Write,
     encoder: BlockEncoder,
     page_size: u32,
+    tells_writes: bool,
     /// Bytes written so far.
     offset: u64,
     /// What was accessed so far, and which pages that is.
@@ -27,10 +28,17 @@ pub(in crate::trace) struct PgtWriter<'a> {
 }
 
 impl<'a> PgtWriter<'a> {
-    pub(in crate::trace) fn new(out: &'a mut dyn Write, page_size: u32) -> io::Result<PgtWriter<'a>> {
+    /// Writes the file header. `tells_writes`: what is written says which accesses write.
+    pub(in crate::trace) fn new(
+        out: &'a mut dyn Write,
+        page_size: u32,
+        tells_writes: bool,
+    ) -> io::Result<PgtWriter<'a>> {
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(&MAGIC);
         header[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        let flags = if tells_writes { 0 } else { FLAG_WRITES_UNKNOWN };
+        header[10..12].copy_from_slice(&flags.to_le_bytes());
         header[12..16].copy_from_slice(&page_size.to_le_bytes());
         let crc = crc32fast::hash(&header[..28]);
         header[28..].copy_from_slice(&crc.to_le_bytes());
@@ -39,6 +47,7 @@ impl<'a> PgtWriter<'a> {
             out,
             encoder: BlockEncoder::new()?,
             page_size,
+            tells_writes,
             offset: HEADER_BYTES as u64,
             footprint: Footprint::default(),
             seen: SeenPages::new(),
@@ -115,6 +124,7 @@ impl<'a> PgtWriter<'a> {
             accesses: self.footprint.accesses,
             records,
             page_size: self.page_size,
+            tells_writes: self.tells_writes,
             footprint: Some(self.footprint),
         })
     }
@@ -136,7 +146,7 @@ mod tests {
     /// What is wrong with a file of accesses to pages 3, 5 and 3, where the table was changed.
     fn fault(change: impl FnOnce(&mut ObjectFootprint)) -> String {
         let mut bytes = Vec::new();
-        let mut writer = PgtWriter::new(&mut bytes, 4096).expect("a vector takes all");
+        let mut writer = PgtWriter::new(&mut bytes, 4096, true).expect("a vector takes all");
         writer.write(&[3, 5, 3].map(|page| Access::new(0, page, page == 5))).expect("a vector takes all");
         change(&mut writer.footprint.objects[0]);
         writer.finish(&[], None, 3).expect("a vector takes all");
