@@ -175,7 +175,7 @@ pub(crate) enum Command {
     /// counts.
     ///
     /// Use since the last aging is not counted, nor is use by read(2): it makes no page younger, so such files look idle.
-    /// Dumps of Linux 6.12 to 6.16 are read, lru_gen or lru_gen_full. One file that is no whole dump is an error for all,
+    /// Dumps of Linux 6.1 to 6.16 are read, lru_gen or lru_gen_full. One file that is no whole dump is an error for all,
     /// unless --skip-bad leaves it out. But a dump has no end mark: whole rows that are missing at its end are not noticed.
     #[command(after_long_help = working_set::EXAMPLES)]
     WorkingSet(WorkingSetArgs),

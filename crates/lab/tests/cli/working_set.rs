@@ -364,3 +364,16 @@ fn the_order_of_arguments_changes_nothing() {
     };
     assert_eq!(print(["a@1", "a@2", "b", "c"]), print(["c", "a@2", "b", "a@1"]));
 }
+
+/// `lru_gen_full` up to 6.8: marks blank where a generation has no figure, and six figures of walks.
+#[test]
+fn a_full_dump_of_a_kernel_before_6_9_is_read() {
+    let none = "          0           0           0           0           0           0 \n";
+    let tiers: String = (0..4).map(|tier| format!("                     {tier}{none}")).collect();
+    let text = format!(
+        "memcg     7 /a\n node     0\n          3       3000          0          9 \n{tiers}                     {none}"
+    );
+    let directory = with_files(&[("piece.lru_gen", text)]);
+    let said = check_success(&working_set(directory.path(), &["piece.lru_gen"]));
+    assert!(said.contains("one generation") && said.contains("a piece of a dump"), "{said}");
+}

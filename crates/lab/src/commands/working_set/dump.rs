@@ -6,12 +6,16 @@
 //!             5      61240        120       4031        seq, age in ms, anonymous pages, file pages
 //!               0       12r       40e        3p ...     lru_gen_full only: four tiers (anonymous, then file) ...
 //!                         0t        0y        0f        0a      ... and what the page-table walks saw
+//!                         0l  0o  0y  0n  0f  0a                ... which are six figures up to 6.8
 //! ```
 //! Blanks are read freely, since widths differ between versions and copies lose blanks. The structure is checked: a dump has no end
 //! mark, so a dump that broke off shows only by numbers out of order, other nodes than in other groups, or rows that are not
 //! whole. One cut goes unnoticed: at the end of a row, behind the second generation of the last node or later.
 //!
-//! Source: `lru_gen` as Linux 6.12 and 6.16 write it. Uses nothing but the standard library, since the fuzzer compiles it
+//! Up to 6.8 a figure that says nothing has no mark behind it; since then it has an `x`.
+//!
+//! Source: `lru_gen` as Linux 6.12 and 6.16 write it, and `lru_gen_full` of earlier kernels by the posting of February 2024 that changed
+//! it. Uses nothing but the standard library, since the fuzzer compiles it
 //! in once more.
 
 mod fields;
@@ -70,14 +74,14 @@ pub struct Memcg {
 pub struct Node {
     /// The node's number.
     pub id: u32,
-    /// Oldest first, without gaps; at least two, and no more than there can be.
+    /// Oldest first, without gaps; at least two, and no more than there can be. A piece of a dump may have one, of its only node.
     pub generations: Vec<Generation>,
 }
 
 impl Node {
     /// The youngest generation: its birth is when the pages were last looked at.
     pub fn youngest(&self) -> &Generation {
-        self.generations.last().expect("a node has two generations at least")
+        self.generations.last().expect("a node has a generation at least")
     }
 }
 

@@ -212,6 +212,14 @@ impl Report<'_> {
                     dumps[history.since - 1].file
                 ));
             }
+            let nodes = history.latest().dump.memcgs.iter().flat_map(|memcg| &memcg.nodes);
+            if nodes.clone().any(|node| node.generations.len() == 1) {
+                remarks.push(format!(
+                    "Machine {name}: {} has one generation, and Linux always has two or more, so it is a piece of a dump. Pages of \
+                     younger ones are missing in all figures.",
+                    history.latest().file
+                ));
+            }
             if !has_root(history) {
                 remarks.push(format!(
                     "Machine {name}: {} has no group `/`, so it is only a part of the machine.",

@@ -97,7 +97,7 @@ impl<'a> Line<'a> {
         let hint = if count < N {
             "was the dump cut here?"
         } else {
-            "the forms of Linux 6.12 to 6.16 are read; is it of another version?"
+            "the forms of Linux 6.1 to 6.16 are read; is it of another version?"
         };
         fields.try_into().map_err(|fields: Vec<Field<'a>>| Fault {
             message: format!("{what} has {N} columns, this one has {count}"),

@@ -11,7 +11,8 @@ const NODE: &str = "a line ` node ID`";
 const GENERATION: &str = "a row of a generation: seq, age in ms, anonymous pages, file pages";
 const TIER: &str =
     "a row of a tier: its number; refaulted, evicted, protected of anonymous pages; the same of file pages";
-const WALK: &str = "a row of the page-table walk: four counters, each with its mark";
+const WALK: &str =
+    "a row of the page-table walk: four counters, each with its mark, or six in kernels up to 6.8";
 
 /// By so much a generation may seem older than the one before it: rows are dated one after the other, and time passes in
 /// between. 4 ms did in a dump recorded on an idle machine.
@@ -20,8 +21,24 @@ const SLIP_MS: u64 = 1000;
 /// Marks of a tier's three counters: the youngest generation's averages, an older one's counts, nothing to say.
 const TIER_MARKS: [&str; 3] = ["Rrx", "Tex", "px"];
 
-/// Marks of the page-table walk's counters.
-const WALK_MARKS: [&str; 4] = ["Ttx", "Yyx", "Ffx", "Aax"];
+/// Which counters of page-table walks there are, and whether one that has nothing to say has no mark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Statistics {
+    /// Kernels up to 6.8: pages of leaf tables in all, old and young; of others in all, found and added.
+    Early,
+    /// Kernels since then.
+    Modern,
+}
+
+impl Statistics {
+    /// Marks of the page-table walk's counters.
+    fn walk_marks(self) -> &'static [&'static str] {
+        match self {
+            Statistics::Early => &["Ll", "Oo", "Yy", "Nn", "Ff", "Aa"],
+            Statistics::Modern => &["Ttx", "Yyx", "Ffx", "Aax"],
+        }
+    }
+}
 
 /// Reads a dump of a machine that keeps so many generations at most. Errors: anything but a whole dump of `lru_gen` or
 /// `lru_gen_full`.
@@ -37,7 +54,8 @@ pub fn parse(source: &str, generations_max: usize) -> Result<Dump, Fault> {
     if first.first() != "memcg" {
         return Err(not_a_dump(first));
     }
-    let mut parser = Parser { source, lines: &lines, at: 0, generations_max, is_full: None, pages: 0 };
+    let mut parser =
+        Parser { source, lines: &lines, at: 0, generations_max, statistics: None, pages: 0, nodes_read: 0 };
     let memcgs = parser.memcgs()?;
     if !source.ends_with('\n') {
         return Err(Fault {
@@ -48,7 +66,7 @@ pub fn parse(source: &str, generations_max: usize) -> Result<Dump, Fault> {
             ],
         });
     }
-    Ok(Dump { memcgs, is_full: parser.is_full.unwrap_or(false) })
+    Ok(Dump { memcgs, is_full: parser.statistics.flatten().is_some() })
 }
 
 fn lines(source: &str) -> Vec<Line<'_>> {
@@ -85,10 +103,12 @@ struct Parser<'a> {
     lines: &'a [Line<'a>],
     at: usize,
     generations_max: usize,
-    /// Whether tiers follow each generation; known with the first one.
-    is_full: Option<bool>,
+    /// Whether tiers follow each generation, and which; known with the first one.
+    statistics: Option<Option<Statistics>>,
     /// Pages of all rows so far.
     pages: u64,
+    /// Nodes of all groups so far.
+    nodes_read: u64,
 }
 
 impl<'a> Parser<'a> {
@@ -194,7 +214,10 @@ impl<'a> Parser<'a> {
             generations.push(generation);
         }
         let count = generations.len();
-        if count < 2 {
+        // A group alone that has one is a piece of a dump, as people post it; beside others it is the end of one that was cut.
+        let is_piece = count == 1 && self.peek().is_none() && self.nodes_read == 0;
+        self.nodes_read += 1;
+        if count < 2 && !is_piece {
             let rows = ["no generation", "only one generation"][count];
             let message =
                 format!("node {node} of memcg {memcg} {path} has {rows}, and there are always two or more");
@@ -205,11 +228,18 @@ impl<'a> Parser<'a> {
 
     fn generation(&mut self, line: &Line<'_>, older: Option<&Generation>) -> Result<Generation, Fault> {
         let [seq, age, anon, file] = line.exactly("the row of a generation", GENERATION)?;
-        let is_full = *self.is_full.get_or_insert_with(|| {
-            let next = self.lines.get(self.at);
-            next.is_some_and(|line| line.is_row() && line.fields().count() == 7)
+        let statistics = *self.statistics.get_or_insert_with(|| {
+            let columns = |ahead: usize| {
+                let line = self.lines.get(self.at + ahead).filter(|line| line.is_row());
+                line.map_or(0, |line| line.fields().count())
+            };
+            match (columns(0), columns(TIERS)) {
+                (7, 6) => Some(Statistics::Early),
+                (7, _) => Some(Statistics::Modern),
+                _ => None,
+            }
         });
-        let marks = if is_full { "x" } else { "" };
+        let marks = if statistics.is_some() { "x" } else { "" };
         let pages = |field: Field<'_>| {
             let pages = field.marked(marks, true, GENERATION)?;
             if pages > PAGES_MAX {
@@ -229,14 +259,15 @@ impl<'a> Parser<'a> {
         if let Some(older) = older {
             in_order(older, &generation, &seq, &age)?;
         }
-        if is_full {
-            self.statistics(generation.seq)?;
+        if let Some(statistics) = statistics {
+            self.statistics(generation.seq, statistics)?;
         }
         Ok(generation)
     }
 
     /// The rows below a generation of `lru_gen_full`: checked, and left alone.
-    fn statistics(&mut self, seq: u64) -> Result<(), Fault> {
+    fn statistics(&mut self, seq: u64, statistics: Statistics) -> Result<(), Fault> {
+        let may_lack = statistics == Statistics::Early;
         for tier in 0..TIERS {
             let Some(line) = self.next_if(Line::is_row) else {
                 return Err(self.unexpected(format!("generation {seq} has {tier} of {TIERS} tiers"), TIER));
@@ -250,16 +281,19 @@ impl<'a> Parser<'a> {
                 });
             }
             for (counter, marks) in counters.iter().zip(TIER_MARKS.iter().cycle()) {
-                counter.marked(marks, false, TIER)?;
+                counter.marked(marks, may_lack, TIER)?;
             }
         }
         let Some(line) = self.next_if(Line::is_row) else {
             return Err(self.unexpected(format!("generation {seq} has no row of the page-table walk"), WALK));
         };
-        for (counter, marks) in
-            line.exactly::<4>("the row of the page-table walk", WALK)?.iter().zip(WALK_MARKS)
-        {
-            counter.marked(marks, false, WALK)?;
+        const WHAT: &str = "the row of the page-table walk";
+        let counters: &[Field<'_>] = match statistics {
+            Statistics::Early => &line.exactly::<6>(WHAT, WALK)?,
+            Statistics::Modern => &line.exactly::<4>(WHAT, WALK)?,
+        };
+        for (counter, marks) in counters.iter().zip(statistics.walk_marks()) {
+            counter.marked(marks, may_lack, WALK)?;
         }
         Ok(())
     }

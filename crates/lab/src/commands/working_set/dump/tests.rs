@@ -55,6 +55,66 @@ pub(crate) fn full(dump: &Dump, statistics: &[u64]) -> String {
     text
 }
 
+/// `dump` as `lru_gen_full` of kernels up to 6.8 writes it: no marks where there is nothing to say, six figures of walks.
+fn full_early(dump: &Dump) -> String {
+    let mut text = String::new();
+    let mut age = 0;
+    for line in dump.to_string().lines() {
+        text += &format!("{line}\n");
+        if line.starts_with(|c: char| c != ' ') || line.starts_with(" node") {
+            continue;
+        }
+        age += 1;
+        let marks = [["R", "T", " "], ["r", "e", "p"], [" ", " ", " "]][age % 3];
+        for tier in 0..TIERS {
+            text += &format!("            {tier:10}");
+            for mark in marks.iter().cycle().take(6) {
+                text += &format!(" {:10}{mark}", tier * age);
+            }
+            text.push('\n');
+        }
+        text += "                      ";
+        for mark in ["LOYNFA", "loynfa", "      "][age % 3].chars() {
+            text += &format!(" {age:10}{mark}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn a_full_dump_of_an_early_kernel_holds_what_the_plain_one_does() {
+    let dump = parse(PLAIN).unwrap();
+    let text = full_early(&dump);
+    let read = parse(&text).unwrap();
+    assert!(read.is_full);
+    assert_eq!(read.memcgs, dump.memcgs);
+    let tight: Vec<String> =
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(parse(&(tight.join("\n") + "\n")).unwrap(), read, "blanks are read freely");
+    let line = text.lines().position(|line| line.contains('L')).unwrap() + 1;
+    let walk = |from: &str, to: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
+        lines[line - 1] = lines[line - 1].replacen(from, to, 1);
+        lines.join("\n") + "\n"
+    };
+    check_fault(&walk("L", "Q"), line, &["unknown mark `Q`", "`L` or `l`"]);
+    check_fault(&walk("L", "x"), line, &["unknown mark `x`"]);
+    check_fault(&walk("A", " 7"), line, &["page-table walk has 6 columns, this one has 7"]);
+}
+
+#[test]
+fn a_piece_of_a_dump_may_have_one_generation() {
+    let rows = "          3       3000          0          7 \n";
+    let text = format!("memcg     7 /a\n node     0\n{rows}");
+    assert_eq!(parse(&text).unwrap().memcgs[0].nodes[0].generations.len(), 1);
+    let dump = Dump { memcgs: parse(&text).unwrap().memcgs, is_full: true };
+    assert_eq!(parse(&full_early(&dump)).unwrap(), dump);
+    // Beside another node it is the rest of one.
+    check_fault(&format!("{text} node     1\n{rows}"), 4, &["only one generation"]);
+    check_fault(&format!("{PLAIN}memcg    30 /b\n node     0\n{rows}"), 24, &["breaks off"]);
+}
+
 /// Expects a fault in this line (counted from 1; `None` for a text without lines) whose message and help have these `parts`.
 #[track_caller]
 fn check_fault(text: &str, line: usize, parts: &[&str]) {
