@@ -47,6 +47,8 @@ struct Reading {
     faults: Vec<String>,
     /// What work outside of any call is, as far as is known.
     outside: &'static str,
+    /// Whether it is a real machine's, on which other events can be recorded.
+    is_recorded: bool,
 }
 
 /// Reads the traces and prints what they say about reclaim.
@@ -143,7 +145,15 @@ fn read(path: &Path, options: Options, times: Times, args: &VmscanReportArgs) ->
     if !totals.is_trace() {
         return Err(Failure::Input(no_trace(&name, &totals, &faults)));
     }
-    Ok(Reading { name, sums: tally.finish(totals.span_ns), totals, times, faults, outside: OUTSIDE })
+    Ok(Reading {
+        name,
+        sums: tally.finish(totals.span_ns),
+        totals,
+        times,
+        faults,
+        outside: OUTSIDE,
+        is_recorded: true,
+    })
 }
 
 /// Reads bytes as a trace and makes every form of the report; for fuzzers.
@@ -161,7 +171,7 @@ pub fn drain(bytes: &[u8]) {
     let faults = faults(&totals);
     let times = Times::default();
     let name = "fuzzed".to_string();
-    let readings = [Reading { name, totals, sums, times, faults, outside: OUTSIDE }];
+    let readings = [Reading { name, totals, sums, times, faults, outside: OUTSIDE, is_recorded: true }];
     let report = Report { readings: &readings, ignore_pid: false, all: true };
     for text in [report.to_text(), output::to_json(&report.to_json()), report.to_script()] {
         assert!(!text.contains('\u{1b}'), "no terminal obeys what a trace says");
@@ -199,11 +209,14 @@ fn faults(totals: &Totals) -> Vec<String> {
 /// Why a file is none.
 fn no_trace(name: &str, totals: &Totals, faults: &[String]) -> anyhow::Error {
     if totals.bytes == 0 && faults.is_empty() {
-        return anyhow!("{name}: there is nothing in it; expected: the text of /sys/kernel/tracing/trace");
+        return anyhow!(
+            "{name}: there is nothing in it; expected: the text of /sys/kernel/tracing/trace, of `trace-cmd report` or of `perf script`"
+        );
     }
     let mut text = format!(
         "{name}: this is no text of a trace; expected: lines such as\n  \
-         dd-160 [001] ..... 207.727380: mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL"
+         dd-160 [001] ..... 207.727380: mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL\n  \
+         dd 160 [001] 207.727380: vmscan:mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL"
     );
     for fault in faults {
         text += &format!("\n  {fault}");

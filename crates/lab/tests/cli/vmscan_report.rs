@@ -103,7 +103,7 @@ fn the_text_says_who_was_stalled_when_and_why() {
     for line in [
         "wl-160     34  91.4 ms        0.78%  807 us  34.6 ms  34.6 ms    1,572      1,551        0            51",
         "kswapd0-32        8           45       8  3.21 s       27.35%  264 ms   1.06 s   11,714     11,661        0",
-        "207.727380  12.3 ms      0  wl-160  direct  freed 59 of 80, priority 8, 20 activated, 1 in use",
+        "207.727380  12.3 ms      0  wl-160  direct  10.5 ms probably off the CPU; freed 59 of 80, priority 8, 20 activated, 1 in use",
         "Time stalled direct reclaim (ms)    91.38",
     ] {
         assert!(printed.lines().any(|printed| printed == line), "expected {line:?} in:\n{printed}");
@@ -422,7 +422,7 @@ fn what_is_no_trace_is_refused_with_what_was_expected() {
         2,
         &["compressed with gzip", "zcat trace.txt | pageout vmscan-report -"],
     );
-    check_failure(&report(b"PERFILE2 and more", &[]), 2, &["is of perf", "trace-cmd record"]);
+    check_failure(&report(b"PERFILE2 and more", &[]), 2, &["is a perf.data", "trace-cmd record"]);
     check_failure(&pageout(Path::new("."), &["vmscan-report", "/"]), 2, &["/ is a directory"]);
     check_failure(
         &pageout(Path::new("."), &["vmscan-report", "nowhere.txt"]),
@@ -549,4 +549,207 @@ fn memory_does_not_grow_with_the_number_of_tasks() {
     let shared = processes.iter().find(|process| process["pid"].is_null()).unwrap();
     assert_eq!((&shared["name"], &shared["direct"]["calls"]), (&"cc1".into(), &(9_000 - 4096).into()));
     assert_eq!(report["summary"]["Time stalled direct reclaim (ms)"], 450.0);
+}
+
+#[test]
+fn the_text_of_perf_script_is_read_like_the_kernels() {
+    let kernels = lines(&[
+        (1, 100_000_000, "dd-2001", BEGIN),
+        (1, 100_100_000, "dd-2001", ISOLATE),
+        (1, 100_200_000, "dd-2001", END),
+    ]);
+    let expected = json(kernels.as_bytes());
+    let perf = |task: &str, cpu: &str, stack: &str| -> String {
+        let line = |time: &str, event: &str| format!("{task} {cpu}   {time}: vmscan:{event}\n{stack}");
+        format!(
+            "# ========\n# captured on    : today\n#\n{}{}{}",
+            line("100.000000", BEGIN),
+            line("100.100000", ISOLATE),
+            line("100.200000", END)
+        )
+    };
+    const STACK: &str = "\tffffffff8123abcd shrink_node+0x12 ([kernel.kallsyms])\n\t    7f12deadbeef [unknown] (/usr/lib/libc.so.6)\n\n";
+    for (task, cpu, stack) in [
+        ("              dd  2001", "[001]", ""),
+        ("              dd  2001", "", ""),
+        ("dd  1999/2001", "[001]", STACK),
+        ("dd  1999/2001", "", STACK),
+    ] {
+        let read = json(perf(task, cpu, stack).as_bytes());
+        for part in ["processes", "longest_calls", "summary", "work"] {
+            assert_eq!(read[part], expected[part], "{task} {cpu}: {part}");
+        }
+        assert_eq!(
+            (&read["read"]["form"], &read["read"]["skipped_lines"]),
+            (&"perf script".into(), &0.into())
+        );
+        assert_eq!(read["read"]["cpus"], if cpu.is_empty() { Value::Null } else { 1.into() });
+    }
+    let lost = perf("dd 2001", "[001]", "") + "dd  2001   100.300000: PERF_RECORD_LOST lost 12\n";
+    assert_eq!(json(lost.as_bytes())["read"]["lost_events"], 12);
+    // A stack belongs to perf's events; below others it is damage.
+    let strange = kernels + "\tffffffff8123abcd shrink_node+0x12 ([kernel.kallsyms])\n";
+    check_partial(&report(strange.as_bytes(), &[]), "not in the form of a trace");
+    let binary = report(b"PERFILE2 and so on", &[]);
+    check_failure(&binary, 2, &["perf script -i trace.txt | pageout vmscan-report -"]);
+}
+
+#[track_caller]
+fn check_partial(output: &Output, says: &str) {
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains(says), "{}", text(&output.stderr));
+}
+
+/// An event of the page cache at a page of a file.
+fn cached(event: &str, page: u64) -> String {
+    format!("mm_filemap_{event}_page_cache: dev 254:1 ino 1a2b pfn=0x4d ofs={} order=0", page * 4096)
+}
+
+#[test]
+fn pages_that_come_back_say_that_memory_is_too_small() {
+    let memcg = |event: &str| event.replace("direct", "memcg");
+    let (begin, end) = (memcg(BEGIN), memcg(END));
+    let (leaves, enters): (Vec<String>, Vec<String>) =
+        (0..8).map(|page| (cached("delete_from", page), cached("add_to", page))).unzip();
+    let mut events = vec![(1, 1_000_000, "dd-7", begin.as_str()), (1, 1_000_100, "dd-7", ISOLATE)];
+    events.extend(leaves.iter().map(|leaves| (1, 1_000_200, "dd-7", leaves.as_str())));
+    events.push((1, 1_000_300, "dd-7", end.as_str()));
+    let first = events.len();
+    events.extend(enters.iter().map(|enters| (0, 1_500_200, "cat-8", enters.as_str())));
+    let report = json(lines(&events[..first + 6]).as_bytes());
+    let refaults = &report["refaults"];
+    assert_eq!(
+        (&refaults["reclaimed"], &refaults["refaulted"], &refaults["entered"]),
+        (&8.into(), &6.into(), &6.into())
+    );
+    let story = report["story"].to_string();
+    assert!(
+        story.contains("6 (75.00%) came back") && story.contains("the cgroup's limit is too small"),
+        "{story}"
+    );
+    assert_eq!(report["record_next"], serde_json::json!(["sched:sched_switch", "sched:sched_wakeup"]));
+    // Pages that others removed are no refaults, nor are pages that are read for the first time.
+    let other: Vec<String> = (100..140).map(|page| cached("add_to", page)).collect();
+    events.truncate(first);
+    events.extend(other.iter().map(|enters| (0, 1_500_200, "cat-8", enters.as_str())));
+    let truncated = cached("delete_from", 100);
+    events.push((0, 1_600_000, "rm-9", &truncated));
+    events.push((0, 1_600_001, "cat-8", &other[0]));
+    let report = json(lines(&events).as_bytes());
+    assert_eq!(
+        (&report["refaults"]["refaulted"], &report["refaults"]["removed_otherwise"]),
+        (&0.into(), &1.into())
+    );
+    assert!(report["story"].to_string().contains("Hardly anything that was freed was needed again"));
+}
+
+#[test]
+fn without_events_of_the_page_cache_it_is_said_what_to_record() {
+    let trace = lines(&[(1, 1_000_000, "dd-7", BEGIN), (1, 1_000_300, "dd-7", END)]);
+    let read = json(trace.as_bytes());
+    assert_eq!(read["refaults"]["refaulted"], Value::Null);
+    let said = check_success(&report(trace.as_bytes(), &[])).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "trace-cmd record -e vmscan -e filemap:mm_filemap_add_to_page_cache -e filemap:mm_filemap_delete_from_page_cache -e sched:sched_switch",
+        "perf record -a -e 'vmscan:*,filemap:mm_filemap_add_to_page_cache",
+        "events/filemap/mm_filemap_add_to_page_cache/enable",
+    ] {
+        assert!(said.contains(part), "expected {part:?} in:\n{said}");
+    }
+}
+
+#[test]
+fn a_call_that_did_too_little_for_its_time_was_off_the_cpu() {
+    let isolate = ISOLATE.replace("=9", "=42");
+    let end = END.replace('7', "42");
+    let call = [
+        (1, 1_000_000, "dd-7", BEGIN),
+        (1, 1_000_100, "dd-7", isolate.as_str()),
+        (1, 1_038_000, "dd-7", end.as_str()),
+    ];
+    let read = json(lines(&call).as_bytes());
+    let stall = &read["longest_calls"][0];
+    assert!(
+        stall["why"].as_str().unwrap().starts_with("37.2 ms probably off the CPU; freed 42 of 42"),
+        "{stall}"
+    );
+    assert_eq!(stall["off_cpu"]["sure"], false);
+    // The scheduler knows: asleep for 30 ms, then ready for 5 while another ran.
+    let leaves = "sched_switch: prev_comm=dd prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=sh next_pid=8 next_prio=120";
+    let back = "sched_switch: prev_comm=sh prev_pid=8 prev_prio=120 prev_state=R ==> next_comm=dd next_pid=7 next_prio=120";
+    let woken = "sched_wakeup: comm=dd pid=7 prio=120 target_cpu=001";
+    let mut known = call.to_vec();
+    known.splice(
+        2..2,
+        [
+            (1, 1_001_000, "dd-7", leaves),
+            (0, 1_031_000, "kworker/0:1-5", woken),
+            (1, 1_036_000, "sh-8", back),
+        ],
+    );
+    let read = json(lines(&known).as_bytes());
+    let stall = &read["longest_calls"][0];
+    assert!(
+        stall["why"].as_str().unwrap().starts_with("off the CPU: 30.0 ms asleep, 5.00 ms waiting for a CPU"),
+        "{stall}"
+    );
+    assert_eq!((&stall["off_cpu"]["sure"], &stall["off_cpu"]["ns"]), (&true.into(), &35_000_000.into()));
+    assert!(
+        read["story"].to_string().contains("off the CPU for 92.11% of the time stalled"),
+        "{}",
+        read["story"]
+    );
+    assert_eq!(read["read"]["events"], 3, "the scheduler's are no events of reclaim");
+    // One that was on a CPU all the time worked, however little came of it.
+    known.drain(2..5);
+    known.insert(0, (0, 999_000, "sh-8", leaves));
+    assert_eq!(json(lines(&known).as_bytes())["longest_calls"][0]["why"], "freed 42 of 42");
+    // Who wrote pages may have waited for a disk.
+    let write = "mm_vmscan_write_folio: page=0 pfn=0x4d flags=RECLAIM_WB_ANON|RECLAIM_WB_ASYNC";
+    let mut writes = call.to_vec();
+    writes.insert(2, (1, 1_000_200, "dd-7", write));
+    assert_eq!(json(lines(&writes).as_bytes())["longest_calls"][0]["off_cpu"], Value::Null);
+    // What shrinkers take is told as theirs.
+    let mut shrinks = call.to_vec();
+    let (start, stop) = (
+        "mm_shrink_slab_start: super_cache_scan+0x0/0x150",
+        "mm_shrink_slab_end: super_cache_scan+0x0/0x150",
+    );
+    shrinks.splice(2..2, [(1, 1_000_200, "dd-7", start), (1, 1_036_200, "dd-7", stop)]);
+    let read = json(lines(&shrinks).as_bytes());
+    assert_eq!(read["longest_calls"][0]["why"], "36.0 ms in shrinkers; freed 42 of 42");
+}
+
+#[test]
+fn begins_and_ends_alone_say_nothing_of_what_was_done() {
+    let trace = lines(&[(1, 100_000_000, "dd-2001", BEGIN), (1, 100_200_000, "dd-2001", END)]);
+    let read = json(trace.as_bytes());
+    assert_eq!(read["summary"]["Direct reclaim pages scanned"], Value::Null);
+    assert_eq!(read["summary"]["Direct reclaim pages reclaimed"], 7);
+    assert_eq!(read["longest_calls"][0]["why"], "freed 7 pages; no event tells what it did");
+    let said = check_success(&report(trace.as_bytes(), &[]));
+    assert!(said.contains("200 ms        -          7        -             0"), "{said}");
+    assert!(
+        said.contains("begins, ends and wake-ups alone") && said.contains("\nvmscan:*: what calls looked at"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_kernel_does_not_tell_is_no_zero() {
+    let shrink = "mm_vmscan_lru_shrink_inactive: nid=0 nr_scanned=9 nr_reclaimed=7 nr_dirty=0 priority=12 flags=RECLAIM_WB_FILE|RECLAIM_WB_ASYNC";
+    let trace = lines(&[
+        (1, 1_000_000, "dd-7", BEGIN),
+        (1, 1_000_100, "dd-7", ISOLATE),
+        (1, 1_000_100, "dd-7", shrink),
+        (1, 1_000_300, "dd-7", END),
+    ]);
+    let work = &json(trace.as_bytes())["work"]["direct"];
+    assert_eq!(
+        (&work["dirty"], &work["activated"], &work["writeback"]),
+        (&0.into(), &Value::Null, &Value::Null)
+    );
+    let said = check_success(&report(trace.as_bytes(), &[]));
+    let row = said.lines().find(|line| line.starts_with("direct  ")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>()[6..11], ["-", "-", "0", "-", "-"], "{row}");
 }

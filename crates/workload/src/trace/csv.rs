@@ -267,10 +267,12 @@ fn named_columns(
 fn unused_option(columns: &Columns, options: &ReadOptions) -> Option<(&'static str, &'static str)> {
     let has_id = matches!(columns.place, PlaceColumn::Id(_));
     let has_offset = matches!(columns.place, PlaceColumn::Offset(_));
+    // A unit of 1 changes nothing.
+    let scales = |unit: Option<u64>| unit.is_some_and(|unit| unit != 1);
     let unused = [
         ("ignore_size", "id", options.ignore_size && !has_id),
-        ("csv.offset_unit", "offset", options.csv.offset_unit.is_some() && !has_offset),
-        ("csv.size_unit", "size", options.csv.size_unit.is_some() && columns.size.is_none()),
+        ("csv.offset_unit", "offset", scales(options.csv.offset_unit) && !has_offset),
+        ("csv.size_unit", "size", scales(options.csv.size_unit) && columns.size.is_none()),
     ];
     unused.into_iter().find(|(.., is_unused)| *is_unused).map(|(option, column, _)| (option, column))
 }

@@ -1,5 +1,5 @@
-//! Trace text of a kernel, as `/sys/kernel/tracing/trace` and `trace-cmd report` print it: from bytes to events of reclaim in the
-//! order of time.
+//! Trace text of a kernel, as `/sys/kernel/tracing/trace`, `trace-cmd report` and `perf script` print it: from bytes to events of
+//! reclaim in the order of time, and to those of others that say why reclaim was needed and what a call waited for.
 //!
 //! ```text
 //!   bytes ──reader──▶ lines ──line──▶ task, CPU, time, event name, fields ──event──▶ Event ──order──▶ events by time
@@ -17,8 +17,8 @@ mod order; // CPUs are merged late: events take their places by time
 mod reader; // bytes to events, and what could not be read
 
 pub use event::{
-    CallKind, Dialect, Event, Isolated, Lru, ORDERS, REASONS, Shrunk, Unreadable, WriteKind,
+    CallKind, Dialect, Event, Isolated, KEPT, Lru, ORDERS, REASONS, Shrunk, Unreadable, WriteKind,
     parse as parse_event,
 };
-pub use line::{Head, parse as parse_line};
+pub use line::{Form, Head, parse as parse_line};
 pub use reader::{Reader, Record, Skipped, Task, Totals};

@@ -64,8 +64,8 @@ impl Input {
         }
         if start.starts_with(PERF_DATA) {
             bail!(
-                "{name} is of perf; expected: the text of /sys/kernel/tracing/trace, or what `trace-cmd record -e vmscan` \
-                 writes"
+                "{name} is a perf.data, which `perf script` turns into text that is read here: perf script -i {name} | pageout \
+                 vmscan-report -"
             );
         }
         if let Some((_, kind, program)) = COMPRESSED.iter().find(|(magic, ..)| start.starts_with(magic)) {

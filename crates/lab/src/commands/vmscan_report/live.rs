@@ -48,6 +48,7 @@ impl Listener {
             times: Times::default(),
             faults: Vec::new(),
             outside,
+            is_recorded: false,
         })
     }
 }
@@ -113,6 +114,7 @@ fn event(told: &Tracepoint) -> Option<Event> {
                 activated: kept.nr_activate.iter().sum(),
                 referenced: kept.nr_ref_keep,
                 unmap_failed: kept.nr_unmap_fail,
+                told: u8::MAX,
                 priority: Some(priority),
             })
         }

@@ -3,9 +3,11 @@
 mod json; // everything
 mod script; // the text of the kernel's own script
 mod text; // tables to read
+mod story; // sentences
 mod page; // pictures
 
-pub(super) use page::{pictures, story};
+pub(super) use page::pictures;
+pub(super) use story::story;
 
 use super::Reading;
 use super::ftrace::CallKind;
@@ -45,19 +47,19 @@ impl Reading {
         let direct = sums.calls(CallKind::Direct);
         let work = sums.work(Class::Direct);
         rows.push(("Direct reclaims", count(direct.begun)));
-        rows.push(("Direct reclaim pages scanned", count(work.scanned.total())));
+        rows.push(("Direct reclaim pages scanned", sums.told(work.scanned.total())));
         rows.push(("Direct reclaim pages reclaimed", count(direct.freed(&work))));
-        rows.push(("Direct reclaim write async I/O", count(work.written_async.total())));
-        rows.push(("Direct reclaim write sync I/O", count(work.written_sync.total())));
+        rows.push(("Direct reclaim write async I/O", sums.told(work.written_async.total())));
+        rows.push(("Direct reclaim write sync I/O", sums.told(work.written_sync.total())));
         rows.push(("Wake kswapd requests", count(sums.wake_requests())));
         let kswapd = sums.kswapd();
         let work = sums.work(Class::Kswapd);
         rows.push(("Kswapd wakeups", count(kswapd.wakes)));
         rows.push(("Kswapd wakeups while awake", count(kswapd.rewakes)));
-        rows.push(("Kswapd pages scanned", count(work.scanned.total())));
-        rows.push(("Kswapd pages reclaimed", told(&work, work.reclaimed.total())));
-        rows.push(("Kswapd reclaim write async I/O", count(work.written_async.total())));
-        rows.push(("Kswapd reclaim write sync I/O", count(work.written_sync.total())));
+        rows.push(("Kswapd pages scanned", sums.told(work.scanned.total())));
+        rows.push(("Kswapd pages reclaimed", sums.told_batches(&work)));
+        rows.push(("Kswapd reclaim write async I/O", sums.told(work.written_async.total())));
+        rows.push(("Kswapd reclaim write sync I/O", sums.told(work.written_sync.total())));
         rows.push(("Time stalled direct reclaim (ms)", Value::Milliseconds(direct.stalled_ns)));
         rows.push(("Time kswapd awake (ms)", Value::Milliseconds(kswapd.awake_ns)));
         for (kind, labels) in [
@@ -68,9 +70,9 @@ impl Reading {
             let calls = sums.calls(kind);
             let work = sums.work(kind.into());
             rows.push((labels[0], count(calls.begun)));
-            rows.push((labels[1], count(work.scanned.total())));
+            rows.push((labels[1], sums.told(work.scanned.total())));
             rows.push((labels[2], count(calls.freed(&work))));
-            rows.push((labels[3], count(work.written())));
+            rows.push((labels[3], sums.told(work.written())));
             rows.push((labels[4], Value::Milliseconds(calls.stalled_ns)));
         }
         let stalled_s = direct.stalled_ns as f64 / 1e9;
@@ -136,13 +138,8 @@ impl Value {
     }
 
     fn is_zero(self) -> bool {
-        matches!(self, Value::Count(0) | Value::Milliseconds(0))
+        matches!(self, Value::Count(0) | Value::Milliseconds(0) | Value::Unknown)
     }
-}
-
-/// Pages freed, where batches tell it.
-fn told(work: &Work, reclaimed: u64) -> Value {
-    if work.batches == 0 && work.scanned.total() > 0 { Value::Unknown } else { Value::Count(reclaimed) }
 }
 
 fn ratio(part: f64, whole: f64) -> f64 {
@@ -174,6 +171,17 @@ struct AllKswapds {
 }
 
 impl Sums {
+    /// A count of work, where any event tells of work.
+    fn told(&self, count: u64) -> Value {
+        if self.tells_work { Value::Count(count) } else { Value::Unknown }
+    }
+
+    /// Pages freed, where batches tell it.
+    fn told_batches(&self, work: &Work) -> Value {
+        let is_untold = work.batches == 0 && work.scanned.total() > 0;
+        if is_untold { Value::Unknown } else { self.told(work.reclaimed.total()) }
+    }
+
     fn calls(&self, kind: CallKind) -> AllCalls {
         let mut all = AllCalls::default();
         for process in &self.processes {

@@ -12,6 +12,8 @@
 //! whose steps double when it is full.
 
 mod process; // one task: its calls, and kswapd's waking hours
+mod off_cpu; // the time of calls that was spent off the CPU
+mod refaults; // whether what was removed came back
 mod stall; // the longest calls, and why they took long
 mod timeline; // reclaim by whom over time
 mod work; // pages looked at, freed, written, and what became of the rest
@@ -20,8 +22,11 @@ use std::collections::BTreeMap;
 
 use pageout_sim::latency::LatencyHistogram;
 
+use off_cpu::Callers;
+pub(super) use off_cpu::OffCpu;
 pub(super) use process::{ByOrder, Item, Process};
-pub(super) use stall::Stall;
+pub(super) use refaults::Refaults;
+pub(super) use stall::{Absence, Stall};
 pub(super) use timeline::Slice;
 use timeline::Timeline;
 pub(super) use work::{ByType, Class, Work};
@@ -32,6 +37,9 @@ use stall::Stalls;
 
 /// Tasks that have figures of their own. More of a name share a row, as all of a name do with `--ignore-pid`.
 const PROCESSES_MAX: usize = 4096;
+
+/// Larger folios than those of 2 MiB there are none in the page cache.
+const PAGE_CACHE_ORDER_MAX: u8 = 9;
 
 /// What is to be kept beyond sums.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,6 +64,12 @@ pub(super) struct Tally {
     /// How long calls took, by [`Class`].
     latencies: [LatencyHistogram; Class::ALL.len()],
     timeline: Timeline,
+    callers: Callers,
+    /// Time off the CPU in calls, by [`Class`].
+    off_cpu: [OffCpu; Class::ALL.len()],
+    refaults: Refaults,
+    /// Events tell what was done, and not only by whom and how long.
+    tells_work: bool,
     end_ns: u64,
     /// Calls that the list of latencies had no room for.
     items_left_out: u64,
@@ -73,6 +87,10 @@ impl Tally {
             awake: Stalls::default(),
             latencies: Default::default(),
             timeline: Timeline::default(),
+            callers: Callers::default(),
+            off_cpu: Default::default(),
+            refaults: Refaults::default(),
+            tells_work: false,
             end_ns: 0,
             items_left_out: 0,
             items: 0,
@@ -83,6 +101,10 @@ impl Tally {
     pub(super) fn add(&mut self, record: Record) {
         let Record { time_ns, task, event } = record;
         self.end_ns = self.end_ns.max(time_ns);
+        if !event.is_reclaim() {
+            self.aside(record);
+            return;
+        }
         self.timeline.begin(time_ns);
         let at = self.process_of(task);
         let process = &mut self.processes[at];
@@ -91,20 +113,57 @@ impl Tally {
             Event::WakeupKswapd { order } => process.wake_requests.count(order),
             Event::KswapdWake { order } => process.kswapd().wake(time_ns, order),
             Event::KswapdSleep => ended = process.kswapd().sleep(time_ns),
-            Event::Begin { kind, order } => process.begin(task.pid, kind, order, time_ns),
+            Event::Begin { kind, order } => {
+                if process.begin(task.pid, kind, order, time_ns) {
+                    self.callers.begin(task.pid);
+                }
+            }
             Event::End { kind, reclaimed } => ended = process.end(task.pid, kind, reclaimed, time_ns),
-            Event::Uncounted => {}
+            Event::Uncounted
+            | Event::ShrinkSlab { .. }
+            | Event::PageCache { .. }
+            | Event::Refault
+            | Event::Switch { .. }
+            | Event::Wakeup { .. } => {}
             Event::Isolate(_) | Event::ShrinkInactive(_) | Event::Write(_) | Event::Throttled { .. } => {
+                self.tells_work = true;
                 let (class, work) = process.work(task.pid, event);
                 self.timeline.work(class, time_ns, &work);
             }
         }
         if let Some(ended) = ended {
-            self.ended(at, ended);
+            self.ended(at, task.pid, ended);
         }
     }
 
-    fn ended(&mut self, at: usize, ended: Ended) {
+    /// Adds an event that is none of reclaim.
+    fn aside(&mut self, Record { time_ns, task, event }: Record) {
+        match event {
+            Event::Switch { prev, is_runnable, next } => {
+                self.callers.switch(prev, is_runnable, next, time_ns);
+            }
+            Event::Wakeup { pid } => self.callers.wakeup(pid, time_ns),
+            Event::Refault => self.refaults.told += 1,
+            Event::ShrinkSlab { is_begin } => {
+                if let Some(at) = self.known(task) {
+                    self.processes[at].shrink_slab(task.pid, is_begin, time_ns);
+                }
+            }
+            Event::PageCache { is_added, file, page, order } => {
+                let by_reclaim =
+                    self.known(task).is_some_and(|at| self.processes[at].is_reclaiming(task.pid));
+                for page in page..page + (1 << order.min(PAGE_CACHE_ORDER_MAX)) {
+                    match is_added {
+                        true => self.refaults.added((file, page), time_ns),
+                        false => self.refaults.removed((file, page), time_ns, by_reclaim),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, at: usize, pid: u32, ended: Ended) {
         let Ended { class, span_ns, order, call } = ended;
         self.timeline.busy(class, span_ns);
         if self.options.items_max > 0 && matches!(class, Class::Direct | Class::Kswapd) {
@@ -117,10 +176,23 @@ impl Tally {
         }
         process::record(&mut self.latencies[class as usize], span_ns.1.saturating_sub(span_ns.0));
         match call {
-            Some(call) => self.stalls.add(Stall::of(at, class, span_ns, true, call)),
+            Some(call) => {
+                let off_cpu = self.callers.end(pid, span_ns.1);
+                self.off_cpu[class as usize].add(off_cpu.unwrap_or_default());
+                self.stalls.add(Stall { off_cpu, ..Stall::of(at, class, span_ns, true, call) });
+            }
             None if class == Class::Kswapd => self.awake.add(Stall::awake(at, order, span_ns, true)),
             None => {}
         }
+    }
+
+    /// The place of a task that has reclaimed.
+    fn known(&self, task: Task) -> Option<usize> {
+        if let Some((_, at)) = self.last.filter(|(last, _)| *last == task) {
+            return Some(at);
+        }
+        let pid = Some(task.pid).filter(|_| !self.options.ignore_pid);
+        self.index.get(&(pid, task.comm())).copied()
     }
 
     fn process_of(&mut self, task: Task) -> usize {
@@ -172,12 +244,23 @@ impl Tally {
         let placed = |stalls: Vec<Stall>| -> Vec<Stall> {
             stalls.into_iter().map(|stall| Stall { process: place[stall.process], ..stall }).collect()
         };
-        let (stalls, awake) = (placed(self.stalls.longest()), placed(self.awake.longest()));
+        let (mut stalls, awake) = (placed(self.stalls.longest()), placed(self.awake.longest()));
+        stalls.iter_mut().for_each(|stall| stall.tells_work = self.tells_work);
         let mut processes: Vec<Option<Process>> = self.processes.into_iter().map(Some).collect();
         let processes =
             order.iter().map(|&old| processes[old].take().expect("each place is taken once")).collect();
-        let (latencies, timeline) = (self.latencies, self.timeline);
-        Sums { processes, stalls, awake, latencies, timeline, end_ns, items_left_out }
+        Sums {
+            processes,
+            stalls,
+            awake,
+            latencies: self.latencies,
+            timeline: self.timeline,
+            off_cpu: self.callers.is_told().then_some(self.off_cpu),
+            refaults: self.refaults,
+            tells_work: self.tells_work,
+            end_ns,
+            items_left_out,
+        }
     }
 }
 
@@ -191,6 +274,12 @@ pub(super) struct Sums {
     pub(super) awake: Vec<Stall>,
     latencies: [LatencyHistogram; Class::ALL.len()],
     pub(super) timeline: Timeline,
+    /// Time off the CPU in calls, by [`Class`], if the scheduler's events are there.
+    off_cpu: Option<[OffCpu; Class::ALL.len()]>,
+    /// Whether events tell what was done, and not only by whom and how long.
+    pub(super) tells_work: bool,
+    /// What became of the pages of files that were freed.
+    pub(super) refaults: Refaults,
     /// When the trace ends.
     pub(super) end_ns: u64,
     /// Calls that are missing in the processes' items.
@@ -202,6 +291,12 @@ impl Sums {
     pub(super) fn latency(&self, class: Class) -> &LatencyHistogram {
         &self.latencies[class as usize]
     }
+
+    /// Time off the CPU in calls of one class, if the scheduler's events are there.
+    pub(super) fn off_cpu(&self, class: Class) -> Option<OffCpu> {
+        self.off_cpu.map(|off_cpu| off_cpu[class as usize])
+    }
+
     /// The work of all tasks of one class.
     pub(super) fn work(&self, class: Class) -> Work {
         let mut sum = Work::default();

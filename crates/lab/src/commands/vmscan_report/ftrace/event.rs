@@ -8,7 +8,11 @@
 //! | a page written | `mm_vmscan_writepage: page pfn sync_io`, later `flags` | `mm_vmscan_write_folio: page pfn flags` |
 //! | a batch shrunk | not yet, then `nr_scanned nr_reclaimed priority flags` | with what became of the rest |
 //!
-//! Fields are found by name, so that a field more or less does no harm; only those that are counted must be there.
+//! Fields are found by name, so that a field more or less does no harm; only those that are counted must be there. Of what became of
+//! the rest of a batch a kernel may tell less: then it is not known, which is no zero.
+//!
+//! Events of others are read where they say what those of reclaim leave open: the page cache, whether what was freed came back; the
+//! scheduler, whether a call was on a CPU; the shrinkers, what they took of a call.
 
 use super::line::number;
 
@@ -65,6 +69,46 @@ pub enum Event {
     },
     /// An event that is known and not counted.
     Uncounted,
+    /// A shrinker begins or ends.
+    ShrinkSlab {
+        /// Which of the two.
+        is_begin: bool,
+    },
+    /// Pages of a file entered or left the page cache.
+    PageCache {
+        /// They entered.
+        is_added: bool,
+        /// The file.
+        file: u64,
+        /// The first page of it.
+        page: u64,
+        /// How many: 2^order.
+        order: u8,
+    },
+    /// A page that reclaim had freed is needed again.
+    Refault,
+    /// One task makes room for another on a CPU.
+    Switch {
+        /// Who left.
+        prev: u32,
+        /// It would go on if it could: it was preempted, and does not sleep.
+        is_runnable: bool,
+        /// Who came.
+        next: u32,
+    },
+    /// A task that slept could go on.
+    Wakeup {
+        /// Which.
+        pid: u32,
+    },
+}
+
+impl Event {
+    /// Whether it is one of reclaim.
+    pub fn is_reclaim(&self) -> bool {
+        use Event::{PageCache, Refault, ShrinkSlab, Switch, Wakeup};
+        !matches!(self, ShrinkSlab { .. } | PageCache { .. } | Refault | Switch { .. } | Wakeup { .. })
+    }
 }
 
 /// What a throttled task waited for, a bit each.
@@ -149,7 +193,12 @@ pub struct Shrunk {
     pub unmap_failed: u64,
     /// How hard reclaim tries: 12 is gently, 0 is everything.
     pub priority: Option<u8>,
+    /// Which of those the event told, a bit each in the order of [`KEPT`].
+    pub told: u8,
 }
+
+/// Why pages of a batch were kept, as results have it.
+pub const KEPT: [&str; 6] = ["activated", "ref_keep", "dirty", "writeback", "immediate", "unmap_fail"];
 
 /// A page that reclaim writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +222,7 @@ pub enum Unreadable {
 
 /// Reads the event `name` with its `fields`.
 pub fn parse(name: &[u8], fields: &[u8]) -> Result<(Event, Option<Dialect>), Unreadable> {
-    let name = name.strip_prefix(PREFIX).ok_or(Unreadable::Other)?;
+    let Some(name) = name.strip_prefix(PREFIX) else { return aside(name, fields).map(|event| (event, None)) };
     // No field has a bracket, but a line that was cut and has another one glued to it does.
     if fields.contains(&b'[') {
         return Err(Unreadable::Fields);
@@ -191,6 +240,74 @@ pub fn parse(name: &[u8], fields: &[u8]) -> Result<(Event, Option<Dialect>), Unr
         _ => call(name, &read).ok_or(Unreadable::Unknown)?,
     };
     Ok((event.ok_or(Unreadable::Fields)?, dialect(name, &read)))
+}
+
+/// An event of others that says something of reclaim.
+fn aside(name: &[u8], fields: &[u8]) -> Result<Event, Unreadable> {
+    let event = match name {
+        b"sched_switch" => switch(fields),
+        b"sched_wakeup" => wakeup(fields),
+        b"mm_filemap_add_to_page_cache" => page_cache(true, fields),
+        b"mm_filemap_delete_from_page_cache" => page_cache(false, fields),
+        b"mm_shrink_slab_start" => Some(Event::ShrinkSlab { is_begin: true }),
+        b"mm_shrink_slab_end" => Some(Event::ShrinkSlab { is_begin: false }),
+        name if name.windows(REFAULT.len()).any(|part| part == REFAULT) => Some(Event::Refault),
+        _ => return Err(Unreadable::Other),
+    };
+    event.ok_or(Unreadable::Fields)
+}
+
+/// No kernel of today has such an event; who adds one calls it as the counter.
+const REFAULT: &[u8] = b"workingset_refault";
+
+/// `dev 254:1 ino 1a2b pfn=0x4d ofs=8192 order=0`; the inode is hexadecimal, the offset is in bytes.
+fn page_cache(is_added: bool, fields: &[u8]) -> Option<Event> {
+    let mut words = fields.split(|&byte| byte == b' ');
+    words.find(|word| *word == b"dev")?;
+    let (major, rest) = number(words.next()?)?;
+    let (minor, _) = number(rest.strip_prefix(b":")?)?;
+    words.find(|word| *word == b"ino")?;
+    let inode = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;
+    let read = Fields(fields);
+    let offset = whole(read.get(b"ofs")?)?;
+    let order = read.get(b"order").map_or(Some(0), whole)?;
+    let order = u8::try_from(order).ok().filter(|&order| usize::from(order) < ORDERS)?;
+    let file = inode ^ major.rotate_left(52) ^ minor.rotate_left(32);
+    Some(Event::PageCache { is_added, file, page: offset / 4096, order })
+}
+
+/// `prev_comm=dd prev_pid=7 prev_prio=120 prev_state=R+ ==> next_comm=sh next_pid=8 next_prio=120`, or as `trace-cmd` and `perf` shorten
+/// it: `dd:7 [120] R+ ==> sh:8 [120]`.
+fn switch(fields: &[u8]) -> Option<Event> {
+    let at = fields.windows(5).position(|part| part == b" ==> ")?;
+    let (left, right) = (&fields[..at], &fields[at + 5..]);
+    let (prev, state, next) = match behind(left, b" prev_pid=") {
+        Some(prev) => (prev, behind(left, b" prev_state=")?, behind(right, b" next_pid=")?),
+        None => {
+            let state = left.rsplit(|&byte| byte == b' ').next()?;
+            (short_pid(left)?, state, short_pid(right)?)
+        }
+    };
+    let pid = |text: &[u8]| u32::try_from(number(text)?.0).ok();
+    Some(Event::Switch { prev: pid(prev)?, is_runnable: state.starts_with(b"R"), next: pid(next)? })
+}
+
+/// `comm=dd pid=7 prio=120 target_cpu=001`, or `dd:7 [120] success=1 CPU:001`.
+fn wakeup(fields: &[u8]) -> Option<Event> {
+    let pid = behind(fields, b" pid=").or_else(|| short_pid(fields))?;
+    Some(Event::Wakeup { pid: u32::try_from(number(pid)?.0).ok()? })
+}
+
+/// What follows the last `mark`: a comm before it may hold anything.
+fn behind<'a>(text: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
+    let at = text.windows(mark.len()).rposition(|part| part == mark)?;
+    Some(&text[at + mark.len()..])
+}
+
+/// The 7 of `dd:7 [120] R`.
+fn short_pid(text: &[u8]) -> Option<&[u8]> {
+    let at = text.windows(2).rposition(|part| part == b" [")?;
+    behind(&text[..at], b":")
 }
 
 /// The begin or end of a call; `None` for another event.
@@ -229,19 +346,28 @@ fn isolate(fields: &Fields) -> Option<Event> {
 }
 
 fn shrink_inactive(fields: &Fields) -> Option<Event> {
-    let some = |name: &[u8]| fields.pages(name).unwrap_or(0);
+    let mut told = 0;
+    let mut some = |bit: usize, name: &[u8]| {
+        let pages = fields.pages(name);
+        told |= u8::from(pages.is_some()) << bit;
+        pages.unwrap_or(0)
+    };
     // One field for both types until they were told apart.
-    let activated = some(b"nr_activate") + some(b"nr_activate_anon") + some(b"nr_activate_file");
+    let activated = some(0, b"nr_activate") + some(0, b"nr_activate_anon") + some(0, b"nr_activate_file");
+    let (referenced, dirty, writeback) =
+        (some(1, b"nr_ref_keep"), some(2, b"nr_dirty"), some(3, b"nr_writeback"));
+    let (immediate, unmap_failed) = (some(4, b"nr_immediate"), some(5, b"nr_unmap_fail"));
     Some(Event::ShrinkInactive(Shrunk {
         scanned: fields.pages(b"nr_scanned")?,
         reclaimed: fields.pages(b"nr_reclaimed")?,
         lru: fields.flags()?.lru,
-        dirty: some(b"nr_dirty"),
-        writeback: some(b"nr_writeback"),
-        immediate: some(b"nr_immediate"),
+        dirty,
+        writeback,
+        immediate,
         activated,
-        referenced: some(b"nr_ref_keep"),
-        unmap_failed: some(b"nr_unmap_fail"),
+        referenced,
+        unmap_failed,
+        told,
         priority: fields.get(b"priority").and_then(whole).and_then(|priority| u8::try_from(priority).ok()),
     }))
 }
@@ -429,10 +555,49 @@ mod tests {
             ),
             ("mm_vmscan_direct_reclaim_middle", "", Unreadable::Unknown),
             ("mm_vmscan_of_tomorrow", "order=0", Unreadable::Unknown),
-            ("mm_shrink_slab_start", "super_cache_scan+0x0/0x150", Unreadable::Other),
+            ("writeback_start", "bdi 8:0: sb_dev 0:0", Unreadable::Other),
+            ("sched_switch", "prev_comm=dd prev_pid=7", Unreadable::Fields),
+            ("mm_filemap_add_to_page_cache", "dev 8:1 ino zz ofs=0", Unreadable::Fields),
         ] {
             assert_eq!(read(event, fields), Err(why), "{event}: {fields}");
         }
+    }
+
+    #[test]
+    fn events_of_the_scheduler_and_the_page_cache_are_read_in_all_their_forms() {
+        let switch = |fields: &str| read("sched_switch", fields).unwrap().0;
+        let preempted = Event::Switch { prev: 7, is_runnable: true, next: 8 };
+        assert_eq!(
+            switch(
+                "prev_comm=a ==b prev_pid=7 prev_prio=120 prev_state=R+ ==> next_comm=x y next_pid=8 next_prio=120"
+            ),
+            preempted
+        );
+        assert_eq!(switch("d:d:7 [120] R ==> sh:8 [120]"), preempted);
+        let asleep = Event::Switch { prev: 7, is_runnable: false, next: 0 };
+        assert_eq!(
+            switch(
+                "prev_comm=dd prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=swapper/1 next_pid=0 next_prio=120"
+            ),
+            asleep
+        );
+        assert_eq!(switch("dd:7 [120] D ==> swapper/1:0 [120]"), asleep);
+        for fields in [
+            "comm=d d pid=7 prio=120 target_cpu=001",
+            "dd:7 [120] success=1 CPU:001",
+            "dd:7 [120]<CANT FIND FIELD success> CPU:000",
+        ] {
+            assert_eq!(read("sched_wakeup", fields).unwrap().0, Event::Wakeup { pid: 7 }, "{fields}");
+        }
+        let place = |fields: &str| match read("mm_filemap_delete_from_page_cache", fields).unwrap().0 {
+            Event::PageCache { is_added: false, file, page, order } => (file, page, order),
+            other => panic!("{other:?}"),
+        };
+        let (file, page, order) = place("dev 254:1 ino 1a2b pfn=0x4d ofs=8192 order=2");
+        assert_eq!((page, order), (2, 2));
+        assert_eq!(place("dev 254:1 ino 1a2b page=00000000f1 pfn=77 ofs=12288"), (file, 3, 0));
+        assert_ne!(place("dev 254:2 ino 1a2b pfn=0x4d ofs=8192 order=2").0, file);
+        assert_eq!(read("mm_workingset_refault", "nid=0").unwrap().0, Event::Refault);
     }
 
     #[test]

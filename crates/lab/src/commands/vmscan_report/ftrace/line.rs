@@ -3,10 +3,23 @@
 //! ```text
 //!           wl-160     [001] d..1.   207.727380: mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL
 //!         comm pid     CPU   flags   seconds     event                           fields
+//!
+//!           wl   160/160 [001]   207.727380: vmscan:mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL
+//!         comm   pid/tid  CPU    seconds     group  event                          fields             as `perf script` has it
 //! ```
 //! A comm may hold anything, blanks and `-[]:/` too: `kworker/0:1-57` and `Web Content-812` are tasks. What cannot be mistaken is the
 //! part from the pid to the time, and 15 bytes of comm are too few to forge it. So a line is read from that part to both sides.
-//! The kernel of 2010 has no flag column. A column of thread groups, `(  160)`, may stand before the CPU.
+//! The kernel of 2010 has no flag column. A column of thread groups, `(  160)`, may stand before the CPU. `perf script` may leave out
+//! the CPU and the process, and puts a count of the event behind the time if it is asked to.
+
+/// Who printed a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The kernel, or `trace-cmd report`.
+    Ftrace,
+    /// `perf script`.
+    Perf,
+}
 
 /// What stands before the fields of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,14 +28,16 @@ pub struct Head<'a> {
     pub comm: &'a [u8],
     /// Its number.
     pub pid: u32,
-    /// Where it ran.
-    pub cpu: u32,
+    /// Where it ran, if that is told.
+    pub cpu: Option<u32>,
     /// When, in nanoseconds of the trace's clock.
     pub time_ns: u64,
     /// The event; empty for a function.
     pub event: &'a [u8],
     /// What it says.
     pub fields: &'a [u8],
+    /// Who printed it.
+    pub form: Form,
 }
 
 /// Where a CPU may stand at the latest: behind a comm, a pid and a thread group, with room for wide columns.
@@ -30,6 +45,10 @@ const CPU_COLUMN_MAX: usize = 128;
 
 /// Reads a line; `None` if it has not that form.
 pub fn parse(line: &[u8]) -> Option<Head<'_>> {
+    ftrace(line).or_else(|| perf(line))
+}
+
+fn ftrace(line: &[u8]) -> Option<Head<'_>> {
     let searched = &line[..line.len().min(CPU_COLUMN_MAX)];
     let brackets = searched.iter().enumerate().filter(|&(_, &byte)| byte == b'[');
     brackets.map(|(at, _)| at).find_map(|at| {
@@ -37,8 +56,66 @@ pub fn parse(line: &[u8]) -> Option<Head<'_>> {
         let (cpu, rest) = number(&line[at + 1..])?;
         let (time_ns, rest) = time(rest.strip_prefix(b"]")?)?;
         let (event, fields) = event(rest)?;
-        Some(Head { comm, pid, cpu: u32::try_from(cpu).ok()?, time_ns, event, fields })
+        let cpu = Some(u32::try_from(cpu).ok()?);
+        Some(Head { comm, pid, cpu, time_ns, event, fields, form: Form::Ftrace })
     })
+}
+
+/// From the first time that a task stands before and an event behind.
+fn perf(line: &[u8]) -> Option<Head<'_>> {
+    let starts = (1..line.len().min(CPU_COLUMN_MAX))
+        .filter(|&at| line[at].is_ascii_digit() && line[at - 1].is_ascii_whitespace());
+    starts.into_iter().find_map(|at| {
+        let (time_ns, rest) = seconds(&line[at..])?;
+        let rest = rest.strip_prefix(b" ")?;
+        let (before, cpu) = perf_cpu(line[..at].trim_ascii())?;
+        let (comm, pid) = perf_task(before)?;
+        let (event, fields) = perf_event(rest)?;
+        Some(Head { comm, pid, cpu, time_ns, event, fields, form: Form::Perf })
+    })
+}
+
+/// `comm pid [001]`, without the last if it is a CPU.
+fn perf_cpu(text: &[u8]) -> Option<(&[u8], Option<u32>)> {
+    let Some(before) = text.strip_suffix(b"]") else { return Some((text, None)) };
+    let open = before.iter().rposition(|&byte| byte == b'[')?;
+    let (cpu, nothing) = number(&before[open + 1..])?;
+    nothing.is_empty().then_some((before[..open].trim_ascii_end(), Some(u32::try_from(cpu).ok()?)))
+}
+
+/// `comm pid` or `comm pid/tid`: who runs is the thread.
+fn perf_task(text: &[u8]) -> Option<(&[u8], u32)> {
+    let blank = text.iter().rposition(|&byte| byte == b' ')?;
+    let comm = text[..blank].trim_ascii();
+    let whole = |text: &[u8]| number(text).filter(|(_, rest)| rest.is_empty()).map(|(number, _)| number);
+    let numbers = &text[blank + 1..];
+    let thread = match numbers.iter().position(|&byte| byte == b'/') {
+        Some(slash) => {
+            whole(&numbers[..slash])?;
+            &numbers[slash + 1..]
+        }
+        None => numbers,
+    };
+    let pid = u32::try_from(whole(thread)?).ok()?;
+    (!comm.is_empty()).then_some((comm, pid))
+}
+
+/// ` group:event: fields`, perhaps with a count before it; also `cycles:`, which has no group.
+fn perf_event(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut text = text.trim_ascii_start();
+    if let Some((_, rest)) = number(text)
+        && rest.starts_with(b" ")
+    {
+        text = rest.trim_ascii_start();
+    }
+    let end = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());
+    let names = text[..end].strip_suffix(b":")?;
+    let event = match names.iter().position(|&byte| byte == b':') {
+        Some(colon) => &names[colon + 1..],
+        None => names,
+    };
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(byte);
+    (!event.is_empty() && names.iter().all(is_name)).then_some((event, text[end..].trim_ascii()))
 }
 
 /// `   comm-pid   ` or `   comm-pid   (  tgid) `.
@@ -114,10 +191,11 @@ mod tests {
         let head = Head {
             comm: comm.as_bytes(),
             pid,
-            cpu,
+            cpu: Some(cpu),
             time_ns,
             event: event.as_bytes(),
             fields: fields.as_bytes(),
+            form: Form::Ftrace,
         };
         assert_eq!(parse(line.as_bytes()), Some(head), "{line}");
     }
@@ -137,6 +215,71 @@ mod tests {
         check("  dd-7     (  9) [000] ....  1.000000001:   e:   a=1 ", "dd", 7, 0, 1_000_000_001, "e", "a=1");
         check("  dd-7     (-----) [000] ....  1.000000: e:", "dd", 7, 0, 1_000_000_000, "e", "");
         check("  dd-7 [000] ....  1.000000: f.isra.0 <-g", "dd", 7, 0, 1_000_000_000, "", "f.isra.0 <-g");
+    }
+
+    #[track_caller]
+    fn check_perf(
+        line: &str,
+        comm: &str,
+        pid: u32,
+        cpu: Option<u32>,
+        time_ns: u64,
+        event: &str,
+        fields: &str,
+    ) {
+        let (comm, event, fields) = (comm.as_bytes(), event.as_bytes(), fields.as_bytes());
+        let head = Head { comm, pid, cpu, time_ns, event, fields, form: Form::Perf };
+        assert_eq!(parse(line.as_bytes()), Some(head), "{line}");
+    }
+
+    #[test]
+    fn lines_of_perf_script_are_read() {
+        const NS: u64 = 100_000_000_000;
+        check_perf(
+            "              dd  2001 [001]   100.000000: vmscan:mm_x: order=0 a=b",
+            "dd",
+            2001,
+            Some(1),
+            NS,
+            "mm_x",
+            "order=0 a=b",
+        );
+        check_perf(
+            "              dd  2001 [001]   100.000000000:   vmscan:mm_x: a=1",
+            "dd",
+            2001,
+            Some(1),
+            NS,
+            "mm_x",
+            "a=1",
+        );
+        check_perf("dd  2001   100.000000: vmscan:mm_x: a=1", "dd", 2001, None, NS, "mm_x", "a=1");
+        check_perf("dd  1999/2001  [001]   100.000000: vmscan:mm_x:", "dd", 2001, Some(1), NS, "mm_x", "");
+        check_perf(
+            "dd  1999/2001    100.000000:          1 vmscan:mm_x: a=1",
+            "dd",
+            2001,
+            None,
+            NS,
+            "mm_x",
+            "a=1",
+        );
+        check_perf(
+            "dd  2001 [001]   100.000000:     250000 cycles:ppp:  ffff f+0x1 (k)",
+            "dd",
+            2001,
+            Some(1),
+            NS,
+            "ppp",
+            "ffff f+0x1 (k)",
+        );
+        check_perf("dd  2001 [001]   100.000000: mm_x: a=1", "dd", 2001, Some(1), NS, "mm_x", "a=1");
+        for comm in ["kworker/0:1", "Web Content", "a-b-1", "x 1.0: y", "[k] z", "1", "a 7", ":-1"] {
+            let line = format!("{comm:>16}    57 [002]   100.000000: g:e: f");
+            check_perf(&line, comm, 57, Some(2), NS, "e", "f");
+            let line = format!("{comm:>16}    57   100.000000: g:e: f");
+            check_perf(&line, comm, 57, None, NS, "e", "f");
+        }
     }
 
     #[test]

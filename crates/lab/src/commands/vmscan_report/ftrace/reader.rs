@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::event::{self, Dialect, Event, Unreadable};
-use super::line::{self, Head, number};
+use super::line::{self, Form, Head, number};
 use super::order::Window;
 
 /// A trace has no longer lines.
@@ -84,8 +84,10 @@ pub struct Totals {
     pub back: Option<(u64, u64)>,
     /// When the first and the last event was, of whatever kind.
     pub span_ns: Option<(u64, u64)>,
-    /// How many CPUs events were on.
+    /// How many CPUs events were on; 0 where no line tells.
     pub cpus: usize,
+    /// It is text of `perf script`.
+    pub is_perf: bool,
     /// Which dialects were seen, by the number of events that show one: 2010, modern.
     pub dialects: [u64; 2],
     /// It begins as the kernel begins one, `# tracer: nop`.
@@ -251,6 +253,7 @@ impl<R: Read> Reader<R> {
         let line = std::mem::take(&mut self.line);
         match line::parse(&line) {
             Some(head) => self.take(head),
+            None if self.totals.is_perf && is_frame(&line) => {}
             None if is_heading(&line) => self.totals.is_headed |= line.starts_with(b"# tracer:"),
             None => match lost(&line) {
                 Some(Some(lost)) => self.totals.lost = self.totals.lost.saturating_add(lost),
@@ -263,10 +266,15 @@ impl<R: Read> Reader<R> {
     }
 
     fn take(&mut self, head: Head<'_>) {
-        let Head { comm, pid, cpu, time_ns, event, fields } = head;
+        let Head { comm, pid, cpu, time_ns, event, fields, form } = head;
+        self.totals.is_perf |= form == Form::Perf;
         match event::parse(event, fields) {
             Ok((event, dialect)) => {
-                self.totals.events += 1;
+                if event.is_reclaim() {
+                    self.totals.events += 1;
+                } else {
+                    self.totals.others += 1;
+                }
                 if let Some(dialect) = dialect {
                     self.totals.dialects[dialect as usize] += 1;
                 }
@@ -288,7 +296,7 @@ impl<R: Read> Reader<R> {
             }
         }
         if self.cpus.len() < CPUS_MAX {
-            self.cpus.insert(cpu);
+            self.cpus.extend(cpu);
         }
         let (first, last) = self.totals.span_ns.unwrap_or((time_ns, time_ns));
         self.totals.span_ns = Some((first.min(time_ns), last.max(time_ns)));
@@ -324,9 +332,22 @@ fn is_heading(line: &[u8]) -> bool {
         || empty_cpu()
 }
 
+/// A frame of a stack below an event, as `perf script` prints it: an address, perhaps a symbol and its file.
+fn is_frame(line: &[u8]) -> bool {
+    let text = line.trim_ascii();
+    let end = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());
+    let is_address = (4..=16).contains(&end) && text[..end].iter().all(u8::is_ascii_hexdigit);
+    is_address && line[0].is_ascii_whitespace() && (end == text.len() || text.ends_with(b")"))
+}
+
 /// `CPU:1 [LOST 33 EVENTS]`, where a buffer was full; without the number where the kernel did not count them. `trace-cmd report` writes
-/// `CPU:1 [33 EVENTS DROPPED]`.
+/// `CPU:1 [33 EVENTS DROPPED]`, `perf script` a line that ends in `PERF_RECORD_LOST lost 33`.
 fn lost(line: &[u8]) -> Option<Option<u64>> {
+    const PERF: &[u8] = b"PERF_RECORD_LOST";
+    if let Some(at) = line.windows(PERF.len()).position(|part| part == PERF) {
+        let rest = line[at + PERF.len()..].strip_prefix(b"_SAMPLES").unwrap_or(&line[at + PERF.len()..]);
+        return Some(rest.trim_ascii().strip_prefix(b"lost ").and_then(number).map(|(lost, _)| lost));
+    }
     let text = line.trim_ascii().strip_prefix(b"CPU:")?;
     let (_, text) = number(text)?;
     let text = text.trim_ascii().strip_prefix(b"[")?.strip_suffix(b"]")?;

@@ -3,10 +3,13 @@
 use pageout_sim::latency::LatencyHistogram;
 use serde_json::{Map, Value, json};
 
+use super::story::{lacking, story};
 use super::{Report, Value as Figure, freed};
 use crate::commands::vmscan_report::Reading;
 use crate::commands::vmscan_report::ftrace::{CallKind, REASONS, Totals};
-use crate::commands::vmscan_report::tally::{ByOrder, ByType, Class, Process, Stall, Work};
+use crate::commands::vmscan_report::tally::{
+    Absence, ByOrder, ByType, Class, OffCpu, Process, Refaults, Stall, Sums, Work,
+};
 
 impl Report<'_> {
     pub(in crate::commands::vmscan_report) fn to_json(&self) -> Value {
@@ -19,7 +22,7 @@ impl Report<'_> {
 
 fn reading_json(reading: &Reading) -> Value {
     let sums = &reading.sums;
-    let work = Class::ALL.map(|class| (class.name().to_string(), work_json(&sums.work(class))));
+    let work = Class::ALL.map(|class| (class.name().to_string(), work_json(sums, &sums.work(class))));
     let summary = reading.summary();
     let summary = summary.iter().map(|(label, value)| (label.to_string(), figure_json(*value)));
     json!({
@@ -27,9 +30,13 @@ fn reading_json(reading: &Reading) -> Value {
         "complete": reading.is_complete(),
         "faults": reading.faults,
         "read": totals_json(&reading.totals),
+        "tells_work": sums.tells_work,
+        "story": story(reading),
+        "refaults": refaults_json(&sums.refaults),
+        "record_next": lacking(reading).iter().flat_map(|(events, _)| events.iter()).collect::<Vec<_>>(),
         "summary": summary.collect::<Map<_, _>>(),
         "work": Map::from_iter(work),
-        "processes": sums.processes.iter().map(process_json).collect::<Vec<_>>(),
+        "processes": sums.processes.iter().map(|process| process_json(sums, process)).collect::<Vec<_>>(),
         "longest_calls": sums.stalls.iter().map(|stall| stall_json(reading, stall)).collect::<Vec<_>>(),
         "timeline": timeline_json(reading),
     })
@@ -53,7 +60,8 @@ fn totals_json(totals: &Totals) -> Value {
         "skipped_lines": totals.skipped.total(),
         "skipped": skipped.collect::<Vec<_>>(),
         "dialect": totals.dialect(),
-        "cpus": totals.cpus,
+        "form": if totals.is_perf { "perf script" } else { "ftrace" },
+        "cpus": Some(totals.cpus).filter(|&cpus| cpus > 0),
         "first_ns": totals.span_ns.map(|(first, _)| first),
         "last_ns": totals.span_ns.map(|(_, last)| last),
     })
@@ -77,7 +85,12 @@ fn by_order(counts: &ByOrder) -> Value {
     counts.iter().map(|(order, count)| (order.to_string(), json!(count))).collect::<Map<_, _>>().into()
 }
 
-fn work_json(work: &Work) -> Value {
+/// Null where no event tells of work.
+fn work_json(sums: &Sums, work: &Work) -> Value {
+    if !sums.tells_work {
+        return Value::Null;
+    }
+    let kept = work.kept();
     let throttled = REASONS.iter().zip(work.throttled_for_us);
     let throttled = throttled.map(|(reason, us)| (reason.to_string(), json!(us)));
     json!({
@@ -87,12 +100,12 @@ fn work_json(work: &Work) -> Value {
         "written_sync": by_type(work.written_sync),
         "written_async": by_type(work.written_async),
         "contig_dirty": work.contig_dirty,
-        "activated": work.activated,
-        "ref_keep": work.referenced,
-        "dirty": work.dirty,
-        "writeback": work.writeback,
-        "immediate": work.immediate,
-        "unmap_fail": work.unmap_failed,
+        "activated": kept[0],
+        "ref_keep": kept[1],
+        "dirty": kept[2],
+        "writeback": kept[3],
+        "immediate": kept[4],
+        "unmap_fail": kept[5],
         "throttled_us": work.throttled_us,
         "throttled_us_by_reason": throttled.collect::<Map<_, _>>(),
         "lowest_priority": work.priority,
@@ -110,7 +123,7 @@ fn latency_json(latency: &LatencyHistogram) -> Value {
     })
 }
 
-fn process_json(process: &Process) -> Value {
+fn process_json(sums: &Sums, process: &Process) -> Value {
     let mut json = json!({ "name": process.name(), "comm": process.comm, "pid": process.pid });
     for kind in [CallKind::Direct, CallKind::Memcg, CallKind::SoftLimit, CallKind::Node] {
         let calls = process.calls(kind);
@@ -124,7 +137,7 @@ fn process_json(process: &Process) -> Value {
                 "unfinished_since_ns": calls.unfinished.map(|(_, since_ns)| since_ns),
                 "begins_without_end": calls.endless,
                 "ends_without_begin": calls.beginless,
-                "work": work_json(process.work_of(kind.into())),
+                "work": work_json(sums, process.work_of(kind.into())),
             });
         }
     }
@@ -138,13 +151,42 @@ fn process_json(process: &Process) -> Value {
             "awake": latency_json(&kswapd.awake),
             "awake_before_until_ns": kswapd.awake_before_ns,
             "awake_at_end_since_ns": kswapd.since.map(|(since_ns, _)| since_ns),
-            "work": work_json(process.work_of(Class::Kswapd)),
+            "work": work_json(sums, process.work_of(Class::Kswapd)),
         });
     }
     json["wake_requests"] = json!(process.wake_requests.total());
     json["wake_requests_by_order"] = by_order(&process.wake_requests);
-    json["outside"] = work_json(process.work_of(Class::Outside));
+    json["outside"] = work_json(sums, process.work_of(Class::Outside));
     json
+}
+
+/// `sure` by the scheduler's events; otherwise nothing that the call did accounts for the time.
+fn absence_json(stall: &Stall) -> Value {
+    match (stall.off_cpu, stall.absence()) {
+        (Some(OffCpu { asleep_ns, waiting_ns }), _) => {
+            json!({ "sure": true, "ns": asleep_ns.saturating_add(waiting_ns), "asleep_ns": asleep_ns, "waiting_for_cpu_ns": waiting_ns })
+        }
+        (None, Some(Absence::Probably(ns))) => {
+            json!({ "sure": false, "ns": ns, "asleep_ns": null, "waiting_for_cpu_ns": null })
+        }
+        (None, _) => Value::Null,
+    }
+}
+
+/// Null where no event tells.
+fn refaults_json(refaults: &Refaults) -> Value {
+    if !refaults.is_told() {
+        return json!({ "told_by_events_of_that_name": Some(refaults.told).filter(|&told| told > 0) });
+    }
+    json!({
+        "entered": refaults.added,
+        "reclaimed": refaults.reclaimed,
+        "removed_otherwise": refaults.removed,
+        "refaulted": refaults.refaulted,
+        "away": latency_json(&refaults.away),
+        "forgotten": refaults.forgotten,
+        "told_by_events_of_that_name": Some(refaults.told).filter(|&told| told > 0),
+    })
 }
 
 fn stall_json(reading: &Reading, stall: &Stall) -> Value {
@@ -157,7 +199,9 @@ fn stall_json(reading: &Reading, stall: &Stall) -> Value {
         "ended": stall.is_over,
         "reclaimed": stall.reclaimed,
         "why": stall.why(),
-        "work": work_json(&stall.work),
+        "off_cpu": absence_json(stall),
+        "shrinkers_ns": stall.slab_ns,
+        "work": work_json(&reading.sums, &stall.work),
     })
 }
 

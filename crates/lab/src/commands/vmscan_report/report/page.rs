@@ -1,18 +1,15 @@
 //! The page: who was stalled, when and why in sentences, then the same over time, then the tables.
 
+use super::Report;
+use super::story::{next, story};
 use super::text::{heading, seconds, short};
-use super::{Report, ratio};
 use crate::commands::vmscan_report::Reading;
-use crate::commands::vmscan_report::ftrace::CallKind;
-use crate::commands::vmscan_report::tally::{Class, Process, Stall, Work};
+use crate::commands::vmscan_report::tally::{Class, Stall};
 use crate::print::figures;
 use crate::report::{Axis, Chart, Colour, Lanes, Line, Page, Part, Shape, Span, Unit};
 
 /// Lanes of a picture; tasks beyond share the last.
 const LANES: usize = 12;
-
-/// Kinds of calls in which tasks wait; a soft limit's are within others.
-const STALLS: [CallKind; 3] = [CallKind::Direct, CallKind::Memcg, CallKind::Node];
 
 impl Report<'_> {
     pub(in crate::commands::vmscan_report) fn to_page(&self) -> Page {
@@ -32,7 +29,8 @@ impl Report<'_> {
         }
         for (reading, name) in self.readings.iter().zip(&names) {
             let of = if is_one { String::new() } else { format!("{name}: ") };
-            page.story.extend(story(reading).into_iter().map(|says| format!("{of}{says}")));
+            page.story
+                .extend(story(reading).into_iter().chain(next(reading)).map(|says| format!("{of}{says}")));
             page.parts.extend(pictures(reading, &of));
             let tables = self.tables(reading).into_iter();
             page.parts.extend(tables.map(|mut table| {
@@ -51,164 +49,6 @@ impl Report<'_> {
         }
         page
     }
-}
-
-/// Who was stalled, when, and why: what a reader in a hurry takes along.
-pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String> {
-    let mut says = Vec::new();
-    let sums = &reading.sums;
-    let stalled = |process: &Process, kind: CallKind| process.calls(kind).latency.total().0;
-    let all =
-        |process: &Process| STALLS.iter().map(|kind| stalled(process, *kind)).fold(0, u64::saturating_add);
-    let total = sums.processes.iter().map(all).fold(0, u64::saturating_add);
-    let Some(worst) =
-        sums.processes.iter().max_by_key(|process| all(process)).filter(|process| all(process) > 0)
-    else {
-        says.push("No task was stalled in reclaim, as far as this trace shows.".to_string());
-        says.extend(kswapd_story(reading));
-        return says;
-    };
-    let kind = STALLS.into_iter().max_by_key(|kind| stalled(worst, *kind)).expect("there are some");
-    let why = match kind {
-        CallKind::Memcg => "since its cgroup was at its limit",
-        CallKind::Node => "since its node was short of memory",
-        _ => "since the whole machine was short of memory",
-    };
-    let calls = worst.calls(kind);
-    let share = figures::percent(ratio(all(worst) as f64, reading.elapsed_ns()));
-    let others = sums.processes.iter().filter(|process| all(process) > 0).count() - 1;
-    let others = match others {
-        0 => "No other task was stalled.".to_string(),
-        1 => format!("One other task was, too; both together {}.", figures::time(total)),
-        more => format!(
-            "{} other tasks were, too; all together {}.",
-            figures::count(more as u64),
-            figures::time(total)
-        ),
-    };
-    says.push(format!(
-        "Who: {} was stalled longest, {} in {} calls of reclaim ({share} of the time), {why}. {others}",
-        worst.name(),
-        figures::time(all(worst)),
-        figures::count(calls.begun.total()),
-    ));
-    if let Some(longest) = sums.stalls.first() {
-        let lasted = figures::time(longest.lasted_ns);
-        let half = half_of_the_stalls(reading).map_or(String::new(), |(from, to)| {
-            format!(" Half of the time stalled fell between {from:.2} and {to:.2} s.")
-        });
-        says.push(format!(
-            "When: the longest call lasted {}{lasted}, from {} s ({}): {}. Half of all calls took less than {}.{half}",
-            if longest.is_over { "" } else { "more than " },
-            seconds(longest.begin_ns),
-            sums.processes[longest.process].name(),
-            longest.why(),
-            figures::time(sums.latency(kind.into()).summary().p50.0),
-        ));
-    }
-    let work = sums.work(kind.into());
-    says.push(format!("Why: {}", causes(&work, sums.calls(kind).freed(&work), sums.calls(kind).stalled_ns)));
-    says.extend(kswapd_story(reading));
-    says
-}
-
-/// The shortest time into which half of all waiting fell, in seconds.
-fn half_of_the_stalls(reading: &Reading) -> Option<(f64, f64)> {
-    let timeline = &reading.sums.timeline;
-    let begin_ns = timeline.begin_ns?;
-    let stalled = timeline.steps.iter().map(|step| {
-        let of_step = STALLS.iter().map(|kind| step[Class::from(*kind) as usize].busy_ns);
-        of_step.fold(0, u64::saturating_add)
-    });
-    let stalled: Vec<u64> = stalled.collect();
-    let half = stalled.iter().map(|ns| u128::from(*ns)).sum::<u128>().div_ceil(2);
-    let (mut from, mut within, mut shortest) = (0, 0, None::<(usize, usize)>);
-    for (to, ns) in stalled.iter().enumerate() {
-        within += u128::from(*ns);
-        while within - u128::from(stalled[from]) >= half && from < to {
-            within -= u128::from(stalled[from]);
-            from += 1;
-        }
-        if half > 0 && within >= half && shortest.is_none_or(|(first, last)| to - from < last - first) {
-            shortest = Some((from, to));
-        }
-    }
-    let at = |step: usize| (begin_ns as f64 + step as f64 * timeline.step_ns as f64) / 1e9;
-    shortest.map(|(first, last)| (at(first), at(last + 1)))
-}
-
-/// What calls of a kind spent their time on, by what the events show.
-fn causes(work: &Work, freed: u64, stalled_ns: u64) -> String {
-    let mut says = Vec::new();
-    let scanned = work.scanned.total();
-    let throttled_ns = work.throttled_us.saturating_mul(1000);
-    if throttled_ns > 0 {
-        let share = figures::percent(ratio(throttled_ns as f64, stalled_ns as f64));
-        says.push(format!(
-            "tasks were told to wait for {} ({share} of the time stalled)",
-            figures::time(throttled_ns)
-        ));
-    }
-    if work.written() > 0 {
-        let anon = work.written_async.anon + work.written_sync.anon;
-        let what = if anon == work.written() { "to swap" } else { "to disk" };
-        says.push(format!("they wrote {} {what} themselves", figures::counted(work.written(), "page")));
-    }
-    if scanned > 0 {
-        let share = figures::percent(figures::share(freed.min(scanned), scanned));
-        let kept = [
-            (work.activated, "were made active"),
-            (work.referenced, "were in use"),
-            (work.dirty, "were dirty"),
-            (work.writeback, "were being written"),
-        ];
-        let most =
-            kept.into_iter().max_by_key(|(pages, _)| *pages).filter(|(pages, _)| *pages * 20 > scanned);
-        let most = most.map_or(String::new(), |(pages, what)| format!("; {} {what}", figures::count(pages)));
-        says.push(format!(
-            "of {} pages they looked at, {share} could be freed{most}",
-            figures::count(scanned)
-        ));
-    }
-    if says.is_empty() {
-        return "the events do not tell what calls spent their time on.".to_string();
-    }
-    let mut text = says.join(", and ");
-    text.push('.');
-    text
-}
-
-fn kswapd_story(reading: &Reading) -> Option<String> {
-    let sums = &reading.sums;
-    let kswapd = sums.kswapd();
-    if kswapd.threads == 0 {
-        return None;
-    }
-    let work = sums.work(Class::Kswapd);
-    let by_tasks: u64 = STALLS.iter().map(|kind| sums.work(Class::from(*kind)).reclaimed.total()).sum();
-    let all = by_tasks + work.reclaimed.total();
-    // A time awake that is not over when the trace ends counts up to there.
-    let lasting = sums.processes.iter().filter_map(|process| process.kswapd.as_ref()?.since);
-    let lasting: u64 = lasting.map(|(since_ns, _)| sums.end_ns.saturating_sub(since_ns)).sum();
-    let awake = (kswapd.awake_ns + lasting) as f64 / kswapd.threads as f64;
-    let share = figures::percent(ratio(awake, reading.elapsed_ns()));
-    let times = |count: u64| match count {
-        1 => "once".to_string(),
-        count => format!("{} times", figures::count(count)),
-    };
-    let mut text = format!(
-        "kswapd, for which nobody waits, was awake {share} of the time (woken {}, {} times more while awake)",
-        times(kswapd.wakes),
-        figures::count(kswapd.rewakes)
-    );
-    if all > 0 && work.batches > 0 {
-        text += &format!(
-            " and freed {} of all pages freed",
-            figures::percent(figures::share(work.reclaimed.total(), all))
-        );
-    }
-    text.push('.');
-    Some(text)
 }
 
 pub(in crate::commands::vmscan_report) fn pictures(reading: &Reading, of: &str) -> Vec<Part> {

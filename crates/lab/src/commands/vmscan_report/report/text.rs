@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::{MEMCG_ROWS, Report, Value, freed, is_rare, ratio, told};
+use super::story::{how_to_record, story};
+use super::{MEMCG_ROWS, Report, Value, freed, is_rare, ratio};
 use crate::commands::vmscan_report::Reading;
 use crate::commands::vmscan_report::ftrace::CallKind;
 use crate::commands::vmscan_report::tally::{Class, Process, Stall, Work};
@@ -22,12 +23,19 @@ impl Report<'_> {
         // Side by side, the sums are what is compared; who did it is in each trace's own report.
         if let [reading] = self.readings {
             parts.push(output::wrap(&heading(reading), output::width(), ""));
+            if reading.totals.events > 0 {
+                let story = story(reading).into_iter();
+                parts.push(story.map(|says| output::wrap(&says, output::width(), "")).collect());
+            }
             parts.extend(self.tables(reading).iter().map(to_text));
         } else {
             let headings = self.readings.iter().map(heading);
             parts.push(headings.map(|heading| output::wrap(&heading, output::width(), "")).collect());
         }
         parts.push(to_text(&self.summary()));
+        if let [reading] = self.readings {
+            parts.push(how_to_record(reading));
+        }
         parts.push(self.remarks().iter().map(|remark| output::wrap(remark, output::width(), "")).collect());
         parts.retain(|part| !part.is_empty());
         parts.join("\n")
@@ -91,9 +99,9 @@ impl Report<'_> {
                 figures::time(latency.p50.0),
                 figures::time(latency.p99.0),
                 figures::time(latency.max.0),
-                figures::count(work.scanned.total()),
+                reading.sums.told(work.scanned.total()).text(),
                 figures::count(freed(process, kind)),
-                figures::count(work.written()),
+                reading.sums.told(work.written()).text(),
             ];
             if is_direct {
                 cells.push(figures::count(process.wake_requests.total()));
@@ -179,6 +187,12 @@ impl Report<'_> {
             remarks.push(format!(
                 "{name} has no event of reclaim. Either nothing was reclaimed, or the events were not on: echo 1 > \
                  /sys/kernel/tracing/events/vmscan/enable"
+            ));
+        }
+        if totals.events > 0 && !sums.tells_work {
+            remarks.push(format!(
+                "{name} has begins, ends and wake-ups alone: what was looked at and written is not known (-). Record all events of \
+                 vmscan."
             ));
         }
         if totals.lost + totals.losses > 0 {
@@ -281,7 +295,10 @@ impl Report<'_> {
 pub(super) fn heading(reading: &Reading) -> String {
     let totals = &reading.totals;
     let (first, last) = totals.span_ns.unwrap_or_default();
-    let dialect = totals.dialect().map_or(String::new(), |dialect| format!(", {dialect} dialect"));
+    let mut dialect = totals.dialect().map_or(String::new(), |dialect| format!(", {dialect} dialect"));
+    if totals.is_perf {
+        dialect += ", of perf script";
+    }
     format!(
         "{}: {} events of reclaim and {} others in {}, from {} to {} s, on {}{dialect}",
         reading.name,
@@ -290,7 +307,11 @@ pub(super) fn heading(reading: &Reading) -> String {
         figures::time(last - first),
         seconds(first),
         seconds(last),
-        if totals.cpus == 1 { "1 CPU".to_string() } else { format!("{} CPUs", totals.cpus) },
+        match totals.cpus {
+            0 => "CPUs that are not told".to_string(),
+            1 => "1 CPU".to_string(),
+            cpus => format!("{cpus} CPUs"),
+        },
     )
 }
 
@@ -322,9 +343,9 @@ fn kswapds(reading: &Reading) -> Option<Table> {
             figures::percent(ratio(awake.total.0 as f64, reading.elapsed_ns())),
             figures::time(awake.p50.0),
             figures::time(awake.max.0),
-            figures::count(work.scanned.total()),
-            told(work, work.reclaimed.total()).text(),
-            figures::count(work.written()),
+            reading.sums.told(work.scanned.total()).text(),
+            reading.sums.told_batches(work).text(),
+            reading.sums.told(work.written()).text(),
         ]);
     }
     if rows.len() == 1 {
@@ -362,6 +383,8 @@ fn fates(reading: &Reading) -> Option<Table> {
         "throttled",
     ])];
     for (class, work) in classes {
+        let kept = work.kept();
+        let kept = |reason: usize| kept[reason].map_or("-".to_string(), figures::count);
         rows.push(vec![
             class.name().to_string(),
             figures::count(work.scanned.total()),
@@ -369,11 +392,11 @@ fn fates(reading: &Reading) -> Option<Table> {
             figures::count(work.taken.total()),
             figures::count(work.reclaimed.total()),
             figures::percent(figures::share(work.reclaimed.file, work.reclaimed.total())),
-            figures::count(work.activated),
-            figures::count(work.referenced),
-            figures::count(work.dirty),
-            figures::count(work.writeback),
-            figures::count(work.unmap_failed),
+            kept(0),
+            kept(1),
+            kept(2),
+            kept(3),
+            kept(5),
             figures::time(work.throttled_us.saturating_mul(1000)),
         ]);
     }

@@ -84,6 +84,9 @@ pub(super) struct Call {
     pub(super) work: Work,
     /// What its end said.
     pub(super) reclaimed: Option<u64>,
+    /// Time in shrinkers, and since when it is in one.
+    pub(super) slab_ns: u64,
+    pub(super) slab_since_ns: Option<u64>,
 }
 
 /// Something that lasted.
@@ -183,25 +186,37 @@ impl Process {
         self.open.iter_mut().find(|(whose, _)| *whose == pid).map(|(_, calls)| calls)
     }
 
-    pub(super) fn begin(&mut self, pid: u32, kind: CallKind, order: u8, time_ns: u64) {
+    /// A call begins; `true` if it is within no other.
+    pub(super) fn begin(&mut self, pid: u32, kind: CallKind, order: u8, time_ns: u64) -> bool {
         self.calls[kind as usize].begun.count(order);
         if self.open_calls(pid).is_none() {
             if self.open.len() >= OPEN_MAX {
-                return;
+                return false;
             }
             self.open.push((pid, Vec::new()));
         }
-        let Some(open) = self.open_calls(pid) else { return };
+        let Some(open) = self.open_calls(pid) else { return false };
         // A call of the same kind cannot begin within it: the end of that one was lost.
         let mut endless = 0;
         if let Some(at) = open.iter().position(|call| call.kind == kind) {
             open.truncate(at);
             endless = 1;
         }
+        let is_outermost = open.is_empty();
         if open.len() < NESTED_MAX {
-            open.push(Call { kind, order, begin_ns: time_ns, work: Work::default(), reclaimed: None });
+            let (work, slab_since_ns) = (Work::default(), None);
+            open.push(Call {
+                kind,
+                order,
+                begin_ns: time_ns,
+                work,
+                reclaimed: None,
+                slab_ns: 0,
+                slab_since_ns,
+            });
         }
         self.calls[kind as usize].endless += endless;
+        is_outermost
     }
 
     pub(super) fn end(&mut self, pid: u32, kind: CallKind, reclaimed: u64, time_ns: u64) -> Option<Ended> {
@@ -230,6 +245,21 @@ impl Process {
             span_ns: (call.begin_ns, end_ns),
             call: Some(call).filter(|_| is_outermost && self.kswapd.is_none()),
         })
+    }
+
+    /// Whether what the task does now is reclaim.
+    pub(super) fn is_reclaiming(&self, pid: u32) -> bool {
+        self.kswapd.is_some() || self.open.iter().any(|(whose, _)| *whose == pid)
+    }
+
+    /// A shrinker begins or ends; what it takes is the outermost call's.
+    pub(super) fn shrink_slab(&mut self, pid: u32, is_begin: bool, time_ns: u64) {
+        let Some(call) = self.open_calls(pid).and_then(|open| open.first_mut()) else { return };
+        if is_begin {
+            call.slab_since_ns = Some(time_ns);
+        } else if let Some(since_ns) = call.slab_since_ns.take() {
+            call.slab_ns = call.slab_ns.saturating_add(time_ns.saturating_sub(since_ns));
+        }
     }
 
     /// Adds the work of one event where it belongs, and says where that is.

@@ -1,6 +1,6 @@
 //! What reclaim did: pages looked at, freed and written, and what became of those it kept.
 
-use crate::commands::vmscan_report::ftrace::{CallKind, Event, Lru};
+use crate::commands::vmscan_report::ftrace::{CallKind, Event, KEPT, Lru};
 
 /// Who reclaims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +109,8 @@ pub(in crate::commands::vmscan_report) struct Work {
     pub(in crate::commands::vmscan_report) throttled_us: u64,
     /// Time throttled by reason, in microseconds; a wait for two reasons counts with both.
     pub(in crate::commands::vmscan_report) throttled_for_us: [u64; 4],
+    /// Which of the reasons to keep a page any event told, a bit each in the order of `KEPT`.
+    pub(in crate::commands::vmscan_report) told: u8,
     /// The hardest that reclaim tried: the lowest priority.
     pub(in crate::commands::vmscan_report) priority: Option<u8>,
 }
@@ -134,6 +136,7 @@ impl Work {
                 work.activated = shrunk.activated;
                 work.referenced = shrunk.referenced;
                 work.unmap_failed = shrunk.unmap_failed;
+                work.told = shrunk.told;
                 work.priority = shrunk.priority;
             }
             Event::Write(write) if write.is_sync => work.written_sync.count(write.lru, 1),
@@ -147,6 +150,13 @@ impl Work {
             _ => {}
         }
         work
+    }
+
+    /// Pages kept for each reason, in the order of `KEPT`; `None` where events were there and none told it.
+    pub(in crate::commands::vmscan_report) fn kept(&self) -> [Option<u64>; KEPT.len()] {
+        let pages =
+            [self.activated, self.referenced, self.dirty, self.writeback, self.immediate, self.unmap_failed];
+        std::array::from_fn(|at| Some(pages[at]).filter(|_| self.batches == 0 || self.told >> at & 1 == 1))
     }
 
     /// Pages written.
@@ -172,6 +182,7 @@ impl Work {
         for (time, more) in self.throttled_for_us.iter_mut().zip(other.throttled_for_us) {
             *time += more;
         }
+        self.told |= other.told;
         self.priority = [self.priority, other.priority].into_iter().flatten().min();
     }
 }

@@ -1,0 +1,350 @@
+//! The story of a trace in sentences: who was stalled, when and why, whether what was freed was needed again, and what to record next
+//! where the events leave that open.
+
+use super::ratio;
+use super::text::seconds;
+use crate::commands::vmscan_report::Reading;
+use crate::commands::vmscan_report::ftrace::CallKind;
+use crate::commands::vmscan_report::tally::{Absence, Class, Process, Sums, Work};
+use crate::print::figures;
+
+/// Kinds of calls in which tasks wait; a soft limit's are within others.
+const STALLS: [CallKind; 3] = [CallKind::Direct, CallKind::Memcg, CallKind::Node];
+
+/// Who was stalled, when, and why: what a reader in a hurry takes along.
+pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String> {
+    let mut says = Vec::new();
+    let sums = &reading.sums;
+    let stalled = |process: &Process, kind: CallKind| process.calls(kind).latency.total().0;
+    let all =
+        |process: &Process| STALLS.iter().map(|kind| stalled(process, *kind)).fold(0, u64::saturating_add);
+    let total = sums.processes.iter().map(all).fold(0, u64::saturating_add);
+    let Some(worst) =
+        sums.processes.iter().max_by_key(|process| all(process)).filter(|process| all(process) > 0)
+    else {
+        says.push("No task was stalled in reclaim, as far as this trace shows.".to_string());
+        says.extend(again(reading, CallKind::Direct));
+        says.extend(kswapd_story(reading));
+        return says;
+    };
+    let kind = STALLS.into_iter().max_by_key(|kind| stalled(worst, *kind)).expect("there are some");
+    let why = match kind {
+        CallKind::Memcg => "since its cgroup was at its limit",
+        CallKind::Node => "since its node was short of memory",
+        _ => "since the whole machine was short of memory",
+    };
+    let calls = worst.calls(kind);
+    let share = figures::percent(ratio(all(worst) as f64, reading.elapsed_ns()));
+    let others = sums.processes.iter().filter(|process| all(process) > 0).count() - 1;
+    let others = match others {
+        0 => "No other task was stalled.".to_string(),
+        1 => format!("One other task was, too; both together {}.", figures::time(total)),
+        more => format!(
+            "{} other tasks were, too; all together {}.",
+            figures::count(more as u64),
+            figures::time(total)
+        ),
+    };
+    says.push(format!(
+        "Who: {} was stalled longest, {} in {} of reclaim ({share} of the time), {why}. {others}",
+        worst.name(),
+        figures::time(all(worst)),
+        figures::counted(calls.begun.total(), "call"),
+    ));
+    if let Some(longest) = sums.stalls.first() {
+        let lasted = figures::time(longest.lasted_ns);
+        let half = half_of_the_stalls(reading).map_or(String::new(), |(from, to)| {
+            format!(" Half of the time stalled fell between {from:.2} and {to:.2} s.")
+        });
+        says.push(format!(
+            "When: the longest call lasted {}{lasted}, from {} s ({}): {}. Half of all calls took less than {}.{half}",
+            if longest.is_over { "" } else { "more than " },
+            seconds(longest.begin_ns),
+            sums.processes[longest.process].name(),
+            longest.why(),
+            figures::time(sums.latency(kind.into()).summary().p50.0),
+        ));
+    }
+    says.push(format!("Why: {}", causes(sums, kind)));
+    says.extend(again(reading, kind));
+    says.extend(kswapd_story(reading));
+    says
+}
+
+/// The shortest time into which half of all waiting fell, in seconds.
+fn half_of_the_stalls(reading: &Reading) -> Option<(f64, f64)> {
+    let timeline = &reading.sums.timeline;
+    let begin_ns = timeline.begin_ns?;
+    let stalled = timeline.steps.iter().map(|step| {
+        let of_step = STALLS.iter().map(|kind| step[Class::from(*kind) as usize].busy_ns);
+        of_step.fold(0, u64::saturating_add)
+    });
+    let stalled: Vec<u64> = stalled.collect();
+    let half = stalled.iter().map(|ns| u128::from(*ns)).sum::<u128>().div_ceil(2);
+    let (mut from, mut within, mut shortest) = (0, 0, None::<(usize, usize)>);
+    for (to, ns) in stalled.iter().enumerate() {
+        within += u128::from(*ns);
+        while within - u128::from(stalled[from]) >= half && from < to {
+            within -= u128::from(stalled[from]);
+            from += 1;
+        }
+        if half > 0 && within >= half && shortest.is_none_or(|(first, last)| to - from < last - first) {
+            shortest = Some((from, to));
+        }
+    }
+    let at = |step: usize| (begin_ns as f64 + step as f64 * timeline.step_ns as f64) / 1e9;
+    shortest.map(|(first, last)| (at(first), at(last + 1)))
+}
+
+/// What calls of a kind spent their time on, by what the events show.
+fn causes(sums: &Sums, kind: CallKind) -> String {
+    let class = Class::from(kind);
+    let (work, calls) = (sums.work(class), sums.calls(kind));
+    let (freed, stalled_ns) = (calls.freed(&work), calls.stalled_ns);
+    if !sums.tells_work {
+        return format!(
+            "only the begins and ends of calls were recorded, so it is not known what they spent their time on{}.",
+            sums.off_cpu(class).map_or(String::new(), |off| format!(
+                ", but that they were off the CPU for {} of it",
+                figures::time(off.total_ns())
+            ))
+        );
+    }
+    let share_of = |ns: u64| figures::percent(ratio(ns as f64, stalled_ns as f64));
+    let mut says = Vec::new();
+    let scanned = work.scanned.total();
+    let throttled_ns = work.throttled_us.saturating_mul(1000);
+    if throttled_ns > 0 {
+        says.push(format!(
+            "tasks were told to wait for {} ({} of the time stalled)",
+            figures::time(throttled_ns),
+            share_of(throttled_ns)
+        ));
+    }
+    if work.written() > 0 {
+        let anon = work.written_async.anon + work.written_sync.anon;
+        let what = if anon == work.written() { "to swap" } else { "to disk" };
+        says.push(format!("they wrote {} {what} themselves", figures::counted(work.written(), "page")));
+    }
+    if let Some(off) = sums.off_cpu(class) {
+        let (asleep, waiting) = (figures::time(off.asleep_ns), figures::time(off.waiting_ns));
+        says.push(format!(
+            "they were off the CPU for {} of the time stalled ({asleep} asleep, {waiting} waiting for a CPU)",
+            share_of(off.total_ns())
+        ));
+    } else {
+        says.extend(probable_absence(sums, class));
+    }
+    if scanned > 0 {
+        let share = figures::percent(figures::share(freed.min(scanned), scanned));
+        let kept = work.kept();
+        let kept = [
+            (kept[0], "were made active"),
+            (kept[1], "were in use"),
+            (kept[2], "were dirty"),
+            (kept[3], "were being written"),
+        ];
+        let kept = kept.into_iter().filter_map(|(pages, what)| Some((pages?, what)));
+        let most = kept.max_by_key(|(pages, _)| *pages).filter(|(pages, _)| *pages * 20 > scanned);
+        let most = most.map_or(String::new(), |(pages, what)| format!("; {} {what}", figures::count(pages)));
+        let scanned_text = figures::counted(scanned, "page");
+        says.push(match freed.saturating_mul(10) >= scanned.saturating_mul(9) {
+            true => format!(
+                "finding pages was easy: {share} of the {scanned_text} they looked at could be freed{most}"
+            ),
+            false => format!("of {scanned_text} they looked at, {share} could be freed{most}"),
+        });
+    }
+    if says.is_empty() {
+        return "the events do not tell what calls spent their time on.".to_string();
+    }
+    let mut text = says.join(", and ");
+    text.push('.');
+    text
+}
+
+/// Calls among the longest for whose time nothing accounts that they did.
+fn probable_absence(sums: &Sums, class: Class) -> Option<String> {
+    let of_class = sums.stalls.iter().filter(|stall| stall.class == class);
+    let absent: Vec<u64> = of_class
+        .filter_map(|stall| match stall.absence()? {
+            Absence::Probably(ns) => Some(ns),
+            Absence::Surely(_) => None,
+        })
+        .collect();
+    let ns = absent.iter().copied().fold(0, u64::saturating_add);
+    let ns = figures::time(ns);
+    match absent.len() {
+        0 => None,
+        1 => Some(format!(
+            "one of the longest did too little for its time, and was probably off the CPU for {ns}"
+        )),
+        more => Some(format!(
+            "{more} of the longest did too little for their time, and were probably off the CPU for {ns}"
+        )),
+    }
+}
+
+/// A larger share of pages that come back than this says that they should have stayed, a smaller one than the other that they were
+/// not needed.
+const NEEDED: f64 = 0.25;
+const NOT_NEEDED: f64 = 0.05;
+
+/// Whether what was freed was needed again, if the events tell it.
+fn again(reading: &Reading, kind: CallKind) -> Option<String> {
+    let refaults = &reading.sums.refaults;
+    let what = match kind {
+        CallKind::Memcg => "the cgroup's limit",
+        CallKind::Node => "the node's memory",
+        _ => "the machine's memory",
+    };
+    if refaults.is_told() {
+        let share = figures::share(refaults.refaulted, refaults.reclaimed);
+        let forgotten = match refaults.forgotten {
+            0 => String::new(),
+            pages => {
+                format!(" (at least: the first {} to leave were forgotten meanwhile)", figures::count(pages))
+            }
+        };
+        let away = refaults.away.summary().p50.0;
+        let verdict = if share >= NEEDED {
+            format!("What reclaim frees is needed again: {what} is too small for what is in use.")
+        } else if share < NOT_NEEDED {
+            format!(
+                "Hardly anything that was freed was needed again, so {what} is large enough for what is in use, and what hurts is that \
+                 tasks have to free it themselves."
+            )
+        } else {
+            format!(
+                "Some of what reclaim frees is needed again: a larger {what} would save that much.",
+                what = &what[4..]
+            )
+        };
+        let after = if refaults.refaulted > 0 {
+            format!(", half of them within {}", figures::time(away))
+        } else {
+            String::new()
+        };
+        let of_all = figures::percent(figures::share(refaults.refaulted, refaults.added));
+        return Some(format!(
+            "Again: of {} that reclaim removed from the page cache, {} ({}) came back while the trace ran{after}{forgotten}. They \
+             are {of_all} of all pages that entered it. {verdict}",
+            figures::counted(refaults.reclaimed, "page"),
+            figures::count(refaults.refaulted),
+            figures::percent(share),
+        ));
+    }
+    if refaults.told > 0 {
+        let freed = Class::ALL.iter().map(|class| reading.sums.work(*class).reclaimed.total()).sum::<u64>();
+        let share = figures::share(refaults.told, freed);
+        let verdict = if share >= NEEDED {
+            format!(" What reclaim frees is needed again: {what} is too small for what is in use.")
+        } else {
+            String::new()
+        };
+        return Some(format!(
+            "Again: {} were told while {} were freed ({}).{verdict}",
+            figures::counted(refaults.told, "refault"),
+            figures::counted(freed, "page"),
+            figures::percent(share)
+        ));
+    }
+    None
+}
+
+/// Events that this trace lacks, each with what it would tell.
+pub(super) fn lacking(reading: &Reading) -> Vec<(&'static [&'static str], &'static str)> {
+    let (sums, mut events) = (&reading.sums, Vec::new());
+    let (work, has_calls) =
+        (sums.work(Class::Kswapd), sums.stalls.iter().any(|stall| stall.class != Class::Kswapd));
+    if !reading.is_recorded || !has_calls && work == Work::default() {
+        return events;
+    }
+    if !sums.tells_work {
+        events.push((&["vmscan:*"], "what calls looked at, freed, wrote and waited for"));
+    }
+    if !sums.refaults.is_told() && sums.refaults.told == 0 {
+        const EVENTS: &[&str] =
+            &["filemap:mm_filemap_add_to_page_cache", "filemap:mm_filemap_delete_from_page_cache"];
+        events.push((
+            EVENTS,
+            "whether what was freed was needed again, so that memory or a limit is too small",
+        ));
+    }
+    if has_calls && Class::ALL.iter().all(|class| sums.off_cpu(*class).is_none()) {
+        const EVENTS: &[&str] = &["sched:sched_switch", "sched:sched_wakeup"];
+        events.push((EVENTS, "how long calls were off the CPU"));
+    }
+    events
+}
+
+/// What to record next, in a sentence.
+pub(super) fn next(reading: &Reading) -> Option<String> {
+    let lacking = lacking(reading);
+    if lacking.is_empty() {
+        return None;
+    }
+    let says = lacking.iter().map(|(events, tells)| {
+        let names: Vec<&str> = events.iter().map(|event| event.rsplit(':').next().unwrap_or(event)).collect();
+        format!("{} would tell {tells}", names.join(" and "))
+    });
+    let says = says.collect::<Vec<_>>().join("; ");
+    Some(format!("Next: {says}. Recorded with {}", record_with_trace_cmd(&lacking)))
+}
+
+/// What to record next and how, a line each.
+pub(super) fn how_to_record(reading: &Reading) -> String {
+    let lacking = lacking(reading);
+    if lacking.is_empty() {
+        return String::new();
+    }
+    let mut text = "To know more, record other events beside those of vmscan\n".to_string();
+    for (events, tells) in &lacking {
+        text += &format!("{}: {tells}\n", events.join(", "));
+    }
+    let events: Vec<&str> = lacking.iter().flat_map(|(events, _)| events.iter().copied()).collect();
+    let files: Vec<String> =
+        events.iter().map(|event| format!("{}/enable", event.replace(':', "/"))).collect();
+    text += &format!("  {}\n", record_with_trace_cmd(&lacking));
+    text += &format!("  perf record -a -e 'vmscan:*,{}'; perf script > trace.txt\n", events.join(","));
+    text += &format!("  cd /sys/kernel/tracing/events; echo 1 | tee vmscan/enable {}\n", files.join(" "));
+    text
+}
+
+fn record_with_trace_cmd(lacking: &[(&[&str], &str)]) -> String {
+    let events: Vec<&str> = lacking.iter().flat_map(|(events, _)| events.iter().copied()).collect();
+    format!("trace-cmd record -e vmscan -e {}", events.join(" -e "))
+}
+
+fn kswapd_story(reading: &Reading) -> Option<String> {
+    let sums = &reading.sums;
+    let kswapd = sums.kswapd();
+    if kswapd.threads == 0 {
+        return None;
+    }
+    let work = sums.work(Class::Kswapd);
+    let by_tasks: u64 = STALLS.iter().map(|kind| sums.work(Class::from(*kind)).reclaimed.total()).sum();
+    let all = by_tasks + work.reclaimed.total();
+    // A time awake that is not over when the trace ends counts up to there.
+    let lasting = sums.processes.iter().filter_map(|process| process.kswapd.as_ref()?.since);
+    let lasting: u64 = lasting.map(|(since_ns, _)| sums.end_ns.saturating_sub(since_ns)).sum();
+    let awake = (kswapd.awake_ns + lasting) as f64 / kswapd.threads as f64;
+    let share = figures::percent(ratio(awake, reading.elapsed_ns()));
+    let times = |count: u64| match count {
+        1 => "once".to_string(),
+        count => format!("{} times", figures::count(count)),
+    };
+    let mut text = format!(
+        "kswapd, for which nobody waits, was awake {share} of the time (woken {}, {} times more while awake)",
+        times(kswapd.wakes),
+        figures::count(kswapd.rewakes)
+    );
+    if all > 0 && work.batches > 0 {
+        text += &format!(
+            " and freed {} of all pages freed",
+            figures::percent(figures::share(work.reclaimed.total(), all))
+        );
+    }
+    text.push('.');
+    Some(text)
+}
