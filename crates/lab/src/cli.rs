@@ -15,6 +15,7 @@ mod explain;
 mod validate;
 mod working_set;
 mod vmscan_report;
+mod diff;
 mod trace;
 mod keys;
 
@@ -24,6 +25,7 @@ pub(crate) use ablate::AblateArgs;
 pub(crate) use advise_tier::AdviseTierArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use crossover::CrossoverArgs;
+pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use keys::KeysArgs;
 pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions};
@@ -182,15 +184,24 @@ pub(crate) enum Command {
 
     /// Who reclaimed on a real kernel, how long tasks were stalled by it, and why: from the text of a trace.
     ///
-    /// Reads events of vmscan as /sys/kernel/tracing/trace and `trace-cmd report` print them, from the kernel of 2010 to today's:
-    /// a file, one compressed with zstd, standard input (-), or a trace.dat, if trace-cmd is installed. Of each task it tells calls
+    /// Reads events of vmscan as /sys/kernel/tracing/trace, `trace-cmd report` and `perf script` print them, from the kernel of 2010
+    /// to today's: a file, one compressed with zstd, standard input (-), or a trace.dat, if trace-cmd is installed. Of each task it tells calls
     /// of direct reclaim and at a cgroup's limit, how long they took, pages scanned, reclaimed and written; the same of kswapd;
-    /// then the longest calls with what took the time, and the rows of the kernel's own trace-vmscan-postprocess. Several traces
+    /// whether what was freed was needed again, if events of filemap are there; the longest calls with what took the time, off the CPU
+    /// surely if sched_switch is there; and the rows of the kernel's own trace-vmscan-postprocess. Several traces
     /// stand side by side.
     ///
     /// The trace is read once, in constant memory. Lines that cannot be read are counted by reason.
     #[command(after_long_help = vmscan_report::EXAMPLES)]
     VmscanReport(VmscanReportArgs),
+
+    /// What happened between two snapshots of /proc/vmstat, or of a cgroup's memory.stat, and what that means.
+    ///
+    /// Counters (what happened) and gauges (what there is) are told apart, counters with rates if the time is known. Sentences say
+    /// what they mean: how hard reclaim works, who waits for it, how much of what it frees is needed again, swapping, huge pages,
+    /// compaction, tiers; each with the figures that it rests on. Counters that went back and names that are not known are named.
+    #[command(after_long_help = diff::EXAMPLES)]
+    Diff(DiffArgs),
 
     /// Look into traces, and convert them.
     #[command(subcommand)]

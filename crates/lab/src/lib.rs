@@ -25,7 +25,7 @@ use clap::error::ErrorKind;
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
-    ablate, advise_tier, compare, completions, crossover, explain, keys, replay, reproduce, run, trace,
+    ablate, advise_tier, compare, completions, crossover, diff, explain, keys, replay, reproduce, run, trace,
     validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
@@ -62,6 +62,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Validate(args) => validate::run(&args),
         Command::WorkingSet(args) => working_set::run(&args),
         Command::VmscanReport(args) => vmscan_report::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Trace(TraceCommand::Info { trace, reading, output }) => {
             trace::info(&trace, &reading, &output)
         }

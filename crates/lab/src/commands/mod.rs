@@ -11,6 +11,7 @@ pub(crate) mod replay; // from a trace to an answer
 pub(crate) mod explain; // why a page is where it is
 pub mod working_set; // lru_gen dumps of machines
 pub mod vmscan_report; // reclaim in traces of a real kernel
+pub(crate) mod diff; // what happened between two snapshots of a kernel's counters
 pub(crate) mod trace; // `trace info` and `trace convert`
 pub(crate) mod keys; // the reference of a scenario's keys
 pub(crate) mod validate; // against a real kernel

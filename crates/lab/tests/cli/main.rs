@@ -9,6 +9,7 @@ mod advise_tier; // how much memory may be slower
 mod bad_scenario; // scenario files and settings
 mod bad_trace; // traces
 mod compressibility; // what pages compress to
+mod diff; // two snapshots of a kernel's counters
 mod exactness; // the textbook LRU against others
 mod explain; // why a page is where it is
 mod foreign; // what others have recorded

@@ -97,9 +97,11 @@ fn the_page_of_a_trace_says_who_waited_when_and_why() {
     for part in [
         "Who: wl-160 was stalled longest, 91.4 ms in 34 calls of reclaim (0.78% of the time), since the whole machine was short of \
          memory. No other task was stalled.",
-        "When: the longest call lasted 34.6 ms, from 210.022524 s (wl-160): freed 34 of 34, priority 9. Half of all calls took less \
-         than 807 us. Half of the time stalled fell between 210.02 and 210.75 s.",
-        "Why: of 1,572 pages they looked at, 98.66% could be freed.",
+        "When: the longest call lasted 34.6 ms, from 210.022524 s (wl-160): 33.8 ms probably off the CPU; freed 34 of 34, priority 9. \
+         Half of all calls took less than 807 us. Half of the time stalled fell between 210.02 and 210.75 s.",
+        "Why: 6 of the longest did too little for their time, and were probably off the CPU for 59.8 ms, and finding pages was easy: \
+         98.66% of the 1,572 pages they looked at could be freed.",
+        "Next: mm_filemap_add_to_page_cache and mm_filemap_delete_from_page_cache would tell whether what was freed was needed again",
         "<td class=\"n\">1,572</td>",
     ] {
         assert!(page.contains(part), "{part}");

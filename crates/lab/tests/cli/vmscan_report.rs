@@ -405,7 +405,7 @@ fn a_line_cut_in_its_middle_does_not_borrow_from_the_next() {
     let report = parsed(&text(&output.stdout));
     assert_eq!(
         (&report["summary"]["Direct reclaim pages scanned"], &report["read"]["skipped_lines"]),
-        (&0.into(), &1.into())
+        (&Value::Null, &1.into())
     );
 }
 
@@ -422,7 +422,7 @@ fn what_is_no_trace_is_refused_with_what_was_expected() {
         2,
         &["compressed with gzip", "zcat trace.txt | pageout vmscan-report -"],
     );
-    check_failure(&report(b"PERFILE2 and more", &[]), 2, &["is a perf.data", "trace-cmd record"]);
+    check_failure(&report(b"PERFILE2 and more", &[]), 2, &["is a perf.data", "perf script -i"]);
     check_failure(&pageout(Path::new("."), &["vmscan-report", "/"]), 2, &["/ is a directory"]);
     check_failure(
         &pageout(Path::new("."), &["vmscan-report", "nowhere.txt"]),
@@ -652,7 +652,7 @@ fn without_events_of_the_page_cache_it_is_said_what_to_record() {
     for part in [
         "trace-cmd record -e vmscan -e filemap:mm_filemap_add_to_page_cache -e filemap:mm_filemap_delete_from_page_cache -e sched:sched_switch",
         "perf record -a -e 'vmscan:*,filemap:mm_filemap_add_to_page_cache",
-        "events/filemap/mm_filemap_add_to_page_cache/enable",
+        "tee vmscan/enable filemap/mm_filemap_add_to_page_cache/enable",
     ] {
         assert!(said.contains(part), "expected {part:?} in:\n{said}");
     }

@@ -302,18 +302,26 @@ pub(super) fn how_to_record(reading: &Reading) -> String {
     for (events, tells) in &lacking {
         text += &format!("{}: {tells}\n", events.join(", "));
     }
-    let events: Vec<&str> = lacking.iter().flat_map(|(events, _)| events.iter().copied()).collect();
+    let events = beside_vmscan(&lacking);
     let files: Vec<String> =
         events.iter().map(|event| format!("{}/enable", event.replace(':', "/"))).collect();
     text += &format!("  {}\n", record_with_trace_cmd(&lacking));
-    text += &format!("  perf record -a -e 'vmscan:*,{}'; perf script > trace.txt\n", events.join(","));
+    let all: Vec<&str> = std::iter::once("vmscan:*").chain(events.iter().copied()).collect();
+    text += &format!("  perf record -a -e '{}'; perf script > trace.txt\n", all.join(","));
     text += &format!("  cd /sys/kernel/tracing/events; echo 1 | tee vmscan/enable {}\n", files.join(" "));
     text
 }
 
 fn record_with_trace_cmd(lacking: &[(&[&str], &str)]) -> String {
-    let events: Vec<&str> = lacking.iter().flat_map(|(events, _)| events.iter().copied()).collect();
-    format!("trace-cmd record -e vmscan -e {}", events.join(" -e "))
+    let events = beside_vmscan(lacking);
+    let more: String = events.iter().map(|event| format!(" -e {event}")).collect();
+    format!("trace-cmd record -e vmscan{more}")
+}
+
+/// Events that those of vmscan, which are recorded in any case, are not.
+fn beside_vmscan<'a>(lacking: &[(&[&'a str], &str)]) -> Vec<&'a str> {
+    let events = lacking.iter().flat_map(|(events, _)| events.iter().copied());
+    events.filter(|event| !event.starts_with("vmscan:")).collect()
 }
 
 fn kswapd_story(reading: &Reading) -> Option<String> {

@@ -1,0 +1,116 @@
+//! `pageout diff`: what happened between two snapshots of `/proc/vmstat`, or of a cgroup's `memory.stat`, and what that means.
+//!
+//! ```text
+//!   two files ──snapshot──▶ names with values, of one kind ──change──▶ what happened, what is ──meaning──▶ sentences
+//!                                                                                └──────────report──▶ text, JSON
+//! ```
+//! A counter only grows: its difference is what happened. A gauge is what there is: its difference may be negative. Which is which, and
+//! in what unit, the name tells. A name that is not known is listed, and taken for neither.
+
+mod snapshot; // from text to names and values
+mod change; // counters and gauges apart
+mod meaning; // sentences, with the figures that they rest on
+mod report; // text and JSON
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use pageout_sim::scenario::{Size, TimeSpan};
+
+use crate::cli::DiffArgs;
+use crate::failure::{Failure, Outcome};
+use crate::print::output;
+use change::Change;
+use report::Report;
+use snapshot::Snapshot;
+
+/// Reads both snapshots and prints what happened between them.
+pub(crate) fn run(args: &DiffArgs) -> Outcome {
+    let page_size = page_size(&args.page_size)?;
+    let (before, after) = (Snapshot::open(&args.before)?, Snapshot::open(&args.after)?);
+    if before.kind != after.kind {
+        return Err(Failure::Input(anyhow!(
+            "{} is {}, and {} is {}: two snapshots of one file are compared",
+            before.file,
+            before.kind.name(),
+            after.file,
+            after.kind.name()
+        )));
+    }
+    let seconds = seconds(args)?;
+    let change = Change::of(&before, &after);
+    if change.is_started_anew() {
+        return Err(Failure::Input(anyhow!(
+            "{} of {} counters that differ are lower in {} than in {}, such as {}: the files are in the wrong order, or what they are of \
+             was started anew in between, and counts from 0",
+            change.went_back.len(),
+            change.went_back.len() + change.counters.iter().filter(|counter| counter.change() > 0).count(),
+            after.file,
+            before.file,
+            change.went_back[0].name
+        )));
+    }
+    let means = meaning::means(&change, seconds);
+    let report = Report {
+        before: &before,
+        after: &after,
+        change: &change,
+        means: &means,
+        seconds,
+        page_size,
+        all: args.all,
+    };
+    match args.output.json {
+        true => output::print_json(&report.to_json())?,
+        false => output::print(&report.to_text())?,
+    }
+    if change.went_back.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = change.went_back.iter().map(|counter| counter.name.as_str()).collect();
+    Err(Failure::Input(anyhow!(
+        "counters that only grow are lower in {} than in {}, and what they counted is not known: {}",
+        after.file,
+        before.file,
+        names.join(", ")
+    )))
+}
+
+fn page_size(text: &str) -> anyhow::Result<u64> {
+    let size: Size = text.parse().with_context(|| format!("--page-size {text}"))?;
+    ensure!(
+        size.0.is_power_of_two() && (4096..=65536).contains(&size.0),
+        "--page-size {text}: Linux has pages of 4KiB, 16KiB or 64KiB"
+    );
+    Ok(size.0)
+}
+
+/// The time between the two, if it is known.
+fn seconds(args: &DiffArgs) -> anyhow::Result<Option<f64>> {
+    if let Some(text) = &args.interval {
+        let seconds = match text.trim().parse::<f64>() {
+            Ok(seconds) => seconds,
+            Err(_) => {
+                let span: TimeSpan = text.trim().parse().with_context(|| format!("--interval {text}"))?;
+                span.0 as f64 / 1e9
+            }
+        };
+        ensure!(seconds.is_finite() && seconds > 0.0, "--interval {text}: write a time above 0, such as 60s");
+        return Ok(Some(seconds));
+    }
+    if !args.by_mtime {
+        return Ok(None);
+    }
+    let modified = |path: &Path| {
+        let modified = path.metadata().and_then(|metadata| metadata.modified());
+        modified.with_context(|| format!("the time of modification of {}", path.display()))
+    };
+    match modified(&args.after)?.duration_since(modified(&args.before)?) {
+        Ok(between) if between.as_secs_f64() > 0.0 => Ok(Some(between.as_secs_f64())),
+        _ => bail!(
+            "--by-mtime: {} was not modified later than {}; say --interval",
+            args.after.display(),
+            args.before.display()
+        ),
+    }
+}
