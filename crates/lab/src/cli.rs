@@ -48,7 +48,10 @@ Exit codes:
   4  the result is not what the scenario expects, or not what the real kernel did (validate)
   130, 143  interrupted (SIGINT, SIGTERM): simulations under way have ended, and what there is so far is printed
 Of several runs that fail, one that was interrupted makes it 130 or 143, or else one with bad input 2.
-A reader that goes away early (`pageout ... | head`) is no error.";
+A reader that goes away early (`pageout ... | head`) is no error.
+
+With --json the first key of the result, or of each object of a list, is `format_version`: 1. It rises when a key goes or
+means something else; keys that are added change nothing.";
 
 /// Which program this is: figures of speed mean nothing without its profile, nor bug reports without its commit.
 const VERSION: &str = concat!(

@@ -41,9 +41,23 @@ pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
     print(&to_json(value))
 }
 
-/// `value` as indented JSON.
+/// The version of the form of results: another one when a key goes, or means something else. A key more changes nothing.
+const FORMAT_VERSION: u64 = 1;
+
+/// `value` as indented JSON, with the version of its form as the first key: of the object, or of each object of a list.
 pub(crate) fn to_json(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("results hold nothing that JSON can't") + "\n"
+    let mut value = serde_json::to_value(value).expect("results hold nothing that JSON can't");
+    match &mut value {
+        Value::Array(list) => list.iter_mut().for_each(say_version),
+        value => say_version(value),
+    }
+    serde_json::to_string_pretty(&value).expect("a value is JSON") + "\n"
+}
+
+fn say_version(value: &mut Value) {
+    if let Value::Object(members) = value {
+        members.shift_insert(0, "format_version".to_string(), json!(FORMAT_VERSION));
+    }
 }
 
 /// Ends a command that has no result. With `--json` an object says so, for whoever reads only standard output. Figures up to the

@@ -253,6 +253,24 @@ fn a_misspelt_field_is_told_with_the_one_that_was_meant() {
 }
 
 #[test]
+fn a_form_of_another_version_is_refused_and_none_is_the_first() {
+    let folder = Folder::new();
+    let write = |format: Value| {
+        let truth = json!({ "format": format, "runs": [Folder::run("mglru")] }).to_string();
+        fs::write(folder.0.path().join("ground-truth.json"), truth).unwrap();
+        folder.validate(&[])
+    };
+    for unknown in [json!(2), json!(0), json!("1"), json!(1.5)] {
+        let told = format!("`format` is {unknown}, and this program reads version 1");
+        check_failure(&write(unknown), 2, &["ground-truth.json: ", &told]);
+    }
+    folder.write(json!([Folder::run("mglru")]));
+    let unnamed = folder.validate(&[]);
+    let named = write(json!(1));
+    assert_eq!((named.status.code(), named.stdout), (unnamed.status.code(), unnamed.stdout));
+}
+
+#[test]
 fn two_runs_of_one_name_and_a_run_without_a_rule_are_refused() {
     let folder = Folder::new();
     folder.write(json!([Folder::run("mglru"), Folder::run("mglru")]));

@@ -85,3 +85,13 @@ fn an_outcome_that_can_not_be_played_is_refused_by_what_is_wrong_with_it() {
     refused(|run| run["ftrace"] = "README.md".into(), &["README.md"]);
     check_failure(&validate(&recorded(), &["ou401.*"]), 2, &["holds no run `ou401.*`"]);
 }
+
+#[test]
+fn outcomes_of_another_version_are_refused() {
+    let changed = changed("ou600.classic.1", |_| {});
+    let path = changed.path().join("outcomes.json");
+    let mut folder: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    folder["format"] = 3.into();
+    std::fs::write(&path, folder.to_string()).unwrap();
+    check_failure(&validate(changed.path(), &[]), 2, &["outcomes.json: `format` is 3", "reads version 1"]);
+}

@@ -260,6 +260,40 @@ fn json_is_complete_and_parses() {
 }
 
 #[test]
+fn every_result_in_json_begins_with_the_version_of_its_form() {
+    let directory = with_scenario(GOOD);
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("a.txt"), (0..40).map(|page| format!("{}\n", page % 20)).collect::<String>()).unwrap();
+    std::fs::write(at("stat"), "anon 4096\nfile 0\npgscan 7\n").unwrap();
+    std::fs::write(at("trace"), "  dd-7 [000] ..... 1.000000: mm_vmscan_kswapd_sleep: nid=0\n").unwrap();
+    std::fs::write(at("a.lru_gen"), "memcg 1 /\n node 0\n 0 9 0 1\n 1 9 0 1\n").unwrap();
+    for command in [
+        "run scenario.toml",
+        "compare scenario.toml --vary seed=1,2",
+        "ablate scenario.toml --switch lru --repeat 1",
+        "explain scenario.toml --evictions 1",
+        "replay a.txt --memory 1MiB",
+        "trace info a.txt",
+        "trace convert a.txt a.pgt",
+        "trace compressibility a.txt",
+        "keys vm.swappiness",
+        "working-set a.lru_gen",
+        "vmscan-report trace",
+        "diff stat stat",
+    ] {
+        let arguments: Vec<&str> = command.split(' ').chain(["--json"]).collect();
+        let output = pageout(directory.path(), &arguments);
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{command}: {}", text(&output.stderr)));
+        let objects = result.as_array().cloned().unwrap_or_else(|| vec![result]);
+        for object in &objects {
+            let first = object.as_object().unwrap().iter().next().unwrap();
+            assert_eq!(first, (&"format_version".to_string(), &1.into()), "{command}");
+        }
+    }
+}
+
+#[test]
 fn a_workload_that_fails_is_one_object_that_says_so() {
     let directory = with_scenario(&GOOD.replace("\"file\"", "\"anonymous\""));
     std::fs::write(

@@ -5,10 +5,12 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use pageout_workload::trace::{self, Format};
 use pageout_workload::{Access, ReadOptions};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// Inputs and answers of a folder's runs.
 const RUNS: &str = "ground-truth.json";
@@ -52,6 +54,28 @@ pub(super) fn read_words(dir: &Path, sequence: &str) -> anyhow::Result<Vec<Acces
     let mut accesses = Vec::new();
     while stream.fill(&mut accesses, 1 << 16)? > 0 {}
     Ok(accesses)
+}
+
+/// The version of the form of a folder's runs that is read here, and that a file has which names none.
+const VERSION: u64 = 1;
+
+/// What a file says of its form.
+#[derive(Deserialize)]
+struct Form {
+    format: Option<Value>,
+}
+
+/// A file of runs, in the version that is known here. A later one may mean something else by the same fields.
+pub(super) fn read_runs<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    // A file that is malformed is told by who reads its fields.
+    let form = read_json::<Form>(path).ok();
+    if let Some(format) = form.and_then(|form| form.format).filter(|format| *format != VERSION) {
+        bail!(
+            "{}: `format` is {format}, and this program reads version {VERSION} of such recordings",
+            path.display()
+        );
+    }
+    read_json(path)
 }
 
 /// A JSON file, compressed if its name says so.

@@ -17,7 +17,7 @@ use pageout_engine::Nanos;
 use pageout_workload::Access;
 use serde::{Deserialize, Serialize};
 
-use super::files::{read_compressed, read_json, read_words};
+use super::files::{read_compressed, read_json, read_runs, read_words};
 use super::recording::select;
 use crate::cli::ValidateArgs;
 use crate::failure::{Failure, Outcome};
@@ -93,7 +93,7 @@ pub(super) fn are_in(dir: &Path) -> bool {
 
 /// Compares the outcomes recorded in a directory with simulated ones; fails if any differs.
 pub(super) fn run(args: &ValidateArgs) -> Outcome {
-    let folder: Folder<Run> = read_json(&args.dir.join(FILE))?;
+    let folder: Folder<Run> = read_runs(&args.dir.join(FILE))?;
     let runs = select(&args.dir, &folder.runs, |run| &run.id, &args.run)?;
     if let Some(stranger) = args.expect_short.iter().find(|id| !runs.iter().any(|run| run.id == **id)) {
         let message = format!("--expect-short {stranger}: there is no such run among these");

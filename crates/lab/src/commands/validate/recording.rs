@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::class::Class;
-use super::files::{self, read_json, read_words, words_path};
+use super::files::{self, read_json, read_runs, read_words, words_path};
 use crate::print::output;
 use crate::scenario::nearest;
 
@@ -299,7 +299,7 @@ impl Recording {
     /// Reads a folder's inputs.
     pub(crate) fn open(dir: &Path) -> anyhow::Result<Recording> {
         let path = files::runs_path(dir)?;
-        let truth: GroundTruth = read_json(&path)?;
+        let truth: GroundTruth = read_runs(&path)?;
         if truth.runs.is_empty() {
             bail!("{}: holds no runs", path.display());
         }
