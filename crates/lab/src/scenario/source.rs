@@ -60,10 +60,14 @@ impl Source {
             Err(error) => {
                 let excerpt = Excerpt::new(&path.to_string_lossy(), &text, error.span().unwrap_or(0..0));
                 let message = format!("this is no TOML: {}", error.message().replace('\n', ", "));
+                let help = error.span().and_then(|span| unquoted_value(&text, span.start));
+                let help = help.map(|value| {
+                    format!("write \"{value}\": sizes, times, percentages, paths and names stand in quotes, only numbers do not")
+                });
                 Err(Diagnostics(vec![Diagnostic {
                     message,
                     origin: Origin::File(excerpt),
-                    help: Vec::new(),
+                    help: help.into_iter().collect(),
                 }])
                 .into())
             }
@@ -242,6 +246,18 @@ impl Source {
             ],
         }])
     }
+}
+
+/// The value at byte `at` of a text, if it is one word that lacks its quotes, such as `1G`.
+fn unquoted_value(text: &str, at: usize) -> Option<&str> {
+    const ENDS: [char; 5] = ['\n', ',', '}', ']', '#'];
+    let before = text.get(..at)?;
+    let begin = before.rfind(['=', ',', '[', '\n']).filter(|&begin| !before[begin..].starts_with('\n'))? + 1;
+    let rest = &text[begin..];
+    let value = rest[..rest.find(ENDS).unwrap_or(rest.len())].trim();
+    let is_word =
+        !value.is_empty() && !value.contains(['"', '\'', '\\', '{', '=']) && value.split(' ').count() <= 2;
+    (is_word && value.parse::<toml_edit::Value>().is_err()).then_some(value)
 }
 
 fn not_utf8(path: &Path, error: &FromUtf8Error) -> Diagnostics {

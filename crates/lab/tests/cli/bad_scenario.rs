@@ -667,3 +667,20 @@ fn a_number_below_nothing_is_no_option_of_its_own() {
         check_failure(&output, 2, &["invalid value '-1'", option[0]]);
     }
 }
+
+#[test]
+fn a_value_without_its_quotes_is_told_what_to_write() {
+    for value in
+        ["1G", "64MiB", "max", "50%", "1 GiB", "2.5GiB", "/dev/sda", "mglru@6.12", "1GiB # as on web1"]
+    {
+        let output = run_with("\"1MiB\"", value, &[]);
+        let quoted = format!("write \"{}\"", value.split(" #").next().unwrap());
+        check_failure(&output, 2, &["scenario.toml:5:", &quoted, "stand in quotes"]);
+    }
+    let output = run_with("\"zipf\"", "zipf", &[]);
+    check_failure(&output, 2, &["write \"zipf\""]);
+    // On the command line no quotes are needed.
+    for setting in ["memcg./web.memory.max=1G", "memcg./web.memory.max=50%", "task.reader.think_time=10us"] {
+        check_success(&run_with("5000", "100", &["--set", setting]));
+    }
+}
