@@ -38,7 +38,7 @@ def replay(pageout: str, trace: str, memory: str) -> tuple[float, float, dict]:
         return usage.ru_utime + usage.ru_stime
 
     begun, used_before = time.perf_counter(), used()
-    command = [pageout, "replay", trace, "--memory", memory, "--json"]
+    command = [pageout, "replay", trace, "--memory", memory, "--read-ahead-kb", "0", "--json"]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return time.perf_counter() - begun, used() - used_before, json.loads(output)
 

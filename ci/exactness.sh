@@ -14,5 +14,5 @@ python3 -m venv "$work/venv"
 cargo build --release -q -p pageout-lab
 zstd -dq "$trace" -o "$work/trace.oracleGeneral"
 pageout=${CARGO_TARGET_DIR:-target}/release/pageout
-"$pageout" replay "$trace" --ignore-size --memory 2MiB --print-scenario > "$work/trace.toml"
+"$pageout" replay "$trace" --ignore-size --memory 2MiB --read-ahead-kb 0 --print-scenario > "$work/trace.toml"
 "$work/venv/bin/python" ci/exactness.py "$pageout" "$work" "${@:-512 8192}"

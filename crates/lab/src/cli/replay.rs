@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use pageout_sim::scenario::{SEED_MAX, Size};
+use pageout_sim::scenario::{Device, SEED_MAX, Size};
 
 use super::options::{OutputOptions, PageOptions, ParallelOptions, ReadingOptions};
 use crate::scenario::traces::TRACE_MEMORY;
@@ -14,9 +14,10 @@ Examples:
   pageout replay io.csv --memory 5%,10%,20%,40%,80%
   pageout replay prxy_0.csv --format msr --memory 10%,30%
   pageout replay pages.u32 --memory 64MiB --channel anonymous --swap zram
-  pageout replay w92.oracleGeneral.zst --ignore-size --memory 512pages,8192pages --policy lru
+  pageout replay w92.oracleGeneral.zst --ignore-size --memory 512pages,8192pages --policy lru --read-ahead-kb 0
 A percentage is of the distinct pages that the trace touches, as in a scenario. The replaying task runs in a cgroup, and
-memory is the limit of that cgroup (memory.max).";
+memory is the limit of that cgroup (memory.max). The kernel's own memory is not charged to it (kernel.memcg.kmem = false); a
+scenario has it charged unless it says otherwise. All else has the defaults of a scenario.";
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
@@ -45,9 +46,10 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "PRESET", default_value = "nvme")]
     pub(crate) device: String,
 
-    /// How far the file is read ahead while it is read in order, in KiB (`device[].read_ahead_kb`). 0: a trace says itself what
-    /// was read, and what readahead brought in on top of it is no answer to how much memory it wants
-    #[arg(long, value_name = "KIB", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=4_194_304))]
+    /// How far a file is read ahead at most while it is read in order, in KiB: `device[].read_ahead_kb`, whose default is Linux's in
+    /// `run` as well. 0: nothing is read ahead, of swap neither, as cache simulators have it and as a trace of block I/O wants it,
+    /// which has in it what was read ahead
+    #[arg(long, value_name = "KIB", default_value_t = Device::READ_AHEAD_KB, value_parser = clap::value_parser!(u32).range(..=4_194_304))]
     pub(crate) read_ahead_kb: u32,
 
     /// Swap for anonymous memory

@@ -299,12 +299,15 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
         seed: args.seed,
         until: None,
         machine: Machine { cpus: 1, memory: Some(memory), ..Machine::default() },
-        // The memory asked about is that of the trace's pages, and what is read is what the trace says.
+        // The memory asked about is that of the trace's pages.
         kernel: Kernel {
             profile: args.policy.clone(),
             switches: Knobs(vec![("memcg.kmem".to_string(), Scalar::Bool(false))]),
         },
-        sysctl: Knobs(vec![("vm.page-cluster".to_string(), Scalar::Integer(0))]),
+        sysctl: Knobs(match args.read_ahead_kb {
+            0 => vec![("vm.page-cluster".to_string(), Scalar::Integer(0))],
+            _ => Vec::new(),
+        }),
         memcg: vec![Memcg {
             path: MEMCG.to_string(),
             policy: None,
@@ -411,6 +414,8 @@ fn heading(replayed: &Replayed) -> String {
             false => writeln!(text, "{writes} writes are replayed as reads; --writes lets them dirty pages"),
         };
     }
+    text += &readahead(args);
+    text += "memory is for these pages alone: the kernel's own is not charged (kernel.memcg.kmem = false)\n";
     for point in points {
         if let Limit::Percent(percent) = point.limit {
             let share = figures::share_of_pages(percent, footprint.distinct_pages(), point.pages);
@@ -425,6 +430,25 @@ fn heading(replayed: &Replayed) -> String {
         );
     }
     text
+}
+
+/// A line on what is read ahead, and how to have it otherwise.
+fn readahead(args: &ReplayArgs) -> String {
+    let is_anonymous = args.channel == ChannelArg::Anonymous;
+    match args.read_ahead_kb {
+        _ if is_anonymous && args.swap == SwapArg::None => String::new(),
+        0 if is_anonymous => "swap is read a page at a time (--read-ahead-kb 0)\n".to_string(),
+        0 => "nothing is read ahead (--read-ahead-kb 0)\n".to_string(),
+        _ if is_anonymous => {
+            "swap is read ahead as in a scenario (vm.page-cluster = 3); --read-ahead-kb 0: a page at a time\n"
+                .to_string()
+        }
+        kib => format!(
+            "files are read ahead up to {}{}; --read-ahead-kb 0: not at all\n",
+            figures::bytes(u64::from(kib) << 10),
+            if kib == Device::READ_AHEAD_KB { ", as in a scenario" } else { "" }
+        ),
+    }
 }
 
 /// A line for each size.

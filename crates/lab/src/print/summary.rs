@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use pageout_engine::{CgroupFile, Holds};
-use pageout_sim::scenario::{Percentage, Scenario};
+use pageout_sim::scenario::{Channel, Percentage, Scenario};
 
 use crate::print::{figures, output, table};
 use crate::result::notes;
@@ -112,7 +112,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     text += &writeback_lines(&result.writeback);
     text += &swap_line(result);
     text += &result.tiers.as_ref().map_or_else(String::new, tiers_lines);
-    text += &readahead_line(result.readahead);
+    text += &readahead_line(scenario, &result.readahead);
     for device in result.devices.iter().filter(|device| device.reads.count + device.writes.count > 0) {
         text.push('\n');
         text += &device_text(device, result.end_ns);
@@ -501,13 +501,32 @@ fn convergence(tiers: &TiersResult) -> String {
 }
 
 /// What of readahead was of use.
-fn readahead_line(readahead: ReadaheadResult) -> String {
-    if readahead.pages == 0 {
+/// How far files were read ahead, and what came of it.
+fn readahead_line(scenario: &Scenario, readahead: &ReadaheadResult) -> String {
+    let objects = scenario.task.iter().flat_map(|task| &task.object);
+    if !objects.into_iter().any(|object| matches!(object.channel, Channel::File | Channel::Mapped)) {
         return String::new();
+    }
+    let windows: Vec<(&str, u32)> =
+        readahead.read_ahead_kb.iter().map(|(device, kib)| (device.as_str(), *kib)).collect();
+    let window = |kib: u32| match kib {
+        0 => "off".to_string(),
+        kib => format!("up to {}", figures::bytes(u64::from(kib) << 10)),
+    };
+    let is_one = windows.iter().all(|(_, kib)| *kib == windows[0].1);
+    let told = match is_one {
+        true => window(windows[0].1),
+        false => {
+            let each = windows.iter().map(|(device, kib)| format!("{} on {device}", window(*kib)));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    };
+    if readahead.pages == 0 {
+        return format!("\nreadahead: {told}; no page before it was asked for\n");
     }
     let unused = readahead.never_used();
     format!(
-        "\nreadahead: {} pages before they were asked for, {} of them never used ({})\n",
+        "\nreadahead: {told}; {} pages before they were asked for, {} of them never used ({})\n",
         figures::count(readahead.pages),
         figures::count(unused),
         figures::percent(figures::share(unused, readahead.pages))

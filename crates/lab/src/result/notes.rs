@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, kernel_bool};
 use pageout_sim::scenario::keys::Limit;
-use pageout_sim::scenario::{Advice, Channel, Device, KernelFile, OomRule, Scalar, Scenario, SwapKind};
+use pageout_sim::scenario::{Advice, Channel, KernelFile, OomRule, Scalar, Scenario, SwapKind};
 use pageout_sim::{Report, TaskReport};
 use serde::Serialize;
 
@@ -55,6 +55,7 @@ pub(crate) fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmst
     let mut notes = of_scenario(scenario);
     notes.extend(no_access(scenario, report));
     notes.extend(no_readahead(scenario, report));
+    notes.extend(textbook_with_readahead(scenario, report));
     notes.extend(no_swap_readahead(scenario, report, counter(vmstat, "pswpin").unsigned_abs()));
     notes.extend(no_flush(scenario, report, engine, vmstat));
     notes.extend(no_promotion(scenario, report, vmstat));
@@ -263,10 +264,7 @@ fn limits_out_of_reach(scenario: &Scenario) -> Option<Note> {
 }
 
 fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
-    let is_off = match &scenario.device[..] {
-        [] => Device::READ_AHEAD_KB == 0,
-        devices => devices.iter().all(|device| device.read_ahead_kb == 0),
-    };
+    let is_off = scenario.readahead().iter().all(|(_, kib)| *kib == 0);
     let files = scenario.task.iter().flat_map(|task| &task.object);
     let mut files = files.filter(|object| matches!(object.channel, Channel::File | Channel::Mapped));
     // Who says that it reads at random is not read ahead for on Linux either.
@@ -281,11 +279,25 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
     let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
     let text = format!(
         "Readahead is off: {} of the pages read from files follow one read earlier, and each was a request of its own, at {} \
-         in all. Linux reads such pages ahead, 128 KiB at a time by default (device.*.read_ahead_kb), and would be faster.",
+         in all. Linux reads such pages ahead, 128 KiB at a time by default (device.*.read_ahead_kb, replay --read-ahead-kb), and would be faster.",
         figures::percent(share),
         figures::bandwidth(read * 4096, busy)
     );
     Some(Note { about: "readahead", text })
+}
+
+/// Figures of others for these policies are of caches that bring in what is asked for and nothing else.
+fn textbook_with_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
+    let is_textbook = matches!(switches::policy_of(scenario).lru, Lru::SingleList | Lru::Sieve);
+    if !is_textbook || report.readahead.pages == 0 {
+        return None;
+    }
+    let text = format!(
+        "{} is a textbook policy, and {} were read ahead for it. Figures of cache simulators are without readahead:          device.*.read_ahead_kb = 0, or replay --read-ahead-kb 0.",
+        scenario.kernel.profile,
+        figures::counted(report.readahead.pages, "page")
+    );
+    Some(Note { about: "textbook", text })
 }
 
 fn no_swap_readahead(scenario: &Scenario, report: &Report, pages_swapped_in: u64) -> Option<Note> {

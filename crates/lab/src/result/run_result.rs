@@ -335,8 +335,10 @@ impl TiersResult {
 
 /// Pages that readahead brought in: those in memory that nobody has used, and those that have left it unused. Whether a mapped
 /// page has been used can't be told: it counts as used.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct ReadaheadResult {
+    /// How far ahead at most, in KiB, by device.
+    pub(crate) read_ahead_kb: BTreeMap<String, u32>,
     pub(crate) pages: u64,
     pub(crate) unused_pages: u64,
     pub(crate) dropped_pages: u64,
@@ -344,7 +346,7 @@ pub(crate) struct ReadaheadResult {
 
 impl ReadaheadResult {
     /// Pages that were read for nothing, as far as the run shows.
-    pub(crate) fn never_used(self) -> u64 {
+    pub(crate) fn never_used(&self) -> u64 {
         self.unused_pages + self.dropped_pages
     }
 }
@@ -535,6 +537,11 @@ impl RunResult {
             memcgs,
             percentages: scenario.percentages(),
             readahead: ReadaheadResult {
+                read_ahead_kb: scenario
+                    .readahead()
+                    .into_iter()
+                    .map(|(device, kib)| (device.to_string(), kib))
+                    .collect(),
                 pages: report.readahead.pages,
                 unused_pages: report.readahead.unused,
                 dropped_pages: report.readahead.dropped,

@@ -26,7 +26,8 @@ fn with_batches_of_one_lru_and_sieve_miss_as_often_as_libcachesims() {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
-    let replay = ["replay", trace.to_str().unwrap(), "--ignore-size", "--print-scenario"];
+    let replay =
+        ["replay", trace.to_str().unwrap(), "--ignore-size", "--read-ahead-kb", "0", "--print-scenario"];
     let scenario = check_success(&pageout(directory.path(), &[&replay[..], &["--memory", "2MiB"]].concat()));
     fs::write(directory.path().join("trace.toml"), scenario).unwrap();
     for &(policy, curve) in LIBCACHESIM {

@@ -99,7 +99,9 @@ fn what_was_read_for_nothing_is_told() {
     assert_eq!((number("pages"), number("unused_pages"), number("dropped_pages")), (27, 18, 0));
     let printed = check_success(&pageout(with_scenario(&text).path(), &["run", "scenario.toml"]));
     assert!(
-        printed.contains("readahead: 27 pages before they were asked for, 18 of them never used (66.67%)"),
+        printed.contains(
+            "readahead: up to 128 KiB; 27 pages before they were asked for, 18 of them never used (66.67%)"
+        ),
         "{printed}"
     );
 }
@@ -127,7 +129,7 @@ fn any_scenario_can_vary_the_readahead_of_the_device_that_is_always_there() {
 }
 
 #[test]
-fn a_replay_reads_ahead_if_asked_to() {
+fn a_replay_reads_ahead_unless_it_is_asked_not_to() {
     let directory = tempfile::tempdir().unwrap();
     let words: Vec<u8> = (0..1000u32).flat_map(u32::to_le_bytes).collect();
     std::fs::write(directory.path().join("in-order.u32"), words).unwrap();
@@ -136,13 +138,79 @@ fn a_replay_reads_ahead_if_asked_to() {
         let result: Value = serde_json::from_str(&check_success(&pageout(directory.path(), &all))).unwrap();
         result["points"][0]["misses"].as_u64().unwrap()
     };
-    assert_eq!(replay(&[]), 1000);
-    assert!(replay(&["--read-ahead-kb", "128"]) < 100);
+    assert!(replay(&[]) < 100);
+    assert_eq!(replay(&[]), replay(&["--read-ahead-kb", "128"]));
+    assert_eq!(replay(&["--read-ahead-kb", "0"]), 1000);
     check_failure(
         &pageout(directory.path(), &["replay", "in-order.u32", "--read-ahead-kb", "600000"]),
         2,
         &["--read-ahead-kb: `read_ahead_kb`: a window of ", "is more than the device takes"],
     );
+}
+
+/// A scenario that plays `a.u32` in a cgroup of 2 MiB.
+fn playing(channel: &str, swap: &str) -> String {
+    format!(
+        "[kernel]\nmemcg.kmem = false\n{swap}\n[[memcg]]\npath = \"/r\"\nmemory.max = \"2MiB\"\n\
+         [[task]]\nname = \"t\"\nmemcg = \"/r\"\n[[task.object]]\nchannel = \"{channel}\"\ntrace = \"a.u32\"\n"
+    )
+}
+
+#[test]
+fn run_and_replay_of_a_trace_miss_as_often_and_say_how_far_was_read_ahead() {
+    // Short stretches of pages in order, from places without one.
+    let stretch = |at: u32| (0..at % 12).map(move |page| at.wrapping_mul(2_654_435_761) % 4000 + page);
+    let words: Vec<u8> = (0..5000).flat_map(stretch).flat_map(u32::to_le_bytes).collect();
+    let disk = "[[swap]]\nsize = \"64MiB\"";
+    for (channel, swap, option) in [("file", "", "none"), ("mapped", "", "none"), ("anonymous", disk, "disk")]
+    {
+        let directory = with_scenario(&playing(channel, swap));
+        std::fs::write(directory.path().join("a.u32"), &words).unwrap();
+        let json = |arguments: &[&str]| -> Value {
+            serde_json::from_str(&check_success(&pageout(directory.path(), arguments))).unwrap()
+        };
+        let misses = |more: &[&str], settings: &[&str]| {
+            let replay =
+                ["replay", "a.u32", "--memory", "2MiB", "--channel", channel, "--swap", option, "--json"];
+            let replay = json(&[&replay[..], more].concat());
+            let run = json(&[&["run", "scenario.toml", "--json"], settings].concat());
+            let [read, task] = [&replay["points"][0], &run["tasks"][0]];
+            let misses = task["accesses"].as_u64().unwrap() - task["hits"].as_u64().unwrap();
+            assert_eq!(read["misses"].as_u64(), Some(misses), "{channel} {more:?}");
+            assert_eq!(read["device_pages_read"], run["devices"][0]["pages_read"], "{channel} {more:?}");
+            misses
+        };
+        let ahead = misses(&[], &[]);
+        let off = ["--set", "device.nvme.read_ahead_kb=0", "--set", "sysctl.vm.page-cluster=0"];
+        let without = misses(&["--read-ahead-kb", "0"], &off);
+        assert!(channel == "anonymous" || ahead < without, "{channel}");
+        let told = |arguments: &[&str]| check_success(&pageout(directory.path(), arguments));
+        if channel != "anonymous" {
+            let replay = told(&["replay", "a.u32", "--memory", "2MiB", "--channel", channel]);
+            assert!(replay.contains("\nfiles are read ahead up to 128 KiB, as in a scenario; "), "{replay}");
+            let replay = told(&["replay", "a.u32", "--memory", "2MiB", "--read-ahead-kb", "0"]);
+            assert!(replay.contains("\nnothing is read ahead (--read-ahead-kb 0)\n"), "{replay}");
+            let run = told(&["run", "scenario.toml"]);
+            assert!(run.contains("\nreadahead: up to 128 KiB; "), "{run}");
+            let run = told(&[&["run", "scenario.toml"], &off[..2]].concat());
+            assert!(run.contains("\nreadahead: off; no page before it was asked for\n"), "{run}");
+        }
+    }
+}
+
+#[test]
+fn a_textbook_policy_that_reads_ahead_is_told_that_others_do_not() {
+    let directory = with_scenario(&reader("", ""));
+    let told = |more: &[&str]| {
+        let arguments = [&["run", "scenario.toml", "--set", "kernel.profile=lru"], more].concat();
+        check_success(&pageout(directory.path(), &arguments)).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(
+        told(&[]).contains("lru is a textbook policy, and 999 pages were read ahead for it."),
+        "{}",
+        told(&[])
+    );
+    assert!(!told(&["--set", "device.disk.read_ahead_kb=0"]).contains("textbook"));
 }
 
 #[test]

@@ -129,6 +129,14 @@ impl Scenario {
         Files::of(&self.file)
     }
 
+    /// How far files on each device are read ahead at most, in KiB, with the device's name.
+    pub fn readahead(&self) -> Vec<(&str, u32)> {
+        match &self.device[..] {
+            [] => vec![(DEFAULT_DEVICE, Device::READ_AHEAD_KB)],
+            devices => devices.iter().map(|device| (device.name.as_str(), device.read_ahead_kb)).collect(),
+        }
+    }
+
     /// Whether NUMA balancing is to promote pages of slow memory.
     pub fn balances_tiers(&self) -> bool {
         let bits = self.sysctl.get("kernel.numa_balancing").map(|value| value.to_string().parse::<u8>());
