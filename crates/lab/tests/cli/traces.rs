@@ -61,7 +61,15 @@ fn disks_of_a_csv_are_not_merged() {
     );
     let merged = pageout(
         path,
-        &["replay", "disks.csv", "--memory=300pages", "--policy=lru", "--json", "--read=csv.object=[]"],
+        &[
+            "replay",
+            "disks.csv",
+            "--memory=300pages",
+            "--policy=lru",
+            "--json",
+            "--read-ahead-kb=0",
+            "--read=csv.object=[]",
+        ],
     );
     let merged: Value = serde_json::from_str(&check_success(&merged)).unwrap();
     assert_eq!((&merged["distinct_pages"], &merged["points"][0]["misses"]), (&250.into(), &250.into()));
