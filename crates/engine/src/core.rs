@@ -106,9 +106,9 @@ pub(crate) struct Core {
     pub(crate) full_plug: Option<FullPlug>,
     /// What became of folios whose write ended and that reclaim wanted next.
     pub(crate) rotations: Rotations,
-    /// Those whose wait has ended. A task is no more than a name here.
+    /// Tasks whose wait has ended. A task is no more than a name here.
     pub(crate) woken: Vec<TaskId>,
-    /// Those who wait to be woken by someone.
+    /// Tasks that wait to be woken by someone.
     pub(crate) sleepers: Sleepers,
     /// Kernel threads that the machine has yet to start.
     pub(crate) threads_to_start: Vec<Box<dyn KernelThread>>,

@@ -65,7 +65,7 @@ pub struct ThreadInfo {
     pub wait: Wait,
 }
 
-/// Those who wait until someone wakes them. There are few at any time.
+/// Kernel threads that wait until someone wakes them. There are few at any time.
 #[derive(Default)]
 pub(crate) struct Sleepers(Vec<TaskId>);
 

@@ -41,9 +41,9 @@ pub struct Badness {
     pub file: u64,
     /// Pages of tmpfs files that it maps.
     pub shmem: u64,
-    /// Its anonymous pages on swap.
+    /// The process's anonymous pages on swap.
     pub swap: u64,
-    /// Its page tables.
+    /// The process's page tables.
     pub page_tables: u64,
     /// What was said of it.
     pub oom_score_adj: i16,
@@ -82,7 +82,7 @@ pub struct OomKill {
     pub at: Nanos,
     /// The process.
     pub victim: MmId,
-    /// Its tasks. Whatever they do or wait for, those that have not begun to exit are to be resumed now.
+    /// The process's tasks. Whatever they do or wait for, those that have not begun to exit are to be resumed now.
     pub tasks: Vec<TaskId>,
     /// The path of its group.
     pub memcg: String,
@@ -94,7 +94,7 @@ pub struct OomKill {
     pub cause: OomCause,
     /// Among whom it was chosen, the victim included: their groups' paths and what they have.
     pub candidates: Vec<(MmId, String, Badness)>,
-    /// It goes with others because the group of this path is killed as a whole.
+    /// The process goes with others because the group of this path is killed as a whole.
     pub with_group: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl OomKill {
         }
     }
 
-    /// It was chosen for what it has; others go because it does.
+    /// The process was chosen for what it has; others go because it does.
     pub fn is_worst(&self) -> bool {
         worst_of(&self.candidates) == Some(self.victim)
     }
@@ -258,7 +258,7 @@ impl Core {
 }
 
 impl Mm {
-    /// It is going, or about to, and what it has will be free: nobody else need go.
+    /// The process is going, or about to, and what it has will be free: nobody else need go.
     fn is_ending(&self) -> bool {
         self.is_oom_victim || self.users == 0 && !self.vmas.is_empty()
     }

@@ -83,7 +83,7 @@ impl Values {
 
 /// One switch.
 pub struct Switch {
-    /// Its name; the part before the dot is the seam.
+    /// The switch's name; the part before the dot is the seam.
     pub name: &'static str,
     /// What it accepts.
     pub values: Values,
@@ -102,7 +102,7 @@ impl Switch {
         SWITCHES.iter().find(|switch| switch.name == name)
     }
 
-    /// Its value in a policy.
+    /// The switch's value in a policy.
     pub fn get(&self, policy: &Policy) -> String {
         (self.get)(policy)
     }

@@ -112,7 +112,7 @@ pub enum TypeReason {
     },
     /// The type that was chosen first had nothing to give.
     OtherHadNothing {
-        /// Its generations: with no more than eviction spares, none is looked at.
+        /// The generations of the type: with no more than eviction spares, none is looked at.
         generations: u64,
         /// Pages on the list of its oldest.
         oldest: u64,

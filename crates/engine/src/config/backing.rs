@@ -14,7 +14,7 @@ pub enum FileKind {
 pub struct FileSpec {
     /// For messages.
     pub name: String,
-    /// Its length in pages.
+    /// The file's length in pages.
     pub pages: u64,
     /// Regular or tmpfs.
     pub kind: FileKind,
@@ -57,7 +57,7 @@ pub enum SwapKind {
 /// A swap device to enable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SwapSpec {
-    /// Its size in pages.
+    /// The device's size in pages.
     pub pages: u64,
     /// How it completes transfers.
     pub kind: SwapKind,

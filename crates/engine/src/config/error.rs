@@ -36,9 +36,9 @@ pub enum ConfigError {
     },
     /// What the system has no address space for.
     NoRoom {
-        /// Whose tables.
+        /// Whose tables have no room.
         what: &'static str,
-        /// Its pages.
+        /// The pages that the tables are for.
         pages: u64,
         /// What its tables take.
         bytes: u64,

@@ -78,7 +78,7 @@ impl Parameter {
         PARAMETERS.iter().find(|parameter| parameter.name == name)
     }
 
-    /// Its value.
+    /// The parameter's value.
     pub fn get(&self, config: &Config) -> String {
         (self.get)(config)
     }

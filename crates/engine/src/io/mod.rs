@@ -35,9 +35,9 @@ struct Transfer {
     contents: Contents,
     /// The task that started it, if it waits.
     starter: Option<TaskId>,
-    /// It writes a page of a file.
+    /// The transfer writes a page of a file.
     is_file_write: bool,
-    /// It begins a request rather than to be a further part of one.
+    /// The transfer begins a request rather than to be a further part of one.
     is_request: bool,
     /// A write: its folio is not needed in memory when it has ended (PG_dropbehind), and leaves this in the swap cache.
     drops: Option<Word>,

@@ -22,7 +22,7 @@ pub enum Holds {
 
 /// A file that every cgroup has, or every one but the root.
 pub struct CgroupFile {
-    /// Its name.
+    /// The file's name.
     pub name: &'static str,
     /// What it holds, which says how it can be opened.
     pub holds: Holds,
@@ -118,7 +118,7 @@ pub const CGROUP_FILES: &[CgroupFile] = &[
 
 /// A file of the machine.
 pub struct MachineFile {
-    /// Its path.
+    /// The file's path.
     pub path: &'static str,
     /// Whether it can be opened for writing.
     pub is_writable: bool,

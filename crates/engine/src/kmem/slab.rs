@@ -66,7 +66,7 @@ impl Slab {
         is_empty
     }
 
-    /// Its pages and the objects in each, for checkers.
+    /// The slab's pages and the objects in each, for checkers.
     pub(crate) fn pages(&self) -> impl Iterator<Item = (Pfn, u16)> {
         self.objects.iter().map(|(&pfn, &objects)| (pfn, objects))
     }

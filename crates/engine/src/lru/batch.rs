@@ -68,11 +68,11 @@ pub struct Rotations {
 /// Why a folio does not go to the cold end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unrotated {
-    /// It is on no list: in an add batch, or in a reclaimer's hands.
+    /// The folio is on no list: in an add batch, or in a reclaimer's hands.
     NotListed,
-    /// It is locked, dirty or unevictable.
+    /// The folio is locked, dirty or unevictable.
     Unfit,
-    /// It is active.
+    /// The folio is active.
     Active,
 }
 

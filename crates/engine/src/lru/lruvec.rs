@@ -121,7 +121,7 @@ pub(crate) struct Lruvec {
     pub(crate) nonresident_age: u64,
     /// The refault-activation counters as the last reclaim cycle left them.
     pub(crate) refaults: [u64; 2],
-    /// Its compressed pages.
+    /// The lruvec's compressed pages.
     pub(crate) zswap: ZswapLru,
     /// Pages on its lists are among them, live.
     pub(crate) stat_local: Counters,

@@ -55,11 +55,11 @@ choice! {
 /// Why a folio goes to a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// It is new, or its state has changed.
+    /// The folio is new, or its state has changed.
     Added,
     /// Reclaim could not free it, or had not meant to.
     PutBack,
-    /// It is to be taken next: what made it wait is over.
+    /// The folio is to be taken next: what made it wait is over.
     Rotated,
 }
 
@@ -72,7 +72,7 @@ pub enum PlaceRule {
     ByState,
     /// Generations: a fault has added it, or reclaim could not free it, so it is in use.
     InUse,
-    /// It needs a write before it can go, so it is of no use at the old end.
+    /// The folio needs a write before it can go, so it is of no use at the old end.
     NeedsWrite,
     /// The write of it has ended: to the cold end.
     Rotated,

@@ -36,7 +36,7 @@ impl Waiting {
             || self.frames.iter().any(|pfn| other.frames.contains(pfn))
     }
 
-    /// It makes a hole where the other reads or writes. Two transfers of a page name its frame as well.
+    /// The operation makes a hole where the other reads or writes. Two transfers of a page name its frame as well.
     fn is_hole_beside(&self, other: &Waiting) -> bool {
         let Op::PunchHole { file, page, pages } = self.op else { return false };
         let meets =

@@ -73,7 +73,7 @@ pub enum Served {
     Hit(Touched),
     /// A page fault or a read without device I/O of its own; it may have waited for someone else's.
     Minor(Touched),
-    /// It read from a device.
+    /// The access read from a device.
     Major(Touched),
     /// A write to a kernel file ended.
     Written {
@@ -128,7 +128,7 @@ pub enum DelayReason {
     MemoryHigh,
     /// Reclaim waits for others: too many pages are in reclaimers' hands, or kswapd has to free some first.
     Reclaim,
-    /// It has dirtied pages faster than they are written.
+    /// The task has dirtied pages faster than they are written.
     DirtyPages,
     /// A kernel thread has nothing to do for a while, or until someone has work for it.
     Nap,
@@ -137,9 +137,9 @@ pub enum DelayReason {
 /// Why a task makes no headway for want of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memstall {
-    /// It reclaims, or waits in between: for a while or for pages under writeback, which is no I/O of its own.
+    /// The task reclaims, or waits in between: for a while or for pages under writeback, which is no I/O of its own.
     Reclaim,
-    /// It waits for a page to be read that was in the working set when it was evicted.
+    /// The task waits for a page to be read that was in the working set when it was evicted.
     Refault,
 }
 
@@ -192,11 +192,11 @@ impl std::error::Error for AccessError {}
 pub struct OomReport {
     /// The group whose limit was hit, or the root when the machine has no page to spare.
     pub memcg: MemcgId,
-    /// Its path.
+    /// The group's path.
     pub path: String,
     /// Pages charged.
     pub usage: u64,
-    /// Its limit in pages; `None` when it was the machine.
+    /// The group's limit in pages; `None` when it was the machine.
     pub max: Option<u64>,
     /// The only nodes whose memory would have done, where not any would, and those of them that are offline.
     pub bound: Option<(Nodemask, Nodemask)>,

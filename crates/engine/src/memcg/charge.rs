@@ -62,7 +62,7 @@ impl Charge {
         self.reclaim.is_some()
     }
 
-    /// Its task is to die: reclaim for it ends as soon as it may.
+    /// The charge's task is to die: reclaim for it ends as soon as it may.
     pub(crate) fn cut_short(&mut self) {
         if let Some((_, call)) = &mut self.reclaim {
             call.cut_short();

@@ -59,7 +59,7 @@ impl HighReclaim {
         self.call.is_some()
     }
 
-    /// Its task is to die: the call under way is the last thing that it does.
+    /// The call's task is to die: the call under way is the last thing that it does.
     pub(crate) fn cut_short(&mut self) {
         self.groups.clear();
         self.stage = HighStage::Slept;

@@ -50,9 +50,9 @@ impl SwapEvent {
 pub(crate) struct Memcg {
     pub(crate) name: String,
     pub(crate) parent: Option<MemcgId>,
-    /// It was not removed.
+    /// The group was not removed.
     pub(crate) is_online: bool,
-    /// It was removed, and nothing is charged to it any more.
+    /// The group was removed, and nothing is charged to it any more.
     is_released: bool,
     /// In order of creation.
     pub(crate) children: Vec<MemcgId>,
@@ -65,7 +65,7 @@ pub(crate) struct Memcg {
     pub(crate) mms: Vec<MmId>,
     /// Pages charged, descendants included.
     pub(crate) usage: u64,
-    /// Those of them that are kernel memory, descendants left out.
+    /// Pages charged that are kernel memory, descendants left out.
     pub(crate) kmem: u64,
     /// Bytes of these that no object has and no CPU holds.
     pub(crate) kmem_rest: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Memcg {
     pub(crate) zswap_max: u64,
     pub(crate) zswap_writeback: bool,
     pub(crate) events: [u64; 6],
-    /// Those that happened here.
+    /// Events that happened in this group itself.
     pub(crate) events_local: [u64; 6],
     /// Statistics updates since the last flush, and those that CPUs have gathered but not told.
     pub(crate) updates_pending: u64,

@@ -48,12 +48,12 @@ pub(crate) struct Inode {
     pub(crate) on: InodeList,
     /// When it became dirty, or was put back to be written later.
     pub(crate) dirtied_when: Nanos,
-    /// Its times, or pages of it, are to be written, as far as its flusher has looked: for tracepoints.
+    /// The file's times, or pages of it, are to be written, as far as its flusher has looked: for tracepoints.
     pub(crate) has_dirty_times: bool,
     pub(crate) has_dirty_pages: bool,
     /// The tick of its last write, which its times say.
     pub(crate) times_of: Option<u64>,
-    /// Its dirty pages, and those under writeback.
+    /// The file's dirty pages, and those under writeback.
     pub(crate) dirty: PageTags,
     pub(crate) writeback: PageTags,
     /// Who has dirtied it of late.
@@ -73,7 +73,7 @@ pub(crate) enum InodeList {
     Dirty,
     Io,
     MoreIo,
-    /// Its pages are being written now.
+    /// The file's pages are being written now.
     Sync,
 }
 

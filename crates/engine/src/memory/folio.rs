@@ -43,11 +43,11 @@ bitflags::bitflags! {
         const PINNED = 1 << 11;
         /// The hand of SIEVE comes to it in an odd round.
         const ODD_ROUND = 1 << 12;
-        /// Its group pays for it. A frame that is allocated and not charged yet is in the hands of the task that asked.
+        /// The folio's group pays for it. A frame that is allocated and not charged yet is in the hands of the task that asked.
         const CHARGED = 1 << 13;
         /// The kernel's own: no folio of anybody, and nothing of it that a machine could see.
         const KERNEL = 1 << 14;
-        /// It has left fast memory, and nobody has been seen to use it since.
+        /// The folio has left fast memory, and nobody has been seen to use it since.
         const DEPARTED = 1 << 15;
     }
 }

@@ -72,7 +72,7 @@ pub(crate) struct Vma {
 }
 
 impl Vma {
-    /// Its pages in the address space.
+    /// The mapping's pages in the address space.
     pub(crate) fn range(&self) -> Range<u64> {
         self.start..self.start + self.pages
     }
@@ -155,7 +155,7 @@ impl Mm {
         }
     }
 
-    /// Its last task is gone, and its mappings are: what is left is a number that is not given out again.
+    /// The address space's last task is gone, and its mappings are: what is left is a number that is not given out again.
     pub(crate) fn end(&mut self) {
         debug_assert!(self.users == 0 && self.table.iter().next().is_none());
         debug_assert!(self.nodes.iter().next().is_none(), "its page tables went with its mappings");

@@ -30,7 +30,7 @@ impl NodeKind {
         }
     }
 
-    /// Its levels, where their number doesn't depend on what is in it: the one page above a PUD belongs to every address space.
+    /// The tree's levels, where their number doesn't depend on what is in it: the one page above a PUD belongs to every address space.
     const fn fixed_height(self) -> Option<usize> {
         match self {
             NodeKind::Index => None,

@@ -23,7 +23,7 @@ use prefetch_index::prefetch_index;
 /// written: below a node in use there may be one of which hardly a frame is, and its records are addresses and nothing else.
 pub(crate) struct PerFrame<T> {
     records: Vec<T>,
-    /// Those that exist; the rest is room to grow.
+    /// Records that exist; the rest is room to grow.
     used: usize,
 }
 

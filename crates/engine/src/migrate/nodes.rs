@@ -28,9 +28,9 @@ pub(crate) const BATCH_MAX: usize = 512;
 /// Why a folio does not go to another node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotMigrated {
-    /// It never will: several processes run this code, and no node is the right one.
+    /// The folio never moves: several processes run this code, and no node is the right one.
     AccessDenied,
-    /// It may later.
+    /// The folio may move later.
     Again,
 }
 

@@ -21,7 +21,7 @@ use std::fmt;
 /// Why a node's memory stays in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotOffline {
-    /// It has CPUs, which would be far from all memory.
+    /// The node has CPUs, which would be far from all memory.
     HasCpus,
     /// So many pages of it are the kernel's own.
     Kernel(u64),

@@ -25,7 +25,7 @@ pub enum MigrateStep {
     Copy,
     /// When everything leads to the new frame.
     Remap,
-    /// Its way back to a list: the per-CPU batch is emptied at once.
+    /// The folio's way back to a list: the per-CPU batch is emptied at once.
     PutBack,
 }
 

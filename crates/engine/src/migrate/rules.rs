@@ -5,9 +5,9 @@ use crate::switch::choice;
 choice! {
     /// What becomes of a huge page for which no block is free on the node that it is to be promoted to.
     MisplacedHuge {
-        /// It stays where it is.
+        /// The huge page stays where it is.
         Whole = "whole",
-        /// It goes page by page.
+        /// The huge page goes page by page.
         Split = "split",
     }
 }

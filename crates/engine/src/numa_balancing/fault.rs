@@ -23,9 +23,9 @@ const ENOUGH_SHARE: u64 = 16;
 /// Whether a page that is to go has asked before, for the same reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Asks {
-    /// It has just been found hot.
+    /// The page has just been found hot.
     First,
-    /// It was found hot before, and was refused then.
+    /// The page was found hot before, and was refused then.
     Again,
 }
 

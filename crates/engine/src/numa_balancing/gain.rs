@@ -77,7 +77,7 @@ impl Answers {
 pub(crate) struct Gain {
     left: Answers,
     stay: Answers,
-    /// Those that stay, of the last window with enough of them that had its time.
+    /// Marks of pages that stay, of the last window with enough of them that had its time.
     latest: Marks,
     /// What `latest` was when the governor set in, or the first since then; nothing where nothing is governed.
     governed: Marks,

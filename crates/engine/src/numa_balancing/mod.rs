@@ -130,7 +130,7 @@ impl Config {
 /// When the memory that a thread runs in is marked next, as far as that is this thread's to know.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct ThreadScan {
-    /// It is the one that its address space began with.
+    /// The thread is the one that its address space began with.
     is_first: bool,
     /// The CPU time up to which its periods have been counted.
     stamp: Nanos,

@@ -36,7 +36,7 @@ pub(super) struct Buddy {
     /// Types of pageblocks up to the last that has changed; all others are movable.
     types: Vec<MigrateType>,
     pub(super) free_pages: u64,
-    /// Those in pageblocks kept for requests that can't wait, and how many such pageblocks there are.
+    /// Free pages in pageblocks kept for requests that can't wait, and how many such pageblocks there are.
     pub(super) highatomic_free: u64,
     pub(super) highatomic_blocks: u64,
     /// A type has tried to claim less than a pageblock since this was last looked at.

@@ -9,7 +9,7 @@ use crate::units::NodeId;
 /// The state of a zone, in pages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ZoneInfo {
-    /// Its node.
+    /// The zone's node.
     pub node: NodeId,
     /// Which zone of it.
     pub zone: ZoneType,
@@ -27,11 +27,11 @@ pub struct ZoneInfo {
     pub high: u64,
     /// The mark up to which it goes on to make room for promotion.
     pub promo: u64,
-    /// Pages in its range of addresses.
+    /// Pages in the zone's range of addresses.
     pub spanned: u64,
-    /// Those that are memory.
+    /// Pages in the zone that are memory.
     pub present: u64,
-    /// Those that the allocator was given.
+    /// Pages in the zone that the allocator was given.
     pub managed: u64,
     /// What requests of each class leave: `protection`.
     pub lowmem_reserve: [u64; ZoneType::COUNT],

@@ -59,7 +59,7 @@ impl PcpSizes {
 pub(super) struct Shortage {
     /// kswapd or another balances the zone.
     pub(super) reclaim_active: bool,
-    /// It was found below its high mark.
+    /// The zone was found below its high mark.
     pub(super) below_high: bool,
 }
 

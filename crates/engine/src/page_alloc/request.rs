@@ -106,7 +106,7 @@ bitflags::bitflags! {
 }
 
 impl Rights {
-    /// Those that lead into the reserves.
+    /// Rights that lead into the reserves.
     pub(crate) const RESERVES: Rights =
         Rights::MIN_RESERVE.union(Rights::NON_BLOCK).union(Rights::OOM).union(Rights::HIGHATOMIC);
 }

@@ -53,7 +53,7 @@ pub(crate) struct Allocation {
     compact_mode: CompactMode,
     compacted_in_vain: u32,
     seen_writes: SeenWrites,
-    /// It has to be had: how often it was asked for again although nobody is killed for it.
+    /// The page has to be had: how often it was asked for again although nobody is killed for it.
     insistence: Option<u32>,
     pub(crate) outcome: AllocationOutcome,
 }
@@ -111,7 +111,7 @@ impl Allocation {
         }
     }
 
-    /// Its task is to die: reclaim for it ends as soon as it may.
+    /// The task that allocates is to die: reclaim for it ends as soon as it may.
     pub(crate) fn cut_short(&mut self) {
         match &mut self.stage {
             Stage::Near(near) => near.cut_short(),

@@ -70,18 +70,18 @@ pub(crate) struct Zone {
     pub(crate) physical_start: u64,
     /// Pages of memory in its range.
     pub(crate) present: u64,
-    /// Those that the allocator was given: present, less what was reserved at boot. All formulas count these.
+    /// Pages that the allocator was given: present, less what was reserved at boot. All formulas count these.
     pub(crate) managed: u64,
     pub(crate) marks: Watermarks,
     /// What fallbacks into others' pageblocks have put on top of all marks, until kswapd has answered.
     pub(crate) boost: u64,
     /// Pages kept from requests of a higher class, by class.
     pub(crate) lowmem_reserve: [u64; ZoneType::COUNT],
-    /// Its pages on lists that reclaim scans, anonymous and of files, where its node has others; else they are the node's.
+    /// The zone's pages on lists that reclaim scans, anonymous and of files, where its node has others; else they are the node's.
     pub(crate) listed: [i64; 2],
     /// kswapd balances this zone: what is freed goes back soon.
     pub(crate) reclaim_active: bool,
-    /// It was found below its high mark, and no CPU has given pages back and seen it above since.
+    /// The zone was found below its high mark, and no CPU has given pages back and seen it above since.
     pub(crate) below_high: bool,
     /// When it is compacted again.
     pub(crate) compact_deferral: Deferral,

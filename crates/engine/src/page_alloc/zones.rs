@@ -23,7 +23,7 @@ use std::ops::Range;
 
 /// What belongs to a node.
 struct Node {
-    /// Its zones, by their places among all, from the highest down.
+    /// The node's zones, by their places among all, from the highest down.
     zones: Range<usize>,
     /// The zones of all nodes in the order in which it uses them.
     zonelist: Vec<usize>,

@@ -21,7 +21,7 @@ pub struct PageCacheEvent {
     pub file: FileId,
     /// Page of the file.
     pub page: u64,
-    /// It left; else it entered.
+    /// The page left; else it entered.
     pub removed: bool,
 }
 

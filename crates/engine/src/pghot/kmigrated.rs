@@ -52,7 +52,7 @@ pub(crate) struct KmigratedThread {
 enum Stays {
     /// For good: it is where it should be, or nobody has used it lately.
     Forgotten,
-    /// It may go later.
+    /// The page may go later.
     Again,
 }
 

@@ -158,12 +158,12 @@ pub(crate) struct Record {
     pub(crate) freq: u64,
     /// The time of the last report, in steps of its layout's clock.
     pub(crate) time: u64,
-    /// It is hot: kmigrated is to take it.
+    /// The page is hot: kmigrated is to take it.
     pub(crate) ready: bool,
 }
 
 impl Record {
-    /// Its page has been counted as a candidate since it became hot.
+    /// The page has been counted as a candidate since it became hot.
     pub(crate) fn was_candidate(&self) -> bool {
         self.ready && self.freq == 0
     }

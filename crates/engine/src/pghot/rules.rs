@@ -140,9 +140,9 @@ choice! {
 choice! {
     /// What becomes of a hot page that kmigrated may not move now.
     RefusedPage {
-        /// It is forgotten, and has to earn it all again.
+        /// The page is forgotten, and has to earn it all again.
         Forget = "forget",
-        /// It stays hot, and is tried the next time.
+        /// The page stays hot, and is tried the next time.
         Requeue = "requeue",
     }
 }

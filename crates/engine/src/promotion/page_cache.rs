@@ -18,7 +18,7 @@ pub(crate) struct Promoting {
 }
 
 impl Promoting {
-    /// Those that have yet to go.
+    /// Folios that have yet to move.
     pub(crate) fn folios(&self) -> impl Iterator<Item = Pfn> {
         self.folios.as_slice().iter().map(|&(pfn, _)| pfn)
     }

@@ -13,9 +13,9 @@ use crate::units::MemcgId;
 
 /// Direct reclaim under way.
 pub(crate) enum DirectReclaim {
-    /// It is about to begin.
+    /// The task is about to begin.
     AtGate,
-    /// It found the gate shut, and has waited.
+    /// The task found the gate shut, and has waited.
     Waited,
     Reclaiming(Box<Reclaim>),
 }

@@ -136,7 +136,7 @@ enum Balanced {
     Again,
     /// Pages have to be written first.
     Wait(Wait),
-    /// It has made room for this order.
+    /// The run has made room for this order.
     Over(u8),
 }
 

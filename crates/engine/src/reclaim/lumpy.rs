@@ -70,7 +70,7 @@ pub(crate) struct HeldBlocks {
     /// Dirty pages that the reclaimer may not write, and how often it has asked the flushers to.
     refused: Vec<Pfn>,
     asked: u32,
-    /// Those that stay.
+    /// Pages that stay.
     done: Vec<Pfn>,
 }
 

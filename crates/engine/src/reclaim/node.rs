@@ -46,7 +46,7 @@ pub(crate) struct NodePass {
     pass: Option<(MemcgId, Pass)>,
     /// Conclusions are drawn from what it has met.
     is_noted: bool,
-    /// It has waited for pages to be written after that.
+    /// The pass has waited for pages to be written after that.
     has_waited: bool,
     /// What follows it: a group's compressed pages. Whether its lists were aged.
     zswap: Option<(MemcgId, bool, ZswapShrink)>,

@@ -62,7 +62,7 @@ pub(crate) enum NearStep {
     Page(Pfn),
     /// A round of reclaim is over.
     Again,
-    /// It has to wait for others.
+    /// The call has to wait for others.
     Wait(Wait),
     /// No node has a page above its low mark.
     Over,
@@ -73,7 +73,7 @@ impl NearFirst {
         self.call.is_some()
     }
 
-    /// Its task is to die.
+    /// The task that allocates is to die.
     pub(crate) fn cut_short(&mut self) {
         if let Some(call) = &mut self.call {
             call.cut_short();

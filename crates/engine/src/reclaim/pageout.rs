@@ -166,7 +166,7 @@ impl Core {
         sc.spares_disk = self.is_laptop_mode() && rule != LaptopMode::Ignored;
     }
 
-    /// It writes when it does not get on without. [reclaim 2.1; machine 9.3]
+    /// The reclaimer writes when it does not get on without. [reclaim 2.1; machine 9.3]
     pub(super) fn stop_sparing_disk(&self, sc: &mut ScanControl) {
         if !sc.spares_disk {
             return;

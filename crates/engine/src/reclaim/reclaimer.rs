@@ -34,7 +34,7 @@ pub(crate) struct Reclaimer {
     pub(crate) node: Option<NodeId>,
     /// For a task that needs a page: where it would have it first. It takes from all nodes that it may allocate from.
     pub(crate) from: Option<NodeId>,
-    /// Those nodes.
+    /// Nodes that the task may allocate from.
     pub(crate) allowed: Nodemask,
     pub(crate) swappiness: u8,
     /// The caller may do I/O through a file system. Reclaim from inside a file read may not: the file system might be

@@ -122,7 +122,7 @@ choice! {
     /// Whether reclaim for a group of cgroup v1 waits where it has asked the flushers to write. There, nobody who dirties pages of
     /// a group is slowed down before the group is full of them.
     V1Throttle {
-        /// It doesn't. Generations before 7.1.
+        /// Reclaim doesn't wait. Generations before 7.1.
         Off = "off",
         /// After a pass. Generations as of 7.1.
         AfterPass = "after_pass",
@@ -144,9 +144,9 @@ choice! {
 choice! {
     /// What a reclaimer does with a dirty page of a file whose device has as many requests as it takes, but for a few.
     CongestedQueue {
-        /// It submits the write, and sleeps until there is room.
+        /// The reclaimer submits the write, and sleeps until there is room.
         Waits = "waits",
-        /// It keeps the page. kswapd writes all the same, and so does a task in the middle of a write of its own. 2010.
+        /// The reclaimer keeps the page. kswapd writes all the same, and so does a task in the middle of a write of its own. 2010.
         Keeps = "keeps",
     }
 }
@@ -154,9 +154,9 @@ choice! {
 choice! {
     /// What a file system does with a page that reclaim hands it to write (`writepage`).
     Writepage {
-        /// It writes it.
+        /// The file system writes it.
         Obeys = "obeys",
-        /// It marks it dirty again and leaves it to the flusher, because a reclaimer's stack may be deep. Reclaim has begun a write all the
+        /// The file system marks the page dirty again and leaves it to the flusher, because a reclaimer's stack may be deep. Reclaim has begun a write all the
         /// same, by its counters and tracepoints. XFS and btrfs of mid-2010, and most of ext4, whoever reclaims.
         Redirties = "redirties",
     }
@@ -186,7 +186,7 @@ choice! {
 choice! {
     /// What becomes of pages that are to be demoted while slower memory is full.
     DemotionFull {
-        /// They are swapped out or dropped, while colder pages stay in the slower memory.
+        /// Pages that can't be demoted are swapped out or dropped, while colder pages stay in the slower memory.
         ReclaimHere = "reclaim_here",
         /// A batch of the slower memory's coldest pages goes first, and then they are tried once more.
         ReclaimTarget = "reclaim_target",
@@ -196,9 +196,9 @@ choice! {
 choice! {
     /// Whether demotion keeps to the nodes of the group whose pages it moves (`cpuset.mems`).
     DemotionMems {
-        /// It does not ask. Up to 6.18.
+        /// Demotion does not ask. Up to 6.18.
         Ignored = "ignored",
-        /// It asks for the nearest nodes of the next tier only: where the group has none of them, its pages stay.
+        /// Demotion asks for the nearest nodes of the next tier only: where the group has none of them, its pages stay.
         NearestOnly = "nearest_only",
         /// Any slower node of the group will do, the nearest first. Since 2026.
         Respected = "respected",
@@ -208,9 +208,9 @@ choice! {
 choice! {
     /// Whose the pages of a removed group are.
     OfflinePages {
-        /// Its own: they stay on its lists until they are reclaimed there. Up to 7.0.
+        /// The removed group's own: they stay on its lists until they are reclaimed there. Up to 7.0.
         Keep = "keep",
-        /// Its parent's, at the cold end of that one's lists. Since 7.1.
+        /// The parent's, at the cold end of its lists. Since 7.1.
         Reparent = "reparent",
     }
 }
@@ -259,9 +259,10 @@ choice! {
 choice! {
     /// What laptop mode (`vm.laptop_mode`) is to reclaim.
     LaptopMode {
-        /// It writes nothing above priority 9. Up to 7.x.
+        /// The reclaimer writes nothing above priority 9. Up to 7.x.
         Priority = "priority",
-        /// It writes nothing until it has looked at half as many pages again as it wants, and then asks for all that is dirty. 2010.
+        /// The reclaimer writes nothing until it has looked at half as many pages again as it wants, and then asks for all that is
+        /// dirty. 2010.
         Scanned = "scanned",
         /// Nothing. By 7.3.
         Ignored = "ignored",

@@ -25,17 +25,17 @@ pub(crate) struct ScanControl {
     pub(crate) nr_reclaimed: u64,
     /// Pages taken from lists to be judged.
     pub(crate) nr_scanned: u64,
-    /// Those of them that were taken before the present priority.
+    /// Pages taken before the present priority.
     pub(crate) scanned_before: u64,
     /// By type: of those, the ones that it has in its hands for as long as its last batch takes.
     pub(crate) isolated: [u64; 2],
     /// The node that they are counted on.
     pub(crate) isolated_on: NodeId,
-    /// It has waited because too many pages were in reclaimers' hands, and goes on whatever it finds.
+    /// The reclaimer has waited because too many pages were in reclaimers' hands, and goes on whatever it finds.
     pub(crate) has_waited: bool,
-    /// It has to wait for that.
+    /// The reclaimer has to wait until fewer pages are in reclaimers' hands.
     pub(crate) must_wait: bool,
-    /// It waits with others of this node, until it goes on.
+    /// The reclaimer waits with others of this node, until it goes on.
     pub(crate) throttled_on: Option<NodeId>,
     /// What is told of that wait: when it began, how long it may last, and for what it is.
     pub(crate) throttled: Option<(Nanos, Nanos, ThrottleReason)>,

@@ -35,9 +35,9 @@ pub(crate) struct Tally {
     pub(crate) file_taken: u64,
     /// Pages of files that are dirty or being written.
     pub(crate) dirty: u64,
-    /// Dirty ones that nobody writes yet.
+    /// Dirty pages that nobody writes yet.
     pub(crate) unqueued_dirty: u64,
-    /// Those being written that were met before.
+    /// Pages under writeback that were met before.
     pub(crate) congested: u64,
     /// Met while they are being written, and passed by.
     pub(crate) writeback: u64,

@@ -31,7 +31,7 @@ pub enum ThrottleReason {
     Writeback,
     /// Too many pages are in reclaimers' hands.
     Isolated,
-    /// It has found nothing to free.
+    /// The reclaimer has found nothing to free.
     NoProgress,
     /// All dirty pages that it met were met before: devices have too much to do.
     Congested,

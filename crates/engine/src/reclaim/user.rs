@@ -45,7 +45,7 @@ impl UserReclaim {
         UserReclaim { by, left: pages, reclaimed: 0, part: None, retries: RETRIES, is_interrupted: false }
     }
 
-    /// Its task is to die: the part under way is the last.
+    /// The task that asked is to die: the part under way is the last.
     pub(crate) fn cut_short(&mut self) {
         self.left = self.left.min(1);
         self.retries = 0;

@@ -30,7 +30,7 @@ pub(crate) enum Object {
         file: FileId,
         pages: u64,
         is_tmpfs: bool,
-        /// Its writes are shorter than a page, so that an absent page has to be read first.
+        /// The object's writes are shorter than a page, so that an absent page has to be read first.
         partial_writes: bool,
     },
     /// A mapping: loads and stores.
@@ -80,9 +80,9 @@ enum Stopped {
     /// The last access was one, to a page of slow memory.
     Slow {
         pfn: Pfn,
-        /// It had been in use already.
+        /// The page had been in use already.
         is_in_use: bool,
-        /// Its LRU has to be told, too.
+        /// The page's LRU has to be told, too.
         marks: bool,
     },
 }

@@ -85,7 +85,7 @@ impl Engine {
 }
 
 impl Current<'_> {
-    /// It ends, being in the middle of nothing.
+    /// The task ends, being in the middle of nothing.
     pub(super) fn exit(&mut self) -> Step {
         let mm = self.task.mm();
         self.drop_promotion_work();

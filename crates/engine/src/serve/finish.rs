@@ -86,7 +86,7 @@ impl Current<'_> {
         self.return_to_user(access, served)
     }
 
-    /// Its page was still being charged for when another task brought it in.
+    /// The attempt's page was still being charged for when another task brought it in.
     #[cold]
     fn drop_charge(&mut self) {
         self.task.attempt.charge = None;

@@ -29,7 +29,7 @@ pub(crate) enum HugeFault {
     Untried,
     /// What it needs is being got, whatever becomes of the page meanwhile.
     UnderWay,
-    /// It has one, or does without.
+    /// The fault has a huge page, or does without.
     Over,
 }
 

@@ -68,7 +68,7 @@ pub(crate) struct Attempt {
     pub(super) created: bool,
     /// A write through a descriptor, to a page that was there when it began.
     pub(super) was_there: bool,
-    /// It is to dirty a page of a file, and its task may have dirtied too many.
+    /// The attempt is to dirty a page of a file, and its task may have dirtied too many.
     pub(super) is_throttled: bool,
 }
 
@@ -100,7 +100,7 @@ impl Attempt {
         self.has_seen_mark = true;
     }
 
-    /// Its fault has been one on a page that is mapped.
+    /// The fault of the attempt was one on a page that is mapped (a NUMA hint fault).
     pub(super) fn was_hint_fault(&mut self) {
         self.has_faulted_around = true;
         self.has_seen_mark = true;
@@ -133,7 +133,7 @@ impl Attempt {
         self.is_reclaiming() || self.readahead.is_some() || self.swap_readahead.is_some()
     }
 
-    /// Its task is to die: reclaim for it ends as soon as it may.
+    /// The task of the attempt is to die: reclaim for it ends as soon as it may.
     pub(super) fn cut_short(&mut self) {
         self.charge.iter_mut().for_each(|charge| charge.cut_short());
         self.allocation.iter_mut().for_each(|allocation| allocation.cut_short());

@@ -22,11 +22,11 @@ use crate::writeback::{DirtyThrottle, Fsync, SyncCall};
 
 /// A thread of execution.
 pub(crate) struct Task {
-    /// Its address space; a kernel thread has none.
+    /// The task's address space; a kernel thread has none.
     pub(crate) mm: Option<MmId>,
     pub(crate) cpu: CpuId,
     pub(crate) objects: Vec<Object>,
-    /// Its kernel stack, from when it first needs memory.
+    /// The task's kernel stack, from when it first needs memory.
     pub(crate) stack: Option<Stack>,
     /// What it holds of the kernel's while it reads a file of `/proc`.
     pub(crate) buffers: Vec<Pfn>,
@@ -40,7 +40,7 @@ pub(crate) struct Task {
     pub(crate) dirty: DirtyThrottle,
     /// The read it waited for has failed.
     pub(crate) read_failed: bool,
-    /// It was killed, and is to end where it can.
+    /// The task was killed, and is to end where it can.
     pub(crate) is_killed: bool,
     pub(super) stage: Stage,
     /// The access under way, or the last one. It is not part of the stage, so that it need not move: each miss writes it field by
@@ -77,7 +77,7 @@ pub(crate) enum Stage {
     /// The address space that it was the last to run in is being taken apart.
     Exit(Box<Exit>),
     Exited,
-    /// It is a kernel thread.
+    /// The task is a kernel thread.
     Thread(Box<dyn KernelThread>),
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct HighDebt {
 }
 
 impl HighDebt {
-    /// Its task is to die, and pays no more than it must.
+    /// The task is to die, and pays no more than it must.
     pub(crate) fn cut_short(&mut self) {
         self.reclaim.cut_short();
     }
@@ -134,7 +134,7 @@ impl Task {
         self.stage = Stage::Access;
     }
 
-    /// Its address space; a kernel thread, which has none, accesses nothing.
+    /// The task's address space; a kernel thread, which has none, accesses nothing.
     #[inline]
     pub(super) fn mm(&self) -> MmId {
         self.mm.expect("a kernel thread accesses nothing")

@@ -30,7 +30,7 @@ pub enum PageName {
 }
 
 impl PageName {
-    /// Its number within what it is a page of.
+    /// The page's number within what it is a page of.
     pub(super) fn number(self) -> u64 {
         match self {
             PageName::File { page, .. } | PageName::Anon { page, .. } => page,
@@ -84,7 +84,7 @@ pub enum Told {
     Page {
         /// Which.
         page: PageName,
-        /// Its state as the step found it; for a step that puts it somewhere, as it left it.
+        /// The page's state as the step found it; for a step that puts it somewhere, as it left it.
         state: PageState,
         /// The step.
         event: PageEvent,
@@ -114,7 +114,7 @@ pub struct PageState {
     pub tier: Option<u8>,
     /// A page-table entry's accessed bit is set.
     pub accessed: bool,
-    /// Its place among the 512 of the huge page that it is part of. What is said of one of them is said of all.
+    /// The page's place among the 512 of the huge page that it is part of. What is said of one of them is said of all.
     pub huge: Option<u16>,
 }
 
@@ -166,24 +166,24 @@ pub enum Filled {
 /// What reclaim decided on a page in its hands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It leaves memory.
+    /// The page leaves memory.
     Free,
     /// Back to the list it came from.
     Keep,
     /// Someone needs it: to the active list, or a young generation.
     Activate,
-    /// It goes to slower memory, if there is room.
+    /// The page goes to slower memory, if there is room.
     Demote,
 }
 
 /// Why reclaim decided so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Because {
-    /// It is being read.
+    /// The page is being read.
     BeingRead,
-    /// It is locked into memory.
+    /// The page is locked into memory.
     Locked,
-    /// It is being written; its write's end will bring it to the cold end.
+    /// The page is being written; its write's end will bring it to the cold end.
     BeingWritten,
     /// A look around from a page judged before it found it used.
     NeighbourLooked,
@@ -191,53 +191,53 @@ pub enum Because {
     Used {
         /// So many.
         young: u32,
-        /// It had been found used before.
+        /// The page had been found used before.
         was_referenced: bool,
-        /// It is a program's code, which needs one use only.
+        /// The page is a program's code, which needs one use only.
         executable: bool,
     },
-    /// It was used since the hand last came by.
+    /// The page was used since the hand last came by.
     Visited {
         /// Page-table entries found used; a use through a descriptor shows in no entry.
         young: u32,
     },
-    /// It needs swap, and there is no slot to be had.
+    /// The page needs swap, and there is no slot to be had.
     NoSwapSlot,
     /// A compressed swap device has no memory for it.
     NoRoomToCompress,
     /// zswap has not taken it, and `memory.zswap.writeback` keeps its group from the device.
     NoZswapWriteback,
-    /// Its contents were to be forgotten, but it was written since.
+    /// The page's contents were to be forgotten, but it was written since.
     WrittenSince,
     /// Somebody still maps it.
     StillMapped,
     /// A device or a buffer can't let go of it.
     Pinned,
-    /// It would have to be written, which a page that was read once before is not worth.
+    /// The page would have to be written, which a page that was read once before is not worth.
     NotWorthAWrite,
-    /// It would have to be written, for which this reclaimer may not enter a file system.
+    /// The page would have to be written, for which this reclaimer may not enter a file system.
     MayNotEnterFileSystem,
-    /// It would have to be written, and this reclaimer may start no I/O.
+    /// The page would have to be written, and this reclaimer may start no I/O.
     MayDoNoIo,
     /// Somebody holds a reference: a per-CPU batch, or an access under way.
     Held {
         /// How many.
         references: u16,
     },
-    /// It was written meanwhile.
+    /// The page was written meanwhile.
     Dirty,
-    /// It is dirty, and reclaim leaves writing files to the flusher; its write's end will bring it to the cold end.
+    /// The page is dirty, and reclaim leaves writing files to the flusher; its write's end will bring it to the cold end.
     FlusherWrites,
-    /// It would have to be written, and this reclaimer writes none: a task that needs a page, in the series of 2010; one that spares the disk, in
+    /// The page would have to be written, and this reclaimer writes none: a task that needs a page, in the series of 2010; one that spares the disk, in
     /// laptop mode; one that reclaims a near node.
     MayNotWrite,
-    /// It would have to be written, and its device has so much to do that whoever submits more may have to sleep.
+    /// The page would have to be written, and its device has so much to do that whoever submits more may have to sleep.
     QueueCongested,
-    /// Its file system was to write it, and marked it dirty again: it leaves what reclaim hands it to the flusher.
+    /// The page's file system was to write it, and marked it dirty again: it leaves what reclaim hands it to the flusher.
     Redirtied,
-    /// Its write has begun; it can go when that has ended.
+    /// The page's write has begun; it can go when that has ended.
     WriteBegun,
-    /// Its owner said that its contents may be forgotten.
+    /// The page's owner said that its contents may be forgotten.
     Forgettable,
     /// There is slower memory for what nobody uses.
     SlowerMemory,
@@ -322,13 +322,13 @@ pub enum MigrateReason {
     HintFault,
     /// kmigrated found it in the records of hot pages.
     Kmigrated,
-    /// Its reader had set it aside.
+    /// The page's reader had set it aside.
     PageCache,
     /// Reclaim has chosen it, and there is slower memory.
     Demotion,
-    /// Its place is to be part of a large free block.
+    /// The page's place is to be part of a large free block.
     Compaction,
-    /// Its node goes offline.
+    /// The page's node goes offline.
     Offline,
 }
 
@@ -337,13 +337,13 @@ pub enum MigrateReason {
 pub enum MigrateRefusal {
     /// Several processes run this code, and no node is the right one.
     SharedCode,
-    /// It differs from its file, and would most likely be written in the middle of it.
+    /// The page differs from its file, and would most likely be written in the middle of it.
     DirtyFile,
     /// The node would be below its high mark then.
     NoRoom,
     /// The node has no free frame for it.
     NoFrame,
-    /// It is on no list: someone else has it.
+    /// The page is on no list: someone else has it.
     NotOnList,
     /// Enough have gone this second.
     RateLimit,
@@ -356,7 +356,7 @@ pub enum MigrateRefusal {
 /// A step in a page's life.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PageEvent {
-    /// It was not in memory, and a task needed it.
+    /// The page was not in memory, and a task needed it.
     Filled {
         /// With what.
         with: Filled,
@@ -371,13 +371,13 @@ pub enum PageEvent {
     Refaulted {
         /// How.
         rule: RefaultRule,
-        /// It came back soon enough to matter.
+        /// The page came back soon enough to matter.
         recent: bool,
-        /// It was in use in its last residency.
+        /// The page was in use in its last residency.
         workingset: bool,
-        /// Its uses then, as far as they are counted.
+        /// The page's uses then, as far as they are counted.
         refs: u8,
-        /// Its tier then.
+        /// The page's tier then.
         tier: u8,
     },
     /// The read into it has ended.
@@ -385,30 +385,30 @@ pub enum PageEvent {
         /// Without an error.
         ok: bool,
     },
-    /// It was compressed into the pool of zswap, and needs no write.
+    /// The page was compressed into the pool of zswap, and needs no write.
     ZswapStored {
         /// Bytes that it came to; 0 if it is one word repeated.
         bytes: u16,
     },
-    /// It was filled from the pool of zswap, which let go of it.
+    /// The page was filled from the pool of zswap, which let go of it.
     ZswapLoaded,
-    /// It left the pool of zswap for the device: it was filled from there, and is being written.
+    /// The page left the pool of zswap for the device: it was filled from there, and is being written.
     ZswapWrittenBack,
-    /// Its write has ended, and it was to go to the cold end of its list, but it does not.
+    /// The page's write has ended, and it was to go to the cold end of its list, but it does not.
     NotRotated {
         /// Why.
         why: Unrotated,
     },
-    /// Its zone is no use to who reclaims: it moved to the next generation.
+    /// The page's zone is no use to who reclaims: it moved to the next generation.
     OutOfReach {
         /// Sequence number of that.
         to: u64,
     },
-    /// Its write has ended, and with it its time in memory.
+    /// The page's write has ended, and with it its time in memory.
     Dropped,
-    /// It left the page cache because its file does not have it any more; what was dirty is not written.
+    /// The page left the page cache because its file does not have it any more; what was dirty is not written.
     Truncated {
-        /// It was.
+        /// The page was dirty.
         dirty: bool,
     },
     /// A fault mapped it.
@@ -418,10 +418,10 @@ pub enum PageEvent {
     },
     /// The use-once test: used a second time through a descriptor.
     SecondAccess {
-        /// It is in the add batch still and will enter as active.
+        /// The page is in the add batch still and will enter as active.
         in_add_batch: bool,
     },
-    /// It waits in a per-CPU batch.
+    /// The page waits in a per-CPU batch.
     Queued {
         /// In which.
         batch: Batch,
@@ -430,12 +430,12 @@ pub enum PageEvent {
         /// How many make the batch full.
         full: usize,
     },
-    /// Its batch was drained, and what it waited for is done.
+    /// The page's batch was drained, and what it waited for is done.
     Drained {
         /// Which.
         batch: Batch,
     },
-    /// It was put where its state says it belongs.
+    /// The page was put where its state says it belongs.
     Placed {
         /// Why it came to a list at all.
         arrival: Arrival,
@@ -449,7 +449,7 @@ pub enum PageEvent {
         /// By whom.
         by: FoundBy,
     },
-    /// It belongs to the youngest generation from now on.
+    /// The page belongs to the youngest generation from now on.
     MadeYoungest {
         /// Which.
         seq: u64,
@@ -470,13 +470,13 @@ pub enum PageEvent {
     },
     /// Eviction spared it for its tier.
     Protected {
-        /// Its tier.
+        /// The page's tier.
         tier: u8,
         /// The highest that is taken.
         limit: RefTierLimit,
         /// Refaults of the tier above that, which decided it.
         spared: Position,
-        /// It is at the top of the ladder, and spared whatever the tiers say.
+        /// The page is at the top of the ladder, and spared whatever the tiers say.
         at_top: bool,
         /// The generation it moved to.
         to: u64,
@@ -488,7 +488,7 @@ pub enum PageEvent {
     },
     /// Reclaim took it off its list.
     Isolated,
-    /// It was taken off its list to go to another frame.
+    /// The page was taken off its list to go to another frame.
     IsolatedToMove,
     /// A scan has marked its entry, so that its next access takes a hint fault.
     HintMarked,
@@ -512,15 +512,15 @@ pub enum PageEvent {
         by: Option<NodeId>,
         /// So many accesses.
         accesses: u32,
-        /// It is hot by now: kmigrated takes it from here.
+        /// The page is hot by now: kmigrated takes it from here.
         is_ready: bool,
     },
-    /// Its reader has set it aside, to promote it when its call is over.
+    /// The page's reader has set it aside, to promote it when its call is over.
     SetAside {
         /// The node that it is to go to.
         to: NodeId,
     },
-    /// It has moved to another frame, of the same node or another.
+    /// The page has moved to another frame, of the same node or another.
     Migrated {
         /// The node where it was.
         from: NodeId,
@@ -529,7 +529,7 @@ pub enum PageEvent {
         /// Why.
         why: MigrateReason,
     },
-    /// It was to move, and stays.
+    /// The page was to move, and stays.
     NotMigrated {
         /// The node where it is to go, or, if that was not known yet, where it is.
         to: NodeId,
@@ -554,7 +554,7 @@ pub enum PageEvent {
     },
     /// Taken off an active list, it goes back there: a program's code in use.
     KeptActive,
-    /// It differs from its block in its file from now on.
+    /// The page differs from its block in its file from now on.
     Dirtied,
     /// The flusher, or whoever waits for it, has begun to write it to its file.
     FileWriteBegun {
@@ -571,7 +571,7 @@ pub enum PageEvent {
         /// Without an error.
         ok: bool,
     },
-    /// It left memory, and left a shadow.
+    /// The page left memory, and left a shadow.
     Evicted {
         /// The group on whose behalf.
         target: MemcgId,
@@ -579,14 +579,14 @@ pub enum PageEvent {
         stamp: Stamp,
         /// In use in this residency.
         workingset: bool,
-        /// Its uses, as far as they are counted.
+        /// The page's uses, as far as they are counted.
         refs: u8,
-        /// Its tier.
+        /// The page's tier.
         tier: u8,
-        /// It is on swap; else its contents are in its file.
+        /// The page is on swap; else its contents are in its file.
         swapped: bool,
     },
-    /// Its owner gave it up.
+    /// The page's owner gave it up.
     Released,
 }
 

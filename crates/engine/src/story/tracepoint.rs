@@ -24,7 +24,7 @@ macro_rules! tracepoints {
             /// The names of all, as Linux 6.12 has them.
             pub const NAMES: &[&str] = &[$($name),*];
 
-            /// Its name, as Linux 6.12 has it.
+            /// The tracepoint's name, as Linux 6.12 has it.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Tracepoint::$variant { .. } => $name,)*
@@ -55,12 +55,12 @@ tracepoints! {
     DirectReclaimBegin = "mm_vmscan_direct_reclaim_begin" {
         /// For a block of 2^order pages.
         order: u8,
-        /// It may write pages.
+        /// The reclaimer may write pages.
         may_writepage: bool,
         /// What its request may do.
         gfp: GfpFlags,
     },
-    /// It ends.
+    /// The direct reclaim call ends.
     DirectReclaimEnd = "mm_vmscan_direct_reclaim_end" {
         /// Pages freed.
         nr_reclaimed: u64,
@@ -69,12 +69,12 @@ tracepoints! {
     MemcgReclaimBegin = "mm_vmscan_memcg_reclaim_begin" {
         /// For a block of 2^order pages.
         order: u8,
-        /// It may write pages.
+        /// The reclaimer may write pages.
         may_writepage: bool,
         /// What its request may do.
         gfp: GfpFlags,
     },
-    /// It ends.
+    /// The call for a group ends.
     MemcgReclaimEnd = "mm_vmscan_memcg_reclaim_end" {
         /// Pages freed.
         nr_reclaimed: u64,
@@ -83,12 +83,12 @@ tracepoints! {
     SoftLimitReclaimBegin = "mm_vmscan_memcg_softlimit_reclaim_begin" {
         /// For a block of 2^order pages.
         order: u8,
-        /// It may write pages.
+        /// The reclaimer may write pages.
         may_writepage: bool,
         /// What the request behind it may do.
         gfp: GfpFlags,
     },
-    /// It ends.
+    /// The call for a soft limit ends.
     SoftLimitReclaimEnd = "mm_vmscan_memcg_softlimit_reclaim_end" {
         /// Pages freed.
         nr_reclaimed: u64,
@@ -100,7 +100,7 @@ tracepoints! {
         /// What its request may do.
         gfp: GfpFlags,
     },
-    /// It ends.
+    /// The call for a near node ends.
     NodeReclaimEnd = "mm_vmscan_node_reclaim_end" {
         /// Pages freed.
         nr_reclaimed: u64,
@@ -121,7 +121,7 @@ tracepoints! {
         nr_taken: u64,
         /// The list's type.
         kind: LruType,
-        /// It is an active list.
+        /// The list is an active list.
         is_active: bool,
         /// Reclaim is of a group, not of the machine: another event in kernels of 2010, whose groups had lists of their own.
         is_of_group: bool,
@@ -160,11 +160,11 @@ tracepoints! {
     },
     /// Reclaim begins to write a page.
     WriteFolio = "mm_vmscan_write_folio" {
-        /// Its frame.
+        /// The page's frame.
         pfn: Pfn,
-        /// Its type.
+        /// The page's type.
         kind: LruType,
-        /// It waits for the write.
+        /// The reclaimer waits for the write.
         is_sync: bool,
     },
     /// A reclaimer has waited for others.
@@ -193,7 +193,7 @@ tracepoints! {
         /// How hard reclaim tries.
         priority: u8,
     },
-    /// It has done so.
+    /// The shrinker has done so.
     ShrinkSlabEnd = "mm_shrink_slab_end" {
         /// Which.
         shrinker: Shrinker,
@@ -208,12 +208,12 @@ tracepoints! {
     },
     /// A page of a file becomes dirty.
     DirtyFolio = "writeback_dirty_folio" {
-        /// Its place.
+        /// The page's place.
         folio: FilePage,
     },
     /// A task waits until a page is written.
     WaitWriteback = "folio_wait_writeback" {
-        /// Its place.
+        /// The page's place.
         folio: FilePage,
     },
     /// A task that dirties pages is looked at: what is dirty, and how much may be. Unit: pages.
@@ -267,7 +267,7 @@ tracepoints! {
         /// Which.
         work: TracedWork,
     },
-    /// It takes it up.
+    /// The flusher takes it up.
     WritebackExec = "writeback_exec" {
         /// Which.
         work: TracedWork,
@@ -277,7 +277,7 @@ tracepoints! {
         /// Which.
         work: TracedWork,
     },
-    /// It is over.
+    /// The piece of work is over.
     WritebackWritten = "writeback_written" {
         /// Which.
         work: TracedWork,
@@ -307,7 +307,7 @@ tracepoints! {
         /// The file and its turn.
         inode: TracedInode,
     },
-    /// It is over.
+    /// The turn of a file is over.
     SingleInode = "writeback_single_inode" {
         /// The device, and the group, whose flusher it is.
         wb: TracedWb,
@@ -319,12 +319,12 @@ tracepoints! {
         /// The file.
         inode: InodeMark,
     },
-    /// Its file system is told that its times change.
+    /// The file's file system is told that its times change.
     DirtyInodeStart = "writeback_dirty_inode_start" {
         /// The file.
         inode: InodeMark,
     },
-    /// It knows.
+    /// The file knows.
     DirtyInode = "writeback_dirty_inode" {
         /// The file.
         inode: InodeMark,
@@ -464,7 +464,7 @@ pub struct TracedInode {
 /// What of a file is to be written, and whether it is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct InodeState {
-    /// Its times (`I_DIRTY_SYNC`).
+    /// The file's times (`I_DIRTY_SYNC`).
     pub times: bool,
     /// Pages of it (`I_DIRTY_PAGES`).
     pub pages: bool,
@@ -473,7 +473,7 @@ pub struct InodeState {
 }
 
 impl InodeState {
-    /// Its times alone.
+    /// The file's times alone.
     pub const TIMES: InodeState = InodeState { times: true, pages: false, is_written: false };
     /// Pages alone.
     pub const PAGES: InodeState = InodeState { times: false, pages: true, is_written: false };
@@ -482,7 +482,7 @@ impl InodeState {
 /// A file of which more is to be written than before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InodeMark {
-    /// Its device.
+    /// The file's device.
     pub bdi: BdiId,
     /// Which.
     pub file: FileId,
@@ -495,7 +495,7 @@ pub struct InodeMark {
 /// A file that is put among others: the dirty ones, or those that are being written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListedInode {
-    /// Its device.
+    /// The file's device.
     pub bdi: BdiId,
     /// Which.
     pub file: FileId,

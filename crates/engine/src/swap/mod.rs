@@ -31,7 +31,7 @@ use crate::units::{CpuId, MemcgId, Pfn, SwapId};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
     pub(crate) is_anon: bool,
-    /// Its address space, or its tmpfs file.
+    /// The page's address space, or its tmpfs file.
     pub(crate) owner: u32,
     /// The page there.
     pub(crate) index: u32,
@@ -68,7 +68,7 @@ pub(crate) struct SwapDevice {
     zeroes: Bits,
     /// By slot, whose page it holds. Readahead has no page-table entry at hand that would tell it.
     owners: Vec<u64>,
-    /// It has to seek.
+    /// The device has to seek.
     is_rotational: bool,
     /// What a synchronous device holds in memory.
     zram: Option<Zram>,

@@ -21,7 +21,7 @@ pub(crate) struct ZramStat {
     pub(crate) same: u64,
     /// Pages that hardly shrink, and so are kept as they are.
     pub(crate) huge: u64,
-    /// Those, counted whenever one was stored.
+    /// Pages that hardly shrink, counted whenever one was stored.
     pub(crate) huge_since: u64,
     /// Pages that there was no memory for.
     pub(crate) failed_writes: u64,

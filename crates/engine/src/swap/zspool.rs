@@ -29,7 +29,7 @@ pub(crate) const ZSPAGE_PAGES_MAX: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Handle {
     pub(crate) length: u16,
-    /// Its number in its class.
+    /// The object's number in its class.
     object: u32,
 }
 

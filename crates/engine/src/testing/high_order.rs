@@ -340,7 +340,7 @@ fn a_pool_of_huge_pages_grows_as_far_as_blocks_can_be_had_and_gives_them_back() 
     assert!(bench.engine.write_file(bench.task, none, "1").is_err());
 }
 
-/// Its reclaim or compaction would leave behind what it has in its hands.
+/// A write that ended at once would leave behind what its reclaim or compaction has in its hands.
 #[test]
 fn a_write_to_a_pool_that_another_write_makes_large_enough_comes_to_its_end() {
     let mut bench = Bench::keeping(MigrateType::Movable, every(4));

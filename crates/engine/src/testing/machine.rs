@@ -51,7 +51,7 @@ pub(crate) struct Machine {
     zero_filled: u16,
     /// Pages that a read of a file brings in at most.
     pages_a_read: u64,
-    /// Those of heaps, only the first of which are accessed.
+    /// Pages of heaps, only the first of which are accessed.
     heap_pages: u64,
     frames: BTreeMap<Pfn, u64>,
     slots: BTreeMap<(SwapId, u32), u64>,

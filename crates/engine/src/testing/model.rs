@@ -113,7 +113,7 @@ impl Model {
         *self.going.entry(page).or_default() += 1;
     }
 
-    /// It is, and reads as zero.
+    /// The page is, and reads as zero.
     pub(crate) fn is_gone(&mut self, page: Page) {
         self.pages.insert(page, Contents::Known(0));
         let by = self.going.get_mut(&page).expect("it was going");

@@ -46,7 +46,7 @@ impl AccessCoordinate {
         attributes(self).into_iter().zip(attributes(other)).any(far)
     }
 
-    /// Its abstract distance, where `dram` is the performance of the machine's DRAM. In whole numbers, from left to right. `None`: it
+    /// The node's abstract distance, where `dram` is the performance of the machine's DRAM. In whole numbers, from left to right. `None`: it
     /// has no latency or no bandwidth, or the DRAM has none.
     #[doc(alias = "mt_perf_to_adistance")]
     pub fn adistance(&self, dram: &AccessCoordinate) -> Option<u32> {

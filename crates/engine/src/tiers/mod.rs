@@ -39,9 +39,9 @@ struct Node {
 /// A memory tier.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryTier {
-    /// Its number, as in `memory_tier4`. Less is faster.
+    /// The tier's number, as in `memory_tier4`. Less is faster.
     pub id: u32,
-    /// Its nodes, in order.
+    /// The tier's nodes, in order.
     pub nodes: Vec<NodeId>,
 }
 

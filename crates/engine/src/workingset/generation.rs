@@ -48,7 +48,7 @@ choice! {
     RefaultActivate {
         /// All that come back soon. 6.16 to 7.1, where a fault activates all that it brings in.
         Fault = "fault",
-        /// Those that were in use when they were evicted. Since 7.2.
+        /// Refaults by faults of pages that were in use when they were evicted. Since 7.2.
         FaultOfWorkingset = "fault_of_workingset",
     }
 }

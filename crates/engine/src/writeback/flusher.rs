@@ -40,7 +40,7 @@ pub(super) struct Flusher {
 /// What the thread is doing for a wb.
 #[derive(Default, Debug)]
 pub(super) struct Worker {
-    /// It has been woken, and goes through the kinds of work from this one on.
+    /// The worker has been woken, and goes through the kinds of work from this one on.
     stage: Option<Stage>,
     /// Something was written since the cycle began.
     has_written: bool,

@@ -76,9 +76,9 @@ reasons! {
     Sync = "sync",
     /// A task waits for its file to be on the device, and starts the writes itself. Of such the kernel's flusher knows nothing.
     Fsync = "fsync",
-    /// Their disk is awake, because something was read (laptop mode).
+    /// The disk is awake, because something was read (laptop mode).
     LaptopTimer = "laptop_timer",
-    /// They have been dirty for long enough.
+    /// Pages have been dirty for long enough.
     Periodic = "periodic",
     /// Reclaim wrote them itself, one by one, where its era allows that.
     Pageout = "pageout",
@@ -113,7 +113,7 @@ pub(crate) struct Writeback {
 /// A backing device.
 struct BackingDevice {
     wbs: Vec<WbId>,
-    /// Its thread, once the machine has started it.
+    /// The device's thread, once the machine has started it.
     flusher: Option<TaskId>,
     /// When all of its dirty pages are to be written, in laptop mode.
     laptop_timer: Option<Nanos>,
@@ -129,7 +129,7 @@ pub struct BdiLimits {
     pub min_ratio: u8,
     /// And this at most.
     pub max_ratio: u8,
-    /// Its writers are held up by its own share, even while the machine has little that is dirty.
+    /// The device's writers are held up by its own share, even while the machine has little that is dirty.
     pub strict_limit: bool,
 }
 
@@ -145,14 +145,14 @@ struct Wb {
     memcg: MemcgId,
     /// Files with dirty pages, by the time when they became so: the newest first.
     b_dirty: VecDeque<FileId>,
-    /// Those that are being served, from the last.
+    /// Files that are being served, from the last.
     b_io: VecDeque<FileId>,
-    /// Those whose turn was over before they were clean.
+    /// Files whose turn was over before they were clean.
     b_more_io: VecDeque<FileId>,
-    /// Its dirty pages, and those under writeback.
+    /// The wb's dirty pages, and those under writeback.
     nr_dirty: u64,
     nr_writeback: u64,
-    /// It has more than its share of the dirty pages, and there are too many: its writers are looked at more often.
+    /// The wb has more than its share of the dirty pages, and there are too many: its writers are looked at more often.
     dirty_exceeded: bool,
     rates: Rates,
     /// Pages written, among all of the machine and among those of its group.

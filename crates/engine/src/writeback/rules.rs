@@ -5,9 +5,9 @@ use crate::switch::choice;
 choice! {
     /// What happens to who dirties more pages of files than may be dirty.
     DirtyRule {
-        /// It sleeps, so that it is no faster than the device. Since Linux 3.1.
+        /// The writer sleeps, so that it is no faster than the device. Since Linux 3.1.
         Sleeps = "sleeps",
-        /// It writes itself. 2010.
+        /// The writer writes pages itself. 2010.
         Writes = "writes",
     }
 }
@@ -27,7 +27,7 @@ choice! {
     FlusherRequests {
         /// Nothing: the one that waits is for all that is dirty, and one is enough. Linux 6.12.
         One = "one",
-        /// It waits, too: each is for so many pages, and is done. 2010. [machine 9.3]
+        /// The request waits, too: each is for so many pages, and is done. 2010. [machine 9.3]
         Queue = "queue",
     }
 }

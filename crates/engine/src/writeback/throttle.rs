@@ -33,11 +33,11 @@ pub(crate) struct DirtyThrottle {
     nr_dirtied_pause: u64,
     /// When its last sleep was over, or should have been.
     paused_when: i64,
-    /// Its limits are higher.
+    /// The task's limits are higher.
     pub(crate) is_real_time: bool,
     /// In 2010: what it has written of what it is to write.
     pub(super) writer: Option<Writer>,
-    /// It sleeps: for so many ticks, to look again after so many pages. `leaves`: that was all.
+    /// The task sleeps: for so many ticks, to look again after so many pages. `leaves`: that was all.
     asleep: Option<Asleep>,
 }
 

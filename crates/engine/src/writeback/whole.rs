@@ -16,7 +16,7 @@ use crate::writeback::work::{Chunk, PLUG_PAGES, TurnStep};
 /// A file's turn in work that someone waits for.
 #[derive(Debug)]
 pub(super) struct WholeFile {
-    /// Its pages that were dirty when its turn began.
+    /// The file's pages that were dirty when its turn began.
     dirty: PageTags,
     /// All of them are being written; those below are waited for no more.
     waits_from: Option<u64>,

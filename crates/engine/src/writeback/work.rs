@@ -67,7 +67,7 @@ pub(super) struct Chunk {
     wrapped: Option<u64>,
     begun_at: u64,
     pub(super) votes: Votes,
-    /// It is written as a whole, and waited for.
+    /// The file is written as a whole, and waited for.
     pub(super) whole: Option<WholeFile>,
 }
 

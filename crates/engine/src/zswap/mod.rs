@@ -45,7 +45,7 @@ pub(crate) struct Entry {
     pub(crate) payer: MemcgId,
     /// The node of the page that it was.
     pub(crate) node: NodeId,
-    /// It was stored since the shrinker last came by.
+    /// The entry was stored since the shrinker last came by.
     pub(crate) referenced: bool,
     /// Whose page it is: of an address space or of a file, and which page of that.
     pub(crate) is_anon: bool,
@@ -68,7 +68,7 @@ pub struct ZswapPool {
     pub pages: u64,
     /// Pages that are stored in it.
     pub stored: u64,
-    /// It takes no more than so many.
+    /// The pool takes no more than so many.
     pub limit: u64,
     /// Once full it stores nothing before it has shrunk to so many.
     pub accept: u64,

@@ -15,9 +15,9 @@ choice! {
 choice! {
     /// What becomes of a page that does not shrink.
     Incompressible {
-        /// It goes to the device.
+        /// The page goes to the device.
         Reject = "reject",
-        /// It is stored as it is, so that the order in which pages reach the device is that of their age. Linux 6.18.
+        /// The page is stored as it is, so that the order in which pages reach the device is that of their age. Linux 6.18.
         Store = "store",
     }
 }
@@ -38,14 +38,14 @@ choice! {
 choice! {
     /// What becomes of a page that was written back for the pool, when its write has ended.
     WritebackRotation {
-        /// It goes to the cold end of its list, if it is on one by then.
+        /// The page goes to the cold end of its list, if it is on one by then.
         Baseline = "baseline",
-        /// It is queued for that in any case, and goes there if it is on a list and inactive when the queue is drained. The fix of the
+        /// The page is queued for that in any case, and goes there if it is on a list and inactive when the queue is drained. The fix of the
         /// RFC of February 2024.
         RotateUnlisted = "rotate_unlisted",
-        /// It is dropped (PG_dropbehind). Kernels after 6.18.
+        /// The page is dropped (PG_dropbehind). Kernels after 6.18.
         Dropbehind = "dropbehind",
-        /// It is dropped, and its shadow stays: nobody asked for the page, so the shadow of its last use is not evaluated until somebody
+        /// The page is dropped, and its shadow stays: nobody asked for the page, so the shadow of its last use is not evaluated until somebody
         /// does. In no kernel.
         KeepShadow = "keep_shadow",
     }

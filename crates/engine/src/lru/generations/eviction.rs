@@ -36,7 +36,7 @@ pub(crate) struct GenerationsPass {
     budget: Option<u64>,
     scanned: u64,
     aging: Option<Box<Aging>>,
-    /// It has aged, or waited for someone who did.
+    /// The pass has aged, or waited for someone who did.
     has_aged: bool,
     /// The group has nothing old any more, or may not give more: it comes last the next time.
     rotates: bool,
@@ -68,7 +68,7 @@ impl GenerationLists {
 struct Isolation {
     looked_at: u64,
     isolated: u64,
-    /// It has looked at all that it may.
+    /// The isolation has looked at all that it may.
     is_exhausted: bool,
 }
 

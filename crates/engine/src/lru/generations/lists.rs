@@ -9,7 +9,7 @@ use bytemuck::Zeroable;
 /// Where a folio is among the generations: two bytes in a side array, which only groups that keep generations fill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]
 pub(crate) struct Place {
-    /// Its generation, as slot plus 1; 0 on no list of generations. May be ahead of the list that it is on.
+    /// The folio's generation, as slot plus 1; 0 on no list of generations. May be ahead of the list that it is on.
     pub(super) generation: u8,
     /// The group of lists that it is on one of, and whether the gauges count it as active, where they go by its count: others may change that
     /// while it is listed here, as its group is switched to two lists.

@@ -67,9 +67,9 @@ choice! {
 choice! {
     /// What a pass does once it has aged.
     AfterAging {
-        /// It is over: what is young now is left to the next priority. Up to 7.1.
+        /// The pass is over: what is young now is left to the next priority. Up to 7.1.
         Stop = "stop",
-        /// It goes on to evict. Reclaim for the machine makes one more round. Since 7.2.
+        /// The pass goes on to evict. Reclaim for the machine makes one more round. Since 7.2.
         Continue = "continue",
     }
 }
@@ -98,7 +98,7 @@ choice! {
 choice! {
     /// Whose passes end as soon as the target is reached.
     AbortScope {
-        /// Those for the machine. Reclaim for a group goes on to the end of its count. Up to 7.0.
+        /// Passes for the machine. Reclaim for a group goes on to the end of its count. Up to 7.0.
         Root = "root",
         /// All. Since 7.1.
         All = "all",

@@ -48,12 +48,12 @@ choice! {
 choice! {
     /// What becomes of the count of accesses of a page that reclaim could not free.
     RejectedUse {
-        /// It is lost, and the page goes to a young generation, unless that waits for a write. 6.12.
+        /// The count is lost, and the page goes to a young generation, unless that waits for a write. 6.12.
         Lost = "lost",
-        /// It stays, unless the page would be in the oldest generation again; then it is lost, and the page goes to a young one.
+        /// The count stays, unless the page would be in the oldest generation again; then it is lost, and the page goes to a young one.
         /// 6.16 to 7.3; from 7.2 on dirty pages come this way, too.
         Keep = "keep",
-        /// It is lost, wherever the page goes: to move to a younger generation is a promotion, and the count begins anew. Queued for
+        /// The count is lost, wherever the page goes: to move to a younger generation is a promotion, and the count begins anew. Queued for
         /// the release after 7.3.
         Clear = "clear",
     }
@@ -283,7 +283,7 @@ impl GenerationRules {
         }
     }
 
-    /// Those of 7.3 with frequency guided promotion as posted for the third time, and a count that begins anew wherever reclaim puts
+    /// The rules of 7.3 with frequency guided promotion as posted for the third time, and a count that begins anew wherever reclaim puts
     /// a page back.
     pub(crate) fn frequency_guided() -> GenerationRules {
         GenerationRules {

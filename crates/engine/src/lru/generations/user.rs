@@ -22,7 +22,7 @@ use crate::units::{LruType, MemcgId, Nanos, NodeId};
 /// One generation of a group on a node, as `lru_gen` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GenerationInfo {
-    /// Its sequence number: the larger, the younger.
+    /// The generation's sequence number: the larger, the younger.
     pub seq: u64,
     /// How long ago it was opened, in milliseconds of whole ticks.
     pub age_ms: u64,
@@ -77,7 +77,7 @@ impl Refused {
 /// What a step of a request came to.
 pub(crate) enum WorkStep {
     Again,
-    /// It is over; so many pages were reclaimed.
+    /// The work is over; so many pages were reclaimed.
     Done(Result<u64, Refused>),
 }
 

@@ -40,9 +40,9 @@ fn is_shadow_only([pages, shadows]: NodeCount) -> bool {
 pub struct ReadaheadStats {
     /// All of them since the beginning.
     pub pages: u64,
-    /// Those in memory that nobody has used yet. Whether a page that is mapped has been used can't be told: it counts as used.
+    /// Pages read ahead and in memory that nobody has used yet. Whether a page that is mapped has been used can't be told: it counts as used.
     pub unused: u64,
-    /// Those that have left memory before anyone used them.
+    /// Pages read ahead that left memory before anyone used them.
     pub dropped: u64,
 }
 
@@ -50,9 +50,9 @@ pub struct ReadaheadStats {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeChange {
     None,
-    /// It now holds nothing but shadows.
+    /// The node now holds nothing but shadows.
     ShadowOnly,
-    /// It held nothing but shadows before.
+    /// The node held nothing but shadows before.
     Mixed,
 }
 

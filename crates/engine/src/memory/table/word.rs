@@ -32,7 +32,7 @@ pub(crate) struct Shadow {
     /// The group on whose clock `stamp` is: with two lists that whose limit caused the eviction, with generations the page's own.
     pub(crate) memcg: MemcgId,
     pub(crate) node: NodeId,
-    /// It was hot in the residency that ended.
+    /// The page was hot in the residency that ended.
     pub(crate) workingset: bool,
     /// How often it was accessed, as far as its policy counts: 0 to 4 times through descriptors, or 0 to 7 in any way.
     pub(crate) refs: u8,
@@ -135,7 +135,7 @@ impl Word {
     pub(super) const ZERO: u64 = 1 << 12;
     /// Where its reader meets it, the next pages are to be read: the mark of readahead (PG_readahead).
     pub(super) const READAHEAD: u64 = 1 << 14;
-    /// It was read ahead, and nobody has used it yet.
+    /// The page was read ahead, and nobody has used it yet.
     pub(super) const UNUSED: u64 = 1 << 15;
     /// A page-table entry that any access faults on, so that the kernel learns of it. To the kernel the page is as present as before.
     pub(super) const PROT_NONE: u64 = 1 << 16;

@@ -18,9 +18,9 @@ pub(super) enum Doing {
     Truncate(Kind, u64, u64),
     Sync,
     Syncfs,
-    /// It was killed while it did nothing.
+    /// The task was killed while it did nothing.
     Exit,
-    /// It is a kernel thread.
+    /// The task is a kernel thread.
     Thread,
 }
 
@@ -29,13 +29,13 @@ pub(super) enum State {
     Idle,
     Runnable(Doing),
     Sleeping(Doing),
-    /// Its access is done, and it holds the frame until what the queue has for that is carried out.
+    /// The task's access is done, and it holds the frame until what the queue has for that is carried out.
     Copying(Kind, Access, Pfn),
     /// Waits for another task's wake, or until a time if there is one.
     Waiting(Doing, Option<Nanos>),
     /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
     Repeat(Doing),
-    /// It was killed, and has ended.
+    /// The task was killed, and has ended.
     Gone,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Task {
     pub(super) objects: BTreeMap<usize, ObjectId>,
     /// A read that it waited for has failed.
     pub(super) must_fail: bool,
-    /// It was killed, and is resumed until it is gone.
+    /// The task was killed, and is resumed until it is gone.
     pub(super) is_killed: bool,
 }
 
