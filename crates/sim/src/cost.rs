@@ -154,7 +154,7 @@ pub struct CopyRates {
 /// at 37.1 GB/s instead of 10.73 (56.5 and 195.4 us), 1,671 ns of each the entry's.
 pub const COPIED_BY_16_THREADS: CopyRates = CopyRates { page: (337, 710), huge: (54_857, 193_776) };
 
-/// The same row: 1.19 GB/s (3,442 ns) and 55.5 GB/s (37.8 us).
+/// Row "migration throughput by folio size", T: by DMA at 1.19 GB/s (3,442 ns) for 4 KiB pages and 55.5 GB/s (37.8 us) for 2 MiB pages.
 pub const COPIED_BY_DMA: CopyRates = CopyRates { page: (1_771, 710), huge: (36_115, 193_776) };
 
 impl Costs {
@@ -274,7 +274,7 @@ impl Costs {
         Nanos(work.rarely_times(&self.unit_prices()))
     }
 
-    /// The same unit by unit, under the names of the units.
+    /// What each unit of the work takes, under its name.
     pub(crate) fn price_each(&self, work: &Work) -> Vec<(&'static str, Nanos)> {
         let prices = self.unit_prices();
         work.iter()
@@ -305,7 +305,7 @@ impl Costs {
         takes.clone().any(|(_, nanos)| nanos > 0).then(|| takes.map(rate).max().unwrap_or(0))
     }
 
-    /// Of pages that stand for so many each: all that is done page by page takes as much longer.
+    /// The costs where a page stands for so many: all that is done page by page takes as much longer.
     pub fn of_pages(self, stands_for: u64) -> Costs {
         Costs {
             reclaim_call: self.reclaim_call,

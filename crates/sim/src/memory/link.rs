@@ -83,7 +83,7 @@ impl Links {
         self.flow(from, memory, is_write).map_or(0, |flow| flow.longer(at))
     }
 
-    /// The same, at most, of links that are in use.
+    /// How much longer a line takes at most than from memory beside the CPU, of links that are in use.
     pub(super) fn longest(&mut self, at: Nanos) -> u64 {
         self.flows.iter_mut().flatten().map(|flow| flow.longer_if_used(at)).max().unwrap_or(0)
     }

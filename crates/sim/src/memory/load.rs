@@ -72,7 +72,7 @@ impl Moves {
 /// Loads or stores of a node, or what goes one way over a link.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
-    /// Of a line, beyond that of ordinary memory.
+    /// The latency of a line beyond that of ordinary memory.
     extra: u64,
     service: u64,
     bandwidth: u64,
@@ -313,7 +313,7 @@ impl std::ops::AddAssign for Touches {
 }
 
 impl MemoryLoad {
-    /// Of nodes with this memory, and links between their sockets; `None` where nothing of it ever takes longer than costs say.
+    /// The load of nodes with this memory, and of links between their sockets; `None` where nothing of it ever takes longer than costs say.
     pub(crate) fn new(nodes: &[MemorySpec], links: Option<&LinkSpec>, asked: Asked) -> Option<MemoryLoad> {
         let dram = MemorySpec::DRAM;
         let channels = |spec: &MemorySpec| {
@@ -383,7 +383,7 @@ impl MemoryLoad {
         Nanos(self.queue(at, span, from, touches).longer)
     }
 
-    /// The same, and whose bytes come last.
+    /// How much longer these bytes take within `span` from `at` on, and whose of them come last.
     fn queue(&mut self, at: Nanos, span: Nanos, from: NodeId, touches: &[Touches]) -> Queue {
         let mut last = Queue { longer: 0, node: NodeId(0), is_write: false };
         for (node, (channels, touches)) in self.nodes.iter_mut().zip(touches).enumerate() {
