@@ -39,25 +39,25 @@ tracepoints! {
     KswapdSleep = "mm_vmscan_kswapd_sleep",
     /// kswapd goes to work.
     KswapdWake = "mm_vmscan_kswapd_wake" {
-        /// For blocks of 2^order pages.
+        /// The highest order that was asked for: blocks of 2^order pages.
         order: u8,
     },
     /// Someone wakes kswapd.
     WakeupKswapd = "mm_vmscan_wakeup_kswapd" {
-        /// For a block of 2^order pages.
+        /// The order of the request: a block of 2^order pages.
         order: u8,
         /// The highest zone that would do.
         zone: ZoneType,
-        /// What the request may do.
+        /// What the request that wakes it may do.
         gfp: GfpFlags,
     },
     /// A task begins to reclaim for the machine.
     DirectReclaimBegin = "mm_vmscan_direct_reclaim_begin" {
-        /// For a block of 2^order pages.
+        /// The order of the request: a block of 2^order pages.
         order: u8,
         /// The reclaimer may write pages.
         may_writepage: bool,
-        /// What its request may do.
+        /// What the reclaimer's request may do.
         gfp: GfpFlags,
     },
     /// The direct reclaim call ends.
@@ -67,11 +67,11 @@ tracepoints! {
     },
     /// A task begins to reclaim for a group: at its limit, above its `memory.high`, or asked to by a user.
     MemcgReclaimBegin = "mm_vmscan_memcg_reclaim_begin" {
-        /// For a block of 2^order pages.
+        /// The order of the request: a block of 2^order pages.
         order: u8,
         /// The reclaimer may write pages.
         may_writepage: bool,
-        /// What its request may do.
+        /// What the reclaimer's request may do.
         gfp: GfpFlags,
     },
     /// The call for a group ends.
@@ -81,7 +81,7 @@ tracepoints! {
     },
     /// For the machine, a group above its soft limit begins to be reclaimed (cgroup v1).
     SoftLimitReclaimBegin = "mm_vmscan_memcg_softlimit_reclaim_begin" {
-        /// For a block of 2^order pages.
+        /// The order of the request: a block of 2^order pages.
         order: u8,
         /// The reclaimer may write pages.
         may_writepage: bool,
@@ -95,9 +95,9 @@ tracepoints! {
     },
     /// A task begins to reclaim a near node rather than use another's memory (`vm.zone_reclaim_mode`).
     NodeReclaimBegin = "mm_vmscan_node_reclaim_begin" {
-        /// For a block of 2^order pages.
+        /// The order of the request: a block of 2^order pages.
         order: u8,
-        /// What its request may do.
+        /// What the reclaimer's request may do.
         gfp: GfpFlags,
     },
     /// The call for a near node ends.
@@ -109,11 +109,11 @@ tracepoints! {
     LruIsolate = "mm_vmscan_lru_isolate" {
         /// The highest zone that is wanted.
         zone: ZoneType,
-        /// For a block of 2^order pages.
+        /// The order of the request: a block of 2^order pages.
         order: u8,
-        /// Pages that it looks at, at most.
+        /// Pages to look at, at most.
         nr_requested: u64,
-        /// Pages that it has looked at.
+        /// Pages looked at.
         nr_scanned: u64,
         /// Pages passed by for their zone.
         nr_skipped: u64,
@@ -121,39 +121,39 @@ tracepoints! {
         nr_taken: u64,
         /// The list's type.
         kind: LruType,
-        /// The list is an active list.
+        /// Whether the list is active.
         is_active: bool,
         /// Reclaim is of a group, not of the machine: another event in kernels of 2010, whose groups had lists of their own.
         is_of_group: bool,
-        /// What was taken around those for blocks.
+        /// Pages taken around the isolated ones, by lumpy reclaim.
         contig: Contig,
     },
     /// A batch of pages was judged.
     LruShrinkInactive = "mm_vmscan_lru_shrink_inactive" {
-        /// The zone of the first of them: in 2010, whose zones had lists of their own, that of all.
+        /// The zone of the first page of the batch. In 2010, when zones had lists of their own, it is the zone of all.
         zone: ZoneType,
-        /// Their type.
+        /// The type of the batch's pages.
         kind: LruType,
-        /// Pages looked at for it.
+        /// Pages looked at to make the batch.
         nr_scanned: u64,
-        /// Freed.
+        /// Pages freed.
         nr_reclaimed: u64,
-        /// What became of the others.
+        /// What became of the pages that were not freed.
         kept: Kept,
         /// How hard reclaim tries: 12 is gently, 0 is everything.
         priority: u8,
     },
     /// A batch of active pages was aged.
     LruShrinkActive = "mm_vmscan_lru_shrink_active" {
-        /// Their type.
+        /// The type of the batch's pages.
         kind: LruType,
         /// Pages taken.
         nr_taken: u64,
-        /// Left active.
+        /// Pages left active.
         nr_active: u64,
-        /// Made inactive.
+        /// Pages made inactive.
         nr_deactivated: u64,
-        /// Left active for their use.
+        /// Pages left active because they were used.
         nr_referenced: u64,
         /// How hard reclaim tries.
         priority: u8,
@@ -171,115 +171,115 @@ tracepoints! {
     Throttled = "mm_vmscan_throttled" {
         /// The longest that it would have waited.
         timeout: Nanos,
-        /// How long it did.
+        /// How long it has waited.
         delayed: Nanos,
-        /// For what.
+        /// What it waited for.
         reason: ThrottleReason,
     },
     /// A shrinker is asked to free some of what it holds.
     ShrinkSlabStart = "mm_shrink_slab_start" {
-        /// Which.
+        /// Which shrinker.
         shrinker: Shrinker,
         /// What the request behind it may do.
         gfp: GfpFlags,
-        /// Left undone by earlier calls. Unit, as of the others: objects.
+        /// Objects left undone by earlier calls.
         deferred: u64,
-        /// What it could free.
+        /// Objects that the shrinker could free.
         freeable: u64,
-        /// What this call adds to what is owed.
+        /// Objects that this call adds to what is owed.
         delta: u64,
-        /// What may be scanned in this call.
+        /// Objects that may be scanned in this call.
         total_scan: u64,
         /// How hard reclaim tries.
         priority: u8,
     },
-    /// The shrinker has done so.
+    /// The shrinker has scanned what it could.
     ShrinkSlabEnd = "mm_shrink_slab_end" {
-        /// Which.
+        /// Which shrinker.
         shrinker: Shrinker,
-        /// Left undone by earlier calls.
+        /// Objects left undone by earlier calls.
         deferred: u64,
-        /// Left undone now.
+        /// Objects left undone for later calls.
         left: u64,
-        /// What could have been scanned still.
+        /// Objects that could still have been scanned.
         total_scan: u64,
-        /// Freed.
+        /// Objects freed.
         freed: u64,
     },
     /// A page of a file becomes dirty.
     DirtyFolio = "writeback_dirty_folio" {
-        /// The page's place.
+        /// The page and its file.
         folio: FilePage,
     },
     /// A task waits until a page is written.
     WaitWriteback = "folio_wait_writeback" {
-        /// The page's place.
+        /// The page and its file.
         folio: FilePage,
     },
     /// A task that dirties pages is looked at: what is dirty, and how much may be. Unit: pages.
     GlobalDirtyState = "global_dirty_state" {
-        /// Dirty.
+        /// Dirty pages.
         dirty: u64,
-        /// Under writeback.
+        /// Pages under writeback.
         writeback: u64,
-        /// From here on the flusher writes.
+        /// The background threshold, from which on the flusher writes.
         bg_thresh: u64,
-        /// From here on nobody goes on.
+        /// The threshold, at which writers stop.
         thresh: u64,
         /// The threshold as it is smoothed where it falls.
         limit: u64,
-        /// Dirtied since the start.
+        /// Pages dirtied since the start.
         dirtied: u64,
-        /// Written since the start.
+        /// Pages written since the start.
         written: u64,
     },
-    /// What came of such a look beyond the free run.
+    /// A task that dirties pages was looked at, and more are dirty than anyone may dirty unchecked.
     BalanceDirtyPages = "balance_dirty_pages" {
-        /// Whose share is looked at.
+        /// The device, and the group, whose share is looked at.
         wb: TracedWb,
-        /// The numbers.
+        /// What was compared, and how long the task pauses.
         pause: TracedPause,
     },
     /// The rate of a wb's writers is set anew. Unit: pages a second.
     BdiDirtyRatelimit = "bdi_dirty_ratelimit" {
-        /// Whose.
+        /// The device, and the group, whose rate it is.
         wb: TracedWb,
-        /// Written lately.
+        /// Pages written lately.
         write_bw: u64,
-        /// On average.
+        /// Pages written on average.
         awrite_bw: u64,
-        /// Dirtied lately.
+        /// Pages dirtied lately.
         dirty_rate: u64,
-        /// What a writer may dirty.
+        /// Pages that each writer may dirty.
         dirty_ratelimit: u64,
-        /// What a writer may dirty in view of the number of dirty pages.
+        /// Pages that this writer may dirty, in view of how many are dirty.
         task_ratelimit: u64,
         /// The rate at which dirtied and written would be equal.
         balanced_dirty_ratelimit: u64,
     },
     /// The flusher is woken for what is dirty beyond the background threshold.
     WakeBackground = "writeback_wake_background" {
-        /// For whom.
+        /// The device, and the group, whose flusher is woken.
         wb: TracedWb,
     },
     /// A flusher is asked for a piece of work.
     WritebackQueue = "writeback_queue" {
-        /// Which.
+        /// The piece of work.
         work: TracedWork,
     },
-    /// The flusher takes it up.
+    /// A flusher takes up a piece of work.
     WritebackExec = "writeback_exec" {
-        /// Which.
+        /// The piece of work.
         work: TracedWork,
     },
     /// A pass over dirty files begins.
     WritebackStart = "writeback_start" {
-        /// Which.
+        /// The piece of work.
         work: TracedWork,
     },
-    /// The piece of work is over.
+    /// A pass of a piece of work over dirty files is over.
     WritebackWritten = "writeback_written" {
-        /// Which.
+        /// The piece of work.
         work: TracedWork,
     },
     /// A flusher has done what there was to do.
@@ -291,13 +291,13 @@ tracepoints! {
     QueueIo = "writeback_queue_io" {
         /// The device, and the group, whose flusher it is.
         wb: TracedWb,
-        /// Those dirty since then. Unit: ticks.
+        /// Files that are dirty since this tick, or longer.
         older: u64,
-        /// That is so long ago.
+        /// How long ago that tick was.
         age: Nanos,
-        /// So many files.
+        /// Files chosen.
         enqueue: u64,
-        /// Why.
+        /// Why the flusher writes.
         reason: WritebackReason,
     },
     /// A file's turn begins.
@@ -319,12 +319,12 @@ tracepoints! {
         /// The file.
         inode: InodeMark,
     },
-    /// The file's file system is told that its times change.
+    /// The file system is told that a file's times change.
     DirtyInodeStart = "writeback_dirty_inode_start" {
         /// The file.
         inode: InodeMark,
     },
-    /// The file knows.
+    /// The file system was told that a file's times change.
     DirtyInode = "writeback_dirty_inode" {
         /// The file.
         inode: InodeMark,
@@ -339,7 +339,7 @@ tracepoints! {
         /// The file.
         inode: ListedInode,
     },
-    /// None is any more.
+    /// The last page of a file that was being written is written.
     ClearInodeWriteback = "sb_clear_inode_writeback" {
         /// The file.
         inode: ListedInode,
@@ -353,7 +353,7 @@ tracepoints! {
         /// The file is waited for.
         is_sync: bool,
     },
-    /// The file system has noted them.
+    /// The file system has noted a file's times.
     WriteInode = "writeback_write_inode" {
         /// The device, and the group, whose flusher it is.
         wb: TracedWb,
@@ -380,7 +380,7 @@ pub struct FilePage {
     pub bdi: BdiId,
     /// The file.
     pub file: FileId,
-    /// Page of it.
+    /// The page's number in the file.
     pub index: u64,
 }
 
@@ -398,9 +398,9 @@ pub struct TracedWb {
 pub struct TracedWork {
     /// The device, and the group, whose flusher it is.
     pub wb: TracedWb,
-    /// Pages to write still.
+    /// Pages that are still to be written.
     pub nr_pages: u64,
-    /// Why.
+    /// Why the flusher writes.
     pub reason: WritebackReason,
     /// The flusher waits until the device has each file.
     pub is_sync: bool,
@@ -409,34 +409,34 @@ pub struct TracedWork {
 /// A look at a task that dirties pages. Unit: pages, pages a second, and times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TracedPause {
-    /// More must not be dirty.
+    /// Pages that may be dirty at most.
     pub limit: u64,
     /// Where dirty pages are to settle.
     pub setpoint: u64,
-    /// What is dirty.
+    /// Pages that are dirty.
     pub dirty: u64,
     /// The wb's share of the setpoint.
     pub wb_setpoint: u64,
-    /// What is dirty of it.
+    /// Pages that are dirty on the wb.
     pub wb_dirty: u64,
-    /// What a writer may dirty.
+    /// Pages that each writer may dirty.
     pub dirty_ratelimit: u64,
-    /// What a writer may dirty in view of the number of dirty pages.
+    /// Pages that this writer may dirty, in view of how many are dirty.
     pub task_ratelimit: u64,
-    /// Dirtied by the task since the last look.
+    /// Pages that the task has dirtied since the last look.
     pub dirtied: u64,
-    /// After so many it is looked at.
+    /// Pages after which the task is looked at again.
     pub dirtied_pause: u64,
-    /// How long it sleeps; less than nothing where it goes on.
+    /// How long the task sleeps; negative where it goes on.
     pub pause_ms: i64,
-    /// The time that its pages should have taken.
+    /// The time that the task's pages should have taken.
     pub period_ms: i64,
-    /// Since its last sleep.
+    /// The time since the task's last sleep.
     pub think_ms: i64,
 }
 
 impl TracedPause {
-    /// How long it sleeps: not at all where its pages have taken their time already.
+    /// How long the task sleeps: not at all where its pages have taken their time already.
     pub fn sleep_ms(&self) -> u64 {
         self.pause_ms.max(0) as u64
     }
@@ -445,19 +445,19 @@ impl TracedPause {
 /// A file that is being written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TracedInode {
-    /// Which.
+    /// The file.
     pub file: FileId,
-    /// What of it is to be written.
+    /// What of the file is to be written.
     pub state: InodeState,
-    /// Dirty since. Unit: ticks.
+    /// When the file became dirty. Unit: ticks.
     pub dirtied_when: u64,
-    /// That is so long ago.
+    /// How long ago that tick was.
     pub age: Nanos,
-    /// The page at which its next turn begins.
+    /// The page at which the file's next turn begins.
     pub index: u64,
-    /// Pages that its turn may take.
+    /// Pages that the turn may write.
     pub to_write: u64,
-    /// Pages that it has taken.
+    /// Pages that the turn has written.
     pub wrote: u64,
 }
 
@@ -466,16 +466,16 @@ pub struct TracedInode {
 pub struct InodeState {
     /// The file's times (`I_DIRTY_SYNC`).
     pub times: bool,
-    /// Pages of it (`I_DIRTY_PAGES`).
+    /// Pages of the file (`I_DIRTY_PAGES`).
     pub pages: bool,
-    /// A flusher is at it (`I_SYNC`, `I_SYNC_QUEUED`).
+    /// A flusher is writing the file (`I_SYNC`, `I_SYNC_QUEUED`).
     pub is_written: bool,
 }
 
 impl InodeState {
     /// The file's times alone.
     pub const TIMES: InodeState = InodeState { times: true, pages: false, is_written: false };
-    /// Pages alone.
+    /// The file's pages alone.
     pub const PAGES: InodeState = InodeState { times: false, pages: true, is_written: false };
 }
 
@@ -484,11 +484,11 @@ impl InodeState {
 pub struct InodeMark {
     /// The file's device.
     pub bdi: BdiId,
-    /// Which.
+    /// The file.
     pub file: FileId,
-    /// What was to be written of it.
+    /// What of the file was to be written before.
     pub state: InodeState,
-    /// What is now, too.
+    /// What of the file is to be written as well now.
     pub flags: InodeState,
 }
 
@@ -497,18 +497,18 @@ pub struct InodeMark {
 pub struct ListedInode {
     /// The file's device.
     pub bdi: BdiId,
-    /// Which.
+    /// The file.
     pub file: FileId,
-    /// What is to be written of it.
+    /// What of the file is to be written.
     pub state: InodeState,
-    /// Dirty since. Unit: ticks.
+    /// When the file became dirty. Unit: ticks.
     pub dirtied_when: u64,
 }
 
 /// What lumpy reclaim has taken in the blocks around the pages that it took off a list. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Contig {
-    /// Taken.
+    /// Pages taken.
     pub taken: u64,
     /// Pages taken that are dirty.
     pub dirty: u64,
@@ -516,22 +516,22 @@ pub struct Contig {
     pub failed: u64,
 }
 
-/// What became of those of a batch that were not freed. Unit: pages.
+/// What became of the pages of a batch that were not freed. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Kept {
     /// Dirty pages of files.
     pub nr_dirty: u64,
-    /// Under writeback.
+    /// Pages under writeback.
     pub nr_writeback: u64,
-    /// Dirty, and their device has too much to do.
+    /// Dirty pages whose device has too much to do.
     pub nr_congested: u64,
-    /// Under writeback, met by kswapd a second time.
+    /// Pages under writeback that kswapd met a second time.
     pub nr_immediate: u64,
-    /// By type: made active.
+    /// Pages made active, by type.
     pub nr_activate: [u64; 2],
-    /// In use, for another round.
+    /// Pages in use, kept for another round.
     pub nr_ref_keep: u64,
-    /// Somebody still maps it.
+    /// Pages that somebody still maps.
     pub nr_unmap_fail: u64,
 }
 
@@ -557,7 +557,7 @@ pub enum GfpFlags {
 }
 
 impl GfpFlags {
-    /// Those of an allocation.
+    /// The flags of an allocation.
     pub(crate) fn of(request: &Request) -> GfpFlags {
         let (gfp, is_movable) = (request.gfp, request.class == ZoneType::Movable);
         match () {
@@ -569,7 +569,7 @@ impl GfpFlags {
         }
     }
 
-    /// Those of a reclaim call, of which no more is known than what it may do.
+    /// The flags of a reclaim call, of which no more is known than what it may do.
     pub(crate) fn of_reclaimer(by: &Reclaimer) -> GfpFlags {
         match by.why {
             Why::High | Why::Requested | Why::Generations | Why::Kswapd => GfpFlags::Kernel,
@@ -613,7 +613,7 @@ impl Tracepoint {
         }
     }
 
-    /// Whether it ends a reclaim call, which takes until the end of the step in which it is told.
+    /// Whether the tracepoint ends a reclaim call, which takes until the end of the step in which it is told.
     pub fn ends_reclaim(&self) -> bool {
         matches!(
             self,
