@@ -63,7 +63,7 @@ pub(crate) struct Core {
     pub(crate) writeback: Writeback,
     pub(crate) shadow_nodes: ShadowNodes,
     pub(crate) numa_balancing: NumaBalancing,
-    /// `/proc/vmstat`, by node.
+    /// Counters of `/proc/vmstat`, by node.
     pub(crate) vmstat: Vec<Counters>,
     pub(crate) last_root_flush: Nanos,
     /// A page is being added for a fault on a mapping with recency: it is known to be in use.

@@ -33,7 +33,7 @@ pub(crate) const OOM_SCORE_ADJ_MAX: i16 = 1000;
 /// What a process has of memory, in pages, and what the OOM killer makes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Badness {
-    /// Pages of its mappings.
+    /// Pages of the process's mappings.
     pub total_vm: u64,
     /// Anonymous pages that it maps.
     pub anon: u64,
@@ -52,7 +52,7 @@ pub struct Badness {
 }
 
 impl Badness {
-    /// Pages that it maps.
+    /// Pages that the process maps (its resident set).
     pub fn rss(&self) -> u64 {
         self.anon + self.file + self.shmem
     }
@@ -78,19 +78,19 @@ pub enum OomCause {
 /// A process that the OOM killer has ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OomKill {
-    /// When.
+    /// When the process was killed.
     pub at: Nanos,
-    /// The process.
+    /// The address space of the process that is killed.
     pub victim: MmId,
     /// The process's tasks. Whatever they do or wait for, those that have not begun to exit are to be resumed now.
     pub tasks: Vec<TaskId>,
     /// The path of its group.
     pub memcg: String,
-    /// What it had.
+    /// The memory that the process had.
     pub badness: Badness,
     /// Who ran out of memory.
     pub invoked_by: TaskId,
-    /// Why.
+    /// Why a process had to be killed.
     pub cause: OomCause,
     /// Among whom it was chosen, the victim included: their groups' paths and what they have.
     pub candidates: Vec<(MmId, String, Badness)>,

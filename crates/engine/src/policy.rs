@@ -240,9 +240,9 @@ impl Policy {
 /// A policy under a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
-    /// As scenarios name it.
+    /// The name of the profile in scenarios.
     pub name: &'static str,
-    /// What it bundles.
+    /// The policy that the profile stands for.
     pub policy: fn() -> Policy,
     /// Parameters that were others than today's.
     pub parameters: &'static [(&'static str, &'static str)],

@@ -33,7 +33,7 @@ pub enum ScanBalance {
     FileIsTiny,
     /// File memory only: there is enough of it that nobody has used again.
     CacheTrim,
-    /// By weights.
+    /// Each list gives a share of its pages, by the weights of the types.
     Fraction {
         /// The weights of anonymous and of file memory.
         weights: [u64; 2],

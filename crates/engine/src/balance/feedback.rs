@@ -52,7 +52,7 @@ pub struct Position {
     pub refaulted: u64,
     /// Pages that were evicted or protected: those that could come back.
     pub total: u64,
-    /// Weight.
+    /// The weight that an excess of refaults has.
     pub gain: u64,
 }
 
@@ -105,7 +105,7 @@ pub enum TypeReason {
     },
     /// The type that is behind its share.
     Shares {
-        /// Pages taken lately.
+        /// Pages of each type taken lately.
         taken: [u64; 2],
         /// What each should give, relative to the other.
         weights: [u64; 2],
@@ -116,7 +116,7 @@ pub enum TypeReason {
         generations: u64,
         /// Pages on the list of its oldest.
         oldest: u64,
-        /// Pages in its youngest.
+        /// Pages in the youngest generation of the type.
         youngest: u64,
         /// Pages in all of them.
         all: u64,

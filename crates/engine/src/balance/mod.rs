@@ -82,7 +82,7 @@ choice! {
     TierReference {
         /// Tier 0. Up to 7.3.
         Lowest = "tier_0",
-        /// The tier below.
+        /// A tier is compared with the tier below it.
         Neighbour = "tier_below",
         /// All tiers below, taken together: what its pages would have to make room for. MGLRU-FG.
         AllBelow = "all_below",

@@ -1,6 +1,6 @@
 //! What pages are read from and written to: files and swap devices.
 
-/// What kind of file.
+/// Where the pages of a file live: on a device, or in memory and swap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileKind {
     /// On a block device: read on a miss, dropped when clean.
@@ -12,11 +12,11 @@ pub enum FileKind {
 /// A file to create.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileSpec {
-    /// For messages.
+    /// The file's name, for messages.
     pub name: String,
     /// The file's length in pages.
     pub pages: u64,
-    /// Regular or tmpfs.
+    /// Whether the file is a regular one or on tmpfs.
     pub kind: FileKind,
     /// The device it is on, as far as readahead goes; tmpfs has none.
     pub bdi: Bdi,
@@ -59,6 +59,6 @@ pub enum SwapKind {
 pub struct SwapSpec {
     /// The device's size in pages.
     pub pages: u64,
-    /// How it completes transfers.
+    /// How the device completes transfers.
     pub kind: SwapKind,
 }

@@ -7,20 +7,20 @@ use std::fmt;
 pub enum ConfigError {
     /// A number outside its range.
     OutOfRange {
-        /// Which number.
+        /// What the number is of.
         what: &'static str,
-        /// The value given.
+        /// The number that was given.
         value: u64,
-        /// Smallest allowed.
+        /// The smallest number allowed.
         min: u64,
-        /// Largest allowed.
+        /// The largest number allowed.
         max: u64,
     },
     /// A number that has to be a power of two, or 0.
     NoPowerOfTwo {
-        /// Which number.
+        /// What the number is of.
         what: &'static str,
-        /// The value given.
+        /// The number that was given.
         value: u64,
     },
     /// No such group, task, object or file.
@@ -40,7 +40,7 @@ pub enum ConfigError {
         what: &'static str,
         /// The pages that the tables are for.
         pages: u64,
-        /// What its tables take.
+        /// Bytes that the tables take.
         bytes: u64,
     },
 }

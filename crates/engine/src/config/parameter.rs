@@ -17,17 +17,17 @@ pub enum Section {
     Recording,
 }
 
-/// One parameter.
+/// A parameter of the kernel or of the machine: its name, its field of [`Config`], its range and its meaning.
 pub struct Parameter {
-    /// Who decides it.
+    /// Who decides the parameter: hardware, the kernel's source or command line, or the administrator.
     pub section: Section,
     /// What messages and scenarios call it.
     pub name: &'static str,
-    /// What it accepts.
+    /// The values that the parameter accepts.
     pub values: Values,
     /// What is counted; empty for words.
     pub unit: &'static str,
-    /// What it means.
+    /// What the parameter means.
     pub doc: &'static str,
     /// Why the default is what it is.
     pub reason: &'static str,

@@ -7,7 +7,7 @@ use super::bloom::BloomFilters;
 pub(crate) struct WalkStats {
     /// Entries looked at; a table that isn't there counts as one.
     pub(crate) leaf_total: u64,
-    /// Young ones among them.
+    /// Page-table entries that were found young.
     pub(crate) leaf_young: u64,
     /// Tables that the Bloom filter let through.
     pub(crate) nonleaf_found: u64,

@@ -29,7 +29,7 @@ impl Scan {
         self.walk.found.replace(Vec::new()).unwrap_or_default()
     }
 
-    /// How many there are.
+    /// How many young pages the scan has found.
     pub(crate) fn found(&self) -> usize {
         self.walk.found.as_ref().map_or(0, Vec::len)
     }

@@ -67,7 +67,7 @@ pub(super) struct InHand {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Walked {
     More,
-    /// Others have overtaken it.
+    /// Other walks have overtaken this one.
     Overtaken,
     /// Every address space has been taken, though others may still be walking theirs.
     Complete,
@@ -83,7 +83,7 @@ impl Core {
         Walk { seq, is_forced, swappiness, in_hand: None, batched: 0, found: None }
     }
 
-    /// Walks some tables.
+    /// Walks some page tables: one step of a walk.
     pub(crate) fn walk_step(&mut self, lruvec: LruvecId, walk: &mut Walk) -> Walked {
         let memcg = self.lruvecs[lruvec].memcg;
         if walk.in_hand.is_none() || walk.batched >= MAX_LRU_BATCH {

@@ -11,7 +11,7 @@ pub enum Errno {
     Erange,
     /// Someone else has done it.
     Eexist,
-    /// Someone holds it.
+    /// EBUSY: someone holds what the write is about.
     Ebusy,
 }
 
@@ -33,7 +33,7 @@ pub enum FileError {
     NoSuchFile(String),
     /// There is no cgroup of this path, or not any more, and so no file of it (ENOENT).
     NoSuchGroup {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The cgroup.
         group: String,
@@ -42,16 +42,16 @@ pub enum FileError {
     NotPermitted(String),
     /// The value is malformed or out of range (EINVAL).
     Invalid {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The value written.
         value: String,
-        /// What it takes.
+        /// What the file takes.
         expected: String,
     },
     /// The directory can't be removed now (EBUSY).
     Busy {
-        /// The directory.
+        /// The path of the directory.
         path: String,
         /// What has to go first.
         why: String,
@@ -60,7 +60,7 @@ pub enum FileError {
     Io(String),
     /// A command written to the file was refused; those before it are done.
     Refused {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// Which command of those written, from 1.
         number: usize,
@@ -68,7 +68,7 @@ pub enum FileError {
         command: String,
         /// The kernel's name of it.
         errno: Errno,
-        /// What it takes.
+        /// What the file takes.
         expected: String,
     },
 }

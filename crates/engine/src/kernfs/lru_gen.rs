@@ -38,9 +38,9 @@ use std::fmt::Write;
 pub(crate) struct LruGenWrite {
     /// What is not done yet.
     rest: String,
-    /// Commands begun.
+    /// Number of commands begun.
     number: usize,
-    /// The one begun last.
+    /// The command begun last.
     command: String,
     work: Option<GenerationWork>,
     reclaimed: u64,

@@ -4,7 +4,7 @@ use crate::config::SwapKind;
 use crate::swap::zram::Zram;
 use crate::units::{PAGE_SIZE, SwapId};
 
-/// Which of them.
+/// A file of a zram device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ZramFile {
     MmStat,

@@ -6,7 +6,7 @@ use crate::serve::engine::Engine;
 use crate::switch::Values;
 use crate::units::PAGE_SIZE;
 
-/// A number of debugfs.
+/// A file of zswap in debugfs, which shows one number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ZswapFile {
     DuplicateEntry,

@@ -24,7 +24,7 @@ use crate::units::{MAX_BLOCK_ORDER, MemcgId, Pfn};
 pub(crate) struct HugePools([Vec<Pfn>; MAX_BLOCK_ORDER as usize + 1]);
 
 impl HugePools {
-    /// Blocks of a pool.
+    /// Huge pages in the pool of an order.
     pub(crate) fn len(&self, order: u8) -> usize {
         self.0[order as usize].len()
     }

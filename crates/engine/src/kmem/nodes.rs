@@ -12,7 +12,7 @@ use std::ops::Range;
 /// What has to be got before a page can be stored in an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IndexRoom {
-    /// Nothing.
+    /// Nothing has to be had: the index has room.
     Ready,
     /// A page charged to the group, for its stock of bytes.
     Charge,

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The pages of one kind of object.
 pub(crate) struct Slab {
     per_page: u16,
-    /// Objects in each page.
+    /// The number of objects in each page of the slab.
     objects: BTreeMap<Pfn, u16>,
     /// Pages with room for another one.
     partial: BTreeSet<Pfn>,

@@ -61,7 +61,7 @@ pub struct Rotations {
     pub unfit: u64,
     /// Active, which the fix of February 2024 spares.
     pub active: u64,
-    /// Dropped from memory instead.
+    /// Folios that were dropped from memory instead.
     pub dropped: u64,
 }
 

@@ -24,7 +24,7 @@ impl LruList {
     pub(crate) const EVICTABLE: [LruList; 4] =
         [LruList::InactiveAnon, LruList::ActiveAnon, LruList::InactiveFile, LruList::ActiveFile];
 
-    /// All of them.
+    /// All lists.
     pub(crate) const ALL: [LruList; 5] = [
         LruList::InactiveAnon,
         LruList::ActiveAnon,

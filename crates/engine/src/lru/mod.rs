@@ -39,7 +39,7 @@ pub use switching::Switching;
 pub use two_lists::Deactivation;
 
 choice! {
-    /// Which lists there are.
+    /// The lists that an LRU keeps its folios on.
     Lru {
         /// Active and inactive, for each type: the classic LRU of Linux.
         TwoLists = "two_lists",

@@ -56,7 +56,7 @@ pub struct Deactivation {
     pub refaults: [u64; 2],
     /// Inactive pages of the type, as of the last flush.
     pub inactive: u64,
-    /// Active ones.
+    /// Pages on the active list.
     pub active: u64,
     /// How many times as many pages may be active as inactive.
     pub ratio: u64,

@@ -126,7 +126,7 @@ pub enum Op {
     },
     /// The frames' contents are no longer needed; they may be handed out again at once.
     FreeFrame {
-        /// First frame.
+        /// First frame of the folio.
         pfn: Pfn,
         /// Frames in the folio.
         pages: u32,
@@ -135,9 +135,9 @@ pub enum Op {
     PunchHole {
         /// The file.
         file: FileId,
-        /// First page of it.
+        /// First page in the file.
         page: u64,
-        /// How many.
+        /// The number of pages.
         pages: u64,
     },
     /// The slot's contents are no longer needed.

@@ -81,7 +81,7 @@ impl OpQueue {
         self.0.iter().map(|waiting| (&waiting.op, waiting.frames.as_slice()))
     }
 
-    /// How many there are.
+    /// The number of operations that wait.
     pub fn len(&self) -> usize {
         self.0.len()
     }

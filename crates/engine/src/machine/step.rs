@@ -57,7 +57,7 @@ pub enum Step {
 /// ([`crate::Engine::hold`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Touched {
-    /// In this frame.
+    /// The page is in this frame.
     Frame(Pfn),
     /// Nowhere, and it reads as zeroes: the zero page, or a hole of a file.
     Zeroes,
@@ -227,7 +227,7 @@ pub enum Unrelieved {
     NoProcess,
     /// Every process there is exempt: its `oom_score_adj` is -1000.
     AllExempt {
-        /// How many there are.
+        /// The number of processes.
         processes: usize,
     },
     /// Whoever asks may not enter file systems, so that nobody is killed for it; nor has anybody freed anything for long.

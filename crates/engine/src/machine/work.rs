@@ -91,7 +91,7 @@ work! {
     ptes_walked,
     /// Page-table entries marked so that the next access through them faults.
     ptes_marked: rarely,
-    /// Such faults.
+    /// Hint faults taken.
     hint_faults: rarely,
     /// Page-table entries removed by reclaim, one by one.
     unmapped: rarely,

@@ -18,7 +18,7 @@ use crate::units::MemcgId;
 
 /// Places for generations of groups.
 const GENERATIONS: u64 = 3;
-/// Queues in each.
+/// Queues (bins) in each generation of the memcg LRU.
 const BINS: u8 = 8;
 
 /// Where in its generation a group was sent on purpose.
@@ -59,7 +59,7 @@ pub(crate) struct MemcgLru {
     queues: [[List; BINS as usize]; GENERATIONS as usize],
     /// Groups in each generation.
     counts: [u64; GENERATIONS as usize],
-    /// By group.
+    /// Where each group is, by group.
     entries: Entries,
     draws: u64,
 }
@@ -91,7 +91,7 @@ enum At {
     Start,
     /// The group being visited.
     Group(MemcgId),
-    /// The next one.
+    /// The group before which the visit goes on.
     Before(Option<MemcgId>),
 }
 

@@ -46,7 +46,7 @@ impl SwapEvent {
     pub(crate) const NAMES: [&str; 3] = ["high", "max", "fail"];
 }
 
-/// One group.
+/// A memory cgroup: limits, usage, protection, counters.
 pub(crate) struct Memcg {
     pub(crate) name: String,
     pub(crate) parent: Option<MemcgId>,
@@ -54,7 +54,7 @@ pub(crate) struct Memcg {
     pub(crate) is_online: bool,
     /// The group was removed, and nothing is charged to it any more.
     is_released: bool,
-    /// In order of creation.
+    /// The children, in order of creation.
     pub(crate) children: Vec<MemcgId>,
     /// The children by name: a hierarchy may have tens of thousands side by side.
     children_by_name: BTreeMap<String, MemcgId>,
@@ -108,7 +108,7 @@ pub(crate) struct Memcg {
 struct WalkPosition {
     /// The group that was visited last; none before the first of a round.
     last: Option<MemcgId>,
-    /// Rounds that were completed.
+    /// Rounds that the walk has completed.
     round: u64,
 }
 
@@ -117,7 +117,7 @@ struct WalkPosition {
 pub(crate) struct SharedWalk {
     root: MemcgId,
     pool: PoolId,
-    /// The subtree, parents first.
+    /// The groups of the subtree, parents first.
     order: Vec<MemcgId>,
     /// Where in it this reclaimer was last.
     at: usize,
@@ -149,7 +149,7 @@ pub(crate) struct Protection {
     pub(crate) low: u64,
 }
 
-/// All groups.
+/// The tree of all groups.
 pub(crate) struct Memcgs {
     all: Vec<Memcg>,
     /// Removed groups to which nothing was charged any more at some time.

@@ -12,7 +12,7 @@ use crate::swap::contents::Compressibility;
 use crate::units::{BdiId, MmId, Nanos, WbId};
 use crate::writeback::votes::ForeignHistory;
 
-/// One file.
+/// A file: its page-cache index, and its inode.
 pub(crate) struct File {
     pub(crate) name: String,
     pub(crate) kind: FileKind,
@@ -69,7 +69,7 @@ pub(crate) struct Inode {
 pub(crate) enum InodeList {
     /// Clean, as far as the flusher has looked.
     None,
-    /// `b_dirty`, `b_io` or `b_more_io`.
+    /// The file is on `b_dirty`, `b_io` or `b_more_io`.
     Dirty,
     Io,
     MoreIo,

@@ -33,7 +33,7 @@ bitflags::bitflags! {
         const RECLAIM = 1 << 6;
         /// Counted as unevictable instead of being on a list.
         const UNEVICTABLE = 1 << 7;
-        /// In a locked mapping.
+        /// The folio is in a locked mapping.
         const MLOCKED = 1 << 8;
         /// A read into it is in flight: nobody may use, map or reclaim it.
         const LOCKED = 1 << 9;
@@ -69,7 +69,7 @@ bitflags::bitflags! {
 
 impl UseBits {
     const COUNTER_SHIFT: u32 = 3;
-    /// Largest count.
+    /// The largest count of the two-bit counter.
     pub(crate) const COUNTER_MAX: u8 = 3;
 
     /// What the counter says.
@@ -143,7 +143,7 @@ impl Folio {
 
 /// Order of a huge page: as much as one leaf of a page table maps.
 pub(crate) const HUGE_PAGE_ORDER: u8 = 9;
-/// Pages of one.
+/// Pages of a huge page.
 pub(crate) const HUGE_PAGE_PAGES: u64 = 1 << HUGE_PAGE_ORDER;
 
 /// Stands in the place of a count of mappings where a free block begins: what is free is mapped nowhere.

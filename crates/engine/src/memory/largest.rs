@@ -23,7 +23,7 @@ const OTHERS: u64 = 16;
 /// A block. One of zeroes was never used.
 #[derive(Clone, Copy, Debug, Zeroable)]
 struct Block {
-    /// While it is free.
+    /// Links to other free blocks, while the block is free.
     links: (u32, u32),
     /// A frame of it has been used at some time.
     is_used: bool,
@@ -35,7 +35,7 @@ struct Block {
 pub(crate) struct LargestBlocks {
     blocks: Vec<Block>,
     used: u64,
-    /// Used before, and free.
+    /// Frames that were used before and are free.
     free: u64,
     /// Free frames whose records were given back. Which frames those are is not known after some are used again: it is the most
     /// that there can be.

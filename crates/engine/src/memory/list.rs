@@ -2,7 +2,7 @@
 //!
 //! Head is the hot end, tail the cold end, as in the kernel. Index 0 is a valid item; [`NONE`] ends a list.
 
-/// No item.
+/// The index that names no item.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Where the items keep their (previous, next) links.
@@ -11,7 +11,7 @@ pub(crate) trait Links {
     fn links_mut(&mut self, item: u32) -> &mut (u32, u32);
 }
 
-/// One list.
+/// A doubly linked list whose links lie in an array elsewhere ([`Links`]).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
     head: u32,
@@ -52,7 +52,7 @@ impl List {
         self.len += other.len;
     }
 
-    /// Items, not pages.
+    /// The number of items, which need not be that of pages.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }

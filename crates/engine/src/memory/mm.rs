@@ -17,7 +17,7 @@ use std::ops::Range;
 /// What the task said about how it will access a mapping (madvise) or an open file (fadvise).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Advice {
-    /// Nothing.
+    /// No advice.
     #[default]
     Normal,
     /// Random access: accessed bits say nothing about the future, so reclaim ignores them.
@@ -44,11 +44,11 @@ pub enum HugeAdvice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Backing {
     Anon,
-    /// A whole file, shared.
+    /// A whole file, mapped shared.
     File(FileId),
 }
 
-/// One mapping (VMA).
+/// A mapping of an address space (VMA).
 #[derive(Clone, Debug)]
 pub(crate) struct Vma {
     /// First page in the address space.
@@ -84,7 +84,7 @@ impl Vma {
     }
 }
 
-/// One address space.
+/// An address space: its mappings, its page table, the group that pays.
 pub(crate) struct Mm {
     pub(crate) memcg: MemcgId,
     pub(crate) table: Table,
@@ -92,7 +92,7 @@ pub(crate) struct Mm {
     pub(crate) nodes: Nodes,
     /// `None`: every access walks the page table.
     pub(crate) tlb: Option<Tlb>,
-    /// In order of address.
+    /// The mappings, in order of address.
     pub(crate) vmas: Vec<Vma>,
     /// A bit a node: it has run since a walk for that node's lists last took it.
     pub(crate) used_on_nodes: u64,

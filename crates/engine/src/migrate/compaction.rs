@@ -74,7 +74,7 @@ pub(crate) enum CompactStep {
 /// What a run is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Goal {
-    /// A free block.
+    /// A free block of the wanted order.
     Block(Wanted),
     /// A fragmentation score of the node no higher than this.
     Score(u64),

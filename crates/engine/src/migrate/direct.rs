@@ -29,7 +29,7 @@ pub(crate) struct DirectCompaction {
 pub(crate) enum DirectCompactStep {
     Again,
     Page(Pfn),
-    /// No block.
+    /// The run ended without a block.
     Failed(Compacted),
 }
 

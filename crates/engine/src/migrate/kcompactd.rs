@@ -37,7 +37,7 @@ pub(crate) struct Kcompactd {
     looks_around: bool,
 }
 
-/// The thread.
+/// The kcompactd thread of a node.
 #[doc(alias = "kcompactd")]
 pub(crate) struct KcompactdThread {
     node: NodeId,

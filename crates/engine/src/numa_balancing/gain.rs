@@ -61,7 +61,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// A window is over.
+    /// Turns to the next window: the one under way is over.
     fn turn(&mut self) {
         self.known.marked += self.last.marked;
         self.known.used += self.last.used;

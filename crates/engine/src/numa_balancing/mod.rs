@@ -50,11 +50,11 @@ choice! {
 /// What balancing knows of the machine.
 #[derive(Default)]
 pub(crate) struct NumaBalancing {
-    /// By node.
+    /// Threshold and rate limit of promotion, by node.
     nodes: Vec<PromotionControl>,
-    /// By node.
+    /// The thrash governors, by node.
     governors: Vec<Governor>,
-    /// By node.
+    /// What promotion gains, by node.
     gains: Vec<Gain>,
     /// When each folio of slow memory was marked or last faulted upon, as far as the kernel has bits for it. Nothing where nothing was ever
     /// marked.

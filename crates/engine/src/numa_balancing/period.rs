@@ -21,7 +21,7 @@ const SLOTS: u64 = 10;
 /// From so many faults in ten on, memory is where it should be.
 const THRESHOLD: u64 = 7;
 
-/// What an administrator sets.
+/// Scan knobs that an administrator sets (`scan_period_min_ms` and its like).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ScanKnobs {
     pub(crate) period_min_ms: u64,
@@ -30,7 +30,7 @@ pub(crate) struct ScanKnobs {
 }
 
 impl ScanKnobs {
-    /// Pages of one turn.
+    /// Pages that one turn of a scan marks.
     pub(crate) fn pages(&self) -> u64 {
         self.size_mb << 8
     }
@@ -46,7 +46,7 @@ impl ScanKnobs {
         floor.max(self.period_min_ms / self.windows(rss))
     }
 
-    /// The longest.
+    /// The longest scan period of an address space of so many pages.
     pub(crate) fn period_max(&self, rss: u64) -> u64 {
         self.period_min(rss).max(self.period_max_ms / self.windows(rss))
     }

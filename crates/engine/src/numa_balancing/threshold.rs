@@ -49,13 +49,13 @@ impl AccessTime {
     }
 }
 
-/// What an administrator sets.
+/// Promotion knobs that an administrator sets: hot threshold and rate limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PromotionKnobs {
     pub(crate) hot_threshold_ms: u64,
     /// How often the threshold moves.
     pub(crate) period_ms: u64,
-    /// Pages a second.
+    /// Pages that may be promoted to a node, a second.
     pub(crate) rate_limit: u64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Since {
 /// What a node of the top tier knows of promotion to it.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct PromotionControl {
-    /// By [`Since`].
+    /// The hot thresholds, by what the age of a page is counted from ([`Since`]).
     thresholds: [HotThreshold; 2],
     pub(crate) rate: RateLimit,
 }
@@ -105,7 +105,7 @@ pub(crate) struct HotThreshold {
 }
 
 impl HotThreshold {
-    /// The threshold in force.
+    /// The hot threshold in force, in milliseconds.
     pub(crate) fn get(&self, knobs: &PromotionKnobs) -> u64 {
         if self.threshold == 0 { knobs.hot_threshold_ms } else { self.threshold }
     }

@@ -29,7 +29,7 @@ pub(super) struct Buddy {
     end: u32,
     /// First frame never used: from here on there is nothing but free blocks of the largest order, and a rest.
     fresh: u32,
-    /// By order and type.
+    /// Free blocks, by order and migrate type.
     lists: [[List; MigrateType::COUNT]; ORDERS],
     /// For each type a bit an order that has a block.
     orders: [u16; MigrateType::COUNT],

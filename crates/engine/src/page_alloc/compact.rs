@@ -50,7 +50,7 @@ impl Deferral {
     }
 }
 
-/// What a run wants.
+/// The block that a run of compaction wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Wanted {
     pub(crate) order: u8,

@@ -11,7 +11,7 @@ use crate::units::NodeId;
 pub struct ZoneInfo {
     /// The zone's node.
     pub node: NodeId,
-    /// Which zone of it.
+    /// The type of the zone.
     pub zone: ZoneType,
     /// First page by physical address.
     pub start_pfn: u64,
@@ -37,7 +37,7 @@ pub struct ZoneInfo {
     pub lowmem_reserve: [u64; ZoneType::COUNT],
     /// Free blocks of each order, as `/proc/buddyinfo` tells.
     pub free_blocks: [u64; ORDERS],
-    /// What each CPU holds.
+    /// The pages that each CPU holds of the zone.
     pub pagesets: Vec<PagesetInfo>,
 }
 
@@ -52,7 +52,7 @@ pub struct PagesetInfo {
     pub batch: u32,
     /// Between these limits `high` moves.
     pub high_min: u32,
-    /// See `high_min`.
+    /// The most that the limit of a CPU's list may grow to (`high_min` is the least).
     pub high_max: u32,
 }
 

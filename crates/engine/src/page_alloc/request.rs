@@ -25,7 +25,7 @@ pub(crate) enum MigrateType {
 }
 
 impl MigrateType {
-    /// How many there are.
+    /// The number of migrate types.
     pub(crate) const COUNT: usize = 4;
     pub(crate) const ALL: [MigrateType; MigrateType::COUNT] =
         [MigrateType::Unmovable, MigrateType::Movable, MigrateType::Reclaimable, MigrateType::HighAtomic];
@@ -37,7 +37,7 @@ bitflags::bitflags! {
     pub(crate) struct Gfp: u16 {
         /// May reclaim for itself, and so sleep.
         const DIRECT_RECLAIM = 1 << 0;
-        /// May wake kswapd.
+        /// The request may wake kswapd.
         const KSWAPD_RECLAIM = 1 << 1;
         /// Reclaim for it may start I/O.
         const IO = 1 << 2;
@@ -53,7 +53,7 @@ bitflags::bitflags! {
         const NORETRY = 1 << 7;
         /// Tries as long as that makes progress, but kills nobody.
         const RETRY_MAYFAIL = 1 << 8;
-        /// Failing is no news.
+        /// A failure is not reported.
         const NOWARN = 1 << 10;
         /// From the preferred node or not at all.
         const THISNODE = 1 << 11;
@@ -96,11 +96,11 @@ bitflags::bitflags! {
         const OOM = 1 << 2;
         /// May take from pageblocks kept for such requests.
         const HIGHATOMIC = 1 << 3;
-        /// No mark counts.
+        /// Watermarks do not bind the request.
         const NO_WATERMARKS = 1 << 4;
         /// May not take pages of another migrate type out of a block below the size of a pageblock.
         const NOFRAGMENT = 1 << 5;
-        /// May wake kswapd.
+        /// The try may wake kswapd.
         const KSWAPD = 1 << 6;
     }
 }

@@ -63,7 +63,7 @@ enum Stage {
     /// Node by node, each of the near ones reclaimed before the next is used.
     Near(NearFirst),
     Begin,
-    /// Before the first round.
+    /// Direct compaction before the first round.
     Compact(Box<DirectCompaction>),
     Round,
     Reclaim(DirectReclaim),

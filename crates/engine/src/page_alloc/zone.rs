@@ -38,13 +38,13 @@ pub enum ZoneType {
 }
 
 impl ZoneType {
-    /// How many there are.
+    /// The number of zone types.
     pub const COUNT: usize = 4;
     /// All, from the lowest up.
     pub const ALL: [ZoneType; ZoneType::COUNT] =
         [ZoneType::Dma, ZoneType::Dma32, ZoneType::Normal, ZoneType::Movable];
 
-    /// As `/proc/zoneinfo` calls it.
+    /// The name of the zone in `/proc/zoneinfo`.
     pub fn name(self) -> &'static str {
         match self {
             ZoneType::Dma => "DMA",
@@ -94,7 +94,7 @@ pub(crate) struct Zone {
 /// Why a request gets no page of a zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
-    /// Too little is free.
+    /// Too little is free: the mark refuses.
     BelowMark,
     /// What is free is in pageblocks of other types.
     OtherTypes,
@@ -284,7 +284,7 @@ impl Zone {
         self.buddy.used_so_far()
     }
 
-    /// First frame beyond it.
+    /// The first frame beyond the zone.
     pub(crate) fn end(&self) -> u32 {
         self.buddy.end()
     }

@@ -32,7 +32,7 @@ struct Node {
     is_online: bool,
 }
 
-/// All zones.
+/// The zones of all nodes.
 pub(crate) struct Zones {
     /// By node, and within one from the highest down: in the order of frame numbers.
     zones: Vec<Zone>,
@@ -359,7 +359,7 @@ impl Zones {
         is_released
     }
 
-    /// Takes a block back.
+    /// Takes a block back from who frees it.
     #[inline]
     pub(crate) fn give_back(
         &mut self,

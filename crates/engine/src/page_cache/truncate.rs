@@ -27,7 +27,7 @@ use crate::story::PageEvent;
 use crate::units::{FileId, Pfn};
 use std::ops::Range;
 
-/// A call under way.
+/// A truncation under way.
 pub(crate) struct Truncation {
     file: FileId,
     pages: Range<u64>,
@@ -46,7 +46,7 @@ pub(crate) enum TruncateStep {
     Again,
     /// Go on when the transfer of this folio has ended.
     WaitFor(Pfn),
-    /// Nothing is left.
+    /// No page of the range is left.
     Done,
 }
 

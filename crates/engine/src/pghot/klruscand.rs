@@ -24,7 +24,7 @@ use crate::units::{Nanos, Pfn, TaskId};
 /// Reports between two steps.
 const REPORTS_PER_STEP: usize = 4096;
 
-/// The thread.
+/// The klruscand thread.
 #[doc(alias = "klruscand")]
 pub(crate) struct KlruscandThread {
     first_wait: Wait,

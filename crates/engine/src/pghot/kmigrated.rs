@@ -35,7 +35,7 @@ const COALESCED_HOT: u32 = 12;
 /// for which there was room a moment later; with one block everything takes as long as with eight, but a batch would be a block's.
 const STEP_BLOCKS: u32 = 8;
 
-/// The thread.
+/// The kmigrated thread of a node.
 #[doc(alias = "kmigrated")]
 pub(crate) struct KmigratedThread {
     node: NodeId,

@@ -105,7 +105,7 @@ impl Layout {
         }
     }
 
-    /// The largest count.
+    /// The largest count of reports that a record holds.
     pub(crate) fn freq_max(self) -> u8 {
         self.fields().freq_max as u8
     }
@@ -179,7 +179,7 @@ impl Record {
 pub(crate) struct Report {
     /// From which node, where that is known.
     pub(crate) nid: Option<NodeId>,
-    /// How often.
+    /// How often the page was accessed.
     pub(crate) accesses: u32,
     pub(crate) now_ms: u64,
     /// However long ago the last report was: hint faults of a page are too far apart for any window.

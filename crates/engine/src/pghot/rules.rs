@@ -86,7 +86,7 @@ choice! {
 choice! {
     /// Whether slips of a posting are there, too.
     PghotQuirks {
-        /// What its text says.
+        /// No slips: what the posting's text says.
         None = "none",
         /// What the code of the third posting does.
         V3 = "v3",
@@ -116,7 +116,7 @@ choice! {
 choice! {
     /// Where a hot page goes if nobody said who uses it.
     DefaultTarget {
-        /// To `vm.pghot_target_nid`.
+        /// A page whose node is not known goes to `vm.pghot_target_nid`.
         Knob = "knob",
         /// To the top-tier node that is nearest.
         Nearest = "nearest",

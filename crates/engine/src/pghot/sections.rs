@@ -40,7 +40,7 @@ pub(crate) struct Change {
     pub(crate) after: u64,
 }
 
-/// All records.
+/// The records of all frames of lower tiers.
 pub(crate) struct Records {
     layout: Layout,
     sections: Vec<Option<Box<Section>>>,

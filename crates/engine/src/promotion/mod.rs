@@ -37,7 +37,7 @@ choice! {
 }
 
 choice! {
-    /// When a page goes.
+    /// When a page that was set aside is promoted.
     PromotionWhen {
         /// When its reader returns to user space.
         Return = "return",

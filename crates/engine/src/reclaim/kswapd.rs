@@ -100,7 +100,7 @@ impl Kswapd {
     }
 }
 
-/// The thread.
+/// The kswapd thread of a node.
 #[doc(alias = "kswapd")]
 pub(crate) struct KswapdThread {
     node: NodeId,
@@ -164,7 +164,7 @@ impl KswapdThread {
         None
     }
 
-    /// The nap is over.
+    /// Goes on after a nap: to work if kswapd was woken or the node is short, else to sleep.
     #[doc(alias = "kswapd_try_to_sleep")]
     fn wake_from_nap(&mut self, core: &mut Core, woken: bool) -> Option<Wait> {
         if woken {

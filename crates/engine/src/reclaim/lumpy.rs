@@ -49,7 +49,7 @@ const PLENTY: u64 = 8;
 /// Whether a batch is of whole blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Lumpy {
-    /// Single pages.
+    /// Single pages: reclaim makes no blocks.
     #[default]
     Off,
     /// Blocks: the pages around the oldest, whether they are used or not.

@@ -24,7 +24,7 @@ impl NextBatch {
         NextBatch { links: coldest.map_or(NONE, |pfn| pfn.0), record: NONE }
     }
 
-    /// Goes one further.
+    /// Goes one folio further.
     #[inline]
     pub(super) fn step(&mut self, core: &Core) {
         let folios = &core.memory.folios;

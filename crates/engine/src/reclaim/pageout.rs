@@ -39,7 +39,7 @@ pub struct Pageouts {
     pub direct: u64,
     /// Likewise, in a pass that waits for each write.
     pub direct_sync: u64,
-    /// kswapd.
+    /// Pages that kswapd began to write.
     pub kswapd: u64,
     /// Reclaim for a group, and on request.
     pub group: u64,

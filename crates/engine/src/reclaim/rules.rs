@@ -72,7 +72,7 @@ choice! {
 choice! {
     /// Which reclaimers write pages to swap.
     AnonWriteback {
-        /// All of them.
+        /// All reclaimers.
         Any = "any",
         /// All but tasks that reclaim for the machine, as the third posting of the series of 2010 had it.
         NotDirect = "not_direct",

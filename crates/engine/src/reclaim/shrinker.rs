@@ -16,7 +16,7 @@ const SCANNED_PER_SHARE: u64 = 2;
 #[doc(alias = "do_shrink_slab")]
 #[derive(Debug)]
 pub(crate) struct ShrinkerCall {
-    /// What could be freed.
+    /// Objects that could be freed.
     freeable: u64,
     /// What is owed, of this call and earlier ones, before anything is done.
     owed: u64,

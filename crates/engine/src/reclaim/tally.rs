@@ -65,7 +65,7 @@ impl std::ops::AddAssign for Tally {
 pub(crate) enum Stall {
     /// Pages of the node to be written.
     Writeback(NodeId),
-    /// This one.
+    /// Until this folio is written.
     Folio(Pfn),
     /// A device to have room for requests.
     Congestion,
@@ -228,7 +228,7 @@ impl Core {
         self.count_node(node, Stat::NrThrottledWritten, pages as i64);
     }
 
-    /// In ticks.
+    /// A tenth of a second, in ticks.
     fn tenth_of_a_second(&self) -> u64 {
         u64::from(self.config.hz / 10).max(1)
     }

@@ -38,7 +38,7 @@ pub enum ThrottleReason {
 }
 
 impl ThrottleReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [ThrottleReason; 4] = [
         ThrottleReason::Writeback,
         ThrottleReason::Isolated,
@@ -46,7 +46,7 @@ impl ThrottleReason {
         ThrottleReason::Congested,
     ];
 
-    /// What results call it.
+    /// The name of the reason in results.
     pub fn name(self) -> &'static str {
         match self {
             ThrottleReason::Writeback => "writeback",
@@ -60,7 +60,7 @@ impl ThrottleReason {
 /// Reclaimers of a node that wait for others, by what they wait for. Each is here until it goes on, whatever has ended its wait.
 #[derive(Default)]
 pub(crate) struct Throttled {
-    /// kswapd's gate to open.
+    /// Tasks that wait for kswapd's gate to open (`pfmemalloc_wait`).
     gate: Vec<TaskId>,
     /// Fewer pages to be in others' hands.
     isolated: Vec<TaskId>,

@@ -22,7 +22,7 @@ pub(crate) struct UserReclaim {
     part: Option<Box<Reclaim>>,
     /// How often nothing may be found.
     retries: u32,
-    /// A signal ends it.
+    /// Whether a signal ends the request.
     is_interrupted: bool,
 }
 

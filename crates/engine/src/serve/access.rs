@@ -92,7 +92,7 @@ struct Watch<'a> {
     lower_tiers: &'a LowerTierFrames,
     /// Pages that are in use already are set aside, as far as there is room.
     sets_aside: bool,
-    /// Each page is reported.
+    /// Whether each page is reported to hot-page tracking.
     reports: bool,
     /// Some pages say how soon they are used.
     asks: bool,

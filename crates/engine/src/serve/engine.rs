@@ -57,7 +57,7 @@ impl Engine {
         self.core.now = now;
     }
 
-    /// CPUs of the machine.
+    /// The number of CPUs of the machine.
     pub fn cpus(&self) -> u16 {
         self.core.config.cpus
     }
@@ -67,7 +67,7 @@ impl Engine {
         self.core.config.layout.node_of_cpu(cpu.0)
     }
 
-    /// Tiers of memory.
+    /// The tiers of memory.
     pub fn tiers(&self) -> &MemoryTiers {
         &self.core.tiers
     }

@@ -40,7 +40,7 @@ pub(crate) struct Attempt {
     pub(super) charge: Option<Box<Charge>>,
     /// The allocation of a frame, likewise.
     pub(super) allocation: Option<Box<Allocation>>,
-    /// What that has cost.
+    /// What the allocation has cost.
     paid: AllocationOutcome,
     /// A frame for the page, until something is in it. It is charged before all that the page needs beside it is there.
     pub(super) frame: Option<Pfn>,
@@ -163,7 +163,7 @@ pub(super) enum Source {
     File(FileId, u64),
     /// A write of the whole page of a regular file, so that nothing need be read.
     Overwritten(FileId, u64),
-    /// Nothing: new memory.
+    /// New anonymous memory, filled from nothing.
     NewAnon,
     NewTmpfs(FileId, u64),
     Swap(SwapEntry),

@@ -14,7 +14,7 @@ use crate::units::{MemcgId, Pfn, TaskId};
 
 /// A slab of buffers.
 const SLAB_ORDER: u8 = 3;
-/// Pages beside it.
+/// Pages that a read of a file takes beside the slab.
 const PAGES: usize = 2;
 
 /// A reader who is getting its buffers.

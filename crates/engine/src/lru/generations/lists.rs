@@ -45,7 +45,7 @@ impl Place {
 /// The generations of one lruvec.
 pub(crate) struct GenerationLists {
     pub(crate) max_seq: u64,
-    /// By type.
+    /// The sequence number of the oldest generation, by type.
     pub(crate) min_seq: [u64; 2],
     /// By slot: when the generation was opened.
     pub(super) births: Vec<Nanos>,
@@ -100,7 +100,7 @@ impl GenerationLists {
         &self.lists[first..first + self.zones]
     }
 
-    /// Folios on them.
+    /// Folios on the lists of a slot and type.
     pub(super) fn listed(&self, slot: usize, kind: LruType) -> u64 {
         self.lists_of(slot, kind).iter().map(List::len).sum()
     }

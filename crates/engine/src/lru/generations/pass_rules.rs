@@ -100,7 +100,7 @@ choice! {
     AbortScope {
         /// Passes for the machine. Reclaim for a group goes on to the end of its count. Up to 7.0.
         Root = "root",
-        /// All. Since 7.1.
+        /// All passes. Since 7.1.
         All = "all",
     }
 }
@@ -108,17 +108,17 @@ choice! {
 /// How passes over generations are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PassRules {
-    /// When a pass counts.
+    /// When a pass counts how much it may scan.
     pub scan_budget: ScanBudget,
     /// How much a round looks at.
     pub round: RoundSize,
     /// What it says of that.
     pub scan_return: ScanReturn,
-    /// When it closes generations.
+    /// When a pass closes empty generations.
     pub close_empty: CloseEmpty,
     /// Whether the first priority ages.
     pub age_at_default: AgeAtDefault,
-    /// What follows.
+    /// What a pass does once it has aged.
     pub after_aging: AfterAging,
     /// Whether removed groups age.
     pub offline_aging: OfflineAging,

@@ -102,7 +102,7 @@ impl References {
         }
     }
 
-    /// 0 to 3.
+    /// The tier (0 to 3) of a page, from how often it was read and whether it is of the working set.
     #[doc(alias = "lru_tier_from_refs")]
     pub(crate) fn tier(self, refs: u8, workingset: bool) -> usize {
         match self {

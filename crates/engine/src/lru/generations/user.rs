@@ -32,7 +32,7 @@ pub struct GenerationInfo {
     pub file: u64,
 }
 
-/// What is asked.
+/// A command written to `lru_gen`: for which group and node, and what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct GenerationRequest {
     pub(crate) memcg: MemcgId,
@@ -43,7 +43,7 @@ pub(crate) struct GenerationRequest {
     pub(crate) what: Requested,
 }
 
-/// Which of the two.
+/// What a command of `lru_gen` asks for: aging or eviction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Requested {
     Age {

@@ -400,7 +400,7 @@ impl Table {
         if word.is_huge() { self.is_leaf_young(page / LEAF_PAGES) } else { word.is_young() }
     }
 
-    /// Clears it.
+    /// Clears the young bit of a page-table entry.
     #[inline]
     pub(crate) fn clear_entry_young(&mut self, page: u64) {
         if self.word(page).is_huge() {
