@@ -151,7 +151,7 @@ pub struct Device {
     slots: BinaryHeap<Reverse<Nanos>>,
     /// When those that wait for a slot will have it, in this order. Without a scheduler.
     slots_to_come: VecDeque<Nanos>,
-    /// Those that wait under a scheduler, where there is one.
+    /// Requests that wait under a scheduler, where there is one.
     elevator: Option<Elevator>,
     /// How fast they leave, by direction.
     paces: [Pace; 2],
@@ -186,7 +186,7 @@ impl Rate {
 struct Pace {
     /// Since when some wait, or when the last one left.
     since: Nanos,
-    /// Those that left others behind, and the time between them.
+    /// Requests that left others behind, and the time between them.
     left: u64,
     time: Nanos,
 }
@@ -460,7 +460,7 @@ impl Device {
         self.note_busy(start, at);
     }
 
-    /// It serves a request from `start` to `end`. They start in order, so the union of their times grows at its end only.
+    /// The device serves a request from `start` to `end`. Requests start in order, so the union of their times grows at its end only.
     fn note_busy(&mut self, start: Nanos, end: Nanos) {
         self.stats.busy += Nanos(end.0.saturating_sub(start.max(self.busy_until).0));
         self.busy_until = self.busy_until.max(end);

@@ -20,7 +20,7 @@ pub enum Pace {
 /// A timetable that makes no sense.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PaceError {
-    /// It has no points.
+    /// The pace has no points.
     #[error("the timetable has no points")]
     Empty,
     /// A point's access number does not rise or its time falls.

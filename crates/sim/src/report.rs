@@ -23,7 +23,7 @@ pub struct Report {
     pub reclaim: LatencySummary,
     /// Direct reclaim calls of shells, for what they write to kernel files: for huge pages, below a limit, or because they ask for it.
     pub reclaim_for_writes: LatencySummary,
-    /// Those of tasks by the memcg of the task that reclaimed, in order of the first task of each; those that never did included.
+    /// Direct reclaim calls by the memcg of the task that reclaimed, in order of the first task of each; those that never did included.
     pub reclaim_by_memcg: Vec<(String, LatencySummary)>,
     /// The devices, in the order they were added.
     pub devices: Vec<DeviceReport>,
@@ -175,7 +175,7 @@ impl Residency {
 /// The figures of one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeReport {
-    /// It is in the top tier.
+    /// Whether the node is in the top tier.
     pub is_top_tier: bool,
     /// Accesses of tasks to its pages.
     pub accesses: u64,
@@ -229,9 +229,9 @@ pub enum Ended {
 /// The figures of one task; of a process with several threads, all of theirs together, waits that overlap in time included.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TaskReport {
-    /// Its name.
+    /// The task's name.
     pub name: String,
-    /// Its memcg's path.
+    /// The path of the task's memcg.
     pub memcg: String,
     /// Accesses completed: hits, faults of both kinds and read misses together.
     pub accesses: u64,
@@ -245,19 +245,19 @@ pub struct TaskReport {
     pub major: u64,
     /// Read misses: read(2), or for tmpfs write(2), of a page that was not there. They are no faults.
     pub read_misses: u64,
-    /// Those of them that read from a device: all but new pages of tmpfs and pages that someone else was reading.
+    /// Misses of read(2) and write(2) that read from a device: all but new pages of tmpfs and pages that someone else was reading.
     pub read_misses_io: u64,
     /// When it started; a task that waits for others until the end has not, and it is the end.
     pub started: Nanos,
     /// When it ended; `None` while it has accesses left.
     pub ended: Option<Nanos>,
-    /// It made all its accesses.
+    /// Whether the task made all its accesses.
     pub is_finished: bool,
     /// When it was killed.
     pub killed: Option<Nanos>,
     /// From its start to its end, or to where it is now.
     pub runtime: Nanos,
-    /// Its threads.
+    /// The task's threads.
     pub threads: u32,
     /// The runtimes of its threads together, which the times below are parts of.
     pub thread_time: Nanos,
@@ -280,9 +280,9 @@ pub struct TaskReport {
 /// Time that the engine made a task wait, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Delays {
-    /// Its group was above `memory.high`.
+    /// Time that the task was delayed because its group was above `memory.high`.
     pub memory_high: Nanos,
-    /// It dirtied pages faster than they are written (`balance_dirty_pages`).
+    /// Time that the task was delayed because it dirtied pages faster than they are written (`balance_dirty_pages`).
     pub dirty_pages: Nanos,
     /// Reclaim waited for others (`reclaim_throttle`), or kswapd had to free some first: [`TaskReport::reclaim_time`] has what of it
     /// fell in a call.
@@ -422,7 +422,7 @@ pub struct Kill {
     pub at: Nanos,
     /// The name of its task.
     pub task: String,
-    /// It had made all its accesses before.
+    /// Whether the task had made all its accesses before it was killed.
     pub was_at_rest: bool,
     /// Path of its memcg.
     pub memcg: String,
@@ -432,7 +432,7 @@ pub struct Kill {
     pub limited: Option<String>,
     /// kswapd was to keep the working set for so many milliseconds.
     pub min_ttl_ms: Option<u64>,
-    /// It went with others of the memcg of this path (`memory.oom.group`).
+    /// The path of the memcg that was killed as a whole, where the task went with others (`memory.oom.group`).
     pub with_group: Option<String>,
     /// What it had.
     pub badness: Badness,

@@ -63,9 +63,9 @@ pub(crate) struct Runner {
     awaits: Why,
     /// How often it has waited for a wake, as far as an event can hold that.
     waits: u32,
-    /// Its alarm has gone off, and it has not had its turn since.
+    /// The runner's alarm has gone off, and it has not had its turn since.
     is_alarmed: bool,
-    /// It was killed: the engine is to be asked to go on with it until it has ended.
+    /// The runner was killed: the engine is to be asked to go on with it until it has ended.
     is_killed: bool,
     /// When it was to come back from a pause that the kill has ended: that event is still to come.
     cut_off: Option<Nanos>,
@@ -154,7 +154,7 @@ impl Runner {
         }
     }
 
-    /// It has its CPU at `now`, having been ready since its clock.
+    /// The runner has its CPU at `now`, having been ready since its clock.
     pub(crate) fn begin_turn(&mut self, now: Nanos) {
         self.waited.cpu += Nanos(now.0 - self.clock.0);
         self.clock = now;
@@ -181,7 +181,7 @@ impl Runner {
         count - to_come as u64
     }
 
-    /// It has nothing to do before `until`.
+    /// The runner has nothing to do before `until`.
     pub(crate) fn idle_until(&mut self, until: Nanos) -> Next {
         self.pause_until(until, Why::Idle)
     }
@@ -231,7 +231,7 @@ impl Runner {
         }
     }
 
-    /// It waits for something that no miss has to wait for.
+    /// The runner waits for something that no miss has to wait for.
     #[cold]
     fn wait(&mut self, wait: Wait) -> Next {
         match wait {

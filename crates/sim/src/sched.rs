@@ -101,11 +101,11 @@ impl From<Range<CpuId>> for CpuRow {
 /// What came of asking for a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
-    /// It has this one now.
+    /// The task has this CPU now.
     Now(CpuId),
-    /// It will have this one, whose last task still works until then.
+    /// The task will have this CPU, whose last task still works until then.
     At(CpuId, Nanos),
-    /// It waits in this one's queue, and will be named when it is its turn.
+    /// The task waits in this CPU's queue, and will be named when it is its turn.
     Waits(CpuId),
 }
 

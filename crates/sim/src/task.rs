@@ -30,11 +30,11 @@ pub struct TaskSpec {
     pub memcg: String,
     /// The CPU it is bound to, or begins on if it `migrates`; the one the engine was told.
     pub cpu: CpuId,
-    /// It may run on any CPU; default false.
+    /// Whether the task may run on any CPU; default false.
     pub migrates: bool,
     /// -20 to 19: the lower, the more of its CPU it gets while others want it. Default 0.
     pub nice: i8,
-    /// Its real-time priority, 1 to 99: it runs before all that have none or a lower one. Default 0: none.
+    /// The task's real-time priority, 1 to 99: it runs before all that have none or a lower one. Default 0: none.
     pub rt_priority: u8,
     /// How each of its objects is reached, in the engine's order; decides what a hit costs.
     pub channels: Vec<Channel>,
@@ -130,20 +130,20 @@ const CHUNK: usize = 4096;
 /// A task at work.
 pub(crate) struct Task {
     pub(crate) name: String,
-    /// Its memcg, by position among those whose reclaim calls are measured.
+    /// The task's memcg, by position among those whose reclaim calls are measured.
     pub(crate) group: usize,
     pub(crate) background: bool,
     pub(crate) thread_of: Option<usize>,
     pub(crate) lifetime: Lifetime,
     pub(crate) after: Vec<usize>,
-    /// Those of them that have not ended.
+    /// Tasks that have to end before this one begins and have not.
     pub(crate) waits_for: usize,
     /// Tasks that wait for this one.
     pub(crate) followers: Vec<usize>,
     pub(crate) runner: Runner,
     /// When it was killed.
     pub(crate) killed: Option<Nanos>,
-    /// It had made all its accesses before it was killed in its sleep: when, and where its time had gone by then.
+    /// When a task that was killed in its sleep had made all its accesses, and where its time had gone by then.
     pub(crate) at_rest: Option<(Nanos, Spent)>,
     pub(crate) hit_price: HitPrice,
     think_time: Nanos,
@@ -156,11 +156,11 @@ pub(crate) struct Task {
     pub(crate) begin: Begin,
     /// Objects that it has yet to sync when it has made its accesses, the last of them first.
     pub(crate) syncs_left: Vec<ObjectId>,
-    /// Those that it syncs meanwhile.
+    /// Files that the task syncs meanwhile.
     pub(crate) commits: Option<Box<Commits>>,
     /// What is to be done before certain accesses, in order.
     marks: VecDeque<Mark>,
-    /// It takes memory for what it reads before accesses; it has done so for the next one.
+    /// The task takes memory for what it reads before accesses, and has done so for the next one.
     pub(crate) opens_files: bool,
     pub(crate) has_opened: bool,
     /// The next access is known not to be a hit: don't try it as one again.
@@ -297,7 +297,7 @@ impl Task {
             || self.commits.as_ref().is_some_and(|commits| commits.is_due())
     }
 
-    /// Its next accesses are made: one behind the other, of which the last may have made a file due.
+    /// The task's next accesses are made: one behind the other, of which the last may have made a file due.
     pub(crate) fn advance(&mut self, accesses: usize) {
         if let Some(commits) = &mut self.commits {
             commits.note(&self.accesses.pending()[..accesses]);

@@ -7,7 +7,7 @@ use crate::scenario::source::Setting;
 pub(crate) struct Variation {
     /// The key.
     pub(crate) key: String,
-    /// Its values; at least two.
+    /// The values of the key; at least two.
     pub(crate) values: Vec<String>,
 }
 

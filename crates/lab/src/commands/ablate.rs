@@ -119,7 +119,7 @@ fn turns(config: &Config, scenario: &Scenario, wanted: &[Wanted]) -> anyhow::Res
 /// A turn that makes no sense in the scenario, and why.
 type Refused = (Turn, String);
 
-/// Those that every point can do with, and why it can't of the others: some values make sense with others alone. Errors: none is left.
+/// Turns that every point can do with, and why it can't do with the others: some values make sense with others alone. Errors: none is left.
 fn possible(turns: Vec<Turn>, points: &[Point]) -> Result<(Vec<Turn>, Vec<Refused>), Failure> {
     let problem = |turn: &Turn| -> Option<String> {
         let turned = points.iter().map(|point| turn.applied(point.scenario.clone()));

@@ -105,7 +105,7 @@ struct Advice<'a> {
     args: &'a AdviseTierArgs,
     memory: Size,
     scenario: Scenario,
-    /// Its keys that name nodes, which are others here.
+    /// Keys of the scenario that name nodes, which are others here.
     put_aside: BTreeSet<&'static str>,
     extent: Extent,
     all_fast: Runs,

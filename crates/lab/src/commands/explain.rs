@@ -182,7 +182,7 @@ struct PageReport {
     story: PageStory,
     /// What its lists went through after its last step.
     since: Since,
-    /// Its state when the run ended; `None` if it is not in memory.
+    /// The page's state when the run ended; `None` if it is not in memory.
     now: Option<PageState>,
     /// The first page of the huge page that it is part of then.
     head: Option<String>,

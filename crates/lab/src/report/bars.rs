@@ -20,7 +20,7 @@ pub(crate) struct Bar {
     pub(crate) percent: f64,
     /// Half of the 95 % interval, where several runs give one.
     pub(crate) half_width: Option<f64>,
-    /// It may be noise.
+    /// Whether the difference may be noise.
     pub(crate) is_noise: bool,
     /// What it is for whoever uses the machine: its colour.
     pub(crate) verdict: Verdict,

@@ -14,7 +14,7 @@ use crate::result::variants::Runs;
 
 /// One figure of a run.
 pub(crate) struct Figure {
-    /// Its name in JSON.
+    /// The figure's name in JSON.
     pub(crate) name: &'static str,
     /// What it is called in a sentence.
     pub(crate) title: &'static str,
@@ -167,7 +167,7 @@ fn work(run: &RunResult, unit: &str) -> u64 {
 }
 
 impl Figure {
-    /// Its value in each run, in order of the seeds.
+    /// The figure's value in each run, in order of the seeds.
     pub(crate) fn values(&self, runs: &Runs) -> Vec<f64> {
         runs.results.iter().map(self.of).collect()
     }

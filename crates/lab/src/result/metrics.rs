@@ -14,9 +14,9 @@ use crate::result::writeback::WritebackResult;
 pub(crate) struct Metric {
     /// Under which heading it stands: `task reader`, `memcg /web`, `device nvme`.
     pub(crate) group: String,
-    /// Its name there.
+    /// The metric's name under that heading.
     pub(crate) name: String,
-    /// Its value.
+    /// The metric's value.
     pub(crate) value: f64,
     /// How it is written.
     pub(crate) unit: Unit,

@@ -140,7 +140,7 @@ pub(crate) struct TaskResult {
 /// Time that a task was made to wait, by reason.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct DelaysResult {
-    /// Its group was above `memory.high`.
+    /// Time delayed because the task's group was above `memory.high`.
     pub(crate) memory_high_ns: u64,
     /// More was dirty than may be (`balance_dirty_pages`).
     pub(crate) dirty_pages_ns: u64,
@@ -402,7 +402,7 @@ pub(crate) struct KillResult {
     pub(crate) at_ns: u64,
     pub(crate) task: String,
     pub(crate) memcg: String,
-    /// It had made all its accesses before, and slept.
+    /// Whether the task had made all its accesses before, and slept.
     pub(crate) was_at_rest: bool,
     /// Who ran out of memory.
     pub(crate) invoked_by: String,
@@ -411,7 +411,7 @@ pub(crate) struct KillResult {
     /// kswapd was to keep the working set for so long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_ttl_ms: Option<u64>,
-    /// It went with all others of this cgroup (memory.oom.group).
+    /// The cgroup that was killed as a whole (memory.oom.group).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) with_group: Option<String>,
     /// What it had, and what the OOM killer made of it, in pages.
@@ -460,7 +460,7 @@ pub(crate) struct WriteResult {
 }
 
 impl WriteResult {
-    /// It is no write but a sync, which reclaims nothing.
+    /// Whether the entry is no write but a sync, which reclaims nothing.
     pub(crate) fn is_sync(&self) -> bool {
         !self.path.starts_with('/')
     }

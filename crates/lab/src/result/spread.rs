@@ -8,9 +8,9 @@
 pub(crate) struct Spread {
     /// How many.
     pub(crate) count: usize,
-    /// Their mean.
+    /// The mean of the values.
     pub(crate) mean: f64,
-    /// Their sample standard deviation; 0 for a single value.
+    /// The sample standard deviation of the values; 0 for a single value.
     pub(crate) deviation: f64,
 }
 

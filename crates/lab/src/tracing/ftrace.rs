@@ -30,7 +30,7 @@ pub(super) struct Ftrace {
     pub(super) dialect: Dialect,
     /// Times have nine digits behind the point.
     pub(super) nanoseconds: bool,
-    /// Its head will be written over with the number of its lines.
+    /// The head of the text will be written over with the number of its lines.
     pub(super) counts: bool,
     /// Lines so far, and how many CPUs they are of.
     pub(super) entries: u64,

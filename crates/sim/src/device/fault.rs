@@ -20,11 +20,11 @@ pub struct Fault {
 /// Which requests fail.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FaultRule {
-    /// Each with this probability, 0 to 1.
+    /// Each request fails with this probability, 0 to 1.
     Random(f64),
-    /// Every nth of the direction, counted from 1.
+    /// Every nth request of the direction fails, counted from 1.
     EveryNth(u64),
-    /// Those that touch these blocks: a bad spot that stays bad.
+    /// Requests that touch these blocks fail: a bad spot that stays bad.
     Blocks {
         /// The file or swap area.
         area: Area,

@@ -19,7 +19,7 @@ pub struct Figure<T> {
 /// A class of devices.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Preset {
-    /// Its name.
+    /// The preset's name.
     pub name: &'static str,
     /// What it stands for.
     pub class: &'static str,

@@ -11,7 +11,7 @@ use super::CountSpec;
 /// A unit that was hot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hot {
-    /// Its first page.
+    /// The first page of the unit that is counted.
     pub(crate) first: Pfn,
     pub(crate) accesses: u32,
 }

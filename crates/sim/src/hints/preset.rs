@@ -6,7 +6,7 @@ use pageout_engine::Nanos;
 /// A class of hardware.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Preset {
-    /// Its name.
+    /// The preset's name.
     pub name: &'static str,
     /// What it stands for.
     pub class: &'static str,
@@ -89,5 +89,5 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// Their names.
+/// The names of all presets.
 pub(super) const NAMES: &[&str] = &crate::names_of!(PRESETS);

@@ -100,7 +100,7 @@ impl Readings {
         true
     }
 
-    /// Those kept, in order of time.
+    /// The readings that were kept, in order of time.
     pub(super) fn kept(&self) -> Vec<FileRead> {
         let of_series = |series: &Series| {
             let readings = series.kept.iter().chain(&series.last);

@@ -33,9 +33,9 @@ pub(super) struct Thread {
 /// What a thread is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// It is one of the kernel's, of this name.
+    /// A thread of the kernel's, of this name.
     Kernel(String),
-    /// It writes a kernel file or syncs for a shell, or has done so; `entry` is where the result goes among the report's writes.
+    /// A thread that writes a kernel file or syncs for a shell, or has done so; `entry` is where the result goes among the report's writes.
     Control { entry: usize, shell: usize },
 }
 

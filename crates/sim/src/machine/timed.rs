@@ -42,7 +42,7 @@ pub struct TimedEvent {
 /// When something is done again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repeat {
-    /// It is done once.
+    /// The event is done once.
     Never,
     /// As by a timer, until the run ends.
     Timer {

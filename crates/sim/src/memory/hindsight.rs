@@ -43,11 +43,11 @@ bitflags::bitflags! {
     /// What happened to a page in a window.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     struct Was: u8 {
-        /// It was found in fast memory after it had been found in slow memory, without being read anew.
+        /// The page was found in fast memory after it had been found in slow memory, without being read anew.
         const PROMOTED = 1 << 0;
-        /// It was read anew, or for the first time, into fast memory.
+        /// The page was read anew, or for the first time, into fast memory.
         const CAME_FAST = 1 << 1;
-        /// Its first access found it read anew into slow memory: where it had been before is of no use.
+        /// The first access found the page read anew into slow memory: where it had been before is of no use.
         const CAME_SLOW = 1 << 2;
     }
 }
@@ -373,7 +373,7 @@ impl Seen {
 }
 
 impl Page {
-    /// It has been in memory since its last access.
+    /// The page has been in memory since its last access.
     fn was_there(&mut self, now: u64) {
         let mut from = self.last;
         while from < now {

@@ -30,7 +30,7 @@ impl MemorySpec {
     /// What costs are about: ordinary memory beside the CPU.
     pub const DRAM: MemorySpec = preset::DRAM.spec();
 
-    /// Its preset.
+    /// The name of the preset of ordinary memory.
     pub const DRAM_NAME: &str = preset::DRAM.name;
 
     /// Names of all presets.

@@ -6,7 +6,7 @@ use crate::device::Figure;
 /// A class of memory.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Preset {
-    /// Its name.
+    /// The preset's name.
     pub name: &'static str,
     /// What it stands for.
     pub class: &'static str,
@@ -99,7 +99,7 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// Their names.
+/// The names of all presets.
 pub(super) const NAMES: &[&str] = &crate::names_of!(PRESETS);
 
 #[cfg(test)]

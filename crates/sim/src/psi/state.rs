@@ -6,23 +6,23 @@ use pageout_engine::Nanos;
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Doing(u8);
 
-/// It has a CPU or waits for one.
+/// The task has a CPU or waits for one.
 pub(super) const RUNNABLE: u8 = 1;
-/// It has the CPU.
+/// The task has the CPU.
 pub(super) const ON_CPU: u8 = 2;
-/// It sleeps until a device has done something.
+/// The task sleeps until a device has done something.
 pub(super) const IOWAIT: u8 = 4;
-/// It is in a memstall section: whatever it does or waits for there, it does because memory is short.
+/// The task is in a memstall section: whatever it does or waits for there, it does because memory is short.
 pub(super) const MEMSTALL: u8 = 8;
 
 impl Doing {
-    /// It has a CPU.
+    /// The task has a CPU.
     pub(crate) const RUNS: Doing = Doing(RUNNABLE | ON_CPU);
-    /// It waits for a CPU.
+    /// The task waits for a CPU.
     pub(crate) const QUEUES: Doing = Doing(RUNNABLE);
-    /// It waits for a device.
+    /// The task waits for a device.
     pub(crate) const AWAITS_IO: Doing = Doing(IOWAIT);
-    /// It sleeps for another reason, or has ended.
+    /// The task sleeps for another reason, or has ended.
     pub(crate) const SLEEPS: Doing = Doing(0);
 
     /// What the task does, in a memstall section if it is in one.
@@ -107,7 +107,7 @@ pub(super) struct Transition {
     had_cpu: bool,
     /// What it does with the CPU; it sleeps as far as that is concerned if it does not have it.
     current: Doing,
-    /// It has a CPU from now on, or waits for one.
+    /// The task has a CPU from now on, or waits for one.
     pub(super) runnable: bool,
 }
 

@@ -210,7 +210,7 @@ impl std::str::FromStr for Limit {
 /// One key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
-    /// Its path, with `[]` for list elements.
+    /// The key's path, with `[]` for list elements.
     pub path: String,
     /// What it accepts.
     pub accepts: Accepts,

@@ -237,7 +237,7 @@ section! {
 pub struct MemoryFigure {
     /// The key of `[[machine.node]]`, or of `[machine.hints]`.
     pub key: &'static str,
-    /// Its value.
+    /// The value of the figure.
     pub value: String,
     /// Where it comes from.
     pub source: &'static str,
@@ -263,7 +263,7 @@ impl Node {
         figures.map(|(key, (value, source))| MemoryFigure { key, value, source })
     }
 
-    /// Its memory; of an unknown preset, which the check has found, ordinary memory.
+    /// The node's memory; of an unknown preset, which the check has found, ordinary memory.
     pub fn spec(&self) -> MemorySpec {
         let preset = MemorySpec::preset(&self.preset).unwrap_or(MemorySpec::DRAM);
         MemorySpec {
@@ -349,7 +349,7 @@ impl Machine {
         })
     }
 
-    /// Its tiers of memory.
+    /// The machine's tiers of memory.
     pub fn tiers(&self) -> Result<MemoryTiers, ConfigError> {
         MemoryTiers::new(&Config {
             node_pages: self.node_sizes().into_iter().map(Size::pages_floor).collect(),

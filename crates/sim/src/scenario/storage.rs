@@ -59,7 +59,7 @@ section! {
 words! {
     /// Who puts requests that wait for a device in order.
     pub enum DiskScheduler {
-        /// They are served as they come.
+        /// Requests are served as they come.
         None = "none",
         /// Reads before writes, in order of their places, and neighbours as one.
         MqDeadline = "mq-deadline",
@@ -123,7 +123,7 @@ impl Device {
 pub struct PresetFigure {
     /// The key of `[[device]]`; empty for what no key sets.
     pub key: &'static str,
-    /// Its value; without a key, words.
+    /// The value of the figure; without a key, words.
     pub value: String,
     /// Where it comes from.
     pub source: &'static str,

@@ -81,7 +81,7 @@ section! {
 }
 
 impl Task {
-    /// Its memory policy; lists that are none, which the check has found, say nothing.
+    /// The task's memory policy; lists that are none, which the check has found, say nothing.
     pub(super) fn mempolicy(&self) -> MemPolicy {
         let nodes = |list: &Option<String>| list.as_deref().and_then(Nodemask::parse);
         let preferred = self.preferred_node.map(|node| MemPolicy::Preferred(NodeId(node as u8)));
@@ -251,9 +251,9 @@ words! {
 words! {
     /// What the thread does that a process begins with.
     pub enum FirstThread {
-        /// It works, as the others do.
+        /// The first thread works, as the others do.
         Works = "works",
-        /// It starts the others, and waits for them.
+        /// The first thread starts the others, and waits for them.
         Waits = "waits",
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct Running {
     pub(super) task: TaskId,
     /// Since when, which may be ahead of the machine's time: then its predecessor works until then.
     pub(super) since: Nanos,
-    /// Its virtual run time at `since`.
+    /// The virtual run time of the task at `since`.
     pub(super) vruntime: u64,
     pub(super) weight: Weight,
     pub(super) rank: Rank,
@@ -36,7 +36,7 @@ impl Rank {
 pub(super) type Place = (Rank, u64, u64);
 
 impl Running {
-    /// Its virtual run time at `at`.
+    /// The virtual run time of the task at `at`.
     pub(super) fn vruntime_at(&self, at: Nanos) -> u64 {
         self.vruntime + self.weight.virtual_time(Nanos(at.0.saturating_sub(self.since.0)))
     }
@@ -48,7 +48,7 @@ pub(super) struct Cpu {
     pub(super) running: Option<Running>,
     /// Until when whoever had it last works; the past where `running` is someone.
     pub(super) free_at: Nanos,
-    /// Those that wait.
+    /// Tasks that wait for the CPU.
     waiting: BTreeMap<Place, TaskId>,
     /// Virtual run time of the one furthest behind among those here that share it; it never falls.
     floor: u64,
@@ -107,7 +107,7 @@ impl Cpu {
         Some((task, vruntime))
     }
 
-    /// Those that wait, with their keys.
+    /// Tasks that wait for the CPU, with their keys.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Place, TaskId)> {
         self.waiting.iter().map(|(&key, &task)| (key, task))
     }

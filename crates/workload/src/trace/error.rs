@@ -26,7 +26,7 @@ pub struct Place {
     pub records_read: u64,
     /// Bytes before it, counted after decompression.
     pub byte_offset: u64,
-    /// Its line, counted from 1, in a text format.
+    /// The line of the place, counted from 1, in a text format.
     pub line: Option<u64>,
 }
 

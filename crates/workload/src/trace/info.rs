@@ -58,7 +58,7 @@ pub struct TimeSpan {
     pub first: f64,
     /// The latest.
     pub last: f64,
-    /// Their unit; empty where the trace does not say.
+    /// The unit of the times; empty where the trace does not say.
     pub unit: &'static str,
 }
 

@@ -29,7 +29,7 @@ pub struct Interpretation {
 /// A column of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its place in a line, from 1.
+    /// The column's place in a line, from 1.
     pub place: usize,
     /// What the header line or the format calls it; empty where neither does.
     pub name: String,
@@ -65,7 +65,7 @@ pub enum ColumnUse {
 }
 
 impl ColumnUse {
-    /// Its name, as the read options have it.
+    /// The name of the use, as the read options have it.
     pub const fn name(self) -> &'static str {
         match self {
             ColumnUse::Time => "time",

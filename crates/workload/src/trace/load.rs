@@ -16,7 +16,7 @@ const CHUNK: usize = 1 << 16;
 pub struct Loaded {
     /// What it touches.
     pub footprint: Footprint,
-    /// Its accesses; `None` if they are past the budget, and have to be read anew.
+    /// The trace's accesses; `None` if they are past the budget, and have to be read anew.
     pub accesses: Option<Packed>,
 }
 

@@ -42,7 +42,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89PGT\r\n\x1a\n";
 const VERSION: u16 = 3;
 const VERSIONS: RangeInclusive<u16> = 1..=VERSION;
 const HEADER_BYTES: usize = 32;
-/// It is not known which accesses write.
+/// A flag: it is not known which accesses write.
 const FLAG_WRITES_UNKNOWN: u16 = 1;
 
 /// What a `.pgt` says of itself before it is replayed.

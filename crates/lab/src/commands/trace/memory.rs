@@ -26,7 +26,7 @@ pub(super) struct Region {
     pub(super) name: String,
     /// How many there are.
     pub(super) pages: u64,
-    /// Those that were read, evenly spread.
+    /// Pages of the region that were read, evenly spread.
     pub(super) sample: Vec<Page>,
 }
 

@@ -72,7 +72,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Those that are set, by their keys.
+    /// Limits that are set, by their keys.
     fn fractions(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let all = [
             ("counters", self.counters),

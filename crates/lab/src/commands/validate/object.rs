@@ -51,7 +51,7 @@ const PAGES_MAX: u64 = 1 << 28;
 pub(super) struct Object {
     pub(super) kind: Kind,
     pub(super) pages: u64,
-    /// Its file.
+    /// The path of the object's file.
     pub(super) path: String,
     /// The object whose open file it shares.
     pub(super) shares: Option<u32>,
@@ -104,7 +104,7 @@ impl Object {
         self.pages * (PAGE_SIZE / self.unit())
     }
 
-    /// It can only be played call by call: readahead goes by what a call still wants.
+    /// Whether the object can only be played call by call: readahead goes by what a call still wants.
     pub(super) fn is_read_ahead(&self) -> bool {
         use Kind::{Half, MappedReadahead, Readahead, ReadaheadSequential, WillNeed};
         let is_of_kind =

@@ -31,7 +31,7 @@ pub(crate) struct Run {
     /// `classic` or `mglru`, of the kernel's era; or a profile's name.
     pub(crate) policy: String,
     pub(crate) rep: String,
-    /// Its version.
+    /// The version of the recorded kernel.
     pub(crate) kernel: Option<String>,
     pub(crate) sequence: String,
     /// Pages that fit; 0 for no limit.
@@ -233,7 +233,7 @@ impl Run {
         self.limit_pages == 0
     }
 
-    /// Its memory is on the slow node of two when it begins, and NUMA balancing promotes it.
+    /// Whether the memory is on the slow node of two when the run begins, and NUMA balancing promotes it.
     pub(crate) fn is_of_balancing(&self) -> bool {
         let begins_slow = self.wl_options.split_whitespace().any(|option| option == "-S");
         let is_anon = matches!(&self.objects[..], [object] if object.starts_with("anon:"));

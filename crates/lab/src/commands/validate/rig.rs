@@ -74,7 +74,7 @@ pub(crate) struct OfMachine {
 /// Why a run could not be played.
 #[derive(Debug)]
 pub(crate) enum Unplayable {
-    /// It needs mechanisms that are not modelled.
+    /// The run needs mechanisms that are not modelled.
     Missing(Vec<String>),
     /// What was recorded of it makes no sense, or the simulator came to no end with it.
     Bad(anyhow::Error),
@@ -200,7 +200,7 @@ impl<'a> Playable<'a> {
         self.objects.iter().map(|object| object.kind == Kind::Read).collect()
     }
 
-    /// It writes to files, whose pages are written back.
+    /// Whether the run writes to files, whose pages are written back.
     fn dirties_files(&self) -> bool {
         let is_of_file = |access: &workload::Access| self.objects[access.object() as usize].is_regular_file();
         self.sequence.iter().any(|access| access.is_write() && is_of_file(access))

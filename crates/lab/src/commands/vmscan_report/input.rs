@@ -25,7 +25,7 @@ const COMPRESSED: [(&[u8], &str, &str); 4] = [
 pub(super) struct Input {
     /// What it is called in results.
     pub(super) name: String,
-    /// Its text.
+    /// The text of the trace.
     pub(super) text: Box<dyn Read>,
     /// What converts it meanwhile.
     converter: Option<Converter>,

@@ -65,7 +65,7 @@ pub struct Memcg {
     pub id: u32,
     /// From the root, `/` for the root itself; empty without cgroups.
     pub path: String,
-    /// Its pages by node, in rising order; at least one.
+    /// The group's pages by node, in rising order; at least one node.
     pub nodes: Vec<Node>,
 }
 
@@ -88,7 +88,7 @@ impl Node {
 /// A generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generation {
-    /// Its number.
+    /// The generation's number.
     pub seq: u64,
     /// How long ago it was born.
     pub age_ms: u64,

@@ -54,14 +54,14 @@ impl Add for Bracket {
 /// The pages of one type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Pages {
-    /// Those in use within the window.
+    /// Pages in use within the window.
     pub(super) used: Bracket,
-    /// Those in any generation.
+    /// Pages in any generation.
     pub(super) listed: u64,
 }
 
 impl Pages {
-    /// Those not in use within the window.
+    /// Pages not in use within the window.
     pub(super) fn idle(&self) -> Bracket {
         Bracket { at_least: self.listed - self.used.at_most, at_most: self.listed - self.used.at_least }
     }

@@ -25,7 +25,7 @@ pub(super) struct Job {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Room {
     pub(super) memory: u64,
-    /// Those of it that are nobody's.
+    /// Pages of the machine that are nobody's.
     pub(super) reserved: u64,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Landing {
     pub(super) used: Bracket,
     /// Pages that must leave for the job.
     pub(super) evicted: u64,
-    /// Those of them that are in use.
+    /// Pages that would have to go although they are in use.
     pub(super) pushed_out: Bracket,
     /// Free and idle pages that are left afterwards; what is pushed out counts below 0.
     pub(super) headroom: (i64, i64),

@@ -70,7 +70,7 @@ struct Turns {
     done: Option<Nanos>,
     /// How long it takes from the end of a request to the next one, its last ones counting most.
     think_time: Nanos,
-    /// It reads, and its last request was close to the end of the one before.
+    /// Whether the owner reads, and its last request was close to the end of the one before.
     reads_on: bool,
 }
 
@@ -88,12 +88,12 @@ struct Turn {
 #[derive(Default, Debug)]
 pub(in crate::device) struct Cfq {
     owners: BTreeMap<Owner, Turns>,
-    /// Those whose requests wait for their turn, the next one in front.
+    /// Owners whose requests wait for their turn, the next one in front.
     round: VecDeque<Owner>,
     turn: Option<Turn>,
     reads: usize,
     writes: usize,
-    /// Those who read here and there, once they have had a turn since the last one of writes.
+    /// Owners who read here and there, once they have had a turn since the last one of writes.
     scattered: Option<Scattered>,
 }
 
@@ -296,7 +296,7 @@ impl Turns {
         self.done.filter(|_| self.is_expected()).map(|done| done + SLICE_IDLE)
     }
 
-    /// It reads in order, and its next request comes soon.
+    /// Whether the owner reads in order, and its next request comes soon.
     fn is_expected(&self) -> bool {
         self.reads_on && self.think_time < SLICE_IDLE
     }

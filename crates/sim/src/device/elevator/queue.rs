@@ -124,7 +124,7 @@ impl Queue {
         self.by_place.remove(&place).expect("it waits there")
     }
 
-    /// Its turn has come.
+    /// Takes a request whose turn has come.
     fn go(&mut self, place: Place) -> Waiting {
         let waiting = self.take(place);
         self.passed = Some((waiting.request.area, waiting.request.end()));

@@ -6,7 +6,7 @@ use super::Deciles;
 /// What pages of one kind hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
-    /// Its name in a scenario: what it is, and by which compressor.
+    /// The name of the contents in a scenario: what they are, and by which compressor.
     pub name: &'static str,
     /// What it is.
     pub what: &'static str,

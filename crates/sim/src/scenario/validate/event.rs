@@ -65,7 +65,7 @@ impl Check<'_> {
         }
     }
 
-    /// It is of all file systems, or of one, and has no file.
+    /// Checks `sync`: it is of all file systems, or of one, and has no file.
     fn event_sync(&mut self, prefix: &str, event: &Event) {
         if event.file().is_some() || event.sync && event.syncfs.is_some() {
             return self.report(Problem::new(prefix, ONE_THING));
@@ -106,7 +106,7 @@ impl Check<'_> {
         }
     }
 
-    /// It is for files that show one number, whatever is in them.
+    /// Checks `add`: it is for files that show one number, whatever is in them.
     fn event_add(&mut self, prefix: &str, path: &str, event: &Event) {
         let key = format!("{prefix}.add");
         if event.value.is_some() {
@@ -129,7 +129,7 @@ impl Check<'_> {
         }
     }
 
-    /// It is for what a signal can end.
+    /// Checks `timeout`: it is for what a signal can end.
     fn event_timeout(&mut self, prefix: &str, event: &Event) {
         let Some(path) = event.file().filter(|_| event.timeout.is_some()) else { return };
         let does = match (KernelFile::parse(path), &event.write, &event.read) {

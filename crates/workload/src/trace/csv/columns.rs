@@ -118,7 +118,7 @@ pub(super) enum PlaceColumn {
 }
 
 impl Columns {
-    /// Those of `columns`; exactly one holds a place.
+    /// The columns of a line by what they hold; exactly one of `columns` holds a place.
     pub(super) fn of(columns: &[Column]) -> Columns {
         let at = |is: fn(ColumnUse) -> bool| columns.iter().position(|column| is(column.holds));
         let id = at(|holds| holds == ColumnUse::Id).map(PlaceColumn::Id);

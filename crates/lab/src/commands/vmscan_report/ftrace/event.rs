@@ -47,7 +47,7 @@ pub enum Event {
         /// For an allocation of 2^order pages.
         order: u8,
     },
-    /// It ends.
+    /// A reclaim call ends.
     End {
         /// What made it.
         kind: CallKind,
@@ -76,7 +76,7 @@ pub enum Event {
     },
     /// Pages of a file entered or left the page cache.
     PageCache {
-        /// They entered.
+        /// Whether pages entered the page cache; else they left.
         is_added: bool,
         /// The file.
         file: u64,
@@ -91,7 +91,7 @@ pub enum Event {
     Switch {
         /// Who left.
         prev: u32,
-        /// It would go on if it could: it was preempted, and does not sleep.
+        /// The task would go on if it could: it was preempted, and does not sleep.
         is_runnable: bool,
         /// Who came.
         next: u32,
@@ -137,7 +137,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Its name.
+    /// The name of the dialect.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Early => "2010",
@@ -212,11 +212,11 @@ pub struct WriteKind {
 /// Why an event could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It is no event of reclaim.
+    /// The line is no event of reclaim.
     Other,
-    /// Its name says reclaim, and is not known.
+    /// The event's name says reclaim, and is not known.
     Unknown,
-    /// It lacks a field that is counted, or a number is none.
+    /// The event lacks a field that is counted, or a number is none.
     Fields,
 }
 

@@ -26,7 +26,7 @@ pub enum Form {
 pub struct Head<'a> {
     /// The task's name.
     pub comm: &'a [u8],
-    /// Its number.
+    /// The task's number.
     pub pid: u32,
     /// Where it ran, if that is told.
     pub cpu: Option<u32>,

@@ -34,7 +34,7 @@ pub struct Record {
 /// A task as the trace names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Task {
-    /// Its number.
+    /// The task's number.
     pub pid: u32,
     comm: [u8; COMM_MAX],
 }
@@ -51,7 +51,7 @@ impl Task {
         task
     }
 
-    /// Its name, as text that no terminal obeys.
+    /// The task's name, as text that no terminal obeys.
     pub fn comm(&self) -> String {
         let end = self.comm.iter().position(|&byte| byte == 0).unwrap_or(COMM_MAX);
         let text = String::from_utf8_lossy(&self.comm[..end]);
@@ -86,11 +86,11 @@ pub struct Totals {
     pub span_ns: Option<(u64, u64)>,
     /// How many CPUs events were on; 0 where no line tells.
     pub cpus: usize,
-    /// It is text of `perf script`.
+    /// The text is that of `perf script`.
     pub is_perf: bool,
     /// Which dialects were seen, by the number of events that show one: 2010, modern.
     pub dialects: [u64; 2],
-    /// It begins as the kernel begins one, `# tracer: nop`.
+    /// The text begins as the kernel begins one, `# tracer: nop`.
     pub is_headed: bool,
     /// Lines that could not be read.
     pub skipped: Skipped,

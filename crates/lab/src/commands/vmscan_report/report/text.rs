@@ -178,7 +178,7 @@ impl Report<'_> {
         Table { title: "Summary".to_string(), says: String::new(), rows, words: 1, last_words: 0 }
     }
 
-    /// Those of one trace.
+    /// Remarks on one trace.
     fn remarks_of(&self, reading: &Reading) -> Vec<String> {
         let (totals, sums) = (&reading.totals, &reading.sums);
         let name = &reading.name;

@@ -20,7 +20,7 @@ pub(in crate::commands::vmscan_report) struct Stall {
     pub(in crate::commands::vmscan_report) order: u8,
     pub(in crate::commands::vmscan_report) begin_ns: u64,
     pub(in crate::commands::vmscan_report) lasted_ns: u64,
-    /// It ended; otherwise the trace did.
+    /// Whether the stall ended; otherwise the trace did.
     pub(in crate::commands::vmscan_report) is_over: bool,
     pub(in crate::commands::vmscan_report) work: Work,
     /// Pages freed, by the batches, or by the call's end where no batches are told.

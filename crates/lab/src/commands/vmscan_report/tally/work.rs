@@ -23,7 +23,7 @@ impl Class {
     pub(in crate::commands::vmscan_report) const ALL: [Class; 6] =
         [Class::Direct, Class::Memcg, Class::SoftLimit, Class::Node, Class::Kswapd, Class::Outside];
 
-    /// Its name in results.
+    /// The name of the class in results.
     pub(in crate::commands::vmscan_report) fn name(self) -> &'static str {
         match self {
             Class::Direct => "direct",
