@@ -14,7 +14,7 @@ use crate::report::Spent;
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Account {
     pub(crate) work: Work,
-    /// Parts of it.
+    /// Parts of the work, by what it was for.
     pub(crate) work_for: WorkFor,
     pub(crate) carried: Carried,
 }

@@ -55,7 +55,7 @@ const CHUNK: usize = 1024;
 /// A stream of requests as one of accesses to their pages. Where an object is accessed by single pages, the two are the same.
 pub(crate) struct Pages<S> {
     requests: S,
-    /// By object.
+    /// The calls, by object.
     calls: Vec<Calls>,
     chunk: Vec<Access>,
     next: usize,

@@ -24,7 +24,7 @@ pub(crate) struct Commits {
     due: VecDeque<(ObjectId, FileCall)>,
 }
 
-/// One of them.
+/// A file whose commits are counted.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     object: ObjectId,

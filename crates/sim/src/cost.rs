@@ -27,7 +27,7 @@ pub enum Channel {
     File,
     /// `read(2)`/`write(2)` of so many pages in one call.
     FileCalls {
-        /// At least 1.
+        /// Pages of the call; at least 1.
         pages: u32,
     },
     /// Loads and stores through a mapping, anonymous or of a file.

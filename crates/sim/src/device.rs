@@ -76,7 +76,7 @@ pub enum Area {
 /// One transfer of consecutive blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Read or write.
+    /// Whether the request reads or writes.
     pub direction: Direction,
     /// The file or swap area.
     pub area: Area,
@@ -108,7 +108,7 @@ pub struct Ticket(pub u32);
 pub struct Queuing {
     /// Whether it will fail.
     pub failed: bool,
-    /// As in [`Completion`].
+    /// Until when the one who submitted the request sleeps, as in [`Completion`].
     pub admitted: Nanos,
 }
 
@@ -119,7 +119,7 @@ pub struct Dispatched {
     pub at: Nanos,
     /// All that has become part of it.
     pub tickets: Vec<Ticket>,
-    /// As in [`Completion`].
+    /// Which of the other CPUs handles the end of the request, as in [`Completion`].
     pub remote: Option<u32>,
 }
 

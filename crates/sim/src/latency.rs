@@ -75,15 +75,15 @@ impl LatencyHistogram {
 /// Count, median, 99th percentile, maximum and sum of a set of spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LatencySummary {
-    /// How many spans.
+    /// The number of spans.
     pub count: u64,
     /// The median, within 1 %.
     pub p50: Nanos,
     /// The 99th percentile, within 1 %.
     pub p99: Nanos,
-    /// The greatest, exact.
+    /// The longest span, exact.
     pub max: Nanos,
-    /// The sum, exact.
+    /// The sum of all spans, exact.
     pub total: Nanos,
 }
 

@@ -65,7 +65,7 @@ pub(crate) const PROGRESS_EVERY_EVENTS: u64 = 1 << 16;
 pub struct Progress {
     /// Accesses completed, all tasks together.
     pub accesses: u64,
-    /// Virtual time.
+    /// The virtual time by now.
     pub now: Nanos,
 }
 

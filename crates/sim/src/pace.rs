@@ -31,7 +31,7 @@ pub enum PaceError {
     OutOfOrder {
         /// Which point, from 0.
         position: usize,
-        /// The point.
+        /// The point of the pace that is wrong.
         point: (u64, Nanos),
         /// The one before it.
         previous: (u64, Nanos),

@@ -112,13 +112,13 @@ pub struct Convergence {
 pub struct TrackerTime {
     /// Scans that mark page-table entries.
     pub scans: Nanos,
-    /// Hint faults.
+    /// Time in hint faults.
     pub hint_faults: Nanos,
     /// Records of hot pages, as far as no thread below has written them.
     pub records: Nanos,
-    /// klruscand.
+    /// Time of klruscand.
     pub klruscand: Nanos,
-    /// kmigrated.
+    /// Time of kmigrated.
     pub kmigrated: Nanos,
     /// Interrupts of processors that sample.
     pub samples: Nanos,
@@ -179,7 +179,7 @@ pub struct NodeReport {
     pub is_top_tier: bool,
     /// Accesses of tasks to its pages.
     pub accesses: u64,
-    /// What those moved.
+    /// Bytes that those accesses moved.
     pub bytes: u64,
 }
 
@@ -329,7 +329,7 @@ pub struct Pressure {
 /// A cgroup as it was just before it was removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemovedGroup {
-    /// When it was.
+    /// When the group was removed.
     pub at: Nanos,
     /// Names and texts of its files.
     pub files: Vec<(&'static str, String)>,
@@ -418,7 +418,7 @@ impl TaskReport {
 /// A process that the OOM killer has ended, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kill {
-    /// When.
+    /// When the process was killed.
     pub at: Nanos,
     /// The name of its task.
     pub task: String,
@@ -434,7 +434,7 @@ pub struct Kill {
     pub min_ttl_ms: Option<u64>,
     /// The path of the memcg that was killed as a whole, where the task went with others (`memory.oom.group`).
     pub with_group: Option<String>,
-    /// What it had.
+    /// The memory that the task had.
     pub badness: Badness,
     /// What the kernel's log says of it.
     pub log: String,
@@ -443,18 +443,18 @@ pub struct Kill {
 /// A kernel file read by a timed event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileRead {
-    /// When.
+    /// When the file was read.
     pub at: Nanos,
-    /// Which file.
+    /// The path of the file.
     pub path: String,
-    /// What it said.
+    /// The text that the file showed.
     pub text: String,
 }
 
 /// What was kept of an event that read a kernel file more often than can be kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Thinned {
-    /// Which file.
+    /// The path of the file.
     pub path: String,
     /// How often it was read.
     pub taken: u64,
@@ -467,7 +467,7 @@ pub struct Thinned {
 /// A kernel file written by a timed event, or another call of it that takes time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileWrite {
-    /// When it began.
+    /// When the write began.
     pub at: Nanos,
     /// Which file; or `sync`, or `syncfs` with the name of a device.
     pub path: String,

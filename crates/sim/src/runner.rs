@@ -89,16 +89,16 @@ struct Pause {
 /// What it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Why {
-    /// For its timetable.
+    /// The task waits for its timetable.
     #[default]
     Idle,
     /// The engine made it wait.
     Delay(DelayReason),
     /// A device has no room for the requests that it has submitted.
     Queue,
-    /// A transfer.
+    /// The task waits for a transfer.
     Transfer,
-    /// A CPU.
+    /// The task waits for a CPU.
     Cpu,
 }
 

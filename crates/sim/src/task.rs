@@ -22,7 +22,7 @@ pub type StreamSource = Box<dyn FnMut(u32) -> Result<Box<dyn AccessStream>, Trac
 
 /// A task to run. The engine must know it already, with its objects open or mapped.
 pub struct TaskSpec {
-    /// The engine's task.
+    /// The task as the engine knows it.
     pub task: TaskId,
     /// Named in reports and errors.
     pub name: String,
@@ -371,7 +371,7 @@ impl Begin {
 pub(crate) enum HitPrice {
     /// Every object costs the same, as nearly always.
     Uniform(Price),
-    /// By object.
+    /// The price of a hit, by object.
     ByObject(Vec<Price>),
 }
 
@@ -451,7 +451,7 @@ pub(crate) enum Refill {
     Pending,
     /// A loop has ended and another follows. Told once, and only where something happens in between.
     LoopOver,
-    /// None.
+    /// No accesses are left.
     End,
 }
 

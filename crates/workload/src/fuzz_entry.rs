@@ -27,12 +27,12 @@ fn drain_as(format: Format, bytes: &[u8]) {
     }
 }
 
-/// As `.pgt`.
+/// Reads bytes as `.pgt`.
 pub fn pgt(bytes: &[u8]) {
     drain(bytes, &ReadOptions { format: Some(Format::Pgt), ..ReadOptions::default() });
 }
 
-/// As oracleGeneral.
+/// Reads bytes as oracleGeneral.
 pub fn oracle_general(bytes: &[u8]) {
     drain_as(Format::OracleGeneral, bytes);
     // Hardly any bytes are plausible.

@@ -28,7 +28,7 @@ impl Latency {
         if p99 == median { Latency::Constant(median) } else { Latency::Lognormal { median, p99 } }
     }
 
-    /// The median.
+    /// The median latency.
     pub fn median(self) -> Nanos {
         match self {
             Latency::Constant(median) | Latency::Lognormal { median, .. } => median,

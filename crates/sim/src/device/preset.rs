@@ -10,7 +10,7 @@ use super::{DeviceSpec, IoScheduler, Latency, Tail};
 /// A value, and where it comes from.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure<T> {
-    /// The value.
+    /// The value of the figure.
     pub value: T,
     /// Where it comes from.
     pub source: &'static str,

@@ -10,7 +10,7 @@ pub struct Preset {
     pub name: &'static str,
     /// What it stands for.
     pub class: &'static str,
-    /// What it does.
+    /// What hardware of the preset does.
     pub spec: HintSpec,
     /// Where each figure comes from, by its key.
     pub sources: &'static [(&'static str, &'static str)],

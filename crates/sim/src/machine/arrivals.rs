@@ -25,7 +25,7 @@ const LONG_AGO: u16 = 1;
 const FIRST: u16 = 2;
 const TIMES: u64 = 1 + (u16::MAX - FIRST) as u64;
 
-/// By frame.
+/// When pages arrived on their node, by frame.
 #[derive(Default)]
 pub(super) struct Arrivals {
     sections: Vec<Option<Box<[u16]>>>,

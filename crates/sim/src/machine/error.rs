@@ -25,7 +25,7 @@ pub enum BuildError {
     /// A task's memcg does not exist.
     #[error("task `{task}`: there is no memcg {path}")]
     NoSuchMemcg {
-        /// The task.
+        /// The name of the task.
         task: String,
         /// The path it names.
         path: String,
@@ -33,15 +33,15 @@ pub enum BuildError {
     /// A task's timetable makes no sense.
     #[error("task `{task}`: {source}")]
     Pace {
-        /// The task.
+        /// The name of the task.
         task: String,
-        /// What is wrong.
+        /// What is wrong with the pace.
         source: PaceError,
     },
     /// A recurring event that would never let time pass.
     #[error("an event on {path} recurs every 0 ns")]
     ZeroPeriod {
-        /// The file.
+        /// The path of the file.
         path: String,
     },
 }
@@ -52,53 +52,53 @@ pub enum RunError {
     /// An access failed; the source tells the story.
     #[error("task `{task}` at access {index}, {at} into the run: {source}")]
     Access {
-        /// The task.
+        /// The name of the task.
         task: String,
         /// Number of the access within the task.
         index: u64,
-        /// When.
+        /// When it happened, in virtual time.
         at: Nanos,
-        /// Why.
+        /// What is wrong with the access.
         source: AccessError,
     },
     /// The device has failed to save what a task wanted to be sure of.
     #[error("task `{task}`, {at} into the run: fsync: a write of the file has failed")]
     Sync {
-        /// The task.
+        /// The name of the task.
         task: String,
-        /// When.
+        /// When it happened, in virtual time.
         at: Nanos,
     },
     /// A task's stream of accesses failed.
     #[error("task `{task}` at access {index}: {source}")]
     Stream {
-        /// The task.
+        /// The name of the task.
         task: String,
         /// Number of the first access that could not be had.
         index: u64,
-        /// Why.
+        /// What is wrong with the trace.
         source: TraceError,
     },
     /// A kernel file could not be read or written.
     #[error("{at} into the run: {source}")]
     File {
-        /// When.
+        /// When it happened, in virtual time.
         at: Nanos,
-        /// Why.
+        /// Why the kernel file refused.
         source: FileError,
     },
     /// A kernel file is gone with its cgroup.
     #[error("{at} into the run: {path}: its cgroup was removed before (an event with `every` ends with it)")]
     Removed {
-        /// When.
+        /// When it happened, in virtual time.
         at: Nanos,
-        /// The file.
+        /// The path of the file.
         path: String,
     },
     /// Tasks sleep and nothing is left that could wake them: a bug in the engine or the machine.
     #[error("at {at} no event is left, but {} not ended", tasks.join(", "))]
     Stalled {
-        /// When.
+        /// When it happened, in virtual time.
         at: Nanos,
         /// The tasks that have not ended.
         tasks: Vec<String>,

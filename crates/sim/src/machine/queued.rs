@@ -16,7 +16,7 @@ use super::agenda::Event;
 use super::carry::{Settled, pieces};
 use crate::device::{Dispatched, Queuing, Request, Ticket};
 
-/// All that wait.
+/// All requests that wait for room in a device.
 #[derive(Debug)]
 pub(super) struct Queued {
     /// By ticket; those that nobody holds are in `free`.

@@ -27,7 +27,7 @@ pub(super) struct TieredMemory {
     is_alike: bool,
     /// What tells of accesses.
     pub(super) hints: Hints,
-    /// By node.
+    /// Whether a node is in the top tier, by node.
     is_top_tier: Vec<bool>,
     /// By node: accesses of tasks so far.
     accessed: Vec<Touches>,

@@ -29,13 +29,13 @@ use crate::sched::{CpuRow, TaskIndex};
 /// Something to do at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimedEvent {
-    /// When.
+    /// When the event happens.
     pub at: Nanos,
-    /// And when again.
+    /// When the event happens again.
     pub repeat: Repeat,
     /// The shell that does it, which does one thing after the other. Without a name it has one of its own.
     pub shell: Option<String>,
-    /// What.
+    /// What the event does.
     pub action: TimedAction,
 }
 

@@ -16,15 +16,15 @@ use crate::observe::Observer;
 /// A tracepoint, and where it was met.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TraceRecord {
-    /// When.
+    /// When the event was told, in virtual time.
     pub at: Nanos,
-    /// On which CPU.
+    /// The CPU on which the event happened.
     pub cpu: CpuId,
     /// Who ran there; nobody while a device's interrupt or the statistics worker did.
     pub task: Option<TaskId>,
     /// The node that it is about.
     pub node: NodeId,
-    /// What it was.
+    /// The event.
     pub event: Tracepoint,
 }
 

@@ -27,14 +27,14 @@ pub struct LinkSpec {
     pub bandwidth: u64,
     /// How far each node is from each.
     pub distances: Vec<Vec<u8>>,
-    /// By node.
+    /// Whether a node has CPUs, by node.
     pub has_cpus: Vec<bool>,
 }
 
 impl LinkSpec {
     /// Nanoseconds: what memory of the other socket takes longer than that beside the CPU.
     pub const LATENCY: u64 = super::preset::REMOTE_SOCKET.spec().read_latency - MemorySpec::DRAM.read_latency;
-    /// Bytes a second.
+    /// Bytes a second that a link can carry one way.
     pub const BANDWIDTH: u64 = super::preset::REMOTE_SOCKET.spec().read_bandwidth;
 
     /// The socket behind which a CPU of one node finds the memory of another, if it is not its own.

@@ -14,9 +14,9 @@ pub struct Preset {
     pub read_latency: Figure<u64>,
     /// Nanoseconds of a store.
     pub write_latency: Figure<u64>,
-    /// Bytes a second.
+    /// Bytes a second that all loads together can have.
     pub read_bandwidth: Figure<u64>,
-    /// Bytes a second.
+    /// Bytes a second that all stores together can have.
     pub write_bandwidth: Figure<u64>,
 }
 

@@ -41,16 +41,16 @@ impl Doing {
 /// A resource that tasks may lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resource {
-    /// Memory.
+    /// Pressure for want of memory.
     Memory,
-    /// Block devices.
+    /// Pressure for want of block devices.
     Io,
-    /// Processors.
+    /// Pressure for want of processors.
     Cpu,
 }
 
 impl Resource {
-    /// All of them.
+    /// All resources.
     pub const ALL: [Resource; 3] = [Resource::Memory, Resource::Io, Resource::Cpu];
 
     /// What its file in `/proc/pressure` is called.

@@ -57,7 +57,7 @@ section! {
 pub struct Relation {
     /// What stands before the sign.
     pub left: Term,
-    /// The sign.
+    /// The sign of the comparison.
     pub sign: Sign,
     /// What stands behind it.
     pub right: Term,

@@ -26,7 +26,7 @@ type Map = serde_json::Map<String, Value>;
 pub struct TableError {
     /// The way from the table to the key at fault, `.parts[1].of.alpha`; empty for the table itself.
     pub path: String,
-    /// What is wrong.
+    /// What is wrong with the table.
     pub message: String,
     /// What would have been right there, when that is a list of names.
     pub candidates: Vec<String>,

@@ -22,7 +22,7 @@ use super::{Bandwidth, Scalar, Scenario, Section, Share, Size, TimeSpan};
 /// What a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Accepts {
-    /// Any text.
+    /// The key takes any text.
     Text,
     /// A text that something else defines: a task names a cgroup, a file names a device.
     NameOf(&'static str),
@@ -34,13 +34,13 @@ pub enum Accepts {
     Texts,
     /// A list of whole numbers, whose ranges others check.
     Numbers,
-    /// `true` or `false`.
+    /// The key takes `true` or `false`.
     Bool,
     /// One of a few words.
     Choice(&'static [&'static str]),
     /// The name of a reclaim policy of the engine.
     Policy,
-    /// A whole number.
+    /// The key takes a whole number within these limits.
     Integer(i64, i64),
     /// A number that need not be whole.
     Number(f64, f64),
@@ -50,7 +50,7 @@ pub enum Accepts {
     Limit,
     /// A duration from so many to so many nanoseconds.
     Time(u64, u64),
-    /// Bytes a second.
+    /// The key takes bytes a second.
     Bandwidth,
     /// A number between 0 and 1, or a percentage.
     Share,
@@ -174,7 +174,7 @@ pub enum Limit {
     Size(Size),
     /// So many percent of the distinct pages that the tasks in the cgroup can touch.
     Percent(f64),
-    /// No limit.
+    /// No limit: `max`.
     Max,
 }
 
@@ -207,12 +207,12 @@ impl std::str::FromStr for Limit {
     }
 }
 
-/// One key.
+/// A key of a scenario: path, what it accepts, default, meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     /// The key's path, with `[]` for list elements.
     pub path: String,
-    /// What it accepts.
+    /// The values that the key accepts.
     pub accepts: Accepts,
     /// What it is when absent; empty when it must be given.
     pub default: String,

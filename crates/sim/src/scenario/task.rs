@@ -202,7 +202,7 @@ section! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TraceFile {
-    /// Where it is.
+    /// The path of the trace.
     pub path: PathBuf,
     /// What it holds, if it has been read already: then it is replayed from memory as far as it was kept there.
     #[serde(skip)]
@@ -241,7 +241,7 @@ impl Object {
 words! {
     /// Who has a file open.
     pub enum OpenedBy {
-        /// All threads together.
+        /// All threads of the process together.
         Process = "process",
         /// Each thread for itself.
         Thread = "thread",
@@ -287,15 +287,15 @@ words! {
 words! {
     /// What the kernel was told to expect.
     pub enum Advice {
-        /// Nothing.
+        /// No advice.
         Normal = "normal",
-        /// No locality.
+        /// Accesses have no locality: `MADV_RANDOM`, `POSIX_FADV_RANDOM`.
         Random = "random",
-        /// In order.
+        /// Accesses are in order: `MADV_SEQUENTIAL`, `POSIX_FADV_SEQUENTIAL`.
         Sequential = "sequential",
         /// The beginning of it soon.
         WillNeed = "willneed",
-        /// Each page once.
+        /// Each page is used once: `POSIX_FADV_NOREUSE`.
         NoReuse = "noreuse",
     }
 }

@@ -18,7 +18,7 @@ use crate::pace::Pace;
 
 /// What one copy does in a session.
 pub(super) struct Visits {
-    /// Accesses in all.
+    /// Accesses of all visits.
     pub(super) ops: u64,
     pub(super) pace: Pace,
 }

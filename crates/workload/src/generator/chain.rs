@@ -7,7 +7,7 @@ use super::{Pattern, PatternError};
 use crate::trace::TraceError;
 use crate::{Access, AccessStream};
 
-/// `pattern = "chain"`.
+/// One part after the other: `pattern = "chain"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chain {

@@ -9,7 +9,7 @@ use super::sequential::Pass;
 use super::writes::Writes;
 use crate::AccessStream;
 
-/// `pattern = "fill"`.
+/// Each page once, written: `pattern = "fill"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {

@@ -17,7 +17,7 @@ use super::writes::Writes;
 use crate::AccessStream;
 use crate::rng::SplitMix64;
 
-/// `pattern = "hot_set"`.
+/// A hot set within a larger range: `pattern = "hot_set"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HotSet {

@@ -20,7 +20,7 @@ use super::writes::Writes;
 use super::zipf::{PopularPages, ZipfTables};
 use crate::AccessStream;
 
-/// `pattern = "index"`.
+/// Lookups in a tree of pages: `pattern = "index"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {

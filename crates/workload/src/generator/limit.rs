@@ -6,7 +6,7 @@ use super::Pattern;
 use crate::trace::TraceError;
 use crate::{Access, AccessStream};
 
-/// `pattern = "limit"`.
+/// The first so many accesses of another pattern: `pattern = "limit"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {

@@ -13,7 +13,7 @@ use super::writes::Writes;
 use crate::AccessStream;
 use crate::rng::SplitMix64;
 
-/// `pattern = "phase_shift"`.
+/// A working set that changes in phases: `pattern = "phase_shift"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseShift {
@@ -54,7 +54,7 @@ pub enum PhaseOrder {
 }
 
 impl PhaseShift {
-    /// Accesses in all.
+    /// Accesses of all phases.
     pub fn ops(&self) -> u64 {
         self.phases.iter().fold(0, |sum, phase| phase.ops.saturating_add(sum))
     }

@@ -6,7 +6,7 @@ use super::{Pattern, PatternError, ZipfTables};
 use crate::trace::TraceError;
 use crate::{Access, AccessStream};
 
-/// `pattern = "repeat"`.
+/// Another pattern again and again: `pattern = "repeat"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {

@@ -10,7 +10,7 @@ use super::paged::{PageGenerator, Paged};
 use super::writes::Writes;
 use crate::AccessStream;
 
-/// `pattern = "sequential"`.
+/// One pass over the pages in order: `pattern = "sequential"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sequential {
@@ -31,7 +31,7 @@ fn one() -> u64 {
 }
 
 impl Sequential {
-    /// Accesses in all.
+    /// Accesses of the pass.
     pub fn ops(&self) -> u64 {
         self.pages.div_ceil(self.stride.max(1))
     }

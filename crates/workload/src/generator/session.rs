@@ -39,11 +39,11 @@ pub struct Session {
 /// One stay in the foreground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// Which program.
+    /// The program that is in the foreground.
     pub member: u32,
     /// When it comes to the foreground, in nanoseconds from the start of the session.
     pub start_ns: u64,
-    /// When it leaves.
+    /// When the program leaves the foreground.
     pub end_ns: u64,
 }
 

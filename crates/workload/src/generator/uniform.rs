@@ -12,7 +12,7 @@ use super::writes::Writes;
 use crate::AccessStream;
 use crate::rng::SplitMix64;
 
-/// `pattern = "uniform"`.
+/// Pages at random, all equally likely: `pattern = "uniform"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Uniform {

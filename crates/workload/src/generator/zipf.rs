@@ -36,7 +36,7 @@ pub use table::{ZipfTable, ZipfTables};
 /// Largest number of pages sampled from a table; above it, rejection-inversion. There the tables take 320 MiB.
 pub(super) const TABLE_PAGES_MAX: u64 = 1 << 24;
 
-/// `pattern = "zipf"`.
+/// Pages at random, by Zipf's law: `pattern = "zipf"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Zipf {

@@ -93,7 +93,7 @@ impl TraceError {
         self.0.place.line
     }
 
-    /// What is wrong.
+    /// What is wrong with the trace.
     pub fn reason(&self) -> &str {
         &self.0.reason
     }

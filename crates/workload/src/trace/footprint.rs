@@ -8,9 +8,9 @@ use crate::Access;
 /// What a trace touches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Footprint {
-    /// By number.
+    /// The objects, by number.
     pub objects: Vec<ObjectFootprint>,
-    /// Accesses.
+    /// Accesses of the trace.
     pub accesses: u64,
 }
 

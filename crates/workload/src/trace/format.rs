@@ -208,7 +208,7 @@ impl<'de> serde::Deserialize<'de> for Format {
 /// A name that is no format's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFormat {
-    /// The name given.
+    /// The name that was given.
     pub given: String,
     /// The format whose name is most like it, if any is like it at all.
     pub nearest: Option<Format>,

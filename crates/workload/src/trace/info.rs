@@ -22,7 +22,7 @@ const CHUNK: usize = 1 << 16;
 pub struct TraceInfo {
     /// How it was understood.
     pub interpretation: Interpretation,
-    /// Records.
+    /// Records in the trace.
     pub records: u64,
     /// Records that access no page, such as syncs, trims and sizes of 0; `None` in a `.pgt`, which does not keep them.
     pub records_without_access: Option<u64>,
@@ -54,9 +54,9 @@ pub struct TraceInfo {
 /// First and last time of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeSpan {
-    /// The earliest.
+    /// The earliest time.
     pub first: f64,
-    /// The latest.
+    /// The latest time.
     pub last: f64,
     /// The unit of the times; empty where the trace does not say.
     pub unit: &'static str,

@@ -44,7 +44,7 @@ pub enum ColumnUse {
     Time,
     /// What the place is within: a volume, a file, a host. Several such columns are one object together.
     Object,
-    /// An opaque id.
+    /// The column is an opaque id.
     Id,
     /// A page number within the object.
     Page,
@@ -58,9 +58,9 @@ pub enum ColumnUse {
         /// Bytes in a unit of it.
         unit: u64,
     },
-    /// Read or write.
+    /// The column says whether the access reads or writes.
     Op,
-    /// Not read.
+    /// The column is not read.
     Ignored,
 }
 

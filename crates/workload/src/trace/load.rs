@@ -14,7 +14,7 @@ const CHUNK: usize = 1 << 16;
 /// A trace that was read to its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// What it touches.
+    /// What the trace touches.
     pub footprint: Footprint,
     /// The trace's accesses; `None` if they are past the budget, and have to be read anew.
     pub accesses: Option<Packed>,

@@ -35,7 +35,7 @@ pub struct ReadOptions {
     /// Accept what no trace in order has: in oracleGeneral times that go back and next accesses that can't be, and sizes that
     /// make far more pages of a few records than traces do. Default false: such a file is damaged, or of another format.
     pub implausible_ok: bool,
-    /// For CSV.
+    /// Options for CSV.
     pub csv: CsvOptions,
 }
 
@@ -152,7 +152,7 @@ pub struct CsvOptions {
 /// What is between the fields of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
-    /// This ASCII character.
+    /// This ASCII character separates columns.
     Byte(u8),
     /// Blanks and tabs, any number of them.
     Blanks,

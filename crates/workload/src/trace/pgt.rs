@@ -50,11 +50,11 @@ const FLAG_WRITES_UNKNOWN: u16 = 1;
 pub struct TraceHeader {
     /// The objects by number.
     pub objects: Vec<ObjectInfo>,
-    /// Accesses in all.
+    /// Accesses in the trace.
     pub accesses: u64,
     /// Records of the trace that it was converted from; one record can be several accesses or none.
     pub records: u64,
-    /// Bytes a page.
+    /// Bytes of a page.
     pub page_size: u32,
     /// Whether it says which accesses write; where it does not, none does.
     pub tells_writes: bool,

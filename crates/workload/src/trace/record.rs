@@ -13,7 +13,7 @@ const PAGES_BELIEVED: u64 = 1 << 20;
 const PAGES_OF_ID: u64 = 1 << 10;
 const PAGES_OF_RANGE: u64 = 1 << 14;
 
-/// One record.
+/// A record of a trace: what is accessed, when, and whether it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Record {
     /// Number of the object, in order of first appearance.

@@ -12,7 +12,7 @@ use crate::{Access, AccessStream};
 pub(super) trait TraceReader: AccessStream {
     fn format(&self) -> Format;
 
-    /// Bytes a page.
+    /// Bytes of a page of the trace.
     fn page_size(&self) -> u32;
 
     /// Records read so far.

@@ -74,7 +74,7 @@ struct Turns {
     reads_on: bool,
 }
 
-/// A turn.
+/// A turn of an owner: for how long its requests alone are served.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     owner: Owner,
@@ -109,7 +109,7 @@ struct Scattered {
 }
 
 impl Cfq {
-    /// How many wait.
+    /// The number of requests of a direction that wait.
     pub(super) fn waiting(&self, direction: Direction) -> usize {
         match direction {
             Direction::Read => self.reads,

@@ -39,7 +39,7 @@ pub(in crate::device) struct Deadline {
 }
 
 impl Deadline {
-    /// How many wait.
+    /// The number of requests of a direction that wait.
     pub(super) fn waiting(&self, direction: Direction) -> usize {
         self.queue(direction).len()
     }

@@ -40,7 +40,7 @@ impl Elevator {
         }
     }
 
-    /// How many wait.
+    /// The number of requests of a direction that wait.
     pub(super) fn waiting(&self, direction: Direction) -> usize {
         match self {
             Elevator::Deadline(deadline) => deadline.waiting(direction),

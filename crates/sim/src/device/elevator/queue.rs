@@ -15,7 +15,7 @@ type Place = (Area, u64, u64);
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::device) struct Waiting {
     pub(in crate::device) request: Request,
-    /// When it came.
+    /// When the request came.
     pub(in crate::device) since: Nanos,
     /// Whose requests it is made of.
     pub(in crate::device) tickets: Vec<Ticket>,
@@ -35,7 +35,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// How many wait.
+    /// The number of requests that wait.
     pub(super) fn len(&self) -> usize {
         self.by_place.len()
     }

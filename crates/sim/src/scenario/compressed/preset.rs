@@ -8,7 +8,7 @@ use super::Deciles;
 pub struct Contents {
     /// The name of the contents in a scenario: what they are, and by which compressor.
     pub name: &'static str,
-    /// What it is.
+    /// What the contents are.
     pub what: &'static str,
     /// What was measured, and how.
     pub source: &'static str,
