@@ -93,7 +93,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     // Not clap's own print: it would not notice a full disk, and sends the help of a bare `pageout` to standard error.
     let text = error.render();
     let is_styled =
-        std::io::stdout().is_terminal() && !std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+        std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     let text = if is_styled { text.ansi().to_string() } else { text.to_string() };
     match output::print(&text) {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,8 @@
 use anyhow::{Context, ensure};
 use pageout_engine::Nanos;
 
+use crate::commands::vmscan_report::ftrace::{Head, parse_line};
+
 /// The calls, in order.
 pub(super) struct Trace {
     calls: Vec<Call>,
@@ -16,31 +18,28 @@ struct Call {
     events: u64,
 }
 
-const BEGIN: &str = "mm_vmscan_memcg_reclaim_begin";
-const END: &str = "mm_vmscan_memcg_reclaim_end";
+const BEGIN: &[u8] = b"mm_vmscan_memcg_reclaim_begin";
+const END: &[u8] = b"mm_vmscan_memcg_reclaim_end";
 
 impl Trace {
     pub(super) fn read(text: &str) -> anyhow::Result<Trace> {
         let (mut calls, mut open): (Vec<Call>, Option<Call>) = (Vec::new(), None);
         for (number, line) in (1..).zip(text.lines()) {
-            if line.starts_with('#') {
+            if line.starts_with('#') || line.trim().is_empty() {
                 continue;
             }
             let told = || format!("line {number}: `{}`", line.trim());
-            let (head, event) = line.split_once(": ").with_context(told)?;
-            match (event.split_once(": "), &mut open) {
-                (Some((BEGIN, _)), None) => {
-                    let seconds =
-                        head.split_whitespace().next_back().and_then(|time| time.parse::<f64>().ok());
-                    let begun = Nanos((seconds.with_context(told)? * 1e9) as u64);
-                    open = Some(Call { begun, reclaimed: 0, events: 0 });
-                }
-                (Some((END, rest)), Some(call)) => {
-                    let reclaimed = rest.trim().strip_prefix("nr_reclaimed=").and_then(|n| n.parse().ok());
-                    calls.push(Call { reclaimed: reclaimed.with_context(told)?, ..*call });
+            let Head { event, fields, time_ns, .. } = parse_line(line.as_bytes()).with_context(told)?;
+            match (event, &mut open) {
+                (BEGIN, None) => open = Some(Call { begun: Nanos(time_ns), reclaimed: 0, events: 0 }),
+                (END, Some(call)) => {
+                    let reclaimed =
+                        fields.strip_prefix(b"nr_reclaimed=").and_then(|n| str::from_utf8(n).ok());
+                    let reclaimed = reclaimed.and_then(|n| n.parse().ok()).with_context(told)?;
+                    calls.push(Call { reclaimed, ..*call });
                     open = None;
                 }
-                (Some((BEGIN | END, _)), _) => anyhow::bail!("{} out of turn", told()),
+                (BEGIN | END, _) => anyhow::bail!("{} out of turn", told()),
                 (_, Some(call)) => call.events += 1,
                 (_, None) => {}
             }
