@@ -12,7 +12,7 @@ use pageout_sim::scenario::{
     Advice, Channel, Device, FirstThread, Kernel, Knobs, Lifetime, Machine, Memcg, Object, OpenedBy, Problem,
     Scalar, Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
 };
-use pageout_workload::trace::{self, Footprint, Loaded};
+use pageout_workload::trace::{self, Footprint, Interpretation, Loaded};
 use pageout_workload::{ReadOptions, TraceError};
 use serde_json::{Value, json};
 
@@ -49,7 +49,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     }
 
     let options = template.task[0].object[0].read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
-    remark_interpretation(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let interpretation =
+        remark_interpretation(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
     let loaded = loaded(args, &options).map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?;
     let loaded = Arc::new(loaded);
     let footprint = &loaded.footprint;
@@ -90,7 +91,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let Made { variants, extent } = plan.run(&runs)?;
     let points = sizes.into_iter().zip(limits).zip(variants);
     let points = points.map(|((pages, limit), runs)| Point { pages, limit, runs });
-    let replayed = Replayed { args, loaded: &loaded, extent, points: points.collect() };
+    let replayed =
+        Replayed { args, interpretation: &interpretation, loaded: &loaded, extent, points: points.collect() };
 
     let mut failures: Vec<Failure> = replayed.points.iter().flat_map(|point| point.failures(args)).collect();
     if replayed.points.iter().all(|point| point.result().is_none()) {
@@ -131,6 +133,7 @@ fn loaded(args: &ReplayArgs, options: &ReadOptions) -> Result<Loaded, TraceError
 /// All that was found out.
 struct Replayed<'a> {
     args: &'a ReplayArgs,
+    interpretation: &'a Interpretation,
     loaded: &'a Loaded,
     extent: Extent,
     points: Vec<Point>,
@@ -521,7 +524,7 @@ fn to_text(replayed: &Replayed) -> String {
 }
 
 fn to_json(replayed: &Replayed) -> Value {
-    let Replayed { args, loaded, points, .. } = replayed;
+    let Replayed { args, interpretation, loaded, points, .. } = replayed;
     let footprint = &loaded.footprint;
     let list = points.iter().map(|point| {
         let of = point.figures();
@@ -539,12 +542,20 @@ fn to_json(replayed: &Replayed) -> Value {
             "result": point.result(),
         })
     });
+    let are_writes = args.writes || args.channel == ChannelArg::Anonymous;
+    let replayed_as_reads = match (interpretation.tells_writes, are_writes) {
+        (_, true) => Some(0),
+        // Nobody knows which of its accesses write.
+        (false, false) => None,
+        (true, false) => Some(footprint.writes()),
+    };
     json!({
         "complete": points.iter().all(|point| point.result().is_some()),
         "trace": args.trace.to_string_lossy(),
         "trace_in_memory": loaded.accesses.is_some(),
         "accesses": footprint.accesses,
-        "writes_replayed_as_reads": if args.channel == ChannelArg::Anonymous { 0 } else { footprint.writes() },
+        "doubts": interpretation.doubts,
+        "writes_replayed_as_reads": replayed_as_reads,
         "distinct_pages": footprint.distinct_pages(),
         "channel": object(args, &Table::default(), None).channel.name(),
         "policy": args.policy,

@@ -263,3 +263,31 @@ fn a_conversion_that_is_to_ignore_a_signal_goes_on() {
     assert_eq!(info["accesses"], 1000);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }
+
+/// What is guessed of a trace is in the result for programs, too, and what it does not say is no zero there.
+#[test]
+fn a_replay_says_in_json_what_it_guessed_and_what_it_does_not_know() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines: String = (0..400).map(|at| format!("{}\n", at * 8)).collect();
+    fs::write(directory.path().join("reads.csv"), format!("lba\n{lines}")).unwrap();
+    fs::write(directory.path().join("writes.csv"), format!("lba,op\n{}", lines.replace('\n', ",w\n")))
+        .unwrap();
+    let replay = |name: &str, more: &[&str]| -> serde_json::Value {
+        let arguments = [&["replay", name, "--memory", "50%", "--json"], more].concat();
+        serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap()
+    };
+    let unknown = replay("reads.csv", &[]);
+    assert_eq!(
+        (&unknown["accesses"], &unknown["writes_replayed_as_reads"]),
+        (&400.into(), &serde_json::Value::Null)
+    );
+    assert!(unknown["doubts"][0].as_str().unwrap().contains("sectors of 512 bytes"), "{unknown}");
+    assert_eq!(replay("writes.csv", &[])["writes_replayed_as_reads"], 400);
+    assert_eq!(replay("writes.csv", &["--writes"])["writes_replayed_as_reads"], 0);
+    let info = check_success(&pageout(directory.path(), &["trace", "info", "reads.csv"]));
+    assert!(
+        info.contains("400, it is not said which are writes")
+            && info.contains("no op, so all are taken for reads"),
+        "{info}"
+    );
+}

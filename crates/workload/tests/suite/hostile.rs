@@ -3,12 +3,13 @@
 use pageout_workload::fuzz_entry;
 use proptest::prelude::*;
 
-const READERS: [fn(&[u8]); 8] = [
+const READERS: [fn(&[u8]); 9] = [
     fuzz_entry::pgt,
     fuzz_entry::oracle_general,
     fuzz_entry::csv,
     fuzz_entry::fio_iolog,
     fuzz_entry::words,
+    fuzz_entry::pages_text,
     fuzz_entry::pages_u32,
     fuzz_entry::pages_u64,
     fuzz_entry::detected,
@@ -23,8 +24,10 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_drained(text in "(page|offset|id|op|size|[0-9]{1,20}|[,;\"\n\r ]|r|w){0,40}") {
+    fn any_text_is_drained(text in "(page|offset|id|op|size|lba|time|0x|#|[0-9]{1,20}|[,;|\"\t\n\r ]|r|w|2a){0,40}") {
         fuzz_entry::csv(text.as_bytes());
+        fuzz_entry::pages_text(text.as_bytes());
+        fuzz_entry::detected(text.as_bytes());
         fuzz_entry::csv(format!("op,page,size\n{text}").as_bytes());
         fuzz_entry::fio_iolog(format!("fio version 2 iolog\n{text}").as_bytes());
     }

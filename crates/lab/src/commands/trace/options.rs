@@ -37,14 +37,18 @@ pub(crate) fn read_options(reading: &ReadingOptions) -> anyhow::Result<ReadOptio
 
 /// Remarks on how a trace that is to be replayed is understood: its columns, what may have been meant otherwise, and pages
 /// that are not those of the machine.
-pub(crate) fn remark_interpretation(trace: &Path, options: &ReadOptions) -> Result<(), TraceError> {
-    let page_size = u64::from(remark_columns(trace, options)?.page_size);
+pub(crate) fn remark_interpretation(
+    trace: &Path,
+    options: &ReadOptions,
+) -> Result<Interpretation, TraceError> {
+    let interpretation = remark_columns(trace, options)?;
+    let page_size = u64::from(interpretation.page_size);
     if page_size != PAGE_SIZE {
         let (theirs, ours) = (figures::bytes(page_size), figures::bytes(PAGE_SIZE));
         let text = format!("pages of {theirs} are replayed as pages of {ours}; all sizes are in the latter");
         remark(trace, &text);
     }
-    Ok(())
+    Ok(interpretation)
 }
 
 /// Remarks on how a trace is understood, without what concerns a machine.
