@@ -16,7 +16,7 @@ const REACH: f64 = 0.92;
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
     pub(crate) name: String,
-    /// In percent.
+    /// The difference in percent.
     pub(crate) percent: f64,
     /// Half of the 95 % interval, where several runs give one.
     pub(crate) half_width: Option<f64>,

@@ -12,7 +12,7 @@ pub(crate) struct Letter {
     pub(crate) title: String,
     /// By whom, and when.
     pub(crate) author: String,
-    /// Where it is.
+    /// The public address of the publication.
     pub(crate) address: String,
     pub(crate) claim: String,
     /// The machine that it is of, ours, and whatever else there is to say: each behind a word.

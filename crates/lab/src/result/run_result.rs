@@ -20,15 +20,15 @@ use crate::result::writeback::WritebackResult;
 pub(crate) struct RunResult {
     /// Whether the run came to the end the scenario gives it. Figures of a run that did not are those of a part.
     pub(crate) complete: bool,
-    /// How it ended.
+    /// How the run ended.
     pub(crate) ended: &'static str,
     /// The scenario's question.
     pub(crate) question: String,
     /// The profile of the kernel.
     pub(crate) profile: String,
-    /// The seed.
+    /// The seed of the run.
     pub(crate) seed: u64,
-    /// When it ended.
+    /// When the run ended, in virtual time.
     pub(crate) end_ns: u64,
     /// Accesses of all tasks.
     pub(crate) accesses: u64,
@@ -202,9 +202,9 @@ pub(crate) struct MemcgResult {
     pub(crate) removed_at_ns: Option<u64>,
     /// `memory.current` and the limits, as the files say.
     pub(crate) files: BTreeMap<String, String>,
-    /// `memory.stat`.
+    /// Counters of `memory.stat`.
     pub(crate) counters: Counters,
-    /// `memory.events`.
+    /// Counters of `memory.events`.
     pub(crate) events: Counters,
     /// Direct reclaim calls of its tasks.
     pub(crate) reclaim: Latency,

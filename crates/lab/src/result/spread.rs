@@ -6,7 +6,7 @@
 /// The values of one figure over repeated runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
-    /// How many.
+    /// The number of values.
     pub(crate) count: usize,
     /// The mean of the values.
     pub(crate) mean: f64,

@@ -45,7 +45,7 @@ pub(super) struct Side {
     pub(super) note: String,
 }
 
-/// One workload.
+/// A workload of a publication: its scenario, and the rows that it gives.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Experiment {
@@ -67,7 +67,7 @@ pub(super) struct Experiment {
     pub(super) claim: Vec<Claim>,
 }
 
-/// One row.
+/// A published figure beside ours: a row of a chapter.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Claim {

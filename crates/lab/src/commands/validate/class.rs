@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::recording::{Recording, Run};
 
-/// The file.
+/// The tolerances of a folder of recordings (`tolerances.toml`).
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tolerances {
@@ -26,7 +26,7 @@ pub(crate) struct Tolerances {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {
-    /// On each counter.
+    /// The limit on each counter.
     pub(crate) counters: Option<f64>,
     /// On accesses that hit here and missed there, or the reverse.
     pub(crate) disagreement: Option<f64>,
@@ -58,7 +58,7 @@ pub(crate) struct Limits {
     pub(crate) pgrotated: Option<f64>,
     /// Runs of memory tiering: on pages that are promoted.
     pub(crate) promoted: Option<f64>,
-    /// On hint faults.
+    /// The limit on hint faults.
     pub(crate) faults: Option<f64>,
     /// Which of `classic` and `mglru` it is, for a run.
     #[serde(skip)]
@@ -128,7 +128,7 @@ const COMPRESSED: usize = 16;
 /// Simulations of a run that writes to files.
 const DIRTIED: usize = 32;
 
-/// A run's class.
+/// The class of a run: which limits it is judged by.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     pub(crate) name: String,

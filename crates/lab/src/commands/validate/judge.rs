@@ -36,7 +36,7 @@ pub(crate) struct Judged {
     pub(crate) rows: Vec<Row>,
 }
 
-/// One figure.
+/// A figure of a run: recorded, simulated, and its limit.
 #[derive(Serialize)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,

@@ -50,7 +50,7 @@ pub(super) struct Options {
     pub(super) items_max: usize,
 }
 
-/// The sums.
+/// The sums of a trace: work of calls, tasks and kswapds.
 pub(super) struct Tally {
     options: Options,
     processes: Vec<Process>,

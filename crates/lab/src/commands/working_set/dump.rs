@@ -99,11 +99,11 @@ pub struct Generation {
 /// What is wrong with a text, where in it, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
+    /// What is wrong with the dump.
     pub message: String,
     /// The bytes that are meant.
     pub span: Range<usize>,
-    /// What was expected.
+    /// What was expected instead.
     pub help: Vec<String>,
 }
 

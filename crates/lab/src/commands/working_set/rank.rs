@@ -51,7 +51,7 @@ pub(super) struct Landing {
     pub(super) free: u64,
     /// Idle pages that can leave.
     pub(super) idle: Bracket,
-    /// In use.
+    /// Pages in use.
     pub(super) used: Bracket,
     /// Pages that must leave for the job.
     pub(super) evicted: u64,

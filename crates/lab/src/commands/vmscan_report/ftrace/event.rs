@@ -42,14 +42,14 @@ pub enum Event {
     },
     /// A task begins to reclaim by itself.
     Begin {
-        /// What makes it.
+        /// What makes the call.
         kind: CallKind,
         /// For an allocation of 2^order pages.
         order: u8,
     },
     /// A reclaim call ends.
     End {
-        /// What made it.
+        /// What made the call.
         kind: CallKind,
         /// What the call itself says that it got.
         reclaimed: u64,
@@ -78,27 +78,27 @@ pub enum Event {
     PageCache {
         /// Whether pages entered the page cache; else they left.
         is_added: bool,
-        /// The file.
+        /// The number of the file (its inode).
         file: u64,
         /// The first page of it.
         page: u64,
-        /// How many: 2^order.
+        /// Pages that entered or left: 2^order.
         order: u8,
     },
     /// A page that reclaim had freed is needed again.
     Refault,
     /// One task makes room for another on a CPU.
     Switch {
-        /// Who left.
+        /// The task that left the CPU.
         prev: u32,
         /// The task would go on if it could: it was preempted, and does not sleep.
         is_runnable: bool,
-        /// Who came.
+        /// The task that came onto the CPU.
         next: u32,
     },
     /// A task that slept could go on.
     Wakeup {
-        /// Which.
+        /// The task that was woken.
         pid: u32,
     },
 }
@@ -130,9 +130,9 @@ pub enum CallKind {
 /// Which dialect an event was in, where that can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// That of 2010.
+    /// The dialect of 2010.
     Early,
-    /// That of today.
+    /// The dialect of today's kernels.
     Modern,
 }
 
@@ -181,15 +181,15 @@ pub struct Shrunk {
     pub lru: Option<Lru>,
     /// Pages not freed that are dirty.
     pub dirty: u64,
-    /// Under writeback.
+    /// Pages not freed that are under writeback.
     pub writeback: u64,
     /// Under writeback and marked to be freed at its end.
     pub immediate: u64,
-    /// Made active.
+    /// Pages made active.
     pub activated: u64,
     /// Kept since they were used.
     pub referenced: u64,
-    /// Still mapped.
+    /// Pages that are still mapped.
     pub unmap_failed: u64,
     /// How hard reclaim tries: 12 is gently, 0 is everything.
     pub priority: Option<u8>,

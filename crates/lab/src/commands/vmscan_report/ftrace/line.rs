@@ -34,9 +34,9 @@ pub struct Head<'a> {
     pub time_ns: u64,
     /// The event; empty for a function.
     pub event: &'a [u8],
-    /// What it says.
+    /// The fields of the event.
     pub fields: &'a [u8],
-    /// Who printed it.
+    /// The program whose form the line has.
     pub form: Form,
 }
 

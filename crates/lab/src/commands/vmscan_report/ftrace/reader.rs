@@ -25,9 +25,9 @@ const CPUS_MAX: usize = 8192;
 pub struct Record {
     /// When, in nanoseconds of the trace's clock.
     pub time_ns: u64,
-    /// Whose.
+    /// The task whose event it is.
     pub task: Task,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 

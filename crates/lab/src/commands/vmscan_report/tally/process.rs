@@ -41,7 +41,7 @@ pub(in crate::commands::vmscan_report) struct Process {
     pub(in crate::commands::vmscan_report) wake_requests: ByOrder,
     /// Its calls, by [`CallKind`].
     calls: [Calls; 4],
-    /// By [`Class`].
+    /// Work by who reclaimed ([`Class`]).
     work: [Work; Class::ALL.len()],
     /// Calls that have begun, by the pid, the outermost first.
     open: Vec<(u32, Vec<Call>)>,

@@ -87,23 +87,23 @@ pub(in crate::commands::vmscan_report) struct Work {
     pub(in crate::commands::vmscan_report) reclaimed: ByType,
     /// Whether anything was said about freeing: the dialect of 2010 says it at the end of a call only.
     pub(in crate::commands::vmscan_report) batches: u64,
-    /// Written, and waited for.
+    /// Pages written and waited for.
     pub(in crate::commands::vmscan_report) written_sync: ByType,
-    /// Written, and not waited for.
+    /// Pages written and not waited for.
     pub(in crate::commands::vmscan_report) written_async: ByType,
     /// Dirty pages taken along for a high order.
     pub(in crate::commands::vmscan_report) contig_dirty: u64,
-    /// Kept, since dirty.
+    /// Pages kept because they were dirty.
     pub(in crate::commands::vmscan_report) dirty: u64,
-    /// Kept, since under writeback.
+    /// Pages kept because they were under writeback.
     pub(in crate::commands::vmscan_report) writeback: u64,
-    /// Kept, since under writeback, and to be freed at its end.
+    /// Pages kept because they were under writeback, to be freed at its end.
     pub(in crate::commands::vmscan_report) immediate: u64,
-    /// Made active.
+    /// Pages made active.
     pub(in crate::commands::vmscan_report) activated: u64,
-    /// Kept, since used.
+    /// Pages kept because they were used.
     pub(in crate::commands::vmscan_report) referenced: u64,
-    /// Kept, since mapped.
+    /// Pages kept because they were mapped.
     pub(in crate::commands::vmscan_report) unmap_failed: u64,
     /// Time throttled, in microseconds.
     pub(in crate::commands::vmscan_report) throttled_us: u64,
