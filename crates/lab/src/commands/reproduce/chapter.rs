@@ -207,8 +207,12 @@ impl Levels {
 }
 
 impl Claim {
-    /// Which way its figure is better. A row that adds figures up of which some are better one way and some another says neither.
+    /// Which way its figure is better. A row that adds figures up of which some are better one way and some another says neither, and so
+    /// does a share: of all of kswapd's time, say, something always takes the rest.
     pub(super) fn better(&self) -> Better {
+        if !self.per.is_empty() {
+            return Better::Neither;
+        }
         let mut each = self.figures.iter().map(|name| Better::of(name));
         let first = each.next().unwrap_or(Better::Neither);
         if each.all(|other| other == first) { first } else { Better::Neither }

@@ -30,7 +30,8 @@ use pageout_sim::scenario::Scenario;
 use stops::{Stop, Tour};
 
 /// What a verdict that is none means.
-const UNDECIDED: &str = "A row is not decided at this size where the 95 % interval over the seeds contains the bound that it is judged by.";
+const UNDECIDED: &str = "A row is not decided at this size where the 95 % interval over the seeds contains the bound that it is judged by, \
+     or where the mean keeps to the bound and some seed does not.";
 
 /// A stop that can be run.
 struct Ready<'a> {
@@ -226,10 +227,10 @@ impl Told {
     }
 
     /// As tables have it.
-    fn cells(&self) -> Vec<String> {
+    fn cells(&self) -> [String; 4] {
         let way = if self.is_way_only && self.verdict == Verdict::Held { ": which way" } else { "" };
         let verdict = format!("{}{way}", self.verdict.told());
-        vec![self.name.clone(), self.published.clone(), self.ours.clone(), verdict]
+        [self.name.clone(), self.published.clone(), self.ours.clone(), verdict]
     }
 
     fn json(&self) -> Value {

@@ -289,7 +289,14 @@ fn is_decided(row: &Measured, side: usize, names: &[&str]) -> Option<bool> {
         let differences: Vec<f64> = (0..values(side)?.len())
             .map(|seed| Some(term(&relation.left, seed)? - term(&relation.right, seed)?))
             .collect::<Option<_>>()?;
-        return Some(is_beside(&Paired::of_differences(&differences, &differences), 0.0));
+        let mean = Paired::of_differences(&differences, &differences);
+        // Of a mean that keeps to the relation, seeds that do not say that they are too few.
+        let keeps = |difference: f64| match relation.sign {
+            Sign::Less | Sign::LessOrEqual => difference <= 0.0,
+            _ => difference >= 0.0,
+        };
+        let is_split = keeps(mean.difference) && !differences.iter().all(|&difference| keeps(difference));
+        return Some(is_beside(&mean, 0.0) && !is_split);
     }
     let published = row.claim.published?;
     if let Published::Base(level) = published {

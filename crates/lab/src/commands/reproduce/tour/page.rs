@@ -1,15 +1,19 @@
 //! The tour as a page: all claims with what holds of them, then each with its picture and its table.
 
-use super::{Done, Figures, Found, Tally, Told, UNDECIDED};
+use super::{Done, Figures, Found, Tally, Told, UNDECIDED, text};
 use crate::commands::reproduce::change;
 use crate::commands::reproduce::judge::CRITERIA;
+use crate::print::output;
 use crate::report::{Axis, Badge, Bar, Bars, Chart, Colour, Letter, Line, Page, Part, Shape, Table, Unit};
 use crate::result::metrics;
+
+/// Characters of a line of text.
+const LINE: usize = 100;
 
 pub(super) fn page(found: &Found) -> Page {
     let letters: Vec<Letter> = found.stops.iter().map(letter).collect();
     let mut page = Page {
-        title: "Published on page reclaim and memory tiers, and what comes of it here".to_string(),
+        title: "Claimed of page reclaim and memory tiers, and what holds here".to_string(),
         of: "pageout tour".to_string(),
         story: found.warning.iter().cloned().chain([format!("{}.", found.tally().says())]).collect(),
         parts: vec![Part::Letters {
@@ -21,26 +25,32 @@ pub(super) fn page(found: &Found) -> Page {
     for (of, letter) in found.stops.iter().zip(letters) {
         page.parts.push(Part::Letter(letter));
         page.parts.extend(picture(of));
-        let heading = ["", "published", "ours", ""].map(str::to_string).to_vec();
+        let heading = ["", "", "published", "ours"].map(str::to_string).to_vec();
         page.parts.push(Part::Table(Table {
             title: format!("{}: row by row", of.stop.name),
             says: String::new(),
-            rows: std::iter::once(heading).chain(of.told.iter().map(Told::cells)).collect(),
-            words: 1,
-            last_words: 1,
+            rows: std::iter::once(heading).chain(of.told.iter().map(cells)).collect(),
+            words: 2,
+            last_words: 0,
         }));
         let mut text = String::new();
-        of.reasons().iter().for_each(|says| text += &format!("{says}\n"));
+        of.reasons().iter().for_each(|says| text += &text::reason(says, LINE, ""));
         text += &format!("More: {}\n", of.stop.more);
         let title = format!("{}: what is known of it, and more", of.stop.name);
         page.parts.push(Part::Text { title, text, is_open: true });
     }
     page.parts.push(Part::Text {
         title: "How to read it".to_string(),
-        text: format!("{CRITERIA}\n{UNDECIDED}\n"),
+        text: output::wrap(&format!("{CRITERIA}\n{UNDECIDED}"), LINE, ""),
         is_open: true,
     });
     page
+}
+
+/// A row with its verdict beside its name, where a narrow screen shows it.
+fn cells(line: &Told) -> Vec<String> {
+    let [name, published, ours, verdict] = line.cells();
+    vec![name, verdict, published, ours]
 }
 
 fn letter(of: &Done) -> Letter {

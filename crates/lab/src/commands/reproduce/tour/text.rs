@@ -7,8 +7,12 @@ use crate::print::{output, table};
 /// Columns: a story is read best in narrow lines, and fits every terminal.
 const WIDTH: usize = 80;
 
+fn width() -> usize {
+    output::width().min(WIDTH)
+}
+
 fn wrap(text: &str, indent: &str) -> String {
-    output::wrap(text, output::width().min(WIDTH), indent)
+    output::wrap(text, width(), indent)
 }
 
 /// All that is said of one stop.
@@ -25,12 +29,12 @@ pub(super) fn stop(number: usize, count: usize, done: &Done) -> String {
     text += &wrap(&format!("Ours: {}", done.ours_on()), "");
     let heading = ["", "published", "ours", ""].map(str::to_string).to_vec();
     let rows: Vec<Vec<String>> =
-        std::iter::once(heading).chain(done.told.iter().map(|line| line.cells())).collect();
+        std::iter::once(heading).chain(done.told.iter().map(|line| line.cells().to_vec())).collect();
     text += "\n";
     text += &table::layout_by(&rows, |column| column == 1 || column == 2);
     text += "\n";
     text += &wrap(&format!("{}.", done.tally().says()), "");
-    done.reasons().iter().for_each(|says| text += &reason(says));
+    done.reasons().iter().for_each(|says| text += &reason(says, width(), "  "));
     text += &output::failed(done.failures.iter().map(ToString::to_string));
     text + &format!("More: {}\n", stop.more)
 }
@@ -48,7 +52,7 @@ pub(super) fn end(found: &Found) -> String {
     )
 }
 
-/// A reason in lines; a command stays in one, to be copied.
-fn reason(says: &str) -> String {
-    if says.starts_with(' ') { format!("  {says}\n") } else { wrap(says, "  ") }
+/// A reason in lines of at most `width` characters; a command stays in one, to be copied.
+pub(super) fn reason(says: &str, width: usize, indent: &str) -> String {
+    if says.starts_with(' ') { format!("{indent}{says}\n") } else { output::wrap(says, width, indent) }
 }
