@@ -21,9 +21,9 @@ use crate::print::summary::percentages;
 use crate::print::{output, table};
 use crate::report::check_name;
 use crate::result::effect::{self, Figure, figures_of};
-use crate::result::notes;
 use crate::result::run_result::RunResult;
 use crate::result::variants::{Extent, Made, Plan, Runs};
+use crate::result::{caveats, notes};
 use crate::scenario::grid::{self, Point};
 use crate::scenario::own_variants;
 use crate::scenario::source::{OVER, Source};
@@ -175,9 +175,11 @@ impl Ablation<'_> {
         base.into_iter().chain(turned).collect()
     }
 
-    fn runs(&self) -> impl Iterator<Item = &RunResult> {
-        let turned = self.rows.iter().flat_map(|row| &row.runs.results);
-        self.base.results.iter().chain(turned)
+    /// All runs by what was turned.
+    fn sides(&self) -> impl Iterator<Item = (String, &[RunResult])> {
+        let base = (self.point.scenario.kernel.profile.clone(), &self.base.results[..]);
+        let turned = self.rows.iter().map(|row| (row.turn.to_string(), &row.runs.results[..]));
+        std::iter::once(base).chain(turned)
     }
 
     /// Whether all runs asked for are there.
@@ -200,7 +202,7 @@ impl Ablation<'_> {
             self.point.scenario.kernel.profile
         );
         text += &self.extent.warning_lines();
-        text += &notes::nothing_accessed_lines(self.runs());
+        text += &caveats::to_text(&caveats::of_rules(&self.sides().collect::<Vec<_>>()));
         text += &percentages(&self.point.scenario.percentages());
         text += &untouched(&self.point.scenario);
         for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
@@ -301,6 +303,7 @@ impl Ablation<'_> {
             .collect();
         json!({
             "complete": self.is_whole(),
+            "caveats": caveats::of_rules(&self.sides().collect::<Vec<_>>()),
             "base": { "figures": effect::figures_json(&self.base), "runs": self.base.results },
             "variants": variants,
         })

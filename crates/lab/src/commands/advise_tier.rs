@@ -26,8 +26,8 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::{figures, output, table};
 use crate::report::check_name;
+use crate::result::caveats;
 use crate::result::effect::{FIGURES, Figure};
-use crate::result::notes;
 use crate::result::run_result::RunResult;
 use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
 use crate::scenario::load::load;
@@ -136,6 +136,10 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     if let Some(failure) = all_fast.failures.first() {
         let failure = failure.told_as(format!("with all its memory fast the workload fails: {failure}"));
         return output::no_result(&args.options.output, failure, Value::Null);
+    }
+    if all_fast.results.iter().any(|run| !run.kills.is_empty()) {
+        let message = "with all its memory fast the workload runs out of it, and tasks are killed: give it more (--memory)";
+        return output::no_result(&args.options.output, Failure::Workload(anyhow!(message)), Value::Null);
     }
     if !all_fast.is_whole() {
         return output::no_result(&args.options.output, extent.nothing("nothing was run", &[]), Value::Null);
@@ -286,13 +290,21 @@ impl Cell {
         format!("{} {}, {}", self.ratio, self.device, SOURCES[self.source].name)
     }
 
+    /// What stands where its figures would be.
+    fn missing(&self) -> String {
+        if self.runs.is_whole() { "killed".to_string() } else { self.runs.missing() }
+    }
+
     fn result(&self) -> Option<&RunResult> {
         self.runs.results.first()
     }
 }
 
-/// Work done a second.
+/// Work done a second. Where a task was killed for want of memory there is none to compare.
 fn throughput(runs: &Runs) -> Option<f64> {
+    if runs.results.iter().any(|run| !run.kills.is_empty()) {
+        return None;
+    }
     let figure: &Figure = FIGURES.iter().find(|figure| figure.name == "throughput")?;
     figure.values(runs).first().copied().filter(|&value| value > 0.0)
 }
@@ -395,7 +407,7 @@ impl Advice<'_> {
     /// Sentences: what to do.
     fn story(&self) -> Vec<String> {
         let mut story: Vec<String> =
-            notes::nothing_accessed(self.all_fast.results.iter()).into_iter().collect();
+            caveats::nothing_accessed(self.all_fast.results.iter()).into_iter().collect();
         if self.is_slow_memory_unused() {
             story.push(
                 "Fast memory served every access at each ratio tried: the workload never filled it, so this says nothing of slower \
@@ -485,7 +497,8 @@ impl Advice<'_> {
     /// How many runs with a device have no figures, which might lose less than those that do.
     fn gaps(&self, device: &str) -> Option<String> {
         let of_device = self.cells.iter().filter(|cell| cell.device == device);
-        let (all, whole) = (of_device.clone().count(), of_device.filter(|cell| cell.runs.is_whole()).count());
+        let (all, whole) =
+            (of_device.clone().count(), of_device.filter(|cell| throughput(&cell.runs).is_some()).count());
         (0 < whole && whole < all)
             .then(|| format!("{device}: this speaks of {whole} of {all} runs; the others have no figures."))
     }
@@ -534,7 +547,7 @@ impl Advice<'_> {
                 cell.ratio.to_string(),
                 cell.device.clone(),
                 SOURCES[cell.source].name.to_string(),
-                self.loss(&cell.runs).map_or_else(|| cell.runs.missing(), signed),
+                self.loss(&cell.runs).map_or_else(|| cell.missing(), signed),
                 show(tiers.and_then(|tiers| tiers.fast_hit_ratio)),
                 show(tiers.and_then(|tiers| tiers.offline_fast_hit_ratio)),
                 tiers.map_or("-".to_string(), |tiers| figures::count(tiers.promoted)),

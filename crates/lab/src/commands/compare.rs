@@ -25,10 +25,10 @@ use crate::print::{output, table};
 use crate::report::check_name;
 use crate::result::effect;
 use crate::result::metrics::{Metric, Unit, metrics};
-use crate::result::notes;
 use crate::result::run_result::RunResult;
 use crate::result::spread::{Paired, Spread};
 use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
+use crate::result::{caveats, notes};
 use crate::scenario::grid::{self, Point};
 use crate::scenario::own_variants;
 use crate::scenario::own_variants::Variant;
@@ -228,10 +228,16 @@ fn to_text(args: &CompareArgs, extent: &Extent, base: &Scenario, columns: &[Colu
         text += &percentages(&shares);
         text.push('\n');
     }
-    text += &notes::nothing_accessed_lines(columns.iter().flat_map(|column| &column.runs.results));
+    let says = caveats::to_text(&caveats::of(&sides(columns)));
+    if !says.is_empty() {
+        let _ = writeln!(text, "{says}");
+    }
     let figures: Vec<Figures> = columns.iter().map(|column| column.figures(args.all)).collect();
     // Names, the base, and of each other variant its figures and how they differ.
     text += &table::layout_joined(&rows(columns, &figures), |column| column > 2 && column % 2 == 1);
+    if let Some(says) = same_as_first(columns, &figures) {
+        let _ = write!(text, "\n{}", output::wrap(&says, output::width(), ""));
+    }
     if figures.iter().all(|column| column.cells.is_empty()) {
         text += "\nNo variant ended well with every seed, so there is no figure to compare.\n";
     }
@@ -337,6 +343,27 @@ fn difference(unit: Unit, paired: &Paired) -> String {
     }
 }
 
+/// All runs by the name of their variant.
+fn sides<'a>(columns: &[Column<'a>]) -> Vec<(String, &'a [RunResult])> {
+    columns.iter().map(|column| (column.variant.label.clone(), &column.runs.results[..])).collect()
+}
+
+/// Variants that do not differ from the first in any figure that is shown.
+fn same_as_first(columns: &[Column], figures: &[Figures]) -> Option<String> {
+    let (first, others) = figures.split_first()?;
+    let is_same = |of: &Figures| {
+        let mut cells = of.cells.iter();
+        !of.cells.is_empty()
+            && of.cells.len() == first.cells.len()
+            && cells.all(|cell| first.values(&cell.metric) == Some(&cell.values[..]))
+    };
+    let same = columns[1..].iter().zip(others).filter(|(_, of)| is_same(of));
+    let labels: Vec<&str> = same.map(|(column, _)| column.variant.label.as_str()).collect();
+    let told =
+        format!("No figure differs from {} in any run: {}.", columns[0].variant.label, labels.join(", "));
+    (!labels.is_empty()).then_some(told)
+}
+
 fn to_json(args: &CompareArgs, extent: &Extent, columns: &[Column]) -> Value {
     let base = columns[0].figures(args.all);
     let variants = columns.iter().map(|column| {
@@ -359,6 +386,7 @@ fn to_json(args: &CompareArgs, extent: &Extent, columns: &[Column]) -> Value {
     let is_whole = columns.iter().all(|column| column.runs.is_whole() || column.fails_as_known());
     let json = json!({
         "complete": is_whole && !extent.is_interrupted(),
+        "caveats": caveats::of(&sides(columns)),
         "scenario": args.scenario.to_string_lossy(),
         "variants": variants.collect::<Vec<_>>(),
     });

@@ -26,9 +26,10 @@ use crate::print::progress::name_of;
 use crate::print::summary::percentages;
 use crate::print::{output, table};
 use crate::result::effect::{self, FIGURES, Figure};
-use crate::result::notes;
+use crate::result::run_result::RunResult;
 use crate::result::spread::Paired;
 use crate::result::variants::{Extent, Made, Plan, Runs};
+use crate::result::{caveats, notes};
 use crate::scenario::grid::{self, Point};
 use crate::scenario::source::{OVER, Source};
 use crate::scenario::switches;
@@ -266,6 +267,11 @@ impl Crossover<'_> {
         cells.flat_map(|(cell, runs)| runs.failures_of(&format!("{}{at}", names(*cell).join(" ")))).collect()
     }
 
+    /// All runs by the name of their combination.
+    fn sides(&self) -> impl Iterator<Item = (String, &[RunResult])> {
+        self.cells.iter().map(|(cell, runs)| (names(*cell).join(" "), &runs.results[..]))
+    }
+
     /// Whether all runs asked for are there.
     fn is_whole(&self) -> bool {
         !self.extent.is_interrupted() && self.failures().is_empty()
@@ -357,7 +363,7 @@ impl Crossover<'_> {
             self.point.scenario.kernel.profile
         );
         text += &self.extent.warning_lines();
-        text += &notes::nothing_accessed_lines(self.cells.iter().flat_map(|(_, runs)| &runs.results));
+        text += &caveats::to_text(&caveats::of_rules(&self.sides().collect::<Vec<_>>()));
         text += &percentages(&self.point.scenario.percentages());
         text += &untouched(&self.point.scenario);
         for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {
@@ -506,6 +512,7 @@ impl Crossover<'_> {
             .collect();
         json!({
             "complete": self.is_whole(),
+            "caveats": caveats::of_rules(&self.sides().collect::<Vec<_>>()),
             "cells": cells,
             "steps": steps,
         })

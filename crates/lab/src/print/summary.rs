@@ -6,12 +6,12 @@ use pageout_engine::{CgroupFile, Holds};
 use pageout_sim::scenario::{Channel, Percentage, Scenario};
 
 use crate::print::{figures, output, table};
-use crate::result::notes;
 use crate::result::run_result::{
     Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadResult, ReadaheadResult,
     RunResult, TaskResult, ThreadResult, TiersResult, counter,
 };
 use crate::result::writeback::WritebackResult;
+use crate::result::{caveats, notes};
 
 /// Counters that tell a story, in the order in which it is told: what was looked at and taken, what had to come back,
 /// what was moved. Those that are zero are left out.
@@ -74,7 +74,9 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         result.profile,
         result.seed
     );
-    text += &notes::nothing_accessed_lines(std::iter::once(result));
+    if let Some(says) = caveats::nothing_accessed(std::iter::once(result)) {
+        let _ = writeln!(text, "{}", output::wrap(&says, width, ""));
+    }
     text += &tasks(&result.tasks);
     text += &kills(&result.kills);
     for memcg in result.memcgs.iter().take(LINES_MAX) {

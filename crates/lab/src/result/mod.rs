@@ -13,4 +13,5 @@ pub(crate) mod metrics; // a result as a flat list of figures
 pub(crate) mod better; // which way a figure is better
 pub(crate) mod spread; // repeated runs: mean, deviation, noise
 pub(crate) mod effect; // what turning a rule does, in figures
+pub(crate) mod caveats; // what makes figures say nothing, or not what they seem to
 pub(crate) mod sign; // which way, over a grid of scenarios

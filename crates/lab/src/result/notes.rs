@@ -8,7 +8,7 @@ use pageout_sim::scenario::{Advice, Channel, KernelFile, OomRule, Scalar, Scenar
 use pageout_sim::{Report, TaskReport};
 use serde::Serialize;
 
-use super::run_result::{Counters, RunResult, counter};
+use super::run_result::{Counters, counter};
 use crate::print::{figures, output};
 use crate::scenario::nearest::nearest;
 use crate::scenario::switches;
@@ -42,6 +42,7 @@ pub(crate) fn of_scenario(scenario: &Scenario) -> Vec<Note> {
         no_min_ttl(scenario),
         no_lower_tier(scenario),
         limits_out_of_reach(scenario),
+        limits_of_nobody(scenario),
         pages_of_many(scenario),
         accesses_of_many(scenario),
     ]
@@ -115,22 +116,7 @@ pub(crate) fn of_several<'a>(runs: impl Iterator<Item = (&'a str, &'a [Note])>) 
 }
 
 /// What a note on tasks without an access is about: where none made any, no figure of the run says anything.
-const NO_ACCESS: &str = "accesses";
-
-/// What a reader has to know before the figures of runs none of which made an access.
-pub(crate) fn nothing_accessed<'a>(runs: impl Iterator<Item = &'a RunResult>) -> Option<String> {
-    let mut runs = runs.peekable();
-    let first = *runs.peek()?;
-    let why = first.notes.iter().find(|note| note.about == NO_ACCESS);
-    let why = why.map_or(String::new(), |note| format!(" {}", note.text));
-    runs.all(|run| run.accesses == 0)
-        .then(|| format!("Nothing was accessed, so no figure says anything.{why}"))
-}
-
-/// The same in lines; none where something was accessed.
-pub(crate) fn nothing_accessed_lines<'a>(runs: impl Iterator<Item = &'a RunResult>) -> String {
-    nothing_accessed(runs).map_or(String::new(), |says| output::wrap(&says, output::width(), ""))
-}
+pub(crate) const NO_ACCESS: &str = "accesses";
 
 /// Tasks that made no access, and why not.
 fn no_access(scenario: &Scenario, report: &Report) -> Option<Note> {
@@ -261,6 +247,25 @@ fn limits_out_of_reach(scenario: &Scenario) -> Option<Note> {
         "Larger than the machine, so it never binds: {told}. Reclaim for the machine as a whole comes first."
     );
     Some(Note { about: "limits", text })
+}
+
+/// A group that no task is in, whatever its limits are.
+fn limits_of_nobody(scenario: &Scenario) -> Option<Note> {
+    let is_within = |path: &str, group: &str| {
+        path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let has_task = |group: &str| scenario.task.iter().any(|task| is_within(&task.memcg, group));
+    let empty = scenario.memcg.iter().filter(|memcg| memcg.files.iter().next().is_some());
+    let mut empty: Vec<String> =
+        empty.filter(|memcg| !has_task(&memcg.path)).map(|memcg| memcg.path.clone()).collect();
+    let more = empty.len().saturating_sub(NAMED);
+    empty.truncate(NAMED);
+    empty.extend((more > 0).then(|| format!("{more} more")));
+    let text = format!(
+        "No task is in {}, so what is set there binds nobody (task.*.memcg says which group a task is in).",
+        empty.join(", ")
+    );
+    (!empty.is_empty()).then_some(Note { about: "groups", text })
 }
 
 fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {

@@ -364,3 +364,51 @@ fn a_run_without_an_access_says_why_and_no_table_of_it_is_printed_without_that()
     assert!(waits.contains(&("accesses".to_string(), told.to_string())), "{waits:?}");
     assert!(about(GOOD).is_empty());
 }
+
+/// What a command prints, in words.
+#[track_caller]
+fn words(scenario: &str, arguments: &[&str]) -> String {
+    check(scenario, arguments).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn figures_of_killed_tasks_are_not_compared_without_saying_so() {
+    let anonymous = GOOD.replace("channel = \"file\"", "channel = \"anonymous\"");
+    let killed = format!("{anonymous}\n[machine]\noom = \"kill\"\n");
+    let vary = ["compare", "scenario.toml", "--vary", "memcg./web.memory.max=1MiB,8MiB"];
+    let says = "Tasks were killed for want of memory: 1MiB (1 of 1 run). They did less work there";
+    assert!(words(&killed, &vary).contains(says), "{}", words(&killed, &vary));
+    let ablate = ["ablate", "scenario.toml", "--switch", "lru.tiers", "--repeat", "2"];
+    let says =
+        "Tasks were killed for want of memory: classic@6.12 (2 of 2 runs), lru.tiers=false (2 of 2 runs).";
+    assert!(words(&killed, &ablate).contains(says), "{}", words(&killed, &ablate));
+    let directory =
+        with_scenario(&killed.replace("1MiB", "max").replace("4MiB", "64MiB").replace("5000", "50000"));
+    let advise =
+        ["advise-tier", "scenario.toml", "--memory", "32MiB", "--ratio", "1:1", "--device", "cxl-1.1"];
+    check_failure(&pageout(directory.path(), &advise), 1, &["with all its memory fast", "tasks are killed"]);
+}
+
+#[test]
+fn what_can_make_no_difference_is_told() {
+    let roomy = GOOD.replace("memory.max = \"1MiB\"", "memory.max = \"512MiB\"");
+    let says = "Memory was never short: no run looked at a page to reclaim it";
+    for arguments in
+        [&["ablate", "scenario.toml", "--switch", "lru.tiers"][..], &["crossover", "scenario.toml"]]
+    {
+        assert!(words(&roomy, arguments).contains(says), "{arguments:?}");
+        assert!(!words(GOOD, arguments).contains(says), "{arguments:?}");
+    }
+    let vary = ["compare", "scenario.toml", "--vary", "kernel.lru.tiers=true,false"];
+    assert!(
+        words(GOOD, &vary).contains("No figure differs from true in any run: false."),
+        "{}",
+        words(GOOD, &vary)
+    );
+    let outside = GOOD.replace("memcg = \"/web\"\n", "");
+    let [(_, told)] = &notes(&outside)[..] else { panic!("{:?}", notes(&outside)) };
+    assert!(told.starts_with("No task is in /web, so what is set there binds nobody"), "{told}");
+    let below = GOOD
+        .replace("path = \"/web\"", "path = \"/web\"\nmemory.high = \"max\"\n[[memcg]]\npath = \"/web/a\"");
+    assert!(about(&below.replace("memcg = \"/web\"", "memcg = \"/web/a\"")).is_empty());
+}

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Ablation, below_seams, not_run, refusals, untouched};
 use crate::print::{output, table};
+use crate::result::caveats;
 use crate::result::effect::{self, Figure, figures_of};
-use crate::result::notes;
 use crate::result::sign::{self, Signs};
 use crate::result::spread::Paired;
 use crate::scenario::grid;
@@ -68,15 +68,16 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
         extent.seeds_from(point.scenario.seed)
     );
     text += &extent.warning_lines();
-    text += &notes::nothing_accessed_lines(points.iter().flat_map(Ablation::runs));
+    text +=
+        &caveats::to_text(&caveats::of_rules(&points.iter().flat_map(Ablation::sides).collect::<Vec<_>>()));
     text += &untouched(&point.scenario);
     text += &grid::list(points.iter().map(|point| &point.point));
     let all = turned(points);
     let (made, missing): (Vec<&Turned>, Vec<&Turned>) = all.iter().partition(|turned| turned.was_made());
     let (idle, shown): (Vec<&Turned>, Vec<&Turned>) =
         made.into_iter().partition(|turned| turned.changes_nothing());
-    for (title, is_outcome) in [("What comes of it: signs", true), ("What reclaim does for it: signs", false)]
-    {
+    let titles = [("What comes of it: signs", true), ("What reclaim does for it: signs", false)];
+    for (title, is_outcome) in titles.into_iter().filter(|_| !shown.is_empty()) {
         let figures: Vec<&Figure> =
             figures_of(base).filter(|figure| figure.is_outcome == is_outcome).collect();
         let mut rows = vec![vec![String::new()]];

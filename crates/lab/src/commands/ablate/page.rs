@@ -2,6 +2,7 @@
 
 use super::{Ablation, Row};
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
+use crate::result::caveats;
 use crate::result::effect::{self, FIGURES, Figure, capitalised, figures_of};
 use crate::scenario::grid;
 use crate::scenario::source::Source;
@@ -16,7 +17,9 @@ pub(super) fn page(source: &Source, points: &[Ablation]) -> Page {
     let mut page = Page {
         title: format!("What each mechanism of {} is worth", first.point.scenario.kernel.profile),
         of: format!("{name}, {}. {question}", first.extent.seeds_from(first.point.scenario.seed)),
-        story: first.extent.warning().into_iter().collect(),
+        story: (first.extent.warning().into_iter())
+            .chain(caveats::of_rules(&points.iter().flat_map(Ablation::sides).collect::<Vec<_>>()))
+            .collect(),
         parts: Vec::new(),
     };
     for point in points.iter().filter(|point| point.base.is_whole()) {

@@ -2,10 +2,11 @@
 
 use pageout_sim::scenario::Scenario;
 
-use super::{Column, Figures, difference, rows, told};
+use super::{Column, Figures, difference, rows, sides, told};
 use crate::cli::CompareArgs;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 use crate::result::better::Better;
+use crate::result::caveats;
 use crate::result::effect;
 use crate::result::variants::Extent;
 use crate::scenario::source::Source;
@@ -30,7 +31,7 @@ pub(super) fn page(
     let mut page = Page {
         title,
         of: format!("{}: {}; {}", args.scenario.display(), labels.join(", "), extent.seeds_from(base.seed)),
-        story: extent.warning().into_iter().collect(),
+        story: extent.warning().into_iter().chain(caveats::of(&sides(columns))).collect(),
         parts: Vec::new(),
     };
     for (label, of) in labels.iter().zip(&figures).skip(1) {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::{CLASSIC, Combination, Crossover, SEAMS, combinations, lay_out, mglru, names};
 use crate::commands::ablate::untouched;
 use crate::print::{output, table};
+use crate::result::caveats;
 use crate::result::effect::{self, FIGURES, Figure};
-use crate::result::notes;
 use crate::result::sign::{self, Signs};
 use crate::result::spread::Paired;
 use crate::scenario::grid;
@@ -54,8 +54,8 @@ pub(super) fn to_text(points: &[Crossover]) -> String {
         point.scenario.kernel.profile
     );
     text += &extent.warning_lines();
-    let cells = points.iter().flat_map(|point| &point.cells);
-    text += &notes::nothing_accessed_lines(cells.flat_map(|(_, runs)| &runs.results));
+    text +=
+        &caveats::to_text(&caveats::of_rules(&points.iter().flat_map(Crossover::sides).collect::<Vec<_>>()));
     text += &untouched(&point.scenario);
     text += &grid::list(points.iter().map(|point| &point.point));
     for figure in FIGURES.iter().filter(|figure| points.iter().any(|point| point.is_shown(figure))) {
