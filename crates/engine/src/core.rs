@@ -50,7 +50,7 @@ pub(crate) struct Cpu {
 pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) now: Nanos,
-    /// Who acts is a real-time task.
+    /// Whether the task that acts now is a real-time task.
     pub(crate) is_real_time: bool,
     pub(crate) memory: Memory,
     pub(crate) tiers: MemoryTiers,

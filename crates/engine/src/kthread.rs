@@ -27,7 +27,7 @@ pub(crate) trait KernelThread: Send + Sync {
         None
     }
 
-    /// What it waits for when the machine starts.
+    /// What the thread waits for when the machine starts.
     fn first_wait(&self) -> Wait {
         Wait::Woken
     }
@@ -61,7 +61,7 @@ pub struct ThreadInfo {
     pub name: String,
     /// CPUs that the machine may run it on. It is on the first until it is moved.
     pub cpus: Range<CpuId>,
-    /// What it waits for from the start.
+    /// What the thread waits for from the start.
     pub wait: Wait,
 }
 

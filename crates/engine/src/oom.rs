@@ -88,7 +88,7 @@ pub struct OomKill {
     pub memcg: String,
     /// The memory that the process had.
     pub badness: Badness,
-    /// Who ran out of memory.
+    /// The task that ran out of memory.
     pub invoked_by: TaskId,
     /// Why a process had to be killed.
     pub cause: OomCause,
@@ -113,7 +113,7 @@ impl OomKill {
     }
 }
 
-/// Who has most of those that may be killed; of equals the first.
+/// The process with the highest score among those that may be killed; the first of equals.
 fn worst_of(candidates: &[(MmId, String, Badness)]) -> Option<MmId> {
     let may_be_killed = candidates.iter().filter(|(.., badness)| badness.may_be_killed());
     may_be_killed.rev().max_by_key(|(.., badness)| badness.score).map(|&(mm, ..)| mm)

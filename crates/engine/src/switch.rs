@@ -85,9 +85,9 @@ impl Values {
 pub struct Switch {
     /// The switch's name; the part before the dot is the seam.
     pub name: &'static str,
-    /// What it accepts.
+    /// The values that the switch accepts.
     pub values: Values,
-    /// What it does, and why one would turn it.
+    /// What the switch does, and why one would turn it.
     pub doc: &'static str,
     /// The shipped scenario whose result it changes, as a path below `scenarios/`, and the value that changes it there. `None`
     /// only where nothing shows it, which its documentation then says.

@@ -37,7 +37,7 @@ pub enum ScanBalance {
     Fraction {
         /// The weights of anonymous and of file memory.
         weights: [u64; 2],
-        /// What each has cost lately.
+        /// What reclaiming each type has cost lately.
         cost: [u64; 2],
     },
 }

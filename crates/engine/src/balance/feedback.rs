@@ -107,7 +107,7 @@ pub enum TypeReason {
     Shares {
         /// Pages of each type taken lately.
         taken: [u64; 2],
-        /// What each should give, relative to the other.
+        /// What each type should give, relative to the other.
         weights: [u64; 2],
     },
     /// The type that was chosen first had nothing to give.

@@ -107,7 +107,7 @@ pub struct Balance {
     pub swappiness_zero: SwappinessZero,
     /// When a tier is protected.
     pub ref_tier_gains: RefTierGains,
-    /// What it is compared with.
+    /// The tier that a tier's refaults are compared with.
     pub tier_reference: TierReference,
 }
 

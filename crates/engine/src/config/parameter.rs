@@ -41,7 +41,7 @@ pub struct Parameter {
 pub struct Mechanism {
     /// The values that `ablate` tries where the parameter is a number. Where it is a word, `ablate` tries all its words.
     tries: &'static [&'static str],
-    /// Who shows that it does something. `None` only where nothing does, which its documentation then says.
+    /// The scenario that shows an effect of the mechanism. `None` only where nothing shows one, which its documentation then says.
     pub shown_by: Option<Shown>,
 }
 

@@ -172,7 +172,7 @@ impl Core {
             })
     }
 
-    /// Where the folio may be mapped.
+    /// The page-table entries that may map the folio, as address space and page.
     fn rmap_entries(&self, pfn: Pfn) -> impl Iterator<Item = (MmId, u64)> {
         let folio = &self.memory.folios[pfn];
         (0..self.rmap_len(folio)).map(|at| self.rmap_entry(folio, at))

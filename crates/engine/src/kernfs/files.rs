@@ -24,11 +24,11 @@ pub enum Holds {
 pub struct CgroupFile {
     /// The file's name.
     pub name: &'static str,
-    /// What it holds, which says how it can be opened.
+    /// What the file holds, which says how it can be opened.
     pub holds: Holds,
     /// Whether the root has it, too. The root has no limits, and so no files for them.
     pub is_in_root: bool,
-    /// What it says, or what writing it does.
+    /// What the file says, or what writing it does.
     pub doc: &'static str,
     pub(super) file: MemcgFile,
 }

@@ -20,9 +20,9 @@ pub(super) fn tier_of_path(path: &str) -> Option<u32> {
 pub(super) enum NodeFile {
     /// `memory*/online` of the node's memory blocks, all of which are written at once, as a shell does it.
     Online,
-    /// What `/proc/vmstat` has of it.
+    /// `vmstat` of the node: its part of `/proc/vmstat`.
     Vmstat,
-    /// Where requests that wanted its memory got some.
+    /// `numastat` of the node: where requests that wanted its memory got some.
     Numastat,
 }
 

@@ -230,7 +230,7 @@ pub enum Unrelieved {
         /// The number of processes.
         processes: usize,
     },
-    /// Whoever asks may not enter file systems, so that nobody is killed for it; nor has anybody freed anything for long.
+    /// The request may not enter file systems, so nobody is killed for it; nor has anybody freed anything for long.
     KillsNobody,
 }
 

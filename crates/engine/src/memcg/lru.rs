@@ -211,7 +211,7 @@ impl MemcgLru {
         }
     }
 
-    /// Who follows a group in the bin being visited; its first, if the group has left it.
+    /// The group that follows another in the bin being visited; the first of the bin, if the other has left it.
     fn after(&self, walk: &MemcgLruWalk, last: MemcgId) -> Option<MemcgId> {
         if !self.is_in(walk, last) {
             return first_of(&self.queues[walk.generation as usize][walk.bin as usize]);
@@ -246,7 +246,7 @@ impl MemcgLru {
     }
 }
 
-/// Who is first in a queue.
+/// The first group of a queue.
 fn first_of(queue: &List) -> Option<MemcgId> {
     queue.tail().map(|item| MemcgId(item as u16))
 }

@@ -59,7 +59,7 @@ pub(crate) struct Memcg {
     /// The children by name: a hierarchy may have tens of thousands side by side.
     children_by_name: BTreeMap<String, MemcgId>,
     pub(crate) policy: Policy,
-    /// What it was before it was switched to or from generations.
+    /// The group's policy before it was switched to or from generations.
     pub(crate) set_aside: Option<Policy>,
     /// Address spaces whose memory it is charged for, in the order in which they joined.
     pub(crate) mms: Vec<MmId>,
@@ -119,7 +119,7 @@ pub(crate) struct SharedWalk {
     pool: PoolId,
     /// The groups of the subtree, parents first.
     order: Vec<MemcgId>,
-    /// Where in it this reclaimer was last.
+    /// The place in the order where this reclaimer was last.
     at: usize,
     round: u64,
     has_visited: bool,
@@ -131,7 +131,7 @@ impl Memcg {
         self.children_by_name.keys().map(String::as_str)
     }
 
-    /// What it claims of its parent's protection: as much of its setting as it uses.
+    /// What the group claims of its parent's protection: as much of its setting as it uses.
     fn claim(&self) -> Protection {
         Protection { min: self.usage.min(self.min), low: self.usage.min(self.low) }
     }

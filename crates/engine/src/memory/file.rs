@@ -24,7 +24,7 @@ pub(crate) struct File {
     pub(crate) nodes: Nodes,
     /// The reverse map of a file page starts here.
     pub(crate) mappings: Vec<FileMapping>,
-    /// What makes it an inode to write back; of a regular file only.
+    /// The file's state as an inode to write back; of a regular file only.
     pub(crate) inode: Inode,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct FileMapping {
 pub(crate) struct Inode {
     /// The device that it lives on.
     pub(crate) bdi: BdiId,
-    /// Who writes it back, from its first dirty page on: the device's worker of the group that dirtied it, or later of another that did
+    /// The worker that writes the file back, from its first dirty page on: the device's worker of the group that dirtied it, or later of another that did
     /// most.
     pub(crate) wb: Option<WbId>,
     pub(crate) on: InodeList,
@@ -56,9 +56,9 @@ pub(crate) struct Inode {
     /// The file's dirty pages, and those under writeback.
     pub(crate) dirty: PageTags,
     pub(crate) writeback: PageTags,
-    /// Who has dirtied it of late.
+    /// Which groups have dirtied the file of late.
     pub(crate) foreign: ForeignHistory,
-    /// Where the last round of writing it ended, and the next one begins.
+    /// The page at which the last round of writing the file ended, and the next one begins.
     pub(crate) writeback_index: u64,
     /// Writes of it that have failed.
     pub(crate) errors: WriteErrors,

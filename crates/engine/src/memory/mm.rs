@@ -63,11 +63,11 @@ pub(crate) struct Vma {
     pub(crate) executable: bool,
     /// False after munmap; the place is kept so that positions stay valid.
     pub(crate) mapped: bool,
-    /// What readahead of its swapped pages goes by.
+    /// The window by which swapped pages of the mapping are read ahead.
     pub(crate) swap_window: SwapWindow,
     /// How well its anonymous pages compress; `None`: as the device says.
     pub(crate) compressibility: Option<Compressibility>,
-    /// What NUMA balancing knows of it, from its first scan on.
+    /// What NUMA balancing knows of the mapping, from its first scan on.
     pub(crate) scan: Option<VmaScan>,
 }
 

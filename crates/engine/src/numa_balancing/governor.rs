@@ -39,7 +39,7 @@ pub(crate) struct Traffic {
     pub(crate) demoted: u64,
 }
 
-/// Who wants to come, and what there is for them.
+/// Pages that want to be promoted to a node, and the room there is for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arrival {
     pub(crate) now_ms: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Arrival {
     pub(crate) at_once: u64,
     /// Nobody has to leave for them.
     pub(crate) has_room: bool,
-    /// Who leaves for them is used less.
+    /// Whether pages that leave for them are used less.
     pub(crate) gains: bool,
 }
 

@@ -28,7 +28,7 @@ use std::ops::Range;
 const VIRTUAL_FACTOR: i64 = 8;
 /// A thread pays so many times the CPU time that a scan took before its next one.
 const COST_FACTOR: u64 = 32;
-/// Who used a mapping is forgotten after so many delays.
+/// Scan delays after which it is forgotten which threads used a mapping.
 const FORGET_DELAYS: u64 = 4;
 
 /// A span of milliseconds.

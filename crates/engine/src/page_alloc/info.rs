@@ -17,7 +17,7 @@ pub struct ZoneInfo {
     pub start_pfn: u64,
     /// Free by any test: not those on lists of CPUs.
     pub free: u64,
-    /// What fallbacks have put on top of the marks.
+    /// Pages that fallbacks have put on top of the marks (`watermark_boost`).
     pub boost: u64,
     /// The mark below which who allocates reclaims first, boost included, as in all marks.
     pub min: u64,
@@ -33,7 +33,7 @@ pub struct ZoneInfo {
     pub present: u64,
     /// Pages in the zone that the allocator was given.
     pub managed: u64,
-    /// What requests of each class leave: `protection`.
+    /// Pages that requests of each class leave: `protection` of `/proc/zoneinfo`.
     pub lowmem_reserve: [u64; ZoneType::COUNT],
     /// Free blocks of each order, as `/proc/buddyinfo` tells.
     pub free_blocks: [u64; ORDERS],

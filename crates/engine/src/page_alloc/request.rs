@@ -120,9 +120,9 @@ pub(crate) struct Request {
     /// The highest zone that will do.
     pub(crate) class: ZoneType,
     pub(crate) gfp: Gfp,
-    /// Where it is wanted first, which is one of those below.
+    /// The node from which the page is wanted first, which is one of `allowed`.
     pub(crate) node: NodeId,
-    /// Where it may come from.
+    /// The nodes from which the page may come.
     pub(crate) allowed: Nodemask,
     /// Whether it is wanted there because that node has its turn.
     pub(crate) is_interleaved: bool,

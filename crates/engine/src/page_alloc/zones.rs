@@ -21,7 +21,7 @@ use crate::page_alloc::zonelist::node_order;
 use crate::units::{CpuId, LruType, NodeId, Nodemask, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES};
 use std::ops::Range;
 
-/// What belongs to a node.
+/// A node: its zones, and the order in which requests that want it try zones.
 struct Node {
     /// The node's zones, by their places among all, from the highest down.
     zones: Range<usize>,
@@ -184,7 +184,7 @@ impl Zones {
         }
     }
 
-    /// Where a request that wants a node looks at once.
+    /// Sets the zone at which a request that wants a node looks first.
     fn set_first(&mut self, node: NodeId) {
         let Node { zones, is_online, .. } = &self.nodes[node.index()];
         let is_used = *is_online && !self.passed_by.contains(node);

@@ -217,7 +217,7 @@ impl Core {
         );
         if folio.has(FolioFlags::CHARGED) {
             self.memcgs.uncharge(folio.memcg, folio.pages());
-            // What nobody has paid for was never filled.
+            // An uncharged frame holds no data.
             self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         }
         self.pghot_forget(pfn);

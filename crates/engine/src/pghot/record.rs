@@ -23,7 +23,7 @@ pub(crate) enum Layout {
     LongAsPosted,
 }
 
-/// Where a field is, and how wide.
+/// The place and width of a field in a record.
 #[derive(Clone, Copy)]
 struct Field {
     shift: u32,
@@ -152,7 +152,7 @@ impl Layout {
 /// What a record says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Record {
-    /// Who accessed it, where that is known and kept.
+    /// The node that accessed the page, where that is known and kept.
     pub(crate) nid: Option<NodeId>,
     /// Reports in its window. None in a record that is ready: its page was counted as a candidate, and could not go.
     pub(crate) freq: u64,

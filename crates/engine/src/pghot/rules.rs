@@ -106,9 +106,9 @@ choice! {
 choice! {
     /// What a hint fault says of its page.
     HintFaultRule {
-        /// That it was accessed once, as any other report does (all postings).
+        /// A hint fault says that the page was accessed once, as any other report does (all postings).
         Counted = "counted",
-        /// That it is hot, if it is used soon after it was marked: what balancing without tracking goes by.
+        /// A hint fault says that the page is hot, if it is used soon after it was marked: what balancing without tracking goes by.
         Timed = "timed",
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Kswapd {
     pub(crate) throttled: Throttled,
     /// What was looked at on the node since a page was freed there.
     in_vain: LookedAtInVain,
-    /// What it did so far.
+    /// What the kswapd has done so far.
     activity: KswapdActivity,
     /// When it was woken from sleep, while it is awake. A nap is no sleep.
     awake_since: Option<Nanos>,
@@ -88,7 +88,7 @@ impl Kswapd {
         self.awake_since.is_some()
     }
 
-    /// What it did up to now.
+    /// What the kswapd has done up to now.
     pub(crate) fn activity(&self, now: Nanos) -> KswapdActivity {
         let since = self.awake_since.map_or(0, |since| now.0.saturating_sub(since.0));
         KswapdActivity { awake: Nanos(self.activity.awake.0 + since), ..self.activity }

@@ -86,7 +86,7 @@ impl Reclaim {
         Box::new(Reclaim { sc, pools: Vec::new(), node: None, has_begun: false })
     }
 
-    /// Whatever it has is enough. There is no way out of a call but its end, and so it comes to that.
+    /// Makes the call end as soon as it may: whatever it has reclaimed is enough.
     pub(crate) fn cut_short(&mut self) {
         self.sc.nr_to_reclaim = 0;
     }

@@ -34,7 +34,7 @@ const ENOUGH_BEYOND_HIGH: u64 = crate::lru::MIN_LRU_BATCH;
 /// A pass under way.
 pub(crate) struct NodePass {
     pool: PoolId,
-    /// What comes before the walk.
+    /// Soft-limit reclaim, which comes before the walk of groups.
     soft_limits: Option<SoftLimits>,
     walk: GroupWalk,
     /// What the call had reclaimed when it began.

@@ -278,7 +278,7 @@ pub struct ReclaimRules {
     pub tree_walk: TreeWalk,
     /// Which protection counts in the order of the memcg LRU.
     pub protection: ProtectionRule,
-    /// Who reclaims while others have more of a type in their hands than an eighth of what is on the list waits, once. Without it,
+    /// A reclaimer waits, once, while others have more of a type in their hands than an eighth of what is on the list. Without it,
     /// the few pages left on the list look like all there are (before Linux 2.6.32).
     pub isolation_limit: bool,
     /// Whether memory of a node that is short is asked for while another node has room. It is one for the machine: that of the root group.
@@ -302,7 +302,7 @@ pub struct ReclaimRules {
     pub on_signal: OnSignal,
     /// When flushers are asked to write.
     pub flusher_wake: FlusherWake,
-    /// What batches of generations meet that is dirty or being written adds up to what reclaim of a group goes by when it is through with
+    /// Dirty pages and pages under writeback that batches of generations meet add up to what reclaim of a group goes by when it is through with
     /// a node, as that of two lists does (since 7.2): it waits while devices have too much to do. Reclaim for the machine does not.
     pub batch_tallies: bool,
     /// Whether reclaim for a group of cgroup v1 waits then.
@@ -319,7 +319,7 @@ pub struct ReclaimRules {
     pub gate: bool,
     /// How much is freed for a block.
     pub compact_gap: CompactGap,
-    /// Who needs a block of pages takes whole blocks, and leaves compaction alone.
+    /// Reclaim for a block of pages takes whole blocks, and leaves compaction alone.
     pub lumpy: bool,
     /// When a request that finds no page asks for someone's end.
     pub gives_up: GivesUp,
@@ -328,13 +328,13 @@ pub struct ReclaimRules {
     pub clean_only: bool,
     /// What anonymous memory is to who may do no I/O.
     pub noio_anon: NoioAnon,
-    /// Who reads an anonymous page back from a synchronous device passes by the swap cache (4.15 to 6.19).
+    /// A page read back from a synchronous swap device passes by the swap cache (4.15 to 6.19).
     pub swap_cache_bypass: bool,
     /// When kswapd tries again where it had given up.
     pub kswapd_reset: KswapdReset,
     /// What is scanned and taken for a group counts in `/proc/vmstat`, too (since 7.1 to 7.3); before, only what is for the machine.
     pub machine_counts: bool,
-    /// Who has read ahead from swap empties its CPU's batches, so that what was read is found on its list at once (up to 7.1).
+    /// Readahead from swap ends with the CPU's batches emptied, so that what was read is found on its list at once (up to 7.1).
     pub swap_ahead_drain: bool,
     /// Whether pages of files are demoted; without, they are dropped as if there were no slower memory.
     pub demote_file: bool,

@@ -17,7 +17,7 @@ pub(crate) const PRIORITY_DEFAULT: u8 = 12;
 /// State of a reclaim call that all levels below it read.
 #[derive(Debug)]
 pub(crate) struct ScanControl {
-    /// Who asks, and what it may do.
+    /// The reclaimer: why it reclaims, and what it may do.
     pub(crate) by: Reclaimer,
     pub(crate) nr_to_reclaim: u64,
     /// A signal ends it: it is to let go of what it has in its hands, and be over.
@@ -56,7 +56,7 @@ pub(crate) struct ScanControl {
     pub(crate) all_groups: bool,
     /// Only file pages are taken: there are enough unused ones.
     pub(crate) cache_trim_mode: bool,
-    /// That was tried for the whole machine, and there was nothing to trim.
+    /// Trimming the page cache alone was tried for the whole machine, and there was nothing to trim.
     pub(crate) no_cache_trim_mode: bool,
     /// Only anonymous pages are taken: with all its file pages the machine would be short of free ones.
     pub(crate) file_is_tiny: bool,
@@ -70,7 +70,7 @@ pub(crate) struct ScanControl {
     pub(crate) cost: [u64; 2],
     /// What the pass over a pool has met so far.
     pub(crate) tally: Tally,
-    /// What its last batch has left to wait for, and whether it has waited for such.
+    /// What the last batch has left the reclaimer to wait for, and whether it has waited for such.
     pub(crate) stall: Option<Stall>,
     pub(crate) has_stalled: bool,
     /// Whether its batch is of whole blocks, and what it holds of such while it waits.

@@ -19,12 +19,12 @@ use crate::units::{LruType, Pfn};
 /// What became of a batch. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ReclaimStat {
-    /// In reclaim's hands at first.
+    /// Pages in reclaim's hands at first.
     pub(crate) taken: u64,
     pub(crate) reclaimed: u64,
     /// Pages that were written or are being written, reclaimed or still there.
     pub(crate) written: u64,
-    /// What it has met of dirty pages.
+    /// Dirty pages, and pages under writeback, that the batch has met.
     pub(crate) tally: Tally,
 }
 

@@ -413,7 +413,7 @@ impl Engine {
         std::mem::take(&mut self.core.has_rare_work)
     }
 
-    /// What some of it was for.
+    /// What some of the work was for.
     pub fn work_for(&self) -> &WorkFor {
         &self.core.work_for
     }

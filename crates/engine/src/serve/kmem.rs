@@ -15,7 +15,7 @@ use crate::serve::task::Current;
 use crate::stat::Stat;
 use crate::units::{FileId, MemcgId, MmId, TaskId};
 
-/// What frames of the kernel's own are for.
+/// What a frame of the kernel's own is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
     Stack,

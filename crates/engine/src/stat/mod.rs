@@ -33,15 +33,15 @@ stats! {
     NrZspages = "nr_zspages",
     /// Requests that got memory of this node, which they wanted; those below, too, are requests.
     NumaHit = "numa_hit",
-    /// That got memory of this node, and wanted another's.
+    /// Requests that got memory of this node, and wanted another's.
     NumaMiss = "numa_miss",
-    /// That wanted memory of this node, and got another's.
+    /// Requests that wanted memory of this node, and got another's.
     NumaForeign = "numa_foreign",
-    /// That got memory of the node whose turn it was (interleave_hit).
+    /// Requests that got memory of the node whose turn it was (interleave_hit).
     NumaInterleave = "numa_interleave",
-    /// That got memory of the node of their CPU.
+    /// Requests that got memory of the node of their CPU.
     NumaLocal = "numa_local",
-    /// That got memory of another node than that of their CPU.
+    /// Requests that got memory of another node than that of their CPU.
     NumaOther = "numa_other",
     NrInactiveAnon = "nr_inactive_anon",
     NrActiveAnon = "nr_active_anon",

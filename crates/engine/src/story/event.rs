@@ -73,7 +73,7 @@ pub struct StoryEvent {
     pub memcg: MemcgId,
     /// The node.
     pub node: NodeId,
-    /// What it was.
+    /// What was told.
     pub told: Told,
 }
 
@@ -483,7 +483,7 @@ pub enum PageEvent {
     },
     /// A full window made room for a new generation: the oldest was closed, and it moved to the next.
     MovedUp {
-        /// Where it moved.
+        /// The sequence number of the generation that the page moved to.
         to: u64,
     },
     /// Reclaim took it off its list.
@@ -575,7 +575,7 @@ pub enum PageEvent {
     Evicted {
         /// The group on whose behalf.
         target: MemcgId,
-        /// What its shadow says.
+        /// What the page's shadow says.
         stamp: Stamp,
         /// In use in this residency.
         workingset: bool,
@@ -609,9 +609,9 @@ pub enum ListsEvent {
     },
     /// The machine is short, and the group above its soft limit: it gives before others do. Unit: pages.
     AboveSoftLimit {
-        /// What it has, descendants included.
+        /// Pages of the group, descendants included.
         usage: u64,
-        /// What it is pushed back to.
+        /// The soft limit that the group is pushed back to.
         limit: u64,
     },
     /// A task needs a page, and the node is reclaimed so that it need not have another's (`vm.zone_reclaim_mode`).

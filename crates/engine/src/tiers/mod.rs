@@ -111,12 +111,12 @@ impl MemoryTiers {
         Nodemask::of(self.online().filter(|&node| self.node_is_top_tier(node)))
     }
 
-    /// Where pages of a node go first when they are demoted: all that are equally near. Empty for the slowest tier.
+    /// The nodes that pages of a node are demoted to first: all that are equally near. Empty for the slowest tier.
     pub fn preferred_targets(&self, node: NodeId) -> &[NodeId] {
         &self.nodes[node.index()].preferred
     }
 
-    /// Where they may go at all, the faster tiers first.
+    /// The nodes that pages of a node may be demoted to at all, the faster tiers first.
     pub fn allowed_targets(&self, node: NodeId) -> &[NodeId] {
         &self.nodes[node.index()].allowed
     }

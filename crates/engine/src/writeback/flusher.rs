@@ -51,7 +51,7 @@ pub(super) struct Worker {
     /// Requests to write everything, or so many pages, each with its reason, in the order in which they came.
     requests: VecDeque<(WritebackReason, u64)>,
     work: Option<Work>,
-    /// Who waits for such work, and the page whose write it waits for itself.
+    /// Tasks that wait for work that was asked for, and the page whose write the worker itself waits for.
     pub(super) orders: Orders,
     pub(super) waits_for: Option<(FileId, u64)>,
     /// When periodic work ran last, or its wb came to be, and when to look for some again.
@@ -98,7 +98,7 @@ impl Worker {
 /// The kinds of work, in the order in which a cycle comes by them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// What others have asked for.
+    /// Work that others have asked for.
     Asked,
     Requests,
     Periodic,

@@ -14,7 +14,7 @@ use crate::writeback::WritebackReason;
 /// A call under way.
 pub(crate) struct Fsync {
     file: FileId,
-    /// Who asks.
+    /// The open file whose task asks.
     open: OpenFileId,
     /// All dirty pages below have been submitted; or all are, and those below are waited for no more.
     cursor: u64,

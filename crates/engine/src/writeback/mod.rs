@@ -84,7 +84,7 @@ reasons! {
     Pageout = "pageout",
     /// A group over its limits has dirtied files of others.
     Foreign = "foreign_flush",
-    /// Who dirtied too much wrote them itself (2010).
+    /// A task that dirtied too much wrote the pages itself (2010).
     Writer = "balance_dirty_pages",
 }
 
@@ -161,7 +161,7 @@ struct Wb {
     worker: Worker,
 }
 
-/// What shares one set of limits: the machine, or a group.
+/// A domain of dirty limits: the machine, or a group.
 #[derive(Default)]
 struct Domain {
     completions: Completions,

@@ -29,7 +29,7 @@ pub(crate) struct SyncCall {
     /// Devices whose file systems are still to be written, from that under way on.
     left: VecDeque<BdiId>,
     stage: Stage,
-    /// Who asks, if he is told of errors.
+    /// The open file whose task asks, if that task is told of errors.
     open: Option<OpenFileId>,
 }
 

@@ -15,7 +15,7 @@ use crate::units::{MemcgId, Nanos};
 pub(crate) struct Votes {
     owner: MemcgId,
     of_owner: u64,
-    /// Who the last round's vote ended with, and how many pages of this round are its.
+    /// The group that the last round's vote ended with, and how many pages of this round are its.
     carried: Option<MemcgId>,
     of_carried: u64,
     /// The vote of this round: by pages, each against each that is another's. Who has the majority is left at the end.
@@ -41,7 +41,7 @@ impl Votes {
         if self.candidate == Some(memcg) { self.lead += 1 } else { self.lead -= 1 }
     }
 
-    /// Who has won, with how many pages; `None`: nothing was written.
+    /// The group that has won, with how many pages; `None`: nothing was written.
     fn winner(&self) -> Option<(MemcgId, u64)> {
         let foreign = [(self.carried, self.of_carried), (self.candidate, self.lead)];
         let foreign = foreign.into_iter().filter_map(|(memcg, pages)| Some((memcg?, pages)));
@@ -57,7 +57,7 @@ impl Votes {
 pub(crate) struct ForeignHistory {
     /// A bit a slot, the latest lowest: set where another group than the owner had won.
     slots: u16,
-    /// Who the last round's vote ended with.
+    /// The group that the last round's vote ended with.
     carried: Option<MemcgId>,
 }
 

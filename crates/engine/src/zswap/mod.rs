@@ -41,7 +41,7 @@ pub(crate) struct Entry {
     pub(crate) slot: SwapEntry,
     /// `None`: one word repeated, which takes nothing.
     pub(crate) handle: Option<Handle>,
-    /// Who paid for it when it was stored; the root where nobody does.
+    /// The group that paid for the page when it was stored; the root where nobody does.
     pub(crate) payer: MemcgId,
     /// The node of the page that it was.
     pub(crate) node: NodeId,

@@ -64,7 +64,7 @@ pub struct ZswapRules {
     pub worker: WorkerWalk,
     /// The worker begins before the limit is reached: 1 % above the accept threshold.
     pub proactive_shrink: bool,
-    /// Where a page goes that was written back.
+    /// Where a page goes whose entry was written back.
     pub writeback_rotation: WritebackRotation,
 }
 

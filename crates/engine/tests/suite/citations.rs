@@ -118,7 +118,9 @@ fn prose(path: &Path, text: &str) -> String {
 
 /// What is wrong with a part of a citation: one document and what it cites of it.
 fn fault_of_part(part: &str, documents: &Documents) -> Option<String> {
-    let (name, cited) = part.split_once(' ')?;
+    let Some((name, cited)) = part.split_once(' ') else {
+        return Some(format!("{part} cites nothing of a document"));
+    };
     let Some(document) = documents.get(name) else { return Some(format!("there is no docs/spec/{name}.md")) };
     for item in cited.split(", ") {
         let (section, rows) =
@@ -148,7 +150,7 @@ fn is_meant(bracket: &str, documents: &Documents) -> bool {
     let labels: Vec<&str> = cited.split([',', ';']).map(str::trim).collect();
     let all = labels.iter().all(|label| is_label(label));
     let any = labels.iter().any(|label| !label.bytes().all(|byte| byte.is_ascii_digit()));
-    documents.contains_key(name) || lower && word && all && any
+    documents.contains_key(name.trim_end_matches([',', ';'])) || lower && word && all && any
 }
 
 /// The citations of a text that lead nowhere, each with its line, and how many there are in all.
@@ -229,6 +231,7 @@ fn a_citation_that_leads_nowhere_is_found() {
         ("[reclaim 2.5]", "1: [reclaim 2.5]: docs/spec/reclaim.md has no 2.5"),
         ("a\n[reclaim 2.3, M10]", "2: [reclaim 2.3, M10]: docs/spec/reclaim.md has no M10"),
         ("[reclaim 2.3; spec 4]", "1: [reclaim 2.3; spec 4]: there is no docs/spec/spec.md"),
+        ("[reclaim; zswap 1.1]", "1: [reclaim; zswap 1.1]: reclaim cites nothing of a document"),
         ("[zswap 1.1]", "1: [zswap 1.1]: there is no docs/spec/zswap.md"),
         ("[reclaim 2.3, invariants]", "1: [reclaim 2.3, invariants]: docs/spec/reclaim.md has no invariants"),
         ("[reclaim 2.3 row 2]", "1: [reclaim 2.3 row 2]: docs/spec/reclaim.md has no row 2 in 2.3"),

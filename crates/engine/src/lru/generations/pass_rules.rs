@@ -36,10 +36,10 @@ choice! {
 choice! {
     /// What a round says that it has scanned.
     ScanReturn {
-        /// What it looked at, if it isolated any or looked at all that it may. Else 1 where a generation was closed, or nothing, and
+        /// A round reports what it looked at, if it isolated any or looked at all that it may. Else 1 where a generation was closed, or nothing, and
         /// the pass ends. Up to 7.1.
         IsolatedOrExhausted = "isolated_or_exhausted",
-        /// What it looked at. Since 7.2.
+        /// A round reports what it looked at. Since 7.2.
         Exact = "exact",
     }
 }
@@ -112,7 +112,7 @@ pub struct PassRules {
     pub scan_budget: ScanBudget,
     /// How much a round looks at.
     pub round: RoundSize,
-    /// What it says of that.
+    /// What a round reports as scanned.
     pub scan_return: ScanReturn,
     /// When a pass closes empty generations.
     pub close_empty: CloseEmpty,
@@ -127,7 +127,7 @@ pub struct PassRules {
     /// A reclaimer that may do no I/O passes anonymous pages by that are dirty or in no swap cache (up to 7.1); else it takes them like
     /// others, and reclaim keeps what it can't free. So it finds those whose contents may be forgotten.
     pub isolate_io_check: bool,
-    /// Who stops at the target.
+    /// Whose passes stop when the target is reached.
     pub abort_scope: AbortScope,
 }
 

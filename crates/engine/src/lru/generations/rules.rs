@@ -164,7 +164,7 @@ pub struct GenerationRules {
     pub read_promotion: bool,
     /// Which pages the gauges call active.
     pub gauges: Gauges,
-    /// What becomes of its count of accesses.
+    /// What becomes of the count of accesses of a page that could not be freed.
     pub rejected_use: RejectedUse,
     /// What reclaim makes of a young page-table entry.
     pub rmap_promote: RmapPromote,

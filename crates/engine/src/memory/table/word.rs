@@ -133,7 +133,7 @@ impl Word {
     pub(super) const SETTLED: u64 = 1 << 13;
     /// Maps the shared page of zeroes, which a write must replace.
     pub(super) const ZERO: u64 = 1 << 12;
-    /// Where its reader meets it, the next pages are to be read: the mark of readahead (PG_readahead).
+    /// The mark of readahead (PG_readahead): where a reader meets the page, the next pages are to be read.
     pub(super) const READAHEAD: u64 = 1 << 14;
     /// The page was read ahead, and nobody has used it yet.
     pub(super) const UNUSED: u64 = 1 << 15;
