@@ -14,9 +14,8 @@
 //!
 //! Up to 6.8 a figure that says nothing has no mark behind it; since then it has an `x`.
 //!
-//! Source: `lru_gen` as Linux 6.12 and 6.16 write it, and `lru_gen_full` of earlier kernels by the posting of February 2024 that changed
-//! it. Uses nothing but the standard library, since the fuzzer compiles it
-//! in once more.
+//! Source: `lru_gen` as Linux 6.12 and 6.16 write it, and `lru_gen_full` as the kernels of Debian 12, of Ubuntu 24.04 and of Android on 6.1
+//! and 6.6 do. Uses nothing but the standard library, since the fuzzer compiles it in once more.
 
 mod fields;
 mod parse;

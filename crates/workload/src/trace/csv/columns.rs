@@ -5,8 +5,8 @@
 //! within matters most, since without it pages of different volumes would become one. So a column that is left out, but called
 //! like an id, is reported.
 //!
-//! **Sectors.** Columns called like a number of sectors (`lba`, `blkno`) count 512 bytes, as Linux, DiskSim, and the traces of FIU and
-//! SPC have it. Nothing but the name says so, therefore it is told as a guess.
+//! **Sectors.** Columns called like a number of sectors (`lba`, `blkno`) count 512 bytes, as in Linux, in DiskSim (www.pdl.cmu.edu/DiskSim)
+//! and in the block traces of SNIA's repository (iotta.snia.org). Nothing but the name says so, therefore it is told as a guess.
 
 use super::super::interpretation::{Column, ColumnUse};
 use super::super::options::CsvOptions;
