@@ -33,6 +33,9 @@ use stops::{Stop, Tour};
 const UNDECIDED: &str = "A row is not decided at this size where the 95 % interval over the seeds contains the bound that it is judged by, \
      or where the mean keeps to the bound and some seed does not.";
 
+/// What a verdict says that is about no size.
+const WAY: &str = "Behind \"held\", \"way\" says that no more is judged of a row than which way it goes.";
+
 /// A stop that can be run.
 struct Ready<'a> {
     stop: &'a Stop,
@@ -228,7 +231,7 @@ impl Told {
 
     /// As tables have it.
     fn cells(&self) -> [String; 4] {
-        let way = if self.is_way_only && self.verdict == Verdict::Held { ": which way" } else { "" };
+        let way = if self.is_way_only && self.verdict == Verdict::Held { ": way" } else { "" };
         let verdict = format!("{}{way}", self.verdict.told());
         [self.name.clone(), self.published.clone(), self.ours.clone(), verdict]
     }

@@ -1,6 +1,6 @@
 //! The tour as a page: all claims with what holds of them, then each with its picture and its table.
 
-use super::{Done, Figures, Found, Tally, Told, UNDECIDED, text};
+use super::{Done, Figures, Found, Tally, Told, UNDECIDED, WAY, text};
 use crate::commands::reproduce::change;
 use crate::commands::reproduce::judge::CRITERIA;
 use crate::print::output;
@@ -41,7 +41,7 @@ pub(super) fn page(found: &Found) -> Page {
     }
     page.parts.push(Part::Text {
         title: "How to read it".to_string(),
-        text: output::wrap(&format!("{CRITERIA}\n{UNDECIDED}"), LINE, ""),
+        text: output::wrap(&format!("{CRITERIA}\n{UNDECIDED}\n{WAY}"), LINE, ""),
         is_open: true,
     });
     page

@@ -1,6 +1,6 @@
 //! A stop as a terminal has it: what was claimed, on what machine, the table, what holds, and where there is more.
 
-use super::{Done, Found, UNDECIDED};
+use super::{Done, Found, Told, UNDECIDED, WAY};
 use crate::commands::reproduce::judge::CRITERIA;
 use crate::print::{output, table};
 
@@ -27,11 +27,8 @@ pub(super) fn stop(number: usize, count: usize, done: &Done) -> String {
     text += &wrap(&format!("Claimed: {}", stop.claim), "");
     text += &wrap(&format!("Published on: {}", stop.published_on), "");
     text += &wrap(&format!("Ours: {}", done.ours_on()), "");
-    let heading = ["", "published", "ours", ""].map(str::to_string).to_vec();
-    let rows: Vec<Vec<String>> =
-        std::iter::once(heading).chain(done.told.iter().map(|line| line.cells().to_vec())).collect();
     text += "\n";
-    text += &table::layout_by(&rows, |column| column == 1 || column == 2);
+    text += &rows(done);
     text += "\n";
     text += &wrap(&format!("{}.", done.tally().says()), "");
     done.reasons().iter().for_each(|says| text += &reason(says, width(), "  "));
@@ -39,17 +36,28 @@ pub(super) fn stop(number: usize, count: usize, done: &Done) -> String {
     text + &format!("More: {}\n", stop.more)
 }
 
+/// The table. Names go on in the next line where a row would be wider than the text.
+fn rows(done: &Done) -> String {
+    const GAPS: usize = 6;
+    let heading = ["", "published", "ours", ""].map(str::to_string);
+    let mut rows: Vec<[String; 4]> =
+        std::iter::once(heading).chain(done.told.iter().map(Told::cells)).collect();
+    let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let others: usize = (1..4).map(width_of).sum();
+    let room = width().saturating_sub(others + GAPS);
+    for [name, ..] in &mut rows {
+        *name = output::wrap(name, room, "").trim_end().to_string();
+    }
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.to_vec()).collect();
+    table::layout_by(&rows, |column| column == 1 || column == 2)
+}
+
 /// What is said when all is done.
 pub(super) fn end(found: &Found) -> String {
     let mut text = String::from("\n");
     text += &found.warning.as_ref().map_or(String::new(), |says| wrap(says, ""));
     text += &wrap(&format!("All in all: {}.", found.tally().says()), "");
-    text + &wrap(
-        &format!(
-            "{CRITERIA} {UNDECIDED} \"Which way\" says that no more is judged of a row than its direction."
-        ),
-        "",
-    )
+    text + &wrap(&format!("{CRITERIA} {UNDECIDED} {WAY}"), "")
 }
 
 /// A reason in lines of at most `width` characters; a command stays in one, to be copied.
