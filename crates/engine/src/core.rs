@@ -27,7 +27,7 @@ use crate::page_cache::PageCacheEvent;
 use crate::pghot::{KlruscandThread, KmigratedThread, Pghot};
 use crate::promotion::LowerTierFrames;
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
-use crate::stat::{Counters, STATS, Updates};
+use crate::stat::{Counters, STATS, StaleDecision, StaleDecisions, Updates};
 use crate::story::Story;
 use crate::tiers::MemoryTiers;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
@@ -86,6 +86,8 @@ pub(crate) struct Core {
     pub(crate) throttled: [u64; ThrottleReason::ALL.len()],
     /// How often reclaimers have waited for a device's queue, as in 2010.
     pub(crate) congestion_waits: u64,
+    /// How decisions by old statistics went, by kind.
+    pub(crate) outdated: [StaleDecisions; StaleDecision::ALL.len()],
     /// Pages that reclaim has begun to write.
     pub(crate) pageouts: Pageouts,
     /// State of the draws among nodes that pages may be demoted to.
@@ -161,6 +163,7 @@ impl Core {
             writes_of: (0..nodes).map(|_| NodeWrites::default()).collect(),
             throttled: [0; ThrottleReason::ALL.len()],
             congestion_waits: 0,
+            outdated: Default::default(),
             pageouts: Pageouts::default(),
             demotion_draws: 0,
             task: TaskId(0),

@@ -62,7 +62,7 @@ pub use lru::{Arrival, Deactivation, GenerationInfo, Lru, PlaceRule};
 pub use machine::op::{FullPlug, IoError, Op};
 pub use machine::queue::OpQueue;
 pub use machine::step::{
-    Access, AccessError, DelayReason, Memstall, OomReport, Served, Step, Touched, Unrelieved, Wait,
+    Access, AccessError, DelayReason, IoWait, Memstall, OomReport, Served, Step, Touched, Unrelieved, Wait,
 };
 pub use machine::work::{Work, WorkFor};
 pub use memcg::MEMORY_EVENTS;
@@ -88,7 +88,7 @@ pub use reclaim::{
     V1Throttle,
 };
 pub use serve::engine::Engine;
-pub use stat::Stat;
+pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Stat, Turned};
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,
     ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp,

@@ -143,7 +143,7 @@ impl Core {
 
     /// How long who has called for the OOM killer leaves others to make use of it.
     pub(crate) fn oom_wait(&self) -> Wait {
-        Wait::WokenOr(Nanos::from_ticks(1, self.config.hz), DelayReason::Reclaim)
+        Wait::WokenOr(Nanos::from_ticks(1, self.config.hz), DelayReason::Oom)
     }
 
     /// Memory of a group, or of the machine, can't be had but from a process that ends.

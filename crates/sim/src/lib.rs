@@ -30,6 +30,7 @@ pub mod cost; // what each unit of the engine's work costs in CPU time
 pub mod latency; // histograms of how long things took
 
 mod account; // what the CPU time of the kernel's work went to
+mod access_time; // how long accesses took, and why
 mod event; // what happens next, and when
 mod runner; // the clock of whatever calls the engine in steps, and where its time goes
 mod reclaim_time; // how long a task is in reclaim
@@ -44,6 +45,7 @@ mod machine; // all of the above together: the event loop
 mod observe; // what a caller may watch while it runs
 mod report; // what a run was like
 
+pub use access_time::{AccessReport, AccessTimes, Cause, Slowest};
 pub use calls::Calls;
 pub use machine::{
     BuildError, Machine, MachineSpec, PRESSURE_FILES, Repeat, RunError, TimedAction, TimedEvent, TraceRecord,

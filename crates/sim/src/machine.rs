@@ -53,6 +53,7 @@ use pageout_engine::{
     StoryFilter, SwapId, TaskId,
 };
 
+use crate::access_time::AccessTimes;
 use crate::account::{Account, Carried};
 use crate::cost::Costs;
 use crate::device::{Device, DeviceError, DeviceSpec};
@@ -165,6 +166,8 @@ pub struct Machine {
     /// As much of it as units of work took that are rarely counted.
     priced_rarely: Nanos,
     reclaim_calls: u64,
+    /// Frames that compaction had looked at, and entries of pages that had moved.
+    compacted: (u64, u64),
     /// Operations carried out that took time of a CPU.
     carried: Carried,
     reclaim: LatencyHistogram,
@@ -243,6 +246,7 @@ impl Machine {
             priced: Nanos::ZERO,
             priced_rarely: Nanos::ZERO,
             reclaim_calls: 0,
+            compacted: (0, 0),
             carried: Carried::default(),
             reclaim: LatencyHistogram::default(),
             reclaim_for_writes: LatencyHistogram::default(),
@@ -337,6 +341,7 @@ impl Machine {
             reclaim: self.reclaim.summary(),
             reclaim_for_writes: self.reclaim_for_writes.summary(),
             reclaim_by_memcg: by_memcg.map(|(path, histogram)| (path.clone(), histogram.summary())).collect(),
+            accesses_by_memcg: self.accesses_by_memcg(),
             devices: self.devices.iter().map(|device| device.report(end)).collect(),
             threads: self.thread_reports(),
             cpus: self.cpu_reports(end),
@@ -573,6 +578,20 @@ impl Machine {
         reports
     }
 
+    /// How long accesses took of all tasks in each cgroup that has any, in it or below, in order of their paths.
+    fn accesses_by_memcg(&self) -> BTreeMap<String, AccessTimes> {
+        let mut groups: BTreeMap<&str, AccessTimes> = BTreeMap::new();
+        for task in &self.tasks {
+            let times = task.access_times();
+            let mut path = self.reclaim_by_memcg[task.group].0.as_str();
+            while let Some((parent, _)) = path.rsplit_once('/').filter(|_| path != "/") {
+                groups.entry(path).or_default().merge(&times);
+                path = parent;
+            }
+        }
+        groups.into_iter().map(|(path, times)| (path.to_string(), times)).collect()
+    }
+
     /// What a task did up to `now`, if it has not ended before.
     fn task_report(&self, task: &Task, now: Nanos) -> TaskReport {
         let runner = &task.runner;
@@ -607,6 +626,7 @@ impl Machine {
             io_wait: spent.waited.io,
             delays: spent.waited.delays,
             idle: spent.waited.idle,
+            access: task.access_times(),
         }
     }
 

@@ -1,9 +1,11 @@
 //! What a run was like: plain figures, equal for equal runs.
 
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use pageout_engine::{Badness, FileError, Nanos, ReadaheadStats, Work};
 
+use crate::access_time::AccessTimes;
 use crate::device::DeviceReport;
 use crate::latency::LatencySummary;
 use crate::memory::HeatMap;
@@ -25,6 +27,8 @@ pub struct Report {
     pub reclaim_for_writes: LatencySummary,
     /// Direct reclaim calls by the memcg of the task that reclaimed, in order of the first task of each; those that never did included.
     pub reclaim_by_memcg: Vec<(String, LatencySummary)>,
+    /// How long accesses of the tasks in each memcg and below it took, by its path; of those that have any tasks.
+    pub accesses_by_memcg: BTreeMap<String, AccessTimes>,
     /// The devices, in the order they were added.
     pub devices: Vec<DeviceReport>,
     /// The kernel's threads, in the order in which the engine started them.
@@ -275,6 +279,8 @@ pub struct TaskReport {
     pub delays: Delays,
     /// Time it waited for its timetable.
     pub idle: Nanos,
+    /// How long its accesses took, and why.
+    pub access: AccessTimes,
 }
 
 /// Time that the engine made a task wait, by reason.
@@ -407,6 +413,7 @@ impl TaskReport {
         self.io_wait += thread.io_wait;
         self.delays += thread.delays;
         self.idle += thread.idle;
+        self.access.merge(&thread.access);
     }
 
     /// Accesses a second of runtime; 0 when no time passed.

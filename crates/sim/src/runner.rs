@@ -12,8 +12,9 @@
 //!              └─────▶ Woken(Or) ─▶ Waiting ──────┘ a wake, or its alarm
 //! ```
 
-use pageout_engine::{CpuId, DelayReason, Memstall, Nanos, Served, Step, TaskId, Wait};
+use pageout_engine::{CpuId, DelayReason, IoWait, Memstall, Nanos, Served, Step, TaskId, Wait};
 
+use crate::access_time::{Cause, Lost};
 use crate::report::Delays;
 
 /// Numbers of waits start over after so many, which is what an event can hold: the alarm of a wait goes off long before.
@@ -58,8 +59,12 @@ pub(crate) struct Runner {
     pub(crate) waited: Waited,
     /// The memstall section that its last step left it in.
     pub(crate) memstall: Option<Memstall>,
+    /// What it has lost since its last access was done, and to what.
+    pub(crate) lost: Lost,
+    /// It is in a reclaim call: what it waits for now is part of that.
+    pub(crate) reclaims: bool,
     pause: Pause,
-    /// What its last wait for a wake is for.
+    /// What its last wait for a wake or a transfer is for.
     awaits: Why,
     /// How often it has waited for a wake, as far as an event can hold that.
     waits: u32,
@@ -97,9 +102,28 @@ enum Why {
     /// A device has no room for the requests that it has submitted.
     Queue,
     /// The task waits for a transfer.
-    Transfer,
+    Transfer(IoWait),
     /// The task waits for a CPU.
     Cpu,
+}
+
+impl Why {
+    /// The cause to which an access loses that time; `reclaims`: in a reclaim call.
+    fn cause(self, reclaims: bool) -> Option<Cause> {
+        Some(match self {
+            Why::Cpu => Cause::Cpu,
+            Why::Delay(DelayReason::MemoryHigh) => Cause::MemoryHigh,
+            Why::Delay(DelayReason::DirtyPages) => Cause::DirtyLimits,
+            Why::Delay(DelayReason::Oom) => Cause::Oom,
+            Why::Delay(DelayReason::Reclaim) => Cause::DirectReclaim,
+            Why::Queue | Why::Transfer(_) if reclaims => Cause::DirectReclaim,
+            Why::Queue | Why::Transfer(IoWait::FileRead) => Cause::DeviceRead,
+            Why::Transfer(IoWait::SwapRead) => Cause::SwapIn,
+            Why::Transfer(IoWait::OthersRead) => Cause::OthersRead,
+            Why::Transfer(IoWait::Writeback) => Cause::Writeback,
+            Why::Idle | Why::Delay(DelayReason::Nap) => return None,
+        })
+    }
 }
 
 /// Time that a runner has waited, by what for.
@@ -115,10 +139,10 @@ impl Waited {
     fn of(&mut self, why: Why) -> &mut Nanos {
         match why {
             Why::Cpu => &mut self.cpu,
-            Why::Queue | Why::Transfer => &mut self.io,
+            Why::Queue | Why::Transfer(_) => &mut self.io,
             Why::Delay(DelayReason::MemoryHigh) => &mut self.delays.memory_high,
             Why::Delay(DelayReason::DirtyPages) => &mut self.delays.dirty_pages,
-            Why::Delay(DelayReason::Reclaim) => &mut self.delays.reclaim,
+            Why::Delay(DelayReason::Reclaim | DelayReason::Oom) => &mut self.delays.reclaim,
             Why::Idle | Why::Delay(DelayReason::Nap) => &mut self.idle,
         }
     }
@@ -145,6 +169,8 @@ impl Runner {
             accesses: (zero, zero),
             waited: Waited::default(),
             memstall: None,
+            lost: Lost::default(),
+            reclaims: false,
             pause: Pause::default(),
             awaits: Why::default(),
             waits: 0,
@@ -156,8 +182,19 @@ impl Runner {
 
     /// The runner has its CPU at `now`, having been ready since its clock.
     pub(crate) fn begin_turn(&mut self, now: Nanos) {
-        self.waited.cpu += Nanos(now.0 - self.clock.0);
-        self.clock = now;
+        if now > self.clock {
+            self.has_waited(Nanos(now.0 - self.clock.0), Why::Cpu);
+            self.clock = now;
+        }
+    }
+
+    /// So much time was spent waiting.
+    #[inline]
+    fn has_waited(&mut self, span: Nanos, why: Why) {
+        *self.waited.of(why) += span;
+        if let Some(cause) = why.cause(self.reclaims) {
+            self.lost.add(cause, span);
+        }
     }
 
     /// Time passes while it makes accesses, a part of it in user space.
@@ -187,18 +224,22 @@ impl Runner {
     }
 
     /// It would go on, but a device may have no room before `until` for what it has submitted: then it comes back when it has.
-    pub(crate) fn queue_until(&mut self, until: Nanos) -> Next {
-        if until <= self.clock { Next::GoOn } else { self.queue(until) }
+    /// `reclaims`: it has submitted it in a reclaim call.
+    pub(crate) fn queue_until(&mut self, until: Nanos, reclaims: bool) -> Next {
+        if until <= self.clock { Next::GoOn } else { self.queue(until, reclaims) }
     }
 
     #[cold]
-    fn queue(&mut self, until: Nanos) -> Next {
-        self.pause_until(until, Why::Queue)
+    fn queue(&mut self, until: Nanos, reclaims: bool) -> Next {
+        let still_reclaims = std::mem::replace(&mut self.reclaims, reclaims);
+        let next = self.pause_until(until, Why::Queue);
+        self.reclaims = still_reclaims;
+        next
     }
 
     fn pause_until(&mut self, until: Nanos, why: Why) -> Next {
         let from = self.clock;
-        *self.waited.of(why) += Nanos(until.0 - from.0);
+        self.has_waited(Nanos(until.0 - from.0), why);
         self.clock = until;
         self.pause = Pause { from, until, why };
         Next::ComeBack(from)
@@ -223,8 +264,9 @@ impl Runner {
                 self.state = State::Resuming;
                 Err(Next::GoOn)
             }
-            Step::Wait(Wait::Io) => {
+            Step::Wait(Wait::Io(awaited)) => {
                 self.state = State::Asleep;
+                self.awaits = Why::Transfer(awaited);
                 Err(Next::Stop)
             }
             Step::Wait(wait) => Err(self.wait(wait)),
@@ -235,7 +277,7 @@ impl Runner {
     #[cold]
     fn wait(&mut self, wait: Wait) -> Next {
         match wait {
-            Wait::Io => unreachable!("a transfer is waited for asleep"),
+            Wait::Io(_) => unreachable!("a transfer is waited for asleep"),
             // Who may have to wait without an end is a task that kswapd has to free pages for.
             Wait::Woken => {
                 self.begin_wait(DelayReason::Reclaim);
@@ -267,8 +309,7 @@ impl Runner {
         let paused = waited.of(why);
         *paused = less(*paused, pausing);
         *waited.of(match self.state {
-            State::Asleep => Why::Transfer,
-            State::Waiting => self.awaits,
+            State::Asleep | State::Waiting => self.awaits,
             State::Ready | State::Resuming | State::Ended => Why::Cpu,
         }) += behind;
         // Accesses are the last thing done, and as much of each part of them in user space.
@@ -295,11 +336,11 @@ impl Runner {
 
     /// What it waits for has come. Returns when it is ready, which is later than `now` if it had yet to finish the work it did
     /// before it slept; `None` if its alarm has gone off before: it has its turn anyway, and the engine knows that it was woken.
+    #[inline]
     pub(crate) fn wake(&mut self, now: Nanos) -> Option<Nanos> {
         let waited = Nanos(now.0.saturating_sub(self.clock.0));
         match self.state {
-            State::Asleep => *self.waited.of(Why::Transfer) += waited,
-            State::Waiting => *self.waited.of(self.awaits) += waited,
+            State::Asleep | State::Waiting => self.has_waited(waited, self.awaits),
             State::Resuming if self.is_alarmed => return None,
             state => panic!("{:?} is woken but does not sleep: {state:?}", self.id),
         }

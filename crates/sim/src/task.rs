@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use pageout_engine::{self as engine, Advice, CpuId, Nanos, ObjectId, TaskId};
 use pageout_workload::{Access, AccessStream, TraceError};
 
-use crate::calls::Calls;
+use crate::access_time::AccessTimes;
+use crate::calls::{Calls, decode_call};
 use crate::commits::{Commits, FileCall};
 use crate::cost::{Channel, Costs};
 use crate::event::NEVER;
@@ -183,6 +184,8 @@ pub(crate) struct Task {
     mapped: Vec<bool>,
     /// When its last access began that was no plain hit.
     pub(crate) access_began: Nanos,
+    /// How long its accesses took. Hits that nothing held up are not among them where all memory is alike and each page is a call.
+    pub(crate) times: AccessTimes,
 }
 
 /// Something to do before an access.
@@ -245,6 +248,7 @@ impl Task {
             read_misses: 0,
             read_misses_io: 0,
             access_began: Nanos::ZERO,
+            times: AccessTimes::new(started),
             mapped: spec.channels.iter().map(|&channel| channel == Channel::Mapped).collect(),
         })
     }
@@ -273,6 +277,103 @@ impl Task {
     /// Nanoseconds that a hit of an object, and all it stands for, take in ordinary memory without the thinking that follows them.
     pub(crate) fn access_price(&self, object: u32) -> u64 {
         self.hit_price.of_object(object).all.0.saturating_sub(self.think_time.0 * u64::from(self.weight))
+    }
+
+    /// What hits of these accesses take together in ordinary memory, all they stand for included and the thinking left out.
+    pub(crate) fn access_prices(&self, accesses: &[Access]) -> u64 {
+        let thinking = self.think_time.0 * u64::from(self.weight) * accesses.len() as u64;
+        self.hit_price.of(accesses).all.0.saturating_sub(thinking)
+    }
+
+    /// What one access takes of a time that all it stands for take, the thinking after each included.
+    #[inline]
+    fn one_of(&self, all: Nanos) -> Nanos {
+        // A division takes long, and next to nobody stands for others.
+        let one = if self.weight == 1 { all.0 } else { all.0 / u64::from(self.weight) };
+        Nanos(one.saturating_sub(self.think_time.0))
+    }
+
+    /// A page was accessed in so much time since the task was ready for it: with it the access is done, unless its call wants more pages.
+    #[inline]
+    fn page_done(&mut self, took: Nanos, ends_call: bool) {
+        let times = &mut self.times;
+        if ends_call {
+            let took = took + std::mem::take(&mut times.call);
+            times.record(took, &mut self.runner.lost);
+        } else {
+            times.call += took;
+        }
+    }
+
+    /// The next access, which was no plain hit, is done but for what it takes itself, all it stands for included.
+    #[inline]
+    pub(crate) fn access_done(&mut self, price: Nanos) {
+        let took = Nanos(self.runner.clock.0 - self.times.ready_at.0) + self.one_of(price);
+        let ends_call = self.calls.is_none() || self.ends_call(self.accesses.pending()[0]);
+        self.page_done(took, ends_call);
+    }
+
+    #[inline(never)]
+    fn ends_call(&self, access: Access) -> bool {
+        decode_call(access, self.calls.as_deref().unwrap_or_default()).ends_call()
+    }
+
+    /// The next accesses are hits, the first of which could have been made so much earlier. In memory that is not all alike they have
+    /// taken these times, each so many of them. To be told only where a hit's time is not its price: elsewhere the report knows.
+    #[inline(never)]
+    pub(crate) fn hits_done(&mut self, hits: usize, late: Nanos, spans: Option<&[(Nanos, u64)]>) {
+        if self.calls.is_some() {
+            return self.hits_of_calls_done(hits, late, spans);
+        }
+        let Some(spans) = spans else {
+            let first = self.accesses.pending()[0];
+            let price = self.one_of(self.hit_price.of_object(first.object()).all);
+            self.hit_price.forget_hit(first.object());
+            return self.page_done(late + price, true);
+        };
+        let mut late = late;
+        for &(span, count) in spans {
+            let mut count = count / u64::from(self.weight);
+            if late > Nanos::ZERO && count > 0 {
+                self.page_done(std::mem::take(&mut late) + span, true);
+                count -= 1;
+            }
+            self.times.record_hits(span, count);
+        }
+    }
+
+    /// The same of pages that larger calls ask for. Which page of a call was where is not known: each has taken what all have in the mean.
+    fn hits_of_calls_done(&mut self, hits: usize, late: Nanos, spans: Option<&[(Nanos, u64)]>) {
+        let sums = spans.into_iter().flatten();
+        let (sum, count) = sums.fold((0, 0), |(sum, all), (span, count)| (sum + span.0 * count, all + count));
+        let mut took = late;
+        for at in 0..hits {
+            let access = self.accesses.pending()[at];
+            took += match spans {
+                Some(_) => Nanos(sum / count.max(1)),
+                None => self.one_of(self.hit_price.of_object(access.object()).all),
+            };
+            let ends_call = self.ends_call(access);
+            self.page_done(std::mem::take(&mut took), ends_call);
+        }
+    }
+
+    /// How long its accesses took, those included that were counted only.
+    pub(crate) fn access_times(&self) -> AccessTimes {
+        let mut times = self.times.clone();
+        match &self.hit_price {
+            HitPrice::Uniform(price) if self.calls.is_none() => {
+                let told = times.count();
+                times.record_hits(self.one_of(price.all), self.accesses.index.saturating_sub(told));
+            }
+            HitPrice::Uniform(_) => {}
+            HitPrice::ByObject(objects) => {
+                for object in objects {
+                    times.record_hits(self.one_of(object.price.all), object.hits);
+                }
+            }
+        }
+        times
     }
 
     /// Whether something is to be done before the next access.
@@ -372,7 +473,14 @@ pub(crate) enum HitPrice {
     /// Every object costs the same, as nearly always.
     Uniform(Price),
     /// The price of a hit, by object.
-    ByObject(Vec<Price>),
+    ByObject(Vec<Priced>),
+}
+
+/// What hits of one object cost, and how many there were that nothing held up.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Priced {
+    price: Price,
+    hits: u64,
 }
 
 /// What hits cost.
@@ -384,6 +492,10 @@ pub(crate) struct Price {
 }
 
 impl Price {
+    fn and(self, other: Price) -> Price {
+        Price { all: self.all + other.all, user: self.user + other.user }
+    }
+
     fn new(channel: Channel, think_time: Nanos, weight: u32, costs: &Costs) -> Price {
         let hit = costs.hit(channel).0;
         let in_user_space = if channel == Channel::Mapped { hit } else { 0 };
@@ -400,14 +512,14 @@ impl HitPrice {
         match prices.split_first() {
             None => HitPrice::Uniform(Price { all: think_time, user: think_time }),
             Some((first, rest)) if rest.iter().all(|price| price == first) => HitPrice::Uniform(*first),
-            _ => HitPrice::ByObject(prices),
+            _ => HitPrice::ByObject(prices.into_iter().map(|price| Priced { price, hits: 0 }).collect()),
         }
     }
 
     fn dearest(&self) -> u64 {
         match self {
             HitPrice::Uniform(price) => price.all.0,
-            HitPrice::ByObject(prices) => dearest_of(prices),
+            HitPrice::ByObject(objects) => dearest_of(objects),
         }
     }
 
@@ -415,7 +527,7 @@ impl HitPrice {
     fn of_object(&self, object: u32) -> Price {
         match self {
             HitPrice::Uniform(price) => *price,
-            HitPrice::ByObject(prices) => prices.get(object as usize).copied().unwrap_or_default(),
+            HitPrice::ByObject(objects) => objects.get(object as usize).copied().unwrap_or_default().price,
         }
     }
 
@@ -426,22 +538,48 @@ impl HitPrice {
                 let count = accesses.len() as u64;
                 Price { all: Nanos(price.all.0 * count), user: Nanos(price.user.0 * count) }
             }
-            HitPrice::ByObject(prices) => sum_by_object(prices, accesses),
+            HitPrice::ByObject(objects) => {
+                accesses.iter().map(|access| priced(objects, access).price).fold(Price::default(), Price::and)
+            }
+        }
+    }
+
+    /// The same of accesses that are all hits: they are counted where their price depends on the object.
+    pub(crate) fn of_hits(&mut self, accesses: &[Access]) -> Price {
+        match self {
+            HitPrice::Uniform(_) => self.of(accesses),
+            HitPrice::ByObject(objects) => count_by_object(objects, accesses),
+        }
+    }
+
+    /// A hit that was counted is told of in another way.
+    fn forget_hit(&mut self, object: u32) {
+        if let HitPrice::ByObject(objects) = self
+            && let Some(object) = objects.get_mut(object as usize)
+        {
+            object.hits -= 1;
         }
     }
 }
 
 #[cold]
-fn dearest_of(prices: &[Price]) -> u64 {
-    prices.iter().map(|price| price.all.0).max().unwrap_or(0)
+fn dearest_of(objects: &[Priced]) -> u64 {
+    objects.iter().map(|object| object.price.all.0).max().unwrap_or(0)
 }
 
 /// An object without a channel is one the engine will refuse; it costs nothing here.
+fn priced(objects: &[Priced], access: &Access) -> Priced {
+    objects.get(access.object() as usize).copied().unwrap_or_default()
+}
+
 #[inline(never)]
-fn sum_by_object(prices: &[Price], accesses: &[Access]) -> Price {
-    let price = |access: &Access| prices.get(access.object() as usize).copied().unwrap_or_default();
-    let add = |sum: Price, one: Price| Price { all: sum.all + one.all, user: sum.user + one.user };
-    accesses.iter().map(price).fold(Price::default(), add)
+fn count_by_object(objects: &mut [Priced], accesses: &[Access]) -> Price {
+    let mut count = |access: &Access| {
+        let Some(object) = objects.get_mut(access.object() as usize) else { return Price::default() };
+        object.hits += 1;
+        object.price
+    };
+    accesses.iter().fold(Price::default(), |sum, access| sum.and(count(access)))
 }
 
 /// What is left of a task's accesses.

@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::machine::op::{IoError, Op};
+use crate::machine::step::IoWait;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::table::{SwapEntry, Word};
 use crate::stat::Stat;
@@ -35,6 +36,8 @@ struct Transfer {
     contents: Contents,
     /// The task that started it, if it waits.
     starter: Option<TaskId>,
+    /// Whoever started it.
+    by: TaskId,
     /// The transfer writes a page of a file.
     is_file_write: bool,
     /// The transfer begins a request rather than to be a further part of one.
@@ -110,11 +113,18 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    fn start(&mut self, direction: Direction, contents: Contents, starter: Option<TaskId>) -> IoId {
+    fn start(
+        &mut self,
+        direction: Direction,
+        contents: Contents,
+        starter: Option<TaskId>,
+        by: TaskId,
+    ) -> IoId {
         let transfer = Some(Transfer {
             direction,
             contents,
             starter,
+            by,
             is_file_write: false,
             is_request: false,
             drops: None,
@@ -143,8 +153,8 @@ impl Transfers {
     }
 
     /// Puts a task behind those that wait for the transfer of this folio. Few are in flight at a time, so the transfer is searched
-    /// for rather than remembered.
-    fn join(&mut self, pfn: Pfn, folio: &Folio, task: TaskId) {
+    /// for rather than remembered. Returns what that task waits for.
+    fn join(&mut self, pfn: Pfn, folio: &Folio, task: TaskId) -> IoWait {
         let owner = FileId(folio.owner);
         let page = u64::from(folio.index);
         let is_of_folio = |slot: &Option<Transfer>| match slot.map(|transfer| transfer.contents) {
@@ -157,6 +167,12 @@ impl Transfers {
         let slot = self.slots.iter().position(is_of_folio);
         let slot = slot.expect("a locked folio has a transfer in flight");
         self.joined.push((IoId(slot as u32), task));
+        match self.get(IoId(slot as u32)) {
+            Transfer { direction: Direction::Write, .. } => IoWait::Writeback,
+            Transfer { by, .. } if by != task => IoWait::OthersRead,
+            Transfer { contents: Contents::Folio(_), .. } => IoWait::SwapRead,
+            Transfer { contents: Contents::FilePages { .. }, .. } => IoWait::FileRead,
+        }
     }
 
     /// Asks whether writes may still free memory, for somebody who has found nothing to reclaim and has `seen` so much of them.
@@ -246,7 +262,12 @@ impl Core {
         let end = first + pages;
         self.count_node(folio.node, Stat::Pgpgin, (pages * PAGE_SIZE / 1024) as i64);
         let Some(io) = gathered else {
-            return self.io.start(Direction::Read, Contents::FilePages { file, first, end, readahead }, None);
+            return self.io.start(
+                Direction::Read,
+                Contents::FilePages { file, first, end, readahead },
+                None,
+                self.task,
+            );
         };
         let transfer = self.io.slots[io.index()].as_mut().expect("a read that is gathered is known");
         let Contents::FilePages { end: behind, .. } = &mut transfer.contents else {
@@ -303,7 +324,7 @@ impl Core {
     }
 
     fn start_read(&mut self, pfn: Pfn, task: Option<TaskId>) -> IoId {
-        let io = self.io.start(Direction::Read, Contents::Folio(pfn), task);
+        let io = self.io.start(Direction::Read, Contents::Folio(pfn), task, self.task);
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
         self.count_node(folio.node, Stat::Pgpgin, (folio.pages() * PAGE_SIZE / 1024) as i64);
@@ -312,7 +333,7 @@ impl Core {
 
     /// Starts writing a folio of a file.
     pub(crate) fn start_write_file(&mut self, pfn: Pfn, reason: WritebackReason) {
-        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
+        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.task);
         let folio = self.memory.folios[pfn];
         self.io.submit_page(io, FileId(folio.owner), folio.index.into());
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
@@ -327,21 +348,21 @@ impl Core {
 
     /// Starts writing to a swap slot, as soon as the plug is submitted.
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry, plug: &mut Plug) {
-        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
+        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.task);
         self.plug(plug, io, pfn, entry);
     }
 
     /// Starts writing to a swap slot at once; `drops`: nobody needs the folio in memory afterwards, and this is to be left of it.
     pub(crate) fn start_write_at_once(&mut self, pfn: Pfn, to: SwapEntry, drops: Option<Word>) {
-        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None);
+        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.task);
         self.io.slots[io.index()].as_mut().expect("it has just been started").drops = drops;
         self.io.submit_request(io);
         self.ops.push(Op::WriteSwap { io, swap: to.swap, slot: to.slot, pfn });
     }
 
-    /// Puts a task to sleep until the transfer of this folio ends.
-    pub(crate) fn wait_for_folio(&mut self, pfn: Pfn, task: TaskId) {
-        self.io.join(pfn, &self.memory.folios[pfn], task);
+    /// Puts a task to sleep until the transfer of this folio ends. Returns what it waits for.
+    pub(crate) fn wait_for_folio(&mut self, pfn: Pfn, task: TaskId) -> IoWait {
+        self.io.join(pfn, &self.memory.folios[pfn], task)
     }
 
     /// Puts a task to sleep until any write has ended.

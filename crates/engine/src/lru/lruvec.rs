@@ -121,6 +121,8 @@ pub(crate) struct Lruvec {
     pub(crate) nonresident_age: u64,
     /// The refault-activation counters as the last reclaim cycle left them.
     pub(crate) refaults: [u64; 2],
+    /// The refault-activation counters as they were then, where that is known.
+    pub(crate) refaults_live: [u64; 2],
     /// The lruvec's compressed pages.
     pub(crate) zswap: ZswapLru,
     /// Pages on its lists are among them, live.
@@ -202,6 +204,7 @@ impl Lruvecs {
                 cost_counted: [0; 2],
                 nonresident_age: 0,
                 refaults: [0; 2],
+                refaults_live: [0; 2],
                 zswap: ZswapLru::default(),
                 stat_local: [0; STATS],
                 stat_flushed: [0; STATS],

@@ -27,7 +27,7 @@ use crate::memory::folio::{FolioFlags, UseBits};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
 use crate::reclaim::{FlushRule, FolioReferences, PRIORITY_DEFAULT, ScanControl};
-use crate::stat::{ACTIVATE, ByType, Stat};
+use crate::stat::{ACTIVATE, ByType, StaleDecision, Stat};
 use crate::story::{Because, ListsEvent, PageEvent, Tracepoint, Verdict};
 use crate::units::{LruType, MemcgId, NodeId, PAGE_SHIFT, Pfn};
 
@@ -63,6 +63,12 @@ pub struct Deactivation {
 }
 
 impl Deactivation {
+    fn new(forced: bool, refaults: [u64; 2], [inactive, active]: [u64; 2]) -> Deactivation {
+        let gib = (inactive + active) >> (30 - PAGE_SHIFT);
+        let ratio = if gib > 0 { (10 * gib).isqrt() } else { 1 };
+        Deactivation { forced, refaults, inactive, active, ratio }
+    }
+
     /// The inactive list is too short to give its pages a fair chance of a second access. The larger the memory, the smaller the
     /// share that needs to be inactive, because the list lasts longer.
     pub fn inactive_is_low(&self) -> bool {
@@ -78,12 +84,47 @@ impl Deactivation {
 impl Core {
     /// What speaks for aging the active list of a type, by sizes as of the last statistics flush.
     fn deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Deactivation {
-        let inactive = self.stale(lruvec, LruList::inactive(kind).stat());
-        let active = self.stale(lruvec, LruList::active(kind).stat());
-        let gib = (inactive + active) >> (30 - PAGE_SHIFT);
-        let ratio = if gib > 0 { (10 * gib).isqrt() } else { 1 };
+        let sizes =
+            [LruList::inactive(kind), LruList::active(kind)].map(|list| self.stale(lruvec, list.stat()));
         let refaults = [self.stale(lruvec, ACTIVATE.of(kind)), self.lruvecs[lruvec].refaults[kind as usize]];
-        Deactivation { forced, refaults, inactive, active, ratio }
+        Deactivation::new(forced, refaults, sizes)
+    }
+
+    /// The same by sizes as they are, where these are at hand.
+    fn live_deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Option<Deactivation> {
+        let sizes = [
+            self.live(lruvec, LruList::inactive(kind).stat())?,
+            self.live(lruvec, LruList::active(kind).stat())?,
+        ];
+        let before = self.lruvecs[lruvec].refaults_live[kind as usize];
+        Some(Deactivation::new(forced, [self.live(lruvec, ACTIVATE.of(kind))?, before], sizes))
+    }
+
+    /// Looks whether sizes as they are would have led to other decisions on the lists of a target.
+    fn compare_with_live(&mut self, target: LruvecId, sc: &ScanControl) {
+        let memcg = self.lruvecs[target].memcg;
+        let has_room = self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
+        let takes_anon = sc.may_swap && sc.by.swappiness > 0 && (has_room || self.can_demote_from(target));
+        let mut may_deactivate_file = false;
+        for kind in LruType::BOTH.into_iter().filter(|&kind| takes_anon || kind == LruType::File) {
+            let Some(live) = self.live_deactivation(target, kind, sc.force_deactivate) else { return };
+            let Some(stale) = sc.deactivation[kind as usize] else { return };
+            may_deactivate_file = kind == LruType::File && live.is_due();
+            let numbers = [
+                (LruList::inactive(kind).stat(), stale.inactive, live.inactive),
+                (LruList::active(kind).stat(), stale.active, live.active),
+                (ACTIVATE.of(kind), stale.refaults[0], live.refaults[0]),
+            ];
+            self.note_decision(StaleDecision::Aging, memcg, stale.is_due(), live.is_due(), &numbers);
+        }
+        if !takes_anon {
+            return;
+        }
+        let inactive_file = LruList::InactiveFile.stat();
+        let Some(live) = self.live(target, inactive_file) else { return };
+        let is_enough = live >> sc.priority > 0 && !may_deactivate_file && !sc.no_cache_trim_mode;
+        let numbers = [(inactive_file, self.stale(target, inactive_file), live)];
+        self.note_decision(StaleDecision::CacheTrim, memcg, sc.cache_trim_mode, is_enough, &numbers);
     }
 
     /// Whether a group's anonymous pages are all active and stay so, because the statistics are from before they were.
@@ -114,6 +155,7 @@ impl Core {
         sc.cache_trim_mode = inactive_file >> sc.priority > 0
             && !sc.may_deactivate[LruType::File as usize]
             && !sc.no_cache_trim_mode;
+        self.compare_with_live(target, sc);
         sc.file_is_tiny = sc.by.is_for_machine()
             && !sc.may_deactivate[LruType::Anon as usize]
             && self.node_stat(self.lruvecs[target].node, Stat::NrInactiveAnon).max(0) >> sc.priority > 0

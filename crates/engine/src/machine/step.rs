@@ -36,7 +36,7 @@ impl Access {
 
     /// Whether its call is over with this page. A load or store is its own.
     #[inline]
-    pub(crate) fn ends_call(&self) -> bool {
+    pub fn ends_call(&self) -> bool {
         u64::from(self.wanted) <= PAGE_SIZE
     }
 }
@@ -105,7 +105,7 @@ pub enum Served {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
     /// A device transfer; the task appears in [`crate::Engine::take_woken`] when it is over.
-    Io,
+    Io(IoWait),
     /// A span of time.
     Delay(Nanos, DelayReason),
     /// Another task; this one appears in [`crate::Engine::take_woken`] when that has come to it.
@@ -121,6 +121,19 @@ impl Wait {
     }
 }
 
+/// Which transfers a task waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoWait {
+    /// A read of a file that it has asked for itself, now or as it read ahead.
+    FileRead,
+    /// A read from swap, likewise.
+    SwapRead,
+    /// A page that another task has asked for.
+    OthersRead,
+    /// Pages under writeback.
+    Writeback,
+}
+
 /// Why a task is made to wait although no device is involved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DelayReason {
@@ -128,6 +141,8 @@ pub enum DelayReason {
     MemoryHigh,
     /// Reclaim waits for others: too many pages are in reclaimers' hands, or kswapd has to free some first.
     Reclaim,
+    /// The OOM killer has been called, and memory is to come from whoever ends.
+    Oom,
     /// The task has dirtied pages faster than they are written.
     DirtyPages,
     /// A kernel thread has nothing to do for a while, or until someone has work for it.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::lru::lruvec::PoolId;
 use crate::policy::Policy;
-use crate::units::{MemcgId, MmId, Nodemask};
+use crate::units::{MemcgId, MmId, Nanos, Nodemask};
 use lru::MemcgLru;
 
 /// No limit: what the kernel prints as `max`.
@@ -96,6 +96,8 @@ pub(crate) struct Memcg {
     pub(crate) events_local: [u64; 6],
     /// Statistics updates since the last flush, and those that CPUs have gathered but not told.
     pub(crate) updates_pending: u64,
+    /// When its statistics were last flushed.
+    pub(crate) stat_flushed_at: Nanos,
     pub(crate) updates_by_cpu: Vec<u64>,
     /// `memory.swap.events`, of this group and those below it.
     pub(crate) swap_events: [u64; 3],
@@ -202,6 +204,7 @@ impl Memcgs {
             events: [0; 6],
             events_local: [0; 6],
             updates_pending: 0,
+            stat_flushed_at: Nanos::ZERO,
             updates_by_cpu: vec![0; self.cpus],
             swap_events: [0; 3],
             walks: vec![WalkPosition::default(); self.nodes],

@@ -184,10 +184,7 @@ impl Core {
         Some(match stall {
             Stall::Writeback(node) => self.wait_for_writes(node, sc),
             Stall::Congestion => self.congestion_wait(),
-            Stall::Folio(pfn) => {
-                self.wait_for_folio(pfn, self.task);
-                Wait::Io
-            }
+            Stall::Folio(pfn) => Wait::Io(self.wait_for_folio(pfn, self.task)),
         })
     }
 

@@ -256,7 +256,7 @@ mod tests {
     use crate::reclaim::tally::{Stall, Tally};
     use crate::reclaim::{Reclaimer, Why};
     use crate::units::CpuId;
-    use crate::{Access, Bdi, Config, Engine, FileKind, FileSpec, Served, Step};
+    use crate::{Access, Bdi, Config, Engine, FileKind, FileSpec, IoWait, Served, Step};
 
     const NODE: NodeId = NodeId(0);
 
@@ -423,7 +423,7 @@ mod tests {
         let mut ops = Vec::new();
         for page in 0..3000 {
             let step = engine.start(task, Access::new(object, page, false));
-            assert_eq!(step, Step::Wait(Wait::Io));
+            assert_eq!(step, Step::Wait(Wait::Io(IoWait::FileRead)));
             engine.take_ops(&mut ops);
             let Some(crate::Op::ReadFile { io, .. }) = ops.pop() else { panic!("it is read") };
             engine.io_done(io, CpuId(0), Ok(()));

@@ -22,7 +22,7 @@ use crate::pghot::Source;
 use crate::reclaim::{KswapdActivity, Pageouts, ThrottleReason};
 use crate::serve::access;
 use crate::serve::task::Task;
-use crate::stat::Stat;
+use crate::stat::{StaleDecision, StaleDecisions, Stat};
 use crate::story::{PageName, PageState, StoryEvent, StoryFilter};
 use crate::swap::SwapDevice;
 use crate::swap::contents::{Compressibility, Contents};
@@ -215,6 +215,11 @@ impl Engine {
     /// How often a reclaimer has waited for this.
     pub fn throttled(&self, reason: ThrottleReason) -> u64 {
         self.core.throttled[reason as usize]
+    }
+
+    /// How decisions of a kind went that reclaim and writeback make by statistics as of their last flush.
+    pub fn stale_decisions(&self, of: StaleDecision) -> StaleDecisions {
+        self.core.outdated[of as usize].clone()
     }
 
     /// Pages of files whose write the device has failed.

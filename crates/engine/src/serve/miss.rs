@@ -12,7 +12,7 @@
 //! its own page from under it. [reclaim-6.12 M]
 
 use crate::core::Core;
-use crate::machine::step::{Access, AccessError, OomReport, Served, Step, Wait};
+use crate::machine::step::{Access, AccessError, IoWait, OomReport, Served, Step, Wait};
 use crate::memcg::charge::{Charge, ChargeOutcome, Charged};
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
@@ -173,7 +173,7 @@ pub(super) enum Source {
 pub(super) enum Pause {
     /// A batch of reclaim is over, and others may have their turn.
     Reclaim,
-    Io,
+    Io(IoWait),
     /// Reclaim waits for others.
     Wait(Wait),
 }
@@ -225,9 +225,9 @@ impl Current<'_> {
                     found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(found),
                     Found::InFlight(pfn) => {
                         self.hold_awaited(pfn);
-                        self.core.wait_for_folio(pfn, self.id);
+                        let awaited = self.core.wait_for_folio(pfn, self.id);
                         self.task.attempt.will_retry();
-                        Err(Stop::Pause(Pause::Io))
+                        Err(Stop::Pause(Pause::Io(awaited)))
                     }
                 }
             };
@@ -310,7 +310,7 @@ impl Current<'_> {
         self.task.suspend_access();
         match pause {
             Pause::Reclaim => Step::Again,
-            Pause::Io => Step::Wait(Wait::Io),
+            Pause::Io(awaited) => Step::Wait(Wait::Io(awaited)),
             Pause::Wait(wait) => self.wait(wait),
         }
     }
@@ -338,7 +338,8 @@ impl Current<'_> {
         self.core.in_lru_fault = false;
         if self.core.memory.folios[pfn].has(FolioFlags::LOCKED) {
             self.task.attempt.will_retry();
-            Err(Stop::Pause(Pause::Io))
+            let is_swapped = matches!(source, Source::Swap(_));
+            Err(Stop::Pause(Pause::Io(if is_swapped { IoWait::SwapRead } else { IoWait::FileRead })))
         } else {
             Ok(())
         }
@@ -461,7 +462,7 @@ impl Current<'_> {
                 Allocated::Wait(wait) => Pause::Wait(wait),
                 Allocated::WaitForWriteback => {
                     self.core.wait_for_any_write(self.id);
-                    Pause::Io
+                    Pause::Io(IoWait::Writeback)
                 }
             };
         };
@@ -538,7 +539,7 @@ impl Current<'_> {
             Charged::Wait(wait) => Pause::Wait(wait),
             Charged::WaitForWriteback => {
                 self.core.wait_for_any_write(self.id);
-                Pause::Io
+                Pause::Io(IoWait::Writeback)
             }
         };
         self.task.attempt.charge = Some(charge);

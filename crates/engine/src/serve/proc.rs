@@ -5,7 +5,7 @@
 //! free pages lie among movable ones, taking it raises the marks: whoever looks after a machine that is short of memory makes
 //! it a little shorter. [machine 8.1]
 
-use crate::machine::step::{Served, Step, Wait};
+use crate::machine::step::{IoWait, Served, Step, Wait};
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::page_alloc::slow_path::{Allocated, Allocation};
 use crate::serve::engine::Engine;
@@ -81,7 +81,7 @@ impl Current<'_> {
                 Allocated::Wait(wait) => Some(wait),
                 Allocated::WaitForWriteback => {
                     self.core.wait_for_any_write(self.id);
-                    Some(Wait::Io)
+                    Some(Wait::Io(IoWait::Writeback))
                 }
             };
             opening.allocation = Some(allocation);

@@ -11,6 +11,7 @@
 //! If the read fails, they leave the cache, and whoever waits reads the one he wants by itself. (The kernel leaves them there, not
 //! up to date; the next reader reads them by itself too.) [machine 1.2, 1.6, 1.9]
 
+use crate::machine::step::IoWait;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::page_alloc::request::Gfp;
 use crate::page_cache::readahead::Readahead;
@@ -138,7 +139,7 @@ impl Current<'_> {
         {
             self.core.submit_read_file(io, Some(self.id));
             self.task.attempt.will_retry();
-            return Err(Stop::Pause(Pause::Io));
+            return Err(Stop::Pause(Pause::Io(IoWait::FileRead)));
         }
         self.core.submit_readahead(&mut batch);
         Ok(())

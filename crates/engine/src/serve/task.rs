@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::kernfs::LruGenWrite;
 use crate::kmem::{PoolResize, PoolResizeStep, Stack};
 use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
-use crate::machine::step::{Access, DelayReason, Served, Step, Wait};
+use crate::machine::step::{Access, DelayReason, IoWait, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
 use crate::migrate::CompactMemory;
 use crate::numa_balancing::ThreadScan;
@@ -350,7 +350,7 @@ impl Current<'_> {
             PoolResizeStep::Wait(wait) => self.wait(wait),
             PoolResizeStep::WaitForWriteback => {
                 self.core.wait_for_any_write(self.id);
-                Step::Wait(Wait::Io)
+                Step::Wait(Wait::Io(IoWait::Writeback))
             }
             PoolResizeStep::Done => return Step::Done(Served::Written { reclaimed: 0 }),
         };
@@ -371,7 +371,7 @@ impl Current<'_> {
             UserReclaimStep::WaitForWriteback => {
                 self.core.wait_for_any_write(self.id);
                 self.task.stage = Stage::UserReclaim(request);
-                Step::Wait(Wait::Io)
+                Step::Wait(Wait::Io(IoWait::Writeback))
             }
             UserReclaimStep::Done(reclaimed) => Step::Done(Served::Written { reclaimed }),
             UserReclaimStep::Interrupted(reclaimed) => Step::Done(Served::Interrupted { reclaimed }),

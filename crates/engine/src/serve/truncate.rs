@@ -60,10 +60,7 @@ impl Current<'_> {
         let step = match self.core.truncate_step(&mut call) {
             TruncateStep::Done => return Step::Done(Served::Truncated),
             TruncateStep::Again => Step::Again,
-            TruncateStep::WaitFor(pfn) => {
-                self.core.wait_for_folio(pfn, self.id);
-                Step::Wait(Wait::Io)
-            }
+            TruncateStep::WaitFor(pfn) => Step::Wait(Wait::Io(self.core.wait_for_folio(pfn, self.id))),
         };
         self.task.stage = Stage::Truncate(call);
         step

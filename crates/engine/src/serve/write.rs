@@ -120,10 +120,7 @@ impl Current<'_> {
         let step = match self.core.fsync_step(&mut call) {
             FsyncStep::Done(result) => return Step::Done(Served::Synced(result)),
             FsyncStep::Again => Step::Again,
-            FsyncStep::WaitFor(pfn) => {
-                self.core.wait_for_folio(pfn, self.id);
-                Step::Wait(Wait::Io)
-            }
+            FsyncStep::WaitFor(pfn) => Step::Wait(Wait::Io(self.core.wait_for_folio(pfn, self.id))),
         };
         self.task.stage = Stage::Fsync(call);
         step
@@ -138,10 +135,7 @@ impl Current<'_> {
         }
         self.task.stage = Stage::Sync(call);
         match step {
-            SyncStep::WaitFor(pfn) => {
-                self.core.wait_for_folio(pfn, self.id);
-                Step::Wait(Wait::Io)
-            }
+            SyncStep::WaitFor(pfn) => Step::Wait(Wait::Io(self.core.wait_for_folio(pfn, self.id))),
             SyncStep::WaitForFlusher => self.wait(Wait::Woken),
             SyncStep::Again | SyncStep::Done(_) => Step::Again,
         }

@@ -174,6 +174,7 @@ impl Core {
             }
             let group = &mut self.memcgs[id];
             group.updates_pending = 0;
+            group.stat_flushed_at = self.now;
             group.updates_by_cpu.fill(0);
         }
         self.rare_work().stat_flushes += subtree.len() as u64;

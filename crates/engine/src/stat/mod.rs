@@ -1,6 +1,9 @@
 //! Counters under the kernel's names, and the updates that a CPU has not passed on yet. How old a reader's copy is: `flush.rs`.
 
 mod flush; // statistics as of their last flush, and who flushes them
+mod outdated; // decisions by them that live ones would have turned
+
+pub use outdated::{StaleDecision, StaleDecisions, StaleNumber, Turned};
 
 use crate::page_alloc::zone::ZoneType;
 use crate::units::{LruType, MemcgId};

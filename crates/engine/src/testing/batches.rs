@@ -37,7 +37,7 @@ impl Bench {
 
     fn read(&mut self, page: u64) {
         let mut step = self.engine.start(self.task, Access::new(self.file, page, false));
-        while step == Step::Wait(Wait::Io) {
+        while matches!(step, Step::Wait(Wait::Io(_))) {
             let mut ops = Vec::new();
             self.engine.take_ops(&mut ops);
             for op in ops {

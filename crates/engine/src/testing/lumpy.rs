@@ -82,7 +82,7 @@ impl Bench {
                 Allocated::Again => {}
                 Allocated::Wait(wait) => {
                     match wait {
-                        Wait::Io => asked.waits_for_pages += 1,
+                        Wait::Io(_) => asked.waits_for_pages += 1,
                         _ => asked.waits += 1,
                     }
                     asked.isolated = asked.isolated.max(self.engine.vmstat(Stat::NrIsolatedFile));
@@ -211,7 +211,7 @@ fn what_is_dirtied_again_is_written_while_the_task_waits_for_it() {
             }
         }
         match allocated {
-            Allocated::Wait(Wait::Io) => {
+            Allocated::Wait(Wait::Io(_)) => {
                 waits_for_pages += 1;
                 for (io, pfn) in writes.drain(..) {
                     if !std::mem::replace(&mut redirtied, true) {

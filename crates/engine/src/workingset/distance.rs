@@ -21,7 +21,7 @@ use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId, PoolId};
 use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
-use crate::stat::{ACTIVATE, ByType, RESTORE};
+use crate::stat::{ACTIVATE, ByType, RESTORE, StaleDecision};
 use crate::units::{LruType, Pfn};
 
 impl Core {
@@ -61,20 +61,48 @@ impl Core {
         }
     }
 
-    /// Never, where the group on whose clock the shadow is was removed.
+    /// Whether a page that has come back would have stayed on a somewhat longer list: never, where the group on whose clock the shadow is was
+    /// removed. Notes whether lists as they are would have said otherwise.
     #[doc(alias = "workingset_test_recent")]
-    pub(super) fn is_within_distance(&self, shadow: Shadow, kind: LruType) -> bool {
+    pub(super) fn is_within_distance(&mut self, shadow: Shadow, kind: LruType) -> bool {
         if !self.memcgs[shadow.memcg].is_online {
             return false;
         }
         let (distance, room) = self.distance_and_room(shadow, kind);
-        distance <= room
+        let is_within = distance <= room;
+        let evictor = self.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
+        let mut is_known = true;
+        let live = self.room(shadow, kind, |list| {
+            let live = self.live(evictor, list.stat());
+            is_known &= live.is_some();
+            live.unwrap_or(0)
+        });
+        if is_known {
+            let decision = StaleDecision::Refault;
+            match (distance <= live) == is_within {
+                true => self.note_decision(decision, shadow.memcg, is_within, is_within, &[]),
+                false => {
+                    let numbers = LruList::EVICTABLE.map(|list| {
+                        let live = self.live(evictor, list.stat());
+                        (list.stat(), self.stale(evictor, list.stat()), live.unwrap_or(0))
+                    });
+                    self.note_decision(decision, shadow.memcg, is_within, !is_within, &numbers);
+                }
+            }
+        }
+        is_within
     }
 
     /// How much longer the inactive list would have had to be, and how much there was that might have made room.
     pub(super) fn distance_and_room(&self, shadow: Shadow, kind: LruType) -> (u64, u64) {
         let evictor = self.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
-        let size = |list: LruList| self.stale(evictor, list.stat());
+        let room = self.room(shadow, kind, |list| self.stale(evictor, list.stat()));
+        (shadow.distance(self.lruvecs[evictor].nonresident_age), room)
+    }
+
+    /// What might have made room, by sizes of lists.
+    #[inline(always)]
+    fn room(&self, shadow: Shadow, kind: LruType, mut size: impl FnMut(LruList) -> u64) -> u64 {
         let mut room = size(LruList::ActiveFile);
         if kind == LruType::Anon {
             room += size(LruList::InactiveFile);
@@ -85,6 +113,6 @@ impl Core {
                 room += size(LruList::InactiveAnon);
             }
         }
-        (shadow.distance(self.lruvecs[evictor].nonresident_age), room)
+        room
     }
 }

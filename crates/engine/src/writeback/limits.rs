@@ -74,7 +74,16 @@ impl Core {
 
     /// The thresholds of a group, from its statistics as of their last flush.
     pub(super) fn memcg_limits(&self, memcg: MemcgId, global: &Limits) -> Limits {
-        let stat = |stat| self.memcg_stat(memcg, stat).max(0) as u64;
+        self.memcg_limits_by(memcg, global, |stat| self.memcg_stat(memcg, stat).max(0) as u64)
+    }
+
+    /// The same, from these statistics.
+    pub(super) fn memcg_limits_by(
+        &self,
+        memcg: MemcgId,
+        global: &Limits,
+        stat: impl Fn(Stat) -> u64,
+    ) -> Limits {
         let file = stat(Stat::NrInactiveFile) + stat(Stat::NrActiveFile);
         let nr_dirty = stat(Stat::NrDirty);
         let headroom = self.memcgs.ancestors(memcg).filter(|&id| id != MemcgId::ROOT).map(|id| {

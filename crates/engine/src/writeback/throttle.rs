@@ -19,6 +19,7 @@
 //! held up before it is.
 
 use crate::core::Core;
+use crate::stat::{StaleDecision, Stat};
 use crate::units::{CpuId, FileId, MemcgId, Nanos, WbId};
 use crate::writeback::DirtyRule;
 use crate::writeback::limits::Limits;
@@ -185,6 +186,8 @@ impl Core {
         let global = self.global_limits();
         let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.memcg_limits(memcg, &global));
         let of_task = |limits| if throttle.is_real_time { self.for_real_time(limits) } else { limits };
+        let live = own.and_then(|_| self.live_limits(memcg, &global));
+        let live = live.map(|(limits, numbers)| (of_task(limits), numbers));
         let (global, own) = (of_task(global), own.map(of_task));
         self.trace_global_dirty_state(&global);
         if global.nr_dirty > global.background && !self.is_laptop_mode() {
@@ -196,7 +199,10 @@ impl Core {
             false => limits,
         };
         let (free, own_free) = (counts(MemcgId::ROOT, global), own.map(|own| counts(memcg, own)));
+        let by_live = live
+            .map(|(limits, numbers)| (free.is_free_run() && counts(memcg, limits).is_free_run(), numbers));
         if free.is_free_run() && own_free.is_none_or(|own| own.is_free_run()) {
+            self.note_throttle(memcg, None, by_live);
             let room = |limits: &Limits| look_after(limits.thresh, limits.dirty);
             throttle.paused_when = now;
             throttle.nr_dirtied = 0;
@@ -217,7 +223,40 @@ impl Core {
         }
         self.writeback.wb_mut(wb).dirty_exceeded = exceeded;
         self.update_bandwidth(wb, Some((&position, ratio)));
-        self.pause(throttle, wb, &position, ratio, now)
+        let step = self.pause(throttle, wb, &position, ratio, now);
+        if let ThrottleStep::Sleep(span) = step {
+            self.note_throttle(memcg, Some(span), by_live);
+        }
+        step
+    }
+
+    /// What a group's limits would be by live statistics, where these are at hand, and the statistics as they seem and as they are.
+    fn live_limits(&self, memcg: MemcgId, global: &Limits) -> Option<(Limits, [(Stat, u64, u64); 4])> {
+        const STATS: [Stat; 4] = [Stat::NrDirty, Stat::NrWriteback, Stat::NrInactiveFile, Stat::NrActiveFile];
+        let mut numbers = STATS.map(|stat| (stat, self.memcg_stat(memcg, stat).max(0) as u64, 0));
+        for (stat, _, live) in &mut numbers {
+            *live = self.memcg_live(memcg, *stat)?.max(0) as u64;
+        }
+        let live = |stat| numbers.iter().find(|(of, ..)| *of == stat).map_or(0, |&(.., live)| live);
+        Some((self.memcg_limits_by(memcg, global, live), numbers))
+    }
+
+    /// A writer of a group sleeps for so long, or goes on; by live statistics it might be in free run.
+    fn note_throttle(
+        &mut self,
+        memcg: MemcgId,
+        sleeps: Option<Nanos>,
+        by_live: Option<(bool, [(Stat, u64, u64); 4])>,
+    ) {
+        let Some((is_free_run, numbers)) = by_live else { return };
+        let decision = StaleDecision::DirtyThrottle;
+        // What is dirty is what one asks for; how much could be comes second.
+        let (dirty, lists) = numbers.split_at(2);
+        let numbers = if dirty.iter().any(|(_, stale, live)| stale != live) { dirty } else { lists };
+        self.note_decision(decision, memcg, sleeps.is_some(), !is_free_run, numbers);
+        if let Some(span) = sleeps.filter(|_| is_free_run) {
+            self.outdated[decision as usize].slept += span;
+        }
     }
 
     fn pause(

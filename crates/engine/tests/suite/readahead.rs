@@ -451,7 +451,7 @@ fn a_reader_waits_for_a_page_that_is_still_being_read_ahead_and_reads_nothing_hi
     for hit in [2, 3] {
         assert_eq!(machine.engine.run_hits(machine.task, &[hit], page), 1);
     }
-    assert_eq!(machine.engine.start(machine.task, page(4)), Step::Wait(Wait::Io));
+    assert_eq!(machine.engine.start(machine.task, page(4)), Step::Wait(Wait::Io(IoWait::FileRead)));
     let next = take(&mut machine);
     assert_eq!(next.len(), 1, "page 4 has the mark, seen before it is waited for");
     machine.engine.io_done(window[0], CpuId(0), Ok(()));

@@ -53,7 +53,7 @@ impl Reader {
             match step {
                 Step::Done(Served::Failed(error)) => panic!("reading page {page}: {error}"),
                 Step::Done(_) => return missed,
-                Step::Again | Step::Wait(Wait::Io) => step = self.engine.resume(self.task),
+                Step::Again | Step::Wait(Wait::Io(_)) => step = self.engine.resume(self.task),
                 Step::Wait(wait) => panic!("a reader has no reason for {wait:?}"),
             }
         }

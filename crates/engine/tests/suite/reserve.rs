@@ -78,7 +78,7 @@ impl Machine {
                 State::Idle
             }
             Step::Again => State::Runnable,
-            Step::Wait(Wait::Io | Wait::Woken) => State::Waiting(None),
+            Step::Wait(Wait::Io(_) | Wait::Woken) => State::Waiting(None),
             Step::Wait(Wait::Delay(span, _) | Wait::WokenOr(span, _)) => {
                 State::Waiting(Some(self.now + span))
             }

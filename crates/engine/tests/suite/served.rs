@@ -107,12 +107,12 @@ fn waiting_for_a_page_is_a_memstall_if_it_was_in_the_working_set() {
         while step == Step::Again {
             step = machine.engine.resume(machine.task);
         }
-        if step == Step::Wait(Wait::Io) {
+        if matches!(step, Step::Wait(Wait::Io(_))) {
             let is_restored = restored(&machine.engine) > before;
             sections[usize::from(is_restored)] += 1;
             let expected = is_restored.then_some(Memstall::Refault);
             assert_eq!(machine.engine.memstall(machine.task), expected);
-            assert_eq!(machine.engine.start(other, access), Step::Wait(Wait::Io));
+            assert_eq!(machine.engine.start(other, access), Step::Wait(Wait::Io(IoWait::OthersRead)));
             assert_eq!(machine.engine.memstall(other), expected, "who waits for another's read");
             machine.finish(step);
             machine.engine.take_woken(&mut Vec::new());

@@ -1,6 +1,7 @@
 //! Figures as people read them.
 
 pub(crate) mod summary; // a run in words and tables
+pub(crate) mod access; // how long accesses took, by what made them wait
 pub(crate) mod figures; // numbers with their units
 pub(crate) mod table; // aligned columns
 pub(crate) mod output; // whole results, or none

@@ -3,9 +3,11 @@
 use std::fmt::Write;
 
 use pageout_engine::{CgroupFile, Holds};
+use pageout_sim::Cause;
 use pageout_sim::scenario::{Channel, Percentage, Scenario};
 
-use crate::print::{figures, output, table};
+use crate::print::{access, figures, output, table};
+use crate::result::outdated::OutdatedResult;
 use crate::result::run_result::{
     Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadResult, ReadaheadResult,
     RunResult, TaskResult, ThreadResult, TiersResult, counter,
@@ -78,6 +80,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         let _ = writeln!(text, "{}", output::wrap(&says, width, ""));
     }
     text += &tasks(&result.tasks);
+    text += &access::text(scenario, result);
     text += &kills(&result.kills);
     for memcg in result.memcgs.iter().take(LINES_MAX) {
         text.push('\n');
@@ -111,7 +114,9 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text += &throttled_line("tasks", result.tasks.iter());
     }
     text += &threads_line(&result.threads, result.end_ns);
+    text += &compaction_line(result);
     text += &writeback_lines(&result.writeback);
+    text += &outdated_lines(result);
     text += &swap_line(result);
     text += &result.tiers.as_ref().map_or_else(String::new, tiers_lines);
     text += &readahead_line(scenario, &result.readahead);
@@ -397,6 +402,42 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
         .map(|(name, what)| format!("{name}: {what}\n"))
         .collect();
     if lines.is_empty() { String::new() } else { format!("\n{}", lines.concat()) }
+}
+
+/// Where reclaim or a throttle went by numbers that were no longer true.
+fn outdated_lines(result: &RunResult) -> String {
+    let told: Vec<String> = result.stale_decisions.values().filter_map(OutdatedResult::told).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    let lines = told.iter().map(|told| output::wrap(told, output::width(), "  "));
+    format!(
+        "\ndecided by statistics of the last flush, and otherwise than by live ones (kernel.memcg.stat_flush)\n{}",
+        lines.collect::<String>()
+    )
+}
+
+/// How often tasks compacted, what came of it, and how long it took them.
+fn compaction_line(result: &RunResult) -> String {
+    let of = |name| counter(&result.vmstat, name).unsigned_abs();
+    let lost =
+        |task: &TaskResult| task.access.by_cause.get(Cause::Compaction).map_or(0, |lost| lost.total_ns);
+    let took = result.tasks.iter().map(lost).sum();
+    let stalls = of("compact_stall");
+    if stalls + took == 0 {
+        return String::new();
+    }
+    let time: u64 = result.tasks.iter().map(|task| task.thread_time_ns).sum();
+    let text = format!(
+        "compaction by tasks: {} (compact_stall), {} of them gave a block (compact_success), {} did not (compact_fail); {} in all, {} \
+         of the tasks' time",
+        figures::counted(stalls, "stall"),
+        figures::count(of("compact_success")),
+        figures::count(of("compact_fail")),
+        figures::time(took),
+        figures::percent(figures::share(took, time)),
+    );
+    format!("\n{}", output::wrap(&text, output::width(), ""))
 }
 
 /// Kernel threads that are told of one by one; a machine of many nodes has several on each.

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use pageout_sim::Cause;
+
 use crate::print::figures;
 use crate::print::summary::STORY;
+use crate::result::access::{AccessResult, shared_name};
 use crate::result::run_result::{
     Counters, KswapdResult, Latency, PressureResult, RunResult, SpentResult, TaskResult, TiersResult, counter,
 };
@@ -103,6 +106,7 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
     for (name, copies) in by_name(&result.tasks) {
         list.group = format!("task {name}");
         list.task(&copies);
+        list.access(result.copies.get(&name).unwrap_or(&copies[0].access), all);
     }
     if let Some(tiers) = &result.tiers {
         list.group = "tiers".to_string();
@@ -114,6 +118,12 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         let current = memcg.files.get("memory.current").and_then(|bytes| bytes.parse().ok()).unwrap_or(0.0);
         list.add("memory.current", current, Unit::Bytes);
         list.latency("direct reclaim", &memcg.reclaim);
+        // Where there is one task, its own figures stand above.
+        if let Some(access) = &memcg.access
+            && (all || result.has_several_tasks(&memcg.path))
+        {
+            list.access(access, all);
+        }
         for (name, value) in &memcg.events {
             list.add(&format!("memory.events {name}"), value.as_f64().unwrap_or(0.0), Unit::Count);
         }
@@ -134,6 +144,14 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
     if !result.writeback.is_empty() {
         list.group = "writeback".to_string();
         list.writeback(&result.writeback);
+    }
+    list.group = "decisions by old statistics".to_string();
+    if let Some(writers) = result.stale_decisions.get("dirty_throttle") {
+        list.add("writers asleep that had room by live ones", writers.slept_ns as f64, Unit::Nanoseconds);
+    }
+    for (name, decisions) in result.stale_decisions.iter().filter(|_| all) {
+        list.add(&format!("{name}, compared"), decisions.compared as f64, Unit::Count);
+        list.add(&format!("{name}, turned by live ones"), decisions.turned() as f64, Unit::Count);
     }
     if all {
         list.group = "work".to_string();
@@ -194,6 +212,39 @@ impl List {
         self.add("throttled by memory.high", mean(|task| task.delayed_by.memory_high_ns), Unit::Nanoseconds);
         self.add("throttled for dirty pages", mean(|task| task.delayed_by.dirty_pages_ns), Unit::Nanoseconds);
         self.add("throttled in reclaim", mean(|task| task.delayed_by.reclaim_ns), Unit::Nanoseconds);
+    }
+
+    /// How long accesses took, and what they lost; causes that there were not stay away, as what is nothing everywhere does.
+    fn access(&mut self, access: &AccessResult, all: bool) {
+        self.quantiles("access", &access.all, all, ["p50", "p99", "p99.9", "longest"]);
+        let none = Latency::default();
+        for &cause in Cause::ALL {
+            let lost = access.by_cause.get(cause).unwrap_or(&none);
+            self.quantiles(&format!("lost to {},", cause.title()), lost, all, ["p99"]);
+            if all {
+                let name = format!("of the slowest 1%, lost to {}", cause.title());
+                self.add(&name, access.slowest_share(cause), Unit::Share);
+            }
+        }
+        self.quantiles("fsync", &access.fsync, all, ["p99", "longest"]);
+    }
+
+    /// How long something took: what tells most, or all.
+    fn quantiles<const N: usize>(&mut self, what: &str, of: &Latency, all: bool, told: [&str; N]) {
+        if all {
+            self.add(&format!("{what} count"), of.count as f64, Unit::Count);
+        }
+        for (name, ns) in [
+            ("p50", of.p50_ns),
+            ("p99", of.p99_ns),
+            ("p99.9", of.p999_ns),
+            ("longest", of.max_ns),
+            ("in all", of.total_ns),
+        ] {
+            if all || told.contains(&name) {
+                self.add(&format!("{what} {name}"), ns as f64, Unit::Nanoseconds);
+            }
+        }
     }
 
     /// Fast and slow memory.
@@ -312,10 +363,7 @@ fn by_name(tasks: &[TaskResult]) -> Vec<(String, Vec<&TaskResult>)> {
     let mut groups: Vec<(String, Vec<&TaskResult>)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for task in tasks {
-        let name = match task.name.rsplit_once('.') {
-            Some((name, copy)) if copy.bytes().all(|byte| byte.is_ascii_digit()) && !copy.is_empty() => name,
-            _ => &task.name,
-        };
+        let name = shared_name(&task.name);
         let next = groups.len();
         let place = *places.entry(name).or_insert(next);
         if place == next {

@@ -2,7 +2,9 @@
 
 pub(crate) mod simulate; // a machine built, run, and turned into figures
 pub(crate) mod run_result; // the figures, as plain data
+pub(crate) mod access; // how long accesses took, and why
 pub(crate) mod writeback; // who wrote pages
+pub(crate) mod outdated; // decisions by statistics of the last flush
 pub(crate) mod timeline; // the figures of a run over time, row by row
 pub(crate) mod samples; // the same for a picture
 pub(crate) mod marks; // moments in it

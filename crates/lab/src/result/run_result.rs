@@ -12,7 +12,9 @@ use pageout_sim::{
 use serde::Serialize;
 
 use crate::print::figures;
+use crate::result::access::{AccessResult, of_copies, shared_name};
 use crate::result::notes::{self, Note};
+use crate::result::outdated::{self, OutdatedResult};
 use crate::result::writeback::WritebackResult;
 
 /// The figures of one run. Times are in simulated nanoseconds.
@@ -34,6 +36,9 @@ pub(crate) struct RunResult {
     pub(crate) accesses: u64,
     /// The tasks, in the scenario's order.
     pub(crate) tasks: Vec<TaskResult>,
+    /// How long accesses of all copies of a task took, by the name that these share.
+    #[serde(skip)]
+    pub(crate) copies: BTreeMap<String, AccessResult>,
     /// The cgroups that are in the scenario, in its order.
     pub(crate) memcgs: Vec<MemcgResult>,
     /// What percentages in its limits come to.
@@ -72,6 +77,9 @@ pub(crate) struct RunResult {
     /// Who wrote pages.
     #[serde(skip_serializing_if = "WritebackResult::is_empty")]
     pub(crate) writeback: WritebackResult,
+    /// Decisions by statistics of the last flush, by kind, and how many live ones would have turned.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) stale_decisions: BTreeMap<&'static str, OutdatedResult>,
     /// What kswapds were asked for and did.
     pub(crate) kswapd: KswapdResult,
     /// Processes that were killed for want of memory, in order of time.
@@ -135,6 +143,8 @@ pub(crate) struct TaskResult {
     pub(crate) delayed_ns: u64,
     /// All of that, by reason.
     pub(crate) delayed_by: DelaysResult,
+    /// How long its accesses took, and why.
+    pub(crate) access: AccessResult,
 }
 
 /// Time that a task was made to wait, by reason.
@@ -176,6 +186,17 @@ impl RunResult {
     }
 }
 
+impl RunResult {
+    /// Whether tasks of several names are in a cgroup or below it.
+    pub(crate) fn has_several_tasks(&self, path: &str) -> bool {
+        let is_in = |task: &&TaskResult| {
+            task.memcg.strip_prefix(path).is_some_and(|below| below.is_empty() || below.starts_with('/'))
+        };
+        let mut names = self.tasks.iter().filter(is_in).map(|task| shared_name(&task.name));
+        names.next().is_some_and(|first| names.any(|name| name != first))
+    }
+}
+
 impl TaskResult {
     /// Time that it lost to reclaim, devices and limits. Waits of reclaim are in the time in reclaim already, but for those of a task that
     /// kswapd keeps from reclaiming.
@@ -206,6 +227,9 @@ pub(crate) struct MemcgResult {
     pub(crate) counters: Counters,
     /// Counters of `memory.events`.
     pub(crate) events: Counters,
+    /// How long accesses of its tasks took, and of those in cgroups below it; none where it has no tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) access: Option<AccessResult>,
     /// Direct reclaim calls of its tasks.
     pub(crate) reclaim: Latency,
     /// For how long its tasks were stalled, and those of the cgroups below it.
@@ -392,6 +416,7 @@ pub(crate) struct Latency {
     pub(crate) count: u64,
     pub(crate) p50_ns: u64,
     pub(crate) p99_ns: u64,
+    pub(crate) p999_ns: u64,
     pub(crate) max_ns: u64,
     pub(crate) total_ns: u64,
 }
@@ -472,6 +497,7 @@ impl From<LatencySummary> for Latency {
             count: summary.count,
             p50_ns: summary.p50.0,
             p99_ns: summary.p99.0,
+            p999_ns: summary.p999.0,
             max_ns: summary.max.0,
             total_ns: summary.total.0,
         }
@@ -523,7 +549,11 @@ impl RunResult {
                 }),
             }
         });
-        let memcgs = memcgs.collect();
+        let mut memcgs: Vec<MemcgResult> = memcgs.collect();
+        for memcg in &mut memcgs {
+            memcg.access =
+                report.accesses_by_memcg.get(&memcg.path).map(|times| AccessResult::from(times.report()));
+        }
         let vmstat = counters(&read(machine, "/proc/vmstat"));
         RunResult {
             notes: notes::of_run(scenario, &report, machine.engine(), &vmstat),
@@ -534,6 +564,7 @@ impl RunResult {
             seed: scenario.seed,
             end_ns: report.end.0,
             accesses: report.accesses,
+            copies: of_copies(&report.tasks),
             memcgs,
             percentages: scenario.percentages(),
             readahead: ReadaheadResult {
@@ -563,6 +594,7 @@ impl RunResult {
             context_switches: report.context_switches,
             vmstat,
             writeback: WritebackResult::of(machine.engine()),
+            stale_decisions: outdated::of(machine.engine()),
             kswapd: KswapdResult::of(machine.engine()),
             events_not_reached: report.timed_left,
             events_left_out: report.timed_left_out,
@@ -619,6 +651,7 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
             dirty_pages_ns: task.delays.dirty_pages.0,
             reclaim_ns: task.delays.reclaim.0,
         },
+        access: task.access.report().into(),
     }
 }
 
@@ -643,6 +676,7 @@ fn memcg_result(
             .collect(),
         counters: counters(&file("memory.stat")),
         events: counters(&file("memory.events")),
+        access: None,
         reclaim: reclaim.map(Latency::from).unwrap_or_default(),
         pressure,
     }

@@ -4,7 +4,7 @@
 //! batch of swap writes to neighbouring slots seeks once. If a request fails, all its transfers fail. A transfer that is larger than
 //! a request may be is split; it is over when all its requests are, and fails if one of them does.
 
-use pageout_engine::{CpuId, IoId, Nanos, Op, TaskId};
+use pageout_engine::{CpuId, IoId, Nanos, Op, TaskId, Work};
 
 use super::Machine;
 use super::agenda::Event;
@@ -17,8 +17,11 @@ pub(super) struct Settled {
     pub(super) spent: Nanos,
     /// Reclaim calls that ended in it.
     pub(super) reclaim_calls: u64,
-    /// As much of that as pages of the working set took that were decompressed to be read.
+    /// As much of that as pages took that were decompressed to be read, and those of the working set among them.
+    pub(super) decompressed: Nanos,
     pub(super) refaults: Nanos,
+    /// What compaction counts, priced; nothing where none has looked at any frame.
+    pub(super) compaction: Nanos,
     /// Until when whoever made it sleeps because a device has no room for more requests; the past where all have.
     pub(super) admitted: Nanos,
 }
@@ -43,8 +46,10 @@ impl Machine {
         cpu: CpuId,
         observer: &mut dyn Observer,
     ) -> Settled {
+        let mut compaction = Nanos::ZERO;
         if self.engine.take_rare_work() {
             self.priced_rarely = self.costs.price_rarely(self.engine.work());
+            compaction = self.price_compaction();
         }
         let work = self.engine.work();
         let priced = self.costs.price_often(work) + self.priced_rarely;
@@ -52,7 +57,9 @@ impl Machine {
         let mut settled = Settled {
             spent: Nanos(priced.0 - self.priced.0),
             reclaim_calls: work.reclaim_calls - self.reclaim_calls,
+            decompressed: Nanos::ZERO,
             refaults: Nanos::ZERO,
+            compaction,
             admitted: Nanos::ZERO,
         };
         (self.priced, self.reclaim_calls) = (priced, work.reclaim_calls);
@@ -64,6 +71,19 @@ impl Machine {
             self.tell_observer(task, cpu, &settled, observer);
         }
         settled
+    }
+
+    /// What compaction has counted since the last time, priced: frames looked at, and the entries that led to pages it has moved. The
+    /// copies are among the operations.
+    fn price_compaction(&mut self) -> Nanos {
+        let &Work { compact_scanned, entries_migrated, .. } = self.engine.work();
+        let before = std::mem::replace(&mut self.compacted, (compact_scanned, entries_migrated));
+        match compact_scanned - before.0 {
+            0 => Nanos::ZERO,
+            scanned => Nanos(
+                scanned * self.costs.compact_scan + (entries_migrated - before.1) * self.costs.migrate_entry,
+            ),
+        }
     }
 
     /// Tells the observer what an engine call did.
@@ -114,10 +134,13 @@ impl Machine {
     fn carry_in_memory(&mut self, op: &Op, settled: &mut Settled) {
         let took = self.carried.add(op, &self.costs);
         settled.spent += took;
-        if let Op::ReadSwapNow { pfn, .. } | Op::ZswapLoad { pfn, .. } = *op
-            && self.engine.is_refault(pfn)
-        {
-            settled.refaults += took;
+        match *op {
+            Op::ReadSwapNow { pfn, .. } | Op::ZswapLoad { pfn, .. } => {
+                settled.decompressed += took;
+                settled.refaults += if self.engine.is_refault(pfn) { took } else { Nanos::ZERO };
+            }
+            Op::Copy { .. } if settled.compaction > Nanos::ZERO => settled.compaction += took,
+            _ => {}
         }
     }
 

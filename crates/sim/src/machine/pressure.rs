@@ -27,7 +27,7 @@ pub(super) struct Stalled {
 }
 
 impl Runner {
-    /// A step of it has ended. What is reclaimed in a step is stalled for all of it, and what is decompressed for as long as that
+    /// A step of it has ended. What reclaims or compacts in a step is stalled for all of it, and what is decompressed for as long as that
     /// takes. `None`: nothing of it was.
     #[inline]
     pub(super) fn end_step(&mut self, step: &Step, settled: &Settled, engine: &Engine) -> Option<Stalled> {
@@ -39,7 +39,8 @@ impl Runner {
         };
         self.memstall = after;
         let is_reclaim = |section: Option<Memstall>| section == Some(Memstall::Reclaim);
-        let during = is_reclaim(before) || settled.reclaim_calls > 0 || is_reclaim(after);
+        let relieves = settled.reclaim_calls > 0 || settled.compaction > Nanos::ZERO;
+        let during = is_reclaim(before) || relieves || is_reclaim(after);
         let is_any = during || before.is_some() || settled.refaults > Nanos::ZERO;
         is_any.then_some(Stalled { before, during, after, refaults: settled.refaults })
     }

@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 use pageout_engine::{CpuId, Engine, Nanos, ObjectId, Served, Step, TaskId};
 
 use super::agenda::Event;
+use super::carry::Settled;
 use super::threads::{THREAD, Thread};
 use super::{Machine, RunError};
+use crate::access_time::Cause;
 use crate::calls::decode_call;
 use crate::commits::FileCall;
 use crate::event::NEVER;
@@ -253,6 +255,7 @@ impl Machine {
         if let Some(timetable) = &mut task.timetable {
             let start = timetable.start_of(task.accesses.index);
             if start > task.runner.clock {
+                task.times.ready_at = start;
                 return Ok(Some(Begun::Next(task.runner.idle_until(start))));
             }
         }
@@ -302,8 +305,11 @@ impl Machine {
             return None;
         }
         task.is_miss_next = hits < allowed;
+        let late = Nanos(now.0 - task.times.ready_at.0);
+        let is_told = memory.is_some() || task.calls.is_some();
+        let pending = &task.accesses.pending()[..hits];
         let Price { all: work, user: mut in_user_space } =
-            task.hit_price.of(&task.accesses.pending()[..hits]);
+            if is_told { task.hit_price.of(pending) } else { task.hit_price.of_hits(pending) };
         let (begun, ended) = task.span_of_hits(now, hits, work);
         task.runner.waited.idle += Nanos(begun.0 - now.0);
         task.runner.clock = begun;
@@ -314,7 +320,11 @@ impl Machine {
             span += longer;
             task = &mut self.tasks[index];
         }
+        if is_told || late > Nanos::ZERO {
+            task.hits_done(hits, late, self.memory.as_deref().map(|memory| memory.spans()));
+        }
         task.runner.access(span, in_user_space);
+        task.times.ready_at = task.runner.clock;
         task.last_accesses = hits as u64;
         task.hits += hits as u64;
         let first = task.accesses.index;
@@ -358,6 +368,12 @@ impl Machine {
             self.note_reclaim(index, began, settled.reclaim_calls);
             task = &mut self.tasks[index];
         }
+        let still_reclaims = task.reclaim_time.is_under_way();
+        let reclaims = task.runner.reclaims | still_reclaims | (settled.reclaim_calls > 0);
+        task.runner.reclaims = still_reclaims;
+        if reclaims | (settled.decompressed.0 | settled.compaction.0 > 0) {
+            task.runner.lose_work(reclaims, &settled);
+        }
         if let Some(stalled) = task.runner.end_step(&step, &settled, &self.engine) {
             self.tell_memstall(index as TaskIndex, began, &stalled);
             task = &mut self.tasks[index];
@@ -367,7 +383,7 @@ impl Machine {
             Err(next) => next,
         };
         if next == Next::GoOn {
-            next = self.tasks[index].runner.queue_until(settled.admitted);
+            next = self.tasks[index].runner.queue_until(settled.admitted, reclaims);
         }
         self.wake();
         Ok(next)
@@ -402,7 +418,9 @@ impl Machine {
             span += longer;
             task = &mut self.tasks[index];
         }
+        task.access_done(span);
         task.runner.access(span, in_user_space);
+        task.times.ready_at = task.runner.clock;
         task.last_accesses = 1;
         task.advance(1);
         self.count_accesses(1, observer);
@@ -418,6 +436,12 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<Next, Box<RunError>> {
         let task = &mut self.tasks[index];
+        if matches!(served, Served::Synced(_)) {
+            task.times.record_sync(Nanos(task.runner.clock.0 - task.times.ready_at.0));
+        }
+        // It was no access, and the next one begins where it has ended.
+        task.times.ready_at = task.runner.clock;
+        task.runner.lost.clear();
         match served {
             Served::Exited => {
                 task.begin.again();
@@ -519,6 +543,7 @@ impl Machine {
                 let start = ended + task.start;
                 task.started = start;
                 task.runner.clock = start;
+                task.times.ready_at = start;
                 self.push_run(start, follower as TaskIndex);
             }
         }
@@ -546,6 +571,25 @@ impl Task {
     #[inline(never)]
     fn decode_call(&self, access: pageout_workload::Access) -> pageout_engine::Access {
         decode_call(access, self.calls.as_deref().unwrap_or_default())
+    }
+}
+
+impl Runner {
+    /// A step has worked on what its access would not have to do with more memory, or in larger blocks.
+    #[inline(never)]
+    fn lose_work(&mut self, reclaims: bool, settled: &Settled) {
+        let Settled { spent, decompressed, compaction, .. } = *settled;
+        let compaction = match (reclaims, compaction) {
+            (_, Nanos::ZERO) => Nanos::ZERO,
+            (true, counted) => counted.min(spent),
+            (false, _) => spent,
+        };
+        self.lost.add(Cause::Compaction, compaction);
+        if reclaims {
+            self.lost.add(Cause::DirectReclaim, Nanos(spent.0 - compaction.0));
+        } else if compaction == Nanos::ZERO {
+            self.lost.add(Cause::SwapIn, decompressed);
+        }
     }
 }
 

@@ -99,7 +99,7 @@ impl Machine {
         }
         let Thread { runner, role, .. } = &mut self.threads[(index - THREAD) as usize];
         let next = match (runner.take_step(step), role) {
-            (Err(Next::GoOn), _) => runner.queue_until(settled.admitted),
+            (Err(Next::GoOn), _) => runner.queue_until(settled.admitted, false),
             (Err(next), _) => next,
             (
                 Ok(ref served @ (Served::Written { reclaimed } | Served::Interrupted { reclaimed })),

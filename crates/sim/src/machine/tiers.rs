@@ -49,6 +49,8 @@ pub(super) struct TieredMemory {
     /// Buffers, by node.
     touches: Vec<Touches>,
     delays: Vec<Delays>,
+    /// What the accesses at hand took, each so many of them.
+    spans: Vec<(Nanos, u64)>,
 }
 
 /// Rows of the picture of accesses.
@@ -114,6 +116,7 @@ impl TieredMemory {
             residency: Residency { span: Shares::SPAN, pages: Vec::new() },
             touches: vec![Touches::default(); count],
             delays: vec![Delays::default(); count],
+            spans: Vec::new(),
         }))
     }
 
@@ -216,18 +219,25 @@ impl TieredMemory {
         report
     }
 
-    /// The accesses at hand took their price and what their node added to it. One of them waited for its page before.
-    fn record(&mut self, prices: &Prices, mut waited: Nanos) {
+    /// The accesses at hand took their price and what their node added to it.
+    fn note_spans(&mut self, prices: &Prices) {
         let priced = |moves| if moves == Moves::Line { prices.lines } else { prices.pages };
         let placed = self.touches.iter().zip(&self.delays).flat_map(|(touches, delays)| {
-            touches.kinds().map(|(kind, count)| (priced(kind.moves).each() + delays.of(kind), count))
+            touches.kinds().map(|(kind, count)| (Nanos(priced(kind.moves).each() + delays.of(kind)), count))
         });
-        for (each, mut count) in placed {
+        self.spans.clear();
+        self.spans.extend(placed.filter(|(_, count)| *count > 0));
+    }
+
+    /// The same, told of tiers. One of the accesses waited for its page before.
+    fn record(&mut self, prices: &Prices, mut waited: Nanos) {
+        self.note_spans(prices);
+        for &(each, mut count) in &self.spans {
             if waited > Nanos::ZERO {
-                self.latency.record(std::mem::take(&mut waited) + Nanos(each));
+                self.latency.record(std::mem::take(&mut waited) + each);
                 count -= 1;
             }
-            self.latency.record_many(Nanos(each), count);
+            self.latency.record_many(each, count);
         }
     }
 
@@ -235,21 +245,35 @@ impl TieredMemory {
     fn take_longer(&mut self, task: &Task, count: usize, at: Nanos, span: Nanos) -> Nanos {
         let pending = &task.accesses.pending()[..count];
         let weight = u64::from(task.weight);
+        let mut prices = Prices::default();
         let touches = &mut self.touches[0];
         *touches = Touches::default();
         match task.moves_alike() {
             Some(moves) => {
+                let sum = task.access_prices(pending);
+                *prices.of(moves) = Priced { count: count as u64 * weight, sum };
                 let writes = pending.iter().filter(|access| access.is_write()).count();
                 touches.add(moves, true, writes as u64 * weight);
                 touches.add(moves, false, (count - writes) as u64 * weight);
             }
             None => {
                 for access in pending {
-                    touches.add(task.moves(access.object()), access.is_write(), weight);
+                    let moves = task.moves(access.object());
+                    let priced = prices.of(moves);
+                    priced.count += weight;
+                    priced.sum += task.access_price(access.object());
+                    touches.add(moves, access.is_write(), weight);
                 }
             }
         }
-        self.load.access(at, span, NodeId(0), &self.touches, &mut self.delays)
+        let longer = self.load.access(at, span, NodeId(0), &self.touches, &mut self.delays);
+        self.note_spans(&prices);
+        longer
+    }
+
+    /// What the last accesses took without what they waited before, each so many of them.
+    pub(super) fn spans(&self) -> &[(Nanos, u64)] {
+        &self.spans
     }
 
     /// How much longer than in ordinary memory an access may take now, at most.
@@ -380,6 +404,7 @@ impl Machine {
         memory.touches[from.index()] += zeroes;
         let longer = memory.load.access(at, span, from, &memory.touches, &mut memory.delays);
         if memory.is_alike {
+            memory.note_spans(&prices);
             return longer;
         }
         memory.record(&prices, Nanos(at.0 - began.0));

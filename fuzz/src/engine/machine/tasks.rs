@@ -188,7 +188,7 @@ impl Machine {
         let repeats = std::mem::take(&mut self.tasks[task].repeats);
         self.tasks[task].state = match step {
             Step::Again => State::Runnable(doing),
-            Step::Wait(Wait::Io) => State::Sleeping(doing),
+            Step::Wait(Wait::Io(_)) => State::Sleeping(doing),
             Step::Wait(Wait::Delay(span, _)) => State::Delayed(doing, self.now + span),
             Step::Wait(Wait::Woken) => State::Waiting(doing, None),
             Step::Wait(Wait::WokenOr(span, _)) => State::Waiting(doing, Some(self.now + span)),

@@ -157,7 +157,7 @@ impl Machine {
         }
         self.tasks[task.index()].state = match step {
             Step::Again => State::Runnable(doing),
-            Step::Wait(Wait::Io) => State::Sleeping(doing),
+            Step::Wait(Wait::Io(_)) => State::Sleeping(doing),
             Step::Wait(Wait::Woken) => State::Waiting(doing, None),
             Step::Wait(Wait::WokenOr(span, _)) => State::Waiting(doing, Some(self.now + span)),
             Step::Wait(Wait::Delay(span, _)) => State::Waiting(doing, Some(self.now + span)),

@@ -404,7 +404,7 @@ fn reclaim_for_a_group_of_one_policy_ends_in_descendants_of_another() {
     // A page that is active and stays: the only hope is to age it.
     for _ in 0..2 {
         let object = engine.open(task, file).unwrap();
-        if engine.start(task, Access::new(object, 0, false)) == Step::Wait(Wait::Io) {
+        if matches!(engine.start(task, Access::new(object, 0, false)), Step::Wait(Wait::Io(_))) {
             engine.io_done(IoId(0), CpuId(0), Ok(()));
             let _ = engine.resume(task);
         }

@@ -163,44 +163,40 @@ fn unwritten(samples: &Samples) -> Vec<f64> {
 
 /// What tasks waited for, as shares of their time.
 fn waits(tasks: &[TaskResult]) -> Bars {
-    let waited = |task: &TaskResult| task.stalled_ns().saturating_add(task.cpu_wait_ns);
-    let mut shown: Vec<usize> = (0..tasks.len()).collect();
-    shown.sort_by_key(|&at| Reverse(waited(&tasks[at])));
+    let lost = |task: &TaskResult| task.access.lost_ns().saturating_add(task.access.fsync.total_ns);
+    let mut shown: Vec<usize> = (0..tasks.len()).filter(|&at| lost(&tasks[at]) > 0).collect();
+    let waiting = shown.len();
+    shown.sort_by_key(|&at| Reverse(lost(&tasks[at])));
     shown.truncate(TASKS);
     shown.sort_unstable();
     let mut bars = Vec::new();
     for task in shown.into_iter().map(|at| &tasks[at]) {
-        for (what, ns) in [
-            ("in direct reclaim", task.reclaim_time_ns),
-            ("waiting for devices", task.io_wait_ns),
-            ("waiting for a CPU", task.cpu_wait_ns),
-            ("slowed by memory.high", task.delayed_by.memory_high_ns),
-            ("asleep for dirty pages", task.delayed_by.dirty_pages_ns),
-            ("throttled in reclaim", task.delayed_by.reclaim_ns),
-        ] {
-            if ns > 0 {
-                let share = figures::share(ns, task.thread_time_ns);
-                bars.push(Bar {
-                    name: format!("{}, {what}", task.name),
-                    percent: share * 100.0,
-                    half_width: None,
-                    is_noise: false,
-                    verdict: Verdict::Worse,
-                    text: format!("{} of {}", figures::percent(share), figures::time(task.thread_time_ns)),
-                });
-            }
+        let causes = task.access.by_cause.0.iter().map(|(cause, lost)| (cause.title(), lost));
+        let fsync = Some(("fsync(2)", &task.access.fsync)).filter(|(_, calls)| calls.count > 0);
+        for (cause, lost) in causes.chain(fsync) {
+            let share = figures::share(lost.total_ns, task.thread_time_ns);
+            let [p99, longest] = [lost.p99_ns, lost.max_ns].map(figures::time);
+            bars.push(Bar {
+                name: format!("{}, {cause}", task.name),
+                percent: share * 100.0,
+                half_width: None,
+                is_noise: false,
+                verdict: Verdict::Worse,
+                text: format!("{}, p99 {p99}, longest {longest}", figures::percent(share)),
+            });
         }
     }
-    let more = tasks.len().saturating_sub(TASKS);
+    let more = waiting.saturating_sub(TASKS);
     let more = if more > 0 {
-        format!(" These {TASKS} tasks waited longest; {} did less.", figures::counted(more as u64, "other"))
+        format!(" These {TASKS} tasks lost most; {} lost less.", figures::counted(more as u64, "other"))
     } else {
         String::new()
     };
     Bars {
         title: "What tasks waited for".to_string(),
         says: format!(
-            "Shares of each task's time. Reclaim may itself wait for devices and CPUs, and what it is throttled for is part of it.{more}"
+            "Shares of each task's time that its accesses lost, by cause, each nanosecond to one; p99 and the longest are of the accesses that \
+             lost any time to it.{more}"
         ),
         bars,
     }

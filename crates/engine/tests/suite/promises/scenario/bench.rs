@@ -153,7 +153,7 @@ impl Machine {
                     }
                     self.engine.resume(task)
                 }
-                Step::Wait(Wait::Io) => {
+                Step::Wait(Wait::Io(_)) => {
                     if self.latency.is_some() && !self.transfers.is_empty() {
                         self.complete();
                     }

@@ -1,0 +1,226 @@
+//! Decisions by old numbers: how often live ones would have led to another, and how far apart the two were.
+//!
+//! ```text
+//!   reclaim, a refault, a writer ─▶ the decision, by what a reader sees     what is done
+//!                              └──▶ the same by live numbers                only counted here
+//! ```
+//! What a reader sees of a group is as old as the last flush ([`super::flush`]). That is the kernel's rule, and mostly does no harm. Where it
+//! does, nobody sees it: the counters that one reads afterwards have been flushed. So the decisions that go by such numbers are made a second
+//! time by live ones, where those are at hand: of the machine, of a group without groups below it, and of one with few. It changes nothing.
+//!
+//! Not looked at: what costs of reclaim are held against (they are halved by list sizes of the last flush), limits of zswap, and what of
+//! indexes of page caches may hold nothing but shadows.
+
+use crate::core::Core;
+use crate::lru::lruvec::{Lruvec, LruvecId, PoolId};
+use crate::stat::Stat;
+use crate::units::{MemcgId, Nanos};
+
+/// What is decided by statistics of the last flush.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StaleDecision {
+    /// Whether a writer sleeps since its group has too much that is dirty, or goes on.
+    DirtyThrottle,
+    /// Whether reclaim ages an active list, as the inactive one is too short or its pages come back.
+    Aging,
+    /// Whether reclaim leaves anonymous memory alone, as there is enough inactive page cache.
+    CacheTrim,
+    /// Whether a page that comes back is activated, as its refault distance is within what is resident.
+    Refault,
+}
+
+impl StaleDecision {
+    /// All of them.
+    pub const ALL: [StaleDecision; 4] = [
+        StaleDecision::DirtyThrottle,
+        StaleDecision::Aging,
+        StaleDecision::CacheTrim,
+        StaleDecision::Refault,
+    ];
+
+    /// What results call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            StaleDecision::DirtyThrottle => "dirty_throttle",
+            StaleDecision::Aging => "aging",
+            StaleDecision::CacheTrim => "cache_trim",
+            StaleDecision::Refault => "refault",
+        }
+    }
+}
+
+/// How decisions of one kind went.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct StaleDecisions {
+    /// How many were made a second time, by live numbers.
+    pub compared: u64,
+    /// Those of them that live numbers turn from yes to no: a writer would not have slept, a list not have been aged.
+    pub yes_for_no: Turned,
+    /// And from no to yes.
+    pub no_for_yes: Turned,
+    /// For how long writers slept that would not have slept.
+    pub slept: Nanos,
+}
+
+/// Decisions that live numbers turn.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Turned {
+    /// How many.
+    pub count: u64,
+    /// The age of the oldest statistics among them.
+    pub oldest: Nanos,
+    /// Where a number was furthest from what it seemed to be.
+    pub furthest: Option<StaleNumber>,
+}
+
+/// A counter that a decision went by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StaleNumber {
+    /// When it was made.
+    pub at: Nanos,
+    /// Path of the group.
+    pub memcg: String,
+    /// Which counter.
+    pub stat: Stat,
+    /// What it seemed to be, as of a flush.
+    pub stale: u64,
+    /// What it was.
+    pub live: u64,
+    /// How old the flush was.
+    pub age: Nanos,
+}
+
+/// Groups in a subtree that are summed up for a live number.
+const GROUPS_MAX: usize = 64;
+
+impl Core {
+    /// A counter of an lruvec's group as it is, descendants included; `None` where too many would have to be asked, or no number is ever old.
+    #[inline]
+    pub(crate) fn live(&self, lruvec: LruvecId, stat: Stat) -> Option<u64> {
+        let Lruvec { memcg, pool, node, ref stat_local, .. } = self.lruvecs[lruvec];
+        if self.stat_flush_period().is_none() {
+            return None;
+        }
+        let now = if self.memcgs[memcg].children.is_empty() {
+            stat_local[stat as usize]
+        } else if memcg == MemcgId::ROOT && pool == PoolId::of_node(node) {
+            self.node_stat(node, stat)
+        } else {
+            self.sum_of_few(memcg, pool, stat)?
+        };
+        Some(now.max(0) as u64)
+    }
+
+    #[cold]
+    fn sum_of_few(&self, memcg: MemcgId, pool: PoolId, stat: Stat) -> Option<i64> {
+        let (mut sum, mut left, mut groups) = (0, vec![memcg], 0);
+        while let Some(id) = left.pop() {
+            groups += 1;
+            if groups + left.len() > GROUPS_MAX {
+                return None;
+            }
+            sum += self.lruvecs[self.lruvecs.id(id, pool)].stat_local[stat as usize];
+            left.extend(&self.memcgs[id].children);
+        }
+        Some(sum)
+    }
+
+    /// A group's counter as it is, over all nodes.
+    pub(crate) fn memcg_live(&self, memcg: MemcgId, stat: Stat) -> Option<i64> {
+        let mut pools = self.lruvecs.pools();
+        pools.try_fold(0, |sum, pool| Some(sum + self.live(self.lruvecs.id(memcg, pool), stat)? as i64))
+    }
+
+    /// Something was decided by numbers of a group as they were at its last flush; live ones would have decided `by_live`. The counters that
+    /// it went by: what each seemed to be, and is.
+    #[inline]
+    pub(crate) fn note_decision(
+        &mut self,
+        decision: StaleDecision,
+        memcg: MemcgId,
+        by_stale: bool,
+        by_live: bool,
+        numbers: &[(Stat, u64, u64)],
+    ) {
+        self.outdated[decision as usize].compared += 1;
+        if by_stale != by_live {
+            self.note_turned(decision, memcg, by_stale, numbers);
+        }
+    }
+
+    #[cold]
+    fn note_turned(
+        &mut self,
+        decision: StaleDecision,
+        memcg: MemcgId,
+        by_stale: bool,
+        numbers: &[(Stat, u64, u64)],
+    ) {
+        let age = Nanos(self.now.0 - self.memcgs[memcg].stat_flushed_at.0);
+        let turned = self.turned(decision, by_stale);
+        turned.count += 1;
+        turned.oldest = turned.oldest.max(age);
+        let apart = |&&(_, stale, live): &&(Stat, u64, u64)| stale.abs_diff(live);
+        let Some(&(stat, stale, live)) = numbers.iter().max_by_key(apart) else { return };
+        let before = turned.furthest.as_ref().map(|number| number.stale.abs_diff(number.live));
+        if before.is_none_or(|before| stale.abs_diff(live) > before) {
+            let memcg = self.memcgs.path(memcg);
+            let number = StaleNumber { at: self.now, memcg, stat, stale, live, age };
+            self.turned(decision, by_stale).furthest = Some(number);
+        }
+    }
+
+    fn turned(&mut self, decision: StaleDecision, by_stale: bool) -> &mut Turned {
+        let of = &mut self.outdated[decision as usize];
+        if by_stale { &mut of.yes_for_no } else { &mut of.no_for_yes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Engine;
+
+    #[test]
+    fn the_decision_whose_numbers_were_furthest_apart_is_told() {
+        let mut engine = Engine::new(crate::Config::default()).unwrap();
+        let memcg = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
+        engine.set_now(Nanos(500));
+        engine.core.flush_stats();
+        engine.set_now(Nanos(700));
+        let mut note = |by_stale, by_live, stale, live| {
+            let numbers = [(Stat::NrDirty, stale, live), (Stat::NrInactiveFile, 3, 3)];
+            engine.core.note_decision(StaleDecision::DirtyThrottle, memcg, by_stale, by_live, &numbers);
+        };
+        note(true, true, 900, 0);
+        note(true, false, 10, 4);
+        note(true, false, 2, 9);
+        note(false, true, 4, 5);
+        let told = &engine.stale_decisions(StaleDecision::DirtyThrottle);
+        assert_eq!((told.compared, told.yes_for_no.count, told.no_for_yes.count), (4, 2, 1));
+        let memcg = "/a".to_string();
+        let number =
+            StaleNumber { at: Nanos(700), memcg, stat: Stat::NrDirty, stale: 2, live: 9, age: Nanos(200) };
+        assert_eq!(told.yes_for_no.furthest.as_ref(), Some(&number));
+    }
+
+    #[test]
+    fn a_live_number_is_that_of_a_group_and_all_below_it() {
+        let mut engine = Engine::new(crate::Config::default()).unwrap();
+        let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
+        let child = engine.memcg_create(parent, "b").unwrap();
+        for (group, pages) in [(parent, 2), (child, 5)] {
+            let lruvec = engine.core.lruvecs.id(group, PoolId::of_node(crate::units::NodeId(0)));
+            engine.core.count(lruvec, Stat::NrDirty, pages);
+        }
+        let live = |engine: &Engine, group| engine.core.memcg_live(group, Stat::NrDirty);
+        assert_eq!(
+            [MemcgId::ROOT, parent, child].map(|group| live(&engine, group)),
+            [Some(7), Some(7), Some(5)]
+        );
+        for index in 0..GROUPS_MAX {
+            engine.memcg_create(parent, &format!("c{index}")).unwrap();
+        }
+        assert_eq!(live(&engine, parent), None, "that would take long, again and again");
+    }
+}

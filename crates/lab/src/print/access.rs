@@ -1,0 +1,82 @@
+//! How long accesses took, by what made them wait: a table with a few lines for each task that waited, and for each group of several.
+
+use pageout_sim::Cause;
+use pageout_sim::scenario::Scenario;
+
+use crate::print::{figures, output, table};
+use crate::result::access::AccessResult;
+use crate::result::run_result::{Latency, RunResult};
+
+/// Tasks and groups in the table.
+const TOLD_MAX: usize = 8;
+
+/// What a row says of its kind.
+const LEGEND: &str = "An access is a load, a store, or a call of read(2) or write(2), from when its task is ready for it until it is done, \
+     hits included. Below it: what accesses lost to each cause, as far as they lost any to it, and its part of the time of all and of the \
+     slowest 1%. Quantiles are up to 1% above the true value.";
+
+/// The table; nothing where no access waited for anything.
+pub(crate) fn text(scenario: &Scenario, result: &RunResult) -> String {
+    let tasks = result.tasks.iter().map(|task| (task.name.clone(), &task.access));
+    let groups = result.memcgs.iter().filter(|memcg| result.has_several_tasks(&memcg.path));
+    let groups =
+        groups.filter_map(|memcg| Some((format!("tasks in {}", memcg.path), memcg.access.as_ref()?)));
+    let told: Vec<(String, &AccessResult)> =
+        tasks.chain(groups).filter(|(_, access)| access.lost_ns() > 0).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    let heading = ["accesses of", "count", "p50", "p99", "p99.9", "longest", "in all", "of slowest 1%"];
+    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    for (name, access) in told.iter().take(TOLD_MAX) {
+        rows.extend(rows_of(name, access));
+    }
+    let mut text = format!("\n{}", table::layout(&rows, 1));
+    if told.len() > TOLD_MAX {
+        let more = figures::count((told.len() - TOLD_MAX) as u64);
+        text += &format!("... and {more} more that waited; --json has them all\n");
+    }
+    text + &output::wrap(&(LEGEND.to_string() + &of_many(scenario)), output::width(), "")
+}
+
+/// What an access here stands for, where that is more than one.
+fn of_many(scenario: &Scenario) -> String {
+    let mut text = String::new();
+    let pages = scenario.machine.page_stands_for;
+    if pages > 1 {
+        text += &format!(
+            " A page stands for {}, and what an access to it takes is what all of these take.",
+            figures::count(pages.into())
+        );
+    }
+    if scenario.task.iter().any(|task| task.stands_for > 1) {
+        text += " One that stands for several accesses is told as one of them.";
+    }
+    text
+}
+
+fn rows_of(name: &str, access: &AccessResult) -> Vec<Vec<String>> {
+    let all = access.all.total_ns;
+    let row = |name: String, of: &Latency, rest: [String; 2]| {
+        let times = [of.p50_ns, of.p99_ns, of.p999_ns, of.max_ns].map(figures::time);
+        [name, figures::count(of.count)].into_iter().chain(times).chain(rest).collect::<Vec<String>>()
+    };
+    let slowest = format!("{} up", figures::time(access.slowest.from_ns));
+    let mut rows = vec![row(name.to_string(), &access.all, [figures::time(all), slowest])];
+    let share = |part| figures::percent(figures::share(part, all));
+    for (cause, lost) in &access.by_cause.0 {
+        let shares = [share(lost.total_ns), figures::percent(access.slowest_share(*cause))];
+        rows.push(row(format!("  {}", cause.title()), lost, shares));
+    }
+    let lost_by_slowest: f64 = Cause::ALL.iter().map(|&cause| access.slowest_share(cause)).sum();
+    let shares = [share(access.own_work_ns), figures::percent((1.0 - lost_by_slowest).max(0.0))];
+    let mut own_work = vec!["  own work".to_string()];
+    own_work.extend((0..5).map(|_| String::new()));
+    own_work.extend(shares);
+    rows.push(own_work);
+    if access.fsync.count > 0 {
+        let all = figures::time(access.fsync.total_ns);
+        rows.push(row("  fsync(2) between them".to_string(), &access.fsync, [all, String::new()]));
+    }
+    rows
+}
