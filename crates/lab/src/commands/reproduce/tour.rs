@@ -4,7 +4,7 @@
 //!   stops (data) ─▶ a chapter's experiment at some of its sides ─▶ runs ─▶ claims judged ─▶ lines ─▶ story, JSON, page
 //! ```
 //! Nothing is run or judged here that `pageout reproduce` does not run or judge: a stop is a choice. What is more is that a row may be too close to its
-//! bound for so few seeds ([`lines`]), and that a stop is printed as soon as it is done.
+//! bound for so few seeds ([`mod@lines`]), and that a stop is printed as soon as it is done.
 
 mod lines; // a line a figure, and whether it is decided
 mod page; // the tour as a page
