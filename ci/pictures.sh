@@ -51,5 +51,5 @@ if is_wanted ablate; then
     picture ablate 760 ablate scenarios/heap-index-data.toml --set kernel.profile=mglru@6.12 --repeat 3
 fi
 if is_wanted tour; then
-    picture tour 1180 tour
+    picture tour 1680 tour
 fi
