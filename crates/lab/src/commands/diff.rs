@@ -114,3 +114,69 @@ fn seconds(args: &DiffArgs) -> anyhow::Result<Option<f64>> {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A few names, a few values, those at the end of the range among them.
+    fn snapshot() -> impl Strategy<Value = String> {
+        const NAMES: &[&str] = &[
+            "nr_free_pages",
+            "pgscan_kswapd",
+            "pgscan_direct",
+            "pgsteal_kswapd",
+            "pgsteal_direct",
+            "pgsteal_file",
+            "workingset_refault_file",
+            "workingset_activate_file",
+            "pswpin",
+            "pswpout",
+            "zswpin",
+            "zswpout",
+            "nr_vmscan_write",
+            "thp_fault_alloc",
+            "thp_fault_fallback",
+            "compact_stall",
+            "pgdemote_kswapd",
+            "pgdemote_direct",
+            "pgpromote_success",
+            "of_tomorrow",
+        ];
+        let values = prop_oneof![Just(0), 0..1000u64, Just(u64::MAX), any::<u64>()];
+        proptest::collection::btree_map(proptest::sample::select(NAMES), values, 0..NAMES.len()).prop_map(
+            |values| {
+                let lines = values.iter().map(|(name, value)| format!("{name} {value}\n"));
+                format!("pgfault 1\n{}", lines.collect::<String>())
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn any_two_snapshots_are_compared(before in snapshot(), after in snapshot(), seconds in proptest::option::of(1e-9..1e9)) {
+            let parse = |text: &str| Snapshot::parse("a", text);
+            let (Ok(before), Ok(after)) = (parse(&before), parse(&after)) else { return Ok(()) };
+            let change = Change::of(&before, &after);
+            let means = meaning::means(&change, seconds);
+            let report = Report {
+                before: &before,
+                after: &after,
+                change: &change,
+                means: &means,
+                seconds,
+                page_size: 4096,
+                all: true,
+            };
+            prop_assert!(report.to_text().ends_with('\n'));
+            prop_assert!(report.to_json()["counters"].is_object());
+        }
+
+        #[test]
+        fn any_text_is_a_snapshot_or_told_not_to_be(text in "(anon|file|nr_free_pages|[a-z]{1,3}|-?[0-9]{1,25}|[ \t\n:]){0,30}") {
+            let _ = Snapshot::parse("a", &text);
+        }
+    }
+}

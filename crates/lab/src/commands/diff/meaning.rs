@@ -80,7 +80,7 @@ impl Teller<'_> {
         if of.is_empty() || self.change.went_back.iter().any(|counter| is_one(&counter.name)) {
             return None;
         }
-        Some(Sum { total: of.iter().map(|(_, change)| change).sum(), of })
+        Some(Sum { total: of.iter().fold(0, |sum, (_, change)| sum.saturating_add(*change)), of })
     }
 
     fn scanned(&self) -> Option<Sum> {
@@ -132,7 +132,7 @@ impl Teller<'_> {
     /// kswapd against tasks that wait.
     fn who(&self) -> Option<Meaning> {
         let (kswapd, direct) = (self.by_zone("pgsteal_kswapd")?, self.by_zone("pgsteal_direct")?);
-        let freed = kswapd.total + direct.total;
+        let freed = kswapd.total.saturating_add(direct.total);
         if freed == 0 {
             return None;
         }
@@ -256,13 +256,13 @@ impl Teller<'_> {
 
     fn swap(&self) -> Option<Meaning> {
         let (in_, out) = (self.sum(&["pswpin"])?, self.sum(&["pswpout"])?);
-        if in_.total + out.total == 0 {
+        if in_.total == 0 && out.total == 0 {
             return None;
         }
         let verdict = match (in_.total, out.total) {
             (0, _) => " Nothing of it was needed again yet.",
             (_, 0) => " It had been written before.",
-            (in_, out) if in_ * 2 >= out => " It goes both ways: what is swapped out is in use.",
+            (in_, out) if in_ >= out / 2 => " It goes both ways: what is swapped out is in use.",
             _ => " Most of it stays there.",
         };
         let says = format!(
@@ -277,7 +277,7 @@ impl Teller<'_> {
 
     fn zswap(&self) -> Option<Meaning> {
         let (out, in_) = (self.sum(&["zswpout"])?, self.sum(&["zswpin"])?);
-        if in_.total + out.total == 0 {
+        if in_.total == 0 && out.total == 0 {
             return None;
         }
         let written = self.sum(&["zswpwb"]);
@@ -311,7 +311,7 @@ impl Teller<'_> {
     fn writing(&self) -> Option<Meaning> {
         let written = self.sum(&["nr_vmscan_write"])?;
         let immediate = self.sum(&["nr_vmscan_immediate_reclaim"]);
-        if written.total + immediate.as_ref().map_or(0, |sum| sum.total) == 0 {
+        if written.total == 0 && immediate.as_ref().is_none_or(|sum| sum.total == 0) {
             return None;
         }
         let met = immediate.as_ref().map_or(String::new(), |met| {
@@ -328,9 +328,9 @@ impl Teller<'_> {
 
     fn huge_pages(&self) -> Option<Meaning> {
         let (alloc, fallback) = (self.sum(&["thp_fault_alloc"])?, self.sum(&["thp_fault_fallback"])?);
-        let faults = alloc.total + fallback.total;
+        let faults = alloc.total.saturating_add(fallback.total);
         let split = self.sum(&["thp_split_page"]);
-        if faults + split.as_ref().map_or(0, |sum| sum.total) == 0 {
+        if faults == 0 && split.as_ref().is_none_or(|sum| sum.total == 0) {
             return None;
         }
         let mut says = format!(
@@ -385,7 +385,7 @@ impl Teller<'_> {
         }
         let (down, up) =
             (demoted.as_ref().map_or(0, |sum| sum.total), promoted.as_ref().map_or(0, |sum| sum.total));
-        let verdict = if up * 2 >= down && down * 2 >= up && up > 0 {
+        let verdict = if up >= down / 2 && down >= up / 2 && up > 0 && down > 0 {
             " It goes both ways: pages may thrash between the tiers."
         } else {
             ""
@@ -427,7 +427,7 @@ fn joined(parts: &[Sum]) -> Sum {
 
 fn joined_refs(parts: &[&Sum]) -> Sum {
     Sum {
-        total: parts.iter().map(|sum| sum.total).sum(),
+        total: parts.iter().fold(0, |total, sum| total.saturating_add(sum.total)),
         of: parts.iter().flat_map(|sum| sum.of.iter().cloned()).collect(),
     }
 }

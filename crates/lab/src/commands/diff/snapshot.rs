@@ -71,7 +71,7 @@ impl Snapshot {
         Snapshot::parse(&file, &text)
     }
 
-    fn parse(file: &str, text: &str) -> anyhow::Result<Snapshot> {
+    pub(super) fn parse(file: &str, text: &str) -> anyhow::Result<Snapshot> {
         const EXPECTED: &str =
             "expected: lines of a name and a number, as /proc/vmstat and a cgroup's memory.stat have them";
         let mut values = Vec::new();
