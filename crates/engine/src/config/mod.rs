@@ -201,7 +201,7 @@ parameters! {
         "rate_limit, as all kernels have it.",
         Mechanism::shown("mechanisms-tiers.toml", None, "capacity");
     Kernel "numa.promotion_governor_ms": promotion_governor_ms: u32 = 0, Values::Number(0, 60_000), "ms",
-        "The thrash governor: in windows of this length it compares what is promoted to a node with what is demoted from it. Where as many leave as come for three windows, room is made half as often, and half as often again, down to a 64th; calm windows give it back by eighths. What is free is taken all the same. Pages that leave are marked as a scan marks them: where they are used less than half as often as others of slow memory, an exchange gains, and nothing is governed. 1000 is what it is made for. 0: off. In no kernel."
+        "The thrash governor: in windows of this length it compares what is promoted to a node with what is demoted from it. Where as many leave as come for three windows, room is made half as often, and half as often again, down to a 64th; calm windows give it back by eighths. What is free is taken all the same. Pages that have left and are marked by a scan afterwards say how soon they are used: where that is less than half as often as others of slow memory, an exchange gains, and nothing is governed. No page is marked for it: without anything to govern, a run with it is the run without it. 1000 is what it is made for. 0: off. In no kernel."
         "0: no kernel has it.",
         Mechanism::shown("mechanisms-tiers.toml", None, "1000").trying(&["0", "1000"]);
     Kernel "numa.misplaced_huge": misplaced_huge: MisplacedHuge = MisplacedHuge::Whole, Values::Choice(MisplacedHuge::NAMES), "",

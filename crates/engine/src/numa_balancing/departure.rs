@@ -1,7 +1,9 @@
 //! The governor asks how soon pages that have left fast memory are used again. (`promotion_governor_ms`; in no kernel)
 //!
-//! A page that is demoted is marked as the scanner marks pages. So its next use is seen, whether it comes through a mapping (a hint fault)
-//! or a file descriptor (the read itself). The window of the mark is kept with it, as the kernel's own clock of a page goes round in seconds.
+//! Who measures promotion adds nothing to it. No entry is marked for the governor's sake: its fault would cost what a promotion may not,
+//! and a page that has just left would come back by it. A page that leaves is known by a flag until it is used. The scanner marks it when it
+//! comes by, as any other page of slow memory, and its use is a hint fault that there would be without a governor, too. A page that nothing maps
+//! is seen by its next read. The window of the mark is kept with it, as the kernel's own clock of a page goes round in seconds.
 //!
 //! Neighbours in a file are read together, and would all say the same. Of 64 pages that nothing maps one is asked.
 
@@ -31,34 +33,19 @@ impl Core {
             return;
         }
         self.memory.folios[pfn].set(FolioFlags::DEPARTED);
-        if self.mark_mappings(pfn) || self.is_asked(pfn) {
-            self.note_mark(pfn, from, Whose::Left);
+        if self.is_asked(pfn) {
+            self.note_mark(pfn, from);
         }
     }
 
-    /// Marks the entries that lead to a folio, where the scanner might. False if there are none.
-    fn mark_mappings(&mut self, pfn: Pfn) -> bool {
-        let folio = self.memory.folios[pfn];
-        if folio.mapped == 0 {
-            return false;
-        }
-        let stored = self.config.access_time().stored(self.now.0 / 1_000_000);
-        let mut entries = 0;
-        for at in 0..self.rmap_len(&folio) {
-            let (mm, page) = self.rmap_entry(&folio, at);
-            let word = self.memory.mm(mm).table.word_if_any(page);
-            let leads_here = word.is_present() && word.pfn() == pfn;
-            if leads_here && self.is_scannable(mm, self.vma_from(mm, page)) && self.may_mark(word, false) {
-                self.mark_entry(mm, page, word, stored);
-                entries += 1;
-            }
-        }
-        self.count_marked(entries * folio.pages(), entries);
-        entries > 0
+    /// Whether a page of slow memory has left fast memory, and has not been seen to be used since.
+    fn whose(&self, pfn: Pfn) -> Whose {
+        if self.memory.folios[pfn].has(FolioFlags::DEPARTED) { Whose::Left } else { Whose::Stays }
     }
 
     /// A page has been marked whose use would bring it to a node.
-    pub(super) fn note_mark(&mut self, pfn: Pfn, to: NodeId, whose: Whose) {
+    pub(super) fn note_mark(&mut self, pfn: Pfn, to: NodeId) {
+        let whose = self.whose(pfn);
         let (window, pages) = (self.governor_window(), self.memory.folios[pfn].pages());
         self.numa_balancing.mark_windows.populate(pfn);
         self.numa_balancing.mark_windows[pfn] = window as u16;
@@ -69,8 +56,8 @@ impl Core {
     pub(super) fn note_use(&mut self, pfn: Pfn, to: NodeId) {
         let window = self.governor_window();
         let windows_ago = (window as u16).wrapping_sub(self.numa_balancing.mark_windows.get(pfn));
+        let whose = self.whose(pfn);
         let folio = &mut self.memory.folios[pfn];
-        let whose = if folio.has(FolioFlags::DEPARTED) { Whose::Left } else { Whose::Stays };
         folio.clear(FolioFlags::DEPARTED);
         self.numa_balancing.gains[to.index()].used(whose, window, windows_ago, folio.pages());
     }
@@ -80,7 +67,7 @@ impl Core {
         let to = self.current_node();
         if self.tiers.node_is_top_tier(to) && self.is_asked(pfn) {
             self.note_use(pfn, to);
-            self.note_mark(pfn, to, Whose::Stays);
+            self.note_mark(pfn, to);
         }
     }
 

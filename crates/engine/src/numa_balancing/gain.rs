@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   of pages that are marked in a window, how many are used before the next one ends?
-//!       they leave fast memory, and are marked as they do ──────────▶ left ┐
-//!       they are in slow memory: the scanner marks them, or a read ─▶ stay ┴▶ compared when both have had their time
+//!       they have left fast memory, and the scanner comes by ───────▶ left ┐
+//!       other pages of slow memory: the scanner marks them, or a read ▶ stay ┴▶ compared when both have had their time
 //! ```
 //! Pages that are all hot answer alike, wherever they are. Of a hot set that has moved, those that leave are cold, and those that come are
 //! not: where pages that stay are used in time twice as often as pages that have left, an exchange gains. Who leaves for good is never

@@ -13,7 +13,6 @@
 //!
 //! A scan that is due while the address space rests is lost: the thread's next one is a whole period of CPU time later.
 
-use super::gain::Whose;
 use super::{MmScan, ThreadScan, VmaScan};
 use crate::core::Core;
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_PAGES};
@@ -244,7 +243,7 @@ impl Core {
         self.tell(word.pfn(), |_| PageEvent::HintMarked);
         let here = self.current_node();
         if self.is_governed() && self.tiers.node_is_top_tier(here) {
-            self.note_mark(word.pfn(), here, Whose::Stays);
+            self.note_mark(word.pfn(), here);
         }
     }
 

@@ -133,32 +133,23 @@ fn what_nobody_uses_goes_to_slower_memory_and_is_still_a_hit() {
     }
 }
 
-/// Where a governor wants to know how soon it is used.
+/// A governor measures promotion and adds nothing to it: no entry is marked, so that nobody faults, for its sake.
 #[test]
-fn what_is_demoted_is_marked_and_its_next_use_is_seen_once() {
+fn what_is_demoted_is_known_to_the_governor_and_not_marked_for_it() {
     for policy in profiles() {
         let mut bench = Bench::new(policy, true, &[(4096, 2880)]);
         let config = &mut bench.engine.core.config;
         (config.numa_balancing, config.promotion_governor_ms) = (2, 1000);
         bench.reclaim(2 * PAGES);
-        let [marked] = bench.stats([Stat::NumaPteUpdates]);
-        let demoted = bench.used(SLOW);
-        assert_eq!(bench.unseen(), demoted, "what is still there");
-        assert!(
-            marked > 0 && marked as u64 <= demoted,
-            "{marked} entries of {demoted} pages: files are not mapped"
-        );
-        bench.engine.check_invariants();
-        for _ in 0..2 {
-            bench.access_all();
-            assert_eq!(bench.stats([Stat::NumaHintFaults]), [marked], "each mark is a fault, and no more");
-        }
-        assert!(bench.unseen() <= demoted - marked as u64, "all that was mapped has been seen");
+        assert_eq!(bench.unseen(), bench.used(SLOW), "what is still there");
+        assert!(bench.unseen() > 0);
+        bench.access_all();
+        assert_eq!(bench.stats([Stat::NumaPteUpdates, Stat::NumaHintFaults]), [0, 0]);
         bench.engine.check_invariants();
     }
 }
 
-/// How much of what was demoted says how soon it is used: all that is mapped, and a page in 64 of files, if reads are looked at.
+/// Of files that were demoted a page in 64 says how soon it is used, if reads are looked at.
 #[test]
 fn a_page_of_a_file_is_asked_where_reads_are_looked_at() {
     for watched in [false, true] {

@@ -658,6 +658,65 @@ fn where_all_is_hot_promotion_thrashes_and_the_governor_slows_it_down() {
     assert!(whole[1] > 1.05 && whole[2] < whole[1], "{whole:?}");
 }
 
+/// Hot memory of several sizes beside fast memory of 128 MiB, from one that fits to one that does not, each page standing for some.
+#[test]
+fn a_governor_promotes_no_more_than_there_would_be_and_costs_no_throughput() {
+    let text = |size: u32, hot: &str, stands_for: u32| {
+        format!(
+            r#"
+until = "5s"
+[machine]
+cpus = 2
+page_stands_for = {stands_for}
+costs = "tiered-2025"
+[[machine.node]]
+memory = "128MiB"
+cpus = 2
+[[machine.node]]
+memory = "256MiB"
+preset = "cxl-1.1"
+[kernel]
+numa.demotion_enabled = true
+[sysctl]
+kernel.numa_balancing = 2
+[[task]]
+name = "app"
+threads = 2
+[[task.object]]
+channel = "anonymous"
+size = "{size}MiB"
+workload = {{ pattern = "chain", parts = [{{ of = {{ pattern = "fill" }} }}, {{ of = {{ pattern = "hot_set", hot_pages_fraction = {hot}, hot_access_fraction = 0.95, ops = 1_000_000_000 }} }}] }}
+"#
+        )
+    };
+    for (size, hot, stands_for) in [
+        (160, "0.75", 64),
+        (220, "0.3", 64),
+        (220, "0.75", 64),
+        (220, "0.75", 16),
+        (300, "0.3", 64),
+        (300, "0.9", 64),
+    ] {
+        let directory = with_scenario(&text(size, hot, stands_for));
+        let run = |window: &str| -> [f64; 3] {
+            let governor = format!("kernel.numa.promotion_governor_ms={window}");
+            let arguments = ["run", "scenario.toml", "--json", "--set", &governor];
+            let run: serde_json::Value =
+                serde_json::from_str(&check_success(&pageout(directory.path(), &arguments))).unwrap();
+            let accesses =
+                run["tasks"].as_array().unwrap().iter().map(|task| task["accesses"].as_f64().unwrap());
+            let accesses: f64 = accesses.sum();
+            let count = |name: &str| run["vmstat"][name].as_f64().unwrap();
+            [accesses, count("pgpromote_success"), count("numa_hint_faults") / accesses]
+        };
+        let ([accesses, promoted, faults], governed) = (run("0"), run("1000"));
+        let told = format!("{size} MiB, {hot} of it hot, each stands for {stands_for}: {governed:?}");
+        assert!(governed[0] >= 0.999 * accesses, "{told}, {accesses} accesses without");
+        assert!(governed[1] <= promoted, "{told}, {promoted} promoted without");
+        assert!(governed[2] <= 1.02 * faults, "{told}, {faults} faults an access without");
+    }
+}
+
 /// A tenth of a process has nine tenths of its accesses, and three times it is another tenth. Fast memory has room for it, and for more.
 const SHIFTING: &str = r#"
 [sysctl]
