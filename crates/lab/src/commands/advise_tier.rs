@@ -7,14 +7,18 @@
 //!     ─▶ of each device the least fast memory that loses little enough: the advice
 //!        ─▶ each knob of the best source that promotes turned there, one at a time: by how much each matters
 //! ```
+//! All of it is run with each seed, and a loss is taken seed by seed: what a seed's own luck is drops out.
+//!
 //! A source is who notices that a page of slow memory is in use. What the scenario itself says of nodes, demotion and promotion is put aside.
 
 mod nodes; // what the scenario says of its own
+mod gain; // why slower memory may gain
 mod page; // the same as a page
 mod sources; // who finds hot pages, and the knobs of each
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use pageout_sim::memory::MemorySpec;
@@ -23,18 +27,21 @@ use serde_json::{Value, json};
 
 use crate::cli::AdviseTierArgs;
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::name_of;
+use crate::print::progress::{is_seen, name_of};
 use crate::print::{figures, output, table};
 use crate::report::check_name;
 use crate::result::caveats;
 use crate::result::effect::{FIGURES, Figure};
 use crate::result::run_result::RunResult;
+use crate::result::spread::Paired;
 use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
 use crate::scenario::load::load;
 use crate::scenario::source::Source;
 use crate::scenario::switches::{Table, policy_of};
 use sources::{Knob, SOURCES};
 
+/// A command that takes as many seconds more says so, whoever looks.
+const ANNOUNCED_S: f64 = 10.0;
 /// So many of them are told of.
 const KNOBS_TOLD: usize = 3;
 
@@ -124,15 +131,13 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     let questions = questions(args, &ratios, &base, memory)?;
     let plan = Plan {
         name: name_of(&args.scenario),
-        repeat: 1,
+        repeat: args.repeat,
         jobs: args.parallel.jobs,
         output: &args.options.output,
     };
-    let divided = questions.iter().map(|question| &question.scenario);
-    let all: Vec<Scenario> = std::iter::once(&base).chain(divided).cloned().collect();
-    let Made { variants, extent } = plan.run(&all)?;
-    let mut results = variants.into_iter();
-    let all_fast = results.next().expect("one was asked for");
+    let began = Instant::now();
+    let Made { variants, extent } = plan.run(std::slice::from_ref(&base))?;
+    let all_fast = variants.into_iter().next().expect("one was asked for");
     if let Some(failure) = all_fast.failures.first() {
         let failure = failure.told_as(format!("with all its memory fast the workload fails: {failure}"));
         return output::no_result(&args.options.output, failure, Value::Null);
@@ -144,13 +149,17 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     if !all_fast.is_whole() {
         return output::no_result(&args.options.output, extent.nothing("nothing was run", &[]), Value::Null);
     }
+    announce(args, began.elapsed(), questions.len());
+    let divided: Vec<Scenario> = questions.iter().map(|question| question.scenario.clone()).collect();
+    let made = plan.run(&divided)?;
+    let extent = extent.and(&made.extent);
     let answered = |(question, runs): (&Question, Runs)| Cell {
         ratio: question.ratio,
         device: question.device.clone(),
         source: question.source,
         runs,
     };
-    let cells = questions.iter().zip(results).map(answered).collect();
+    let cells = questions.iter().zip(made.variants).map(answered).collect();
     let (at, turned) = (0, Vec::new());
     let mut advice = Advice { args, memory, scenario: base, put_aside, extent, all_fast, cells, at, turned };
     advice.at = advice.promoting_beside(advice.chosen());
@@ -163,6 +172,21 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     advice.tell(&source)?;
     let failures = advice.failures();
     advice.extent.verdict(&failures)
+}
+
+/// Says how many runs are still to come and how long they may take, by how long the runs with all memory fast took.
+fn announce(args: &AdviseTierArgs, took: Duration, questions: usize) {
+    let knobs = SOURCES.iter().map(|source| source.knobs().count()).max().unwrap_or(0);
+    let [runs, knobs] = [questions, knobs].map(|runs| runs * args.repeat as usize);
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = if args.parallel.jobs == 0 { cpus } else { args.parallel.jobs };
+    // The first runs were as many at a time as there were seeds.
+    let each = took.as_secs_f64() * jobs.min(args.repeat as usize) as f64 / f64::from(args.repeat);
+    let seconds = each * (runs + knobs) as f64 / jobs as f64;
+    if !args.options.output.quiet && (seconds >= ANNOUNCED_S || is_seen(&args.options.output)) {
+        let left = figures::time((seconds.max(1.0) * 1e9) as u64);
+        eprintln!("{runs} runs of ratios, devices and sources and at most {knobs} of knobs: about {left}");
+    }
 }
 
 /// The ratios asked for, if all that was asked for can be.
@@ -300,13 +324,44 @@ impl Cell {
     }
 }
 
-/// Work done a second. Where a task was killed for want of memory there is none to compare.
-fn throughput(runs: &Runs) -> Option<f64> {
+/// Work done a second, by each seed; nothing where a run is missing or did none. Where a task was killed for want of memory there is none to
+/// compare.
+fn throughput(runs: &Runs) -> Option<Vec<f64>> {
     if runs.results.iter().any(|run| !run.kills.is_empty()) {
         return None;
     }
     let figure: &Figure = FIGURES.iter().find(|figure| figure.name == "throughput")?;
-    figure.values(runs).first().copied().filter(|&value| value > 0.0)
+    let values = figure.values(runs);
+    (runs.is_whole() && values.iter().all(|&value| value > 0.0)).then_some(values)
+}
+
+/// How much longer runs take than others of the same seeds, in percent.
+#[derive(Clone, Copy)]
+struct Loss {
+    percent: f64,
+    /// Half of its 95 % interval; nothing with one seed.
+    half_width: Option<f64>,
+}
+
+impl Loss {
+    fn of(base: &Runs, runs: &Runs) -> Option<Loss> {
+        let (base, runs) = (throughput(base)?, throughput(runs)?);
+        let losses: Vec<f64> = base.iter().zip(&runs).map(|(base, run)| (base / run - 1.0) * 100.0).collect();
+        let paired = Paired::of_differences(&losses, &base);
+        Some(Loss { percent: paired.difference, half_width: paired.half_width })
+    }
+
+    /// The most that may be noise.
+    fn noise(self) -> f64 {
+        self.half_width.unwrap_or(0.0)
+    }
+
+    fn show(self) -> String {
+        match self.half_width {
+            Some(width) => format!("{} ± {width:.1}", signed(self.percent)),
+            None => signed(self.percent),
+        }
+    }
 }
 
 /// In percent, with a sign.
@@ -331,7 +386,16 @@ fn longer(percent: f64) -> String {
 impl Advice<'_> {
     /// How much longer a run takes than with fast memory alone, in percent.
     fn loss(&self, runs: &Runs) -> Option<f64> {
-        Some((throughput(&self.all_fast)? / throughput(runs)? - 1.0) * 100.0)
+        Some(self.interval(runs)?.percent)
+    }
+
+    fn interval(&self, runs: &Runs) -> Option<Loss> {
+        Loss::of(&self.all_fast, runs)
+    }
+
+    /// Fast memory that a ratio does without, of the machine that pages stand for.
+    fn saved(&self, ratio: Ratio) -> u64 {
+        ratio.of(self.memory).1.0 * u64::from(self.scenario.machine.page_stands_for)
     }
 
     /// Every source at a ratio on a device.
@@ -396,8 +460,8 @@ impl Advice<'_> {
 
     /// What each knob changes at the advised point, in percent of the time, the largest first.
     fn knobs(&self) -> Vec<(&Turned, f64)> {
-        let Some(here) = throughput(&self.cells[self.at].runs) else { return Vec::new() };
-        let change = |turned: &Turned| Some((here / throughput(&turned.runs)? - 1.0) * 100.0);
+        let here = &self.cells[self.at].runs;
+        let change = |turned: &Turned| Some(Loss::of(here, &turned.runs)?.percent);
         let mut knobs: Vec<(&Turned, f64)> =
             self.turned.iter().filter_map(|turned| Some((turned, change(turned)?))).collect();
         knobs.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
@@ -428,9 +492,17 @@ impl Advice<'_> {
                     let cell = &self.cells[at];
                     let (fast, slow) = cell.ratio.of(self.memory);
                     format!(
-                        "{device}: with {fast} of fast and {slow} of slow memory ({}) it {} with fast memory alone; {}{}{}",
+                        "{device}: with {fast} of fast and {slow} of slow memory ({}) it {} with fast memory alone{}, and saves {} of fast memory{}; {}{}{}",
                         cell.ratio,
                         longer(loss),
+                        self.interval(&cell.runs).and_then(|loss| loss.half_width).map_or(String::new(), |width| {
+                            format!(" (± {width:.1}, {})", figures::counted(self.args.repeat.into(), "seed"))
+                        }),
+                        figures::bytes(self.saved(cell.ratio)),
+                        match self.scenario.machine.page_stands_for {
+                            1 => String::new(),
+                            each => format!(", each page standing for {}", figures::count(each.into())),
+                        },
                         match cell.source {
                             0 => "pages need not migrate.".to_string(),
                             1 => "demotion is enough, nobody need look for hot pages.".to_string(),
@@ -446,6 +518,7 @@ impl Advice<'_> {
                 None => self.too_slow(device),
             });
             story.extend(self.gaps(device));
+            story.extend(self.gains(device));
         }
         let knobs: Vec<String> = self
             .knobs()
@@ -527,7 +600,11 @@ impl Advice<'_> {
             std::iter::once("fast:slow".to_string()).chain(self.args.device.iter().cloned()).collect();
         let row = |ratio: Ratio| {
             let of_device = |device: &String| match self.best(ratio, device) {
-                Some((at, loss)) => format!("{} ({})", signed(loss), SOURCES[self.cells[at].source].name),
+                Some((at, _)) => {
+                    let cell = &self.cells[at];
+                    let loss = self.interval(&cell.runs).map_or(String::new(), Loss::show);
+                    format!("{loss} ({})", SOURCES[cell.source].name)
+                }
                 None if self.here(ratio, device).any(|cell| cell.runs.was_made()) => "fails".to_string(),
                 None => NOT_RUN.to_string(),
             };
@@ -547,7 +624,7 @@ impl Advice<'_> {
                 cell.ratio.to_string(),
                 cell.device.clone(),
                 SOURCES[cell.source].name.to_string(),
-                self.loss(&cell.runs).map_or_else(|| cell.missing(), signed),
+                self.interval(&cell.runs).map_or_else(|| cell.missing(), Loss::show),
                 show(tiers.and_then(|tiers| tiers.fast_hit_ratio)),
                 show(tiers.and_then(|tiers| tiers.offline_fast_hit_ratio)),
                 tiers.map_or("-".to_string(), |tiers| figures::count(tiers.promoted)),
@@ -583,10 +660,10 @@ impl Advice<'_> {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "{}: {} of memory, a part of it slower, compared with all of it fast; seed {}\n",
+            "{}: {} of memory, a part of it slower, compared with all of it fast; {}\n",
             self.args.scenario.display(),
             self.memory,
-            self.scenario.seed
+            self.extent.seeds_from(self.scenario.seed)
         );
         for says in self.extent.warning().into_iter().chain(self.story()) {
             text += &output::wrap(&says, output::width(), "  ");
@@ -611,7 +688,10 @@ impl Advice<'_> {
                 "device": cell.device,
                 "source": SOURCES[cell.source].name,
                 "settings": SOURCES[cell.source].settings(),
+                "slow_share": 1.0 - cell.ratio.share(),
+                "fast_memory_saved_bytes": self.saved(cell.ratio),
                 "loss_percent": self.loss(&cell.runs),
+                "loss_half_width_percent": self.interval(&cell.runs).and_then(|loss| loss.half_width),
                 "complete": cell.runs.is_whole(),
                 "failures": cell.runs.failures,
                 "tiers": cell.result().and_then(|result| result.tiers.as_ref()),
@@ -629,6 +709,7 @@ impl Advice<'_> {
             "complete": !self.extent.is_interrupted() && self.cells.iter().all(|cell| cell.runs.is_whole()),
             "scenario": self.args.scenario.to_string_lossy(),
             "memory_bytes": self.memory.0,
+            "page_stands_for": self.scenario.machine.page_stands_for,
             "seed": self.scenario.seed,
             "loss_limit_percent": self.args.loss,
             "advice": advice.collect::<Vec<_>>(),

@@ -169,3 +169,54 @@ fn what_advise_tier_cannot_do_is_refused() {
     }
     check_failure(&pageout(with_scenario(CHURN).path(), &["advise-tier", "no.toml"]), 2, &["no.toml"]);
 }
+
+/// A database of 56 GiB at a 1024th, accesses to which go by Zipf's law: nothing of it is gained by slower memory.
+const DATABASE: &str = r#"
+[machine]
+cpus = 8
+memory = "64MiB"
+page_stands_for = 1024
+
+[[task]]
+name = "db"
+threads = 8
+
+[[task.object]]
+channel = "anonymous"
+size = "56MiB"
+workload = { pattern = "zipf", alpha = 0.9, ops = 10_000, write_ratio = 0.1 }
+"#;
+
+#[test]
+fn less_fast_memory_never_gains_without_a_reason_and_what_it_saves_is_of_the_whole_machine() {
+    let directory = with_scenario(DATABASE);
+    let always = ["advise-tier", "scenario.toml", "--ratio", "2:1,1:1,1:4", "--device", "cxl-1.1,pmem"];
+    let advise = |arguments: &[&str]| {
+        check_success(&pageout(directory.path(), &[&always[..], &["--repeat", "2"], arguments].concat()))
+    };
+    let told: serde_json::Value =
+        serde_json::from_str(&advise(&["--json", "--loss", "200", "--report", "advice.html"])).unwrap();
+    assert_eq!(told["repeat"], 2);
+    let story = told["story"].to_string();
+    for device in ["cxl-1.1", "pmem"] {
+        let mut before = 0.0;
+        for (ratio, saved) in [("2:1", 22u64), ("1:1", 32), ("1:4", 52)] {
+            let runs = told["runs"].as_array().unwrap().iter();
+            let here = runs.filter(|run| run["ratio"] == ratio && run["device"] == device);
+            let losses = here.map(|run| {
+                assert!(run["fast_memory_saved_bytes"].as_u64().unwrap() >> 30 == saved, "{run}");
+                assert!(run["loss_half_width_percent"].as_f64().unwrap() >= 0.0, "{run}");
+                run["loss_percent"].as_f64().unwrap()
+            });
+            let best = losses.min_by(f64::total_cmp).unwrap();
+            let is_told =
+                story.contains(&format!("{ratio} {device}")) && story.contains("less fast memory takes");
+            assert!(best >= before - 0.05 || is_told, "{ratio} {device}: {best} % after {before} %: {story}");
+            before = best;
+        }
+        assert!(before > 1.0, "{device} costs something: {before}");
+    }
+    assert!(story.contains("of fast memory, each page standing for 1,024"), "{story}");
+    let page = std::fs::read_to_string(directory.path().join("advice.html")).unwrap();
+    assert!(page.contains("What pmem costs, by how much of the memory it is"), "a chart to buy by");
+}

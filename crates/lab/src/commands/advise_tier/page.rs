@@ -1,7 +1,8 @@
 //! The page: the advice in sentences, then the tables behind it.
 
-use super::Advice;
-use crate::report::{Page, Part, Table, scenario};
+use super::sources::SOURCES;
+use super::{Advice, Ratio};
+use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit, scenario};
 use crate::scenario::source::Source;
 
 pub(super) fn page(source: &Source, advice: &Advice) -> Page {
@@ -33,11 +34,42 @@ pub(super) fn page(source: &Source, advice: &Advice) -> Page {
         advice.details(),
         3,
     );
+    let charts = advice.args.device.iter().filter_map(|device| chart(advice, device)).map(Part::Chart);
     let scenario = scenario(source, &advice.args.options, &[]);
     Page {
         title: "How much memory may be slower".to_string(),
         of: format!("{name}, {} of memory. {}", advice.memory, advice.scenario.question),
         story: advice.extent.warning().into_iter().chain(advice.story()).collect(),
-        parts: [Some(overview), knobs, Some(details), Some(scenario)].into_iter().flatten().collect(),
+        parts: charts
+            .chain([Some(overview), knobs, Some(details), Some(scenario)].into_iter().flatten())
+            .collect(),
     }
+}
+
+/// The loss by how much of the memory is slow, a line a source.
+fn chart(advice: &Advice, device: &str) -> Option<Chart> {
+    let mut ratios = advice.tried(device);
+    ratios.sort_by(|one, other| other.share().total_cmp(&one.share()));
+    if ratios.len() < 2 {
+        return None;
+    }
+    let line = |source: usize| {
+        let loss = |&ratio: &Ratio| {
+            let cell = advice.here(ratio, device).find(|cell| cell.source == source)?;
+            advice.loss(&cell.runs)
+        };
+        let ys: Vec<Option<f64>> = ratios.iter().map(loss).collect();
+        let name = SOURCES[source].name.to_string();
+        ys.iter().any(Option::is_some).then(|| Line { name, colour: Colour::nth(source), ys })
+    };
+    Some(Chart {
+        title: format!("What {device} costs, by how much of the memory it is"),
+        says: "Percent of time longer than with fast memory alone, one line by who finds hot pages. The lowest line is what one buys."
+            .to_string(),
+        x: Axis::linear("slow memory, % of all", Unit::Number),
+        y: Axis::linear("takes longer, %", Unit::Number),
+        xs: ratios.iter().map(|ratio| (1.0 - ratio.share()) * 100.0).collect(),
+        lines: (0..SOURCES.len()).filter_map(line).collect(),
+        shape: Shape::Points,
+    })
 }
