@@ -342,7 +342,7 @@ impl Task {
         }
     }
 
-    /// The same of pages that larger calls ask for. Which page of a call was where is not known: each has taken what all have in the mean.
+    /// The next accesses are hits that larger calls ask for. Which page of a call was where is not known: each has taken what all have in the mean.
     fn hits_of_calls_done(&mut self, hits: usize, late: Nanos, spans: Option<&[(Nanos, u64)]>) {
         let sums = spans.into_iter().flatten();
         let (sum, count) = sums.fold((0, 0), |(sum, all), (span, count)| (sum + span.0 * count, all + count));
@@ -544,7 +544,7 @@ impl HitPrice {
         }
     }
 
-    /// The same of accesses that are all hits: they are counted where their price depends on the object.
+    /// The price of accesses that are all hits: they are counted where their price depends on the object.
     pub(crate) fn of_hits(&mut self, accesses: &[Access]) -> Price {
         match self {
             HitPrice::Uniform(_) => self.of(accesses),

@@ -90,7 +90,7 @@ impl Core {
         Deactivation::new(forced, refaults, sizes)
     }
 
-    /// The same by sizes as they are, where these are at hand.
+    /// What speaks for aging the active list of a type, by sizes as they are, where these are at hand.
     fn live_deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Option<Deactivation> {
         let sizes = [
             self.live(lruvec, LruList::inactive(kind).stat())?,

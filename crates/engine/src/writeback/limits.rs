@@ -77,7 +77,7 @@ impl Core {
         self.memcg_limits_by(memcg, global, |stat| self.memcg_stat(memcg, stat).max(0) as u64)
     }
 
-    /// The same, from these statistics.
+    /// The thresholds of a group, from these statistics.
     pub(super) fn memcg_limits_by(
         &self,
         memcg: MemcgId,

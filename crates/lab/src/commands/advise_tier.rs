@@ -411,7 +411,7 @@ impl Advice<'_> {
         losses.min_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 
-    /// Of all runs, saying whose they are.
+    /// The failures of all runs, saying whose they are.
     fn failures(&self) -> Vec<Failure> {
         let of_cells = self.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name()));
         let of_turned = |turned: &Turned| {

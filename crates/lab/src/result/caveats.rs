@@ -7,7 +7,7 @@ use crate::print::{figures, output};
 /// Runs that are shown side by side, each variant's with its name.
 pub(crate) type Sides<'a> = [(String, &'a [RunResult])];
 
-/// Of more than that the rest is counted.
+/// Runs that are named; more than that are counted.
 const NAMED: usize = 3;
 
 /// Caveats of runs that differ in anything.

@@ -37,7 +37,7 @@ pub(crate) struct Plan<'a> {
 /// What came of a plan.
 #[derive(Debug)]
 pub(crate) struct Made {
-    /// Of each variant, in their order.
+    /// The runs of each variant, in their order.
     pub(crate) variants: Vec<Runs>,
     pub(crate) extent: Extent,
 }
@@ -158,7 +158,7 @@ impl Extent {
         Some(format!("Not complete: {}; {speaks_of}.", self.interrupted()?))
     }
 
-    /// The same in lines; no line where all was run.
+    /// The warning in lines; no line where all was run.
     pub(crate) fn warning_lines(&self) -> String {
         self.warning().map_or(String::new(), |says| output::wrap(&says, output::width(), ""))
     }

@@ -229,7 +229,7 @@ impl TieredMemory {
         self.spans.extend(placed.filter(|(_, count)| *count > 0));
     }
 
-    /// The same, told of tiers. One of the accesses waited for its page before.
+    /// The accesses at hand took their price, told of tiers. One of them waited for its page before.
     fn record(&mut self, prices: &Prices, mut waited: Nanos) {
         self.note_spans(prices);
         for &(each, mut count) in &self.spans {
@@ -340,7 +340,7 @@ impl Machine {
         }
     }
 
-    /// The same, where there is more than one node.
+    /// How much longer accesses take where there is more than one node.
     fn take_longer_by_node(
         &mut self,
         task: usize,

@@ -161,7 +161,7 @@ impl Channel {
         self.extra + self.service * self.load / (2 * (1000 - self.load))
     }
 
-    /// The same, of one that is in use: memory that nobody asks for anything makes nobody careful.
+    /// How much longer a line takes where the channel is in use: memory that nobody asks for anything makes nobody careful.
     pub(super) fn longer_if_used(&mut self, at: Nanos) -> u64 {
         if self.is_used { self.longer(at) } else { 0 }
     }

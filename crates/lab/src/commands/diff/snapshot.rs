@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Vmstat,
     /// `memory.stat` of a cgroup, in bytes and events.
     MemoryStat,
-    /// The same of cgroup v1.
+    /// `memory.stat` of a cgroup v1.
     MemoryStatV1,
 }
 

@@ -180,7 +180,7 @@ impl Levels {
         }
     }
 
-    /// The same by name, of the sides that are `kept`.
+    /// The levels by name, of the sides that are `kept`.
     fn by_side(&self, sides: &[Side], kept: &[String]) -> Levels {
         let known = (0..).zip(sides).filter(|(_, side)| kept.contains(&side.name));
         let levels = known.filter_map(|(index, side)| Some((side.name.clone(), self.of(index, &side.name)?)));
@@ -268,7 +268,7 @@ impl Chapter {
         Ok(())
     }
 
-    /// The same with some of its sides alone, the first of them the base, and with the claims that speak of nothing else.
+    /// This chapter with some of its sides alone, the first of them the base, and with the claims that speak of nothing else.
     pub(super) fn of_sides(mut self, names: &[String]) -> anyhow::Result<Chapter> {
         let find = |name: &String| {
             let found = self.side.iter().find(|side| side.name == *name);

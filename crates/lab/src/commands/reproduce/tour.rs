@@ -91,7 +91,7 @@ struct Told {
     figures: Option<Figures>,
     unit: Unit,
     better: Better,
-    /// Of its rows that do not hold: what was asked, why it is not so where that is known, and the commands that show it.
+    /// What was asked where rows do not hold, why it is not so where that is known, and the commands that show it.
     asked: Vec<String>,
     because: Vec<String>,
     shown_by: Vec<String>,

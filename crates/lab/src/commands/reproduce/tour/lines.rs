@@ -32,7 +32,7 @@ impl Verdict {
         }
     }
 
-    /// Of several rows together.
+    /// The verdict on several rows together.
     fn and(self, other: Verdict) -> Verdict {
         match (self, other) {
             (Verdict::NotHeld, _) | (_, Verdict::NotHeld) => Verdict::NotHeld,

@@ -21,7 +21,7 @@ pub(in crate::commands::vmscan_report) struct Refaults {
     pub(in crate::commands::vmscan_report) reclaimed: u64,
     /// Pages that others removed: files were truncated or deleted, or someone asked for it.
     pub(in crate::commands::vmscan_report) removed: u64,
-    /// Of those that reclaim removed, the pages that entered again.
+    /// Pages that reclaim removed and that entered again.
     pub(in crate::commands::vmscan_report) refaulted: u64,
     /// How long after they had left.
     pub(in crate::commands::vmscan_report) away: LatencyHistogram,
