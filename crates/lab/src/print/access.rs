@@ -18,7 +18,8 @@ const LEGEND: &str = "An access is a load, a store, or a call of read(2) or writ
 /// The table; nothing where no access waited for anything.
 pub(crate) fn text(scenario: &Scenario, result: &RunResult) -> String {
     let tasks = result.tasks.iter().map(|task| (task.name.clone(), &task.access));
-    let groups = result.memcgs.iter().filter(|memcg| result.has_several_tasks(&memcg.path));
+    let of_several = result.groups_of_several();
+    let groups = result.memcgs.iter().filter(|memcg| of_several.contains(memcg.path.as_str()));
     let groups =
         groups.filter_map(|memcg| Some((format!("tasks in {}", memcg.path), memcg.access.as_ref()?)));
     let told: Vec<(String, &AccessResult)> =

@@ -112,6 +112,7 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         list.group = "tiers".to_string();
         list.tiers(tiers);
     }
+    let of_several = result.groups_of_several();
     for memcg in &result.memcgs {
         list.group = format!("memcg {}", memcg.path);
         list.counters(&memcg.counters, all);
@@ -120,7 +121,7 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         list.latency("direct reclaim", &memcg.reclaim);
         // Where there is one task, its own figures stand above.
         if let Some(access) = &memcg.access
-            && (all || result.has_several_tasks(&memcg.path))
+            && (all || of_several.contains(memcg.path.as_str()))
         {
             list.access(access, all);
         }

@@ -1,6 +1,6 @@
 //! What a run gave, as plain data: the same for the summary, for JSON and for comparisons.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pageout_engine::{CGROUP_FILES, Engine, Holds, KswapdActivity, Nanos};
 use pageout_sim::latency::LatencySummary;
@@ -187,13 +187,20 @@ impl RunResult {
 }
 
 impl RunResult {
-    /// Whether tasks of several names are in a cgroup or below it.
-    pub(crate) fn has_several_tasks(&self, path: &str) -> bool {
-        let is_in = |task: &&TaskResult| {
-            task.memcg.strip_prefix(path).is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        };
-        let mut names = self.tasks.iter().filter(is_in).map(|task| shared_name(&task.name));
-        names.next().is_some_and(|first| names.any(|name| name != first))
+    /// Paths of cgroups with tasks of several names in them or below.
+    pub(crate) fn groups_of_several(&self) -> BTreeSet<&str> {
+        let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut several = BTreeSet::new();
+        for task in &self.tasks {
+            let (mut path, name) = (task.memcg.as_str(), shared_name(&task.name));
+            while let Some((parent, _)) = path.rsplit_once('/').filter(|_| path != "/") {
+                if *first.entry(path).or_insert(name) != name {
+                    several.insert(path);
+                }
+                path = parent;
+            }
+        }
+        several
     }
 }
 
