@@ -64,22 +64,24 @@ impl Mutant {
 /// write to it is still in flight.
 const RUNS: u64 = 5000;
 
-/// The first run from `seed` on that a bug makes fail, and how.
-fn rejection(mutant: Mutant, seed: u64) -> (u64, String) {
-    let found = first_failure(Some(mutant), Checks::Contents, seed..RUNS);
-    found.unwrap_or_else(|| panic!("{RUNS} random runs didn't notice {mutant:?}"))
+/// The run in which that happens.
+const UNLUCKY: u64 = 2172;
+
+/// How the first of the runs that a bug makes fail fails.
+fn rejection(mutant: Mutant, seeds: &mut impl Iterator<Item = u64>) -> String {
+    let found = first_failure(Some(mutant), Checks::Contents, seeds);
+    found.unwrap_or_else(|| panic!("{RUNS} random runs didn't notice {mutant:?}")).1
 }
 
 /// The bytes show a bug, if not in the first run that fails, where flags of a folio may trip over it before.
 fn check(mutant: Mutant) {
-    let mut next = 0;
-    loop {
-        let (seed, message) = rejection(mutant, next);
-        if message.contains("reads as") {
-            return;
-        }
-        next = seed + 1;
-    }
+    check_from(mutant, 0);
+}
+
+/// Looks from the run on that is known to show it, and through all others when actions are drawn in another way than they were then.
+fn check_from(mutant: Mutant, known: u64) {
+    let mut seeds = (known..RUNS).chain(0..known);
+    while !rejection(mutant, &mut seeds).contains("reads as") {}
 }
 
 #[test]
@@ -136,12 +138,12 @@ fn a_dirty_page_dropped_by_readahead_is_noticed() {
 /// Two owners of a frame trip over each other's flags, mostly before a byte is lost.
 #[test]
 fn a_frame_freed_twice_is_noticed() {
-    rejection(Mutant::FreedTwice, 0);
+    rejection(Mutant::FreedTwice, &mut (0..RUNS));
 }
 
 #[test]
 fn a_slot_freed_before_it_was_written_is_noticed() {
-    check(Mutant::SlotFreedBeforeWritten);
+    check_from(Mutant::SlotFreedBeforeWritten, UNLUCKY);
 }
 
 #[test]
@@ -184,7 +186,8 @@ fn a_compressed_page_that_outlives_its_slot_is_noticed() {
     check(Mutant::EntryInvalidatedLate);
 }
 
+/// In the runs that show the bugs above.
 #[test]
 fn the_engine_without_a_bug_is_not_rejected() {
-    assert_eq!(first_failure(None, Checks::Contents, 0..RUNS / 20), None);
+    assert_eq!(first_failure(None, Checks::Contents, (0..100).chain([UNLUCKY])), None);
 }

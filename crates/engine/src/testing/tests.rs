@@ -1,7 +1,7 @@
 //! Random runs of the byte machine.
 //!
 //! A run is made from a seed. A run that fails is cut down to the actions that matter and printed with its seed. `PAGEOUT_RUNS`
-//! asks for more runs than a test should take, `PAGEOUT_SEED` for the run of one seed.
+//! asks for more runs than a test should take (`ci/long.sh` does), `PAGEOUT_SEED` for the run of one seed.
 
 use super::actions::{
     Action, Setup, TASKS, action, huge_action, setup, sparing_setup, tiered_action, tiered_setup,
@@ -74,7 +74,7 @@ fn failure(setup: &Setup, actions: &[Action], mutant: Option<Mutant>, checks: Ch
 pub(super) fn first_failure(
     mutant: Option<Mutant>,
     checks: Checks,
-    seeds: Range<u64>,
+    seeds: impl IntoIterator<Item = u64>,
 ) -> Option<(u64, String)> {
     first_failure_of(random_run, mutant, checks, seeds)
 }
@@ -88,7 +88,7 @@ fn first_failure_of(
     run: fn(u64) -> (Setup, Vec<Action>),
     mutant: Option<Mutant>,
     checks: Checks,
-    seeds: Range<u64>,
+    seeds: impl IntoIterator<Item = u64>,
 ) -> Option<(u64, String)> {
     quietly(|| {
         seeds.into_iter().find_map(|seed| {
@@ -147,27 +147,27 @@ fn number(variable: &str) -> Option<u64> {
 
 #[test]
 fn no_sequence_of_operations_loses_a_byte() {
-    check(random_run, 1000);
+    check(random_run, 300);
 }
 
 #[test]
 fn no_sequence_of_operations_loses_a_byte_of_a_huge_page() {
-    check(random_run_huge, 120);
+    check(random_run_huge, 60);
 }
 
 #[test]
 fn requests_that_signals_end_lose_no_byte() {
-    check(signalled_run, 300);
+    check(signalled_run, 100);
 }
 
 #[test]
 fn migrations_that_fail_at_any_step_leave_everything_as_it_was() {
-    check(tiered_run, 200);
+    check(tiered_run, 80);
 }
 
 #[test]
 fn reclaim_that_spares_far_nodes_groups_and_disks_loses_no_byte() {
-    check(sparing_run, 120);
+    check(sparing_run, 60);
 }
 
 /// So that the test above is about something.
