@@ -98,9 +98,7 @@ impl Core {
     #[inline]
     pub(crate) fn live(&self, lruvec: LruvecId, stat: Stat) -> Option<u64> {
         let Lruvec { memcg, pool, node, ref stat_local, .. } = self.lruvecs[lruvec];
-        if self.stat_flush_period().is_none() {
-            return None;
-        }
+        self.stat_flush_period()?;
         let now = if self.memcgs[memcg].children.is_empty() {
             stat_local[stat as usize]
         } else if memcg == MemcgId::ROOT && pool == PoolId::of_node(node) {

@@ -93,6 +93,9 @@ struct Pauses {
     next_look: u64,
 }
 
+/// The statistics of a group that its limits hang on, each as its last flush left it and as it is.
+type StaleAndLive = [(Stat, u64, u64); 4];
+
 impl Core {
     /// A task has dirtied a page.
     pub(crate) fn note_dirtied(&mut self, throttle: &mut DirtyThrottle, cpu: CpuId) {
@@ -231,7 +234,7 @@ impl Core {
     }
 
     /// What a group's limits would be by live statistics, where these are at hand, and the statistics as they seem and as they are.
-    fn live_limits(&self, memcg: MemcgId, global: &Limits) -> Option<(Limits, [(Stat, u64, u64); 4])> {
+    fn live_limits(&self, memcg: MemcgId, global: &Limits) -> Option<(Limits, StaleAndLive)> {
         const STATS: [Stat; 4] = [Stat::NrDirty, Stat::NrWriteback, Stat::NrInactiveFile, Stat::NrActiveFile];
         let mut numbers = STATS.map(|stat| (stat, self.memcg_stat(memcg, stat).max(0) as u64, 0));
         for (stat, _, live) in &mut numbers {
@@ -246,7 +249,7 @@ impl Core {
         &mut self,
         memcg: MemcgId,
         sleeps: Option<Nanos>,
-        by_live: Option<(bool, [(Stat, u64, u64); 4])>,
+        by_live: Option<(bool, StaleAndLive)>,
     ) {
         let Some((is_free_run, numbers)) = by_live else { return };
         let decision = StaleDecision::DirtyThrottle;

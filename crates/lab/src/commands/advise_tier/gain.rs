@@ -9,8 +9,11 @@ use crate::print::figures;
 use crate::result::run_result::{RunResult, counter};
 use crate::result::variants::Runs;
 
-/// The figures that can be a reason, by what they count; each takes time.
-const TAKES_TIME: &[(&str, fn(&RunResult) -> i64)] = &[
+/// What a figure counts, and the figure of a run.
+type Counted = (&'static str, fn(&RunResult) -> i64);
+
+/// The figures that can be a reason; each takes time.
+const TAKES_TIME: &[Counted] = &[
     ("promotions", |run| counter(&run.vmstat, "pgpromote_success")),
     ("demotions", |run| {
         let by = ["kswapd", "direct", "khugepaged", "proactive"];
@@ -28,7 +31,7 @@ fn fewer(before: &Runs, after: &Runs) -> Vec<String> {
     let (Some(before), Some(after)) = (before.results.first(), after.results.first()) else {
         return Vec::new();
     };
-    let less = |(what, of): &(&str, fn(&RunResult) -> i64)| {
+    let less = |(what, of): &Counted| {
         let less = u64::try_from(of(before) - of(after)).ok().filter(|&less| less > 0)?;
         Some(format!("{} fewer {what}", figures::count(less)))
     };
