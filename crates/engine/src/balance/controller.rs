@@ -1,4 +1,5 @@
-//! Decisions by the controller's counts: which type is cheaper to take, and up to which tier.
+//! Decisions of the MGLRU controller: which type of page, anonymous or file, is cheaper to evict, and up to which tier. Its counts of
+//! refaults are `feedback.rs`. [reclaim 4.9]
 
 use super::{BalanceRule, TypeRule};
 use crate::balance::feedback::{CheaperType, Position, RefTierLimit, TIERS, TypeReason};

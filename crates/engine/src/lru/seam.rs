@@ -1,4 +1,4 @@
-//! The questions of the seam, and who answers them for which lists.
+//! Dispatch at the LRU seam: each question of [`crate::lru`] goes to the LRU that keeps the folio's, or the lruvec's, lists.
 
 use crate::core::Core;
 use crate::harvest::Referenced;

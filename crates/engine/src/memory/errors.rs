@@ -1,8 +1,8 @@
-//! Writes that have failed, for whoever asks and was not told yet (`errseq_t`).
+//! Writeback errors (`errseq_t`): each open file is told once of a write that has failed.
 //!
-//! A write fails long after the call that dirtied its page, and in nobody's name. So the error is kept where it belongs, of a file and of the
-//! file system that it lives on, until someone asks: fsync of the file, syncfs of the file system. Each open file is told once. One that
-//! is opened later learns of what nobody knows yet, and of nothing else.
+//! A write fails long after the call that dirtied its page, and in nobody's name. So the error is kept with the file, and with the
+//! file system that the file lives on, until fsync of the file, or syncfs of the file system, asks for it. A file that is opened later
+//! learns of an error that nobody was told of yet, and of no other.
 
 use crate::machine::op::IoError;
 

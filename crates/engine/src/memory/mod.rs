@@ -1,4 +1,4 @@
-//! What is where: frames, folios, files, address spaces and swap together, and the questions that need more than one.
+//! All memory in one place: frames, folios, files, address spaces and swap, with the questions that need more than one of them.
 
 pub(crate) mod folio; // a folio's record and its flags
 pub(crate) mod per_frame; // arrays by frame

@@ -1,4 +1,4 @@
-//! What a table consists of in a kernel: a tree of nodes, each a piece of the kernel's own memory.
+//! The nodes that a kernel allocates for a page-cache index or a page table: which of them exist, in which frame, and who is charged.
 //!
 //! ```text
 //!   level 2                     [ node ]                       index: slots of 64, as many levels as its last page needs

@@ -1,4 +1,4 @@
-//! The processor's cache of translations, as far as it hides accesses.
+//! The TLB, the processor's cache of translations, as far as it hides accesses from the accessed bit.
 //!
 //! Hardware sets an accessed bit when it walks a page table, and it walks only for translations that it doesn't hold. Linux on
 //! x86 clears accessed bits without flushing translations: a flush costs more than the accesses that go unseen. So a page whose

@@ -1,4 +1,5 @@
-//! Demotion: what reclaim would take from fast memory goes to slower memory instead. [tiering 1.4; tiering-zswap-6.12 3.7]
+//! Demotion: folios that reclaim would evict from a fast node move to a node of a slower tier instead. [tiering 1.4;
+//! tiering-zswap-6.12 3.7]
 //!
 //! ```text
 //!   judged: nobody uses it ─▶ demotion on, and a slower tier? ─▶ demote list ─▶ at the end of the batch, each:
@@ -12,7 +13,7 @@
 //!
 //! Pages that were demoted count as reclaimed. They keep their young and dirty bits, which move along.
 //!
-//! In 6.12 neither the cpusets nor the memory policies of those who use a page are asked; newer kernels ask the nodes of its group
+//! Linux 6.12 asks neither the cpuset nor the memory policy of a page's users; newer kernels ask the nodes of its memcg
 //! (`reclaim.demotion_mems`). A full slow tier turns the order of memory around:
 //! fast memory is swapped out while colder pages stay on the slow node. [tiering 1.4]
 

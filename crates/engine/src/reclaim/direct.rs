@@ -1,9 +1,9 @@
-//! Direct reclaim: a task that needs a page, and finds none above the minimum, frees some itself.
+//! Direct reclaim: a task whose allocation finds no zone above its min watermark reclaims for itself.
 //!
 //! ```text
 //!   gate (`throttle.rs`) ─▶ stall counted ─▶ a reclaim call for the machine: 32 pages, from the nodes that it may allocate from
 //! ```
-//! It is a reclaim call like those for a group's limit; only the target is the whole machine. [machine 2.9, 3.4; reclaim 2.13]
+//! The call is like one at a memcg's limit, but its target is the whole machine. [machine 2.9, 3.4; reclaim 2.13]
 
 use crate::core::Core;
 use crate::page_alloc::request::{Gfp, Request};

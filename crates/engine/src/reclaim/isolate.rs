@@ -1,7 +1,8 @@
-//! Isolation: taking a batch off the cold end of a list, so that nobody else finds its folios while they are judged.
+//! Isolation: a batch of folios is taken off the cold end of an LRU list, so that no other reclaimer finds them while they are judged.
 //!
-//! A list has pages of all zones of its node. Who needs a page of a lower zone, as the kernel does for its own memory where there is zone
-//! Movable, has no use for those above. It sets them aside on its way down, and puts them back at the hot end. [reclaim 2.5]
+//! A list has folios of all zones of its node. A reclaimer that needs a page of a lower zone (for kernel memory, say, where there is
+//! zone Movable) has no use for folios of the zones above. Isolation sets these aside on its way down the list, and puts them back
+//! at the hot end. [reclaim 2.5]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};

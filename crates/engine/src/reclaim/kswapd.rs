@@ -1,4 +1,4 @@
-//! kswapd: one thread a node, which frees pages in advance, so that those who allocate need not.
+//! kswapd: one thread a node that reclaims in advance, so that tasks that allocate need not.
 //!
 //! ```text
 //!             woken: no zone passes the low mark           some zone of the class is above its high mark
@@ -9,8 +9,8 @@
 //!     └─ nobody came, still balanced ─────────────── woken, or no longer balanced: again ◀────┘
 //! ```
 //! A run makes passes over its node, each twice as hard as the one before, until one zone is above its high mark. Then it naps for a
-//! tenth of a second before it sleeps: who has just run low mostly does so again soon, and a wake out of a nap is cheaper than the
-//! stall of a task that was not served in time.
+//! tenth of a second before it sleeps: a node that has just run low mostly does so again soon, and a wake out of a nap is cheaper
+//! than the stall of a task that was not served in time.
 //!
 //! A boost is memory asked for beyond the high mark, because kinds of memory were about to mix. Where much is free already, a run
 //! frees that much more, gently: it neither writes nor swaps. Where memory is short, it is an ordinary run to marks that stand

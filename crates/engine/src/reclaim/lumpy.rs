@@ -1,4 +1,4 @@
-//! Lumpy reclaim: how a block of pages was made before there was compaction to rely on, by taking whole blocks from the lists.
+//! Lumpy reclaim: how kernels before 2012 made a free block of 2^order pages, by taking whole aligned blocks off the LRU lists.
 //!
 //! ```text
 //!   tail of the inactive list ─▶ a page, the tag        frames   ├──▒▒─t──▒──┤ the aligned block of the wanted size around it
@@ -11,10 +11,10 @@
 //! cost all of its neighbours for nothing. That is why the second pass waits: it is slow, and it is what a process that needs a large
 //! block felt of memory that was full of dirty pages. Compaction moves pages instead of dropping them, and has replaced this in 2012.
 //!
-//! It is on for blocks above order 3, and for smaller ones once a call is in earnest. The walk over a block ends at the first page that
-//! can't be had: the rest of it would be of no use.
+//! Lumpy reclaim is on for blocks above order 3, and for smaller ones once a call is in earnest. The walk over a block ends at the first
+//! page that can't be had: the rest of the block would be of no use.
 //!
-//! **Who may not write** (`FileWriteback::NotDirect`) has the flushers write the dirty pages of the batch, waits, and looks at them
+//! **A reclaimer that may not write** (`FileWriteback::NotDirect`) has flushers write the batch's dirty pages, waits, and looks at them
 //! again, 50 times at most. Pages of anonymous memory are among them in the series of 2010, although no flusher writes those.
 //!
 //! What a reclaimer holds while it waits is on no list, and has a reference more, so that it outlives its owner.

@@ -1,4 +1,4 @@
-//! The core of reclaim, which knows no LRU: a call on behalf of a group or of the machine, priority by priority.
+//! The reclaim call, for a memcg or for the whole machine, priority by priority. It knows no LRU: each LRU brings its own pass.
 //!
 //! ```text
 //!   Reclaim (call)          target: a group and a number of pages

@@ -1,25 +1,25 @@
-//! While a batch is judged, the next one comes out of memory.
+//! Prefetch: while reclaim judges a batch of folios, the processor's caches load the records of the next one.
 //!
-//! Reclaim meets what nobody has used for long, so no cache of the processor has its records. Who walks down a list can't know a folio
-//! before it has read the links of the one before it, and so would wait for memory again and again. Here each folio that is judged
-//! takes a walk down the list one further, and each step asks for what the next one needs: a folio's links, then its record, then its
-//! words. Nothing is decided by it, and nothing is changed: where the next batch is another one, something was asked for in vain.
+//! Reclaim meets folios that were not used for long, so no cache of the processor has their records. A walk down a list learns of a folio
+//! only from the links of the one before it, and so would wait for memory again and again. Here each folio that is judged takes a walk
+//! down the list one further, and each step prefetches what the next one needs: a folio's links, then its record, then its page words.
+//! The walk decides and changes nothing: where the next batch turns out to be another one, the prefetch was in vain.
 
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::memory::list::{Links, NONE};
 use crate::units::Pfn;
 
-/// A walk ahead of reclaim.
+/// A walk down an LRU list, some folios ahead of reclaim, that prefetches.
 pub(super) struct NextBatch {
     /// The folio whose links were asked for, or [`NONE`].
     links: u32,
-    /// The one before it, whose record was.
+    /// The folio before that one, whose record was asked for, or [`NONE`].
     record: u32,
 }
 
 impl NextBatch {
-    /// Begins with the folio that comes next.
+    /// Begins the walk at the list's coldest folio.
     pub(super) fn new(coldest: Option<Pfn>) -> NextBatch {
         NextBatch { links: coldest.map_or(NONE, |pfn| pfn.0), record: NONE }
     }

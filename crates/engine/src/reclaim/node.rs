@@ -1,4 +1,4 @@
-//! One pass over a node at one priority: which groups give, one after the other.
+//! One pass over a node at one priority (`shrink_node`): which memcgs are reclaimed from, in which order.
 //!
 //! ```text
 //!   full      every group, parents first: kswapd, and who has found nothing otherwise

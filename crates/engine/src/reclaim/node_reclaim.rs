@@ -1,4 +1,4 @@
-//! Reclaim of a near node before a far one is used: `vm.zone_reclaim_mode`.
+//! Node reclaim (`vm.zone_reclaim_mode`): a near node is reclaimed from before an allocation goes to a far one.
 //!
 //! ```text
 //!   a request, node by node in the order of its zonelist

@@ -1,4 +1,4 @@
-//! Dirty pages of files in reclaim's hands, and pages under writeback: who writes, who passes them by, and who waits.
+//! Dirty pages of files, and pages under writeback, when reclaim meets them: does it write, pass them by, or wait?
 //!
 //! ```text
 //!   being written   kswapd meets it again where all are being written ─► passed by, and kswapd waits
@@ -11,7 +11,7 @@
 //! A page that reclaim writes is a request of its own, as its neighbours in the file are elsewhere in the list. Where reclaim
 //! writes, the device seeks.
 //!
-//! Who submits a request to a full queue sleeps. In 2010 a task kept pages of files instead while the queue was congested, and kswapd slept
+//! A task that submits a request to a full queue sleeps. In 2010 it kept pages of files instead while the queue was congested, and kswapd slept
 //! for it. The rule names no kind of page. Pages of swap are written all the same here: what a file's page is asked by is the
 //! queue of its file system's device, and swap is no file system. [reclaim 5.1, 5.2, 5.5; machine 9.4]
 //!

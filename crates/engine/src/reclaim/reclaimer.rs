@@ -1,11 +1,12 @@
-//! Who reclaims: on whose behalf, for what reason, where, and what it may do meanwhile.
+//! The reclaimer of a call: the memcg that is reclaimed from, the reason (kswapd, direct, a limit, `memory.reclaim` ...), the nodes, and
+//! what the caller's gfp flags allow meanwhile.
 
 use crate::page_alloc::compact::Wanted;
 use crate::page_alloc::request::{COSTLY_ORDER, MigrateType};
 use crate::page_alloc::zone::ZoneType;
 use crate::units::{MemcgId, NodeId, Nodemask};
 
-/// Why someone reclaims.
+/// The reason of a reclaim call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Why {
     /// A page does not fit under a limit, or a limit was set below what is in use.

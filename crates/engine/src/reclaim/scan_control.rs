@@ -1,4 +1,4 @@
-//! Scan control: what a reclaim call wants, may do, and has done so far.
+//! Scan control (the kernel's `struct scan_control`): how much a reclaim call wants, what it may do, and what it has done so far.
 
 use crate::lru::Deactivation;
 use crate::page_alloc::request::COSTLY_ORDER;

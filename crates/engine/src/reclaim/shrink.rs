@@ -1,4 +1,4 @@
-//! What happens to every batch, whatever lists it came from: counted, judged, put back, counted again.
+//! The way of an isolated batch, whichever LRU it came from: it is counted, judged, put back, and counted again.
 //!
 //! ```text
 //!   isolate (the LRU's code) ─► shrink_batch:  judge each ─► free

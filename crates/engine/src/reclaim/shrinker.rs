@@ -1,4 +1,4 @@
-//! How much a slab shrinker does in a call.
+//! Slab shrinkers: how many objects a call scans, by its priority and by what earlier calls have left undone (`do_shrink_slab`).
 //!
 //! After each pass over a group's lists the kernel offers its caches the same pressure, by *shrinkers*. Each says how much it could
 //! free, F. A call owes 2 (F >> priority), beside what earlier calls have left undone, and works it off in chunks of 128, as soon as

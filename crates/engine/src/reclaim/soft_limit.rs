@@ -1,4 +1,4 @@
-//! Soft limits of cgroup v1: who has more than that gives before anyone else does.
+//! Soft limits of cgroup v1 (`memory.soft_limit_in_bytes`): memcgs above theirs are reclaimed from before any other.
 //!
 //! ```text
 //!   a pass over a node, for the machine (kswapd, direct reclaim)

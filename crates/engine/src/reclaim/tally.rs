@@ -1,4 +1,5 @@
-//! What reclaimers have met of dirty pages, and what they do about it: ask for writes, and wait.
+//! Tallies of the dirty and writeback pages that reclaim has met, by batch and by pass, and what follows: flushers are asked to write,
+//! and reclaimers wait.
 //!
 //! ```text
 //!   batch   nothing but dirty pages            flushers write all there is          cgroup v1: and the reclaimer waits

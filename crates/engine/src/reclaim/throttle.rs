@@ -1,4 +1,5 @@
-//! Reclaimers that wait for others: too many at once, or no free page left for kswapd to work with.
+//! Throttled reclaimers: when one waits for others (too many isolated pages, no page left for kswapd to work with, no progress), and
+//! until when.
 //!
 //! ```text
 //!   too many isolated   more pages are in reclaimers' hands than on the list: what is left would look like the whole, and the

@@ -1,4 +1,4 @@
-//! Seam 3, workingset: a page is needed again after it was evicted, and what that means.
+//! Seam 3, workingset: what a refault means, which is an evicted page that is needed again. [reclaim 3]
 //!
 //! When reclaim takes a page, it leaves a shadow in the page's slot: who evicted it and when. When the page comes back, the
 //! shadow tells whether it was evicted too early. The policy says what "too early" means. Counting refaults and keeping shadows

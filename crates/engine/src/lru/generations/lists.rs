@@ -1,4 +1,4 @@
-//! The generations of one lruvec, and where a folio is among them.
+//! The lists of one lruvec's generations (the kernel's `lru_gen_folio`), and the record of a folio's place among them.
 
 use crate::lru::generations::rules::spared;
 use crate::memory::Memory;

@@ -1,4 +1,4 @@
-//! `min_ttl_ms`: a working set younger than this is not thrashed; rather a process is killed.
+//! `min_ttl_ms`: a process is killed once no memcg has an oldest generation that is older than that many milliseconds.
 //!
 //! kswapd looks at all groups before each of its passes. As long as one of them has enough pages in an oldest generation that is
 //! older than that, reclaim goes on as ever. If none has, whatever it took would be wanted again soon, so somebody has to go. Nothing

@@ -1,4 +1,5 @@
-//! The generations of a removed group behind those of its parent: [`crate::lru`]'s `reparent.rs` says why.
+//! Reparenting of generations: the lists of a removed memcg are spliced behind those of its parent. [`crate::lru`]'s `reparent.rs` says
+//! why.
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};

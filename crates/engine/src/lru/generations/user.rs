@@ -1,4 +1,4 @@
-//! What user space asks of one lruvec's generations: to open one, or to evict up to one.
+//! Commands of debugfs `lru_gen` on one lruvec: `+` ages it, which opens a generation; `-` evicts its generations up to one.
 //!
 //! ```text
 //!   + memcg node max_gen     walk page tables, then open a generation after max_gen      what is in use, and since when?

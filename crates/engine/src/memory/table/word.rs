@@ -1,4 +1,4 @@
-//! What a table knows of one page: a word of 64 bits.
+//! The page word: 64 bits in which a page table or a page-cache index says that a page is resident, or holds its shadow or swap entry.
 //!
 //! ```text
 //!   resident   63..32 frame    | 17 HUGE 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
