@@ -1,4 +1,4 @@
-//! The OOM killer: who ends when memory can't be had in any other way.
+//! The OOM killer: which process is killed when memory can't be had in any other way.
 //!
 //! ```text
 //!   a charge at its limit, 16 attempts in vain ─┐                  ┌─ of the group and those below it
@@ -30,7 +30,7 @@ pub(crate) const OOM_SCORE_ADJ_MIN: i16 = -1000;
 /// The most: killed before all others.
 pub(crate) const OOM_SCORE_ADJ_MAX: i16 = 1000;
 
-/// What a process has of memory, in pages, and what the OOM killer makes of it.
+/// A process's memory in pages, and the score that the OOM killer makes of it (`oom_badness`).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Badness {
     /// Pages of the process's mappings.
@@ -45,7 +45,7 @@ pub struct Badness {
     pub swap: u64,
     /// The process's page tables.
     pub page_tables: u64,
-    /// What was said of it.
+    /// The process's `oom_score_adj`.
     pub oom_score_adj: i16,
     /// The sum, and the adjustment in pages. The process with the most is killed.
     pub score: i64,

@@ -1,4 +1,4 @@
-//! What pages are read from and written to: files and swap devices.
+//! Backing of pages: the files and swap devices that pages are read from and written to.
 
 /// Where the pages of a file live: on a device, or in memory and swap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub struct FileSpec {
     pub bdi: Bdi,
 }
 
-/// What readahead knows of a device (backing device info), in pages.
+/// Backing device info (bdi), as far as readahead reads it. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bdi {
     /// Largest readahead window (`read_ahead_kb`); 0 turns readahead off. A file takes it over when it is opened.

@@ -1,8 +1,8 @@
-//! Why something could not be built or set, and the two checks that most refusals come from.
+//! Errors of an engine's configuration: a value, name or size that can't be built or set, and the two checks that make most of them.
 
 use std::fmt;
 
-/// Why something could not be built or set.
+/// Why a configuration, or a change of a setting, is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConfigError {
     /// A number outside its range.
@@ -34,7 +34,7 @@ pub enum ConfigError {
         /// The node whose memory it is.
         node: usize,
     },
-    /// What the system has no address space for.
+    /// Tables that the system grants no address space for.
     NoRoom {
         /// Whose tables have no room.
         what: &'static str,

@@ -1,4 +1,4 @@
-//! How the memory of the nodes lies: what boot parameters and the hardware's tables say of it.
+//! Layout of the nodes' memory: zones, distances, CPUs and kinds of memory, as boot parameters and the hardware's tables have them.
 
 use super::error::{ConfigError, check_range};
 use crate::page_alloc::zone::ZoneType;
@@ -6,7 +6,7 @@ use crate::tiers::AccessCoordinate;
 use crate::units::{CpuId, NodeId, PAGEBLOCK_PAGES};
 use std::ops::Range;
 
-/// How the memory of the nodes lies. What the lists say nothing about is as by default.
+/// The layout of the nodes' memory. A node that a list has no entry for is as by default.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
     /// Whether the first 16 MiB are a zone of their own (CONFIG_ZONE_DMA).
@@ -31,11 +31,11 @@ pub struct Layout {
     pub cpu_nodes: Vec<NodeId>,
     /// Pages that weighted interleaving takes from each node in a row. Default: 1.
     pub interleave_weights: Vec<u8>,
-    /// What each node's memory is. Default: DRAM.
+    /// The kind of each node's memory. Default: DRAM.
     pub memory_types: Vec<MemoryType>,
 }
 
-/// What a node's memory is, which decides its tier.
+/// The kind of a node's memory, which decides its memory tier.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum MemoryType {
     /// Ordinary memory.

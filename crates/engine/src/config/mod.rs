@@ -1,5 +1,5 @@
-//! What can be chosen beside the policy: sizes, batches, freshness. Defaults are Linux 6.12's unless a reason says
-//! otherwise.
+//! Parameters of the engine beside the policy: sizes, sysctls, batches, periods of statistics. Defaults are Linux 6.12's unless a reason
+//! says otherwise.
 //!
 //! Each parameter is one row: its field, default and range, and its words in the reference of scenarios. The check below and
 //! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.

@@ -1,4 +1,4 @@
-//! Why a kernel file could not be read or written, with the errno that says so.
+//! Errors of reading and writing kernel files, each with its errno.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
-//! Which files there are: the one place for their names. Reads, writes, results, and the checks and the reference of scenarios
-//! all go through these tables.
+//! Tables of the kernel files that exist: the one place for their names. Reads, writes, results, and the checks and the reference of
+//! scenarios all go through them.
 
 use super::zswap::ZswapFile;
 
-/// What a file of a cgroup holds.
+/// The kind of a cgroup file's contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holds {
     /// Read: how much is in use.
@@ -24,7 +24,7 @@ pub enum Holds {
 pub struct CgroupFile {
     /// The file's name.
     pub name: &'static str,
-    /// What the file holds, which says how it can be opened.
+    /// The kind of the file's contents, which says how it can be opened.
     pub holds: Holds,
     /// Whether the root has it, too. The root has no limits, and so no files for them.
     pub is_in_root: bool,

@@ -1,4 +1,4 @@
-//! `/proc/meminfo`, `/proc/zoneinfo` and `/proc/buddyinfo`: what the memory is used for, where it lies, and in which blocks.
+//! `/proc/meminfo`, `/proc/zoneinfo` and `/proc/buddyinfo`: what memory is used for, the state of each zone, and its free blocks by order.
 //!
 //! Lines that would stand for something that is not modelled (huge pages of files and tmpfs, CMA, vmalloc, hardware-poisoned pages, slabs that
 //! can't be reclaimed, ...) are left out rather than 0.

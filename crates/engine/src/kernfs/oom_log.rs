@@ -1,4 +1,4 @@
-//! What the kernel's log says of an OOM kill, line by line in its format.
+//! The kernel log of an OOM kill, line by line in its format.
 
 use crate::memcg::{MemcgEvent, SwapEvent};
 use crate::oom::{Badness, OomCause, OomKill};
@@ -63,7 +63,7 @@ impl Engine {
         text
     }
 
-    /// Who ran out of memory, and how the memory that it could not have is used.
+    /// The head of the log: the task that invoked the OOM killer, its limits, and how the memory in question is used.
     fn log_header(&self, text: &mut String, kill: &OomKill, comm: &impl Fn(TaskId) -> String) {
         let by = self.tasks[kill.invoked_by.index()].mm;
         let adj = by.map_or(0, |mm| self.core.memory.mm(mm).oom_score_adj);

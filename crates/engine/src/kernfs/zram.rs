@@ -1,4 +1,4 @@
-//! What a zram device tells of itself: `/sys/block/zramN/mm_stat` and `io_stat`, one line of numbers each.
+//! Statistics of a zram device: `/sys/block/zramN/mm_stat` and `io_stat`, one line of numbers each.
 
 use crate::config::SwapKind;
 use crate::swap::zram::Zram;

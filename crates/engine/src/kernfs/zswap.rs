@@ -1,4 +1,4 @@
-//! zswap: what it tells of itself in `/sys/kernel/debug/zswap`, and its parameters in `/sys/module/zswap/parameters`.
+//! Files of zswap: its statistics in `/sys/kernel/debug/zswap`, and its parameters in `/sys/module/zswap/parameters`.
 
 use super::numa::kernel_bool;
 use crate::config::Parameter;

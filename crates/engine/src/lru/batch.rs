@@ -53,13 +53,13 @@ impl Batch {
 /// What became of folios that were to go to the cold end because their write had ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rotations {
-    /// Queued for it. Those that went there are `pgrotated`.
+    /// Folios queued for the cold end. Those that arrived there are counted as `pgrotated`.
     pub queued: u64,
-    /// Not, or not when the queue was drained: on no list then, because an add batch of any CPU or a reclaimer had them.
+    /// Folios not queued, or not moved when the queue was drained, as they were on no list: in an add batch of a CPU, or isolated.
     pub not_listed: u64,
-    /// Locked, written again, or unevictable meanwhile.
+    /// Folios that were locked, written again, or unevictable meanwhile.
     pub unfit: u64,
-    /// Active, which the fix of February 2024 spares.
+    /// Active folios, which the fix of February 2024 spares.
     pub active: u64,
     /// Folios that were dropped from memory instead.
     pub dropped: u64,

@@ -53,7 +53,7 @@ pub enum Step {
     Wait(Wait),
 }
 
-/// Where an access finds its page: valid until the engine is called again, or as long as the frame is held
+/// The frame in which an access finds its page: valid until the engine is called again, or as long as the frame is held
 /// ([`crate::Engine::hold`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Touched {
@@ -82,9 +82,9 @@ pub enum Served {
     },
     /// A file of `/proc` is open: what the kernel takes for its reader is there.
     Opened,
-    /// What was to be read ahead is on its way, as far as there is memory for it.
+    /// Reads that [`crate::Engine::readahead`] was asked for are under way, as far as there is memory for them.
     Advised,
-    /// A task has ended, or begun its program anew; what nobody else needs of its memory is free.
+    /// A task has ended, or begun its program anew; memory that only it used is free.
     Exited,
     /// fsync(2), sync(2) or syncfs(2) is over: the device has all that was dirty, or has failed to write some of it since this was last asked.
     Synced(Result<(), IoError>),
@@ -101,7 +101,7 @@ pub enum Served {
     Failed(AccessError),
 }
 
-/// What a task waits for.
+/// The event that a waiting task waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
     /// A device transfer; the task appears in [`crate::Engine::take_woken`] when it is over.

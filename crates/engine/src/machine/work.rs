@@ -124,7 +124,7 @@ work! {
     stat_flushes: rarely,
 }
 
-/// What some of the work was for, since the start: parts of all that was done, by the functions that a profile of a kernel would
+/// Parts of [`Work`], by purpose, since the start: by the functions that a profile of a kernel would
 /// name. Whatever these call is theirs too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WorkFor {

@@ -1,4 +1,4 @@
-//! Getting a page past the limits: the charge stock, reclaim at the limit, retries, and the end of them.
+//! Charging a page to its memcg and all ancestors: the per-CPU charge stock, reclaim at `memory.max`, retries, and the OOM killer.
 //!
 //! Charging walks the counters of all ancestors. So each CPU charges 64 pages ahead, where they fit, and hands them out one by
 //! one. At a limit, the task that wants the page reclaims for itself: 32 pages, so that it isn't back at the limit at once.

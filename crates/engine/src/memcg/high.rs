@@ -4,8 +4,8 @@
 //! many pages from each such ancestor. If that is not enough, it sleeps. The delay grows with the square of the overage: a group
 //! a little above hardly notices, and one far above all but stands still. [reclaim 2.10]
 //!
-//! `memory.swap.high` is paid for in the same way. There is nothing to reclaim for it, so all that it does is to make who
-//! allocates wait, in the hope that somebody notices before the swap is full. The delays for both are added.
+//! `memory.swap.high` is paid for in the same way. There is nothing to reclaim for it, so it only makes tasks that allocate
+//! wait, in the hope that somebody notices before the swap is full. The delays for both are added.
 
 use crate::core::Core;
 use crate::machine::step::Wait;

@@ -1,4 +1,4 @@
-//! The memcg LRU: in which order reclaim for the whole machine comes by groups that keep generations.
+//! The memcg LRU: in which order reclaim for the whole machine visits memcgs that keep generations.
 //!
 //! ```text
 //!   young   8 bins of groups ◀── gave pages and was aged, or has nothing worth a visit

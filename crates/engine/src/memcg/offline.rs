@@ -1,4 +1,4 @@
-//! Removal of groups: what a group leaves behind when its directory goes, and when that is gone, too.
+//! Removed memcgs: what an offline memcg leaves behind when its directory is removed, and when the last of that is released.
 //!
 //! ```text
 //!   online ── rmdir: no tasks, no children ──► offline ── last page and last swap slot are gone ──► released

@@ -1,11 +1,11 @@
-//! Migration to another node: which folios may go, what they find there, and what is counted. [tiering 6]
+//! Migration to another node: which folios may go, which frames they get, and which gauges move along. [tiering 6]
 //!
 //! ```text
 //!   folio ─▶ shared code? ─▶ dirty page of a file? ─▶ room above the high mark there? ─▶ off its list ─▶ batch
 //!              never          later                     later                              later, if someone else has it
 //!   batch ─▶ a frame of exactly that node, without any reclaim ─▶ moved, or back on its list where it was
 //! ```
-//! Those who want folios elsewhere call it: promotion and demotion between tiers of memory.
+//! Its callers are promotion and demotion between tiers of memory.
 //!
 //! What a node counts of its folios goes along: a folio is subtracted here, and added there, gauge by gauge.
 

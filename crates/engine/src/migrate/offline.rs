@@ -1,4 +1,4 @@
-//! A node's memory leaves the machine, and comes back: memory that is added and removed while it runs, as that behind CXL is.
+//! Memory hotplug: a node's memory goes offline and comes back while the machine runs, as memory behind CXL does.
 //!
 //! ```text
 //!   nobody allocates there any more ─▶ what CPUs hold goes back ─▶ each folio to the nearest node with room ─▶ no tier has the node

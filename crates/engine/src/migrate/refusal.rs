@@ -1,4 +1,4 @@
-//! Failures on demand: a migration can be made to fail at each of its steps, so that tests see what is left behind.
+//! Failure injection: a test can make a migration fail at each of its steps, to see what is left behind.
 //!
 //! ```text
 //!   prepare ─▶ isolate ─▶ allocate ─▶ unmap ─▶ copy ─▶ remap ─▶ put back

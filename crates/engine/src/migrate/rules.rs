@@ -1,4 +1,4 @@
-//! What can be chosen of migration.
+//! Rules of migration to choose from: what becomes of a huge page for which the target node has no free block.
 
 use crate::switch::choice;
 

@@ -1,9 +1,10 @@
-//! The governor asks how soon pages that have left fast memory are used again. (`promotion_governor_ms`; in no kernel)
+//! Departures: pages that were demoted are watched, for the governor (`promotion_governor_ms`) to learn how soon they are used again.
+//! No kernel has it. [tiering 9.3]
 //!
-//! Who measures promotion adds nothing to it. No entry is marked for the governor's sake: its fault would cost what a promotion may not,
-//! and a page that has just left would come back by it. A page that leaves is known by a flag until it is used. The scanner marks it when it
-//! comes by, as any other page of slow memory, and its use is a hint fault that there would be without a governor, too. A page that nothing maps
-//! is seen by its next read. The window of the mark is kept with it, as the kernel's own clock of a page goes round in seconds.
+//! The measurement adds nothing to what it measures. No entry is marked for the governor's sake: its fault would cost what a promotion may
+//! not, and a page that has just left would come back by it. A demoted page carries a flag until it is used. The scanner marks it when it
+//! comes by, as any other page of slow memory, and its use is a hint fault that there would be without a governor, too. A page that nothing
+//! maps is seen by its next read. The window of the mark is kept with it, as the kernel's own clock of a page goes round in seconds.
 //!
 //! Neighbours in a file are read together, and would all say the same. Of 64 pages that nothing maps one is asked.
 

@@ -1,4 +1,5 @@
-//! Hint faults: an access meets a marked entry, and says by it that the page is in use. [tiering 2.3; tiering-zswap-6.12 3.3, 3.4]
+//! Hint faults: an access meets an entry that the scanner has marked PROT_NONE, which tells that the page is in use, and perhaps hot.
+//! [tiering 2.3; tiering-zswap-6.12 3.3, 3.4]
 
 use super::governor::{Arrival, Traffic};
 use super::scan::thread_bit;

@@ -1,4 +1,4 @@
-//! What an exchange gains: whether pages of slow memory are used sooner than those that have left fast memory for others.
+//! The gain of promotion on a full node: are pages of slow memory used sooner than pages that were demoted to make room?
 //! No kernel has it. [tiering 9.3]
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! NUMA balancing for tiers of memory: pages of slow memory that are used again soon are promoted to the fast node of who uses them.
+//! NUMA balancing for tiers of memory: pages of slow memory that are used again soon are promoted to the fast node of the task that uses them.
 //! (`kernel.numa_balancing` = 2) [tiering 2; tiering-zswap-6.12 3]
 //!
 //! ```text

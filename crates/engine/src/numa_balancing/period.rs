@@ -1,4 +1,4 @@
-//! How often a task's memory is marked: the arithmetic of scan periods. [tiering 2.1, 2.2]
+//! Scan periods of NUMA balancing: how often the scanner marks entries of a task's memory. [tiering 2.1, 2.2]
 //!
 //! ```text
 //!   windows     = resident pages / scan size, at least one: so many turns see all of a task's memory once

@@ -1,5 +1,5 @@
-//! The scanner: when a thread has used its period of CPU time, it marks entries of its own address space on its way back to user space.
-//! [tiering-zswap-6.12 3.1, 3.2]
+//! The NUMA-balancing scanner: a thread that has used its period of CPU time marks entries of its own address space PROT_NONE.
+//! It does so on its way back to user space. [tiering-zswap-6.12 3.1, 3.2]
 //!
 //! ```text
 //!   for each mapping from where the last scan ended: is it worth it? ── nobody here has used it lately ──▶ passed by, this time

@@ -1,4 +1,5 @@
-//! Which pages of slow memory are hot, and how many of them may be promoted. [tiering 2.3, 2.4; tiering-zswap-6.12 3.2, 3.4]
+//! The hot threshold and the rate limit of promotion: which pages of slow memory are hot, and how many may go. [tiering 2.3, 2.4;
+//! tiering-zswap-6.12 3.2, 3.4]
 //!
 //! ```text
 //!   marked ──── latency ────▶ hint fault        hot: latency < threshold

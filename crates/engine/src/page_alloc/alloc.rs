@@ -1,4 +1,5 @@
-//! A page for whoever asks: the tries of a request, and what is counted.
+//! The fast path of the page allocator: the tries of a request before the slow path, and the counters that a page taken moves.
+//! [machine 2.6, 2.7]
 
 use crate::core::Core;
 use crate::page_alloc::request::{Gfp, Request, Rights};
@@ -26,7 +27,7 @@ impl Core {
         self.alloc_anywhere(&Request { allowed: request.allowed & near, ..*request }, memcg)
     }
 
-    /// Pages for who can't wait: from any node, before one is reclaimed.
+    /// Pages for a request that can't wait: from any node, before one is reclaimed.
     #[inline]
     pub(crate) fn alloc_anywhere(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         if request.gfp.contains(Gfp::WRITE) && self.keeps_node_limits() {
@@ -38,8 +39,8 @@ impl Core {
         }
     }
 
-    /// What nearly all requests come to: a page that the CPU holds of the first zone, which has plenty, or of the second where the first
-    /// is used up. `None`, with nothing changed, where a look at the zones has to decide.
+    /// The usual end of a request: a page off the CPU's list of the first zone, which has plenty, or of the second zone where the first is
+    /// used up. `None`, with nothing changed, where a look at the zones has to decide.
     #[inline(always)]
     pub(crate) fn alloc_listed(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         self.refresh_lists();

@@ -1,4 +1,4 @@
-//! What a zone remembers of compaction: runs that did not help put off the next ones. [machine 2.11]
+//! Deferred compaction: a zone remembers runs that did not help, and they put off the next ones. [machine 2.11]
 
 use crate::page_alloc::request::MigrateType;
 use crate::page_alloc::zone::ZoneType;
@@ -20,7 +20,7 @@ impl Default for Deferral {
 
 impl Deferral {
     const SHIFT_MAX: u32 = 6;
-    /// So many tries in a row are made only once at most.
+    /// Of so many tries in a row, the longest deferral lets one run.
     pub(crate) const LONGEST: u32 = 1 << Self::SHIFT_MAX;
 
     /// Whether a run for this order is left out; it counts as considered.

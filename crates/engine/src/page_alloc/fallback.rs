@@ -1,4 +1,4 @@
-//! What a migrate type does that has no free block: it takes another's. [machine 2.4, 2.8]
+//! Fallback of migrate types: a type without a free block takes another type's. [machine 2.4, 2.8]
 //!
 //! Kernel memory can't be moved, so one page of it in the middle of movable ones spoils a pageblock for ever. A type that runs out
 //! therefore claims the largest block that others have, and with it the pageblock, so that it need not come again soon. Only where it can't, it

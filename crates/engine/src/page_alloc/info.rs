@@ -1,4 +1,4 @@
-//! Zones as those outside see them: what `/proc/zoneinfo` tells.
+//! The state of a zone as `/proc/zoneinfo` shows it, for callers outside the engine.
 
 use crate::page_alloc::buddy::ORDERS;
 use crate::page_alloc::pcp::{Pcp, PcpSizes};
@@ -15,11 +15,11 @@ pub struct ZoneInfo {
     pub zone: ZoneType,
     /// First page by physical address.
     pub start_pfn: u64,
-    /// Free by any test: not those on lists of CPUs.
+    /// Free pages of the buddy allocator; pages on lists of CPUs are not among them.
     pub free: u64,
     /// Pages that fallbacks have put on top of the marks (`watermark_boost`).
     pub boost: u64,
-    /// The mark below which who allocates reclaims first, boost included, as in all marks.
+    /// The mark below which a task that allocates reclaims first, boost included, as in all marks.
     pub min: u64,
     /// The mark below which kswapd is woken.
     pub low: u64,

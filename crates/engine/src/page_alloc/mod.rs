@@ -1,4 +1,4 @@
-//! Free memory: which pages are free, and who may have them.
+//! The page allocator: which pages of each zone are free, and which requests may have them. [machine 2]
 
 mod alloc; // the tries of a request, and what is counted
 mod buddy; // free blocks of a zone, by order and migrate type

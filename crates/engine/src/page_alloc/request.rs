@@ -1,4 +1,4 @@
-//! What is asked of the page allocator, and by what right: a request, and the rights that each try of it has.
+//! A request to the page allocator: its gfp flags, and the alloc flags with which each try of it tests a zone's watermarks.
 //!
 //! A request says what its caller may do and bear (`Gfp`, the kernel's gfp flags). A try of it says how deep it may reach into the
 //! reserves of a zone (`Rights`, the kernel's alloc flags). The fast path tries with few rights, the slow path with more. [machine 2.5, 2.9]

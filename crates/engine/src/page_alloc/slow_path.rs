@@ -1,4 +1,5 @@
-//! The slow path: what a request does that no zone can serve above its low mark.
+//! The slow path of the page allocator: kswapd, compaction, direct reclaim and the OOM killer, for a request that no zone can serve
+//! above its low mark.
 //!
 //! ```text
 //!   near nodes, if vm.zone_reclaim_mode has them reclaimed before others are used (`reclaim/node_reclaim.rs`)

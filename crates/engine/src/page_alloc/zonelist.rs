@@ -1,4 +1,4 @@
-//! In which order zones are tried: the node's own from the class of the request down, then those of other nodes by distance.
+//! Zonelists: a request tries its node's own zones, from the request's class down, then those of other nodes by distance.
 //! [machine 2.6]
 
 use crate::units::NodeId;

@@ -1,4 +1,4 @@
-//! Hardware that tells of accesses, as the engine sees it: what becomes of a sample between the interrupt and the record. [tiering 5.1]
+//! Hardware hints (samples of accesses, such as AMD IBS takes): what becomes of one between the interrupt and the record. [tiering 5.1]
 //!
 //! ```text
 //!   machine: a sample ─▶ sampled: where was its page? ─▶ on a list? ─▶ machine: a ring, as long as it has room ─▶ later: hinted

@@ -1,4 +1,4 @@
-//! klruscand: the thread that looks at accessed bits, so that pages in use are noticed that nobody faults on. [tiering 4]
+//! klruscand: the thread that walks page tables for accessed bits, and reports pages of lower tiers that it finds young. [tiering 4]
 //!
 //! ```text
 //!   twice a second: nodes of lower tiers ─▶ groups ─▶ page tables (harvest/scan.rs): young? ─▶ remembered ─▶ enough, or all: reported

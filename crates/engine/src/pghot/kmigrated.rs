@@ -1,4 +1,4 @@
-//! kmigrated: one thread a node of a lower tier, which promotes what has become hot there. [tiering 3.4, 3.6]
+//! kmigrated: one thread a node of a lower tier, which promotes pages that have become hot there. [tiering 3.4, 3.6]
 //!
 //! ```text
 //!   every 100 ms: is anything flagged? ─▶ block by block: its flag is cleared ─▶ its frames, in order:

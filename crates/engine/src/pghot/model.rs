@@ -1,4 +1,4 @@
-//! Hot-page records, written a second time and naively: everything that was said of a page, in order, and what follows from it.
+//! A naive second model of hot-page records: it keeps all reports of a page, in order, and says what the record must be.
 
 use std::collections::BTreeMap;
 

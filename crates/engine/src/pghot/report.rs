@@ -1,4 +1,4 @@
-//! Reports: someone says that a page was accessed. [tiering 3.2, 3.6]
+//! Reports to hot-page tracking: a source (hint faults, reads, klruscand, hardware) says that a page was accessed. [tiering 3.2, 3.6]
 //!
 //! ```text
 //!   source on? ─▶ a node? ─▶ in a lower tier? ─▶ on a list? ─▶ not by its own node? ─▶ its head's record

@@ -1,4 +1,4 @@
-//! What can be chosen of hot-page tracking: what the postings did, one after the other, and what none of them does.
+//! Rules of hot-page tracking: those that each posting of the series had, and remedies that none of them has.
 
 use crate::config::Config;
 use crate::pghot::record::{Hotness, Layout};

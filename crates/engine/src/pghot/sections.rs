@@ -1,9 +1,9 @@
-//! Where hotness records are: an array for each section of a lower tier in which something was reported. [tiering 3.5, 3.6, 9.3]
+//! Storage of hotness records: an array for each section of a lower tier in which a page was reported. [tiering 3.5, 3.6, 9.3]
 //!
 //! ```text
 //!   section of 128 MiB ─▶ hot? | 64 blocks of 2 MiB: hot? | 32768 records | by block: who reported last
 //! ```
-//! Who looks for hot pages goes by the flags: a section without one costs a look at its flag, however large the node is. The kernel has
+//! kmigrated goes by the flags: a section without one costs a look at its flag, however large the node is. The kernel has
 //! arrays for all sections of a lower tier from the start, and so takes a record a page; here a section takes nothing before its first
 //! report.
 

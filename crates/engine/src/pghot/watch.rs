@@ -1,4 +1,4 @@
-//! What must hold whenever a record changes, and no look at a record alone can tell. [tiering 0, I7]
+//! Invariants of a hotness record's changes, which no look at the record alone can check. [tiering 0, I7]
 //!
 //! ```text
 //!   not ready ─▶ ready    its count is at the threshold, or it was taken by the same thread just before and is put back as it was

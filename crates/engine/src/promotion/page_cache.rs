@@ -1,4 +1,5 @@
-//! What a reader sets aside, and what becomes of it when its call is over.
+//! Page cache that its reader promotes: which folios of slow memory a read(2) sets aside, and their moves when the call is over.
+//! [tiering 7]
 
 use crate::core::Core;
 use crate::lru::Lru;

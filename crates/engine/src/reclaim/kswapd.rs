@@ -39,7 +39,7 @@ const UNRECLAIMABLE_SCANS: u64 = 6;
 /// The least priority of a run for a boost: beyond it, it would do more harm than the mixing that it is to prevent.
 const PRIORITY_OF_BOOST: u8 = PRIORITY_DEFAULT - 2;
 
-/// What a node's kswapd is asked for, and who waits for it. Without a task the machine has not started it, and nobody asks.
+/// The request that waits for a node's kswapd, and the tasks that wait for it. Without a task the machine has not started kswapd.
 #[derive(Default)]
 pub(crate) struct Kswapd {
     pub(crate) task: Option<TaskId>,
@@ -58,7 +58,7 @@ pub(crate) struct Kswapd {
     awake_since: Option<Nanos>,
 }
 
-/// What is looked at on a node without any page of it being freed, as of 2010. It is brought up to date by those who ask.
+/// Pages scanned on a node since one was last freed there, as kernels of 2010 judge a node. Brought up to date by whoever asks.
 #[derive(Clone, Copy, Default)]
 struct LookedAtInVain {
     /// Pages that had been freed, and pages that had been looked at by then.
@@ -66,7 +66,7 @@ struct LookedAtInVain {
     scanned: i64,
 }
 
-/// What a node's kswapd was asked for and did.
+/// Requests to a node's kswapd, its wakeups, and its waking time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KswapdActivity {
     /// Allocations that found too little free and asked it for more, whether it slept or not.

@@ -1,4 +1,4 @@
-//! Hits: what an access to a resident page writes.
+//! Hits: which bits an access to a resident page sets, and where.
 //!
 //! An access through a mapping sets the accessed bit (and the dirty bit) in the page-table word, as hardware does. Nobody is
 //! told: reclaim has to come and look. An access through a file descriptor marks the page at once, in the word of the page-cache

@@ -1,4 +1,4 @@
-//! What user space says about its memory: mlock, munmap, madvise, fadvise, and pins.
+//! System calls by which user space speaks of its memory: mlock, munmap, madvise, fadvise, and pins.
 
 use crate::config::ConfigError;
 use crate::core::Core;

@@ -1,4 +1,4 @@
-//! The facade a machine holds.
+//! [`Engine`], the facade that a machine holds: it is made from a [`Config`], takes accesses, and gives out operations and counters.
 
 use crate::Policy;
 use crate::config::{Config, ConfigError, FileKind, FileSpec, SwapSpec, check_range, check_room};
@@ -131,7 +131,7 @@ impl Engine {
         self.core.memcgs[memcg].swap_usage
     }
 
-    /// What `memory.events` counts, of a group and of those below it, in the order of [`crate::MEMORY_EVENTS`].
+    /// Counters of `memory.events` of a group and its descendants, in the order of [`crate::MEMORY_EVENTS`].
     pub fn memcg_events(&self, memcg: MemcgId) -> [u64; MEMORY_EVENTS.len()] {
         self.core.memcgs[memcg].events
     }
@@ -196,7 +196,7 @@ impl Engine {
         self.core.writeback.wakeups()
     }
 
-    /// What the kswapds of all nodes were asked for and did.
+    /// Requests, wakeups and waking time of the kswapds of all nodes together.
     pub fn kswapd_activity(&self) -> KswapdActivity {
         let now = self.core.now;
         let each = self.core.kswapds.iter().map(|kswapd| kswapd.activity(now));
@@ -418,7 +418,7 @@ impl Engine {
         std::mem::take(&mut self.core.has_rare_work)
     }
 
-    /// What some of the work was for.
+    /// Parts of [`Engine::work`] by the kernel function that they were done for.
     pub fn work_for(&self) -> &WorkFor {
         &self.core.work_for
     }
@@ -482,7 +482,7 @@ impl Engine {
         self.core.flush_stats();
     }
 
-    /// Whether somebody wants to know what hardware sees of accesses.
+    /// Whether hot-page tracking listens to hardware hints.
     #[inline]
     pub fn wants_hardware_hints(&self) -> bool {
         self.core.config.pghot_listens_to(Source::Hardware)
@@ -493,7 +493,7 @@ impl Engine {
         self.core.hardware_sampled(pfn, from)
     }
 
-    /// What was worth keeping of a sample, or of a count, found room in its ring, or was lost.
+    /// A hardware hint that was worth keeping has found room in its ring, or was dropped (`has_room` is false).
     pub fn hardware_kept(&mut self, from: NodeId, has_room: bool) {
         self.core.hardware_kept(from, has_room);
     }
@@ -549,17 +549,17 @@ impl Engine {
         self.core.memory.zones.total_reserve()
     }
 
-    /// What has become of pages that were to go to the cold end of their list when their write had ended.
+    /// Rotations at the end of writeback: how many pages were to go to the cold end of their list, and why some did not.
     pub fn rotations(&self) -> Rotations {
         self.core.rotations
     }
 
-    /// What zswap holds, and how much it may.
+    /// The size and the limit of the zswap pool.
     pub fn zswap_pool(&self) -> ZswapPool {
         self.core.zswap_pool()
     }
 
-    /// What has become of the pages that were read ahead.
+    /// How many pages were read ahead, and how many of them are unused, or left memory unused.
     pub fn readahead_stats(&self) -> ReadaheadStats {
         self.core.readahead_stats()
     }

@@ -1,4 +1,4 @@
-//! A new folio's contents: zeroes, a block of a file, or a swap slot.
+//! Filling a new folio of a miss: zeroes, a read of the file's block, or a read of the swap slot.
 
 use crate::config::SwapKind;
 use crate::machine::op::Op;

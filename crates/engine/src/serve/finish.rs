@@ -1,4 +1,4 @@
-//! The end of a miss: the page is in memory, and the access is made.
+//! The end of a miss: the page is in memory, and the access maps it, or marks it, and is done.
 
 use crate::machine::step::{Access, Served, Step, Touched};
 use crate::memory::folio::FolioFlags;

@@ -1,5 +1,4 @@
-//! Which of what a task does and waits for it owes to a shortage of memory: the memstall sections of pressure stall information.
-//! [machine 4.2]
+//! Memstall sections of pressure stall information: which work and which waits of a task count as stalled on memory. [machine 4.2]
 //!
 //! Reclaim on a task's own behalf is one from its first batch to the end of what it reclaims for, waits included, and so is what
 //! `memory.high` makes it do. Waiting for a page that is being read is one if the page would still be there with a little more

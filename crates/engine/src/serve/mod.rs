@@ -1,4 +1,4 @@
-//! Serving accesses: what a task is in the middle of, from the first touch of a page to its end.
+//! Serving accesses: the stages of a task's access, from the first touch of a page to its end.
 
 pub(crate) mod engine; // the facade a machine holds
 mod objects; // what a task accesses: open files and mappings

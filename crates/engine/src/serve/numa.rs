@@ -1,4 +1,4 @@
-//! NUMA as a task has it: where its pages come from, scans on its way back to user space, hint faults in the middle of its accesses.
+//! A task's part in NUMA: the nodes of its pages by memory policy, NUMA-balancing scans on its way back to user space, hint faults.
 
 use crate::config::{ConfigError, check_range};
 use crate::machine::step::Access;
@@ -23,7 +23,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What tells a page from all others, wherever it is: as long as its file is there, or its address space.
+    /// A number that names the page of an access, resident or not, as long as its file or its address space exists.
     pub fn page_key(&self, task: TaskId, access: Access) -> u64 {
         const FILES: u64 = 1 << 63;
         const SPACE_SHIFT: u32 = 36;
@@ -64,7 +64,7 @@ impl Engine {
 }
 
 impl Current<'_> {
-    /// Where a task's page may come from, if its process or its group has a say.
+    /// Restricts a request to the nodes that the task's memory policy and its group's `cpuset.mems` allow.
     #[cold]
     #[inline(never)]
     pub(super) fn place_request(&mut self, request: &mut Request) {

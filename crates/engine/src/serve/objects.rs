@@ -1,4 +1,4 @@
-//! What a task accesses: open files and mappings, and how they are made.
+//! Objects: the open files and mappings that a task accesses, and how they are made.
 //!
 //! Each `open` and each `map_file` opens the file anew: it has a position and a readahead window of its own. Objects that are made
 //! from another one share its open file, as those do that a program makes of one descriptor.
@@ -29,7 +29,7 @@ impl Engine {
     /// they had together.
     ///
     /// # Panics
-    /// Where the object is not an open file.
+    /// Panics where the object is not an open file.
     pub fn open_for_itself(&mut self, task: TaskId, object: ObjectId) {
         let object = &mut self.tasks[task.index()].objects[object.index()];
         let Object::File { open, file, .. } = object else { panic!("a mapping has no position") };

@@ -1,4 +1,4 @@
-//! What reading a file of `/proc` takes while it is open: memory for its text, and for what is gathered for it.
+//! Kernel memory of an open file of `/proc`: buffers for its text, and for what is gathered for it.
 //!
 //! Buffers of a page come from a slab of eight, which the reader finds in one piece or else does without; the other two pages are asked for
 //! one by one, and their reader reclaims for them if need be. It is not much. But it is memory that can't be moved, and where all

@@ -1,4 +1,4 @@
-//! What a task does for tiers of memory before it returns to user space: it promotes what it has set aside.
+//! Promotion of page cache by its reader: a task moves the folios that it has set aside before it returns to user space. [tiering 7]
 
 use crate::machine::step::{Access, Served, Step};
 use crate::memory::folio::FolioFlags;
@@ -9,7 +9,7 @@ use crate::stat::ISOLATED;
 use crate::units::{NodeId, Pfn};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is promoted, and the access that is complete but for that.
+/// The folios that a task promotes, and its access, which is complete but for that.
 pub(crate) struct PromotionWork {
     access: Access,
     served: Served,

@@ -1,4 +1,4 @@
-//! Tasks: what each is in the middle of, and how a call from the machine takes it further.
+//! Tasks: the stage that each is in, and how a call from the machine takes it further.
 
 use crate::core::Core;
 use crate::kernfs::LruGenWrite;
@@ -48,7 +48,7 @@ pub(crate) struct Task {
     pub(crate) attempt: Attempt,
 }
 
-/// What a task is in the middle of.
+/// The stage of a task: idle, or the access, call or reclaim that it is in the middle of.
 pub(crate) enum Stage {
     Idle,
     Access,

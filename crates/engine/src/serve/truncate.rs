@@ -1,4 +1,4 @@
-//! Truncation, as far as it is its task's business: which file, and its waits.
+//! ftruncate(2) and hole punching as a task makes them: the file, and the task's waits. The pages go in `page_cache/truncate.rs`.
 
 use crate::config::ConfigError;
 use crate::machine::step::{Served, Step, Wait};
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 impl Engine {
     /// Takes pages out of an open or mapped file: `fallocate(FALLOC_FL_PUNCH_HOLE)`, or what ftruncate(2) does behind the new end.
-    /// They read as zeroes when it is over, which [`Served::Truncated`] says. What was dirty there is not written. The task waits for
+    /// The pages read as zeroes when the call is over, which [`Served::Truncated`] says. Dirty ones are not written. The task waits for
     /// reads and writes of these pages.
     ///
     /// The task must not be in the middle of an access.

@@ -1,5 +1,5 @@
-//! Writes to regular files, as far as they are their task's business: it may have to wait before it dirties a page, and it may
-//! want to know that the device has what it wrote (fsync), or what anybody did (sync, syncfs).
+//! Writes of a task to regular files: it may have to sleep before it dirties a page (`balance_dirty_pages`), and it may wait until the
+//! device has what it wrote (fsync), or what any task wrote (sync, syncfs).
 
 use crate::config::ConfigError;
 use crate::machine::step::{DelayReason, Served, Step, Wait};

@@ -1,4 +1,4 @@
-//! Counters under the kernel's names, and how old a reader's copy of them is.
+//! Flushing of memcg statistics: when the counters of a memcg are brought up to date, and how old the numbers are that reclaim reads.
 //!
 //! Every event is counted at once, on its node (`/proc/vmstat`) and on the lruvec of its memcg. But reclaim reads a memcg's
 //! statistics as of the last *flush*, which also sums up the descendants. A worker flushes every two seconds, a reader of

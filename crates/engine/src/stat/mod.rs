@@ -1,4 +1,5 @@
-//! Counters under the kernel's names, and the updates that a CPU has not passed on yet. How old a reader's copy is: `flush.rs`.
+//! Counters of `/proc/vmstat` and `memory.stat` under the kernel's names, and the updates that a CPU has not passed on yet. `flush.rs`
+//! says how old the numbers are that a reader gets.
 
 mod flush; // statistics as of their last flush, and who flushes them
 mod outdated; // decisions by them that live ones would have turned

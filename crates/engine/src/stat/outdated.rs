@@ -1,4 +1,4 @@
-//! Decisions by old numbers: how often live ones would have led to another, and how far apart the two were.
+//! Decisions by outdated memcg statistics: how often live counters would have led to another, and how far apart the two were.
 //!
 //! ```text
 //!   reclaim, a refault, a writer ─▶ the decision, by what a reader sees     what is done
@@ -16,7 +16,7 @@ use crate::lru::lruvec::{Lruvec, LruvecId, PoolId};
 use crate::stat::Stat;
 use crate::units::{MemcgId, Nanos};
 
-/// What is decided by statistics of the last flush.
+/// A kind of decision that goes by statistics of the last flush.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StaleDecision {
     /// Whether a writer sleeps since its group has too much that is dirty, or goes on.
@@ -49,14 +49,14 @@ impl StaleDecision {
     }
 }
 
-/// How decisions of one kind went.
+/// How often live numbers turn decisions of one kind.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct StaleDecisions {
     /// How many were made a second time, by live numbers.
     pub compared: u64,
-    /// Those of them that live numbers turn from yes to no: a writer would not have slept, a list not have been aged.
+    /// Decisions that live numbers turn from yes to no: a writer would not have slept, a list not have been aged.
     pub yes_for_no: Turned,
-    /// And from no to yes.
+    /// Decisions that live numbers turn from no to yes.
     pub no_for_yes: Turned,
     /// For how long writers slept that would not have slept.
     pub slept: Nanos,
@@ -69,7 +69,7 @@ pub struct Turned {
     pub count: u64,
     /// The age of the oldest statistics among them.
     pub oldest: Nanos,
-    /// Where a number was furthest from what it seemed to be.
+    /// The counter whose stale value was furthest from its live one.
     pub furthest: Option<StaleNumber>,
 }
 
@@ -82,9 +82,9 @@ pub struct StaleNumber {
     pub memcg: String,
     /// Which counter.
     pub stat: Stat,
-    /// What it seemed to be, as of a flush.
+    /// The counter's value as of the last flush, by which it was decided.
     pub stale: u64,
-    /// What it was.
+    /// The counter's live value.
     pub live: u64,
     /// How old the flush was.
     pub age: Nanos,

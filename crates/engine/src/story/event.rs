@@ -1,4 +1,4 @@
-//! What can be told: pages and where they are, what was decided on them, and the numbers that were compared.
+//! Events of a story: a page's name and state, the decision that was made on it, and the numbers that were compared.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ impl PageName {
     }
 }
 
-/// What is to be told.
+/// The pages and events that a story is to tell of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StoryFilter {
     /// Everything that happens to these pages.
@@ -64,16 +64,16 @@ pub enum StoryFilter {
     Evictions(Option<MemcgId>),
 }
 
-/// Something that was decided.
+/// A decision on a page or on lists, or a tracepoint, with its time and place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StoryEvent {
-    /// When the engine call began in which it was. A run of hits is one call.
+    /// The start of the engine call in which it was decided. A run of hits is one call.
     pub at: Nanos,
-    /// Whose lists are meant: the page's group.
+    /// The group whose lists are meant: the page's.
     pub memcg: MemcgId,
     /// The node.
     pub node: NodeId,
-    /// What was told.
+    /// The page, lists or tracepoint that the event is about.
     pub told: Told,
 }
 
@@ -91,7 +91,7 @@ pub enum Told {
     },
     /// All pages of a group on a node.
     Lists(ListsEvent),
-    /// What a kernel tells as it happens. Of no group; of the node that it is about, or the first.
+    /// A tracepoint, as the kernel tells it. Its event has no group, and the node that it is about, or the first.
     Tracepoint(Tracepoint),
 }
 
@@ -189,7 +189,7 @@ pub enum Because {
     NeighbourLooked,
     /// Page-table entries had been used.
     Used {
-        /// So many.
+        /// Number of entries that were found young.
         young: u32,
         /// The page had been found used before.
         was_referenced: bool,
@@ -497,7 +497,7 @@ pub enum PageEvent {
         /// The node of who accessed it.
         by: NodeId,
     },
-    /// Who noticed that it is in use has asked whether it is hot.
+    /// The reader, scanner or hint fault that found the page in use has asked whether it is hot.
     HeatJudged {
         /// The node that it would go to.
         to: NodeId,
@@ -510,7 +510,7 @@ pub enum PageEvent {
         source: HotSource,
         /// The node of who accessed it, if that is known.
         by: Option<NodeId>,
-        /// So many accesses.
+        /// Number of accesses reported.
         accesses: u32,
         /// The page is hot by now: kmigrated takes it from here.
         is_ready: bool,
@@ -561,7 +561,7 @@ pub enum PageEvent {
         /// Why.
         reason: WritebackReason,
     },
-    /// That has ended.
+    /// The write of the page to its file has ended.
     FileWritten {
         /// Without an error.
         ok: bool,
@@ -575,7 +575,7 @@ pub enum PageEvent {
     Evicted {
         /// The group on whose behalf.
         target: MemcgId,
-        /// What the page's shadow says.
+        /// The stamp of the page's shadow.
         stamp: Stamp,
         /// In use in this residency.
         workingset: bool,
@@ -616,7 +616,7 @@ pub enum ListsEvent {
     },
     /// A task needs a page, and the node is reclaimed so that it need not have another's (`vm.zone_reclaim_mode`).
     NearNode {
-        /// What it may do: the bits of the mode.
+        /// Bits of `vm.zone_reclaim_mode`, which say whether it may write and unmap.
         mode: u8,
     },
     /// A round of eviction begins.

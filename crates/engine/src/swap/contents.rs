@@ -1,4 +1,4 @@
-//! What pages come to when they are compressed: a distribution by region, and what each page draws from it.
+//! Compressed lengths of pages: a distribution by region, and the length that each page draws from it.
 //!
 //! The engine never learns what a page holds, so this is said beforehand: the share of pages that are all zeroes, the share that
 //! are one word repeated, and how the lengths of the others are spread. Each page draws its own from what it is (which address
@@ -34,7 +34,7 @@ pub enum Lengths {
     Deciles([u16; 11]),
 }
 
-/// What a page holds, as far as anyone has to know.
+/// A page's contents, as far as swap has to know them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Contents {
     Zeroes,

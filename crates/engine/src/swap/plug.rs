@@ -1,4 +1,4 @@
-//! The plug: swap writes that a pass of reclaim has begun, held back so that neighbours are merged into one request.
+//! The block plug: swap writes that a pass of reclaim has begun are held back, so that neighbours are merged into one request.
 //!
 //! ```text
 //!   pageout ─► plug [ request: slots 7 to 12 ][ slot 80 ] ...   submitted at the end of the pass, or as soon as it is full

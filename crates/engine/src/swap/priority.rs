@@ -1,4 +1,4 @@
-//! Which device the next slot is taken from.
+//! Priorities of swap devices: which device gives the next slot.
 //!
 //! ```text
 //!   priority 5    [ device 1 ]                            until it is full

@@ -1,4 +1,4 @@
-//! Which swapped pages to read with the one that is wanted.
+//! Swap readahead: which swapped pages are read with the one that a fault wants.
 //!
 //! ```text
 //!   by address   the pages around the faulting one in its mapping, as far as they are swapped out       devices that don't seek
@@ -120,7 +120,7 @@ impl Core {
         })
     }
 
-    /// Who pays for a page that comes back from swap for others: whose it was, or else who has it read.
+    /// The memcg that is charged for a page that swap readahead brings back: the page's own while that is online, else the reader's.
     pub(crate) fn payer_of(&self, entry: SwapEntry, reader: MemcgId) -> MemcgId {
         let owner = self.memory.swap.memcg(entry);
         let is_there = self.memcgs.contains(owner) && self.memcgs[owner].is_online;

@@ -1,4 +1,4 @@
-//! Which slot of a swap device is taken next.
+//! Allocation of swap slots: which slot of a device is taken next.
 //!
 //! ```text
 //!   64 at a time   ┌── ready    ◄── the CPU's cluster, from its start to its end ◄── next: an empty one, else one with holes

@@ -1,4 +1,4 @@
-//! How many swapped pages to read around the one that is wanted, learnt from how many of the last ones were of use.
+//! The swap readahead window: how many pages are read around the wanted one, learnt from how many of the last ones were hit.
 //!
 //! | hits since the last window | size |
 //! |---|---|

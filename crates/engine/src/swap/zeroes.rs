@@ -1,4 +1,4 @@
-//! Pages of zeroes on swap (`swap_zeromap`), and what any page holds, which its region says or its device.
+//! Zero-filled pages on swap (`swap_zeromap`), and where the contents of any swapped page come from: its region, or else its device.
 //!
 //! A page of zeroes needs no place: a bit of its slot says that it is one. It is asked for before zswap and the device are, on the
 //! way out and on the way in. Its slot and its place in the swap cache are those of any page. [reclaim 6.2; reclaim-6.12 6]
@@ -12,7 +12,7 @@ use crate::swap::contents::{Compressibility, Contents};
 use crate::units::{FileId, MmId, Pfn, SwapId};
 
 impl Core {
-    /// What a page holds that goes to a swap device.
+    /// The contents of a page that goes to a swap device.
     pub(crate) fn contents_of(&self, pfn: Pfn, swap: SwapId) -> Contents {
         let folio = &self.memory.folios[pfn];
         let (is_anon, owner, index) = (folio.has(FolioFlags::ANON), folio.owner, folio.index);

@@ -1,14 +1,14 @@
-//! Memory of a compressed swap device: what its pages come to, and where they are.
+//! zram: the compressed pages that a swap device of that kind keeps in memory, how long each is, and where it lies.
 //!
 //! A page with one word repeated takes nothing but its slot. How well others compress is their region's business (`contents.rs`).
 
 use crate::swap::zspool::{Handle, ZsPool, ZspagePages};
 use crate::units::{PAGE_SIZE, Pfn};
 
-/// What a page with one word repeated leaves in its slot.
+/// The mark in the slot of a page with one word repeated.
 const SAME_FILLED: u64 = 1;
 
-/// What a device holds, in the order of its `mm_stat`.
+/// The pages and bytes that a zram device holds, in the order of its `mm_stat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ZramStat {
     /// Pages stored, but those with one word repeated.

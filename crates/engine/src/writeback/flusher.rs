@@ -1,4 +1,4 @@
-//! The flusher: the thread of a device that has its dirty pages written, and when. [machine 5.7]
+//! The flusher: one thread a device that has the device's dirty pages written; what it writes, and when. [machine 5.7]
 //!
 //! ```text
 //!   woken ─► cycle: what others asked for ─► requests of reclaim ─► periodic, if due ─► background, if over ──────┐

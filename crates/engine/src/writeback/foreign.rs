@@ -1,4 +1,5 @@
-//! Files that another group dirties: who has them written, and whose they become. [machine 5.8]
+//! Foreign inodes: files that a memcg dirties and another memcg's wb owns; who has them written, and when a file changes its wb.
+//! [machine 5.8]
 //!
 //! ```text
 //!   group A dirtied the file first: its wb writes it      group B dirties pages of it, which are charged to B

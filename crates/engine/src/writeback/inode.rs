@@ -1,4 +1,4 @@
-//! The state of a file's inode: what of it differs from its device, as tracepoints show it (`I_DIRTY_SYNC`, `I_DIRTY_PAGES`, `I_SYNC`).
+//! Inode state (`I_DIRTY_SYNC`, `I_DIRTY_PAGES`, `I_SYNC`): whether an inode's times and pages differ from the device, for tracepoints.
 //!
 //! ```text
 //!   a write begins  ─► its times change, once a tick: times ──┐

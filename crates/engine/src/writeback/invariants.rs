@@ -1,4 +1,4 @@
-//! What must always be true of dirty pages: what says so in four places is the same page, and every counter is a sum over them.
+//! Invariants of dirty pages: all places that call a page dirty agree, and every counter is the sum over the pages.
 
 use crate::core::Core;
 use crate::memory::file::InodeList;

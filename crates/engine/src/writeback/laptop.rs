@@ -1,4 +1,4 @@
-//! Laptop mode (`vm.laptop_mode`): a disk that is awake anyway writes what there is, so that it need not be woken for that.
+//! Laptop mode (`vm.laptop_mode`): a disk that is awake anyway writes all dirty pages, so that it need not be woken for them.
 //!
 //! ```text
 //!   a read has ended ─► the device's timer is set, anew with each read ─► it goes off: all that is dirty on the device is written

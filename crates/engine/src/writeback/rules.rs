@@ -1,4 +1,5 @@
-//! What eras do about dirty pages of files. [machine 5, 9.3]
+//! Rules of writeback that differ from kernel to kernel: who is slowed down or writes, how much of a file is a turn, and who asks
+//! flushers. [machine 5, 9.3]
 
 use crate::switch::choice;
 

@@ -1,4 +1,4 @@
-//! Who dirties pages waits, so that no more are dirtied than are written. [machine 5.3, 5.4]
+//! `balance_dirty_pages`: a task that dirties pages sleeps, so that no more are dirtied than are written. [machine 5.3, 5.4]
 //!
 //! ```text
 //!   pages dirtied since the last look < limit ─► go on            (32 at first, then as the last look says)

@@ -1,4 +1,4 @@
-//! Writeback as its tracepoints show it: whose, of which page, and what a look at a writer has found.
+//! Tracepoints of writeback: each event's wb and page, and the limits and pauses of `balance_dirty_pages`. [machine 9.5]
 
 use super::limits::Limits;
 use super::rates::{Position, Rates};

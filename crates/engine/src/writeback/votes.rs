@@ -1,4 +1,4 @@
-//! Who dirties a file, as the rounds of writing it tell. [machine 5.8]
+//! Votes on an inode's owner: each round of writing a file tells which memcg most of its pages belong to. [machine 5.8]
 //!
 //! The past of a file is 16 slots of an eighth of a second of the device's time. A round of writing fills some: a long one several, a
 //! short one a single one. Each belongs to who had most pages of its round. One round says little, so more than half of the slots must be

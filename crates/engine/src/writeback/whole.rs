@@ -1,4 +1,4 @@
-//! Work that someone waits for writes each file as a whole (`WB_SYNC_ALL`), and waits until the device has it. [machine 5.7]
+//! `WB_SYNC_ALL`: work that a task waits for writes each file as a whole, and waits until the device has it. [machine 5.7]
 //!
 //! ```text
 //!   a file's turn:  its pages that are dirty now ─► written, one plug a step; one that is being written already: waited for first

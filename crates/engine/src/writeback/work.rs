@@ -1,4 +1,4 @@
-//! A piece of work of a flusher: which files are next, and how much of each is written at a time. [machine 5.7]
+//! Flusher work (`wb_writeback`): which files of a wb are written next, and how much of each at a time. [machine 5.7]
 //!
 //! ```text
 //!   work: passes over b_io, 100 ms each        b_dirty ── old enough ──► b_io ──► chunk ──► clean: off the lists

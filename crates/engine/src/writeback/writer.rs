@@ -1,4 +1,4 @@
-//! 2010: who dirties too much writes some of it itself, and waits only for what is not there to be written.
+//! `balance_dirty_pages` of 2010: a task that dirties too many pages writes some itself, and sleeps only where it finds too few to write.
 //!
 //! ```text
 //!   1024 pages dirtied on a CPU (by its size; 8 while the device has too much) ─► look

@@ -61,20 +61,20 @@ impl Entry {
     }
 }
 
-/// What zswap holds, and how much it may.
+/// The size and the limits of the zswap pool. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ZswapPool {
-    /// Pages that it takes.
+    /// Pages of memory that the pool takes.
     pub pages: u64,
     /// Pages that are stored in it.
     pub stored: u64,
-    /// The pool takes no more than so many.
+    /// The most pages that the pool may take (`max_pool_percent`).
     pub limit: u64,
-    /// Once full it stores nothing before it has shrunk to so many.
+    /// A pool that was full stores nothing before it has shrunk to so many pages (`accept_threshold_percent`).
     pub accept: u64,
 }
 
-/// What debugfs tells.
+/// Counters of `/sys/kernel/debug/zswap`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ZswapStat {
     /// Entries that a newer one of the same slot has replaced.

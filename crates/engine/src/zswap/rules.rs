@@ -1,4 +1,4 @@
-//! What zswap does in which era, and remedies: each a switch of the policy of groups that name none.
+//! Rules of zswap that differ from kernel to kernel, and remedies: each a switch of the policy of groups that name none.
 
 use crate::switch::choice;
 

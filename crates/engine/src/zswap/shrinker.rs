@@ -1,4 +1,4 @@
-//! The dynamic shrinker: how many entries of a group reclaim takes from the pool, beside the pages that it takes from lists.
+//! zswap's dynamic shrinker: how many of a memcg's entries reclaim writes back, beside the pages that it takes from the LRU lists.
 //!
 //! It is a slab shrinker (`reclaim/shrinker.rs`), so a small pool is touched only where reclaim has come to low priorities.
 //!

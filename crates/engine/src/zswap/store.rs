@@ -1,4 +1,4 @@
-//! A page goes into the pool on its way to swap, and comes back from there.
+//! zswap stores and loads: a page that is swapped out goes into the pool or is rejected, and a swap-in takes it out again.
 //!
 //! ```text
 //!   over memory.zswap.max ─► write one entry of the group back; none ─► rejected

@@ -1,4 +1,4 @@
-//! The limit worker: a kernel thread that writes entries back until a full pool takes pages again.
+//! zswap's limit worker: a kernel thread that writes entries back until a full pool takes pages again.
 //!
 //! It comes by all groups in turn, and takes little of each at a time. A group without entries costs nothing; where a group has some
 //! and none could be written, and where a whole round found none, it counts a failure, and gives up at 16. [reclaim 6.5]

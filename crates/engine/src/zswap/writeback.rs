@@ -1,4 +1,4 @@
-//! An entry of the pool goes to the device that it stands in front of, step by step.
+//! zswap writeback: an entry of the pool is decompressed and written to the swap device behind it, step by step.
 //!
 //! ```text
 //!   swap cache has a page of the slot ─► EEXIST: it is in use

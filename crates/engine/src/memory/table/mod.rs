@@ -38,7 +38,7 @@ fn is_shadow_only([pages, shadows]: NodeCount) -> bool {
 /// Pages that readahead brought in without anyone having asked for them. (Linux counts none of them.)
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ReadaheadStats {
-    /// All of them since the beginning.
+    /// Pages read ahead since the beginning.
     pub pages: u64,
     /// Pages read ahead and in memory that nobody has used yet. Whether a page that is mapped has been used can't be told: it counts as used.
     pub unused: u64,
