@@ -1,4 +1,4 @@
-//! All of reclaim's state under one roof: what the mechanisms of the other rooms are methods of.
+//! [`Core`]: all of reclaim's state in one struct, of which the mechanisms of the other folders are methods.
 //!
 //! ```text
 //!   state    plain data with invariants of its own: memory, groups, lists, counters         names neither of the others

@@ -1,4 +1,4 @@
-//! Transparent huge pages of anonymous memory: one entry maps 2 MiB, until it is made single pages. [machine 2.6; tiering 6.2]
+//! Transparent huge pages of anonymous memory: one entry maps 2 MiB, until the huge page is split into single ones. [machine 2.6; tiering 6.2]
 //!
 //! ```text
 //!   page table   one entry for a leaf                    words of 512 pages, all of which name the first frame

@@ -1,4 +1,4 @@
-//! What must always be true, checked from outside by tests, fuzzing and debug builds. [reclaim 9]
+//! Invariants of the whole engine, which tests, fuzzing and debug builds check from outside. [reclaim 9]
 
 use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;

@@ -44,7 +44,7 @@ pub(crate) trait KernelThread: Send + Sync {
     }
 }
 
-/// What a step of a kernel thread came to.
+/// The outcome of one step of a kernel thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadStep {
     /// A batch is over; there is more to do.
@@ -57,7 +57,7 @@ pub(crate) enum ThreadStep {
 pub struct ThreadInfo {
     /// To be resumed as any task.
     pub task: TaskId,
-    /// What the kernel calls it.
+    /// The kernel's name of the thread.
     pub name: String,
     /// CPUs that the machine may run it on. It is on the first until it is moved.
     pub cpus: Range<CpuId>,

@@ -1,4 +1,4 @@
-//! Every mechanism and every era's rule under a name: what scenarios set, profiles bundle and `ablate` goes through.
+//! Switches: every mechanism and every era's rule under a name that scenarios set, profiles bundle and `ablate` turns.
 //!
 //! One row a switch in [`SWITCHES`]: its name, what it accepts, what it does and why one would turn it, and the shipped
 //! scenario whose result it changes. The first part of a name is the seam it belongs to.

@@ -1,4 +1,4 @@
-//! How user space takes its own page-table entries away: munmap, and the end of an address space.
+//! Zapping page-table entries: munmap, and the end of an address space.
 //!
 //! An anonymous page goes with its entry, and so does the slot of one that was swapped out. A page of a file is only unmapped and
 //! stays in the page cache: where its entry is young, that is the last chance to learn that it was in use. What somebody holds

@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, and the help that teaches it.
+//! The command line of `pageout`: its commands and their options, and the help that teaches them.
 
 mod options; // what commands have in common
 mod variation; // --vary, --over

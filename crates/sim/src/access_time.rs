@@ -1,4 +1,4 @@
-//! Why accesses took as long as they did: each span that one loses is lost to one cause, and what is left is its own work.
+//! Where an access's time went: each span that it waits is lost to one cause, and what is left is its own work.
 //!
 //! ```text
 //!   ready                                                                               done
@@ -21,7 +21,7 @@ use crate::latency::{LatencyHistogram, LatencySummary, Window, bucket_of, greate
 /// Declares causes: a name in JSON, a name in texts, and what it stands for.
 macro_rules! causes {
     ($($(#[$doc:meta])* $cause:ident: $name:literal, $title:literal;)*) => {
-        /// What an access loses time to.
+        /// A cause to which an access loses time.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Cause {
             $($(#[$doc])* $cause,)*
@@ -220,11 +220,11 @@ impl AccessTimes {
 pub struct AccessReport {
     /// From when the task was ready for an access until it was done, hits included.
     pub all: LatencySummary,
-    /// What accesses lost to each cause, as far as they lost anything to it; only causes that there were, in the order of [`Cause::ALL`].
+    /// Time that accesses lost to each cause, of those that lost any to it; only causes that there were, in the order of [`Cause::ALL`].
     pub by_cause: Vec<(Cause, LatencySummary)>,
     /// The rest: what the accesses themselves, system calls and faults took of the CPU. With the sums by cause it makes the sum of all.
     pub own_work: Nanos,
-    /// Where the time of the slowest went.
+    /// Where the time of the slowest accesses went.
     pub slowest: Slowest,
     /// Calls of fsync(2) between accesses.
     pub syncs: LatencySummary,
@@ -233,13 +233,13 @@ pub struct AccessReport {
 /// The slowest one in a hundred accesses, and as few more as there are that took about as long: within a quarter of each other.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Slowest {
-    /// They took so long or longer, exactly.
+    /// The slowest accesses took so long or longer, exactly.
     pub from: Nanos,
     /// How many they are.
     pub count: u64,
-    /// What they took in all.
+    /// Time that the slowest accesses took in all.
     pub total: Nanos,
-    /// What of that they lost, by cause; the rest is own work.
+    /// Time that the slowest accesses lost, by cause; the rest of `total` is own work.
     pub by_cause: Vec<(Cause, Nanos)>,
 }
 

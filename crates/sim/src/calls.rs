@@ -1,4 +1,4 @@
-//! How much a read(2) or write(2) asks for: from requests to the pages of each, and back from a page to what its call still wants.
+//! Sizes of read(2) and write(2) calls: from requests to the pages of each, and from a page to the pages that its call still wants.
 //!
 //! ```text
 //!   request 2 of calls of 4 pages   ──▶   pages 8, 9, 10, 11       each an access of its own, which wants 4, 3, 2, 1 pages

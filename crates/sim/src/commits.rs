@@ -1,4 +1,4 @@
-//! Calls on whole files that a task makes between its accesses, every so many of them: fsync(2), as a database commits; truncation and
+//! Commits and other calls of a task on whole files, one after every so many accesses: fsync(2), as a database commits; truncation and
 //! deletion, as of a log that begins again and of a temporary file.
 
 use pageout_engine::ObjectId;

@@ -1,4 +1,4 @@
-//! What work costs: nanoseconds of CPU time for every unit of work the engine counts.
+//! The cost table: nanoseconds of CPU time for every unit of work that the engine counts.
 //!
 //! The engine says how much it did ([`Work`]); this table says how long that took. A few figures are measured end to end
 //! (a first touch, a reclaimed page). The prices of units are chosen to add up to them; the tests below are those sums.
@@ -143,7 +143,7 @@ costs! {
         "Taking the CPU from one task and giving it to another. Row \"context switch, same CPU\": 1,000 to 2,000, M.";
 }
 
-/// What copying takes, of what it takes by one thread: for a page by itself, and as a part of a huge one.
+/// The time of a migration's copy, as a part of what one thread takes: for a page by itself, and for a page of a huge one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopyRates {
     page: (u64, u64),
@@ -224,7 +224,7 @@ impl Costs {
         Costs { migrate: of(self.migrate, by.page), migrate_huge: of(self.migrate_huge, by.huge), ..self }
     }
 
-    /// What one unit of each work costs.
+    /// The price of one unit of each kind of work.
     fn unit_prices(&self) -> Work {
         // Named one by one, so that a new unit of work does not compile until it has a price.
         Work {
@@ -257,7 +257,7 @@ impl Costs {
         }
     }
 
-    /// What the work took.
+    /// CPU time that the work took.
     pub fn price(&self, work: &Work) -> Nanos {
         self.price_often(work) + self.price_rarely(work)
     }
@@ -283,7 +283,7 @@ impl Costs {
             .collect()
     }
 
-    /// What the access itself takes when the page is there.
+    /// CPU time of an access itself, when its page is in memory.
     pub fn hit(&self, channel: Channel) -> Nanos {
         Nanos(match channel {
             Channel::File => self.file_hit,

@@ -64,7 +64,7 @@ pub enum Direction {
     Write,
 }
 
-/// What a block belongs to. Blocks of one area lie one behind the other; two areas lie far apart.
+/// The file or swap area that a block belongs to. Blocks of one area lie one behind the other; two areas lie far apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Area {
     /// A file; blocks are its pages.
@@ -99,11 +99,11 @@ impl Request {
     }
 }
 
-/// By which whoever submits a request knows it again.
+/// A number by which the submitter of a request knows it again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket(pub u32);
 
-/// What is known of a request that begins to wait under a scheduler.
+/// A request that begins to wait under an I/O scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queuing {
     /// Whether it will fail.
@@ -117,13 +117,13 @@ pub struct Queuing {
 pub struct Dispatched {
     /// When it is done.
     pub at: Nanos,
-    /// All that has become part of it.
+    /// Tickets of all requests that were merged into this one.
     pub tickets: Vec<Ticket>,
     /// Which of the other CPUs handles the end of the request, as in [`Completion`].
     pub remote: Option<u32>,
 }
 
-/// What became of a request.
+/// The end of a request: when, on which CPU, and whether it failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
     /// When it is done.
@@ -217,7 +217,7 @@ struct Stats {
     write: LatencyHistogram,
 }
 
-/// What a device did in a run.
+/// Statistics of a device in a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeviceReport {
     /// The device's name.
@@ -341,7 +341,7 @@ impl Device {
         self.spec.request_pages_max
     }
 
-    /// What the device did up to `now`: of a request in service, its time in service so far.
+    /// Statistics of the device up to `now`; a request in service counts with its time in service so far.
     pub fn report(&self, now: Nanos) -> DeviceReport {
         let ahead = Nanos(self.busy_until.0.saturating_sub(now.0));
         DeviceReport {

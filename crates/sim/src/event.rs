@@ -1,4 +1,4 @@
-//! What happens next: events ordered by (time, sequence number).
+//! The event queue: the next event by (time, sequence number).
 //!
 //! Virtual time is the time of the event being handled and nothing else moves it. Two events of the same nanosecond
 //! happen in the order in which they were pushed, so a run depends on nothing but its inputs. Time never goes back:

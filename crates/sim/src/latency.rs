@@ -1,4 +1,4 @@
-//! How long things took: a histogram of spans with bounded relative error.
+//! Latency histograms: spans of time, kept with a bounded relative error.
 //!
 //! A quantile is the upper end of a bucket, and a bucket is at most 1/128 of its lower end wide: a quantile is never below the true
 //! value and less than 1 % above it. Below 256 ns it is exact; so are the greatest value, the count and the sum, everywhere. The
@@ -170,7 +170,7 @@ pub struct LatencySummary {
     pub p50: Nanos,
     /// The 99th percentile, within 1 %.
     pub p99: Nanos,
-    /// What one in a thousand exceeds, within 1 %.
+    /// The span that one in a thousand exceeds, within 1 %.
     pub p999: Nanos,
     /// The longest span, exact.
     pub max: Nanos,

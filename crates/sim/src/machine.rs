@@ -71,7 +71,7 @@ use hints::Hints;
 use sequences::Sequences;
 use threads::Thread;
 
-/// What a machine is made of besides its engine.
+/// The parts of a machine besides its engine: CPUs, devices, costs, memory.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MachineSpec {
     /// Seed of everything random; devices derive theirs from it.
@@ -96,11 +96,11 @@ pub struct MachineSpec {
     pub page_stands_for: u64,
     /// The memory of each node, of all of them or of none. Default: none, memory that takes what costs say however busy it is.
     pub memory: Vec<MemorySpec>,
-    /// What lies between sockets. Default: nothing that takes longer.
+    /// The links between sockets. Default: none that takes longer.
     pub links: Option<LinkSpec>,
     /// Whether a run finds out what placement could have been at best. Default: yes.
     pub hindsight: bool,
-    /// What tells of accesses to it, if anybody listens and memory is not all alike. Default: `ibs`.
+    /// Hardware hints of accesses, which matter only where hot-page tracking listens and memory is not all alike. Default: `ibs`.
     pub hints: HintSpec,
 }
 

@@ -1,4 +1,4 @@
-//! What a caller may watch while a machine runs.
+//! The observer of a run: accesses, page-cache events, stories, tracepoints and samples that a caller may watch.
 
 use std::ops::{ControlFlow, Range};
 
@@ -19,7 +19,7 @@ pub trait Observer {
         let _ = (task, index, served);
     }
 
-    /// What was to be done before access `index` of `task` is done: statistics were flushed, a file was read.
+    /// A mark before access `index` of `task` was reached: statistics were flushed, or a kernel file was read, as it asks for.
     fn marked(&mut self, task: usize, index: u64, machine: &Machine) {
         let _ = (task, index, machine);
     }
@@ -41,7 +41,7 @@ pub trait Observer {
         let _ = (record, machine);
     }
 
-    /// So much time has passed; after [`crate::Machine::sample_every`] only. The machine is as it was after the last event until then:
+    /// A sample is due; after [`crate::Machine::sample_every`] only. The machine is as it was after the last event before `at`:
     /// looking at it changes nothing in the run.
     fn sample(&mut self, at: Nanos, machine: &Machine) {
         let _ = (at, machine);

@@ -1,4 +1,4 @@
-//! When an access starts: as soon as the one before it ended, or by a timetable.
+//! The pace of a task: its next access starts as soon as the one before it ended, or by a timetable.
 //!
 //! A timetable is a recorded run's clock: points (access, time), straight lines between them. Access k starts at the time that
 //! its line gives, or when the one before it ended if that is later. Before the first point it starts at the first point's time,
@@ -7,7 +7,7 @@
 
 use pageout_engine::Nanos;
 
-/// What decides when a task's accesses start.
+/// The rule by which a task's accesses start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Pace {
     /// Each access starts when the one before it ended, at the price the cost table gives.

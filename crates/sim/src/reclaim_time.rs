@@ -1,4 +1,4 @@
-//! How long a task is in reclaim calls: from the step in which one begins to the end of the step in which it ends.
+//! Time of a task in reclaim calls, each from the step in which it begins to the end of the step in which it ends.
 
 use pageout_engine::Nanos;
 

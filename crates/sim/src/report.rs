@@ -1,4 +1,4 @@
-//! What a run was like: plain figures, equal for equal runs.
+//! The report of a run: plain figures, equal for equal runs.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -43,9 +43,9 @@ pub struct Report {
     pub kernel_time: Nanos,
     /// The kernel's work in units, whoever paid for it.
     pub work: Work,
-    /// What CPU time it took; the accesses themselves are not among it.
+    /// CPU time of the kernel's work in the run; the accesses themselves are not among it.
     pub spent: Spent,
-    /// As much of it as was no kernel thread's.
+    /// CPU time of the kernel's work that no kernel thread did.
     pub spent_by_tasks: Spent,
     /// How often a CPU went from one task to another that waited for it.
     pub context_switches: u64,
@@ -54,9 +54,9 @@ pub struct Report {
     pub file_pages_read: u64,
     /// See [`Report::file_pages_read`].
     pub file_pages_read_in_order: u64,
-    /// What became of the pages of files that were read before anyone asked for them.
+    /// Pages that readahead brought in, and how many of them are unused, or left memory unused.
     pub readahead: ReadaheadStats,
-    /// Where accesses found their pages, on a machine whose memory is not all alike.
+    /// Accesses and migrations by tier, on a machine whose memory is not all alike.
     pub tiers: Option<TierReport>,
     /// Processes that the OOM killer has ended, in order of time.
     pub kills: Vec<Kill>,
@@ -73,7 +73,7 @@ pub struct Report {
     pub timed_left_out: u64,
 }
 
-/// Where accesses found their pages, and where those went.
+/// Accesses by tier, latencies, and pages that moved between nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TierReport {
     /// The nodes, in order.
@@ -84,13 +84,13 @@ pub struct TierReport {
     pub ping_pong: u64,
     /// How the share of accesses to the top tier came to nine tenths of what it was in the last quarter of the run; `None` if that was none.
     pub converged: Option<Convergence>,
-    /// What each access took, from its beginning to its end, faults and waits for devices among that.
+    /// Latency of accesses, each from its beginning to its end, with faults and waits for devices.
     pub latency: LatencySummary,
     /// Bytes that records of hot pages take.
     pub hotness_bytes: u64,
     /// Memory of lower tiers.
     pub slow_bytes: u64,
-    /// What it took to know which pages are in use.
+    /// CPU time of finding out which pages are in use.
     pub tracker: TrackerTime,
     /// The part of all accesses that the best placement could have served from the top tier, had it known them beforehand, with as many
     /// promotions and pages that begin where they did: a bound, never below what was reached. `None` without any access, and where nobody
@@ -362,17 +362,17 @@ pub struct Stall {
 /// The figures of a kernel thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadReport {
-    /// What the kernel calls it, such as `kswapd0`.
+    /// The kernel's name of the thread, such as `kswapd0`.
     pub name: String,
     /// CPU time it used.
     pub cpu_time: Nanos,
     /// Time it was ready but its CPU ran others, the switch included.
     pub cpu_wait: Nanos,
-    /// What its CPU time was spent on.
+    /// The work that the thread's CPU time was spent on.
     pub spent: Spent,
 }
 
-/// What CPU time of the kernel's work was spent on.
+/// CPU time of the kernel's work, by kinds of work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spent {
     /// By unit of work and by operation, in the order of the price table.
@@ -443,7 +443,7 @@ pub struct Kill {
     pub with_group: Option<String>,
     /// The memory that the task had.
     pub badness: Badness,
-    /// What the kernel's log says of it.
+    /// The kernel log of the kill.
     pub log: String,
 }
 
@@ -458,7 +458,7 @@ pub struct FileRead {
     pub text: String,
 }
 
-/// What was kept of an event that read a kernel file more often than can be kept.
+/// An event that read a kernel file more often than readings can be kept, and how many were.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Thinned {
     /// The path of the file.
@@ -476,9 +476,9 @@ pub struct Thinned {
 pub struct FileWrite {
     /// When the write began.
     pub at: Nanos,
-    /// Which file; or `sync`, or `syncfs` with the name of a device.
+    /// Path of the file; or `sync`, or `syncfs` with the name of a device.
     pub path: String,
-    /// What was written; nothing by a sync.
+    /// The value that was written; empty for a sync.
     pub value: String,
     /// When it was over and how many pages it reclaimed, if it was before the run ended. At once and none unless it was
     /// `memory.reclaim` or lowered a limit; of `memory.reclaim`, fewer pages than asked for is the kernel's `EAGAIN`.

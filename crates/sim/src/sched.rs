@@ -1,4 +1,4 @@
-//! Who runs where: a fair scheduler that is simple enough to explain.
+//! The CPU scheduler, which decides what task runs on which CPU: fair, and simple enough to explain.
 //!
 //! **Who is next.** Each CPU runs one task at a time. CPU time is counted as virtual run time: at nice 0 it passes as the clock does,
 //! for a heavier task slower. When the CPU is free, or the running task has used its time slice up, the task with the least

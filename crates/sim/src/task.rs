@@ -1,4 +1,4 @@
-//! What a task is: a stream of accesses, a pace, and a clock of its own.
+//! A task: a stream of accesses, a pace, and a clock of its own.
 //!
 //! How it takes its turns: see `runner`. Here: what it accesses, at what price, and what is to happen before certain accesses.
 
@@ -47,7 +47,7 @@ pub struct TaskSpec {
     pub advice: Vec<(ObjectId, Advice)>,
     /// The objects whose beginning it has read ahead at the same times, by `POSIX_FADV_WILLNEED`. Default: none.
     pub will_need: Vec<ObjectId>,
-    /// Where its accesses come from. Object numbers are the engine's.
+    /// The source of the task's accesses. Object numbers are the engine's.
     pub source: StreamSource,
     /// How often it runs through its accesses; default 1.
     pub loops: u32,
@@ -63,7 +63,7 @@ pub struct TaskSpec {
     pub think_time: Nanos,
     /// Accesses that each of its own stands for, to as many other pages. Default 1.
     pub weight: u32,
-    /// What decides when its accesses start.
+    /// The rule by which the task's accesses start.
     pub pace: Pace,
     /// Does not keep the run going: the run is over when all other tasks have ended.
     pub background: bool,

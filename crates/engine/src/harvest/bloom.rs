@@ -1,4 +1,4 @@
-//! Which page tables are worth walking again: a Bloom filter of their names.
+//! The Bloom filter of page tables: which ones the next walk goes into, as the last walk, or look-around, has found young entries there.
 //!
 //! Two filters take turns. The last walk, and look-around since, have filled one. The next walk reads that one and fills the
 //! other. A filter has 2^15 bits and two keys: 4 KiB. The price is walks in vain: with 10,000 tables in it, a fifth of all other

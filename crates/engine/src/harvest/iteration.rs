@@ -1,4 +1,4 @@
-//! What the walks of one lruvec share: the iteration over address spaces, its filters, and what it has seen.
+//! The iteration of an lruvec's walks over address spaces: its place, its Bloom filters, and statistics of what walks have seen.
 
 use super::bloom::BloomFilters;
 

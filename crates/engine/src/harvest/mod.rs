@@ -1,4 +1,4 @@
-//! Seam 1, harvest: how accessed bits are found.
+//! Seam 1, harvest: how accessed bits are found, by the reverse map or by walks of page tables.
 //!
 //! Hardware sets an accessed bit in the page-table entry and tells nobody. Two ways lead to it:
 //!

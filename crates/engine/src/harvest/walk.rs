@@ -63,7 +63,7 @@ pub(super) struct InHand {
     pub(super) is_new: bool,
 }
 
-/// What a step of a walk came to.
+/// The outcome of one step of a page-table walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Walked {
     More,

@@ -1,4 +1,4 @@
-//! Reads and writes in flight, what happens to the folio when they end, and who waits for it. [reclaim 1.3]
+//! I/O in flight: reads and writes of folios, what happens to a folio when they end, and which tasks wait for it. [reclaim 1.3]
 
 use crate::core::Core;
 use crate::machine::op::{IoError, Op};

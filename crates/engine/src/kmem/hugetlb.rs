@@ -1,4 +1,4 @@
-//! Pools of huge pages (hugetlb): blocks of pages that an administrator takes out of free memory and holds, for whoever asks for them later.
+//! hugetlb pools: blocks of pages that an administrator takes out of free memory (`nr_hugepages`) and holds for later use.
 //!
 //! ```text
 //!   echo 64 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
@@ -42,7 +42,7 @@ pub(crate) struct PoolResize {
     allocation: Option<Box<Allocation>>,
 }
 
-/// What a step of it came to.
+/// The outcome of one step of resizing a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PoolResizeStep {
     Again,

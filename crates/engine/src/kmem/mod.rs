@@ -1,4 +1,4 @@
-//! Kernel memory: what the kernel itself takes to keep track of pages and tasks, and who pays for it.
+//! Kernel memory: the memory that the kernel takes to keep track of pages and tasks, and the memcgs that are charged for it.
 //!
 //! | what | size | charged to | freed |
 //! |---|---|---|---|
@@ -31,7 +31,7 @@ use crate::units::Pfn;
 use hugetlb::HugePools;
 use slab::Slab;
 
-/// What a node of an index costs its group: the object, and a pointer that says whose it is.
+/// Bytes that a memcg is charged for a node of an index: the object, and a pointer to its memcg.
 pub(crate) const INDEX_NODE_BYTES: u64 = 576 + 8;
 /// Nodes of an index in a page.
 const INDEX_NODES_PER_PAGE: u16 = 7;

@@ -1,4 +1,5 @@
-//! Nodes come and go with what they lead to: of page-cache indexes as objects of a slab, of page tables as pages.
+//! Memory of page-cache nodes and page tables, allocated and freed with the pages that they lead to: index nodes are objects of a slab,
+//! page tables are pages.
 
 use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;
@@ -9,7 +10,7 @@ use crate::stat::Stat;
 use crate::units::{FileId, MemcgId, MmId, Pfn};
 use std::ops::Range;
 
-/// What has to be got before a page can be stored in an index.
+/// The kernel memory that is missing before a page can be stored in an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IndexRoom {
     /// Nothing has to be had: the index has room.

@@ -9,7 +9,7 @@ use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
 
 impl Core {
-    /// Who is charged for kernel memory on behalf of a task of this group; the root stands for nobody.
+    /// The memcg that is charged for kernel memory of a task of this group; the root stands for nobody.
     pub(crate) fn kmem_payer(&self, memcg: MemcgId) -> MemcgId {
         if self.config.kmem { memcg } else { MemcgId::ROOT }
     }

@@ -1,4 +1,4 @@
-//! A page goes into compressed memory, and leaves it: the frames that a zram device, or zswap, takes for it.
+//! Frames of compressed memory: those that a zram device, or zswap, allocates when a page is stored, and frees when it leaves.
 //!
 //! They are taken in the middle of reclaim, which waits for nothing and may use the reserves for it: it frees more than it takes.
 //! Where there are none, the write fails, and the page stays in memory. They belong to no group. [tiering-zswap-6.12 1.1]
@@ -12,7 +12,7 @@ use crate::swap::zram::Zram;
 use crate::units::{MemcgId, Pfn};
 
 impl Core {
-    /// What is kept of a page on a compressed device.
+    /// Bytes that a page takes on a zram device; `None` where the entry's device is no zram.
     fn compressed_length(&self, pfn: Pfn, entry: SwapEntry) -> Option<u16> {
         let zram = self.memory.swap.zram(entry.swap)?;
         Some(match self.contents_of(pfn, entry.swap) {

@@ -1,4 +1,4 @@
-//! Pools of compressed pages are compacted when memory is short.
+//! The shrinker of zsmalloc pools, which compacts them when memory is short.
 //!
 //! A pool with holes takes more pages than its objects need. It has a shrinker, as slab caches have. What that could free is what
 //! the holes come to in whole zspages, and a chunk of it compacts the whole pool. It belongs to no group, so only reclaim for the

@@ -108,7 +108,7 @@ pub enum Op {
         /// The frame to fill.
         pfn: Pfn,
     },
-    /// What was compressed for a slot is no longer needed. What its device holds has nothing to do with it.
+    /// The compressed copy of a slot's page in zswap is dropped. The slot's block on the device is not touched.
     ZswapFree {
         /// The swap device.
         swap: SwapId,

@@ -50,7 +50,7 @@ pub(crate) struct Charge {
     pub(crate) outcome: ChargeOutcome,
 }
 
-/// What a charge has cost.
+/// The reclaim that a charge has cost its task.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ChargeOutcome {
     pub(crate) reclaim_calls: u32,
@@ -70,7 +70,7 @@ impl Charge {
     }
 }
 
-/// What a charge came to.
+/// The outcome of one step of a charge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Charged {
     Yes,

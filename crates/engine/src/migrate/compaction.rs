@@ -60,18 +60,18 @@ pub(crate) enum Compacted {
     Deferred,
     /// The scanners have met.
     Complete,
-    /// What was wanted is there.
+    /// The free block that was wanted is there.
     Success,
 }
 
-/// What a step came to.
+/// The outcome of one step of a compaction run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CompactStep {
     Again,
     Done(Compacted),
 }
 
-/// What a run is for.
+/// The goal of a compaction run, at which it ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Goal {
     /// A free block of the wanted order.

@@ -24,7 +24,7 @@ pub(crate) struct DirectCompaction {
     result: Compacted,
 }
 
-/// What a step of direct compaction came to.
+/// The outcome of one step of direct compaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DirectCompactStep {
     Again,

@@ -23,9 +23,9 @@ use std::fmt;
 pub(crate) enum NotOffline {
     /// The node has CPUs, which would be far from all memory.
     HasCpus,
-    /// So many pages of it are the kernel's own.
+    /// So many pages of the node are kernel memory, which can't move.
     Kernel(u64),
-    /// So many pages are in someone's hands, or found no room elsewhere.
+    /// So many pages of the node are isolated or pinned, or found no room elsewhere.
     Busy(u64),
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Allocation {
     pub(crate) outcome: AllocationOutcome,
 }
 
-/// What an allocation is in the middle of.
+/// The stage of an allocation in the slow path.
 enum Stage {
     /// Node by node, each of the near ones reclaimed before the next is used.
     Near(NearFirst),
@@ -79,7 +79,7 @@ pub(crate) struct AllocationOutcome {
     pub(crate) reclaimed: u64,
 }
 
-/// What a step of an allocation came to.
+/// The outcome of one step of an allocation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Allocated {
     Page(Pfn),

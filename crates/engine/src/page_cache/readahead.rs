@@ -1,4 +1,4 @@
-//! Which pages to read before anyone asks for them.
+//! Readahead of files: which pages are read before a task asks for them.
 //!
 //! ```text
 //!            start                    mark            start + size
@@ -62,7 +62,7 @@ fn next_window(size: u64, max: u64) -> u64 {
 }
 
 impl Core {
-    /// What to read where the first of `req` wanted pages is absent; nothing where each is to be read by itself.
+    /// The readahead for a read of `req` pages whose first is absent; `None` where each page is to be read by itself.
     #[doc(alias = "page_cache_sync_ra")]
     pub(crate) fn sync_readahead(&mut self, open: OpenFileId, page: u64, req: u64) -> Option<Readahead> {
         let state = self.memory.open_files[open.index()];
@@ -88,7 +88,7 @@ impl Core {
         self.move_window(open, page, (run + req).min(max), 1)
     }
 
-    /// What to read where a mapped page is absent; nothing where it is to be read by itself. [machine 1.7]
+    /// The readahead for a fault on a mapped page that is absent; `None` where the page is to be read by itself. [machine 1.7]
     ///
     /// Faults tell little of what will be wanted next, so what lies around the page is read, until too many such reads have not
     /// helped: pages found in the cache speak for it, pages missed against it.

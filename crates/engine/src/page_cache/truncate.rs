@@ -39,7 +39,7 @@ pub(crate) struct Truncation {
     deletes: bool,
 }
 
-/// What a step of the call came to.
+/// The outcome of one step of a truncation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TruncateStep {
     /// Some pages are gone; there are more.

@@ -43,7 +43,7 @@ impl Core {
         self.can_demote(lruvec.node, lruvec.memcg)
     }
 
-    /// Where pages of a group go from a node: first, and at all.
+    /// Demotion targets of a node for pages of a group: the preferred nodes, and all that are allowed.
     fn demotion_targets(&self, from: NodeId, memcg: MemcgId) -> (Cow<'_, [NodeId]>, Cow<'_, [NodeId]>) {
         let (preferred, allowed) = (self.tiers.preferred_targets(from), self.tiers.allowed_targets(from));
         let rule = self.memcgs[memcg].policy.reclaim.demotion_mems;

@@ -131,7 +131,7 @@ struct Balance {
     has_trimmed: bool,
 }
 
-/// What a step of a run came to.
+/// The outcome of one step of a balance run.
 enum Balanced {
     Again,
     /// Pages have to be written first.

@@ -70,12 +70,12 @@ pub(crate) struct Reclaim {
     has_begun: bool,
 }
 
-/// What a step of reclaim came to.
+/// The outcome of one step of a reclaim call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ReclaimStep {
     /// A round is over; there is more to do.
     Again,
-    /// Others have to get on first.
+    /// The reclaimer has to wait for others.
     Wait(Wait),
     /// The call is over; so many pages were reclaimed.
     Done(u64),

@@ -60,12 +60,12 @@ enum GroupWalk {
     Over,
 }
 
-/// What a step of a pass came to.
+/// The outcome of one step of a pass over a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeStep {
     /// A round is over that did something.
     Again,
-    /// Others have to get on first.
+    /// The reclaimer has to wait for others.
     Wait(Wait),
     Over,
 }

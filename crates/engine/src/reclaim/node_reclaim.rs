@@ -57,7 +57,7 @@ pub(crate) struct NearFirst {
     call: Option<Box<Reclaim>>,
 }
 
-/// What a step of that came to.
+/// The outcome of one step of node reclaim for a request.
 pub(crate) enum NearStep {
     Page(Pfn),
     /// A round of reclaim is over.

@@ -16,7 +16,7 @@ use crate::stat::{ByType, PGSCAN, PGSTEAL};
 use crate::story::Tracepoint;
 use crate::units::{LruType, Pfn};
 
-/// What became of a batch. Unit: pages.
+/// The outcome of a batch (the kernel's `reclaim_stat`). Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ReclaimStat {
     /// Pages in reclaim's hands at first.

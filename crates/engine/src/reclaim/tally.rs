@@ -29,7 +29,7 @@ use crate::stat::Stat;
 use crate::units::{Nanos, NodeId, Pfn, TaskId};
 use crate::writeback::WritebackReason;
 
-/// What batches have met. Unit: pages.
+/// Dirty and writeback pages that batches have met. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) taken: u64,

@@ -26,7 +26,7 @@ pub(crate) struct UserReclaim {
     is_interrupted: bool,
 }
 
-/// What a step of a request came to.
+/// The outcome of one step of reclaim that a user asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum UserReclaimStep {
     Again,

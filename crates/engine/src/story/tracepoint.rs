@@ -14,7 +14,7 @@ use crate::writeback::WritebackReason;
 
 macro_rules! tracepoints {
     ($($(#[$doc:meta])* $variant:ident = $name:literal $({ $($(#[$field_doc:meta])* $field:ident: $type:ty),* $(,)? })?,)*) => {
-        /// Something that a kernel tells. Where a field has the name of one of the kernel's, it means the same.
+        /// A tracepoint of the kernel. A field with the name of one of the kernel's has its meaning.
         #[derive(Clone, Copy, PartialEq, Debug)]
         pub enum Tracepoint {
             $($(#[$doc])* $variant $({ $($(#[$field_doc])* $field: $type),* })?,)*
@@ -237,7 +237,7 @@ tracepoints! {
     BalanceDirtyPages = "balance_dirty_pages" {
         /// The device, and the group, whose share is looked at.
         wb: TracedWb,
-        /// What was compared, and how long the task pauses.
+        /// The numbers that were compared, and how long the task pauses.
         pause: TracedPause,
     },
     /// The rate of a wb's writers is set anew. Unit: pages a second.
@@ -364,7 +364,7 @@ tracepoints! {
     },
 }
 
-/// What frees objects of the kernel's own when memory is short.
+/// A shrinker, which frees objects of the kernel's own when memory is short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shrinker {
     /// Compacts a pool of compressed pages.
@@ -461,7 +461,7 @@ pub struct TracedInode {
     pub wrote: u64,
 }
 
-/// What of a file is to be written, and whether it is.
+/// State of an inode: which of its parts are dirty, and whether it is being written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct InodeState {
     /// The file's times (`I_DIRTY_SYNC`).
@@ -516,7 +516,7 @@ pub struct Contig {
     pub failed: u64,
 }
 
-/// What became of the pages of a batch that were not freed. Unit: pages.
+/// Pages of a batch that were not freed, by reason. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Kept {
     /// Dirty pages of files.
@@ -535,7 +535,7 @@ pub struct Kept {
     pub nr_unmap_fail: u64,
 }
 
-/// What a request for memory may do, as far as its kernel name says.
+/// The gfp flags of a request for memory, as far as tracepoints print them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GfpFlags {
     /// No request: a wake that nobody's allocation is behind.

@@ -1,4 +1,4 @@
-//! How far memory is from what computes with it, as one number: the abstract distance. [tiering 1.1]
+//! The abstract distance: how slow a node's memory is, as one number, by which it is put into a tier. [tiering 1.1]
 //!
 //! ```text
 //!   distance   0 ── 128 ── 256 ── 384 ── 512 ── 640 ── 768 ── 896 ── ..  2816 ── 2944

@@ -1,4 +1,4 @@
-//! Memory tiers: which nodes are as fast as each other, which are the fastest, and where pages of each go when they have to leave.
+//! Memory tiers: which nodes are as fast as each other, which are the fastest, and the demotion targets of each node.
 //!
 //! ```text
 //!   memory_tier4     node 0 (CPUs)   node 1 (CPUs)          top tier: where pages are promoted to

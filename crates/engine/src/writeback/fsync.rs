@@ -21,7 +21,7 @@ pub(crate) struct Fsync {
     submitted: bool,
 }
 
-/// What a step of the call came to.
+/// The outcome of one step of fsync(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FsyncStep {
     /// A plug of writes is submitted; there are more.

@@ -41,7 +41,7 @@ enum Stage {
     Written(Vec<FileId>, u64),
 }
 
-/// What a step of the call came to.
+/// The outcome of one step of sync(2) or syncfs(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SyncStep {
     Again,

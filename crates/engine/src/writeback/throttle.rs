@@ -26,7 +26,7 @@ use crate::writeback::limits::Limits;
 use crate::writeback::rates::{ONE, Position, TINY};
 use crate::writeback::writer::Writer;
 
-/// What is known of a task that dirties pages. Ticks are the machine's.
+/// The dirty throttle of a task: its counts and pauses. Ticks are the machine's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirtyThrottle {
     /// Pages dirtied since the last look, and after how many the next is due.
@@ -50,7 +50,7 @@ struct Asleep {
     leaves: bool,
 }
 
-/// What a look came to.
+/// The outcome of one round of `balance_dirty_pages`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThrottleStep {
     Leave,

@@ -71,16 +71,16 @@ pub(super) struct Chunk {
     pub(super) whole: Option<WholeFile>,
 }
 
-/// What a step of a piece of work came to.
+/// The outcome of one step of a flusher's piece of work.
 pub(super) enum WorkStep {
-    /// So many pages are being written that were not.
+    /// Writes of so many pages have begun.
     Begun(u64),
     /// Nothing can be done until a write has ended.
     Waits,
     Over,
 }
 
-/// What a step of a file's turn came to.
+/// The outcome of one step of a file's turn.
 pub(super) enum TurnStep {
     PlugFull,
     Waits,

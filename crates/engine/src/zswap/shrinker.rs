@@ -28,7 +28,7 @@ pub(crate) struct ZswapShrink {
     freed: u64,
 }
 
-/// What a step came to.
+/// The outcome of one step of the shrinker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ZswapShrinkStep {
     /// An entry is being written back; there is more to do.

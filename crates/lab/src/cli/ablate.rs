@@ -1,4 +1,4 @@
-//! `pageout ablate`.
+//! Arguments of `pageout ablate`.
 
 use std::path::PathBuf;
 

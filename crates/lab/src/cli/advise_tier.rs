@@ -1,4 +1,4 @@
-//! `pageout advise-tier`.
+//! Arguments of `pageout advise-tier`.
 
 use std::path::PathBuf;
 

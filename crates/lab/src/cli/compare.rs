@@ -1,4 +1,4 @@
-//! `pageout compare`.
+//! Arguments of `pageout compare`.
 
 use std::path::PathBuf;
 

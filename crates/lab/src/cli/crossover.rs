@@ -1,4 +1,4 @@
-//! `pageout crossover`.
+//! Arguments of `pageout crossover`.
 
 use std::path::PathBuf;
 

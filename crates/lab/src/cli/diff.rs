@@ -1,4 +1,4 @@
-//! `pageout diff`.
+//! Arguments of `pageout diff`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pageout explain`.
+//! Arguments of `pageout explain`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pageout keys`.
+//! Arguments of `pageout keys`.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! What commands have in common: how a scenario is changed, how a trace is read, where results go.
+//! Options that commands share: how a scenario is changed, how a trace is read, where results go.
 
 use std::path::PathBuf;
 

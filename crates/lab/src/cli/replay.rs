@@ -1,4 +1,4 @@
-//! `pageout replay`.
+//! Arguments of `pageout replay`.
 
 use std::path::PathBuf;
 

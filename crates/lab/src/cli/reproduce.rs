@@ -1,4 +1,4 @@
-//! `pageout reproduce`.
+//! Arguments of `pageout reproduce`.
 
 use clap::{Args, ValueHint};
 

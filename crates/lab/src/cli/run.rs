@@ -1,4 +1,4 @@
-//! `pageout run`.
+//! Arguments of `pageout run`.
 
 use std::path::PathBuf;
 

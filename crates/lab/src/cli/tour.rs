@@ -1,4 +1,4 @@
-//! `pageout tour`.
+//! Arguments of `pageout tour`.
 
 use std::path::PathBuf;
 

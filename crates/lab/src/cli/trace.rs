@@ -1,4 +1,4 @@
-//! `pageout trace`.
+//! Arguments of `pageout trace`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pageout validate`.
+//! Arguments of `pageout validate`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `--vary` and `--over`: a key and the values it is given.
+//! The values of `--vary` and `--over`: a key of the scenario, and the values that it is given.
 
 use crate::scenario::source::Setting;
 

@@ -1,4 +1,4 @@
-//! `pageout vmscan-report`.
+//! Arguments of `pageout vmscan-report`.
 
 use std::path::PathBuf;
 

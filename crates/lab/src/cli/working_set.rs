@@ -1,4 +1,4 @@
-//! `pageout working-set`.
+//! Arguments of `pageout working-set`.
 
 use std::path::PathBuf;
 

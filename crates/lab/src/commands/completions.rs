@@ -1,4 +1,4 @@
-//! Shell completions and the manual page, out of the same definition as the command line.
+//! `pageout completions` and `pageout man`: shell completions and the manual page, made from the definition of the command line.
 
 use clap::CommandFactory;
 

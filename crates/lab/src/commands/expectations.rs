@@ -1,4 +1,4 @@
-//! What a scenario expects of its variants, held against their results.
+//! `[[expect]]` of a scenario: relations between its variants, held against their results.
 //!
 //! With several seeds a relation is checked for each of them: a bug that shows with one seed and not with the next is not
 //! understood.

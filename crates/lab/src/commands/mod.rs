@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands of `pageout`, one file a command.
 
 pub(crate) mod run; // one scenario
 pub(crate) mod compare; // variants side by side

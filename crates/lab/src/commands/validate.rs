@@ -1,4 +1,4 @@
-//! `pageout validate`: the simulator against what a real kernel did.
+//! `pageout validate`: simulated counters beside those that a real kernel counted for the recorded accesses.
 //!
 //! ```text
 //!   recording  (sequences, objects, limits, clock) ──▶ rig ──▶ simulated figures ──┐

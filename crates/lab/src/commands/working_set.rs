@@ -1,4 +1,4 @@
-//! `pageout working-set`: what machines have in use, from their `lru_gen` dumps, and where a new job would fit.
+//! `pageout working-set`: how much memory machines have in use, from their `lru_gen` dumps, and where a new job would fit.
 //!
 //! ```text
 //!   files ──machine──▶ machines with their dumps ──estimate──▶ brackets ──trend──▶ over time ──report──▶ text, JSON

@@ -1,4 +1,4 @@
-//! How long accesses took, by what made them wait: a table with a few lines for each task that waited, and for each group of several.
+//! The table of access times by what made accesses wait: a few lines for each task that waited, and for each group of several.
 
 use pageout_sim::Cause;
 use pageout_sim::scenario::Scenario;

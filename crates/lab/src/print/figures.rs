@@ -1,4 +1,4 @@
-//! Figures as people read them: thousands grouped, times and sizes in a unit that fits, percentages with a sign.
+//! Formatting of figures: thousands grouped, times and sizes in a unit that fits, percentages with a sign.
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn count(number: u64) -> String {

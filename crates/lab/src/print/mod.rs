@@ -1,4 +1,4 @@
-//! Figures as people read them.
+//! Printing: figures, tables and summaries as people read them, files of results, progress and signals.
 
 pub(crate) mod summary; // a run in words and tables
 pub(crate) mod access; // how long accesses took, by what made them wait

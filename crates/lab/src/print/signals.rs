@@ -1,4 +1,4 @@
-//! What the program does before a signal ends it: it stops its runs and tells of them, or removes unfinished files.
+//! Handling of SIGINT and SIGTERM: the program stops its runs and tells of them, or removes unfinished files, before it ends.
 //!
 //! ```text
 //!   the first SIGINT or SIGTERM, while runs listen ─▶ each ends when it looks next, and what it has so far is printed

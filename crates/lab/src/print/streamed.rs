@@ -1,4 +1,4 @@
-//! A result that is written while it comes: a file that has its name when it is whole, a pipe or a device, or standard output.
+//! Streamed results, written while they come: to a file that has its name when it is whole, a pipe or a device, or standard output.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

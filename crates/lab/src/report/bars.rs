@@ -1,4 +1,4 @@
-//! Differences with their intervals, as bars to both sides of nothing; and shares, as bars to one side. Boxes of HTML, so that they are there
+//! Bars on a page: differences with their intervals, to both sides of zero; and shares, to one side. Boxes of HTML, so that they are there
 //! without scripts and on paper, and fit a narrow screen: there, the bar stands below its name.
 
 use std::fmt::Write;

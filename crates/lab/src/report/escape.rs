@@ -1,4 +1,4 @@
-//! Text that stays text, whatever is in it: a task may be called `<script>`.
+//! Escaping for HTML and JSON: text stays text, whatever is in it, as a task may be called `<script>`.
 
 use serde_json::Value;
 

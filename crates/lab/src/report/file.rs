@@ -1,4 +1,4 @@
-//! The file of a page: it has its name when it is whole, as all results do.
+//! The HTML file of a page: it has its name when it is whole, as all results do.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! Accesses by address and time: darker where more, and a mark where pages were promoted. Drawn here, so that it is there without scripts and
-//! on paper.
+//! The heat map: accesses by address and time, darker where more, with a mark where pages were promoted. Drawn here, so that it needs no
+//! scripts and works on paper, too.
 
 use std::fmt::Write;
 

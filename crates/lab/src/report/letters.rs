@@ -1,4 +1,4 @@
-//! Publications: what each claims, and how many rows of it hold. On the first screen all of them, and further down the head of each.
+//! Publications on a page: what each claims, and how many of its rows hold. The first screen has all of them, and each chapter its head.
 
 use std::fmt::Write;
 

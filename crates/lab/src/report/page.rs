@@ -1,4 +1,4 @@
-//! Parts in order, as one HTML document.
+//! The page: sentences, charts, bars, tables and texts in order, as one HTML document.
 
 use std::fmt::Write;
 

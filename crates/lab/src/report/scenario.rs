@@ -1,4 +1,4 @@
-//! What was run: the scenario's file as it was written, and what the command line changed in it.
+//! The scenario on a page: its file as it was written, and what the command line changed in it.
 
 use super::Part;
 use crate::cli::RunOptions;

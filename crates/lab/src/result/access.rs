@@ -1,4 +1,4 @@
-//! How long accesses took, and what they lost their time to.
+//! Access times in a result: how long accesses took, and the causes to which they lost time.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which way a figure is better: what a picture colours. A name that is not known here is coloured neither way.
+//! Better and worse: which way each figure is better, so that pictures can colour it. A figure that is not known here stays uncoloured.
 
 /// Which way a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a reader has to know before the figures of several runs: that they say nothing, or not what they seem to.
+//! Caveats above the figures of several runs: where these say nothing, or not what they seem to.
 
 use super::notes::NO_ACCESS;
 use super::run_result::{RunResult, counter};

@@ -1,4 +1,4 @@
-//! What turning a rule of reclaim does, in figures that every run has: what came back, what was read, and what reclaim did.
+//! The effect of turning a rule of reclaim, in figures that every run has: refaults, pages read, and the work of reclaim.
 //!
 //! Differences are taken run by run, between runs of one seed, and their mean is held against their own spread. A seed's own
 //! luck (an unlucky order of accesses, a slow device) is in both runs of a pair and drops out.

@@ -1,4 +1,4 @@
-//! A result as a flat list of named figures, which is what can be compared.
+//! Metrics: a result as a flat list of named figures, in which form commands compare results.
 
 use std::collections::BTreeMap;
 

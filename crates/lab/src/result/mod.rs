@@ -1,4 +1,4 @@
-//! Runs and their figures: how they come about, and how those of one run differ from another's.
+//! Results: the figures of a run, how they come about, and how those of two runs differ.
 
 pub(crate) mod simulate; // a machine built, run, and turned into figures
 pub(crate) mod run_result; // the figures, as plain data

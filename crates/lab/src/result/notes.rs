@@ -1,4 +1,4 @@
-//! Notes on what a run leaves out or does not do. The result has them every time its user would miss something.
+//! Notes on what a run leaves out or does not do. A result has a note wherever its user would miss something.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Decisions by statistics of the last flush that live ones would have turned.
+//! Outdated statistics in a result: decisions by memcg statistics of the last flush that live ones would have turned.
 
 use std::collections::BTreeMap;
 

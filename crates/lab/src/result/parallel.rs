@@ -1,4 +1,4 @@
-//! Runs side by side: each on a thread of its own, results in the order of the inputs whatever came first.
+//! Parallel runs, each on a thread of its own, with results in the order of the inputs whatever came first.
 
 use std::num::NonZero;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! What a run gave, as plain data: the same for the summary, for JSON and for comparisons.
+//! The result of a run as plain data, from which the summary, the JSON and the comparisons are made.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! A run over time, kept in memory for a picture: at most 1024 rows, of which every other one goes when they are used up.
+//! Samples of a run over time, kept in memory for a picture: at most 1024 rows, of which every other one goes when they are used up.
 //!
 //! What is counted is kept as it stands, so a row that goes takes nothing along: the next one has it.
 

@@ -1,4 +1,4 @@
-//! Which way an effect points, at each point of a grid: does a verdict hold beyond the scenario that it was found in?
+//! Signs of an effect over a grid of scenarios: does a verdict hold beyond the scenario that it was found in?
 //!
 //! ```text
 //!   --++     less at the first two points, more at the last two: it turns, and no point alone is a rule

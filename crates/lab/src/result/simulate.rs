@@ -1,4 +1,4 @@
-//! Running a scenario: a machine is built, run, and turned into figures; or into an error with the figures so far.
+//! Simulating a scenario: its machine is built, run, and turned into figures; or into an error with the figures so far.
 
 use std::ops::ControlFlow;
 

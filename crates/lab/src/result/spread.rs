@@ -1,4 +1,4 @@
-//! Several runs of one variant: mean, standard deviation, and whether a difference may be noise.
+//! The spread of a figure over several runs of a variant: mean, standard deviation, and whether a difference may be noise.
 //!
 //! [`Spread`] stands alone. [`Paired`] compares run by run where the runs of two variants share their seeds, and so sees smaller
 //! effects.

@@ -1,4 +1,4 @@
-//! A run over time: chosen figures every so many milliseconds, row by row in a file, for plotting.
+//! The timeline of a run: chosen figures every so many milliseconds, row by row in a file, for plotting.
 //!
 //! Figures are counted from the start of the run, in the kernel's names and units where it has them. Sampling changes nothing in the
 //! run. So counters of cgroups are live ones, and not those of `memory.stat`, whose reader makes reclaim see newer numbers.

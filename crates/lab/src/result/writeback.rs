@@ -1,5 +1,5 @@
-//! Who wrote pages in a run: flushers, by reason, and reclaim itself; how often reclaimers waited; and where what they had
-//! written went.
+//! Writeback in a result: pages written by flushers, by reason, and by reclaim itself; how often reclaimers waited; and what became of
+//! pages that reclaim had written.
 
 use pageout_engine::{Engine, Pageouts, Rotations, ThrottleReason, WritebackReason};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Keys with several values each, and all combinations of them: the columns of `--vary`, the points of `--over`.
+//! Grids: keys with several values each, and all combinations of them, which are the columns of `--vary` and the points of `--over`.
 
 use pageout_sim::scenario::Scenario;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! From a file and the options of a command line to a scenario that is ready to be built.
+//! Loading a scenario: from a file and the options of the command line to a scenario that is ready to be built.
 
 use pageout_sim::scenario::Scenario;
 

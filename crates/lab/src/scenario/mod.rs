@@ -1,4 +1,4 @@
-//! From a scenario's file to a scenario: read, changed by options, checked, and told where it is wrong.
+//! Scenario files: one is read, changed by options and checked, and every fault is told at its place.
 
 pub mod source; // a file with the place of each key and value; `--set`
 pub mod diagnostic; // a message with its place in the file

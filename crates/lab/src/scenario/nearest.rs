@@ -1,4 +1,4 @@
-//! "Did you mean": the name that was probably meant.
+//! "Did you mean": the known name that is nearest to a misspelt one.
 
 /// Who names a family of policies without its era means that of all defaults.
 const ERA: &str = "@6.12";

@@ -1,4 +1,4 @@
-//! From a checked scenario to one that can be built: the checks and sizes that need other files, such as traces.
+//! Preparing a checked scenario: the checks and sizes that need other files, such as traces.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Lines put together from words and numbers.
+//! Fast formatting of trace lines from words and numbers.
 //!
 //! A line of a trace has a dozen numbers, and `core::fmt` needs longer for one than the simulated machine for what the line tells of.
 //! Here a number is a few digits that are copied, most often one or two out of a table, and what lines in a row begin with is put together

@@ -1,4 +1,4 @@
-//! Which requests fail: at random, every so many, or in a range of blocks.
+//! Device faults: which requests fail; at random, one in so many, or in a range of blocks.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Classes of devices: every figure with its source beside it.
+//! Presets of devices (NVMe, SSD, disk ...): every figure with its source beside it.
 //!
 //! The figures are the rows of the device table in `docs/spec/costs.md`. `pageout keys device` prints them.
 

@@ -1,4 +1,4 @@
-//! Which requests end on another CPU than the one that submitted them.
+//! Remote completions: a share of a device's requests ends on another CPU than the one that submitted them.
 
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;

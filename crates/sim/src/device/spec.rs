@@ -1,4 +1,4 @@
-//! What a device is like: its parameters, and which of them make no sense.
+//! The description of a device: its parameters, and the check that they make sense.
 
 use pageout_engine::{Nanos, PAGE_SIZE};
 
@@ -7,7 +7,7 @@ use super::{Direction, Fault, FaultRule, Latency, Tail};
 /// Requests are counted in blocks of a page.
 pub(super) const BLOCK_BYTES: u64 = PAGE_SIZE;
 
-/// Who puts requests that wait for a device in order.
+/// The I/O scheduler, which puts requests that wait for a device in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoScheduler {
     /// Nobody: they wait in order of arrival.

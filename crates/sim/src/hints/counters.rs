@@ -1,4 +1,4 @@
-//! Memory that counts accesses to itself: a counter a unit, as far as there are counters. [tiering 5.4, 5.6]
+//! Counting memory: a memory device counts accesses to each unit of itself, as far as it has counters. [tiering 5.4, 5.6]
 //!
 //! There are always fewer counters than units. Here a unit has one place where it may be counted. Where another is there
 //! already, an access of one takes back one of the other: who has the majority stays, and what is counted is less than what there was.

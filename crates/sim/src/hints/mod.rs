@@ -1,4 +1,4 @@
-//! Hardware that tells of accesses: which of them it sees, what it keeps of that, and what is lost. [tiering 5]
+//! Hardware hints (IBS, PEBS, counters of CXL devices): which accesses hardware sees, what it keeps of them, and what is lost. [tiering 5]
 //!
 //! ```text
 //!   accesses of a CPU  ─▶ every so many: a sample ─▶ filters ─▶ ring of the CPU ──┐   full: dropped
@@ -40,7 +40,7 @@ pub struct SampleSpec {
     pub loads_only: bool,
     /// Samples of accesses that took less are dropped.
     pub min_latency: Nanos,
-    /// What a sample takes of the CPU that it is taken on.
+    /// CPU time that a sample takes on the CPU that it is taken on.
     pub overhead: Nanos,
     /// Samples that a CPU keeps until somebody comes for them.
     pub ring: u32,

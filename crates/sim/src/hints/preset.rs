@@ -1,4 +1,4 @@
-//! Classes of hardware that tells of accesses: every figure with its source beside it. `pageout keys machine.hints.preset` prints them.
+//! Presets of hardware hints: every figure with its source beside it. `pageout keys machine.hints.preset` prints them.
 
 use super::{CountSpec, HintSpec, SampleSpec};
 use pageout_engine::Nanos;
@@ -8,11 +8,11 @@ use pageout_engine::Nanos;
 pub struct Preset {
     /// The preset's name.
     pub name: &'static str,
-    /// What it stands for.
+    /// The class of hardware that the preset stands for.
     pub class: &'static str,
-    /// What hardware of the preset does.
+    /// The parameters of the preset.
     pub spec: HintSpec,
-    /// Where each figure comes from, by its key.
+    /// The source of each figure, by its key.
     pub sources: &'static [(&'static str, &'static str)],
 }
 

@@ -1,4 +1,4 @@
-//! Processors that sample: each counts its accesses down, and looks at the one with which it comes to zero. [tiering 5.1, 5.3, 5.6]
+//! Sampling processors: each counts its accesses down, and samples the one with which it comes to zero. [tiering 5.1, 5.3, 5.6]
 
 use pageout_engine::Pfn;
 use pageout_workload::rng::SplitMix64;

@@ -1,4 +1,4 @@
-//! What a machine's event queue holds.
+//! The kinds of event in a machine's queue, and their packed form.
 
 use pageout_engine::{CpuId, IoId, Nanos};
 
@@ -19,7 +19,7 @@ pub(super) enum Event {
     Timed(u32),
     /// A wait for a wake has lasted as long as it may, if it is still a task's last one: which of its waits it is.
     Alarm { task: TaskIndex, wait: u32 },
-    /// Somebody comes for what hardware has told.
+    /// The samples in a ring of hardware hints are collected.
     EmptyRing { ring: u16 },
     /// A device has a slot for a request that waits.
     SlotFree { device: u32 },

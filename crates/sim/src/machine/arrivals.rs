@@ -1,4 +1,4 @@
-//! When pages came to the tier where they are, by frame: two bytes each, in sections of which there are as many as pages came to.
+//! Arrival times: when a frame's page came to the tier where it is, in two bytes a frame.
 //!
 //! ```text
 //!   0 ─▶ came nowhere     2 .. 65,535 ─▶ when, on a clock of milliseconds that goes round in 65.5 s     1 ─▶ came long ago

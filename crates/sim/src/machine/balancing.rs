@@ -1,4 +1,4 @@
-//! NUMA balancing as a machine has it: timer ticks of tasks that may bring a scan of their memory.
+//! Timer ticks of NUMA balancing: when a task has used its scan period of CPU time, so that a scan of its memory is due.
 //!
 //! The kernel looks at each tick whether the running task has used its period of CPU time. Here a task's clock stops at the one tick at
 //! which that will be so; ticks before it would find nothing.

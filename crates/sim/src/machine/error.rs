@@ -1,4 +1,4 @@
-//! What can go wrong: a machine that can't be built, and a run that ends before its time.
+//! Errors of the simulator: a machine that can't be built, and a run that ends before its time.
 
 use pageout_engine::{AccessError, FileError, Nanos};
 use pageout_workload::TraceError;

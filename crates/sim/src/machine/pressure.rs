@@ -1,4 +1,4 @@
-//! What pressure hears of tasks, and the files in which it is read.
+//! From tasks to pressure stall information: each step tells `psi` what its task does; and the files in which pressure is read.
 
 use pageout_engine::{CGROUP_FILES, CpuId, Engine, FileError, MemcgId, Memstall, Nanos, Step, TaskId};
 
@@ -10,7 +10,7 @@ use crate::report::{Pressure, RemovedGroup, Stall};
 use crate::runner::{Next, Runner, State};
 use crate::sched::TaskIndex;
 
-/// What a file in `/proc/pressure` begins with.
+/// The directory of the machine's pressure files.
 const PROC: &str = "/proc/pressure/";
 const CGROUP: &str = "/sys/fs/cgroup";
 

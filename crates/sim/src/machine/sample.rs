@@ -1,4 +1,4 @@
-//! Looking at a machine every so often, without changing what it does.
+//! Sampling a machine: an observer looks at it every so often, without changing the run.
 //!
 //! Samples are no events: a run with them is the same run. One is due when the next event lies behind its time, and shows what the
 //! events before it have made of the machine. Tasks run ahead of events through hits; of these, those count that are over by then.
@@ -48,17 +48,17 @@ impl Machine {
         self.psi.totals(memcg).unwrap_or_default()
     }
 
-    /// What each device did up to `at`.
+    /// Statistics of each device up to `at`.
     pub fn devices_by(&self, at: Nanos) -> Vec<DeviceReport> {
         self.devices.iter().map(|device| device.report(at)).collect()
     }
 
-    /// What each process did up to `at`.
+    /// Statistics of each process up to `at`.
     pub fn tasks_by(&self, at: Nanos) -> Vec<TaskReport> {
         self.task_reports(at)
     }
 
-    /// What the kernel's threads did so far.
+    /// Statistics of the kernel's threads so far.
     pub fn threads(&self) -> Vec<ThreadReport> {
         self.thread_reports()
     }

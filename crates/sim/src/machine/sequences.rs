@@ -1,4 +1,4 @@
-//! How many pages are read from files in order. Linux would notice, and read ahead.
+//! Sequential reads without readahead: how many pages were read from files in order, which Linux would have read ahead.
 //!
 //! Where readahead is off, every page of such a stream is a request of its own. So a run says how many there were.
 

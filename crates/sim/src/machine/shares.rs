@@ -1,4 +1,4 @@
-//! Which share of accesses the top tier served over time, and when it had come to where it ends.
+//! The share of accesses that the top tier served, over time, and when it had converged to what it is at the end.
 //!
 //! What the share begins at says little: new memory is fast as long as there is some. After each change of phase it falls, and comes back. So
 //! beside the first time that it was there, the longest time that it was not is told: that of the slowest phase to converge.

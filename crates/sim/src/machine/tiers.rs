@@ -1,4 +1,4 @@
-//! Machines whose memory takes its time: what accesses and copies take there, and what came of it.
+//! Machines whose memory is not all alike: the time that accesses and copies take by node, and the report of fast and slow memory.
 //!
 //! ```text
 //!   ordinary memory that its CPUs can't load     none of this: costs are about it

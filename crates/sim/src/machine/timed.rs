@@ -1,4 +1,4 @@
-//! What happens at given times: kernel files are read and written, cgroups removed, file systems synced.
+//! Timed events: kernel files are read and written, cgroups removed, file systems synced, at given times.
 //!
 //! Reads take no time, and neither do most writes. A write to `memory.reclaim`, or of a limit below what is in use, is a system
 //! call that reclaims until it is done. sync(1) waits until devices have what is dirty. Such a call begins at once, and a control task
@@ -26,7 +26,7 @@ use crate::runner::{Runner, State};
 use crate::scenario::KernelFile;
 use crate::sched::{CpuRow, TaskIndex};
 
-/// Something to do at a time.
+/// An action at a time, once or again and again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimedEvent {
     /// When the event happens.
@@ -35,7 +35,7 @@ pub struct TimedEvent {
     pub repeat: Repeat,
     /// The shell that does it, which does one thing after the other. Without a name it has one of its own.
     pub shell: Option<String>,
-    /// What the event does.
+    /// The action of the event.
     pub action: TimedAction,
 }
 
@@ -60,7 +60,7 @@ pub enum Repeat {
     },
 }
 
-/// What a timed event does.
+/// The action of a timed event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TimedAction {
     /// Writes a kernel file.
@@ -93,7 +93,7 @@ pub enum TimedAction {
     },
 }
 
-/// What is written to a file.
+/// The value that a timed event writes to a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
     /// This, in the file's own format.

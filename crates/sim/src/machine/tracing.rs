@@ -1,4 +1,4 @@
-//! Tracepoints in the order of time, with who was running.
+//! Tracepoints of all engine calls in the order of time, each with its CPU and the task that ran there.
 //!
 //! The engine tells them within its calls, and a call takes no time there. Here it takes what its work costs: a reclaim call that
 //! ends in a step ends when that step does, as [`Report::reclaim`](crate::Report::reclaim) has it. So a step's last events may be later than the first ones
@@ -96,7 +96,7 @@ impl Machine {
         self.tells_story = true;
     }
 
-    /// What the kernel calls a task.
+    /// The `comm` of a task.
     pub fn comm(&self, task: TaskId) -> Option<&str> {
         let index = self.task_index.get(task.0 as usize).copied().flatten()?;
         match index.checked_sub(THREAD) {

@@ -1,4 +1,4 @@
-//! What placement could have been at best: which pages were accessed when, and the placement that knew all of it beforehand.
+//! Hindsight, a bound on placement: the share of accesses that fast memory could have served, had all accesses been known beforehand.
 //!
 //! ```text
 //!   an access ─▶ of a page that is followed? ─▶ counted in its window: 32 of them at most, which grow as the run does

@@ -1,4 +1,4 @@
-//! Links between sockets: whose accesses go over one, and which.
+//! Links between sockets: which accesses go over one, over which, and the time that they take there.
 //!
 //! ```text
 //!   CPUs of node 0 ── memory of node 0        beside them
@@ -18,7 +18,7 @@ use pageout_engine::{Nanos, NodeId};
 use super::MemorySpec;
 use super::load::{Asked, Channel};
 
-/// What lies between two sockets.
+/// The link between two sockets: latency and bandwidth.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkSpec {
     /// Nanoseconds that a line takes longer with nothing else under way.

@@ -1,4 +1,4 @@
-//! What an access takes beyond its price in ordinary memory: how far its node is, and how busy.
+//! Loaded latency: the time of an access beyond its price in idle DRAM beside the CPU, by its node's distance and load.
 //!
 //! ```text
 //!   latency of a line   idle + service * ρ / (2 (1 - ρ))        ρ: how busy the node was lately, 0.9 at most

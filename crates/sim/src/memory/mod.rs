@@ -1,4 +1,4 @@
-//! What memory is like: latency and bandwidth of a node, by class and with sources.
+//! Performance of memory: latency and bandwidth of a node, by preset and with sources.
 
 mod preset; // classes of memory: every figure with its source
 mod link; // what goes over a link between sockets
@@ -27,7 +27,7 @@ pub struct MemorySpec {
 }
 
 impl MemorySpec {
-    /// What costs are about: ordinary memory beside the CPU.
+    /// Ordinary memory beside the CPU, which the cost table is about.
     pub const DRAM: MemorySpec = preset::DRAM.spec();
 
     /// The name of the preset of ordinary memory.

@@ -1,4 +1,4 @@
-//! Classes of memory: every figure with its source beside it. `pageout keys machine.node[].preset` prints them.
+//! Presets of memory (DRAM, CXL ...): every figure with its source beside it. `pageout keys machine.node[].preset` prints them.
 
 use super::MemorySpec;
 use crate::device::Figure;
@@ -8,7 +8,7 @@ use crate::device::Figure;
 pub struct Preset {
     /// The preset's name.
     pub name: &'static str,
-    /// What it stands for.
+    /// The class of memory that the preset stands for.
     pub class: &'static str,
     /// Nanoseconds of a load.
     pub read_latency: Figure<u64>,

@@ -1,4 +1,4 @@
-//! What a group's CPUs add up to: totals, and averages over ten seconds, one minute and five. [machine 4.3]
+//! Pressure of a group over all CPUs: totals, and averages over ten seconds, one minute and five. [machine 4.3]
 
 use std::fmt::Write;
 

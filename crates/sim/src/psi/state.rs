@@ -1,4 +1,4 @@
-//! What a task does, as far as pressure is concerned, and what a CPU's tasks of one group add up to.
+//! States of pressure stall information: a task's (runnable, in I/O wait, in a memstall section), and those of a group on one CPU.
 
 use pageout_engine::Nanos;
 
@@ -53,7 +53,7 @@ impl Resource {
     /// All resources.
     pub const ALL: [Resource; 3] = [Resource::Memory, Resource::Io, Resource::Cpu];
 
-    /// What its file in `/proc/pressure` is called.
+    /// The name of the resource's file in `/proc/pressure`.
     pub fn name(self) -> &'static str {
         match self {
             Resource::Memory => "memory",

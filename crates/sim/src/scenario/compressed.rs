@@ -1,4 +1,4 @@
-//! How well pages compress, in the keys of `[[swap]]` and of objects.
+//! The keys of `[[swap]]` and of objects that say how well pages compress.
 
 mod preset; // what was measured of real pages
 

@@ -81,7 +81,7 @@ impl Event {
     }
 }
 
-/// What a path names.
+/// The kernel file that a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KernelFile {
     /// A file directly under `/proc`, such as `vmstat`.

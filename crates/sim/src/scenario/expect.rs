@@ -55,11 +55,11 @@ section! {
 /// `old > 2 * new`: two terms and how they compare.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relation {
-    /// What stands before the sign.
+    /// The term before the sign.
     pub left: Term,
     /// The sign of the comparison.
     pub sign: Sign,
-    /// What stands behind it.
+    /// The term behind the sign.
     pub right: Term,
 }
 

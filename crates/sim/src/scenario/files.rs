@@ -1,4 +1,4 @@
-//! The files that objects refer to by name, and how large objects are.
+//! Index of a scenario's files by the names that objects refer to, and the sizes of objects.
 //!
 //! A scenario may have thousands of both, so files are found by an index that is made once.
 

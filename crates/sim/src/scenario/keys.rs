@@ -214,9 +214,9 @@ pub struct Key {
     pub path: String,
     /// The values that the key accepts.
     pub accepts: Accepts,
-    /// What it is when absent; empty when it must be given.
+    /// The key's value when it is absent; empty when it must be given.
     pub default: String,
-    /// What it means, and why the default is what it is.
+    /// The key's meaning, and the reason of its default.
     pub meaning: String,
 }
 
@@ -227,7 +227,7 @@ impl Key {
         KEYS.iter().find(|key| key.path == general)
     }
 
-    /// What to write for it, where it is missing.
+    /// Advice for where the key is missing: its name, the values that it accepts, and its meaning.
     pub fn advice(&self) -> String {
         let name = self.path.rsplit('.').next().expect("a split has a part");
         format!("`{name}` ({}): {}", self.accepts, self.meaning)

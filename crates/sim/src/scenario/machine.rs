@@ -239,7 +239,7 @@ pub struct MemoryFigure {
     pub key: &'static str,
     /// The value of the figure.
     pub value: String,
-    /// Where it comes from.
+    /// The source of the figure.
     pub source: &'static str,
 }
 

@@ -82,9 +82,9 @@ pub struct Percentage {
     pub file: String,
     /// The percentage.
     pub percent: f64,
-    /// What it is of: the distinct pages that the cgroup's tasks can touch.
+    /// The base of the percentage: distinct pages that the cgroup's tasks can touch.
     pub distinct_pages: u64,
-    /// What it comes to.
+    /// The limit in pages that the percentage comes to.
     pub pages: u64,
 }
 

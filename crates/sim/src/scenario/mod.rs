@@ -1,4 +1,4 @@
-//! What is to be simulated, as plain data: the machine, the kernel's settings, cgroups, devices, files, tasks and events.
+//! The scenario, which is what is to be simulated as plain data: machine, kernel, sysctls, cgroups, devices, files, tasks and events.
 //!
 //! ```text
 //!   scenario.toml ──(lab: file, spans, --set)──▶ Scenario ──validate()──▶ problems, each with its key

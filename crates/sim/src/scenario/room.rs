@@ -1,4 +1,4 @@
-//! Whether anything can run in a machine's memory: what its zones keep free must leave some of it.
+//! The check that a machine's watermarks leave memory to run in: what its zones keep free must not be all of it.
 //!
 //! A machine whose high marks are above its memory boots nothing: kswapd would never come to rest, and the first task would find
 //! no page for its stack. That is told before the run, by the key that asks for so much, and not as an OOM kill of everybody.

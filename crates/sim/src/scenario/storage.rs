@@ -125,7 +125,7 @@ pub struct PresetFigure {
     pub key: &'static str,
     /// The value of the figure; without a key, words.
     pub value: String,
-    /// Where it comes from.
+    /// The source of the figure.
     pub source: &'static str,
 }
 

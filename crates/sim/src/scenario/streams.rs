@@ -1,4 +1,4 @@
-//! From the workloads and traces of a task's objects to the one stream of accesses that it makes.
+//! Streams of accesses: a task's one stream is made of the workloads and traces of its objects.
 //!
 //! ```text
 //!   object 0   pattern ───────────────────── share 3 ──┐

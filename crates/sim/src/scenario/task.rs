@@ -102,7 +102,7 @@ impl Task {
         self.copies as usize * self.threads as usize * self.depth as usize
     }
 
-    /// What results call one of its copies: `NAME`, or `NAME.COPY` where there are several.
+    /// The name of a copy of the task in results: `NAME`, or `NAME.COPY` where there are several.
     pub fn copy_name(&self, copy: u32) -> String {
         if self.copies == 1 { self.name.clone() } else { format!("{}.{copy}", self.name) }
     }
@@ -204,7 +204,7 @@ section! {
 pub struct TraceFile {
     /// The path of the trace.
     pub path: PathBuf,
-    /// What it holds, if it has been read already: then it is replayed from memory as far as it was kept there.
+    /// The trace's accesses, if it has been read already: then it is replayed from memory as far as it was kept there.
     #[serde(skip)]
     pub loaded: Option<Arc<Loaded>>,
 }

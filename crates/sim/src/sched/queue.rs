@@ -1,4 +1,4 @@
-//! One CPU: who has it, and who waits for it in which order.
+//! The run queue of one CPU: the task that runs, and the tasks that wait, in their order.
 
 use std::collections::BTreeMap;
 

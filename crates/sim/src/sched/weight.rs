@@ -1,4 +1,4 @@
-//! What a nice value is worth.
+//! Weights of nice values: the share of a contended CPU that a task gets.
 
 use pageout_engine::Nanos;
 

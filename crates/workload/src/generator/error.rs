@@ -1,4 +1,4 @@
-//! What is wrong with a pattern: which pattern, which key, why. Also the checks that several patterns share.
+//! Errors of a pattern: which pattern, which key, and why. Also the checks that several patterns share.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::Access;
 /// A parameter that no stream can be made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
-    /// Where in the pattern: its kind, and within wrappers the path to it (`mix.parts[1].zipf`).
+    /// The pattern at fault: its kind, and within wrappers the path to it (`mix.parts[1].zipf`).
     pub pattern: String,
     /// The offending key, as a scenario file spells it.
     pub key: &'static str,

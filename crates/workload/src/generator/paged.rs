@@ -1,4 +1,4 @@
-//! From pages to accesses. A leaf pattern only says which page comes next; here its accesses are counted, get their object, and
+//! From pages to accesses: a leaf pattern only says which page comes next; here its accesses are counted, get their object, and
 //! some of them become writes.
 
 use super::writes::Writes;

@@ -1,4 +1,4 @@
-//! A session: which of several programs its user looks at, and when.
+//! Sessions: which of several programs a user looks at, and when.
 //!
 //! ```text
 //!   opened in turn        then from the recently used ones: rank r with probability proportional to r^-recency

@@ -1,4 +1,4 @@
-//! Which accesses write: each one with the same probability, independent of its page.
+//! Writes of a pattern: each access writes with the same probability, independent of its page.
 //!
 //! Writes draw from a generator of their own, seeded with the pattern's seed + 1, so that a pattern touches the same
 //! pages whatever its write ratio. A ratio of whole percents compares `below(100)`, which is what the ground truth

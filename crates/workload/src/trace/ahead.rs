@@ -1,4 +1,4 @@
-//! A trace that a thread of its own reads, some way ahead of who takes its accesses.
+//! Reading ahead of a trace: a thread of its own reads the trace, some way ahead of the simulation that takes its accesses.
 //!
 //! Reading is decompressing, checking and decoding. A simulation that does it in between takes as much longer; and a machine has more
 //! than one core. Accesses and errors come in the order in which they are read, so nobody can tell the difference but by the time.

@@ -1,4 +1,4 @@
-//! Accesses that are read many at a time, and taken as many at a time as somebody asks for.
+//! Chunks of accesses: a reader makes many accesses at a time, and its caller takes as many at a time as it asks for.
 
 use super::error::TraceError;
 use crate::Access;

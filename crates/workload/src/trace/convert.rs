@@ -1,4 +1,4 @@
-//! Any trace, or any stream of accesses, to `.pgt`.
+//! Conversion of a trace of any format, or of any stream of accesses, to `.pgt`.
 
 use std::io::{self, Write};
 use std::path::Path;

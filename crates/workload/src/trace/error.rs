@@ -1,4 +1,4 @@
-//! Where and why reading a trace failed: a trace of gigabytes with one bad byte is mended only if one knows which.
+//! Errors of reading a trace, each with its place: a trace of gigabytes with one bad byte is mended only if one knows which.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ struct Failure {
     is_decompressed: bool,
 }
 
-/// Where in a trace something is.
+/// A place in a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// Records read in full before it; so the record at fault is this one, counted from 0.
@@ -93,7 +93,7 @@ impl TraceError {
         self.0.place.line
     }
 
-    /// What is wrong with the trace.
+    /// The reason why the trace can't be read.
     pub fn reason(&self) -> &str {
         &self.0.reason
     }

@@ -1,11 +1,11 @@
-//! What a trace touches: the sizes of its objects, and how many distinct pages.
+//! The footprint of a trace: the sizes of its objects, and how many distinct pages it touches.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::Access;
 
-/// What a trace touches.
+/// The objects and distinct pages that a trace touches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Footprint {
     /// The objects, by number.
@@ -14,7 +14,7 @@ pub struct Footprint {
     pub accesses: u64,
 }
 
-/// What a trace touches of an object.
+/// The pages of one object that a trace touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ObjectFootprint {
     /// One more than the highest page.

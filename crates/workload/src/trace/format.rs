@@ -1,4 +1,4 @@
-//! Which formats there are, what they are called, and how a file's format is told.
+//! Formats of traces: their names, and how the format of a file is told.
 //!
 //! Content decides where it can (`.pgt` and fio logs announce themselves), else the file name does, else whether the first line is
 //! one number and nothing more. A `.zst` suffix counts for nothing, because compression is told by its magic. Headerless binary

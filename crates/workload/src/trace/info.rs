@@ -1,4 +1,4 @@
-//! What a trace holds: one pass over it that counts.
+//! `trace info`: accesses, pages and reuse gaps of a trace, counted in one pass over it.
 //!
 //! Memory grows with the distinct pages (40 to 80 bytes each), whatever the format.
 
@@ -17,10 +17,10 @@ use crate::{Access, AccessStream};
 
 const CHUNK: usize = 1 << 16;
 
-/// What a trace holds.
+/// Counts of a trace: accesses, pages, objects, reuse gaps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceInfo {
-    /// How it was understood.
+    /// How the bytes of the trace were understood.
     pub interpretation: Interpretation,
     /// Records in the trace.
     pub records: u64,

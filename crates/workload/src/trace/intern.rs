@@ -47,7 +47,7 @@ impl PageName {
     }
 }
 
-/// What a page of a converted trace was called.
+/// The original name of a page of a converted trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginalId {
     /// The id, or the page number within the object.

@@ -1,4 +1,4 @@
-//! How the bytes of a trace are understood, for those who must believe the result.
+//! The interpretation of a trace: how its bytes are understood, told to the user who must believe the result.
 //!
 //! A trace seldom says what it means. A column left out merges disks. A sector taken for a byte shrinks a disk. A number with high
 //! bits set is a page or a word. So a reader tells how it has read each column, and what it doubts.
@@ -22,7 +22,7 @@ pub struct Interpretation {
     pub tells_writes: bool,
     /// The columns of a text that has them, in their order.
     pub columns: Vec<Column>,
-    /// What may have been meant otherwise, each with what to do then.
+    /// Columns or values that may have been meant otherwise, each with what to do then.
     pub doubts: Vec<String>,
 }
 
@@ -31,13 +31,13 @@ pub struct Interpretation {
 pub struct Column {
     /// The column's place in a line, from 1.
     pub place: usize,
-    /// What the header line or the format calls it; empty where neither does.
+    /// The column's name in the header line or the format; empty where it has none.
     pub name: String,
-    /// What it is read as.
+    /// The use that is made of the column.
     pub holds: ColumnUse,
 }
 
-/// What a column is read as.
+/// The use that is made of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnUse {
     /// When the access was. Nothing but `info` looks at it.

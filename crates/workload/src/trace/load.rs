@@ -1,4 +1,4 @@
-//! A trace read once: what it touches, and its accesses in memory as far as there is room for them.
+//! Loaded traces: a trace is read once, for its footprint, and its accesses stay in memory as far as there is room for them.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const CHUNK: usize = 1 << 16;
 /// A trace that was read to its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// What the trace touches.
+    /// The footprint of the trace.
     pub footprint: Footprint,
     /// The trace's accesses; `None` if they are past the budget, and have to be read anew.
     pub accesses: Option<Packed>,

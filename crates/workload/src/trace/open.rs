@@ -1,4 +1,4 @@
-//! From a path to a reader. The one place of the crate that touches the file system.
+//! Opening a trace: from a path to a reader. The one place of the crate that touches the file system.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,4 +1,4 @@
-//! How to read a trace. Scenario files and command lines map onto this; unknown keys are refused.
+//! Read options: how to read a trace. Scenario files and command lines map onto this; unknown keys are refused.
 
 use std::fmt;
 use std::str::FromStr;

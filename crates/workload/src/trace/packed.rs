@@ -1,4 +1,4 @@
-//! Accesses kept in memory, four bytes each where their pages allow it.
+//! Packed accesses: those of a loaded trace in memory, four bytes each where their pages allow it.
 //!
 //! ```text
 //!   31      30 ......... shift   shift - 1 ........ 0

@@ -1,4 +1,4 @@
-//! Bare page numbers, u32 or u64 little-endian: one object, and nothing says which accesses write.
+//! Binary page lists: bare page numbers, u32 or u64 little-endian, of one object, and nothing says which accesses write.
 
 use super::error::TraceError;
 use super::record::{Record, RecordReader, Target};

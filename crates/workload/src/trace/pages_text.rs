@@ -1,4 +1,4 @@
-//! Page numbers as text, one a line: one object, and nothing says which accesses write.
+//! Text page lists: page numbers as text, one a line, of one object, and nothing says which accesses write.
 //!
 //! ```text
 //!   # comments, to the end of the line

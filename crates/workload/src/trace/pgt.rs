@@ -45,7 +45,7 @@ const HEADER_BYTES: usize = 32;
 /// A flag: it is not known which accesses write.
 const FLAG_WRITES_UNKNOWN: u16 = 1;
 
-/// What a `.pgt` says of itself before it is replayed.
+/// The header of a `.pgt`, and the tables behind its accesses that can be read without them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceHeader {
     /// The objects by number.
@@ -58,14 +58,14 @@ pub struct TraceHeader {
     pub page_size: u32,
     /// Whether it says which accesses write; where it does not, none does.
     pub tells_writes: bool,
-    /// What its accesses touch; `None` in files of version 1, which don't say.
+    /// The footprint of the file's accesses; `None` in files of version 1, which don't have it.
     pub footprint: Option<Footprint>,
 }
 
 /// An object of a `.pgt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// What the source called it, or `object-N`.
+    /// The object's name in the source of the trace, or `object-N`.
     pub name: String,
     /// One more than the highest page accessed.
     pub pages: u64,

@@ -1,4 +1,4 @@
-//! What one record of a foreign format says, before it is known which pages that means.
+//! A record of a foreign format, before it is known which pages it means.
 
 use super::error::TraceError;
 use super::interpretation::Column;

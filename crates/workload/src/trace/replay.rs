@@ -1,4 +1,4 @@
-//! From records to accesses: one access a page of the record, under the number the page has for the simulator.
+//! From records of a trace to accesses: one access a page of the record, under the number that the page has for the simulator.
 
 use super::error::TraceError;
 use super::format::Format;

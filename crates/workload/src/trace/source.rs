@@ -1,4 +1,4 @@
-//! Bytes with a position: every reader takes its records from here, so that every error knows where it happened.
+//! The bytes of a trace with their position: every reader takes its records from here, so that every error knows where it happened.
 //!
 //! Decompression is told by magic, not by name. Offsets count decompressed bytes, because those are what a format's
 //! description and a hex viewer talk about.

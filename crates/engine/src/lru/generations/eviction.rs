@@ -63,7 +63,7 @@ impl GenerationLists {
     }
 }
 
-/// What a look at the old end of a type came to. Unit: pages.
+/// The outcome of isolating a batch from the oldest generation of a type. Unit: pages.
 #[derive(Clone, Copy, Default)]
 struct Isolation {
     looked_at: u64,

@@ -74,7 +74,7 @@ impl Refused {
     }
 }
 
-/// What a step of a request came to.
+/// The outcome of one step of a command of `lru_gen`.
 pub(crate) enum WorkStep {
     Again,
     /// The work is over; so many pages were reclaimed.

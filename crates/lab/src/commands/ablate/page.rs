@@ -1,4 +1,4 @@
-//! The page: each effect as a bar with its interval, the largest first.
+//! The HTML page of `ablate`: each effect as a bar with its interval, the largest first.
 
 use super::{Ablation, Row};
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};

@@ -1,4 +1,4 @@
-//! Why a run with slower memory may be the shorter one: no answer leaves a gain without its reason.
+//! Reasons of a gain: why a run with slower memory may be the shorter one.
 //!
 //! An access to slow memory is never cheaper than one to idle fast memory. So what gains did less of something else, or more accesses found fast
 //! memory, or memory of two kinds gave more bytes a second than one. The first two are figures of the runs. What is left where neither

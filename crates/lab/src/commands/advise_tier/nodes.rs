@@ -1,4 +1,4 @@
-//! What a scenario says of its own nodes, which are others here: one fast and one slow.
+//! The nodes of an advised machine, one fast and one slow, in place of those that the scenario has.
 //!
 //! Where memory is to come from, and on whose CPUs tasks run, is the question that is asked, so it is put aside. Memory that is there before the
 //! run still is: in fast memory as far as that goes, and in slow memory beyond that.

@@ -1,4 +1,4 @@
-//! The page: the advice in sentences, then the tables behind it.
+//! The HTML page of `advise-tier`: the advice in sentences, then the tables behind it.
 
 use super::sources::SOURCES;
 use super::{Advice, Ratio};

@@ -1,4 +1,4 @@
-//! Who may find hot pages on slower memory, and the knobs that act on each.
+//! Sources of promotion: the mechanisms that may find hot pages on slower memory, and the knobs of each.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The page: how each variant differs from the first, as bars with their intervals, beside the table.
+//! The HTML page of `compare`: how each variant differs from the first, as bars with their intervals, beside the table.
 
 use pageout_sim::scenario::Scenario;
 

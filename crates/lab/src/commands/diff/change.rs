@@ -1,4 +1,4 @@
-//! What happened between two snapshots, and what is: counters and gauges told apart by their names.
+//! Changes between two snapshots: what each counter grew by, and what each gauge stands at. Their names tell which is which.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the changes mean, a sentence or two for each subject, with the figures that they rest on.
+//! The meaning of changed counters, in a sentence or two for each subject, with the figures that they rest on.
 //!
 //! A sentence is only said where its counters are there. Limits that a verdict goes by are constants here, each with its reason.
 

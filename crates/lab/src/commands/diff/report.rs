@@ -1,4 +1,4 @@
-//! The result: sentences, then counters and gauges that changed, then what is not known.
+//! The result of `diff`: sentences, then counters and gauges that changed, then names that are not known.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! A snapshot: lines of a name and a value. Which file it is of, its names tell.
+//! A snapshot of `/proc/vmstat` or `memory.stat`: lines of a name and a value. The names tell which of the files it is of.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Stories as plain data: every event with its numbers, under the names that the engine gives them.
+//! Stories of pages as JSON: every event with its numbers, under the names that the engine gives them.
 
 use pageout_engine::{
     Deactivation, Heat, ListsEvent, PageEvent, PageState, Position, RefTierLimit, RefaultRule, ScanBalance,

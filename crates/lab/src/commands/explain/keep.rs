@@ -1,4 +1,4 @@
-//! What is kept of a story: the first and the last steps, however many lie between them. Between two steps a page's lists go
+//! The steps of a story that are kept: the first and the last, however many lie between them. Between two steps a page's lists go
 //! through many decisions: of these, the last of each kind is kept, and how many there were.
 
 use std::collections::{BTreeMap, VecDeque};

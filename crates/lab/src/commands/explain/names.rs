@@ -1,4 +1,4 @@
-//! How a page is named: as the scenario's author knows it.
+//! Names of pages on the command line and in stories: those by which the scenario's author knows a page.
 //!
 //! `FILE:PAGE` is a page of a `[[file]]`, `TASK/OBJECT:PAGE` a page of a task's object. Objects are counted from 0 in the order
 //! of the scenario. Copies of a task are `TASK.0`, `TASK.1` and so on, as in the result of a run.

@@ -1,4 +1,4 @@
-//! What happened to a page, and the rule that decided, in words with the numbers that were compared.
+//! Events of a page's story in words: what happened, and the rule that decided, with the numbers that were compared.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! A curve in characters: good enough to see the knee.
+//! The miss-ratio curve in characters: good enough to see the knee.
 //!
 //! ```text
 //!    0.83 |*..

@@ -1,4 +1,4 @@
-//! The page: how the miss ratio and the runtime fall as memory grows.
+//! The HTML page of `replay`: how the miss ratio and the runtime fall as memory grows.
 
 use anyhow::Context;
 use pageout_sim::scenario::Scenario;

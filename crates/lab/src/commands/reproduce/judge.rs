@@ -1,4 +1,4 @@
-//! Whether a row holds: which way the figure changes, seed by seed, and by how much.
+//! The verdict on a row of a published table: which way the figure changes, seed by seed, and by how much.
 //!
 //! - The *sign* is right if it is so for nine seeds of ten.
 //! - The *size* is right if the mean change is between half and twice the published one.

@@ -1,4 +1,4 @@
-//! The page: what was published and what came of it as bars, above the tables that the terminal has.
+//! The HTML page of `reproduce`: published and simulated changes as bars, above the tables that the terminal has.
 
 use super::judge::{CRITERIA, Measured};
 use super::{Found, change};

@@ -1,4 +1,4 @@
-//! The page: where the time of the tasks went, the machine over time, what the terminal says, and the scenario.
+//! The HTML page of `run`: where the time of the tasks went, the machine over time, what the terminal says, and the scenario.
 //!
 //! ```text
 //!   samples ─────▶ what memory holds, free memory and its marks, dirty pages, pressure, devices ──┐

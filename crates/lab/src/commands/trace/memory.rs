@@ -1,4 +1,4 @@
-//! The pages of a file, or of what a process has in memory that could be swapped out.
+//! Page contents to compress: those of a file, or of the memory of a process that could be swapped out.
 //!
 //! ```text
 //!   FILE ─▶ its pages, the last one filled up with zeroes as in the page cache

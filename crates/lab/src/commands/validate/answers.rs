@@ -1,4 +1,4 @@
-//! What the kernel did: counters, misses and evictions of the recorded runs. Read after the simulation is over.
+//! The answers of a recording: counters, misses and evictions that the kernel had. Read after the simulation is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How close is close enough: the classes of `tolerances.toml`, which class is whose, and what each asks.
+//! Tolerances: the classes of `tolerances.toml`, the runs that belong to each, and how close a class asks a run to be.
 
 use std::collections::BTreeMap;
 use std::fs;

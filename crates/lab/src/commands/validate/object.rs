@@ -1,4 +1,4 @@
-//! What a run accesses: its objects, as `kind:pages[:path[:request]]`.
+//! The objects that a recorded run accesses, written as `kind:pages[:path[:request]]`.
 
 use anyhow::{Context, anyhow};
 use pageout_engine::{Advice, PAGE_SIZE};

@@ -1,4 +1,4 @@
-//! What accesses brought into the page cache, and the reads of the disk that they caused: recorded events, and how to compare them.
+//! Recorded events of readahead: pages that came into the page cache, and requests to the disk; and how to compare them.
 //!
 //! A recorded event is a word: what it is in the top four bits, a page in the others. A request for the disk takes two words.
 

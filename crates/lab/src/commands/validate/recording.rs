@@ -1,4 +1,4 @@
-//! What was asked of the kernel: the inputs of each recorded run, and nothing of what came of it.
+//! The inputs of each recorded run, as the kernel got them, and nothing of its answers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the recording program did for each access of its sequence.
+//! The recording program: the loads, stores and system calls that it made for each access of its sequence.
 //!
 //! It stores to anonymous memory by loading first: it changes a word rather than setting it. So a page in swap comes back by a read
 //! fault and keeps its slot. At the end of a recorded run, all but 110 of the 4,042 anonymous pages in memory have a slot, although

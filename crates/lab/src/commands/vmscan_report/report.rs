@@ -1,4 +1,4 @@
-//! What the traces say: rows that all forms of the result share, then the forms.
+//! The result of `vmscan-report`: rows that all its forms share, then the forms (text, JSON, page, script).
 
 mod json; // everything
 mod script; // the text of the kernel's own script

@@ -1,4 +1,4 @@
-//! Who reclaimed, how long, and what it came to: events of reclaim added up by task.
+//! Events of reclaim added up by task: its calls, how long they took, and the pages that they scanned, freed and wrote.
 //!
 //! ```text
 //!   begin ─┬─ isolate, shrink, write, throttled … ─┬─ end         the call's work, and the time the task was stalled

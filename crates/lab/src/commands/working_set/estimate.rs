@@ -1,4 +1,4 @@
-//! How many pages are in use, as far as generations can tell.
+//! The working-set estimate: how many pages are in use, as far as the ages of generations can tell.
 //!
 //! A generation is born when aging has looked at the pages. Pages used since the look before go into the generation that was the
 //! youngest until then. So a page's generation says between which two births its use was last seen:

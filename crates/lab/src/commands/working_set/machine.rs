@@ -1,4 +1,4 @@
-//! Which files are dumps of which machine, in which order.
+//! From file names to machines: which files are dumps of which machine, and in which order.
 //!
 //! ```text
 //!   web1@2026-11-22T10:00.lru_gen   machine web1, one of its dumps      in order of the file names, digits as numbers

@@ -1,4 +1,4 @@
-//! What holds for dumps of any shape, and with any damage.
+//! Property tests of `working-set`: what holds for dumps of any shape, and with any damage.
 
 use proptest::prelude::*;
 

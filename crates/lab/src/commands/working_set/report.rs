@@ -1,4 +1,4 @@
-//! The result in tables, with remarks on what makes it uncertain; and as JSON.
+//! The result of `working-set` in tables, with remarks on what makes it uncertain; and as JSON.
 
 mod json;
 

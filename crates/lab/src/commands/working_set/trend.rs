@@ -1,4 +1,4 @@
-//! What several dumps of one machine say together: whether its working set grows.
+//! The trend of a machine's working set, from several dumps of it: does it grow?
 //!
 //! The dumps tell no time, so a trend is from the first to the latest and not by the hour. It is a difference of two brackets.
 //! When they overlap, nothing is said about its direction.

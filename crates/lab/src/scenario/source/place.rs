@@ -1,4 +1,4 @@
-//! From a key to its place in the text and back.
+//! Places of keys: from a key of a scenario to its place in the file's text, and back.
 //!
 //! The checks speak of keys (`memcg[0].memory.max`), the text has places (line 12). A dotted key can be spelt in many ways
 //! (`memory.max = 1`, `"memory.max" = 1`, `memory = { max = 1 }`). So the path is not split at dots: on the way down, names are

@@ -1,4 +1,4 @@
-//! Schedulers: in which order a disk gets the requests that wait for it.
+//! I/O schedulers: in which order a disk gets the requests that wait for it.
 //!
 //! A new request that continues a waiting one, or ends where that begins, becomes part of it. It costs its transfer, and no slot and no
 //! latency of its own. Tasks that read side by side, and a flusher between them, ask for pieces of the same stretch.

@@ -1,4 +1,4 @@
-//! Requests that wait together, in order of their places and of their arrivals. Neighbours become one.
+//! The queue of an I/O scheduler: waiting requests in order of their places and of their arrivals. Neighbours are merged into one.
 //!
 //! Not modelled: two that wait and become neighbours by a third stay two.
 

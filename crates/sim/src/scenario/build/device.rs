@@ -1,4 +1,4 @@
-//! What the machine makes of a `[[device]]`: a preset, with what the scenario overrides of it.
+//! From a `[[device]]` to the machine's device: a preset, with the figures that the scenario overrides.
 
 use pageout_engine::Nanos;
 

@@ -1,4 +1,4 @@
-//! Sysctls and the files of cgroups: what a scenario has written to the kernel's files before anything runs.
+//! Sysctls and cgroup files of a scenario, written to the kernel's files before anything runs.
 
 use pageout_engine::{CgroupFile, CpuId, Engine, Holds, MemcgId, Step};
 

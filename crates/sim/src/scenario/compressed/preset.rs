@@ -1,22 +1,22 @@
-//! What pages of real programs and files come to, as `pageout trace compressibility` has measured them: one file, and one process of a kind
+//! Presets of compressibility, as `pageout trace compressibility` has measured pages of real programs and files: one file, and one process of a kind
 //! each. Another compiler or program holds something else; the command measures it.
 
 use super::Deciles;
 
-/// What pages of one kind hold.
+/// The compressibility of one kind of pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
     /// The name of the contents in a scenario: what they are, and by which compressor.
     pub name: &'static str,
-    /// What the contents are.
+    /// A description of the contents.
     pub what: &'static str,
-    /// What was measured, and how.
+    /// The file or process that was measured, and how.
     pub source: &'static str,
     /// Pages in a thousand that are all zeroes.
     pub zero_filled: u16,
     /// Pages in a thousand that are another word repeated.
     pub same_filled: u16,
-    /// What the others come to.
+    /// Compressed lengths of the other pages.
     pub deciles: Deciles,
 }
 

@@ -1,4 +1,4 @@
-//! `[[event]]`: the file or device has to exist, and the file to take what is written to it.
+//! Checks of `[[event]]`: the file or device has to exist, and the file to take the value that is written to it.
 
 use pageout_engine::{
     CGROUP_FILES, CgroupFile, Holds, MACHINE_FILES, MemoryTiers, NODE_FILES, NodeId, Nodemask, ZRAM_FILES,

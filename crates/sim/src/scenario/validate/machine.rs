@@ -1,4 +1,4 @@
-//! `[machine]`, `[kernel]`, `[sysctl]` and `[[memcg]]`.
+//! Checks of `[machine]`, `[kernel]`, `[sysctl]` and `[[memcg]]`: sizes, tiers, sockets, and settings that need each other.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `[[device]]`, `[[swap]]` and `[[file]]`.
+//! Checks of `[[device]]`, `[[swap]]` and `[[file]]`: parameters that make sense, and names that exist.
 
 use super::{Check, Problem};
 use crate::scenario::compressed::Compressed;

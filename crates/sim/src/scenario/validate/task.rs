@@ -1,4 +1,4 @@
-//! `[[task]]`, its objects and what it does with them.
+//! Checks of `[[task]]`: its objects, their workloads and traces, its placement, and the tasks that it waits for.
 
 use std::collections::{BTreeMap, BTreeSet};
 

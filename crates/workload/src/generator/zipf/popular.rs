@@ -1,4 +1,4 @@
-//! From ranks to pages: which sampler and which scattering suit the number of pages.
+//! Zipf pages: the sampler of ranks and the scattering of ranks over pages that suit the number of pages.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Rank by rejection-inversion: the exact distribution in constant memory, for ranges too large for a table.
+//! Zipf ranks by rejection-inversion: the exact distribution in constant memory, for ranges too large for a table.
 //!
 //! The sum over ranks is bounded by an integral that can be inverted in closed form; a sample of the integral is
 //! rounded to a rank and accepted unless it fell in the sliver by which the integral exceeds the rank's weight. About

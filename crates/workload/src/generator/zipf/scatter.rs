@@ -1,4 +1,4 @@
-//! A bijection of pages without a table, for ranges too large to shuffle.
+//! Scattering of Zipf ranks over pages: a bijection without a table, for ranges too large to shuffle.
 //!
 //! A Feistel network permutes the numbers of an even count of bits; a result outside the range is permuted again until
 //! it falls inside (cycle walking), which keeps the whole a bijection of the range. The bits are at most two more than

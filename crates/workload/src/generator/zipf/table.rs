@@ -1,4 +1,4 @@
-//! Rank by looking up the summed distribution: the first rank whose sum is above `unit() * total`.
+//! Zipf ranks by a table of the summed distribution: the first rank whose sum is above `unit() * total`.
 //!
 //! A binary search over a million sums takes twenty dependent cache misses. The guide table says for each slice of
 //! `[0, 1)` where the search of its lowest value ends; because `unit() * total` never falls as `unit()` rises, any value

@@ -1,4 +1,4 @@
-//! Which column of a CSV is what: as the read options choose, else as it is called.
+//! Columns of a CSV trace: the meaning of each, as the read options choose, else by its name.
 //!
 //! Names are compared by their letters and digits alone, so `obj_id` and `ObjId` are one. A choice for one column says nothing of the
 //! others: who chooses the offset alone has sizes, operations and volumes found by their names all the same. What the place is

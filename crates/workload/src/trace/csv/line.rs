@@ -1,4 +1,4 @@
-//! Lines split into fields, one at a time.
+//! Lines of a CSV trace, split into fields one at a time.
 
 use super::super::error::TraceError;
 use super::super::options::Delimiter;

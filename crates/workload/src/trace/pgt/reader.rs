@@ -1,4 +1,4 @@
-//! Replays a `.pgt`: one block decoded at a time, nothing hashed.
+//! The `.pgt` reader: one block is decoded at a time, and nothing is hashed.
 
 use super::block::{BLOCK_ACCESSES, BlockDecoder, KIND_ACCESSES, decode_accesses};
 use super::tables::{End, Tables, TablesBuilder};

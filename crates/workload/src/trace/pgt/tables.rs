@@ -1,4 +1,4 @@
-//! What a `.pgt` says after its accesses: the objects, the original ids if they were kept, and the counts.
+//! The tables of a `.pgt` behind its accesses: the objects, the original ids if they were kept, and the counts.
 
 use super::ObjectInfo;
 use super::block::{

@@ -1,4 +1,4 @@
-//! Writes a `.pgt` as it streams by: a block of accesses is all that is held.
+//! The `.pgt` writer: accesses are written as they stream by, and a block of them is all that is held.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The tour as a page: all claims with what holds of them, then each with its picture and its table.
+//! The HTML page of the tour: all claims with what holds of them, then each with its picture and its table.
 
 use super::{Done, Figures, Found, Tally, Told, UNDECIDED, WAY, text};
 use crate::commands::reproduce::change;

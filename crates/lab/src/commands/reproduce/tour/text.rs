@@ -1,4 +1,4 @@
-//! A stop as a terminal has it: what was claimed, on what machine, the table, what holds, and where there is more.
+//! A stop of the tour on the terminal: what was claimed, on what machine, the table, what holds, and where there is more.
 
 use super::{Done, Found, Told, UNDECIDED, WAY};
 use crate::commands::reproduce::judge::CRITERIA;

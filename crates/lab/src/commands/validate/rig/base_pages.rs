@@ -1,4 +1,4 @@
-//! What a recorded group holds besides its objects.
+//! Base pages: the pages that a recorded memcg holds besides its objects.
 //!
 //! A handful of foreign pages is charged to the group. The page-cache streams tell what they are, because each
 //! takes up room until it is evicted. A mapped page of data, touched once, gets a second round. A page of program text, touched

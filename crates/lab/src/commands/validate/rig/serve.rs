@@ -1,4 +1,4 @@
-//! Accesses served outside any machine: transfers take no time.
+//! Accesses that `validate` has the engine serve without a machine: transfers take no time.
 
 use pageout_engine::{Access, CpuId, Engine, IoId, Op, Served, Step, TaskId};
 

@@ -1,4 +1,4 @@
-//! Counters at a moment, and how they changed since.
+//! Snapshots of the engine's counters, and how they changed since one.
 
 use pageout_engine::{Engine, MemcgId, Stat};
 

@@ -1,4 +1,4 @@
-//! What an event of reclaim says, in the words of either dialect.
+//! Events of reclaim parsed from a line of trace text, in the words of either dialect.
 //!
 //! | event | 2010 | today |
 //! |---|---|---|
@@ -111,10 +111,10 @@ impl Event {
     }
 }
 
-/// What a throttled task waited for, a bit each.
+/// Reasons for which a task was throttled, a bit each.
 pub const REASONS: [&str; 4] = ["writeback", "isolated", "noprogress", "congested"];
 
-/// What makes a task reclaim.
+/// The reason for which a task reclaims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallKind {
     /// The machine is short of memory.
@@ -127,7 +127,7 @@ pub enum CallKind {
     Node,
 }
 
-/// Which dialect an event was in, where that can be told.
+/// The dialect of an event, where that can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// The dialect of 2010.
@@ -170,7 +170,7 @@ pub struct Isolated {
     pub contig_dirty: u64,
 }
 
-/// What became of a batch.
+/// The outcome of a batch: pages freed, and pages kept by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shrunk {
     /// Pages judged.

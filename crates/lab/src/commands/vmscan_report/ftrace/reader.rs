@@ -1,4 +1,4 @@
-//! Bytes to events: which lines are what, and how many could not be read, why, and where the first of them was.
+//! From the bytes of a trace to events: which lines are of reclaim, and how many could not be read, why, and where the first was.
 //!
 //! A line that cannot be read is counted and passed over. Only bytes without any line of a trace in them, 64 MiB in a row, end the
 //! reading: that is no trace, and may have no end.
@@ -59,7 +59,7 @@ impl Task {
     }
 }
 
-/// What was read, all in all.
+/// Totals of a reading: lines, events, and lines that could not be read.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Bytes, decompressed.
@@ -171,7 +171,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What was read, and the error that ended the reading, if one did.
+    /// The totals of the reading, and the error that ended it, if one did.
     pub fn finish(mut self) -> (Totals, Option<io::Error>) {
         self.totals.displaced = self.window.displaced();
         self.totals.cpus = self.cpus.len();

@@ -1,4 +1,4 @@
-//! The result with everything in it, times in nanoseconds.
+//! The result of `vmscan-report` as JSON, with everything in it, times in nanoseconds.
 
 use pageout_sim::latency::LatencyHistogram;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! The page: who was stalled, when and why in sentences, then the same over time, then the tables.
+//! The HTML page of `vmscan-report`: which tasks were stalled, when and why, in sentences, then over time, then the tables.
 
 use super::Report;
 use super::story::{next, story};

@@ -1,4 +1,4 @@
-//! The story of a trace in sentences: who was stalled, when and why, whether what was freed was needed again, and what to record next
+//! The story of a trace in sentences: which tasks were stalled, when and why, whether freed pages refaulted, and what to record next
 //! where the events leave that open.
 
 use super::ratio;

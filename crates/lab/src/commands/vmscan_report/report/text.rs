@@ -1,4 +1,4 @@
-//! Tables: who was stalled, kswapd, what became of the pages, the longest calls, the summary, and what makes it uncertain.
+//! The tables of `vmscan-report`: stalled tasks, kswapd, what became of the pages, the longest calls, the summary, what is uncertain.
 
 use std::cmp::Reverse;
 

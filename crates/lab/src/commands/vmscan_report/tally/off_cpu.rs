@@ -1,4 +1,4 @@
-//! Which time of a call was spent off the CPU, by the events of the scheduler.
+//! Time of a reclaim call off the CPU, asleep or runnable, by the events of the scheduler.
 //!
 //! ```text
 //!   begin ── runs ── switch, asleep ───── wakeup ─── switch ── runs ── switch, runnable ── switch ── runs ── end

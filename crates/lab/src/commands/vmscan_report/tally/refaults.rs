@@ -1,4 +1,4 @@
-//! Whether what reclaim removed was needed again, by the events of the page cache.
+//! Refaults of a trace: which pages that reclaim removed came back, by the events of the page cache.
 //!
 //! A page that leaves the page cache within a call, or through kswapd, was reclaimed. If it enters again, it was needed: a refault. Memory
 //! for that grows with the pages that are out, up to so many; of more, those that left first are forgotten.

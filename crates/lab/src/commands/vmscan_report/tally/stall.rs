@@ -1,4 +1,4 @@
-//! The longest calls, and what the trace says about why they took long.
+//! The longest calls of direct reclaim, and what the trace says about why they took long.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Reclaim by whom over time, in at most 1024 steps: when they are used up, each two become one.
+//! Reclaim over time by kswapd and by tasks, in at most 1024 steps: when they are used up, each two become one.
 
 use super::work::{Class, Work};
 

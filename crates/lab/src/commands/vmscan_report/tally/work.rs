@@ -1,4 +1,4 @@
-//! What reclaim did: pages looked at, freed and written, and what became of those it kept.
+//! The work of a reclaim call: pages scanned, freed and written, and what became of those it kept.
 
 use crate::commands::vmscan_report::ftrace::{CallKind, Event, KEPT, Lru};
 

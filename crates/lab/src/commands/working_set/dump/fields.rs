@@ -1,4 +1,4 @@
-//! A line of a dump in its fields, each with its place.
+//! The fields of a line of an `lru_gen` dump, each with its place.
 
 use std::ops::Range;
 

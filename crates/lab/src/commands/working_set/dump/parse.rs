@@ -1,4 +1,4 @@
-//! From text to [`Dump`], or to the first thing that is wrong with it.
+//! The parser of `lru_gen` text: it makes a [`Dump`], or tells the first thing that is wrong with the text.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The result with everything in it, in pages.
+//! The result of `working-set` as JSON, with everything in it, in pages.
 
 use serde_json::{Value, json};
 
