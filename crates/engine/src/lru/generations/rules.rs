@@ -1,5 +1,5 @@
 //! Rules of generations that differ from kernel to kernel, as data: where new, refaulted, rejected and protected pages go, when eviction
-//! ages, and what `lru_gen` takes. [reclaim 4; reclaim-6.12 4; mglru-2026 2]
+//! ages, and what `lru_gen` takes. [reclaim 4; reclaim-6.12 4.1 to 4.9; mglru-2026 2]
 
 use crate::lru::Switching;
 use crate::lru::generations::{Gauges, PassRules, References};
