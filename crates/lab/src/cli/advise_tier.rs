@@ -12,6 +12,7 @@ Examples:
   pageout advise-tier requests.pgt --memory 64GiB             a trace, read by one task through an open file
   pageout advise-tier web.toml --device cxl-1.1,pmem --ratio 1:1,1:2,1:4
   pageout advise-tier web.toml --report advice.html --repeat 5
+  pageout advise-tier web.toml --warm-up 30s                  what all memory fast does in 30 s of simulated time counts nowhere
   pageout advise-tier web.toml --json | jq '.advice'
 The scenario's memory is taken as it is, all of it fast; that is what each share of slow memory is compared with.
 With --repeat N all is run with N seeds and compared seed by seed: a loss is then a mean ± half of its 95 % interval.
@@ -41,6 +42,14 @@ pub(crate) struct AdviseTierArgs {
     /// How much longer than with fast memory alone is too long, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     pub(crate) loss: f64,
+
+    /// What is left out of losses at the beginning of each run: a time with all memory fast, a part of the work, or none
+    ///
+    /// While memory is filled and pages come to their places, a run tells what beginning costs. At every ratio as many accesses are left
+    /// out as the run with all its memory fast made by then; the loss is how much longer an access takes after that. A fifth, because the
+    /// first touches of most of what a workload uses are among them; a workload that fills its memory for longer needs more.
+    #[arg(long, value_name = "TIME|PERCENT|none", default_value = "20%")]
+    pub(crate) warm_up: String,
 
     /// Seeds for each run, counted up from the scenario's
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -7,7 +7,8 @@
 //!     ─▶ of each device the least fast memory that loses little enough: the advice
 //!        ─▶ each knob of the best source that promotes turned there, one at a time: by how much each matters
 //! ```
-//! All of it is run with each seed, and a loss is taken seed by seed: what a seed's own luck is drops out.
+//! All of it is run with each seed, and a loss is taken seed by seed: what a seed's own luck is drops out. The first part of each run is left out
+//! of it (`warm_up`): as many accesses everywhere, those that all memory fast makes in the warm-up.
 //!
 //! A source is who notices that a page of slow memory is in use. What the scenario itself says of nodes, demotion and promotion is put aside.
 
@@ -15,6 +16,7 @@ mod nodes; // what the scenario says of its own
 mod gain; // why slower memory may gain
 mod page; // the same as a page
 mod sources; // who finds hot pages, and the knobs of each
+mod warm_up; // the part of each run that is left out
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -31,7 +33,6 @@ use crate::print::progress::{is_seen, name_of};
 use crate::print::{figures, output, table};
 use crate::report::check_name;
 use crate::result::caveats;
-use crate::result::effect::{FIGURES, Figure};
 use crate::result::run_result::RunResult;
 use crate::result::spread::Paired;
 use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
@@ -39,6 +40,7 @@ use crate::scenario::load::load;
 use crate::scenario::source::Source;
 use crate::scenario::switches::{Table, policy_of};
 use sources::{Knob, SOURCES};
+use warm_up::WarmUp;
 
 /// A command that takes as many seconds more says so, whoever looks.
 const ANNOUNCED_S: f64 = 10.0;
@@ -116,6 +118,8 @@ struct Advice<'a> {
     put_aside: BTreeSet<&'static str>,
     extent: Extent,
     all_fast: Runs,
+    /// Accesses of each seed that are left out of what is compared.
+    warm_up: Vec<u64>,
     cells: Vec<Cell>,
     /// The cell whose knobs were turned: the one that is advised, or the best one if all lose too much; if nothing is promoted there, the best of
     /// those where something is.
@@ -125,7 +129,7 @@ struct Advice<'a> {
 
 /// Sweeps ratio, device and source, turns knobs at the best, and prints a page of advice.
 pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
-    let ratios = checked(args)?;
+    let (ratios, warm_up) = checked(args)?;
     let source = read(args)?;
     let (base, memory, put_aside) = all_fast(args, &source)?;
     let questions = questions(args, &ratios, &base, memory)?;
@@ -136,7 +140,7 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
         output: &args.options.output,
     };
     let began = Instant::now();
-    let Made { variants, extent } = plan.run(std::slice::from_ref(&base))?;
+    let Made { variants, extent } = plan.run_with_trails(std::slice::from_ref(&base))?;
     let all_fast = variants.into_iter().next().expect("one was asked for");
     if let Some(failure) = all_fast.failures.first() {
         let failure = failure.told_as(format!("with all its memory fast the workload fails: {failure}"));
@@ -149,9 +153,10 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     if !all_fast.is_whole() {
         return output::no_result(&args.options.output, extent.nothing("nothing was run", &[]), Value::Null);
     }
+    let warm_up = warm_up.accesses(&all_fast)?;
     announce(args, began.elapsed(), questions.len());
     let divided: Vec<Scenario> = questions.iter().map(|question| question.scenario.clone()).collect();
-    let made = plan.run(&divided)?;
+    let made = plan.run_with_trails(&divided)?;
     let extent = extent.and(&made.extent);
     let answered = |(question, runs): (&Question, Runs)| Cell {
         ratio: question.ratio,
@@ -161,12 +166,13 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     };
     let cells = questions.iter().zip(made.variants).map(answered).collect();
     let (at, turned) = (0, Vec::new());
-    let mut advice = Advice { args, memory, scenario: base, put_aside, extent, all_fast, cells, at, turned };
+    let mut advice =
+        Advice { args, memory, scenario: base, put_aside, extent, all_fast, warm_up, cells, at, turned };
     advice.at = advice.promoting_beside(advice.chosen());
     let Question { scenario: here, source: winner, .. } = &questions[advice.at];
     let knobs = SOURCES[*winner].knobs();
     let turned: Vec<Scenario> = knobs.clone().map(|knob| knob.set_in(here.clone())).collect();
-    let made = plan.run(&turned)?;
+    let made = plan.run_with_trails(&turned)?;
     advice.turned = knobs.zip(made.variants).map(|(knob, runs)| Turned { knob, runs }).collect();
     advice.extent = advice.extent.and(&made.extent);
     advice.tell(&source)?;
@@ -189,8 +195,8 @@ fn announce(args: &AdviseTierArgs, took: Duration, questions: usize) {
     }
 }
 
-/// The ratios asked for, if all that was asked for can be.
-fn checked(args: &AdviseTierArgs) -> Result<Vec<Ratio>, Failure> {
+/// The ratios and the warm-up asked for, if all that was asked for can be.
+fn checked(args: &AdviseTierArgs) -> Result<(Vec<Ratio>, WarmUp), Failure> {
     if let Some(path) = &args.page.report {
         check_name(path)?;
     }
@@ -204,7 +210,8 @@ fn checked(args: &AdviseTierArgs) -> Result<Vec<Ratio>, Failure> {
     ensure_input(loss.is_finite() && loss >= 0.0, || {
         format!("--loss {loss}: percent are wanted, 0 or more")
     })?;
-    Ok(ratios)
+    let warm_up = args.warm_up.parse().map_err(Failure::Input)?;
+    Ok((ratios, warm_up))
 }
 
 /// The workload with all its memory on one fast node, how much that is, and what of the scenario named its own nodes.
@@ -314,25 +321,14 @@ impl Cell {
         format!("{} {}, {}", self.ratio, self.device, SOURCES[self.source].name)
     }
 
-    /// What stands where its figures would be.
-    fn missing(&self) -> String {
-        if self.runs.is_whole() { "killed".to_string() } else { self.runs.missing() }
-    }
-
     fn result(&self) -> Option<&RunResult> {
         self.runs.results.first()
     }
 }
 
-/// Work done a second, by each seed; nothing where a run is missing or did none. Where a task was killed for want of memory there is none to
-/// compare.
-fn throughput(runs: &Runs) -> Option<Vec<f64>> {
-    if runs.results.iter().any(|run| !run.kills.is_empty()) {
-        return None;
-    }
-    let figure: &Figure = FIGURES.iter().find(|figure| figure.name == "throughput")?;
-    let values = figure.values(runs);
-    (runs.is_whole() && values.iter().all(|&value| value > 0.0)).then_some(values)
+/// Whether a task was killed for want of memory: then there is no work to compare.
+fn was_killed(runs: &Runs) -> bool {
+    runs.results.iter().any(|run| !run.kills.is_empty())
 }
 
 /// How much longer runs take than others of the same seeds, in percent.
@@ -344,11 +340,11 @@ struct Loss {
 }
 
 impl Loss {
-    fn of(base: &Runs, runs: &Runs) -> Option<Loss> {
-        let (base, runs) = (throughput(base)?, throughput(runs)?);
-        let losses: Vec<f64> = base.iter().zip(&runs).map(|(base, run)| (base / run - 1.0) * 100.0).collect();
-        let paired = Paired::of_differences(&losses, &base);
-        Some(Loss { percent: paired.difference, half_width: paired.half_width })
+    /// Of rates of work, seed by seed.
+    fn of(base: &[f64], runs: &[f64]) -> Loss {
+        let losses: Vec<f64> = base.iter().zip(runs).map(|(base, run)| (base / run - 1.0) * 100.0).collect();
+        let paired = Paired::of_differences(&losses, base);
+        Loss { percent: paired.difference, half_width: paired.half_width }
     }
 
     /// The most that may be noise.
@@ -390,7 +386,86 @@ impl Advice<'_> {
     }
 
     fn interval(&self, runs: &Runs) -> Option<Loss> {
-        Loss::of(&self.all_fast, runs)
+        self.between(&self.all_fast, runs)
+    }
+
+    /// How much longer some runs take than others for what comes after the warm-up.
+    fn between(&self, base: &Runs, runs: &Runs) -> Option<Loss> {
+        Some(Loss::of(&self.rates(base)?, &self.rates(runs)?))
+    }
+
+    /// Work done in a time, after the warm-up, by each seed; nothing where a run is missing, did none, or has lost a task.
+    fn rates(&self, runs: &Runs) -> Option<Vec<f64>> {
+        self.rates_of_part(runs, |_, warm_up| (warm_up, u64::MAX))
+    }
+
+    /// The same from one access to another, which come from all accesses of the run with all memory fast and those of the warm-up.
+    fn rates_of_part(&self, runs: &Runs, part: impl Fn(u64, u64) -> (u64, u64)) -> Option<Vec<f64>> {
+        if was_killed(runs) || !runs.is_whole() {
+            return None;
+        }
+        let seeds = runs.results.iter().zip(&self.all_fast.results).zip(&self.warm_up);
+        let rate = |((run, fast), &warm_up): ((&RunResult, &RunResult), &u64)| {
+            let (from, to) = part(fast.accesses, warm_up);
+            warm_up::rate(run, from, to)
+        };
+        seeds.map(rate).collect()
+    }
+
+    /// The loss over the first half of the work that is compared, and over the second.
+    fn halves(&self, runs: &Runs) -> Option<[f64; 2]> {
+        let middle = |all: u64, warm_up: u64| warm_up + (all - warm_up) / 2;
+        let first = |runs| self.rates_of_part(runs, |all, warm_up| (warm_up, middle(all, warm_up)));
+        let second = |runs| self.rates_of_part(runs, |all, warm_up| (middle(all, warm_up), u64::MAX));
+        Some([
+            Loss::of(&first(&self.all_fast)?, &first(runs)?).percent,
+            Loss::of(&second(&self.all_fast)?, &second(runs)?).percent,
+        ])
+    }
+
+    /// What stands where the figures of a cell would be.
+    fn missing(&self, cell: &Cell) -> String {
+        match cell.runs.is_whole() {
+            true if self.is_in_warm_up(cell) => "not past warm-up".to_string(),
+            true => "killed".to_string(),
+            false => cell.runs.missing(),
+        }
+    }
+
+    /// Whether a run, which ends at a time, did no more than what is left out.
+    fn is_in_warm_up(&self, cell: &Cell) -> bool {
+        cell.runs.is_whole() && !was_killed(&cell.runs) && self.rates(&cell.runs).is_none()
+    }
+
+    /// What is left out of losses, in a sentence.
+    fn left_out(&self) -> String {
+        let (Some(run), Some(&accesses)) = (self.all_fast.results.first(), self.warm_up.first()) else {
+            return String::new();
+        };
+        if accesses == 0 {
+            return "No warm-up is left out: that memory is filled, and pages come to their places, is part of each loss.".to_string();
+        }
+        format!(
+            "Left out of each loss is a warm-up of {} accesses ({} of the work; {} with all memory fast): as many at each ratio. Hits and moved pages are \
+             those of whole runs.",
+            figures::count(accesses),
+            figures::percent(figures::share(accesses, run.accesses)),
+            figures::time(warm_up::over_at(run, accesses)),
+        )
+    }
+
+    /// That what is compared begins on one side of the limit and ends on the other.
+    fn unsettled(&self, cell: &Cell) -> Option<String> {
+        let [first, second] = self.halves(&cell.runs)?;
+        ((first < self.args.loss) != (second < self.args.loss)).then(|| {
+            format!(
+                "{}: the loss is {} over the first half of the work that is compared, and {} over the second: the advice depends on which. A longer \
+                 workload, or a longer --warm-up, tells.",
+                cell.name(),
+                signed(first),
+                signed(second)
+            )
+        })
     }
 
     /// Fast memory that a ratio does without, of the machine that pages stand for.
@@ -461,7 +536,7 @@ impl Advice<'_> {
     /// What each knob changes at the advised point, in percent of the time, the largest first.
     fn knobs(&self) -> Vec<(&Turned, f64)> {
         let here = &self.cells[self.at].runs;
-        let change = |turned: &Turned| Some(Loss::of(here, &turned.runs)?.percent);
+        let change = |turned: &Turned| Some(self.between(here, &turned.runs)?.percent);
         let mut knobs: Vec<(&Turned, f64)> =
             self.turned.iter().filter_map(|turned| Some((turned, change(turned)?))).collect();
         knobs.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
@@ -472,6 +547,7 @@ impl Advice<'_> {
     fn story(&self) -> Vec<String> {
         let mut story: Vec<String> =
             caveats::nothing_accessed(self.all_fast.results.iter()).into_iter().collect();
+        story.push(self.left_out());
         if self.is_slow_memory_unused() {
             story.push(
                 "Fast memory served every access at each ratio tried: the workload never filled it, so this says nothing of slower \
@@ -517,6 +593,7 @@ impl Advice<'_> {
                 }
                 None => self.too_slow(device),
             });
+            story.extend(self.advised(device).and_then(|(at, _)| self.unsettled(&self.cells[at])));
             story.extend(self.gaps(device));
             story.extend(self.gains(device));
         }
@@ -533,7 +610,10 @@ impl Advice<'_> {
         let (ran, all) = (self.knobs().len(), self.turned.len());
         let of = if ran == all { String::new() } else { format!(" of the {ran} of {all} that were run") };
         story.push(match knobs.is_empty() {
-            true if ran == 0 => format!("Which knobs matter is not known: none was run ({at})."),
+            true if !self.turned.iter().any(|turned| turned.runs.was_made()) => {
+                format!("Which knobs matter is not known: none was run ({at}).")
+            }
+            true if ran == 0 => format!("Which knobs matter is not known: no run has figures ({at})."),
             true => format!("No knob tried{of} changes the time ({at})."),
             false => format!("Knobs{of} that change the time most ({at}): {}.", knobs.join("; ")),
         });
@@ -550,6 +630,10 @@ impl Advice<'_> {
     /// That no ratio of a device is good enough, as far as it was run.
     fn too_slow(&self, device: &str) -> String {
         match self.tried(device).len() {
+            0 if self.cells.iter().any(|cell| cell.device == device && self.is_in_warm_up(cell)) => format!(
+                "{device}: nothing is known, as no run with it that came to its end is past the warm-up: give a shorter one (--warm-up), or \
+                 the workload more time."
+            ),
             0 => format!("{device}: nothing is known, as no run with it came to its end."),
             tried if tried == self.ratios().len() => {
                 format!("{device}: each ratio tried takes at least {} % longer.", self.args.loss)
@@ -571,7 +655,7 @@ impl Advice<'_> {
     fn gaps(&self, device: &str) -> Option<String> {
         let of_device = self.cells.iter().filter(|cell| cell.device == device);
         let (all, whole) =
-            (of_device.clone().count(), of_device.filter(|cell| throughput(&cell.runs).is_some()).count());
+            (of_device.clone().count(), of_device.filter(|cell| self.rates(&cell.runs).is_some()).count());
         (0 < whole && whole < all)
             .then(|| format!("{device}: this speaks of {whole} of {all} runs; the others have no figures."))
     }
@@ -605,8 +689,10 @@ impl Advice<'_> {
                     let loss = self.interval(&cell.runs).map_or(String::new(), Loss::show);
                     format!("{loss} ({})", SOURCES[cell.source].name)
                 }
-                None if self.here(ratio, device).any(|cell| cell.runs.was_made()) => "fails".to_string(),
-                None => NOT_RUN.to_string(),
+                None => self
+                    .here(ratio, device)
+                    .find(|cell| cell.runs.was_made())
+                    .map_or(NOT_RUN.to_string(), |cell| self.missing(cell)),
             };
             std::iter::once(ratio.to_string()).chain(self.args.device.iter().map(of_device)).collect()
         };
@@ -624,7 +710,7 @@ impl Advice<'_> {
                 cell.ratio.to_string(),
                 cell.device.clone(),
                 SOURCES[cell.source].name.to_string(),
-                self.interval(&cell.runs).map_or_else(|| cell.missing(), Loss::show),
+                self.interval(&cell.runs).map_or_else(|| self.missing(cell), Loss::show),
                 show(tiers.and_then(|tiers| tiers.fast_hit_ratio)),
                 show(tiers.and_then(|tiers| tiers.offline_fast_hit_ratio)),
                 tiers.map_or("-".to_string(), |tiers| figures::count(tiers.promoted)),
@@ -695,6 +781,7 @@ impl Advice<'_> {
                 "complete": cell.runs.is_whole(),
                 "failures": cell.runs.failures,
                 "tiers": cell.result().and_then(|result| result.tiers.as_ref()),
+                "warm_up_ends_ns": cell.result().zip(self.warm_up.first()).map(|(run, &accesses)| warm_up::over_at(run, accesses)),
                 "end_ns": cell.result().map(|result| result.end_ns),
             })
         };
@@ -705,12 +792,19 @@ impl Advice<'_> {
         let knobs = self.knobs().into_iter().map(
             |(turned, change)| json!({ "key": turned.knob.key(), "value": turned.knob.value, "change_percent": change }),
         );
+        let first = &self.all_fast.results[0];
         let json = json!({
             "complete": !self.extent.is_interrupted() && self.cells.iter().all(|cell| cell.runs.is_whole()),
             "scenario": self.args.scenario.to_string_lossy(),
             "memory_bytes": self.memory.0,
             "page_stands_for": self.scenario.machine.page_stands_for,
             "seed": self.scenario.seed,
+            "warm_up": { "asked_for": self.args.warm_up, "accesses": self.warm_up },
+            "all_fast": {
+                "end_ns": first.end_ns,
+                "accesses": first.accesses,
+                "warm_up_ends_ns": self.warm_up.first().map(|&accesses| warm_up::over_at(first, accesses)),
+            },
             "loss_limit_percent": self.args.loss,
             "advice": advice.collect::<Vec<_>>(),
             "story": self.story(),

@@ -154,6 +154,7 @@ fn over_time(
         timeline: timeline.as_mut(),
         samples,
         tracing: tracing.as_mut(),
+        trail: None,
         listener: hear.as_mut().map(|hear| hear as _),
     };
     let result = simulate_on(machine, scenario, bar, over_time);

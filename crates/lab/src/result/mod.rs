@@ -6,6 +6,7 @@ pub(crate) mod access; // how long accesses took, and why
 pub(crate) mod writeback; // who wrote pages
 pub(crate) mod outdated; // decisions by statistics of the last flush
 pub(crate) mod timeline; // the figures of a run over time, row by row
+pub(crate) mod trail; // how far a run had come by when
 pub(crate) mod samples; // the same for a picture
 pub(crate) mod marks; // moments in it
 pub(crate) mod notes; // what a run leaves out that its user would miss

@@ -15,6 +15,7 @@ use crate::print::figures;
 use crate::result::access::{AccessResult, of_copies, shared_name};
 use crate::result::notes::{self, Note};
 use crate::result::outdated::{self, OutdatedResult};
+use crate::result::trail::Trail;
 use crate::result::writeback::WritebackResult;
 
 /// The figures of one run. Times are in simulated nanoseconds.
@@ -97,6 +98,9 @@ pub(crate) struct RunResult {
     pub(crate) events_left_out: u64,
     /// What the run leaves out that its user would miss.
     pub(crate) notes: Vec<Note>,
+    /// How far it had come by when, where that was asked for.
+    #[serde(skip)]
+    pub(crate) trail: Option<Trail>,
 }
 
 /// Counters by the kernel's names, in the kernel's order.
@@ -564,6 +568,7 @@ impl RunResult {
         let vmstat = counters(&read(machine, "/proc/vmstat"));
         RunResult {
             notes: notes::of_run(scenario, &report, machine.engine(), &vmstat),
+            trail: None,
             complete,
             ended,
             question: scenario.question.clone(),

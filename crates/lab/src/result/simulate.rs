@@ -12,6 +12,7 @@ use crate::print::signals;
 use crate::result::run_result::RunResult;
 use crate::result::samples::Samples;
 use crate::result::timeline::Timeline;
+use crate::result::trail::Trail;
 use crate::tracing::Tracing;
 
 /// Why there is no complete result.
@@ -43,12 +44,22 @@ pub(crate) fn simulate(scenario: &Scenario, bar: &ProgressBar) -> Result<RunResu
     simulate_on(machine, scenario, bar, OverTime::default())
 }
 
+/// Runs `scenario` likewise, and notes how far it has come by when.
+pub(crate) fn simulate_with_trail(scenario: &Scenario, bar: &ProgressBar) -> Result<RunResult, Stopped> {
+    let machine = scenario.build().map_err(Stopped::NotBuilt)?;
+    let mut trail = Trail::default();
+    let over_time = OverTime { trail: Some(&mut trail), ..OverTime::default() };
+    let result = simulate_on(machine, scenario, bar, over_time)?;
+    Ok(RunResult { trail: Some(trail), ..result })
+}
+
 /// Who is told the figures of a run over time.
 #[derive(Default)]
 pub(crate) struct OverTime<'a> {
     pub(crate) timeline: Option<&'a mut Timeline>,
     pub(crate) samples: Option<&'a mut Samples>,
     pub(crate) tracing: Option<&'a mut Tracing>,
+    pub(crate) trail: Option<&'a mut Trail>,
     /// Who hears tracepoints besides.
     pub(crate) listener: Option<&'a mut Listener<'a>>,
 }
@@ -61,14 +72,16 @@ pub(crate) fn simulate_on<'a>(
     mut machine: Machine,
     scenario: &Scenario,
     bar: &'a ProgressBar,
-    over_time: OverTime<'a>,
+    mut over_time: OverTime<'a>,
 ) -> Result<RunResult, Stopped> {
     let _listening = signals::listen();
+    let trail = over_time.trail.take();
     let mut observer = Watcher { bar, seen: 0, over_time };
-    let ended = match (scenario.until, signals::came()) {
-        (_, Some(_)) => Ok(Ended::Interrupted),
-        (Some(until), None) => machine.run_until(Nanos(until.0), &mut observer),
-        (None, None) => machine.run(&mut observer),
+    let until = scenario.until.map_or(Nanos(u64::MAX), |until| Nanos(until.0));
+    let ended = match (signals::came(), trail) {
+        (Some(_), _) => Ok(Ended::Interrupted),
+        (None, Some(trail)) => trail.follow(&mut machine, until, &mut observer),
+        (None, None) => machine.run_until(until, &mut observer),
     };
     let result = RunResult::of(scenario, &mut machine);
     match ended {

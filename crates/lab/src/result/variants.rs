@@ -12,6 +12,7 @@
 use std::fmt::Write;
 
 use anyhow::ensure;
+use indicatif::ProgressBar;
 use pageout_sim::scenario::{SEED_MAX, Scenario};
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::{figures, output, progress, signals};
 use crate::result::parallel;
 use crate::result::run_result::RunResult;
-use crate::result::simulate::{Stopped, accesses, simulate};
+use crate::result::simulate::{Stopped, accesses, simulate, simulate_with_trail};
 use crate::scenario::traces::Traces;
 
 /// How often to run, how many at a time, and who watches.
@@ -214,6 +215,19 @@ impl Plan<'_> {
     /// Runs all variants with the first seed, then with the second, and so on. The answer is in their order and, if no signal comes,
     /// depends on nothing else. Errors: there are not so many seeds.
     pub(crate) fn run(&self, variants: &[Scenario]) -> anyhow::Result<Made> {
+        self.run_each(variants, simulate)
+    }
+
+    /// Runs all variants likewise; each result has its trail.
+    pub(crate) fn run_with_trails(&self, variants: &[Scenario]) -> anyhow::Result<Made> {
+        self.run_each(variants, simulate_with_trail)
+    }
+
+    fn run_each(
+        &self,
+        variants: &[Scenario],
+        simulate: fn(&Scenario, &ProgressBar) -> Result<RunResult, Stopped>,
+    ) -> anyhow::Result<Made> {
         for &Scenario { seed, .. } in variants {
             // Two numbers of half the range have no sum beyond it.
             ensure!(

@@ -151,6 +151,13 @@ fn what_advise_tier_cannot_do_is_refused() {
         (CHURN, &["--ratio", "1:999"], &["1:999 of 24MiB on cxl-1.1", "too small"]),
         (CHURN, &["--memory", "much"], &["--memory much", "is not a size"]),
         (CHURN, &["--loss", "nan"], &["--loss NaN", "0 or more"]),
+        (
+            CHURN,
+            &["--warm-up", "1h"],
+            &["--warm-up 1h: nothing is left to compare", "the workload is over after", "or none"],
+        ),
+        (CHURN, &["--warm-up", "100%"], &["--warm-up 100%", "a part of the work below 100%"]),
+        (CHURN, &["--warm-up", "20"], &["--warm-up 20", "a time is wanted, as 10s"]),
         (CHURN, &["--report", "advice.txt"], &["ends in .html"]),
         (
             &CHURN.replace("[[swap]]", "[[swpa]]"),
@@ -219,4 +226,101 @@ fn less_fast_memory_never_gains_without_a_reason_and_what_it_saves_is_of_the_who
     assert!(story.contains("of fast memory, each page standing for 1,024"), "{story}");
     let page = std::fs::read_to_string(directory.path().join("advice.html")).unwrap();
     assert!(page.contains("What pmem costs, by how much of the memory it is"), "a chart to buy by");
+}
+
+/// Memory is filled, which is faults wherever it is, and then used for a while, much of it on slow memory.
+const FILLED_FIRST: &str = r#"
+[machine]
+cpus = 4
+memory = "96MiB"
+
+[[task]]
+name = "db"
+threads = 4
+
+[[task.object]]
+channel = "anonymous"
+size = "64MiB"
+
+[task.object.workload]
+pattern = "chain"
+parts = [{ of = { pattern = "fill" } }, { of = { pattern = "uniform", ops = 200_000 } }]
+"#;
+
+fn advised(scenario: &str, arguments: &[&str]) -> serde_json::Value {
+    let directory = with_scenario(scenario);
+    let always = ["advise-tier", "scenario.toml", "--ratio", "1:3", "--device", "pmem", "--json"];
+    serde_json::from_str(&check_success(&pageout(directory.path(), &[&always, arguments].concat()))).unwrap()
+}
+
+fn without_migration(told: &serde_json::Value) -> &serde_json::Value {
+    told["runs"].as_array().unwrap().iter().find(|run| run["source"] == "no migration").unwrap()
+}
+
+#[test]
+fn an_expensive_beginning_is_left_out_of_the_loss_as_the_same_work_at_each_ratio() {
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let whole = advised(FILLED_FIRST, &["--warm-up", "none"]);
+    let after = advised(FILLED_FIRST, &["--warm-up", "30%"]);
+    let (with, without) =
+        [&whole, &after].map(|told| number(&without_migration(told)["loss_percent"])).into();
+    assert!(without > 1.2 * with && with > 1.0, "{with} % with its beginning, {without} % without");
+    for told in [&whole, &after] {
+        let (fast, slow) = (&told["all_fast"], without_migration(told));
+        let rest = |run: &serde_json::Value| number(&run["end_ns"]) - number(&run["warm_up_ends_ns"]);
+        let loss = (rest(slow) / rest(fast) - 1.0) * 100.0;
+        assert!((loss - number(&slow["loss_percent"])).abs() < 1e-6, "{loss} {slow}");
+        assert!(number(&slow["warm_up_ends_ns"]) >= number(&fast["warm_up_ends_ns"]), "{slow}");
+    }
+    assert_eq!(whole["warm_up"]["accesses"][0], 0);
+    let (all, left_out) = (number(&after["all_fast"]["accesses"]), number(&after["warm_up"]["accesses"][0]));
+    assert!((left_out / all - 0.3).abs() < 1e-4, "{left_out} of {all}");
+    assert_eq!(whole["all_fast"]["end_ns"], after["all_fast"]["end_ns"]);
+    // A time leaves out what was done in it.
+    let time = format!("{}ns", after["all_fast"]["warm_up_ends_ns"]);
+    let timed = advised(FILLED_FIRST, &["--warm-up", &time]);
+    let same = number(&timed["warm_up"]["accesses"][0]);
+    assert!((same / left_out - 1.0).abs() < 1e-3, "{same} {left_out}");
+}
+
+#[test]
+fn what_is_run_for_advice_is_the_run_that_run_shows() {
+    for scenario in [FILLED_FIRST, CHURN, DATABASE] {
+        let directory = with_scenario(scenario);
+        let run: serde_json::Value = serde_json::from_str(&check_success(&pageout(
+            directory.path(),
+            &["run", "scenario.toml", "--json"],
+        )))
+        .unwrap();
+        let told = advised(scenario, &[]);
+        for figure in ["end_ns", "accesses"] {
+            assert_eq!(told["all_fast"][figure], run[figure], "{figure}");
+        }
+        let story = told["story"].to_string();
+        assert!(
+            story.contains("Left out of each loss is a warm-up of") && story.contains("of the work"),
+            "{story}"
+        );
+    }
+}
+
+/// What runs until some time loses accesses, not time; and slower memory may not come to the end of the warm-up at all.
+#[test]
+fn a_run_that_ends_at_a_time_loses_accesses_after_the_same_work() {
+    let until = format!("until = \"20ms\"\n{FILLED_FIRST}").replace("ops = 200_000", "ops = 20_000_000");
+    let loss = |arguments: &[&str]| {
+        let told = advised(&until, arguments);
+        (without_migration(&told)["loss_percent"].as_f64(), told)
+    };
+    let (short, told) = loss(&["--warm-up", "10%"]);
+    assert!(short > Some(1.0), "{told}");
+    assert_eq!(told["all_fast"]["end_ns"], 20_000_000);
+    let (long, told) = loss(&["--warm-up", "99%"]);
+    assert_eq!(long, None, "{told}");
+    let directory = with_scenario(&until);
+    let text = check_success(&pageout(
+        directory.path(),
+        &["advise-tier", "scenario.toml", "--ratio", "1:3", "--device", "pmem", "--warm-up", "99%"],
+    ));
+    assert!(text.contains("not past warm-up"), "{text}");
 }

@@ -67,7 +67,7 @@ impl Advice<'_> {
 
     /// What a ratio gains over runs with more fast memory, beyond noise, and why.
     fn gain(&self, cell: &Cell, others: &Runs, with: &str) -> Option<String> {
-        let loss = super::Loss::of(others, &cell.runs)?;
+        let loss = self.between(others, &cell.runs)?;
         if loss.percent >= 0.0 || !is_any(loss.percent) || -loss.percent <= loss.noise() {
             return None;
         }

@@ -24,13 +24,13 @@ pub(super) fn page(source: &Source, advice: &Advice) -> Page {
     });
     let overview = table(
         "By ratio and memory",
-        "How much longer it takes than with fast memory alone, by the source that finds hot pages best.",
+        "How much longer it takes than with fast memory alone, after the warm-up, by the source that finds hot pages best.",
         advice.overview(),
         1,
     );
     let details = table(
         "All runs",
-        "Fast hits: accesses that fast memory served. At best: what it could have served at most with as many promotions, had all accesses been known beforehand.",
+        "Losses are of what comes after the warm-up, the other figures of whole runs. Fast hits: accesses that fast memory served. At best: what it could have served at most with as many promotions, had all accesses been known beforehand.",
         advice.details(),
         3,
     );
@@ -64,7 +64,7 @@ fn chart(advice: &Advice, device: &str) -> Option<Chart> {
     };
     Some(Chart {
         title: format!("What {device} costs, by how much of the memory it is"),
-        says: "Percent of time longer than with fast memory alone, one line by who finds hot pages. The lowest line is what one buys."
+        says: "Percent of time longer than with fast memory alone, after the warm-up, one line by who finds hot pages. The lowest line is what one buys."
             .to_string(),
         x: Axis::linear("slow memory, % of all", Unit::Number),
         y: Axis::linear("takes longer, %", Unit::Number),

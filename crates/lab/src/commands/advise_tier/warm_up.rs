@@ -1,0 +1,89 @@
+//! The part of each run that is left out of what is compared: until memory is filled and pages have come to their places, a run says what
+//! beginning costs.
+//!
+//! What is left out is *work*: as many accesses at every ratio as the run with all memory fast made by the end of the warm-up, seed by seed. A slower
+//! machine takes longer for them. To leave out the same time everywhere would leave it more of the expensive beginning.
+//!
+//! ```text
+//!   all fast   |— warm-up —|——— A accesses, time t ———|
+//!   1:1        |—— warm-up ——|——— B accesses, time u ————|      loss = (u / B) / (t / A) - 1
+//! ```
+//! A workload of a fixed amount of work has A = B, and the loss is time. One that runs `until` some time makes fewer accesses, and the loss is those.
+
+use anyhow::anyhow;
+use pageout_sim::scenario::{Share, TimeSpan};
+
+use crate::failure::Failure;
+use crate::print::figures;
+use crate::result::run_result::RunResult;
+use crate::result::trail::Trail;
+use crate::result::variants::Runs;
+
+/// What `--warm-up` says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum WarmUp {
+    Nothing,
+    /// A part of the accesses that a run with all memory fast makes.
+    Share(Share),
+    /// What such a run does in so much time.
+    Time(TimeSpan),
+}
+
+impl std::str::FromStr for WarmUp {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<WarmUp> {
+        let share = |text: &str| text.parse().ok().filter(|share: &Share| share.0 < 1.0).map(WarmUp::Share);
+        let parsed = match text {
+            "none" => Some(WarmUp::Nothing),
+            _ if text.ends_with('%') => share(text),
+            _ => text.parse().ok().map(WarmUp::Time),
+        };
+        parsed.ok_or_else(|| {
+            anyhow!("--warm-up {text}: a time is wanted, as 10s, or a part of the work below 100%, as 20%, or none")
+        })
+    }
+}
+
+impl WarmUp {
+    /// How many accesses are left out, of each seed. Errors: nothing would be left.
+    pub(super) fn accesses(self, all_fast: &Runs) -> Result<Vec<u64>, Failure> {
+        all_fast.results.iter().map(|run| self.accesses_of(run)).collect()
+    }
+
+    fn accesses_of(self, run: &RunResult) -> Result<u64, Failure> {
+        match self {
+            WarmUp::Nothing => Ok(0),
+            WarmUp::Share(share) => Ok((run.accesses as f64 * share.0) as u64),
+            WarmUp::Time(time) => {
+                let accesses = trail(run).accesses_by(time.0);
+                if time.0 < run.end_ns && accesses < run.accesses {
+                    return Ok(accesses);
+                }
+                let end = figures::time(run.end_ns);
+                Err(Failure::Input(anyhow!(
+                    "--warm-up {time}: nothing is left to compare, with all its memory fast the workload is over after {end}: \
+                     give a shorter one, a part such as 20%, or none"
+                )))
+            }
+        }
+    }
+}
+
+/// How far a run had come by when.
+fn trail(run: &RunResult) -> &Trail {
+    run.trail.as_ref().expect("runs here keep it")
+}
+
+/// When a run had made so many accesses.
+pub(super) fn over_at(run: &RunResult, accesses: u64) -> u64 {
+    if accesses == 0 { 0 } else { trail(run).time_of(accesses) }
+}
+
+/// Accesses a nanosecond from one access to another; nothing where the run made none between them, or ended before.
+pub(super) fn rate(run: &RunResult, from: u64, to: u64) -> Option<f64> {
+    let to = to.min(run.accesses);
+    let until = if to == run.accesses { run.end_ns } else { over_at(run, to) };
+    let (work, time) = (to.checked_sub(from)?, until.checked_sub(over_at(run, from))?);
+    (work > 0 && time > 0).then(|| work as f64 / time as f64)
+}
