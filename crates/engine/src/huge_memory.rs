@@ -10,7 +10,7 @@
 //! the words (`memory/table/`), which a hit sets anyway, so a hit knows nothing of huge pages.
 //!
 //! What needs a part of one makes single pages of it: swapping it out, forgetting a page of it, moving it to where no block is free.
-//! They take over its state: all are young if it was, all are dirty, and each has its share of the charge, which does not change.
+//! The single pages take over its state: all are young if it was, all are dirty, and each has its share of the charge, which does not change.
 //!
 //! *When not to use it:* where only a page here and there is used, memory takes up to 512 times as much.
 //!

@@ -1,4 +1,4 @@
-//! What a reclaim policy is made of: a choice at each of the four seams, every mechanism and every era's rule a switch.
+//! The reclaim policy: a choice at each of the four seams, with every mechanism and every era's rule as a switch.
 //!
 //! A policy is plain data, the same for every group that names it. All switches are always there: a switch of generations rests
 //! while a group keeps two lists. So mechanisms can be exchanged one by one, whichever policy they came from. [`crate::switch`]
@@ -21,7 +21,7 @@ use crate::zswap::rules::ZswapRules;
 pub struct Policy {
     /// How accessed bits are found.
     pub harvest: Harvest,
-    /// Which lists there are, where a folio goes and who is next.
+    /// The LRU: which lists there are, where a folio goes, and which folio is looked at next.
     pub lru: Lru,
     /// How generations are kept, where that is [`Lru::Generations`].
     pub generations: GenerationRules,

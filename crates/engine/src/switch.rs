@@ -81,7 +81,7 @@ impl Values {
     }
 }
 
-/// One switch.
+/// A row of the table of switches.
 pub struct Switch {
     /// The switch's name; the part before the dot is the seam.
     pub name: &'static str,

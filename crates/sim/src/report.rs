@@ -105,9 +105,9 @@ pub struct TierReport {
 /// How a share came to where it ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Convergence {
-    /// When it was there first; `None` if it was from the start.
+    /// When the share was there first; `None` if it was from the start.
     pub by: Option<Nanos>,
-    /// The longest time for which it was not there: from the start, or after a change of phase.
+    /// The longest time for which the share was not there: from the start, or after a change of phase.
     pub longest_below: Nanos,
 }
 
@@ -129,7 +129,7 @@ pub struct TrackerTime {
 }
 
 impl TrackerTime {
-    /// All of it by name.
+    /// The parts of the time, by name.
     pub fn parts(&self) -> [(&'static str, Nanos); 6] {
         [
             ("scans", self.scans),
@@ -150,9 +150,9 @@ impl TrackerTime {
 /// Pages on the lists of each node, from time to time.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Residency {
-    /// How far apart they were looked at.
+    /// The time between two looks at the lists.
     pub span: Nanos,
-    /// By node, look by look.
+    /// Pages by node, look by look.
     pub pages: Vec<Vec<u64>>,
 }
 
@@ -253,13 +253,13 @@ pub struct TaskReport {
     pub read_misses_io: u64,
     /// When it started; a task that waits for others until the end has not, and it is the end.
     pub started: Nanos,
-    /// When it ended; `None` while it has accesses left.
+    /// When the task ended; `None` while it has accesses left.
     pub ended: Option<Nanos>,
     /// Whether the task made all its accesses.
     pub is_finished: bool,
-    /// When it was killed.
+    /// When the task was killed.
     pub killed: Option<Nanos>,
-    /// From its start to its end, or to where it is now.
+    /// The time from the task's start to its end, or to where it is now.
     pub runtime: Nanos,
     /// The task's threads.
     pub threads: u32,
@@ -279,7 +279,7 @@ pub struct TaskReport {
     pub delays: Delays,
     /// Time it waited for its timetable.
     pub idle: Nanos,
-    /// How long its accesses took, and why.
+    /// How long the task's accesses took, and why.
     pub access: AccessTimes,
 }
 

@@ -71,14 +71,14 @@ impl Position {
     }
 }
 
-/// Up to which tier a type's pages are taken.
+/// The limit up to which tiers of a type are evicted, and the comparison that set it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RefTierLimit {
-    /// The highest that isn't protected.
+    /// The highest tier that isn't protected.
     pub highest: usize,
-    /// What the tiers are compared with; `None` where refaults protect nothing.
+    /// The refaults that the tiers are compared with; `None` where refaults protect nothing.
     pub reference: Option<Position>,
-    /// That is tier 0 of the other type; else of the same one.
+    /// Whether `reference` is tier 0 of the other type; else it is of the same type.
     pub is_other_type: bool,
     /// Weight of the tiers' own refaults.
     pub gain: u64,

@@ -16,7 +16,7 @@
 //!   + memcg_id node_id max_gen [swappiness [force_scan]]         commands end with a comma, a semicolon or a line
 //!   - memcg_id node_id min_gen [swappiness [nr_to_reclaim]]
 //! ```
-//! They are done in order, each in steps, up to the first that is refused. A number left out is the largest there is: `+` forces
+//! Commands are done in order, each in steps, up to the first that is refused. A number left out is the largest there is: `+` forces
 //! its scan and `-` takes all. Which of them fail, and how, depends on the era (`lru.interface`). What error a
 //! malformed number makes is not known. Here a number too large for its field is ERANGE, and no number is EINVAL.
 //! [reclaim 4.12; reclaim-6.12 4.12]

@@ -1,6 +1,6 @@
 //! Frames of compressed memory: those that a zram device, or zswap, allocates when a page is stored, and frees when it leaves.
 //!
-//! They are taken in the middle of reclaim, which waits for nothing and may use the reserves for it: it frees more than it takes.
+//! The frames are taken in the middle of reclaim, which waits for nothing and may use the reserves for it: it frees more than it takes.
 //! Where there are none, the write fails, and the page stays in memory. They belong to no group. [tiering-zswap-6.12 1.1]
 
 use crate::core::Core;

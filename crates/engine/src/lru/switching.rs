@@ -11,7 +11,7 @@
 //! first, because folios only go from old lists to new ones. The switch `lru.switching` brings the older rule back, and with it
 //! the bug. [reclaim 4.12; bugs M5]
 //!
-//! Whoever writes `enabled` moves the folios; two writers move them together, to whatever was written last.
+//! The task that writes `enabled` moves the folios; two writers move them together, to whatever was written last.
 
 use super::{Arrival, Lru};
 use crate::core::Core;

@@ -200,7 +200,7 @@ impl Op {
         }
     }
 
-    /// Whether it only says that something is no longer needed.
+    /// Whether the operation only says that something is no longer needed.
     pub fn gives_up(&self) -> bool {
         matches!(
             self,
@@ -208,7 +208,7 @@ impl Op {
         )
     }
 
-    /// Whether it begins a transfer, whose end the machine reports.
+    /// Whether the operation begins a transfer, whose end the machine reports.
     pub fn is_transfer(&self) -> bool {
         matches!(
             self,

@@ -16,7 +16,7 @@ use std::fmt;
 /// One access of a task to one page of one of its objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// Which open file or mapping.
+    /// The open file or mapping that is accessed.
     pub object: ObjectId,
     /// Page within the object.
     pub page: u64,
@@ -41,7 +41,7 @@ impl Access {
     }
 }
 
-/// What became of a call that advances a task.
+/// The outcome of a call that advances a task: it is done, waits, or is to be called again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Step {
@@ -121,7 +121,7 @@ impl Wait {
     }
 }
 
-/// Which transfers a task waits for.
+/// The transfers that a task waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoWait {
     /// A read of a file that it has asked for itself, now or as it read ahead.

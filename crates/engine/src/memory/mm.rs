@@ -14,7 +14,7 @@ use crate::swap::window::SwapWindow;
 use crate::units::{FileId, MemcgId, OpenFileId};
 use std::ops::Range;
 
-/// What the task said about how it will access a mapping (madvise) or an open file (fadvise).
+/// A task's advice on how it will access a mapping (madvise) or an open file (fadvise).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Advice {
     /// No advice.
@@ -28,7 +28,7 @@ pub enum Advice {
     NoReuse,
 }
 
-/// What the task said about huge pages in a mapping of anonymous memory.
+/// A task's advice on huge pages in a mapping of anonymous memory (`MADV_HUGEPAGE`, `MADV_NOHUGEPAGE`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum HugeAdvice {
     /// Nothing: as the machine has it.

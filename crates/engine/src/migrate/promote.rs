@@ -1,6 +1,6 @@
 //! Promotion: a folio of slow memory goes to a node of the top tier. [tiering 6; tiering-zswap-6.12 3.5]
 //!
-//! Whoever has found a hot page calls it: hint faults with the mapping in which the page was used, others without. What may keep a folio
+//! Its callers have found a hot page: hint faults know the mapping in which the page was used, others don't. What may keep a folio
 //! back, and in which order that is asked, is `nodes.rs`; why it was called, and whether too many have gone already, is the caller's.
 
 use super::NotMigrated;

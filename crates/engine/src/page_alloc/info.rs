@@ -46,11 +46,11 @@ pub struct ZoneInfo {
 pub struct PagesetInfo {
     /// Pages on all of its lists.
     pub count: u32,
-    /// How many it may hold now.
+    /// Pages that the CPU may hold now.
     pub high: u32,
-    /// How many it fetches at least.
+    /// Pages that the CPU fetches at a time, at least.
     pub batch: u32,
-    /// Between these limits `high` moves.
+    /// The least that the limit `high` may fall to.
     pub high_min: u32,
     /// The most that the limit of a CPU's list may grow to (`high_min` is the least).
     pub high_max: u32,

@@ -7,7 +7,7 @@
 //!   posted    as 8 bytes, but each mask is as wide as its field's shift: the fields overlap, and there is no node
 //! ```
 //! Clocks count milliseconds and are short: 4.096 s, 16.384 s, 524 s (the posting's comment says 8.73 s; it means minutes). A page that
-//! rests for a whole turn of the clock looks as if it was just used. Who minds has records swept (`sections.rs`).
+//! rests for a whole turn of the clock looks as if it was just used, unless old records are swept (`sections.rs`).
 //!
 //! A record of zeroes says nothing: nobody has reported the page since it was allocated, or it was taken for migration.
 

@@ -3,7 +3,8 @@
 //! ```text
 //!   source on? ─▶ a node? ─▶ in a lower tier? ─▶ on a list? ─▶ not by its own node? ─▶ its head's record
 //! ```
-//! Who samples or scans knows the page. A device that counts accesses to several pages together knows their range: `record_range`.
+//! A source that samples or scans knows the page. A device that counts accesses to several pages together knows their range:
+//! `record_range`.
 //!
 //! A report of a page that can't be promoted is no error. Callable from anywhere: it takes nothing and moves nothing.
 
@@ -16,7 +17,7 @@ use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{NodeId, Pfn};
 
-/// Who reports to hot-page tracking that a page is in use.
+/// A source of hot-page tracking, which reports that a page is in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// Hardware has sampled an access, or counted some.

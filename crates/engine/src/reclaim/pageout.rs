@@ -37,7 +37,7 @@ use crate::writeback::WritebackReason;
 pub struct Pageouts {
     /// Reclaim for the machine by a task that needs a page.
     pub direct: u64,
-    /// Likewise, in a pass that waits for each write.
+    /// Reclaim for the machine by a task, in a pass that waits for each write.
     pub direct_sync: u64,
     /// Pages that kswapd began to write.
     pub kswapd: u64,

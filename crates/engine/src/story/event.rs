@@ -95,12 +95,12 @@ pub enum Told {
     Tracepoint(Tracepoint),
 }
 
-/// Where a page in memory is, and how hot.
+/// The state of a page in memory: its list, and the flags and bits that say how hot it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageState {
     /// Anonymous memory or files.
     pub kind: LruType,
-    /// On which list.
+    /// The list that the page is on.
     pub place: Whereabouts,
     /// REFERENCED: used once through a descriptor, or found used once.
     pub referenced: bool,
@@ -118,7 +118,7 @@ pub struct PageState {
     pub huge: Option<u16>,
 }
 
-/// On which list a page is.
+/// The list that a page is on, if any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whereabouts {
     /// On none: new, in an add batch, or in reclaim's hands.
@@ -144,7 +144,7 @@ pub enum Whereabouts {
     },
 }
 
-/// What an absent page was filled with.
+/// The contents that an absent page was filled with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Filled {
     /// A read of a regular file.
@@ -163,7 +163,7 @@ pub enum Filled {
     SwapReadahead,
 }
 
-/// What reclaim decided on a page in its hands.
+/// The verdict of reclaim on an isolated page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The page leaves memory.
@@ -219,7 +219,7 @@ pub enum Because {
     MayNotEnterFileSystem,
     /// The page would have to be written, and this reclaimer may start no I/O.
     MayDoNoIo,
-    /// Somebody holds a reference: a per-CPU batch, or an access under way.
+    /// A per-CPU batch, or an access under way, holds a reference.
     Held {
         /// How many.
         references: u16,
@@ -243,7 +243,7 @@ pub enum Because {
     SlowerMemory,
 }
 
-/// What a shadow is stamped with, by the rule that will judge the refault.
+/// The stamp in a shadow, by the rule that will judge the refault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stamp {
     /// The clock of evictions and activations.
@@ -252,7 +252,7 @@ pub enum Stamp {
     OldestGeneration(u64),
 }
 
-/// By which rule a refault was judged.
+/// The rule by which a refault was judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RefaultRule {
     /// Evictions and activations since its eviction, against the pages that might have made room.
@@ -299,7 +299,7 @@ pub enum FoundBy {
     LookAround,
 }
 
-/// By what a page in use was found hot, or not.
+/// The measure by which a page in use was found hot, or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heat {
     /// The node that it would go to has so much free that nobody need be choosy: hot.
@@ -632,7 +632,7 @@ pub enum ListsEvent {
     },
 }
 
-/// Which type a round of eviction takes, and up to which tier.
+/// The type that a round of eviction takes, and the tier up to which it does.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TypeChoice {
     /// The type.

@@ -42,7 +42,7 @@ tracepoints! {
         /// The highest order that was asked for: blocks of 2^order pages.
         order: u8,
     },
-    /// Someone wakes kswapd.
+    /// A task wakes kswapd.
     WakeupKswapd = "mm_vmscan_wakeup_kswapd" {
         /// The order of the request: a block of 2^order pages.
         order: u8,
@@ -505,7 +505,7 @@ pub struct ListedInode {
     pub dirtied_when: u64,
 }
 
-/// What lumpy reclaim has taken in the blocks around the pages that it took off a list. Unit: pages.
+/// Pages that lumpy reclaim has taken in the blocks around those that it took off a list. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Contig {
     /// Pages taken.

@@ -15,7 +15,7 @@ pub struct Compressibility {
     pub zero_filled: u16,
     /// Pages in a thousand that are another word repeated.
     pub same_filled: u16,
-    /// What the others come to.
+    /// Compressed lengths of all other pages.
     pub lengths: Lengths,
 }
 

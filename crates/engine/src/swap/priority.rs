@@ -6,7 +6,7 @@
 //!   priority -2   [ device 2 ]                            enabled without a priority, before any other such
 //! ```
 //! Devices of a higher priority are filled before those of a lower one. Of equal ones each gives in turn as many slots as a CPU
-//! takes at a time. Who enables a device without a priority gets one below all others given so. [swapon(2)]
+//! takes at a time. A device that is enabled without a priority gets one below all others given so. [swapon(2)]
 
 use crate::swap::SwapDevice;
 use crate::units::{CpuId, SwapId};

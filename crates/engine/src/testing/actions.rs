@@ -1,4 +1,4 @@
-//! What a run consists of, and how to make random ones.
+//! Actions, of which a random run of the byte machine consists, and the strategies that make them.
 //!
 //! Everything that happens is in the list of actions, down to which transfer ends next and whether it fails. So proptest can
 //! shrink a failing run to the few actions that matter. Every sublist of a run is a run: numbers are taken modulo the number of

@@ -1,4 +1,4 @@
-//! What each page must hold: a map, and nothing of how the engine works.
+//! The model of page contents: a map of what each page must hold, and nothing of how the engine works.
 //!
 //! A page that was never written reads as zero, a page of a regular file as its known contents, and each as last
 //! written. If a write to a file's device has failed, what that left there is right as well, until the page is written again.

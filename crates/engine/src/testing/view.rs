@@ -1,4 +1,4 @@
-//! What the machine and the tests look up inside the engine: where a page is, and what reclaim could still take.
+//! A view into the engine for the byte machine and the tests: where a page is, and how much reclaim could still take.
 
 use crate::lru::Lru;
 use crate::memory::folio::FolioFlags;

@@ -122,12 +122,12 @@ struct BackingDevice {
     limits: BdiLimits,
 }
 
-/// How much of what may be dirty may be one device's (`/sys/class/bdi/<bdi>/`), however fast it is beside others.
+/// Limits of a device's share of the dirty pages (`/sys/class/bdi/<bdi>/`), however fast it is beside others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BdiLimits {
-    /// This share of the threshold at least. Unit: percent.
+    /// The least share of the threshold that the device has. Unit: percent.
     pub min_ratio: u8,
-    /// And this at most.
+    /// The greatest share of the threshold that the device has. Unit: percent.
     pub max_ratio: u8,
     /// The device's writers are held up by its own share, even while the machine has little that is dirty.
     pub strict_limit: bool,

@@ -4,7 +4,7 @@
 //!   a file's turn:  its pages that are dirty now ─► written, one plug a step; one that is being written already: waited for first
 //!                   then all of its pages that are being written ─► waited for, one after the other ─► the next file
 //! ```
-//! Who asks wants to know that what he has written is safe, so a page that was dirtied again while it was being written is written once
+//! A task that asks wants its writes to be safe, so a page that was dirtied again while it was being written is written once
 //! more. Which pages are meant is settled when the turn begins, or a writer could hold the turn up for ever.
 
 use crate::core::Core;

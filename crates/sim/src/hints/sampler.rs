@@ -5,7 +5,7 @@ use pageout_workload::rng::SplitMix64;
 
 use super::SampleSpec;
 
-/// So much of a period varies: one part in so many.
+/// The part of a sampling period that varies: one in so many.
 const JITTER: u64 = 16;
 
 /// The samplers of all CPUs.

@@ -1,4 +1,4 @@
-//! What events have read from kernel files: all of it while it is little, then evenly less.
+//! Readings of kernel files by timed events: all are kept while they are few, then every second, every fourth, and so on.
 //!
 //! A file read every 100 us says more than anyone will look at, and would fill the memory. So the texts of a run have a budget.
 //! Beyond it, the event that takes the most room loses every second of its readings. From then on only every second (fourth,

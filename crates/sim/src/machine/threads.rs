@@ -1,6 +1,6 @@
 //! Threads that run no workload: those of the kernel, and control tasks, each of which writes a kernel file or syncs.
 //!
-//! They are taken on in steps as tasks are, compete for CPUs as tasks do, and the engine names them when a wait is over. What
+//! Threads are taken on in steps as tasks are, compete for CPUs as tasks do, and the engine names them when a wait is over. What
 //! they lack is accesses. The engine's kernel threads exist from the start and wait for a wake; a control task is made when a
 //! write that takes time begins, and is there for the next one when it has ended.
 //!

@@ -24,7 +24,7 @@ impl Packed {
         PackedStream { packed: self.clone(), block: 0, next: 0 }
     }
 
-    /// Bytes of memory they take.
+    /// Bytes of memory that the accesses take.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(Block::bytes).sum()
     }

@@ -56,7 +56,7 @@ pub struct TraceHeader {
     pub records: u64,
     /// Bytes of a page.
     pub page_size: u32,
-    /// Whether it says which accesses write; where it does not, none does.
+    /// Whether the trace says which accesses write; where it does not, none does.
     pub tells_writes: bool,
     /// The footprint of the file's accesses; `None` in files of version 1, which don't have it.
     pub footprint: Option<Footprint>,

@@ -1,4 +1,4 @@
-//! What happens on the machine, one action after the other.
+//! Actions of a run, carried out on the byte machine one after the other.
 
 use super::tasks::{Doing, State};
 use super::{Checks, Machine};

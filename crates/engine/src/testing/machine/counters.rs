@@ -1,4 +1,4 @@
-//! What must hold of counters, seen from outside.
+//! Checks of the engine's counters, made from outside.
 
 use super::Machine;
 use crate::stat::ISOLATED;

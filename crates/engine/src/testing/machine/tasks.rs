@@ -1,4 +1,4 @@
-//! Tasks: what each is doing, how it goes on, and what its accesses find.
+//! Tasks of the byte machine: what each is doing, how it goes on, and what its accesses find.
 
 use super::{Checks, Machine};
 use crate::lru::Switching;

@@ -1,4 +1,4 @@
-//! What frames, swap slots and devices hold, and the copies and transfers between them: whatever the engine decides is carried out
+//! Contents of frames, swap slots and devices, and the copies and transfers between them: whatever the engine decides is carried out
 //! here.
 
 use super::{Checks, GARBAGE, Machine, WAITING_MAX};

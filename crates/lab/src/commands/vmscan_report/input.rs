@@ -1,6 +1,6 @@
 //! Where the text of a trace comes from: a file, standard input, a compressed file, or `trace-cmd report` of a binary one.
 //!
-//! What a file is, its first bytes say, not its name.
+//! The first bytes of a file say which of these it is, not its name.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
