@@ -1,4 +1,4 @@
-//! Seam 4, balance: how much to take from anonymous and how much from file memory.
+//! Seam 4, balance: how much to take from anonymous and how much from file memory. [reclaim 2.3, 4.9]
 //!
 //! Anonymous memory costs a write, and a read when it is needed again. File memory costs only a read. The user sets their
 //! relative price (`vm.swappiness`: 100 makes them equal). There are two ways to learn from what reclaim has cost lately:

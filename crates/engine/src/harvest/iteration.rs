@@ -1,4 +1,5 @@
 //! The iteration of an lruvec's walks over address spaces: its place, its Bloom filters, and statistics of what walks have seen.
+//! [reclaim 4.5, 4.7]
 
 use super::bloom::BloomFilters;
 

@@ -1,4 +1,4 @@
-//! Files of zswap: its statistics in `/sys/kernel/debug/zswap`, and its parameters in `/sys/module/zswap/parameters`.
+//! Files of zswap: its statistics in `/sys/kernel/debug/zswap`, and its parameters in `/sys/module/zswap/parameters`. [reclaim 6.8]
 
 use super::numa::kernel_bool;
 use crate::config::Parameter;

@@ -1,5 +1,5 @@
 //! Memory of page-cache nodes and page tables, allocated and freed with the pages that they lead to: index nodes are objects of a slab,
-//! page tables are pages.
+//! page tables are pages. [machine 7]
 
 use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;

@@ -1,4 +1,4 @@
-//! Frames for the kernel's own use, and their charge where one is paid by the page.
+//! Frames for the kernel's own use, and their charge where one is paid by the page. [machine 7]
 
 use crate::config::ConfigError;
 use crate::core::Core;

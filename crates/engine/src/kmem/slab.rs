@@ -1,4 +1,4 @@
-//! A slab cache: kernel objects smaller than a page, several of which share one, whichever memcgs are charged for them.
+//! A slab cache: kernel objects smaller than a page, several of which share one, whichever memcgs are charged for them. [machine 7]
 //!
 //! A page is taken when no page in use has room for another object, and given back with its last object. Among those with room
 //! the one with the lowest number is filled first. A kernel has a page in hand for each CPU and keeps a few empty ones, which

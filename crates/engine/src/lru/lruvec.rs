@@ -1,4 +1,4 @@
-//! The lists of one memcg on one node, with the costs, ages and statistics that belong to them.
+//! The lists of one memcg on one node, with the costs, ages and statistics that belong to them. [reclaim 1.4]
 
 use crate::balance::Feedback;
 use crate::harvest::TableWalkState;

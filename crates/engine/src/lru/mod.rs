@@ -1,4 +1,4 @@
-//! Seam 2, the LRU: which lists an lruvec has, where a folio goes, and who is looked at next.
+//! Seam 2, the LRU: which lists an lruvec has, where a folio goes, and which one is looked at next. [reclaim 2, 4]
 //!
 //! An LRU answers six questions; everything else about reclaim is shared:
 //!

@@ -1,4 +1,4 @@
-//! A folio's record: what reclaim knows of the pages it moves as one unit.
+//! A folio's record: what reclaim knows of the pages it moves as one unit. [reclaim 1.1]
 //!
 //! A folio is an order and a head frame. Its record is 32 bytes, one a frame. Records are allocated a section (128 MiB of
 //! frames) at a time, when frames up to there are used. So a 1 TB machine costs what it uses, and once a block of the largest order is free

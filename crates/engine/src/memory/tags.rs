@@ -1,4 +1,4 @@
-//! Page-cache tags: the set of a file's pages, in index order, that are dirty, or that are under writeback.
+//! Page-cache tags: the set of a file's pages, in index order, that are dirty, or that are under writeback. [machine 5.7]
 //!
 //! ```text
 //!   level 1   [ 1 0 1 ... ]                       a bit a word below that is not empty

@@ -1,4 +1,4 @@
-//! Rules of hot-page tracking: those that each posting of the series had, and remedies that none of them has.
+//! Rules of hot-page tracking: those that each posting of the series had, and remedies that none of them has. [tiering 3.3, 3.6]
 
 use crate::config::Config;
 use crate::pghot::record::{Hotness, Layout};

@@ -1,5 +1,5 @@
 //! The reclaimer of a call: the memcg that is reclaimed from, the reason (kswapd, direct, a limit, `memory.reclaim` ...), the nodes, and
-//! what the caller's gfp flags allow meanwhile.
+//! what the caller's gfp flags allow meanwhile. [reclaim 2.1, 2.13]
 
 use crate::page_alloc::compact::Wanted;
 use crate::page_alloc::request::{COSTLY_ORDER, MigrateType};

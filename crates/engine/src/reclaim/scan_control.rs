@@ -1,4 +1,5 @@
 //! Scan control (the kernel's `struct scan_control`): how much a reclaim call wants, what it may do, and what it has done so far.
+//! [reclaim 2.1]
 
 use crate::lru::Deactivation;
 use crate::page_alloc::request::COSTLY_ORDER;

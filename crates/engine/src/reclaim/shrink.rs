@@ -1,4 +1,4 @@
-//! The way of an isolated batch, whichever LRU it came from: it is counted, judged, put back, and counted again.
+//! The way of an isolated batch, whichever LRU it came from: it is counted, judged, put back, and counted again. [reclaim 2.6, 2.9]
 //!
 //! ```text
 //!   isolate (the LRU's code) ─► shrink_batch:  judge each ─► free

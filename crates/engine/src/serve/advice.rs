@@ -1,4 +1,4 @@
-//! System calls by which user space speaks of its memory: mlock, munmap, madvise, fadvise, and pins.
+//! System calls by which user space speaks of its memory: mlock, munmap, madvise, fadvise, and pins. [machine 1.8, 6]
 
 use crate::config::ConfigError;
 use crate::core::Core;

@@ -1,4 +1,5 @@
 //! A task's part in NUMA: the nodes of its pages by memory policy, NUMA-balancing scans on its way back to user space, hint faults.
+//! [tiering 2; tiering-zswap-6.12 3]
 
 use crate::config::{ConfigError, check_range};
 use crate::machine::step::Access;

@@ -1,5 +1,5 @@
 //! Writes of a task to regular files: it may have to sleep before it dirties a page (`balance_dirty_pages`), and it may wait until the
-//! device has what it wrote (fsync), or what any task wrote (sync, syncfs).
+//! device has what it wrote (fsync), or what any task wrote (sync, syncfs). [machine 5.1, 5.4, 5.7]
 
 use crate::config::ConfigError;
 use crate::machine::step::{DelayReason, Served, Step, Wait};

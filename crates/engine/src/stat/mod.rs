@@ -1,5 +1,5 @@
 //! Counters of `/proc/vmstat` and `memory.stat` under the kernel's names, and the updates that a CPU has not passed on yet. `flush.rs`
-//! says how old the numbers are that a reader gets.
+//! says how old the numbers are that a reader gets. [reclaim 7]
 
 mod flush; // statistics as of their last flush, and who flushes them
 mod outdated; // decisions by them that live ones would have turned

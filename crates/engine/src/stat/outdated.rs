@@ -1,4 +1,4 @@
-//! Decisions by outdated memcg statistics: how often live counters would have led to another, and how far apart the two were.
+//! Decisions by outdated memcg statistics: how often live counters would have led to another, and how far apart the two were. [reclaim 2.15]
 //!
 //! ```text
 //!   reclaim, a refault, a writer ─▶ the decision, by what a reader sees     what is done

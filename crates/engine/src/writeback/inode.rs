@@ -1,4 +1,5 @@
 //! Inode state (`I_DIRTY_SYNC`, `I_DIRTY_PAGES`, `I_SYNC`): whether an inode's times and pages differ from the device, for tracepoints.
+//! [machine 9.5]
 //!
 //! ```text
 //!   a write begins  ─► its times change, once a tick: times ──┐

@@ -1,4 +1,5 @@
 //! Rules of zswap that differ from kernel to kernel, and remedies: each a switch of the policy of groups that name none.
+//! [reclaim 6; tiering-zswap-6.12 1]
 
 use crate::switch::choice;
 

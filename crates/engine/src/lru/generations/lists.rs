@@ -1,4 +1,4 @@
-//! The lists of one lruvec's generations (the kernel's `lru_gen_folio`), and the record of a folio's place among them.
+//! The lists of one lruvec's generations (the kernel's `lru_gen_folio`), and the record of a folio's place among them. [reclaim 4.1]
 
 use crate::lru::generations::rules::spared;
 use crate::memory::Memory;

@@ -1,4 +1,4 @@
-//! Which generation a folio belongs to, and its moves from one to another.
+//! Which generation a folio belongs to, and its moves from one to another. [reclaim 4.1, 4.3]
 
 use crate::core::Core;
 use crate::lru::generations::{

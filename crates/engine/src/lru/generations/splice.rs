@@ -1,5 +1,5 @@
 //! Reparenting of generations: the lists of a removed memcg are spliced behind those of its parent. [`crate::lru`]'s `reparent.rs` says
-//! why.
+//! why. [mglru-2026 2.14]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};

@@ -1,4 +1,5 @@
 //! The page word: 64 bits in which a page table or a page-cache index says that a page is resident, or holds its shadow or swap entry.
+//! [reclaim 1.1, 3.1]
 //!
 //! ```text
 //!   resident   63..32 frame    | 17 HUGE 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
