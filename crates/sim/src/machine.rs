@@ -100,6 +100,9 @@ pub struct MachineSpec {
     pub links: Option<LinkSpec>,
     /// Whether a run finds out what placement could have been at best. Default: yes.
     pub hindsight: bool,
+    /// Whether a run finds out how long accesses took and what they lost their time to. Default: no, as it takes some instructions at each
+    /// miss.
+    pub times_accesses: bool,
     /// Hardware hints of accesses, which matter only where hot-page tracking listens and memory is not all alike. Default: `ibs`.
     pub hints: HintSpec,
 }
@@ -119,6 +122,7 @@ impl Default for MachineSpec {
             memory: Vec::new(),
             links: None,
             hindsight: true,
+            times_accesses: false,
             hints: HintSpec::default(),
         }
     }
@@ -129,6 +133,7 @@ pub struct Machine {
     engine: Engine,
     costs: Costs,
     quantum: Nanos,
+    times_accesses: bool,
     stat_flush_phase: Nanos,
     agenda: Agenda,
     sched: Scheduler,
@@ -225,6 +230,7 @@ impl Machine {
             engine,
             costs: spec.costs,
             quantum: spec.quantum,
+            times_accesses: spec.times_accesses,
             stat_flush_phase: spec.stat_flush_phase,
             agenda: Agenda::default(),
             queued: queued::Queued::new(devices.len()),
@@ -289,8 +295,9 @@ impl Machine {
         let allowed = if spec.migrates { self.sched.all_cpus() } else { CpuRow::single(spec.cpu) };
         let placement = Placement { cpu: spec.cpu, allowed, nice: spec.nice, rt_priority: spec.rt_priority };
         self.engine.set_real_time(spec.task, spec.rt_priority > 0);
-        let task =
+        let mut task =
             Task::new(spec, group, &self.costs).map_err(|source| BuildError::Pace { task: name, source })?;
+        task.runner.is_timed = self.times_accesses;
         self.foreground_left += usize::from(!task.background);
         let index = self.tasks.len();
         self.enlist(task.runner.id, memcg, placement, index as TaskIndex);
@@ -582,7 +589,7 @@ impl Machine {
     fn accesses_by_memcg(&self) -> BTreeMap<String, AccessTimes> {
         let mut groups: BTreeMap<&str, AccessTimes> = BTreeMap::new();
         for task in &self.tasks {
-            let times = task.access_times();
+            let Some(times) = task.access_times() else { continue };
             let mut path = self.reclaim_by_memcg[task.group].0.as_str();
             while let Some((parent, _)) = path.rsplit_once('/').filter(|_| path != "/") {
                 groups.entry(path).or_default().merge(&times);

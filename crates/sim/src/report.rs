@@ -279,8 +279,8 @@ pub struct TaskReport {
     pub delays: Delays,
     /// Time it waited for its timetable.
     pub idle: Nanos,
-    /// How long the task's accesses took, and why.
-    pub access: AccessTimes,
+    /// How long the task's accesses took, and why; of a machine that finds it out.
+    pub access: Option<AccessTimes>,
 }
 
 /// Time that the engine made a task wait, by reason.
@@ -413,7 +413,9 @@ impl TaskReport {
         self.io_wait += thread.io_wait;
         self.delays += thread.delays;
         self.idle += thread.idle;
-        self.access.merge(&thread.access);
+        if let (Some(access), Some(others)) = (&mut self.access, &thread.access) {
+            access.merge(others);
+        }
     }
 
     /// Accesses a second of runtime; 0 when no time passed.

@@ -59,6 +59,8 @@ pub(crate) struct Runner {
     pub(crate) waited: Waited,
     /// The memstall section that its last step left it in.
     pub(crate) memstall: Option<Memstall>,
+    /// What it loses is told.
+    pub(crate) is_timed: bool,
     /// What it has lost since its last access was done, and to what.
     pub(crate) lost: Lost,
     /// It is in a reclaim call: what it waits for now is part of that.
@@ -169,6 +171,7 @@ impl Runner {
             accesses: (zero, zero),
             waited: Waited::default(),
             memstall: None,
+            is_timed: false,
             lost: Lost::default(),
             reclaims: false,
             pause: Pause::default(),
@@ -192,7 +195,9 @@ impl Runner {
     #[inline]
     fn has_waited(&mut self, span: Nanos, why: Why) {
         *self.waited.of(why) += span;
-        if let Some(cause) = why.cause(self.reclaims) {
+        if self.is_timed
+            && let Some(cause) = why.cause(self.reclaims)
+        {
             self.lost.add(cause, span);
         }
     }

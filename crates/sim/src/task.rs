@@ -358,8 +358,11 @@ impl Task {
         }
     }
 
-    /// How long its accesses took, those included that were counted only.
-    pub(crate) fn access_times(&self) -> AccessTimes {
+    /// How long its accesses took, those included that were counted only; nothing where nobody finds it out.
+    pub(crate) fn access_times(&self) -> Option<AccessTimes> {
+        if !self.runner.is_timed {
+            return None;
+        }
         let mut times = self.times.clone();
         match &self.hit_price {
             HitPrice::Uniform(price) if self.calls.is_none() => {
@@ -373,7 +376,7 @@ impl Task {
                 }
             }
         }
-        times
+        Some(times)
     }
 
     /// Whether something is to be done before the next access.

@@ -301,7 +301,8 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
         look_at: String::new(),
         seed: args.seed,
         until: None,
-        machine: Machine { cpus: 1, memory: Some(memory), ..Machine::default() },
+        // What is printed are misses.
+        machine: Machine { cpus: 1, memory: Some(memory), access_times: false, ..Machine::default() },
         // The memory asked about is that of the trace's pages.
         kernel: Kernel {
             profile: args.policy.clone(),

@@ -17,7 +17,7 @@ const LEGEND: &str = "An access is a load, a store, or a call of read(2) or writ
 
 /// The table; nothing where no access waited for anything.
 pub(crate) fn text(scenario: &Scenario, result: &RunResult) -> String {
-    let tasks = result.tasks.iter().map(|task| (task.name.clone(), &task.access));
+    let tasks = result.tasks.iter().filter_map(|task| Some((task.name.clone(), task.access.as_ref()?)));
     let of_several = result.groups_of_several();
     let groups = result.memcgs.iter().filter(|memcg| of_several.contains(memcg.path.as_str()));
     let groups =

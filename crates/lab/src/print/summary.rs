@@ -420,23 +420,25 @@ fn outdated_lines(result: &RunResult) -> String {
 /// How often tasks compacted, what came of it, and how long it took them.
 fn compaction_line(result: &RunResult) -> String {
     let of = |name| counter(&result.vmstat, name).unsigned_abs();
-    let lost =
-        |task: &TaskResult| task.access.by_cause.get(Cause::Compaction).map_or(0, |lost| lost.total_ns);
-    let took = result.tasks.iter().map(lost).sum();
     let stalls = of("compact_stall");
+    let timed = result.tasks.iter().filter_map(|task| Some((task, task.access.as_ref()?)));
+    let (took, time) = timed.fold((0, 0), |(took, time), (task, access)| {
+        let lost = access.by_cause.get(Cause::Compaction).map_or(0, |lost| lost.total_ns);
+        (took + lost, time + task.thread_time_ns)
+    });
     if stalls + took == 0 {
         return String::new();
     }
-    let time: u64 = result.tasks.iter().map(|task| task.thread_time_ns).sum();
-    let text = format!(
-        "compaction by tasks: {} (compact_stall), {} of them gave a block (compact_success), {} did not (compact_fail); {} in all, {} \
-         of the tasks' time",
+    let mut text = format!(
+        "compaction by tasks: {} (compact_stall), {} of them gave a block (compact_success), {} did not (compact_fail)",
         figures::counted(stalls, "stall"),
         figures::count(of("compact_success")),
         figures::count(of("compact_fail")),
-        figures::time(took),
-        figures::percent(figures::share(took, time)),
     );
+    if time > 0 {
+        let (took, share) = (figures::time(took), figures::percent(figures::share(took, time)));
+        let _ = write!(text, "; {took} in all, {share} of the tasks' time");
+    }
     format!("\n{}", output::wrap(&text, output::width(), ""))
 }
 

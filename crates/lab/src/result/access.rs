@@ -116,7 +116,9 @@ pub(crate) fn shared_name(name: &str) -> &str {
 pub(crate) fn of_copies(tasks: &[TaskReport]) -> BTreeMap<String, AccessResult> {
     let mut copies: BTreeMap<&str, AccessTimes> = BTreeMap::new();
     for task in tasks.iter().filter(|task| shared_name(&task.name) != task.name) {
-        copies.entry(shared_name(&task.name)).or_default().merge(&task.access);
+        if let Some(access) = &task.access {
+            copies.entry(shared_name(&task.name)).or_default().merge(access);
+        }
     }
     copies.into_iter().map(|(name, times)| (name.to_string(), times.report().into())).collect()
 }

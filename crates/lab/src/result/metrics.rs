@@ -106,7 +106,9 @@ pub(crate) fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
     for (name, copies) in by_name(&result.tasks) {
         list.group = format!("task {name}");
         list.task(&copies);
-        list.access(result.copies.get(&name).unwrap_or(&copies[0].access), all);
+        if let Some(access) = result.copies.get(&name).or(copies[0].access.as_ref()) {
+            list.access(access, all);
+        }
     }
     if let Some(tiers) = &result.tiers {
         list.group = "tiers".to_string();

@@ -147,8 +147,9 @@ pub(crate) struct TaskResult {
     pub(crate) delayed_ns: u64,
     /// All of that, by reason.
     pub(crate) delayed_by: DelaysResult,
-    /// How long its accesses took, and why.
-    pub(crate) access: AccessResult,
+    /// How long its accesses took, and why; none where the run did not find it out (machine.access_times).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) access: Option<AccessResult>,
 }
 
 /// Time that a task was made to wait, by reason.
@@ -663,7 +664,7 @@ fn task_result(task: &pageout_sim::TaskReport) -> TaskResult {
             dirty_pages_ns: task.delays.dirty_pages.0,
             reclaim_ns: task.delays.reclaim.0,
         },
-        access: task.access.report().into(),
+        access: task.access.as_ref().map(|times| times.report().into()),
     }
 }
 

@@ -111,6 +111,18 @@ fn in_json_the_causes_of_each_task_and_group_make_the_sum_of_its_accesses() {
 }
 
 #[test]
+fn a_run_that_does_not_time_its_accesses_tells_no_times_of_them() {
+    let directory = with_scenario(GOOD);
+    let arguments = ["run", "scenario.toml", "--set", "machine.access_times=false"];
+    let printed = check_success(&pageout(directory.path(), &arguments));
+    assert!(!printed.contains("accesses of"), "{printed}");
+    let (without, with) = (json(directory.path(), &arguments), json(directory.path(), &arguments[..2]));
+    assert!(without["tasks"][0].get("access").is_none() && without["memcgs"][0].get("access").is_none());
+    assert_eq!(without["vmstat"], with["vmstat"], "it changes nothing else");
+    assert_eq!(without["end_ns"], with["end_ns"]);
+}
+
+#[test]
 fn a_group_is_told_of_in_the_summary_where_several_tasks_are_in_it() {
     let one = with_scenario(GOOD);
     let printed = check_success(&pageout(one.path(), &["run", "scenario.toml"]));

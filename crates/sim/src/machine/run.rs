@@ -305,11 +305,12 @@ impl Machine {
             return None;
         }
         task.is_miss_next = hits < allowed;
-        let late = Nanos(now.0 - task.times.ready_at.0);
-        let is_told = memory.is_some() || task.calls.is_some();
+        let is_timed = task.runner.is_timed;
+        let late = if is_timed { Nanos(now.0 - task.times.ready_at.0) } else { Nanos::ZERO };
+        let is_told = is_timed && (memory.is_some() || task.calls.is_some());
         let pending = &task.accesses.pending()[..hits];
         let Price { all: work, user: mut in_user_space } =
-            if is_told { task.hit_price.of(pending) } else { task.hit_price.of_hits(pending) };
+            if is_timed && !is_told { task.hit_price.of_hits(pending) } else { task.hit_price.of(pending) };
         let (begun, ended) = task.span_of_hits(now, hits, work);
         task.runner.waited.idle += Nanos(begun.0 - now.0);
         task.runner.clock = begun;
@@ -368,11 +369,14 @@ impl Machine {
             self.note_reclaim(index, began, settled.reclaim_calls);
             task = &mut self.tasks[index];
         }
-        let still_reclaims = task.reclaim_time.is_under_way();
-        let reclaims = task.runner.reclaims | still_reclaims | (settled.reclaim_calls > 0);
-        task.runner.reclaims = still_reclaims;
-        if reclaims | (settled.decompressed.0 | settled.compaction.0 > 0) {
-            task.runner.lose_work(reclaims, &settled);
+        let mut reclaims = false;
+        if task.runner.is_timed {
+            let still_reclaims = task.reclaim_time.is_under_way();
+            reclaims = task.runner.reclaims | still_reclaims | (settled.reclaim_calls > 0);
+            task.runner.reclaims = still_reclaims;
+            if reclaims | (settled.decompressed.0 | settled.compaction.0 > 0) {
+                task.runner.lose_work(reclaims, &settled);
+            }
         }
         if let Some(stalled) = task.runner.end_step(&step, &settled, &self.engine) {
             self.tell_memstall(index as TaskIndex, began, &stalled);
@@ -418,7 +422,9 @@ impl Machine {
             span += longer;
             task = &mut self.tasks[index];
         }
-        task.access_done(span);
+        if task.runner.is_timed {
+            task.access_done(span);
+        }
         task.runner.access(span, in_user_space);
         task.times.ready_at = task.runner.clock;
         task.last_accesses = 1;
@@ -437,7 +443,7 @@ impl Machine {
     ) -> Result<Next, Box<RunError>> {
         let task = &mut self.tasks[index];
         if matches!(served, Served::Synced(_)) {
-            task.times.record_sync(Nanos(task.runner.clock.0 - task.times.ready_at.0));
+            task.times.record_sync(Nanos(task.runner.clock.0.saturating_sub(task.times.ready_at.0)));
         }
         // It was no access, and the next one begins where it has ended.
         task.times.ready_at = task.runner.clock;

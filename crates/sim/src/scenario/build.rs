@@ -63,6 +63,7 @@ impl Scenario {
             memory: self.machine.memory_specs(),
             links: self.machine.links(),
             hindsight: self.machine.hindsight,
+            times_accesses: self.machine.access_times,
             hints: self.machine.hints.spec(),
         };
         let mut machine = Machine::new(engine, spec).map_err(|error| problem("device", error))?;

@@ -15,7 +15,7 @@ fn lost(access: &AccessReport, cause: Cause) -> Nanos {
 /// What accesses took and lost adds up, and so does what the task did beside them. After its last access it may have a batch to drain.
 #[track_caller]
 fn check_sums(task: &TaskReport, think_time: Nanos) -> AccessReport {
-    let access = task.access.report();
+    let access = task.access.as_ref().unwrap().report();
     let causes = access.by_cause.iter().fold(access.own_work, |sum, (_, lost)| sum + lost.total);
     assert_eq!(causes, access.all.total, "{access:?}");
     let beside = Nanos(think_time.0 * task.accesses) + task.idle + access.syncs.total;
@@ -73,7 +73,10 @@ fn every_nanosecond_of_tasks_that_hinder_each_other_has_a_cause() {
     }
     let group = report.accesses_by_memcg["/job"].report();
     assert_eq!(group.all.count, report.accesses);
-    assert_eq!(group.all.max, report.tasks.iter().map(|task| task.access.report().all.max).max().unwrap());
+    assert_eq!(
+        group.all.max,
+        report.tasks.iter().map(|task| task.access.as_ref().unwrap().report().all.max).max().unwrap()
+    );
 }
 
 #[test]
@@ -85,8 +88,8 @@ fn who_comes_for_a_page_that_another_reads_waits_for_that_and_who_has_read_ahead
     }
     rig.tasks[1].cpu = CpuId(1);
     let [first, second] = &rig.run().tasks[..] else { panic!("two tasks") };
-    assert_eq!(lost(&first.access.report(), Cause::OthersRead), Nanos::ZERO);
-    let second = second.access.report();
+    assert_eq!(lost(&first.access.as_ref().unwrap().report(), Cause::OthersRead), Nanos::ZERO);
+    let second = second.access.as_ref().unwrap().report();
     assert!(lost(&second, Cause::OthersRead) > lost(&second, Cause::DeviceRead), "{second:?}");
 
     let mut rig = Rig::new();

@@ -31,6 +31,7 @@ impl Rig {
         let shell = engine.task_create(mm, CpuId(0));
         let spec = MachineSpec {
             devices: vec![DeviceSpec::preset("virtio").expect("it is a preset")],
+            times_accesses: true,
             ..MachineSpec::default()
         };
         Rig { engine, shell, spec, tasks: Vec::new(), events: Vec::new() }

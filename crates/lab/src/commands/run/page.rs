@@ -19,6 +19,7 @@ use crate::print::summary::{kill_told, summary};
 use crate::report::{
     Axis, Bar, Bars, Chart, Colour, Heat, Lanes, Line, Page, Part, Shape, Span, Unit, scenario,
 };
+use crate::result::access::AccessResult;
 use crate::result::better::Verdict;
 use crate::result::marks::{Mark, Marked};
 use crate::result::run_result::{DelaysResult, RunResult, TaskResult, TiersResult};
@@ -163,16 +164,18 @@ fn unwritten(samples: &Samples) -> Vec<f64> {
 
 /// What tasks waited for, as shares of their time.
 fn waits(tasks: &[TaskResult]) -> Bars {
-    let lost = |task: &TaskResult| task.access.lost_ns().saturating_add(task.access.fsync.total_ns);
-    let mut shown: Vec<usize> = (0..tasks.len()).filter(|&at| lost(&tasks[at]) > 0).collect();
+    let timed = tasks.iter().filter_map(|task| Some((task, task.access.as_ref()?)));
+    let timed: Vec<(&TaskResult, &AccessResult)> = timed.collect();
+    let lost = |at: usize| timed[at].1.lost_ns().saturating_add(timed[at].1.fsync.total_ns);
+    let mut shown: Vec<usize> = (0..timed.len()).filter(|&at| lost(at) > 0).collect();
     let waiting = shown.len();
-    shown.sort_by_key(|&at| Reverse(lost(&tasks[at])));
+    shown.sort_by_key(|&at| Reverse(lost(at)));
     shown.truncate(TASKS);
     shown.sort_unstable();
     let mut bars = Vec::new();
-    for task in shown.into_iter().map(|at| &tasks[at]) {
-        let causes = task.access.by_cause.0.iter().map(|(cause, lost)| (cause.title(), lost));
-        let fsync = Some(("fsync(2)", &task.access.fsync)).filter(|(_, calls)| calls.count > 0);
+    for (task, access) in shown.into_iter().map(|at| timed[at]) {
+        let causes = access.by_cause.0.iter().map(|(cause, lost)| (cause.title(), lost));
+        let fsync = Some(("fsync(2)", &access.fsync)).filter(|(_, calls)| calls.count > 0);
         for (cause, lost) in causes.chain(fsync) {
             let share = figures::share(lost.total_ns, task.thread_time_ns);
             let [p99, longest] = [lost.p99_ns, lost.max_ns].map(figures::time);
