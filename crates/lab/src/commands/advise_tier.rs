@@ -437,6 +437,12 @@ impl Advice<'_> {
         cell.runs.is_whole() && !was_killed(&cell.runs) && self.rates(&cell.runs).is_none()
     }
 
+    /// When the warm-up of the first seed's run was over, if it came to that.
+    fn warm_up_ends(&self, run: &RunResult) -> Option<u64> {
+        let accesses = *self.warm_up.first()?;
+        (accesses < run.accesses).then(|| warm_up::over_at(run, accesses))
+    }
+
     /// What is left out of losses, in a sentence.
     fn left_out(&self) -> String {
         let (Some(run), Some(&accesses)) = (self.all_fast.results.first(), self.warm_up.first()) else {
@@ -781,7 +787,7 @@ impl Advice<'_> {
                 "complete": cell.runs.is_whole(),
                 "failures": cell.runs.failures,
                 "tiers": cell.result().and_then(|result| result.tiers.as_ref()),
-                "warm_up_ends_ns": cell.result().zip(self.warm_up.first()).map(|(run, &accesses)| warm_up::over_at(run, accesses)),
+                "warm_up_ends_ns": cell.result().and_then(|run| self.warm_up_ends(run)),
                 "end_ns": cell.result().map(|result| result.end_ns),
             })
         };
@@ -803,7 +809,7 @@ impl Advice<'_> {
             "all_fast": {
                 "end_ns": first.end_ns,
                 "accesses": first.accesses,
-                "warm_up_ends_ns": self.warm_up.first().map(|&accesses| warm_up::over_at(first, accesses)),
+                "warm_up_ends_ns": self.warm_up_ends(first),
             },
             "loss_limit_percent": self.args.loss,
             "advice": advice.collect::<Vec<_>>(),

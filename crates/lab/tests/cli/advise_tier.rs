@@ -232,7 +232,7 @@ fn less_fast_memory_never_gains_without_a_reason_and_what_it_saves_is_of_the_who
 const FILLED_FIRST: &str = r#"
 [machine]
 cpus = 4
-memory = "96MiB"
+memory = "24MiB"
 
 [[task]]
 name = "db"
@@ -240,11 +240,11 @@ threads = 4
 
 [[task.object]]
 channel = "anonymous"
-size = "64MiB"
+size = "16MiB"
 
 [task.object.workload]
 pattern = "chain"
-parts = [{ of = { pattern = "fill" } }, { of = { pattern = "uniform", ops = 200_000 } }]
+parts = [{ of = { pattern = "fill" } }, { of = { pattern = "uniform", ops = 50_000 } }]
 "#;
 
 fn advised(scenario: &str, arguments: &[&str]) -> serde_json::Value {
@@ -304,19 +304,31 @@ fn what_is_run_for_advice_is_the_run_that_run_shows() {
     }
 }
 
+#[test]
+fn advice_that_half_of_the_work_would_not_give_says_so() {
+    let says = |limit: &str| {
+        let told = advised(FILLED_FIRST, &["--warm-up", "none", "--loss", limit]);
+        assert_eq!(told["advice"][0]["advised"]["source"], "no migration");
+        told["story"].to_string().contains("over the first half of the work that is compared")
+    };
+    assert!(says("70"), "filling memory loses less than using it");
+    assert!(!says("500"), "neither half loses so much");
+}
+
 /// What runs until some time loses accesses, not time; and slower memory may not come to the end of the warm-up at all.
 #[test]
 fn a_run_that_ends_at_a_time_loses_accesses_after_the_same_work() {
-    let until = format!("until = \"20ms\"\n{FILLED_FIRST}").replace("ops = 200_000", "ops = 20_000_000");
+    let until = format!("until = \"5ms\"\n{FILLED_FIRST}").replace("ops = 50_000", "ops = 20_000_000");
     let loss = |arguments: &[&str]| {
         let told = advised(&until, arguments);
         (without_migration(&told)["loss_percent"].as_f64(), told)
     };
     let (short, told) = loss(&["--warm-up", "10%"]);
     assert!(short > Some(1.0), "{told}");
-    assert_eq!(told["all_fast"]["end_ns"], 20_000_000);
+    assert_eq!(told["all_fast"]["end_ns"], 5_000_000);
     let (long, told) = loss(&["--warm-up", "99%"]);
     assert_eq!(long, None, "{told}");
+    assert!(without_migration(&told)["warm_up_ends_ns"].is_null(), "it is not over: {told}");
     let directory = with_scenario(&until);
     let text = check_success(&pageout(
         directory.path(),
