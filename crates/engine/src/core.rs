@@ -86,6 +86,8 @@ pub(crate) struct Core {
     pub(crate) throttled: [u64; ThrottleReason::ALL.len()],
     /// How often reclaimers have waited for a device's queue, as in 2010.
     pub(crate) congestion_waits: u64,
+    /// Whether decisions by old statistics are made a second time by live ones.
+    pub(crate) compares_live: bool,
     /// How decisions by old statistics went, by kind.
     pub(crate) outdated: [StaleDecisions; StaleDecision::ALL.len()],
     /// Pages that reclaim has begun to write.
@@ -163,6 +165,7 @@ impl Core {
             writes_of: (0..nodes).map(|_| NodeWrites::default()).collect(),
             throttled: [0; ThrottleReason::ALL.len()],
             congestion_waits: 0,
+            compares_live: true,
             outdated: Default::default(),
             pageouts: Pageouts::default(),
             demotion_draws: 0,

@@ -100,8 +100,8 @@ pub struct MachineSpec {
     pub links: Option<LinkSpec>,
     /// Whether a run finds out what placement could have been at best. Default: yes.
     pub hindsight: bool,
-    /// Whether a run finds out how long accesses took and what they lost their time to. Default: no, as it takes some instructions at each
-    /// miss.
+    /// Whether a run finds out how long accesses took and what they lost their time to, and which decisions went by numbers that were no longer
+    /// true. Default: no, as it takes some instructions at each miss.
     pub times_accesses: bool,
     /// Hardware hints of accesses, which matter only where hot-page tracking listens and memory is not all alike. Default: `ibs`.
     pub hints: HintSpec,
@@ -198,7 +198,8 @@ pub struct Machine {
 
 impl Machine {
     /// Puts a machine around an engine whose memcgs, files and swap areas exist.
-    pub fn new(engine: Engine, spec: MachineSpec) -> Result<Machine, BuildError> {
+    pub fn new(mut engine: Engine, spec: MachineSpec) -> Result<Machine, BuildError> {
+        engine.compare_with_live(spec.times_accesses);
         let devices = (0..).zip(spec.devices).map(|(index, device)| Device::new(device, spec.seed, index));
         let devices = devices.collect::<Result<Vec<Device>, DeviceError>>()?;
         let count = devices.len();

@@ -217,6 +217,12 @@ impl Engine {
         self.core.throttled[reason as usize]
     }
 
+    /// Whether decisions by statistics of the last flush are made a second time by live ones, to be told. It takes some instructions at each
+    /// refault. Default: yes.
+    pub fn compare_with_live(&mut self, compares: bool) {
+        self.core.compares_live = compares;
+    }
+
     /// How decisions of a kind went that reclaim and writeback make by statistics as of their last flush.
     pub fn stale_decisions(&self, of: StaleDecision) -> StaleDecisions {
         self.core.outdated[of as usize].clone()

@@ -94,11 +94,15 @@ pub struct StaleNumber {
 const GROUPS_MAX: usize = 64;
 
 impl Core {
-    /// A counter of an lruvec's group as it is, descendants included; `None` where too many would have to be asked, or no number is ever old.
+    /// A counter of an lruvec's group as it is, descendants included; `None` where too many would have to be asked, no number is ever old, or
+    /// nobody wants to know.
     #[inline]
     pub(crate) fn live(&self, lruvec: LruvecId, stat: Stat) -> Option<u64> {
-        let Lruvec { memcg, pool, node, ref stat_local, .. } = self.lruvecs[lruvec];
+        if !self.compares_live {
+            return None;
+        }
         self.stat_flush_period()?;
+        let Lruvec { memcg, pool, node, ref stat_local, .. } = self.lruvecs[lruvec];
         let now = if self.memcgs[memcg].children.is_empty() {
             stat_local[stat as usize]
         } else if memcg == MemcgId::ROOT && pool == PoolId::of_node(node) {

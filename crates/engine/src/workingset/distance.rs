@@ -70,6 +70,14 @@ impl Core {
         }
         let (distance, room) = self.distance_and_room(shadow, kind);
         let is_within = distance <= room;
+        if self.compares_live {
+            self.compare_distance(shadow, kind, distance, is_within);
+        }
+        is_within
+    }
+
+    /// Notes whether lists as they are would have said otherwise.
+    fn compare_distance(&mut self, shadow: Shadow, kind: LruType, distance: u64, is_within: bool) {
         let evictor = self.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
         let mut is_known = true;
         let live = self.room(shadow, kind, |list| {
@@ -90,7 +98,6 @@ impl Core {
                 }
             }
         }
-        is_within
     }
 
     /// How much longer the inactive list would have had to be, and how much there was that might have made room.

@@ -49,7 +49,7 @@ section! {
         hindsight: bool, [unless true] in Accepts::Bool,
             "Whether a run with slower memory finds out which part of accesses fast memory could have served at best, had all been known beforehand, and where in memory they were. It follows 16,384 pages at most, and looks at each access for that; false spares it.";
         access_times: bool, [unless true] in Accepts::Bool,
-            "Whether a run finds out how long accesses took and what they lost their time to. It takes a few percent of the time of a run that misses much; false spares it.";
+            "Whether a run finds out how long accesses took, what they lost their time to, and which decisions went by statistics that were no longer true. It takes a few percent of the time of a run that misses much; false spares it.";
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES),
             "The table of CPU costs. xeon-vm is measured; the others are scaled from it. [machine.price] has other prices for single rows: there M is measured, S comes from the postings that scenarios reproduce, T is typical of the hardware, D derived from another row, and E estimated. The figures there are those of xeon-vm.";
         migration: Migration, [unless Migration::OneThread] in Accepts::Choice(Migration::WORDS),
