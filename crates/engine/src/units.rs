@@ -26,6 +26,7 @@ macro_rules! index {
 
         impl $name {
             /// As an index into a table of them.
+            #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -170,6 +171,7 @@ index! {
 pub(crate) struct WbId(pub(crate) u32);
 
 impl WbId {
+    #[inline]
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }

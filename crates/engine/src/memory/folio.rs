@@ -112,14 +112,17 @@ impl Folio {
         Folio { node, order, ..Folio::default() }
     }
 
+    #[inline]
     pub(crate) fn flags(&self) -> FolioFlags {
         self.flags
     }
 
+    #[inline]
     pub(crate) fn has(&self, flags: FolioFlags) -> bool {
         self.flags.contains(flags)
     }
 
+    #[inline]
     pub(crate) fn pages(&self) -> u64 {
         1 << self.order
     }
@@ -136,6 +139,7 @@ impl Folio {
     }
 
     /// tmpfs counts as anonymous: it needs swap to leave memory.
+    #[inline]
     pub(crate) fn lru_type(&self) -> LruType {
         if self.has(FolioFlags::SWAPBACKED) { LruType::Anon } else { LruType::File }
     }

@@ -70,12 +70,28 @@ const TRANSITIONS: &[Transition] = &[
         "buffers and devices hold pages of files"),
 ];
 
+/// Flags that have a row in a direction.
+const fn guarded(to: To) -> FolioFlags {
+    let (mut all, mut at) = (NOTHING, 0);
+    while at < TRANSITIONS.len() {
+        if matches!((TRANSITIONS[at].to, to), (To::Set, To::Set) | (To::Cleared, To::Cleared)) {
+            all = all.union(TRANSITIONS[at].flag);
+        }
+        at += 1;
+    }
+    all
+}
+
+const GUARDED: [FolioFlags; 2] = [guarded(To::Set), guarded(To::Cleared)];
+
 impl Folio {
+    #[inline]
     pub(crate) fn set(&mut self, flags: FolioFlags) {
         self.flags |= flags;
         check(self, flags, To::Set);
     }
 
+    #[inline]
     pub(crate) fn clear(&mut self, flags: FolioFlags) {
         check(self, flags & self.flags, To::Cleared);
         self.flags -= flags;
@@ -88,7 +104,7 @@ impl Folio {
 
 #[inline]
 fn check(folio: &Folio, changed: FolioFlags, to: To) {
-    if cfg!(debug_assertions) {
+    if cfg!(debug_assertions) && changed.intersects(GUARDED[to as usize]) {
         for row in TRANSITIONS.iter().filter(|row| row.to == to && changed.contains(row.flag)) {
             let is_right = folio.has(row.needs) && !folio.flags().intersects(row.forbids);
             assert!(is_right, "{:?} can't be {to:?}: {}; {folio:?}", row.flag, row.why);

@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 use crate::cli::AdviseTierArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{is_seen, name_of};
-use crate::print::{figures, output, table};
+use crate::print::{figures, output, signals, table};
 use crate::report::check_name;
 use crate::result::caveats;
 use crate::result::run_result::RunResult;
@@ -140,6 +140,8 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
         output: &args.options.output,
     };
     let began = Instant::now();
+    // Between the sweeps a signal is meant for the command as well.
+    let _listening = signals::listen();
     let Made { variants, extent } = plan.run_with_trails(std::slice::from_ref(&base))?;
     let all_fast = variants.into_iter().next().expect("one was asked for");
     if let Some(failure) = all_fast.failures.first() {

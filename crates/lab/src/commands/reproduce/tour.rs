@@ -18,7 +18,7 @@ use crate::commands::reproduce::Reproduced;
 use crate::commands::reproduce::chapter::Chapter;
 use crate::commands::reproduce::judge::CRITERIA;
 use crate::failure::{Failure, Outcome};
-use crate::print::output;
+use crate::print::{output, signals};
 use crate::report::check_name;
 use crate::result::better::Better;
 use crate::result::metrics::Unit;
@@ -117,6 +117,8 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     let mut found = Found::default();
     let mut failures: Vec<Failure> = Vec::new();
     let mut extent: Option<Extent> = None;
+    // Between two stops a signal is meant for the tour as well.
+    let listening = signals::listen();
     for (number, ready) in (1..).zip(all) {
         let name = ready.stop.name.as_str();
         let (of, its_extent) = ready.run(&format!("stop {number} of {count}: {name}"), args)?;
@@ -133,6 +135,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
             Came::Nothing(of) => failures.extend(of),
         }
     }
+    drop(listening);
     let extent = extent.expect("a tour has a stop");
     found.warning = extent.interrupted().map(|told| match found.not_run.is_empty() {
         true => format!("Not complete: {told}."),
