@@ -16,6 +16,7 @@ mod nodes; // what the scenario says of its own
 mod gain; // why slower memory may gain
 mod page; // the same as a page
 mod sources; // who finds hot pages, and the knobs of each
+mod story; // the advice in sentences
 mod warm_up; // the part of each run that is left out
 
 use std::collections::BTreeSet;
@@ -32,7 +33,6 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::{is_seen, name_of};
 use crate::print::{figures, output, signals, table};
 use crate::report::check_name;
-use crate::result::caveats;
 use crate::result::run_result::RunResult;
 use crate::result::spread::Paired;
 use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
@@ -549,141 +549,6 @@ impl Advice<'_> {
             self.turned.iter().filter_map(|turned| Some((turned, change(turned)?))).collect();
         knobs.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
         knobs
-    }
-
-    /// Sentences: what to do.
-    fn story(&self) -> Vec<String> {
-        let mut story: Vec<String> =
-            caveats::nothing_accessed(self.all_fast.results.iter()).into_iter().collect();
-        story.push(self.left_out());
-        if self.is_slow_memory_unused() {
-            story.push(
-                "Fast memory served every access at each ratio tried: the workload never filled it, so this says nothing of slower \
-                 memory. Give the machine less memory, or the workload more to do."
-                    .to_string(),
-            );
-        }
-        if !self.put_aside.is_empty() {
-            let keys: Vec<&str> = self.put_aside.iter().copied().collect();
-            story.push(format!(
-                "What the scenario says of its own nodes is put aside: {}. Memory comes from the fast node as far as that has some.",
-                keys.join(", ")
-            ));
-        }
-        for device in &self.args.device {
-            story.push(match self.advised(device) {
-                Some((at, loss)) => {
-                    let cell = &self.cells[at];
-                    let (fast, slow) = cell.ratio.of(self.memory);
-                    format!(
-                        "{device}: with {fast} of fast and {slow} of slow memory ({}) it {} with fast memory alone{}, and saves {} of fast memory{}; {}{}{}",
-                        cell.ratio,
-                        longer(loss),
-                        self.interval(&cell.runs).and_then(|loss| loss.half_width).map_or(String::new(), |width| {
-                            format!(" (± {width:.1}, {})", figures::counted(self.args.repeat.into(), "seed"))
-                        }),
-                        figures::bytes(self.saved(cell.ratio)),
-                        match self.scenario.machine.page_stands_for {
-                            1 => String::new(),
-                            each => format!(", each page standing for {}", figures::count(each.into())),
-                        },
-                        match cell.source {
-                            0 => "pages need not migrate.".to_string(),
-                            1 => "demotion is enough, nobody need look for hot pages.".to_string(),
-                            source => format!("hot pages are found by {}.", SOURCES[source].name),
-                        },
-                        self.hits(cell).map_or(String::new(), |hits| format!(" {hits}")),
-                        match self.tried(device).iter().any(|ratio| ratio.share() < cell.ratio.share()) {
-                            true => "",
-                            false => " Less fast memory was not tried.",
-                        }
-                    )
-                }
-                None => self.too_slow(device),
-            });
-            story.extend(self.advised(device).and_then(|(at, _)| self.unsettled(&self.cells[at])));
-            story.extend(self.gaps(device));
-            story.extend(self.gains(device));
-        }
-        let knobs: Vec<String> = self
-            .knobs()
-            .iter()
-            .take(KNOBS_TOLD)
-            .filter(|(_, change)| is_any(*change))
-            .map(|(turned, change)| {
-                format!("{} = {}: {}", turned.knob.key(), turned.knob.value, signed(*change))
-            })
-            .collect();
-        let at = self.cells[self.at].name();
-        let (ran, all) = (self.knobs().len(), self.turned.len());
-        let of = if ran == all { String::new() } else { format!(" of the {ran} of {all} that were run") };
-        story.push(match knobs.is_empty() {
-            true if !self.turned.iter().any(|turned| turned.runs.was_made()) => {
-                format!("Which knobs matter is not known: none was run ({at}).")
-            }
-            true if ran == 0 => format!("Which knobs matter is not known: no run has figures ({at})."),
-            true => format!("No knob tried{of} changes the time ({at})."),
-            false => format!("Knobs{of} that change the time most ({at}): {}.", knobs.join("; ")),
-        });
-        let left_out = (0..SOURCES.len()).filter(|source| !tried(&self.scenario).contains(source));
-        story.extend(left_out.map(|source| {
-            format!(
-                "{}: not tried, as {} walks no page tables; mglru@6.12 does (--set kernel.profile=mglru@6.12).",
-                SOURCES[source].name, self.scenario.kernel.profile
-            )
-        }));
-        story
-    }
-
-    /// That no ratio of a device is good enough, as far as it was run.
-    fn too_slow(&self, device: &str) -> String {
-        match self.tried(device).len() {
-            0 if self.cells.iter().any(|cell| cell.device == device && self.is_in_warm_up(cell)) => format!(
-                "{device}: nothing is known, as no run with it that came to its end is past the warm-up: give a shorter one (--warm-up), or \
-                 the workload more time."
-            ),
-            0 => format!("{device}: nothing is known, as no run with it came to its end."),
-            tried if tried == self.ratios().len() => {
-                format!("{device}: each ratio tried takes at least {} % longer.", self.args.loss)
-            }
-            tried => format!(
-                "{device}: each of the {tried} ratios of {} that were run takes at least {} % longer.",
-                self.ratios().len(),
-                self.args.loss
-            ),
-        }
-    }
-
-    /// The ratios at which some source has figures.
-    fn tried(&self, device: &str) -> Vec<Ratio> {
-        self.ratios().into_iter().filter(|&ratio| self.best(ratio, device).is_some()).collect()
-    }
-
-    /// How many runs with a device have no figures, which might lose less than those that do.
-    fn gaps(&self, device: &str) -> Option<String> {
-        let of_device = self.cells.iter().filter(|cell| cell.device == device);
-        let (all, whole) =
-            (of_device.clone().count(), of_device.filter(|cell| self.rates(&cell.runs).is_some()).count());
-        (0 < whole && whole < all)
-            .then(|| format!("{device}: this speaks of {whole} of {all} runs; the others have no figures."))
-    }
-
-    /// Whether no access went to slower memory, where nothing moved pages there.
-    fn is_slow_memory_unused(&self) -> bool {
-        let mut still = self.cells.iter().filter(|cell| cell.source == 0).peekable();
-        let fast_hits = |cell: &Cell| cell.result()?.tiers.as_ref()?.fast_hit_ratio;
-        still.peek().is_some() && still.all(|cell| fast_hits(cell) == Some(1.0))
-    }
-
-    /// How many accesses fast memory served, and how many it could have.
-    fn hits(&self, cell: &Cell) -> Option<String> {
-        let tiers = cell.result()?.tiers.as_ref()?;
-        let (hits, best) = (tiers.fast_hit_ratio?, tiers.offline_fast_hit_ratio?);
-        Some(format!(
-            "Fast memory serves {} of accesses; with as many promotions it could serve {} at most.",
-            figures::percent(hits),
-            figures::percent(best)
-        ))
     }
 
     /// A row a ratio, a column a device.
