@@ -4,10 +4,7 @@
 //! ([`Op`]), and counts of work ([`Work`]) tell the machine what to charge for. The map, in reading order:
 #![forbid(unsafe_code)]
 
-mod units; // page frames, nodes, times: the newtypes everything is counted in
-mod config; // what can be chosen beside the policy: sizes, batches, freshness
-mod policy; // a choice at each of the four seams; the profiles that bundle them
-mod switch; // every mechanism and every era's rule under a name
+use pageout_rules::{config, policy, units}; // what can be chosen, and what everything is counted in: a crate of its own
 mod machine; // how a machine talks to the engine: accesses and steps, operations, work
 
 mod core; // all state under one roof: what mechanisms are methods of
@@ -47,18 +44,40 @@ mod invariants; // what must always be true, checked from outside
 #[cfg(test)]
 mod testing; // a machine that really holds bytes, and the tests that drive it
 
-pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
-pub use config::{
+pub use pageout_rules::Values;
+pub use pageout_rules::config::{
     Bdi, Config, ConfigError, FileKind, FileSpec, Layout, Mechanism, MemoryType, PARAMETERS, Parameter,
     Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
+pub use pageout_rules::lru::Lru;
+pub use pageout_rules::migrate::MisplacedHuge;
+pub use pageout_rules::numa_balancing::PromotionThreshold;
+pub use pageout_rules::pghot::{
+    DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage, TargetFull,
+    ThresholdRule,
+};
+pub use pageout_rules::policy::{PROFILES, Policy, Profile};
+pub use pageout_rules::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
+pub use pageout_rules::reclaim::{
+    AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake, OfflinePages,
+    ProtectionRule, ReclaimRules, Stalls, TreeWalk, V1Throttle,
+};
+pub use pageout_rules::switch::{SWITCHES, Switch};
+pub use pageout_rules::units::{
+    AccessCoordinate, BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, Nodemask, ObjectId,
+    OpenFileId, PAGE_SIZE, Pfn, SwapId, TaskId, ZoneType,
+};
+pub use pageout_rules::writeback::{DirtyRule, FlusherChunk, FlusherRequests, WritebackRules};
+pub use pageout_rules::zswap::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};
+
+pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use kernfs::{
     CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES, ZRAM_FILES,
     kernel_bool,
 };
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
-pub use lru::{Arrival, Deactivation, GenerationInfo, Lru, PlaceRule};
+pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
 pub use machine::op::{FullPlug, IoError, Op};
 pub use machine::queue::OpQueue;
 pub use machine::step::{
@@ -70,23 +89,11 @@ pub use memory::mempolicy::MemPolicy;
 pub use memory::mm::{Advice, HugeAdvice};
 pub use memory::table::ReadaheadStats;
 pub use migrate::MigrateStep;
-pub use migrate::rules::MisplacedHuge;
-pub use numa_balancing::PromotionThreshold;
 pub use oom::{Badness, OomCause, OomKill};
 pub use page_alloc::info::{PagesetInfo, ZoneInfo};
-pub use page_alloc::zone::ZoneType;
 pub use page_cache::PageCacheEvent;
-pub use pghot::{
-    DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage,
-    Source as HotSource, TargetFull, ThresholdRule,
-};
-pub use policy::{PROFILES, Policy, Profile};
-pub use promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
-pub use reclaim::{
-    AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake,
-    KswapdActivity, OfflinePages, Pageouts, ProtectionRule, ReclaimRules, Stalls, ThrottleReason, TreeWalk,
-    V1Throttle,
-};
+pub use pghot::Source as HotSource;
+pub use reclaim::{KswapdActivity, Pageouts, ThrottleReason};
 pub use serve::engine::Engine;
 pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Stat, Turned};
 pub use story::{
@@ -96,12 +103,6 @@ pub use story::{
     Verdict, Whereabouts,
 };
 pub use swap::contents::{Compressibility, Lengths};
-pub use switch::{SWITCHES, Switch, Values};
-pub use tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, AccessCoordinate, MemoryTier, MemoryTiers};
-pub use units::{
-    BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, Nodemask, ObjectId, OpenFileId,
-    PAGE_SIZE, Pfn, SwapId, TaskId,
-};
-pub use writeback::{BdiLimits, DirtyRule, FlusherChunk, FlusherRequests, WritebackReason, WritebackRules};
+pub use tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, MemoryTier, MemoryTiers, adistance};
+pub use writeback::{BdiLimits, WritebackReason};
 pub use zswap::ZswapPool;
-pub use zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};

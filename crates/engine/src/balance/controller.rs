@@ -1,12 +1,12 @@
 //! Decisions of the MGLRU controller: which type of page, anonymous or file, is cheaper to evict, and up to which tier. Its counts of
 //! refaults are `feedback.rs`. [reclaim 4.9]
 
-use super::{BalanceRule, TypeRule};
 use crate::balance::feedback::{CheaperType, Position, RefTierLimit, TIERS, TypeReason};
 use crate::core::Core;
-use crate::lru::Lru;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::units::LruType;
+use pageout_rules::balance::{BalanceRule, TypeRule};
+use pageout_rules::lru::Lru;
 
 impl Core {
     /// Whether anyone reads what the controller of this lruvec counts.

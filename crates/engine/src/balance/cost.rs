@@ -5,13 +5,14 @@
 //! type gets less than a third of the pressure: what was dear once can be found cheap again. [reclaim 2.3; reclaim-6.12 2.3; mglru-2026
 //! 4.2]
 
-use super::{BalanceRule, CostRule, SwappinessZero};
 use crate::core::Core;
-use crate::lru::SWAPPINESS_ANON_ONLY;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
-use crate::reclaim::{AnonOnly, NoioAnon, ScanControl};
+use crate::reclaim::ScanControl;
 use crate::stat::{ByType, PGROTATE, RESTORE, Stat};
 use crate::units::{LruType, MemcgId};
+use pageout_rules::balance::{BalanceRule, CostRule, SwappinessZero};
+use pageout_rules::lru::SWAPPINESS_ANON_ONLY;
+use pageout_rules::reclaim::{AnonOnly, NoioAnon};
 
 /// Cost of one page of I/O, in rotated pages.
 const IO_COST: u64 = 32;

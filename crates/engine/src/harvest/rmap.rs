@@ -4,7 +4,6 @@
 //! [reclaim 2.8, 9 rows 1 to 5]
 
 use crate::core::Core;
-use crate::lru::Lru;
 use crate::memory::Memory;
 use crate::memory::file::FileMapping;
 use crate::memory::folio::{Folio, FolioFlags};
@@ -13,6 +12,7 @@ use crate::memory::table::Word;
 use crate::policy::Policy;
 use crate::stat::Stat;
 use crate::units::{FileId, MmId, Pfn};
+use pageout_rules::lru::Lru;
 
 /// What the reverse map said of a folio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -20,13 +20,13 @@
 
 use crate::core::Core;
 use crate::harvest::iteration::{TableWalkState, WalkStats};
-use crate::lru::SWAPPINESS_ANON_ONLY;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::story::{FoundBy, PageEvent};
 use crate::units::{MemcgId, MmId, Pfn};
+use pageout_rules::lru::SWAPPINESS_ANON_ONLY;
 use std::ops::Range;
 
 /// Entries of a cache line: a table is worth walking again if every line of it had one young entry on average.

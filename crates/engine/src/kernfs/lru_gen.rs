@@ -25,13 +25,11 @@ use super::files::LRU_GEN;
 use super::{Errno, FileError};
 use crate::balance::TIERS;
 use crate::lru::lruvec::PoolId;
-use crate::lru::{
-    GenerationLists, GenerationRequest, GenerationWork, Interface, Refused, Requested, SWAPPINESS_ANON_ONLY,
-    WorkStep,
-};
+use crate::lru::{GenerationLists, GenerationRequest, GenerationWork, Refused, Requested, WorkStep};
 use crate::machine::step::{Served, Step};
 use crate::serve::engine::Engine;
 use crate::units::{LruType, MemcgId, NodeId, TaskId};
+use pageout_rules::lru::{Interface, SWAPPINESS_ANON_ONLY};
 use std::fmt::Write;
 
 /// A write under way.

@@ -4,10 +4,10 @@
 //! Linux's; a textbook policy stays as it is. [reclaim 4.12]
 
 use super::lru_gen::parse_c_integer;
-use crate::lru::Lru;
 use crate::machine::step::{Served, Step};
 use crate::serve::engine::Engine;
 use crate::units::{MemcgId, TaskId};
+use pageout_rules::lru::Lru;
 
 /// Generations rather than two lists.
 const CORE: u32 = 0x1;

@@ -46,18 +46,19 @@ mod oom_log; // what the log says of an OOM kill
 mod sysctl; // `/proc/sys`: parameters of a machine that runs
 
 use crate::kmem::PoolResize;
-use crate::lru::SWAPPINESS_ANON_ONLY;
 use crate::machine::step::{Served, Step};
 use crate::memcg::{MEMORY_EVENTS, Protection, SwapEvent, UNLIMITED};
 use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::migrate::CompactMemory;
-use crate::reclaim::{AnonOnly, Reclaimer, UserReclaim, Why};
+use crate::reclaim::{Reclaimer, UserReclaim, Why};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, SwapId, TaskId};
 use files::{MachineTarget, MemcgFile};
 use lru_gen_settings::{parse_enabled, parse_min_ttl};
 use numa::NodeFile;
+use pageout_rules::lru::SWAPPINESS_ANON_ONLY;
+use pageout_rules::reclaim::AnonOnly;
 use std::fmt::{self, Write};
 use zram::ZramFile;
 

@@ -2,8 +2,8 @@
 
 use crate::config::Parameter;
 use crate::serve::engine::Engine;
-use crate::switch::Values;
 use crate::units::NodeId;
+use pageout_rules::Values;
 
 impl Engine {
     /// The value of a parameter; where it leaves a number to be computed, that number.

@@ -3,8 +3,8 @@
 use super::numa::kernel_bool;
 use crate::config::Parameter;
 use crate::serve::engine::Engine;
-use crate::switch::Values;
 use crate::units::PAGE_SIZE;
+use pageout_rules::Values;
 
 /// A file of zswap in debugfs, which shows one number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,14 +12,16 @@
 //! ```
 
 use crate::core::Core;
+use crate::lru::Arrival;
+use crate::lru::CountsUse;
 use crate::lru::generations::AccessBy;
-use crate::lru::{Arrival, Lru, References};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Mark;
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{CpuId, Pfn};
-use crate::zswap::rules::WritebackRotation;
+use pageout_rules::lru::{Lru, References};
+use pageout_rules::zswap::WritebackRotation;
 
 /// The batches, in the order in which they are drained.
 #[doc(alias = "folio_batch")]

@@ -23,34 +23,13 @@ mod single_list; // in order of access
 mod switching; // from one family of lists to the other
 mod two_lists; // active and inactive
 
-use crate::switch::choice;
-pub(crate) use generations::MIN_LRU_BATCH;
-pub use generations::{
-    AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, Gauges,
-    GenerationInfo, GenerationRules, Interface, NewAnon, NewFile, OfflineAging, PassRules, ProtectTo,
-    References, Rejected, RejectedUse, RmapPromote, RoundSize, ScanBudget, ScanReturn, TypeFallback,
-};
+pub use generations::GenerationInfo;
 pub(crate) use generations::{
-    GenerationLists, GenerationRequest, GenerationWork, Place, Refused, Requested, SWAPPINESS_ANON_ONLY,
-    WorkStep,
+    CountsUse, GenerationLists, GenerationRequest, GenerationWork, MIN_LRU_BATCH, Place, Refused, Requested,
+    WorkStep, ladder, with_frequency,
 };
 pub(crate) use seam::{Pass, Round};
-pub use switching::Switching;
 pub use two_lists::Deactivation;
-
-choice! {
-    /// The lists that an LRU keeps its folios on.
-    Lru {
-        /// Active and inactive, for each type: the classic LRU of Linux.
-        TwoLists = "two_lists",
-        /// Pages of about the same age together: the multi-generational LRU of Linux.
-        Generations = "generations",
-        /// One list in order of access: the textbook LRU.
-        SingleList = "single_list",
-        /// One queue in order of arrival and a hand that spares what was used: SIEVE.
-        Sieve = "sieve",
-    }
-}
 
 /// Why a folio goes to a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

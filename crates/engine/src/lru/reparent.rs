@@ -15,11 +15,12 @@
 //! *Where no source says more:* folios on no list (in a batch, in someone's hands, locked into memory) are the parent's, too, as
 //! the charge is. If the parent has other lists, each folio goes where its state puts it. Slots of swap stay the group's.
 
-use super::{Arrival, Lru};
+use super::Arrival;
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
 use crate::units::{FileId, MemcgId, Pfn};
+use pageout_rules::lru::Lru;
 
 impl Core {
     /// Makes all folios of a removed group its parent's, on lists or not. Returns how many pages are charged to that one instead.

@@ -2,10 +2,11 @@
 
 use crate::core::Core;
 use crate::harvest::Referenced;
+use crate::lru::CountsUse;
 use crate::lru::generations::GenerationsPass;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists::TwoListsPass;
-use crate::lru::{Arrival, FaultIn, GenerationRules, Lru, PlaceRule, References, sieve, single_list};
+use crate::lru::{Arrival, PlaceRule, sieve, single_list};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::memory::table::Mark;
@@ -13,6 +14,7 @@ use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{LruType, MemcgId, Pfn};
+use pageout_rules::lru::{FaultIn, GenerationRules, Lru, References};
 
 /// A pass over one lruvec, made in rounds of a batch or two.
 pub(crate) enum Pass {

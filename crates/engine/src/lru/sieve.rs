@@ -27,7 +27,7 @@
 //! Source: Y. Zhang and others, *SIEVE is Simpler than LRU*, NSDI 2024. Differs where a page can't go at once (it is
 //! being written, pinned or locked): it is spared like a used one, and goes under the hand when its write has ended.
 
-use super::{Arrival, Lru, PlaceRule, Round};
+use super::{Arrival, PlaceRule, Round};
 use crate::core::Core;
 use crate::harvest::Referenced;
 use crate::lru::lruvec::{LruList, LruvecId};
@@ -36,6 +36,7 @@ use crate::memory::list::List;
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::story::{Because, Verdict};
 use crate::units::Pfn;
+use pageout_rules::lru::Lru;
 
 /// The lists of even and of odd rounds. Both types stand on them, and the gauges call all of it inactive.
 const LISTS: [usize; 2] = [LruList::InactiveAnon as usize, LruList::InactiveFile as usize];

@@ -6,13 +6,14 @@
 //!
 //! *When not to use it:* to predict a Linux machine; for mapped memory, where it is CLOCK rather than LRU.
 
-use super::{Lru, Round};
+use super::Round;
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
 use crate::reclaim::ScanControl;
 use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
+use pageout_rules::lru::Lru;
 
 /// The only list in use.
 pub(super) const SINGLE: usize = LruList::InactiveAnon as usize;

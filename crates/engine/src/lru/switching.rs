@@ -13,29 +13,13 @@
 //!
 //! The task that writes `enabled` moves the folios; two writers move them together, to whatever was written last.
 
-use super::{Arrival, Lru};
+use super::Arrival;
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::list::List;
-use crate::switch::choice;
 use crate::units::{LruType, MemcgId, Pfn};
-
-choice! {
-    /// What reclaim walks while a group is switched between generations and two lists.
-    Switching {
-        /// Both: nothing is ever out of reach.
-        Both = "both",
-        /// The new ones only, as before the bug was mended (merged in March 2026): a false OOM where the group is at its limit.
-        NewOnly = "new_only",
-    }
-}
-
-impl Lru {
-    /// Whether `lru_gen/enabled` concerns it: only the two LRUs that Linux has.
-    pub(crate) fn may_be_switched(self) -> bool {
-        matches!(self, Lru::TwoLists | Lru::Generations)
-    }
-}
+use pageout_rules::lru::Lru;
+use pageout_rules::lru::Switching;
 
 /// Folios moved in a step.
 const CHUNK: u64 = 4096;

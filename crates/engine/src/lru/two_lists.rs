@@ -19,17 +19,19 @@
 //! each inactive folio). *When not to use it:* where a working set is a little larger than memory and read in a loop, it
 //! keeps nothing of it.
 
-use super::{Lru, Round};
+use super::Round;
 use crate::core::Core;
 use crate::harvest::{Referenced, Walk, Walked};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
-use crate::reclaim::{FlushRule, FolioReferences, PRIORITY_DEFAULT, ScanControl};
+use crate::reclaim::{FolioReferences, PRIORITY_DEFAULT, ScanControl};
 use crate::stat::{ACTIVATE, ByType, StaleDecision, Stat};
 use crate::story::{Because, ListsEvent, PageEvent, Tracepoint, Verdict};
 use crate::units::{LruType, MemcgId, NodeId, PAGE_SHIFT, Pfn};
+use pageout_rules::lru::Lru;
+use pageout_rules::reclaim::FlushRule;
 
 /// The lists that keep a pass going as long as pages of them are left to scan.
 const KEEPS_GOING: [LruList; 3] = [LruList::InactiveAnon, LruList::ActiveFile, LruList::InactiveFile];

@@ -20,9 +20,9 @@ use crate::core::Core;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::memcg::Protection;
 use crate::memcg::lru::Move;
-use crate::reclaim::OfflinePages;
 use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, PAGE_SIZE};
+use pageout_rules::reclaim::OfflinePages;
 
 /// Gauges of kernel memory, which moves to the parent.
 const KMEM_GAUGES: [Stat; 6] = [

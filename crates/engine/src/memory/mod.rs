@@ -13,6 +13,7 @@ pub(crate) mod file; // files: page-cache index, shadow entries
 pub(crate) mod open_file; // open files: position and readahead window
 pub(crate) mod mm; // address spaces: mappings over a page table
 pub(crate) mod mempolicy; // from which nodes the pages of a process come
+pub(crate) mod room; // whether the system grants their tables any
 pub(crate) mod tlb; // translations that the processor holds, whose use leaves no trace
 
 use crate::config::{Config, FileSpec};
@@ -26,9 +27,9 @@ use crate::memory::per_frame::PerFrame;
 use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::ZoneType;
 use crate::page_alloc::zones::Zones;
 use crate::swap::Swap;
+use crate::units::ZoneType;
 use crate::units::{CpuId, FileId, MemcgId, MmId, NodeId, OpenFileId, Pfn};
 
 /// All memory of the machine.

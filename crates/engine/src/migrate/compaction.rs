@@ -19,9 +19,10 @@ use crate::memory::folio::FolioFlags;
 use crate::page_alloc::compact::Wanted;
 use crate::page_alloc::request::{COSTLY_ORDER, MigrateType, Rights};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::{Zone, ZoneType};
+use crate::page_alloc::zone::Zone;
 use crate::stat::Stat;
 use crate::story::MigrateReason;
+use crate::units::ZoneType;
 use crate::units::{NodeId, PAGEBLOCK_PAGES, Pfn};
 
 /// Pages migrated at a time.

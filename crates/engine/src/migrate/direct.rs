@@ -10,8 +10,8 @@ use crate::core::Core;
 use crate::migrate::{CompactMode, CompactStep, Compacted, Compaction, Goal};
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::ZoneType;
 use crate::stat::Stat;
+use crate::units::ZoneType;
 use crate::units::{MemcgId, NodeId, Pfn};
 
 /// Direct compaction under way.

@@ -17,8 +17,8 @@ use crate::machine::step::{DelayReason, Wait};
 use crate::migrate::{CompactMode, CompactStep, Compacted, Compaction, Goal};
 use crate::page_alloc::compact::{Deferral, Wanted};
 use crate::page_alloc::request::MigrateType;
-use crate::page_alloc::zone::ZoneType;
 use crate::stat::Stat;
+use crate::units::ZoneType;
 use crate::units::{Nanos, NodeId, TaskId};
 
 /// How often it looks how far free pages lie apart.

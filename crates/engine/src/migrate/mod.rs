@@ -19,7 +19,6 @@ mod nodes; // folios go to another node
 mod offline; // a node leaves the machine
 mod promote; // to one of the top tier
 mod refusal; // failures on demand, at each step
-pub(crate) mod rules; // what can be chosen
 
 pub(crate) use compaction::{
     CompactMemory, CompactMode, CompactStep, Compacted, Compaction, Goal, compact_gap,

@@ -14,13 +14,13 @@ use crate::harvest::mapped_stat;
 use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::migrate::MigrateStep;
-use crate::migrate::rules::MisplacedHuge;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::ZoneType;
 use crate::stat::{ByType, ISOLATED, Stat};
 use crate::story::{GfpFlags, MigrateReason, MigrateRefusal, PageEvent};
+use crate::units::ZoneType;
 use crate::units::{MmId, NodeId, Pfn};
+use pageout_rules::migrate::MisplacedHuge;
 
 /// Folios of a batch at most; further ones are another.
 pub(crate) const BATCH_MAX: usize = 512;

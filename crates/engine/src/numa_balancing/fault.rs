@@ -1,20 +1,24 @@
 //! Hint faults: an access meets an entry that the scanner has marked PROT_NONE, which tells that the page is in use, and perhaps hot.
 //! [tiering 2.3; tiering-zswap-6.12 3.3, 3.4]
 
+use super::ThreadScan;
 use super::governor::{Arrival, Traffic};
 use super::scan::thread_bit;
 use super::threshold::{HotThreshold, PromotionKnobs, Since};
-use super::{PromotionThreshold, ThreadScan};
+use super::{AccessTime, ScanKnobs};
 use crate::core::Core;
 use crate::memory::folio::UseBits;
 use crate::memory::table::Word;
 use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::{Zone, ZoneType};
-use crate::pghot::{HintFaultRule, Source};
+use crate::page_alloc::zone::Zone;
+use crate::pghot::Source;
 use crate::stat::Stat;
 use crate::story::{Heat, MigrateRefusal, PageEvent};
+use crate::units::ZoneType;
 use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
+use pageout_rules::numa_balancing::PromotionThreshold;
+use pageout_rules::pghot::HintFaultRule;
 
 /// A node with so many pages to spare takes all that is offered: 1 GiB.
 const ENOUGH_PAGES: u64 = (1 << 30) / crate::units::PAGE_SIZE;
@@ -68,10 +72,13 @@ impl Core {
         }
         // A store to a page of a file has more to do than this.
         let dirties = write && !self.is_regular(pfn);
-        if self.config.pghot_listens_to(Source::HintFault) {
+        if Source::HintFault.is_heard(&self.config) {
             // Who notices moves nothing: that is kmigrated's business.
-            let accesses =
-                if self.is_hot_by_fault(pfn, to) { self.config.hotness().reports as u32 } else { 1 };
+            let accesses = if self.is_hot_by_fault(pfn, to) {
+                crate::pghot::Hotness::of(&self.config).reports as u32
+            } else {
+                1
+            };
             let recorded = self.record_accesses(pfn, Some(to), Source::HintFault, accesses);
             recorded.expect("the node of a CPU exists");
         } else if self.should_promote(pfn, to) {
@@ -111,7 +118,7 @@ impl Core {
 
     /// Whether a page that is used now was marked not long ago. In a node with plenty of free memory nobody asks.
     fn is_used_soon(&mut self, pfn: Pfn, to: NodeId) -> bool {
-        let (knobs, time) = (self.config.promotion_knobs(), self.config.access_time());
+        let (knobs, time) = (PromotionKnobs::of(&self.config), AccessTime::of(&self.config));
         let now_ms = self.now.0 / 1_000_000;
         if self.has_plenty_free(to) {
             self.numa_balancing.nodes[to.index()].reset_thresholds();
@@ -147,7 +154,7 @@ impl Core {
             self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::RoomToSpare });
             return true;
         }
-        let knobs = PromotionKnobs { hot_threshold_ms: reference_ms, ..self.config.promotion_knobs() };
+        let knobs = PromotionKnobs { hot_threshold_ms: reference_ms, ..PromotionKnobs::of(&self.config) };
         self.is_hot(pfn, to, (Since::Report, age_ms), &knobs)
     }
 
@@ -215,7 +222,7 @@ impl Core {
 
     /// Which limit refuses pages that are to be promoted to a node, if one does.
     fn promotion_refusal(&mut self, to: NodeId, pages: u64) -> Option<MigrateRefusal> {
-        let (knobs, now_ms) = (self.config.promotion_knobs(), self.now.0 / 1_000_000);
+        let (knobs, now_ms) = (PromotionKnobs::of(&self.config), self.now.0 / 1_000_000);
         if self.numa_balancing.nodes[to.index()].rate.refuses(&knobs, pages, now_ms) {
             return Some(MigrateRefusal::RateLimit);
         }
@@ -270,7 +277,7 @@ impl Core {
         }
         thread.seq = space.scan.seq;
         let faults = std::mem::take(&mut thread.faults);
-        let adapted = self.config.scan_knobs().adapted(period, space.table.resident(), &faults);
+        let adapted = ScanKnobs::of(&self.config).adapted(period, space.table.resident(), &faults);
         thread.period_ms = Some(adapted);
         if faults.local + faults.shared == 0 || faults.has_failed {
             self.memory.mm_mut(mm).scan.next = self.now + Nanos(1_000_000 * adapted);

@@ -26,7 +26,6 @@ mod threshold; // what is hot, and how many go
 use crate::config::Config;
 use crate::memory::largest::LargestBlocks;
 use crate::memory::per_frame::PerFrame;
-use crate::switch::choice;
 use crate::units::{Nanos, Pfn};
 pub(crate) use departure::is_asked_when_read;
 pub(crate) use fault::Asks;
@@ -34,18 +33,6 @@ use gain::Gain;
 use governor::Governor;
 use period::{Faults, ScanKnobs};
 use threshold::{AccessTime, PromotionControl, PromotionKnobs};
-
-choice! {
-    /// How hot a page has to be that is promoted where room is short.
-    PromotionThreshold {
-        /// By the rate limit: an eighth more or less of it in a `scan_period_max` (all kernels).
-        RateLimit = "rate_limit",
-        /// By room: so that pages as hot as that are no more than are free or inactive, within a second.
-        Capacity = "capacity",
-        /// By its list: one that faults while it is active; another becomes active (TPP).
-        Active = "active",
-    }
-}
 
 /// What balancing knows of the machine.
 #[derive(Default)]
@@ -105,25 +92,29 @@ impl NumaBalancing {
     }
 }
 
-impl Config {
-    fn scan_knobs(&self) -> ScanKnobs {
+impl ScanKnobs {
+    fn of(config: &Config) -> ScanKnobs {
         ScanKnobs {
-            period_min_ms: self.scan_period_min_ms.into(),
-            period_max_ms: self.scan_period_max_ms.into(),
-            size_mb: self.scan_size_mb.into(),
+            period_min_ms: config.scan_period_min_ms.into(),
+            period_max_ms: config.scan_period_max_ms.into(),
+            size_mb: config.scan_size_mb.into(),
         }
     }
+}
 
-    fn promotion_knobs(&self) -> PromotionKnobs {
+impl PromotionKnobs {
+    fn of(config: &Config) -> PromotionKnobs {
         PromotionKnobs {
-            hot_threshold_ms: self.hot_threshold_ms.into(),
-            period_ms: self.scan_period_max_ms.into(),
-            rate_limit: u64::from(self.promote_rate_limit_mbps) << 8,
+            hot_threshold_ms: config.hot_threshold_ms.into(),
+            period_ms: config.scan_period_max_ms.into(),
+            rate_limit: u64::from(config.promote_rate_limit_mbps) << 8,
         }
     }
+}
 
-    fn access_time(&self) -> AccessTime {
-        AccessTime::new(self.last_cpupid_bits)
+impl AccessTime {
+    fn of(config: &Config) -> AccessTime {
+        AccessTime::new(config.last_cpupid_bits)
     }
 }
 

@@ -13,6 +13,7 @@
 //!
 //! A scan that is due while the address space rests is lost: the thread's next one is a whole period of CPU time later.
 
+use super::{AccessTime, ScanKnobs};
 use super::{MmScan, ThreadScan, VmaScan};
 use crate::core::Core;
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_PAGES};
@@ -61,7 +62,8 @@ impl Core {
         }
         // Its resident pages say how often from the first time on. Another thread goes by the delay until its faults say otherwise.
         if thread.is_first && thread.stamp == Nanos::ZERO {
-            thread.period_ms = Some(self.config.scan_knobs().period_min(self.memory.mm(mm).table.resident()));
+            thread.period_ms =
+                Some(ScanKnobs::of(&self.config).period_min(self.memory.mm(mm).table.resident()));
         }
         thread.stamp = due;
         let period = ms(self.scan_period(thread));
@@ -94,7 +96,7 @@ impl Core {
         if at == vmas {
             (seq, offset, at) = (seq + 1, 0, 0);
         }
-        let mut pages = self.config.scan_knobs().pages() as i64;
+        let mut pages = ScanKnobs::of(&self.config).pages() as i64;
         let mut virtual_pages = VIRTUAL_FACTOR * pages;
         let (mut has_skipped, mut is_forced) = (false, false);
         loop {
@@ -206,7 +208,7 @@ impl Core {
     fn mark_range(&mut self, mm: MmId, vma: usize, pages: Range<u64>) -> u64 {
         let is_private = self.memory.mm(mm).vmas[vma].backing == Backing::Anon;
         let is_single = is_private && self.memory.mm(mm).users == 1;
-        let stored = self.config.access_time().stored(self.now.0 / 1_000_000);
+        let stored = AccessTime::of(&self.config).stored(self.now.0 / 1_000_000);
         let (mut marked, mut entries) = (0, 0);
         let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
         for leaf in leaves {

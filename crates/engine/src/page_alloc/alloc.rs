@@ -4,9 +4,9 @@
 use crate::core::Core;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::ZoneType;
 use crate::stat::{PGALLOC, Stat};
 use crate::story::GfpFlags;
+use crate::units::ZoneType;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Nodemask, Pfn};
 
 impl Core {

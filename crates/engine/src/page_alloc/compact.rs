@@ -1,7 +1,7 @@
 //! Deferred compaction: a zone remembers runs that did not help, and they put off the next ones. [machine 2.11]
 
 use crate::page_alloc::request::MigrateType;
-use crate::page_alloc::zone::ZoneType;
+use crate::units::ZoneType;
 
 /// When a zone is compacted again after runs that did not help.
 #[derive(Clone, Copy, Debug)]

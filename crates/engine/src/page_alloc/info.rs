@@ -3,8 +3,9 @@
 use crate::page_alloc::buddy::ORDERS;
 use crate::page_alloc::pcp::{Pcp, PcpSizes};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::{Zone, ZoneType};
+use crate::page_alloc::zone::Zone;
 use crate::units::NodeId;
+use crate::units::ZoneType;
 
 /// The state of a zone, in pages.
 #[derive(Clone, PartialEq, Eq, Debug)]

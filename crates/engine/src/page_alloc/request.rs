@@ -4,7 +4,7 @@
 //! reserves of a zone (`Rights`, the kernel's alloc flags). The fast path tries with few rights, the slow path with more. [machine 2.5, 2.9]
 
 use crate::page_alloc::compact::Wanted;
-use crate::page_alloc::zone::ZoneType;
+use crate::units::ZoneType;
 use crate::units::{NodeId, Nodemask};
 
 /// Largest order that a request is served at almost any price. Larger blocks are costly: who wants one has to bear a failure.

@@ -26,11 +26,12 @@ use crate::migrate::{CompactMode, Compacted, DirectCompactStep, DirectCompaction
 use crate::oom::{OomCause, Relief};
 use crate::page_alloc::request::{Gfp, MigrateType, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::{Zone, ZoneType};
-use crate::reclaim::rules::GivesUp;
+use crate::page_alloc::zone::Zone;
 use crate::reclaim::{DirectReclaim, NearFirst, NearStep, ReclaimStep};
 use crate::stat::Stat;
+use crate::units::ZoneType;
 use crate::units::{MemcgId, MmId, Nanos, NodeId, Nodemask, Pfn};
+use pageout_rules::reclaim::GivesUp;
 
 /// Rounds without progress before the OOM killer is asked.
 const RETRIES: u32 = 16;

@@ -14,8 +14,9 @@
 //! not fill with pages of those who may lie anywhere.
 
 use crate::page_alloc::request::Rights;
-use crate::page_alloc::zone::{Zone, ZoneType};
+use crate::page_alloc::zone::Zone;
 use crate::units::PAGEBLOCK_PAGES;
+use crate::units::ZoneType;
 
 /// One of a zone's marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -21,39 +21,9 @@ use crate::page_alloc::request::{MigrateType, Request, Rights};
 use crate::page_alloc::watermark::{Watermark, Watermarks};
 use crate::units::{
     CpuId, MAX_BLOCK_PAGES, NodeId, PAGE_SIZE, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES,
+    ZoneType,
 };
 use std::ops::Range;
-
-/// Which zone of a node, or the highest zone that a request may use: its class.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum ZoneType {
-    /// Below 16 MiB, for devices of the ISA bus; only if the kernel is built with it.
-    Dma = 0,
-    /// Below 4 GiB, for devices with addresses of 32 bits.
-    Dma32 = 1,
-    /// All other memory that the kernel can use for itself.
-    Normal = 2,
-    /// Memory that only what can be moved may use.
-    Movable = 3,
-}
-
-impl ZoneType {
-    /// The number of zone types.
-    pub const COUNT: usize = 4;
-    /// All, from the lowest up.
-    pub const ALL: [ZoneType; ZoneType::COUNT] =
-        [ZoneType::Dma, ZoneType::Dma32, ZoneType::Normal, ZoneType::Movable];
-
-    /// The name of the zone in `/proc/zoneinfo`.
-    pub fn name(self) -> &'static str {
-        match self {
-            ZoneType::Dma => "DMA",
-            ZoneType::Dma32 => "DMA32",
-            ZoneType::Normal => "Normal",
-            ZoneType::Movable => "Movable",
-        }
-    }
-}
 
 /// First page beyond zone DMA.
 const DMA_END: u64 = (16 << 20) / PAGE_SIZE;

@@ -16,8 +16,9 @@ use crate::page_alloc::info::ZoneInfo;
 use crate::page_alloc::pcp::PcpSizes;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::{Watermark, min_free_kbytes, set_lowmem_reserves, set_marks};
-use crate::page_alloc::zone::{Zone, ZoneType, next_node, zones_of};
+use crate::page_alloc::zone::{Zone, next_node, zones_of};
 use crate::page_alloc::zonelist::node_order;
+use crate::units::ZoneType;
 use crate::units::{CpuId, LruType, NodeId, Nodemask, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES};
 use std::ops::Range;
 

@@ -45,7 +45,7 @@ impl KlruscandThread {
 
     /// Between two rounds: what to wait for, unless it is time.
     fn rest(&mut self, core: &Core) -> Option<Wait> {
-        if !core.config.pghot_listens_to(Source::PageTableScan) {
+        if !Source::PageTableScan.is_heard(&core.config) {
             self.round = Nanos::ZERO;
             return Some(Wait::Woken);
         }

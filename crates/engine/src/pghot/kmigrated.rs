@@ -22,9 +22,9 @@ use crate::migrate::BATCH_MAX;
 use crate::numa_balancing::Asks;
 use crate::pghot::record::Record;
 use crate::pghot::sections::block_frames;
-use crate::pghot::{DefaultTarget, HotWalk, PghotQuirks, RefusedPage, TargetFull};
 use crate::story::{MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::{Nanos, NodeId, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES, TaskId};
+use pageout_rules::pghot::{DefaultTarget, HotWalk, PghotQuirks, RefusedPage, TargetFull};
 
 /// Pages of a block that is promoted as one, 64 KiB, and how many of them have to be hot.
 const COALESCED_PAGES: u32 = 16;
@@ -63,7 +63,7 @@ impl KmigratedThread {
 }
 
 fn nap(config: &Config) -> Wait {
-    match config.pghot_is_on() {
+    match super::Source::any_is_heard(config) {
         true => Wait::WokenOr(Nanos(u64::from(config.kmigrated_sleep_ms) * 1_000_000), DelayReason::Nap),
         false => Wait::Woken,
     }
@@ -292,7 +292,7 @@ impl Core {
             if (COALESCED_HOT..COALESCED_PAGES).contains(&(ready.len() as u32)) {
                 let nid = self.pghot.records.get(ready[0]).nid;
                 let time = self.pghot.records.layout().time(now_ms);
-                let freq = self.config.hotness().reports;
+                let freq = super::Hotness::of(&self.config).reports;
                 for pfn in pages.filter(|pfn| !ready.contains(pfn)) {
                     let record = self.pghot.records.get(pfn);
                     self.pghot.records.set(pfn, Record { nid: record.nid.or(nid), freq, time, ready: true });

@@ -17,12 +17,12 @@
 //! <https://lore.kernel.org/linux-mm/20251110052343.208768-1-bharata@amd.com/>), and what later ones changed. Off by default: no source
 //! reports. [tiering 3]
 
+mod hotness; // when a page is hot, as configured
 mod hardware; // what becomes of a sample
 mod klruscand; // the thread that looks at accessed bits
 mod kmigrated; // the thread that promotes
 mod record; // a record's layouts, and what a report makes of it
 mod report; // who says that a page was accessed
-mod rules; // what can be chosen
 mod sections; // where records are
 #[cfg(any(test, feature = "fault-injection"))]
 mod watch; // what must hold whenever a record changes
@@ -32,11 +32,8 @@ mod model; // the same, written a second time
 
 pub(crate) use klruscand::KlruscandThread;
 pub(crate) use kmigrated::KmigratedThread;
+pub(crate) use record::Hotness;
 pub use report::Source;
-pub use rules::{
-    DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage, TargetFull,
-    ThresholdRule,
-};
 pub(crate) use sections::Records;
 
 use crate::config::Config;
@@ -54,7 +51,7 @@ pub(crate) struct Pghot {
 impl Pghot {
     pub(crate) fn new(config: &Config) -> Pghot {
         Pghot {
-            records: Records::new(config.hotness().layout),
+            records: Records::new(Hotness::of(config).layout),
             threads: Vec::new(),
             waiting_for_room: Vec::new(),
         }

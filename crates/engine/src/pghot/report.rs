@@ -12,10 +12,10 @@ use crate::config::Config;
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::pghot::record::Report;
-use crate::pghot::{DefaultTarget, HintFaultRule, PghotQuirks};
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{NodeId, Pfn};
+use pageout_rules::pghot::{DefaultTarget, HintFaultRule, PghotQuirks};
 
 /// A source of hot-page tracking, which reports that a page is in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,22 +48,22 @@ impl Source {
     }
 }
 
-impl Config {
-    /// Whether reports of a source are recorded.
+impl Source {
+    /// Whether its reports are recorded.
     #[inline]
-    pub(crate) fn pghot_listens_to(&self, source: Source) -> bool {
-        let is_on = match source {
-            Source::Hardware => self.pghot_record_hwhints_enable,
-            Source::PageTableScan => self.pghot_record_pgtscans_enable,
-            Source::HintFault => self.pghot_record_hintfaults_enable,
-            Source::MarkAccessed => self.pghot_record_fma_enable,
+    pub(crate) fn is_heard(self, config: &Config) -> bool {
+        let is_on = match self {
+            Source::Hardware => config.pghot_record_hwhints_enable,
+            Source::PageTableScan => config.pghot_record_pgtscans_enable,
+            Source::HintFault => config.pghot_record_hintfaults_enable,
+            Source::MarkAccessed => config.pghot_record_fma_enable,
         };
         is_on == 1
     }
 
     /// Whether anything is recorded.
-    pub(crate) fn pghot_is_on(&self) -> bool {
-        Source::ALL.iter().any(|&source| self.pghot_listens_to(source))
+    pub(crate) fn any_is_heard(config: &Config) -> bool {
+        Source::ALL.iter().any(|source| source.is_heard(config))
     }
 }
 
@@ -84,7 +84,7 @@ impl Core {
         // The record of a frame that is free knows no node.
         let (folio, node) = (self.memory.folios[pfn], self.memory.zones.node_of(pfn));
         // It may have been turned off since it noticed.
-        if !self.config.pghot_listens_to(source) {
+        if !source.is_heard(&self.config) {
             return Ok(());
         }
         // The third posting counts what is reported, later ones what is recorded of it.
@@ -105,7 +105,7 @@ impl Core {
             && self.config.pghot_hint_faults_in_any_window
             && self.config.pghot_hint_faults == HintFaultRule::Counted;
         let report = Report { nid, accesses, now_ms: self.now.0 / 1_000_000, in_any_window };
-        let hotness = self.config.hotness();
+        let hotness = super::Hotness::of(&self.config);
         let records = &mut self.pghot.records;
         let record = hotness.reported(records.get(pfn), &report);
         records.set(pfn, record);
@@ -146,7 +146,7 @@ impl Core {
 
     /// A page was read through a file descriptor.
     pub(crate) fn report_read(&mut self, pfn: Pfn) {
-        if self.config.pghot_listens_to(Source::MarkAccessed) {
+        if Source::MarkAccessed.is_heard(&self.config) {
             let here = self.current_node();
             self.record_accesses(pfn, Some(here), Source::MarkAccessed, 1).expect("the node of a CPU exists");
         }

@@ -50,7 +50,7 @@ impl Core {
     /// Looks at all changes since it last did. At the end of whatever makes records ready.
     pub(crate) fn check_record_changes(&mut self) {
         let changes = self.pghot.records.take_changes();
-        check(self.pghot.records.layout(), self.config.hotness().reports, &changes);
+        check(self.pghot.records.layout(), super::Hotness::of(&self.config).reports, &changes);
     }
 }
 

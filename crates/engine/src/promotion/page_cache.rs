@@ -2,14 +2,15 @@
 //! [tiering 7]
 
 use crate::core::Core;
-use crate::lru::Lru;
 use crate::memory::folio::FolioFlags;
 use crate::migrate::BATCH_MAX;
 use crate::pghot::Source;
-use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen, SetAside};
+use crate::promotion::SetAside;
 use crate::stat::Stat;
 use crate::story::{MigrateReason, PageEvent};
 use crate::units::{MmId, NodeId, Pfn};
+use pageout_rules::lru::Lru;
+use pageout_rules::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
 
 /// Folios of a task's list on their way, batch by batch.
 pub(crate) struct Promoting {
@@ -35,7 +36,7 @@ impl Core {
     /// Whether reads of slow memory matter to anyone.
     #[inline]
     pub(crate) fn watches_reads(&self) -> bool {
-        self.promotes_page_cache() || self.config.pghot_listens_to(Source::MarkAccessed)
+        self.promotes_page_cache() || Source::MarkAccessed.is_heard(&self.config)
     }
 
     /// Whether a task has room for another page.

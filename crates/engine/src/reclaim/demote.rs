@@ -22,12 +22,13 @@ use crate::lru::Round;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::migrate::MigrateStep;
 use crate::page_alloc::request::{Gfp, Request};
-use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::shrink::ReclaimStat;
-use crate::reclaim::{DemotionFull, DemotionMems, Reclaimer, ScanControl, Why};
+use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
 use crate::story::{MigrateReason, MigrateRefusal, PageEvent};
+use crate::units::ZoneType;
 use crate::units::{LruType, MemcgId, NodeId, Nodemask, Pfn};
+use pageout_rules::reclaim::{DemotionFull, DemotionMems};
 use std::borrow::Cow;
 
 impl Core {

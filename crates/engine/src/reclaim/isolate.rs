@@ -7,11 +7,11 @@
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{Folio, FolioFlags};
-use crate::reclaim::rules::ZoneSkip;
 use crate::reclaim::{ScanControl, Why};
 use crate::stat::{PGSKIP, Stat};
 use crate::story::{Contig, PageEvent, Tracepoint};
 use crate::units::{LruType, MemcgId, Pfn};
+use pageout_rules::reclaim::ZoneSkip;
 
 /// Pages of other zones that a bounded way down a list passes by (`SWAP_CLUSTER_MAX_SKIPPED`).
 const SKIPPED_MAX: u64 = 32 << 10;

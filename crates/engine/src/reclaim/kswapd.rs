@@ -18,19 +18,18 @@
 
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
-use crate::lru::Lru;
 use crate::lru::lruvec::PoolId;
 use crate::machine::step::{DelayReason, Wait};
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::ZoneType;
-use crate::reclaim::rules::AwakeNodes;
-use crate::reclaim::{
-    KswapdReset, NodePass, NodeStep, PRIORITY_DEFAULT, ProtectionRule, Reclaimer, ScanControl, Throttled, Why,
-};
+use crate::reclaim::{NodePass, NodeStep, PRIORITY_DEFAULT, Reclaimer, ScanControl, Throttled, Why};
 use crate::stat::{PGSCAN, Stat};
 use crate::story::{GfpFlags, Tracepoint};
+use crate::units::ZoneType;
 use crate::units::{MemcgId, Nanos, NodeId, PAGEBLOCK_ORDER, TaskId};
+use pageout_rules::lru::Lru;
+use pageout_rules::reclaim::AwakeNodes;
+use pageout_rules::reclaim::{KswapdReset, ProtectionRule};
 
 /// Runs in a row without a page freed after which a node is hopeless, until someone frees one.
 const FAILURES_MAX: u32 = 16;

@@ -25,19 +25,20 @@
 //! [reclaim 5.5, 5.6; machine 9.3, 9.4]
 
 use crate::core::Core;
-use crate::lru::Lru;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::{Zone, ZoneType};
+use crate::page_alloc::zone::Zone;
 use crate::reclaim::ScanControl;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::tally::Stall;
 use crate::stat::{ByType, PGSTEAL, Stat};
 use crate::story::{Contig, PageEvent};
+use crate::units::ZoneType;
 use crate::units::{LruType, MemcgId, NodeId, Pfn};
 use crate::writeback::WritebackReason;
+use pageout_rules::lru::Lru;
 
 /// How often the flushers are asked for what a reclaimer may not write itself. [machine 9.4]
 const CLEAN_WAITS: u32 = 50;

@@ -31,7 +31,6 @@ mod demote; // what goes to slower memory instead
 mod pageout; // who writes dirty pages, and what becomes of the others
 mod user; // reclaim that a user asks for
 mod shrinker; // how much is asked of what the kernel caches
-pub(crate) mod rules; // eras and remedies, as data
 
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
@@ -47,11 +46,6 @@ pub(crate) use node::{NodePass, NodeStep};
 pub(crate) use node_reclaim::{NearFirst, NearStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
-pub use rules::{
-    AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake, OfflinePages,
-    ProtectionRule, ReclaimRules, Stalls, TreeWalk, V1Throttle,
-};
-pub(crate) use rules::{CompactGap, KswapdReset, NoioAnon, OnSignal};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
 pub(crate) use shrink_list::FolioReferences;
 pub(crate) use shrinker::ShrinkerCall;

@@ -11,7 +11,7 @@
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId, PoolId};
-use crate::lru::{AbortScope, Lru, Pass, Round};
+use crate::lru::{Pass, Round};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
 use crate::memcg::{MemcgEvent, Protection, SharedWalk};
@@ -20,10 +20,12 @@ use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
 use crate::reclaim::soft_limit::SoftLimits;
-use crate::reclaim::{CompactGap, KswapdReset, ProtectionRule, ScanControl, Tally, TreeWalk};
+use crate::reclaim::{ScanControl, Tally};
 use crate::stat::Stat;
 use crate::units::{LruType, MemcgId, NodeId};
 use crate::zswap::{ZswapShrink, ZswapShrinkStep};
+use pageout_rules::lru::{AbortScope, Lru};
+use pageout_rules::reclaim::{CompactGap, KswapdReset, ProtectionRule, TreeWalk};
 
 /// How often a walk of the memcg LRU begins anew without having freed a page. Nothing in the source bounds it. Where nothing can be freed and each
 /// group is aged again, it would go on for ever.

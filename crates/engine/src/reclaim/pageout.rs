@@ -22,7 +22,6 @@
 
 use crate::core::Core;
 use crate::memory::folio::{Folio, FolioFlags};
-use crate::reclaim::rules::{AnonWriteback, CongestedQueue, FileWriteback, LaptopMode, Stalls, Writepage};
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::shrink_list::FolioReferences;
 use crate::reclaim::tally::Stall;
@@ -31,6 +30,7 @@ use crate::stat::Stat;
 use crate::story::{Because, Tracepoint, Verdict};
 use crate::units::{LruType, MemcgId, Pfn};
 use crate::writeback::WritebackReason;
+use pageout_rules::reclaim::{AnonWriteback, CongestedQueue, FileWriteback, LaptopMode, Stalls, Writepage};
 
 /// Pages that reclaim has begun to write, by who did: tasks on their way to a page, kswapd, reclaim for a group.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

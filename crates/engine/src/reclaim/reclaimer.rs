@@ -3,7 +3,7 @@
 
 use crate::page_alloc::compact::Wanted;
 use crate::page_alloc::request::{COSTLY_ORDER, MigrateType};
-use crate::page_alloc::zone::ZoneType;
+use crate::units::ZoneType;
 use crate::units::{MemcgId, NodeId, Nodemask};
 
 /// The reason of a reclaim call.

@@ -5,9 +5,10 @@ use crate::lru::Deactivation;
 use crate::page_alloc::request::COSTLY_ORDER;
 use crate::reclaim::tally::Stall;
 use crate::reclaim::throttle::ThrottleReason;
-use crate::reclaim::{HeldBlocks, Lumpy, Reclaimer, Tally, TreeWalk};
+use crate::reclaim::{HeldBlocks, Lumpy, Reclaimer, Tally};
 use crate::swap::plug::Plug;
 use crate::units::{Nanos, NodeId, Pfn};
+use pageout_rules::reclaim::TreeWalk;
 
 /// Below this priority reclaim for any block goes to lengths; for a large one it does so from the start.
 const PRIORITY_FOR_BLOCKS: u8 = PRIORITY_DEFAULT - 2;

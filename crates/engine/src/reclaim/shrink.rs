@@ -8,13 +8,13 @@
 //! A [`ReclaimStat`] says what became of the batch. The LRU that isolated it draws its conclusions (costs, shares).
 
 use crate::core::Core;
-use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::{ScanControl, Tally};
 use crate::stat::{ByType, PGSCAN, PGSTEAL};
 use crate::story::Tracepoint;
 use crate::units::{LruType, Pfn};
+use pageout_rules::lru::Lru;
 
 /// The outcome of a batch (the kernel's `reclaim_stat`). Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

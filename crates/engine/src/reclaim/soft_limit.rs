@@ -24,10 +24,10 @@
 
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
-use crate::reclaim::rules::FileWriteback;
 use crate::reclaim::{NodePass, NodeStep, Reclaimer, ScanControl};
 use crate::story::{ListsEvent, Tracepoint};
 use crate::units::MemcgId;
+use pageout_rules::reclaim::FileWriteback;
 
 /// Reclaim of groups above their soft limits, as a part of a pass over a node.
 #[derive(Default)]

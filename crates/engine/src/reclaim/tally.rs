@@ -19,15 +19,15 @@
 //! any of these waits.
 
 use crate::core::Core;
-use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
 use crate::machine::step::{DelayReason, Wait};
-use crate::reclaim::rules::{FlusherWake, Stalls, V1Throttle};
 use crate::reclaim::throttle::ThrottleReason;
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Why};
 use crate::stat::Stat;
 use crate::units::{Nanos, NodeId, Pfn, TaskId};
 use crate::writeback::WritebackReason;
+use pageout_rules::lru::Lru;
+use pageout_rules::reclaim::{FlusherWake, Stalls, V1Throttle};
 
 /// Dirty and writeback pages that batches have met. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -18,12 +18,12 @@ use crate::core::Core;
 use crate::machine::step::{DelayReason, Wait};
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
-use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::ScanControl;
-use crate::reclaim::rules::Stalls;
 use crate::stat::{ByType, ISOLATED, Stat};
 use crate::story::{GfpFlags, Tracepoint};
+use crate::units::ZoneType;
 use crate::units::{LruType, MemcgId, Nanos, NodeId, TaskId};
+use pageout_rules::reclaim::Stalls;
 
 /// For what a reclaimer waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -251,7 +251,6 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lru::Lru;
     use crate::lru::lruvec::PoolId;
     use crate::page_alloc::request::{MigrateType, Rights};
     use crate::reclaim::tally::{Stall, Tally};
@@ -345,7 +344,7 @@ mod tests {
             *policy = crate::Policy::mglru_2026();
             policy.reclaim.batch_tallies = batch_tallies;
             let mut sc = direct();
-            engine.core.note_batch(Lru::Generations, lruvec, met, &mut sc);
+            engine.core.note_batch(crate::Lru::Generations, lruvec, met, &mut sc);
             sc.tally
         };
         assert_eq!(counted(true), met);

@@ -9,10 +9,11 @@
 //! what was reclaimed stays reclaimed. A wait that it is in comes to its end first. Limits that are set below what is in use
 //! go on in all eras, as far as we know. [mglru-2026 2.5]
 
-use super::{OnSignal, Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
+use super::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::core::Core;
 use crate::machine::step::Wait;
 use crate::memcg::charge::RETRIES;
+use pageout_rules::reclaim::OnSignal;
 
 /// A request under way.
 pub(crate) struct UserReclaim {

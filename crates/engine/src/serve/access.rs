@@ -219,7 +219,7 @@ impl Engine {
         let promotes = self.core.promotes_page_cache();
         let mut watch = Watch {
             sets_aside: promotes && self.core.may_set_aside(aside),
-            reports: self.core.config.pghot_listens_to(Source::MarkAccessed),
+            reports: Source::MarkAccessed.is_heard(&self.core.config),
             asks: self.core.is_governed(),
             has_aside: !aside.is_empty(),
             stops_at_call_end,

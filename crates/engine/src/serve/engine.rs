@@ -1,7 +1,7 @@
 //! [`Engine`], the facade that a machine holds: it is made from a [`Config`], takes accesses, and gives out operations and counters.
 
 use crate::Policy;
-use crate::config::{Config, ConfigError, FileKind, FileSpec, SwapSpec, check_range, check_room};
+use crate::config::{Config, ConfigError, FileKind, FileSpec, SwapSpec, check_range};
 use crate::core::Core;
 use crate::io::Ended;
 use crate::lru::GenerationInfo;
@@ -14,6 +14,7 @@ use crate::memcg::MEMORY_EVENTS;
 use crate::memory::file::FileMapping;
 use crate::memory::mm::{Backing, Mm};
 use crate::memory::nodes::{NodeKind, Nodes};
+use crate::memory::room::check_room;
 use crate::memory::table::{ReadaheadStats, Table};
 use crate::memory::tlb::Tlb;
 use crate::page_alloc::info::ZoneInfo;
@@ -491,7 +492,7 @@ impl Engine {
     /// Whether hot-page tracking listens to hardware hints.
     #[inline]
     pub fn wants_hardware_hints(&self) -> bool {
-        self.core.config.pghot_listens_to(Source::Hardware)
+        Source::Hardware.is_heard(&self.core.config)
     }
 
     /// Hardware has sampled an access by a CPU of node `from` to a frame; whether it is worth keeping.

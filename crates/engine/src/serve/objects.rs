@@ -3,10 +3,11 @@
 //! Each `open` and each `map_file` opens the file anew: it has a position and a readahead window of its own. Objects that are made
 //! from another one share its open file, as those do that a program makes of one descriptor.
 
-use crate::config::{ConfigError, check_range, check_room};
+use crate::config::{ConfigError, check_range};
 use crate::memory::file::FileMapping;
 use crate::memory::mm::{Advice, Backing};
 use crate::memory::nodes::{NodeKind, Nodes};
+use crate::memory::room::check_room;
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::serve::access::Object;
 use crate::serve::engine::{Engine, TABLE_PAGES_MAX};

@@ -4,9 +4,9 @@
 mod flush; // statistics as of their last flush, and who flushes them
 mod outdated; // decisions by them that live ones would have turned
 
+use crate::units::ZoneType;
 pub use outdated::{StaleDecision, StaleDecisions, StaleNumber, Turned};
 
-use crate::page_alloc::zone::ZoneType;
 use crate::units::{LruType, MemcgId};
 
 macro_rules! stats {

@@ -18,16 +18,17 @@
 mod event;
 mod tracepoint;
 
+use crate::lru::CountsUse;
+use pageout_rules::lru::Lru;
+use pageout_rules::workingset::Workingset;
 use std::collections::BTreeSet;
 
 use crate::balance::{Position, RefTierLimit, TypeReason};
 use crate::core::Core;
-use crate::lru::Lru;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::{Folio, FolioFlags, HUGE_PAGE_ORDER, UseBits};
 use crate::memory::table::{Entry, Shadow};
 use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, Pfn};
-use crate::workingset::Workingset;
 pub use event::{
     Because, Filled, FoundBy, Heat, ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName,
     PageState, RefaultRule, Stamp, StoryEvent, StoryFilter, Told, TypeChoice, Verdict, Whereabouts,

@@ -7,8 +7,8 @@
 //! A new one is a row of `tracepoints!` here, and its fields in `tracing/fields.rs` there, which does not compile without them.
 
 use crate::page_alloc::request::{Gfp, Request};
-use crate::page_alloc::zone::ZoneType;
 use crate::reclaim::{Reclaimer, ScanControl, ThrottleReason, Why};
+use crate::units::ZoneType;
 use crate::units::{BdiId, FileId, LruType, MemcgId, Nanos, Pfn};
 use crate::writeback::WritebackReason;
 

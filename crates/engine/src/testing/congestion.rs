@@ -4,10 +4,10 @@ use super::compaction::{Bench, PAGES};
 use crate::memory::table::SwapEntry;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::page_alloc::slow_path::Allocated;
-use crate::reclaim::rules::Writepage;
 use crate::stat::Stat;
 use crate::swap::plug::Plug;
 use crate::*;
+use pageout_rules::reclaim::Writepage;
 
 const NODE: NodeId = NodeId(0);
 

@@ -5,11 +5,11 @@ use crate::memory::folio::UseBits;
 use crate::memory::table::Word;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::page_alloc::slow_path::Allocated;
-use crate::reclaim::rules::CongestedQueue;
 use crate::stat::Stat;
 use crate::story::{Contig, Tracepoint};
 use crate::units::PAGEBLOCK_ORDER;
 use crate::*;
+use pageout_rules::reclaim::CongestedQueue;
 
 /// How an attempt at a block went.
 #[derive(Default)]

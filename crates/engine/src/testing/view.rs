@@ -1,9 +1,9 @@
 //! A view into the engine for the byte machine and the tests: where a page is, and how much reclaim could still take.
 
-use crate::lru::Lru;
 use crate::memory::folio::FolioFlags;
 use crate::serve::engine::Engine;
 use crate::units::{MemcgId, Pfn};
+use pageout_rules::lru::Lru;
 
 impl Engine {
     /// Folios that are not free, by their first frames.

@@ -3,11 +3,11 @@
 use crate::lru::lruvec::{LruList, LruvecId, PoolId};
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
-use crate::page_alloc::zone::ZoneType;
-use crate::reclaim::rules::ZoneSkip;
 use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
+use crate::units::ZoneType;
 use crate::*;
+use pageout_rules::reclaim::ZoneSkip;
 
 /// A machine whose memory is zone DMA32 and, for the most part, zone Movable, and a file in its cache.
 struct Bench {

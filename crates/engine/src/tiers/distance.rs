@@ -8,6 +8,8 @@
 //! Slower memory is farther. DRAM is in the middle of the fifth chunk, so that there is room for what is faster. What latencies and
 //! bandwidths give is relative to the machine's own DRAM: twice the latency is twice as far, and so is half the bandwidth.
 
+use crate::units::AccessCoordinate;
+
 /// Distances of a tier, as a power of two.
 const CHUNK_BITS: u32 = 7;
 /// Distances of a tier.
@@ -17,47 +19,31 @@ pub const ADISTANCE_DRAM: u32 = 4 * CHUNK + CHUNK / 2;
 /// The distance of a memory-only device that nobody knows the performance of: five times as far as DRAM.
 pub const ADISTANCE_DAX_KMEM: u32 = 5 * ADISTANCE_DRAM;
 
-/// Latency and bandwidth of a node's memory, seen from the nearest CPUs (`access0` in `/sys/devices/system/node/nodeN`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AccessCoordinate {
-    /// Latency of a load, in nanoseconds.
-    pub read_latency: u32,
-    /// Latency of a store, in nanoseconds.
-    pub write_latency: u32,
-    /// Bandwidth of loads, in MB a second.
-    pub read_bandwidth: u32,
-    /// Bandwidth of stores, in MB a second.
-    pub write_bandwidth: u32,
+/// Sum of the latencies, and of the bandwidths.
+fn sums(of: &AccessCoordinate) -> (u64, u64) {
+    let latency = u64::from(of.read_latency) + u64::from(of.write_latency);
+    (latency, u64::from(of.read_bandwidth) + u64::from(of.write_bandwidth))
 }
 
-impl AccessCoordinate {
-    /// Sum of the latencies, and of the bandwidths.
-    fn sums(&self) -> (u64, u64) {
-        let latency = u64::from(self.read_latency) + u64::from(self.write_latency);
-        (latency, u64::from(self.read_bandwidth) + u64::from(self.write_bandwidth))
-    }
+/// Whether one memory differs from another by more than a tenth of that in any attribute.
+pub(super) fn differs(one: &AccessCoordinate, other: &AccessCoordinate) -> bool {
+    let attributes =
+        |of: &AccessCoordinate| [of.read_latency, of.write_latency, of.read_bandwidth, of.write_bandwidth];
+    let far = |(ours, theirs): (u32, u32)| ours.abs_diff(theirs) > theirs / 10;
+    attributes(one).into_iter().zip(attributes(other)).any(far)
+}
 
-    /// Whether it differs from another by more than a tenth of that in any attribute.
-    pub(super) fn differs_from(&self, other: &AccessCoordinate) -> bool {
-        let attributes = |of: &AccessCoordinate| {
-            [of.read_latency, of.write_latency, of.read_bandwidth, of.write_bandwidth]
-        };
-        let far = |(ours, theirs): (u32, u32)| ours.abs_diff(theirs) > theirs / 10;
-        attributes(self).into_iter().zip(attributes(other)).any(far)
+/// The abstract distance of memory of this performance, where `dram` is that of the machine's DRAM. In whole numbers, from left to
+/// right. `None`: it has no latency or no bandwidth, or the DRAM has none.
+#[doc(alias = "mt_perf_to_adistance")]
+pub fn adistance(of: &AccessCoordinate, dram: &AccessCoordinate) -> Option<u32> {
+    let ((latency, bandwidth), (latency_0, bandwidth_0)) = (sums(of), sums(dram));
+    if [latency, bandwidth, latency_0, bandwidth_0].contains(&0) {
+        return None;
     }
-
-    /// The node's abstract distance, where `dram` is the performance of the machine's DRAM. In whole numbers, from left to right. `None`: it
-    /// has no latency or no bandwidth, or the DRAM has none.
-    #[doc(alias = "mt_perf_to_adistance")]
-    pub fn adistance(&self, dram: &AccessCoordinate) -> Option<u32> {
-        let ((latency, bandwidth), (latency_0, bandwidth_0)) = (self.sums(), dram.sums());
-        if [latency, bandwidth, latency_0, bandwidth_0].contains(&0) {
-            return None;
-        }
-        let by_latency = u128::from(ADISTANCE_DRAM) * u128::from(latency) / u128::from(latency_0);
-        let distance = by_latency * u128::from(bandwidth_0) / u128::from(bandwidth);
-        Some(u32::try_from(distance).unwrap_or(u32::MAX))
-    }
+    let by_latency = u128::from(ADISTANCE_DRAM) * u128::from(latency) / u128::from(latency_0);
+    let distance = by_latency * u128::from(bandwidth_0) / u128::from(bandwidth);
+    Some(u32::try_from(distance).unwrap_or(u32::MAX))
 }
 
 /// The tier that a distance belongs to.
@@ -80,15 +66,15 @@ mod tests {
     fn dram_is_in_tier_4_and_memory_that_nobody_knows_in_tier_22() {
         assert_eq!((ADISTANCE_DRAM, tier_of(ADISTANCE_DRAM)), (576, 4));
         assert_eq!((ADISTANCE_DAX_KMEM, tier_of(ADISTANCE_DAX_KMEM)), (2880, 22));
-        assert_eq!(DRAM.adistance(&DRAM), Some(576));
+        assert_eq!(adistance(&DRAM, &DRAM), Some(576));
     }
 
     #[test]
     fn twice_the_latency_or_half_the_bandwidth_is_twice_as_far() {
         let slow = AccessCoordinate { read_latency: 200, write_latency: 200, ..DRAM };
-        assert_eq!(slow.adistance(&DRAM), Some(1152));
+        assert_eq!(adistance(&slow, &DRAM), Some(1152));
         let narrow = AccessCoordinate { read_bandwidth: 100_000, write_bandwidth: 100_000, ..DRAM };
-        assert_eq!(narrow.adistance(&DRAM), Some(1152));
+        assert_eq!(adistance(&narrow, &DRAM), Some(1152));
     }
 
     /// 2.2 times the latency and half the bandwidth: whole numbers, latency first.
@@ -100,26 +86,26 @@ mod tests {
             read_bandwidth: 100_000,
             write_bandwidth: 100_000,
         };
-        assert_eq!(cxl.adistance(&DRAM), Some(2534));
+        assert_eq!(adistance(&cxl, &DRAM), Some(2534));
         assert_eq!(tier_of(2534), 19);
         // 576 * 201 / 200 is 578.88 and cut to 578; times 3 / 2 that is 867, and not 868.
         let odd = AccessCoordinate { read_latency: 101, write_latency: 100, ..DRAM };
         let dram = AccessCoordinate { read_bandwidth: 300_000, write_bandwidth: 300_000, ..DRAM };
-        assert_eq!(odd.adistance(&dram), Some(867));
+        assert_eq!(adistance(&odd, &dram), Some(867));
     }
 
     #[test]
     fn memory_without_latency_or_bandwidth_has_no_distance() {
         let none = AccessCoordinate { read_bandwidth: 0, write_bandwidth: 0, ..DRAM };
-        assert_eq!(none.adistance(&DRAM), None);
-        assert_eq!(DRAM.adistance(&none), None);
-        assert_eq!(AccessCoordinate { read_latency: 0, write_latency: 0, ..DRAM }.adistance(&DRAM), None);
+        assert_eq!(adistance(&none, &DRAM), None);
+        assert_eq!(adistance(&DRAM, &none), None);
+        assert_eq!(adistance(&AccessCoordinate { read_latency: 0, write_latency: 0, ..DRAM }, &DRAM), None);
     }
 
     #[test]
     fn a_tenth_is_no_difference_and_more_than_that_is_one() {
-        assert!(!AccessCoordinate { read_latency: 110, ..DRAM }.differs_from(&DRAM));
-        assert!(AccessCoordinate { read_latency: 111, ..DRAM }.differs_from(&DRAM));
-        assert!(AccessCoordinate { write_bandwidth: 179_999, ..DRAM }.differs_from(&DRAM));
+        assert!(!differs(&AccessCoordinate { read_latency: 110, ..DRAM }, &DRAM));
+        assert!(differs(&AccessCoordinate { read_latency: 111, ..DRAM }, &DRAM));
+        assert!(differs(&AccessCoordinate { write_bandwidth: 179_999, ..DRAM }, &DRAM));
     }
 }

@@ -19,10 +19,11 @@ mod distance; // latency and bandwidth as one number
 
 use crate::config::{Config, ConfigError, MemoryType};
 use crate::page_alloc::zonelist::distance;
+use crate::units::AccessCoordinate;
 use crate::units::{NodeId, Nodemask};
-use distance::{CHUNK, tier_of};
+use distance::{CHUNK, differs, tier_of};
 
-pub use distance::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, AccessCoordinate};
+pub use distance::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, adistance};
 
 /// A node as the tiers see it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -181,18 +182,18 @@ fn adistances(types: &[MemoryType], has_cpus: &[bool]) -> Result<Vec<u32>, Confi
     };
     let nodes = 0..has_cpus.len();
     let dram: Vec<AccessCoordinate> = nodes.clone().filter(|&at| has_cpus[at]).filter_map(measured).collect();
-    let reference = dram.first().filter(|first| !dram.iter().any(|other| other.differs_from(first)));
+    let reference = dram.first().filter(|first| !dram.iter().any(|other| differs(other, first)));
     nodes
         .map(|at| match (type_of(at), reference) {
             (MemoryType::Adistance(adistance), _) => Ok(adistance),
-            (MemoryType::Measured(performance), _) if performance.adistance(&performance).is_none() => {
+            (MemoryType::Measured(performance), _) if adistance(&performance, &performance).is_none() => {
                 Err(ConfigError::NoPerformance { node: at })
             }
             (MemoryType::Measured(performance), Some(dram)) if !has_cpus[at] => {
-                Ok(performance.adistance(dram).expect("neither has a sum of zero"))
+                Ok(adistance(&performance, dram).expect("neither has a sum of zero"))
             }
             (MemoryType::Measured(performance), None)
-                if !has_cpus[at] && dram.iter().all(|dram| performance.differs_from(dram)) =>
+                if !has_cpus[at] && dram.iter().all(|dram| differs(&performance, dram)) =>
             {
                 Ok(ADISTANCE_DAX_KMEM)
             }

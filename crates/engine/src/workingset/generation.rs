@@ -10,59 +10,17 @@
 //! *When it misleads:* where generations last long (pages read through descriptors under little pressure), every refault is
 //! recent; where they are short, none is.
 
-use super::Workingset;
-use crate::balance::BalanceRule;
 use crate::core::Core;
-use crate::lru::References;
 use crate::lru::lruvec::LruvecId;
+use crate::lru::with_frequency;
 use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
 use crate::stat::{ACTIVATE, ByType, RESTORE};
-use crate::switch::choice;
 use crate::units::{LruType, Pfn};
-
-choice! {
-    /// Which pages that come back soon are given back what was known of their use, by the references of 6.12. Those of 6.16 give
-    /// back what the shadow holds.
-    Restore {
-        /// Before 6.7: those that come back by a fault or had a full count. They have been in use; their count begins anew.
-        Full = "full",
-        /// 6.7 to 6.12: also those one use short of it. Their count comes back full, so that they are spared when eviction
-        /// meets them next.
-        NearlyFull = "nearly_full",
-    }
-}
-
-choice! {
-    /// How much of a page's count of accesses its shadow holds, by the references of MGLRU-FG.
-    ShadowCount {
-        /// All of it: 0 to 7.
-        Full = "full",
-        /// 4 at most, as the counts before had no more: the uppermost tier looks like the one below.
-        Four = "four",
-    }
-}
-
-choice! {
-    /// Which pages that come back by a fault count as activated, by the references of 6.16.
-    RefaultActivate {
-        /// All that come back soon. 6.16 to 7.1, where a fault activates all that it brings in.
-        Fault = "fault",
-        /// Refaults by faults of pages that were in use when they were evicted. Since 7.2.
-        FaultOfWorkingset = "fault_of_workingset",
-    }
-}
-
-impl Restore {
-    /// Uses after which a page that was only read is restored: one or two may be a single use in parts, and to protect those
-    /// would spare pages that a scan has passed by. [reclaim-6.12 3.4]
-    pub(super) fn least_refs(self) -> u8 {
-        match self {
-            Restore::Full => 4,
-            Restore::NearlyFull => 3,
-        }
-    }
-}
+use pageout_rules::balance::BalanceRule;
+use pageout_rules::lru::References;
+use pageout_rules::workingset::Workingset;
+use pageout_rules::workingset::{RefaultActivate, Restore};
 
 impl Core {
     pub(super) fn generation_stamp(&self, lruvec: LruvecId, kind: LruType) -> u64 {
@@ -109,7 +67,7 @@ impl Core {
             }
             References::Frequency if shadow.refs > 0 => {
                 let use_bits = self.memory.use_bits(pfn);
-                let mut restored = References::with_frequency(use_bits, shadow.refs.min(3));
+                let mut restored = with_frequency(use_bits, shadow.refs.min(3));
                 if self.in_lru_fault {
                     restored |= UseBits::ACTIVE;
                     self.count(lruvec, ACTIVATE.of(kind), pages);

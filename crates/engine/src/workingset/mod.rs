@@ -9,20 +9,4 @@ mod distance;
 mod generation;
 mod shadow_nodes;
 
-use crate::switch::choice;
-pub use generation::{RefaultActivate, Restore, ShadowCount};
 pub(crate) use shadow_nodes::{IndexNode, ShadowNodes};
-
-choice! {
-    /// Which refaults say that a page was evicted too early.
-    Workingset {
-        /// The refault of a page that returns before the active list would have turned over: classic.
-        Distance = "distance",
-        /// The refault of a page evicted from the generation that is still the oldest: MGLRU of 6.12.
-        OldestGeneration = "oldest_generation",
-        /// The refault of a page evicted from any generation that could still exist: MGLRU of 6.16.
-        AnyGeneration = "any_generation",
-        /// None: refaults are counted and have no consequence.
-        CountOnly = "count_only",
-    }
-}

@@ -2,13 +2,14 @@
 //! Whether the page is activated is the rule of its memcg (`distance.rs`, `generation.rs`). [reclaim 3]
 
 use crate::core::Core;
+use crate::lru::CountsUse;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::UseBits;
 use crate::memory::table::{Entry, Shadow, Word};
 use crate::stat::{ACTIVATE, ByType, REFAULT};
 use crate::story::{PageEvent, RefaultRule};
 use crate::units::{LruType, Pfn};
-use crate::workingset::{ShadowCount, Workingset};
+use pageout_rules::workingset::{ShadowCount, Workingset};
 
 impl Core {
     /// The shadow to leave for a folio that reclaim on behalf of `target` evicts.

@@ -24,10 +24,10 @@ use crate::machine::step::{DelayReason, Wait};
 use crate::memory::errors::WriteErrors;
 use crate::story::Tracepoint;
 use crate::units::{BdiId, FileId, MemcgId, Nanos, NodeId, TaskId, WbId};
-use crate::writeback::rules::FlusherRequests;
 use crate::writeback::sync::Orders;
 use crate::writeback::work::{Asked, ENDLESS, Work, WorkStep};
 use crate::writeback::{Wb, WritebackReason};
+use pageout_rules::writeback::FlusherRequests;
 
 /// The thread of a device.
 pub(super) struct Flusher {
@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn in_2010_the_flusher_turns_to_the_next_file_after_1024_pages_and_later_after_half_a_second() {
         let turns = |flusher_chunk| {
-            let rules = WritebackRules { flusher_chunk, ..WritebackRules::linux_6_12() };
+            let rules = WritebackRules { flusher_chunk, ..crate::Policy::classic_6_12().writeback };
             let half_a_minute_and_more = |engine: &mut Engine| engine.set_now(Nanos(60_000_000_000));
             let mut files = files_in_turn(rules, &["first", "second"], half_a_minute_and_more);
             assert_eq!(files.len() as u64, 2 * (2 * CHUNK_PAGES + 1));
@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn in_2010_each_request_for_some_pages_has_a_chunk_written_and_later_one_waits_for_all() {
         let written = |flusher_requests| {
-            let rules = WritebackRules { flusher_requests, ..WritebackRules::linux_2_6_35() };
+            let rules = WritebackRules { flusher_requests, ..crate::Policy::classic_2_6_35().writeback };
             let ask_twice = |engine: &mut Engine| {
                 // Periodic work goes on with a file that had its turn and is not clean.
                 engine.core.config.dirty_writeback_centisecs = 0;

@@ -17,8 +17,9 @@ use crate::core::Core;
 use crate::memcg::UNLIMITED;
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, WbId};
+use crate::writeback::BdiLimits;
 use crate::writeback::writer::RATIO_MIN;
-use crate::writeback::{BdiLimits, DirtyRule};
+use pageout_rules::writeback::DirtyRule;
 
 /// The thresholds of a domain and where it stands. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

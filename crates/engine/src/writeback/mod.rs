@@ -29,7 +29,6 @@ mod foreign; // files that another group dirties
 pub(crate) mod votes; // who dirties a file
 mod fsync; // a task that waits until its file is written
 mod sync; // a task that waits until all files are
-pub(crate) mod rules; // eras, as data
 mod inode; // what of a file is to be written, as tracepoints show it
 mod traced; // all of that as tracepoints show it
 mod invariants; // what must always be true
@@ -41,7 +40,6 @@ use rates::Rates;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) use fsync::{Fsync, FsyncStep};
-pub use rules::{DirtyRule, FlusherChunk, FlusherRequests, WritebackRules};
 pub(crate) use sync::{SyncCall, SyncStep};
 pub(crate) use throttle::{DirtyThrottle, ThrottleStep};
 

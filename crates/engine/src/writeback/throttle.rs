@@ -21,10 +21,10 @@
 use crate::core::Core;
 use crate::stat::{StaleDecision, Stat};
 use crate::units::{CpuId, FileId, MemcgId, Nanos, WbId};
-use crate::writeback::DirtyRule;
 use crate::writeback::limits::Limits;
 use crate::writeback::rates::{ONE, Position, TINY};
 use crate::writeback::writer::Writer;
+use pageout_rules::writeback::DirtyRule;
 
 /// The dirty throttle of a task: its counts and pauses. Ticks are the machine's.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,6 @@
 //! Source of the rule by which a page that was written back is reclaimed first ([`rules::WritebackRotation`]): "mm/zswap: fix LRU reclaim
 //! for zswap writeback folios" (February 2024, <https://lore.kernel.org/all/20240209115950.3885183-1-chengming.zhou@linux.dev/>). [reclaim 6.7]
 
-pub(crate) mod rules; // eras and remedies, as data
 mod store; // a page goes into the pool, and comes back
 mod shrinker; // how much reclaim takes from the pool
 mod writeback; // an entry goes to the device

@@ -6,7 +6,6 @@
 //! for the first time (second chance). An entry whose page is in use already ends the call: it is warm there. [tiering-zswap-6.12 1.4, 1.5]
 
 use super::EntryId;
-use super::rules::ZswapProtection;
 use super::writeback::Writeback;
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
@@ -14,6 +13,7 @@ use crate::reclaim::{ScanControl, ShrinkerCall};
 use crate::stat::Stat;
 use crate::story::{GfpFlags, Shrinker};
 use crate::units::PAGE_SIZE;
+use pageout_rules::zswap::ZswapProtection;
 
 /// A call of it under way.
 #[derive(Debug)]

@@ -10,7 +10,6 @@
 //! All this happens within reclaim, so nothing here waits, and the charge for the bytes passes over limits: a store frees a page
 //! and takes about half a one. So who reclaims at a limit gets less than it counts. [tiering-zswap-6.12 1.1 to 1.3]
 
-use super::rules::{Incompressible, ZswapProtection};
 use super::{Entry, EntryId, ZswapPool};
 use crate::core::Core;
 use crate::lru::lruvec::{LruvecId, PoolId};
@@ -21,6 +20,7 @@ use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::swap::contents::Contents;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
+use pageout_rules::zswap::{Incompressible, ZswapProtection};
 
 /// What a page of one word repeated comes to where nobody looks for such: a few tens of bytes with any compressor.
 const ONE_WORD_BYTES: u16 = 36;

@@ -3,11 +3,11 @@
 //! It comes by all groups in turn, and takes little of each at a time. A group without entries costs nothing; where a group has some
 //! and none could be written, and where a whole round found none, it counts a failure, and gives up at 16. [reclaim 6.5]
 
-use super::rules::WorkerWalk;
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::Wait;
 use crate::units::{MemcgId, TaskId};
+use pageout_rules::zswap::WorkerWalk;
 
 const NAME: &str = "zswap-shrink";
 /// Failures at which it gives up (MAX_RECLAIM_RETRIES).

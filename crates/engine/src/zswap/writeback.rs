@@ -13,7 +13,6 @@
 //! *Where no source says more:* an entry stays where it is if the device behind it is a compressed one that has no room for
 //! it. Its page would only be stored again, and reclaim and the worker would go round for ever.
 
-use super::rules::WritebackRotation;
 use super::{Entry, EntryId};
 use crate::config::SwapKind;
 use crate::core::Core;
@@ -24,6 +23,7 @@ use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{MemcgId, PAGE_SIZE};
+use pageout_rules::zswap::WritebackRotation;
 
 /// What became of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -105,12 +105,15 @@ pub(super) const NAMES: &[&str] = &crate::names_of!(PRESETS);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pageout_engine::adistance;
 
     #[test]
     fn every_preset_but_dram_is_in_a_slower_tier_than_dram() {
         let dram = MemorySpec::DRAM.coordinate();
-        let distances: Vec<_> =
-            PRESETS.iter().map(|preset| (preset.name, preset.spec().coordinate().adistance(&dram))).collect();
+        let distances: Vec<_> = PRESETS
+            .iter()
+            .map(|preset| (preset.name, adistance(&preset.spec().coordinate(), &dram)))
+            .collect();
         let expected = [
             ("dram", Some(576)),
             ("remote-socket", Some(3041)),

@@ -5,20 +5,33 @@
 //! (`harvest/walk.rs`). It runs in steps, so that other tasks get their turn. Whoever ends it opens the generation.
 //! [reclaim 4.4; reclaim-6.12 4.4]
 
-use super::{AgeAtDefault, GenerationLists, OfflineAging, References, ScanBudget};
+use super::GenerationLists;
+use crate::balance::keep_in_step;
 use crate::core::Core;
 use crate::harvest::{Walk, Walked};
+use crate::lru::CountsUse;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::list::List;
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl};
 use crate::story::{ListsEvent, PageEvent};
 use crate::units::{LruType, Pfn};
+use pageout_rules::lru::AgingRule;
+use pageout_rules::lru::{AgeAtDefault, OfflineAging, References, ScanBudget};
 
 /// An aging under way.
 pub(crate) struct Aging {
     walk: Walk,
     seq: u64,
     swappiness: u8,
+}
+
+/// Whether to age while the window is neither full nor used up, by pages of generations and of all of them.
+fn aging_is_due(rule: AgingRule, youngest: u64, youngest_evictable: u64, total: u64) -> bool {
+    match rule {
+        AgingRule::V4_2021 => false,
+        AgingRule::Linux6_12 => 2 * youngest > total || 4 * youngest_evictable < total,
+        AgingRule::Linux6_16 => true,
+    }
 }
 
 impl Core {
@@ -75,7 +88,7 @@ impl Core {
         let pages = |seq: u64| types.iter().map(|&kind| generations.pages(seq)[kind as usize]).sum::<u64>();
         let youngest = pages(generations.max_seq);
         let youngest_evictable = pages(generations.max_seq.saturating_sub(2));
-        rules.aging.is_due(youngest, youngest_evictable, total)
+        aging_is_due(rules.aging, youngest, youngest_evictable, total)
     }
 
     /// Begins to age.
@@ -198,7 +211,7 @@ impl Core {
             }
         }
         if Core::evictable_types(swappiness).len() > 1 {
-            new = type_rule.keep_in_step(old, new, generations.max_seq, rules.spared());
+            new = keep_in_step(type_rule, old, new, generations.max_seq, rules.spared());
         }
         for kind in LruType::BOTH {
             let by = new[kind as usize] - old[kind as usize];

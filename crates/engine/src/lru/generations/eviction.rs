@@ -9,20 +9,23 @@
 //! since 7.2) and isolates up to 64. If it leaves the generation empty, the generation is closed. How rounds make a pass is
 //! `pass_rules.rs`. [reclaim 4.9; reclaim-6.12 4.9; mglru-2026 2.1 to 2.5]
 
-use super::{
-    AfterAging, Aging, CloseEmpty, DirtyAtTail, GenerationLists, GenerationRules, Place, ProtectTo,
-    References, RejectedUse, RoundSize, SWAPPINESS_ANON_ONLY, ScanBudget, ScanReturn, TypeFallback,
-};
-use crate::balance::{BalanceRule, CheaperType, RefTierLimit, TIERS, TypeReason, TypeRule};
+use super::{Aging, GenerationLists, Place};
+use crate::balance::{CheaperType, RefTierLimit, TIERS, TypeReason};
 use crate::core::Core;
 use crate::harvest::Referenced;
+use crate::lru::CountsUse;
 use crate::lru::lruvec::{LruList, LruvecId};
-use crate::lru::{Arrival, Lru, Round};
+use crate::lru::{Arrival, Round};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
 use crate::story::{Because, PageEvent, Verdict};
 use crate::units::{LruType, Pfn};
+use pageout_rules::balance::{BalanceRule, TypeRule};
+use pageout_rules::lru::{
+    AfterAging, CloseEmpty, DirtyAtTail, GenerationRules, Lru, ProtectTo, References, RejectedUse, RoundSize,
+    SWAPPINESS_ANON_ONLY, ScanBudget, ScanReturn, TypeFallback,
+};
 
 /// Pages to isolate in a round: as many as a machine word has bits.
 pub(crate) const MIN_LRU_BATCH: u64 = 64;

@@ -15,24 +15,15 @@
 //!
 //! *When it misleads:* reads of parts of a page count one each, so a page that is read through once in small pieces looks hot.
 
-use super::References;
 use super::references::FREQUENCY_MAX;
 use crate::core::Core;
+use crate::lru::CountsUse;
 use crate::lru::lruvec::{LruList, LruvecId};
+use crate::lru::with_frequency;
 use crate::memory::folio::UseBits;
 use crate::story::PageEvent;
-use crate::switch::choice;
 use crate::units::Pfn;
-
-choice! {
-    /// What the gauges of active and inactive pages count of generations.
-    Gauges {
-        /// The two youngest generations are active: when one is opened, a whole generation becomes inactive at once.
-        Generations = "generations",
-        /// Pages that were accessed three times are. Only with the references of MGLRU-FG.
-        Count = "count",
-    }
-}
+use pageout_rules::lru::References;
 
 /// Accesses from which on a page is active, and as many as one that moves to a younger generation takes along.
 pub(super) const ACTIVE_FROM: u8 = 3;
@@ -77,7 +68,7 @@ impl Core {
         if !place.is_listed() {
             // In someone's hands, or not there yet: who places it will see that it was used.
             let refs = (refs + 1).min(FREQUENCY_MAX);
-            self.memory.set_use_bits(pfn, References::with_frequency(use_bits, refs));
+            self.memory.set_use_bits(pfn, with_frequency(use_bits, refs));
             return false;
         }
         let kind = self.memory.folios[pfn].lru_type();
@@ -86,7 +77,7 @@ impl Core {
         let (seq, _) = generations.seqs_of(place);
         let reads_promote = self.generation_rules(lruvec).read_promotion;
         let (refs, to) = accessed(refs, seq, window, by, reads_promote);
-        self.change_use_bits(lruvec, pfn, References::with_frequency(use_bits, refs));
+        self.change_use_bits(lruvec, pfn, with_frequency(use_bits, refs));
         if to == seq {
             return false;
         }

@@ -1,10 +1,10 @@
 //! The lists of one lruvec's generations (the kernel's `lru_gen_folio`), and the record of a folio's place among them. [reclaim 4.1]
 
-use crate::lru::generations::rules::spared;
 use crate::memory::Memory;
 use crate::memory::list::List;
 use crate::units::{LruType, Nanos, Pfn};
 use bytemuck::Zeroable;
+use pageout_rules::lru::spared;
 
 /// Where a folio is among the generations: two bytes in a side array, which only groups that keep generations fill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]

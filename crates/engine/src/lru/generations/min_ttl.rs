@@ -5,10 +5,10 @@
 //! else keeps young generations: the protection is the kill. [reclaim 4.10; reclaim-6.12 4.10]
 
 use crate::core::Core;
-use crate::lru::Lru;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::oom::OomCause;
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
+use pageout_rules::lru::Lru;
 
 impl Core {
     /// kswapd is about to make a pass over a node at a priority: has a process killed if all that it could take is too young.

@@ -22,8 +22,6 @@
 //!
 //! *When not to use it:* where reuse distances exceed memory, all file pages pass through the oldest generation alike.
 
-mod rules; // what eras have done differently, as data
-mod pass_rules; // likewise, of a pass
 mod references; // how often a page was read, in its word
 mod frequency; // how often it was used, and where that moves it
 mod lists; // the generations of one lruvec
@@ -37,17 +35,7 @@ mod user; // what user space asks for
 pub(crate) use aging::Aging;
 pub(crate) use eviction::{GenerationsPass, MIN_LRU_BATCH};
 pub(crate) use frequency::AccessBy;
-pub use frequency::Gauges;
 pub(crate) use lists::{GenerationLists, Place};
-pub use pass_rules::{
-    AbortScope, AfterAging, AgeAtDefault, CloseEmpty, OfflineAging, PassRules, RoundSize, ScanBudget,
-    ScanReturn, TypeFallback,
-};
-pub use references::References;
-pub(crate) use rules::SWAPPINESS_ANON_ONLY;
-pub use rules::{
-    AgingRule, DirtyAtTail, FaultIn, GenerationRules, Interface, NewAnon, NewFile, ProtectTo, Rejected,
-    RejectedUse, RmapPromote,
-};
+pub(crate) use references::{CountsUse, ladder, with_frequency};
 pub use user::GenerationInfo;
 pub(crate) use user::{GenerationRequest, GenerationWork, Refused, Requested, WorkStep};

@@ -1,16 +1,17 @@
 //! Which generation a folio belongs to, and its moves from one to another. [reclaim 4.1, 4.3]
 
 use crate::core::Core;
-use crate::lru::generations::{
-    AccessBy, FaultIn, GenerationLists, GenerationRules, NewAnon, NewFile, Place, References, Rejected,
-    RejectedUse,
-};
+use crate::lru::CountsUse;
+use crate::lru::generations::{AccessBy, GenerationLists, Place};
 use crate::lru::lruvec::{LruList, LruvecId};
-use crate::lru::{Arrival, Lru, PlaceRule, SWAPPINESS_ANON_ONLY};
+use crate::lru::{Arrival, PlaceRule};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::ScanControl;
 use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
+use pageout_rules::lru::{
+    FaultIn, GenerationRules, Lru, NewAnon, NewFile, References, Rejected, RejectedUse, SWAPPINESS_ANON_ONLY,
+};
 
 impl Core {
     /// The generations of an lruvec. Panics where it has none; those that it is being switched away from are still there.

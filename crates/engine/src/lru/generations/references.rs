@@ -14,97 +14,118 @@
 //!
 //! MGLRU-FG has one number instead, R + 2 W + 4 C, that every access adds to and that moves pages (`frequency.rs`).
 
-use super::RmapPromote;
 use super::frequency::ACTIVE_FROM;
 use crate::memory::folio::UseBits;
-use crate::switch::choice;
-
-choice! {
-    /// How accesses are counted, and what a young page-table entry does.
-    References {
-        /// WORKINGSET is set by the second access; a walk that finds a page young makes it youngest at once.
-        Linux6_12 = "6.12",
-        /// WORKINGSET is set by the fifth access; a page that was only mapped is made youngest when found young twice.
-        Linux6_16 = "6.16",
-        /// Three bits are one number, 0 to 7, to which every access adds, read or mapped; it promotes the page by itself. MGLRU-FG, as
-        /// posted for the third time in October 2026.
-        Frequency = "fg3",
-    }
-}
+use pageout_rules::lru::{References, RmapPromote};
 
 /// Largest count of [`References::Frequency`].
 pub(super) const FREQUENCY_MAX: u8 = 7;
 
-impl References {
+/// The next step of the ladder.
+const fn accessed(references: References, use_bits: UseBits) -> UseBits {
+    if matches!(references, References::Frequency) {
+        let refs = frequency(use_bits);
+        return with_frequency(use_bits, if refs < FREQUENCY_MAX { refs + 1 } else { refs });
+    }
+    let (referenced, workingset) =
+        (use_bits.contains(UseBits::REFERENCED), use_bits.contains(UseBits::WORKINGSET));
+    let count = use_bits.counter();
+    let counts_on = match references {
+        References::Linux6_12 => workingset,
+        References::Linux6_16 | References::Frequency => true,
+    };
+    if !referenced {
+        let use_bits = use_bits.union(UseBits::REFERENCED);
+        return match references {
+            References::Linux6_12 => use_bits,
+            References::Linux6_16 | References::Frequency => use_bits.with_counter(0),
+        };
+    }
+    if !counts_on || count == UseBits::COUNTER_MAX {
+        return use_bits.union(UseBits::WORKINGSET);
+    }
+    use_bits.with_counter(count + 1)
+}
+
+/// [`CountsUse::accessed`] of every combination of use bits.
+pub(crate) const fn ladder(references: References) -> [u8; 32] {
+    let mut steps = [0; 32];
+    let mut bits = 0;
+    while bits < 32 {
+        steps[bits as usize] = accessed(references, UseBits::from_bits_truncate(bits)).bits();
+        bits += 1;
+    }
+    steps
+}
+
+/// The count of [`References::Frequency`].
+const fn frequency(use_bits: UseBits) -> u8 {
+    use_bits.contains(UseBits::REFERENCED) as u8
+        + 2 * use_bits.contains(UseBits::WORKINGSET) as u8
+        + 4 * (use_bits.counter() & 1)
+}
+
+/// These bits with another count of [`References::Frequency`].
+pub(crate) const fn with_frequency(use_bits: UseBits, refs: u8) -> UseBits {
+    let mut counted = use_bits.difference(UseBits::REFERENCED.union(UseBits::WORKINGSET));
+    if refs & 1 != 0 {
+        counted = counted.union(UseBits::REFERENCED);
+    }
+    if refs & 2 != 0 {
+        counted = counted.union(UseBits::WORKINGSET);
+    }
+    counted.with_counter(refs >> 2)
+}
+
+/// What each kernel makes of a page's use bits.
+pub(crate) trait CountsUse {
     /// The next step of the ladder.
     #[doc(alias = "folio_inc_refs")]
-    pub(crate) const fn accessed(self, use_bits: UseBits) -> UseBits {
-        if matches!(self, References::Frequency) {
-            let refs = References::frequency(use_bits);
-            return References::with_frequency(use_bits, if refs < FREQUENCY_MAX { refs + 1 } else { refs });
-        }
-        let (referenced, workingset) =
-            (use_bits.contains(UseBits::REFERENCED), use_bits.contains(UseBits::WORKINGSET));
-        let count = use_bits.counter();
-        let counts_on = match self {
-            References::Linux6_12 => workingset,
-            References::Linux6_16 | References::Frequency => true,
-        };
-        if !referenced {
-            let use_bits = use_bits.union(UseBits::REFERENCED);
-            return match self {
-                References::Linux6_12 => use_bits,
-                References::Linux6_16 | References::Frequency => use_bits.with_counter(0),
-            };
-        }
-        if !counts_on || count == UseBits::COUNTER_MAX {
-            return use_bits.union(UseBits::WORKINGSET);
-        }
-        use_bits.with_counter(count + 1)
-    }
-
-    /// [`References::accessed`] of every combination of use bits.
-    pub(crate) const fn ladder(self) -> [u8; 32] {
-        let mut steps = [0; 32];
-        let mut bits = 0;
-        while bits < 32 {
-            steps[bits as usize] = self.accessed(UseBits::from_bits_truncate(bits)).bits();
-            bits += 1;
-        }
-        steps
-    }
-
-    const fn frequency(use_bits: UseBits) -> u8 {
-        use_bits.contains(UseBits::REFERENCED) as u8
-            + 2 * use_bits.contains(UseBits::WORKINGSET) as u8
-            + 4 * (use_bits.counter() & 1)
-    }
-
-    /// These bits with another count of [`References::Frequency`].
-    pub(crate) const fn with_frequency(use_bits: UseBits, refs: u8) -> UseBits {
-        let mut counted = use_bits.difference(UseBits::REFERENCED.union(UseBits::WORKINGSET));
-        if refs & 1 != 0 {
-            counted = counted.union(UseBits::REFERENCED);
-        }
-        if refs & 2 != 0 {
-            counted = counted.union(UseBits::WORKINGSET);
-        }
-        counted.with_counter(refs >> 2)
-    }
+    fn accessed(self, use_bits: UseBits) -> UseBits;
 
     /// What the bits count: 0 to 4, or to 7.
-    pub(crate) fn refs(self, use_bits: UseBits) -> u8 {
+    fn refs(self, use_bits: UseBits) -> u8;
+
+    /// The tier (0 to 3) of a page, from how often it was read and whether it is of the working set.
+    #[doc(alias = "lru_tier_from_refs")]
+    fn tier(self, refs: u8, workingset: bool) -> usize;
+
+    /// At the top of the ladder, where a further access could not show.
+    fn is_full(self, use_bits: UseBits) -> bool;
+
+    /// The use bits of a page that moves to a younger generation without being used. It has to earn its tier again; by MGLRU-FG the
+    /// upper two.
+    fn aged(self, use_bits: UseBits) -> UseBits;
+
+    /// The use bits of a page whose page-table entry was found young, and whether that makes it youngest. In 6.16 a page that was only
+    /// mapped has to be found young twice, for the fault that maps a page leaves its entry young; `is_code`: not if it is a program's
+    /// code that one use is enough for (7.3). MGLRU-FG asks this of pages that reclaim has isolated.
+    fn found_young(self, use_bits: UseBits, is_code: bool) -> (UseBits, bool);
+
+    /// The use bits of a page whose entry reclaim found young through the reverse map, and whether that activates it. Since 6.16.
+    /// [mglru-2026 2.10, 2.11, 3.2]
+    fn found_referenced(self, use_bits: UseBits, rule: RmapPromote, is_code: bool) -> (UseBits, bool);
+
+    /// The use bits of a page that reclaim isolates.
+    fn isolated(self, use_bits: UseBits) -> UseBits;
+}
+
+impl CountsUse for References {
+    #[inline]
+    fn accessed(self, use_bits: UseBits) -> UseBits {
+        accessed(self, use_bits)
+    }
+
+    fn refs(self, use_bits: UseBits) -> u8 {
         match self {
-            References::Frequency => References::frequency(use_bits),
+            References::Frequency => frequency(use_bits),
             References::Linux6_12 => use_bits.counter() + u8::from(use_bits.contains(UseBits::WORKINGSET)),
             References::Linux6_16 if use_bits.contains(UseBits::REFERENCED) => use_bits.counter() + 1,
             References::Linux6_16 => 0,
         }
     }
 
-    /// The tier (0 to 3) of a page, from how often it was read and whether it is of the working set.
-    #[doc(alias = "lru_tier_from_refs")]
-    pub(crate) fn tier(self, refs: u8, workingset: bool) -> usize {
+    fn tier(self, refs: u8, workingset: bool) -> usize {
         match self {
             // A shadow may have been left by other references.
             References::Frequency => [0, 0, 1, 2, 2, 3, 3, 3][usize::from(refs)],
@@ -114,8 +135,7 @@ impl References {
         }
     }
 
-    /// At the top of the ladder, where a further access could not show.
-    pub(crate) fn is_full(self, use_bits: UseBits) -> bool {
+    fn is_full(self, use_bits: UseBits) -> bool {
         match self {
             // Such a page has moved on by itself.
             References::Frequency => false,
@@ -124,11 +144,9 @@ impl References {
         }
     }
 
-    /// The use bits of a page that moves to a younger generation without being used. It has to earn its tier again; by MGLRU-FG the
-    /// upper two.
-    pub(crate) fn aged(self, use_bits: UseBits) -> UseBits {
+    fn aged(self, use_bits: UseBits) -> UseBits {
         match self {
-            References::Frequency => References::with_frequency(use_bits, self.refs(use_bits).min(2)),
+            References::Frequency => with_frequency(use_bits, self.refs(use_bits).min(2)),
             References::Linux6_12 => {
                 use_bits - (UseBits::REFERENCED | UseBits::COUNTER | UseBits::WORKINGSET)
             }
@@ -136,14 +154,11 @@ impl References {
         }
     }
 
-    /// The use bits of a page whose page-table entry was found young, and whether that makes it youngest. In 6.16 a page that was only
-    /// mapped has to be found young twice, for the fault that maps a page leaves its entry young; `is_code`: not if it is a program's
-    /// code that one use is enough for (7.3). MGLRU-FG asks this of pages that reclaim has isolated.
-    pub(crate) fn found_young(self, use_bits: UseBits, is_code: bool) -> (UseBits, bool) {
+    fn found_young(self, use_bits: UseBits, is_code: bool) -> (UseBits, bool) {
         match self {
             References::Frequency => {
                 let refs = self.refs(use_bits) + 1;
-                (References::with_frequency(use_bits, refs.min(ACTIVE_FROM)), refs > 1 || is_code)
+                (with_frequency(use_bits, refs.min(ACTIVE_FROM)), refs > 1 || is_code)
             }
             References::Linux6_12 => (self.aged(use_bits), true),
             References::Linux6_16
@@ -155,14 +170,7 @@ impl References {
         }
     }
 
-    /// The use bits of a page whose entry reclaim found young through the reverse map, and whether that activates it. Since 6.16.
-    /// [mglru-2026 2.10, 2.11, 3.2]
-    pub(crate) fn found_referenced(
-        self,
-        use_bits: UseBits,
-        rule: RmapPromote,
-        is_code: bool,
-    ) -> (UseBits, bool) {
+    fn found_referenced(self, use_bits: UseBits, rule: RmapPromote, is_code: bool) -> (UseBits, bool) {
         let was_seen = use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET);
         let is_gradual = self == References::Linux6_16 && rule == RmapPromote::RefsOverOne;
         if is_gradual && was_seen && self.refs(use_bits) <= 1 {
@@ -171,8 +179,7 @@ impl References {
         self.found_young(use_bits, is_code)
     }
 
-    /// The use bits of a page that reclaim isolates.
-    pub(crate) fn isolated(self, use_bits: UseBits) -> UseBits {
+    fn isolated(self, use_bits: UseBits) -> UseBits {
         let is_used = use_bits.contains(UseBits::REFERENCED);
         match self {
             References::Frequency => use_bits,
@@ -224,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_count_of_fg_is_one_number_and_tells_tiers_by_its_logarithm() {
-        let of = |refs: u8| References::with_frequency(UseBits::ACTIVE, refs);
+        let of = |refs: u8| with_frequency(UseBits::ACTIVE, refs);
         let fg = References::Frequency;
         for refs in 0..=7 {
             assert_eq!(fg.refs(of(refs)), refs);
@@ -240,7 +247,7 @@ mod tests {
     #[test]
     fn reclaim_takes_a_page_for_used_by_fg_once_it_was_accessed_before() {
         let found = |refs: u8, is_code: bool| {
-            let use_bits = References::with_frequency(UseBits::empty(), refs);
+            let use_bits = with_frequency(UseBits::empty(), refs);
             let rule = RmapPromote::RefsOverOne;
             let (use_bits, is_used) = References::Frequency.found_referenced(use_bits, rule, is_code);
             (References::Frequency.refs(use_bits), is_used)

@@ -11,13 +11,13 @@
 //! A swappiness that is given counts as it is, so that memory that can't be swapped now can still be aged. One left out is
 //! the system's, or 0 while there is no swap for a batch.
 
-use super::{Aging, GenerationLists, Interface, RoundSize, eviction};
+use super::{Aging, GenerationLists, eviction};
 use crate::core::Core;
 use crate::kernfs::error::Errno;
-use crate::lru::Lru;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
+use pageout_rules::lru::{Interface, Lru, RoundSize};
 
 /// One generation of a group on a node, as `lru_gen` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,10 +14,10 @@
 
 mod word;
 
-use crate::lru::References;
 use crate::memory::folio::UseBits;
 use crate::memory::tlb::Tlb;
 use crate::units::Pfn;
+use pageout_rules::lru::References;
 use prefetch_index::prefetch_index;
 use std::ops::Range;
 pub(crate) use word::{Entry, Mark, Shadow, SwapEntry, Word};
@@ -250,8 +250,8 @@ impl Table {
     /// The rest of it: most hits are on pages with nothing to gain, and are no more than a look at their word.
     #[inline(never)]
     fn mark_unsettled(&mut self, page: u64) -> Marked {
-        const LADDER_6_12: [u8; 32] = References::Linux6_12.ladder();
-        const LADDER_6_16: [u8; 32] = References::Linux6_16.ladder();
+        const LADDER_6_12: [u8; 32] = crate::lru::ladder(References::Linux6_12);
+        const LADDER_6_16: [u8; 32] = crate::lru::ladder(References::Linux6_16);
         let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
         if !Word(*word).is_hit() {
             return Marked::Absent;

@@ -10,9 +10,9 @@
 //! first one. They stand for one entry, whose accessed bit is the young bit above them (`mod.rs`).
 
 use super::LEAF_PAGES;
-use crate::lru::References;
 use crate::memory::folio::UseBits;
 use crate::units::{MemcgId, NodeId, Pfn, SwapId};
+use pageout_rules::lru::References;
 
 /// What the table knows of one page.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -28,7 +28,7 @@ impl Machine {
     /// A record that has become ready has counted enough for it, and one that was taken says nothing but what was reported since.
     fn check_records(&mut self) {
         let (core, before) = (&self.engine.core, &self.ready);
-        let (records, reports) = (&core.pghot.records, core.config.hotness().reports);
+        let (records, reports) = (&core.pghot.records, crate::pghot::Hotness::of(&core.config).reports);
         let ready: BTreeSet<Pfn> =
             records.iter().filter(|(_, record)| record.ready).map(|(pfn, _)| pfn).collect();
         for &pfn in ready.difference(before) {

@@ -1,10 +1,10 @@
 //! Tasks of the byte machine: what each is doing, how it goes on, and what its accesses find.
 
 use super::{Checks, Machine};
-use crate::lru::Switching;
 use crate::testing::actions::{Kind, PAGES, TASKS};
 use crate::testing::model::Page;
 use crate::*;
+use pageout_rules::lru::Switching;
 use std::collections::BTreeMap;
 
 /// What a task is doing.

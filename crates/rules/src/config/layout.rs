@@ -1,9 +1,7 @@
 //! Layout of the nodes' memory: zones, distances, CPUs and kinds of memory, as boot parameters and the hardware's tables have them.
 
 use super::error::{ConfigError, check_range};
-use crate::page_alloc::zone::ZoneType;
-use crate::tiers::AccessCoordinate;
-use crate::units::{CpuId, NodeId, PAGEBLOCK_PAGES};
+use crate::units::{AccessCoordinate, CpuId, NodeId, PAGEBLOCK_PAGES, ZoneType};
 use std::ops::Range;
 
 /// The layout of the nodes' memory. A node that a list has no entry for is as by default.
@@ -66,12 +64,14 @@ impl Default for Layout {
 
 impl Layout {
     /// The node that a CPU belongs to.
-    pub(crate) fn node_of_cpu(&self, cpu: u16) -> NodeId {
+    #[inline]
+    pub fn node_of_cpu(&self, cpu: u16) -> NodeId {
         self.cpu_nodes.get(usize::from(cpu)).copied().unwrap_or_default()
     }
 
     /// The CPUs of a node, of so many, which follow each other; none if memory is all it has.
-    pub(crate) fn cpus_of_node(&self, node: NodeId, cpus: u16) -> Range<CpuId> {
+    #[inline]
+    pub fn cpus_of_node(&self, node: NodeId, cpus: u16) -> Range<CpuId> {
         let is_here = |&cpu: &u16| self.node_of_cpu(cpu) == node;
         let first = (0..cpus).find(is_here).unwrap_or(cpus);
         CpuId(first)..CpuId((first..cpus).find(|cpu| !is_here(cpu)).unwrap_or(cpus))

@@ -1,6 +1,6 @@
 //! Rules of migration to choose from: what becomes of a huge page for which the target node has no free block.
 
-use crate::switch::choice;
+use crate::choice::choice;
 
 choice! {
     /// What becomes of a huge page for which no block is free on the node that it is to be promoted to.

@@ -9,7 +9,8 @@ mod error;
 mod layout;
 mod parameter;
 
-use crate::migrate::rules::MisplacedHuge;
+use crate::choice::{Values, choice};
+use crate::migrate::MisplacedHuge;
 use crate::numa_balancing::PromotionThreshold;
 use crate::pghot::{
     DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage, TargetFull,
@@ -17,13 +18,11 @@ use crate::pghot::{
 };
 use crate::policy::Policy;
 use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
-use crate::switch::{Values, choice};
 use crate::units::{CpuId, Nanos, NodeId, SECTION_FRAMES};
 use std::ops::Range;
 
 pub use backing::{Bdi, FileKind, FileSpec, SwapKind, SwapSpec};
-pub use error::ConfigError;
-pub(crate) use error::{check_range, check_room};
+pub use error::{ConfigError, check_range};
 pub use layout::{Layout, MemoryType};
 pub use parameter::{Mechanism, Parameter, Section, Shown};
 
@@ -34,7 +33,7 @@ choice! {
         Periodic = "periodic",
         /// Always up to date, at the cost of updating every ancestor on every event.
         Live = "live",
-        /// Flushed only by [`crate::Engine::flush_stats`] and by readers: for replaying recorded flush points.
+        /// Flushed only by `Engine::flush_stats` and by readers: for replaying recorded flush points.
         Manual = "manual",
     }
 }
@@ -112,7 +111,7 @@ parameters! {
     /// What an engine is built from.
     Config {
         /// Frames of each NUMA node, in pages: at least one node of at least one page. By default one node of 1 GiB.
-        node_pages: Vec<u64> = vec![(1 << 30) / crate::PAGE_SIZE],
+        node_pages: Vec<u64> = vec![(1 << 30) / crate::units::PAGE_SIZE],
         /// How that memory lies.
         layout: Layout = Layout::default(),
         /// When memory can't be had in any other way, a process is killed, as Linux does it; else the access fails that needs it.
@@ -415,17 +414,29 @@ impl Config {
     }
 
     /// The CPUs of a node, if it has any; all of them for a node without, or for no node.
-    pub(crate) fn cpus_of(&self, node: Option<NodeId>) -> Range<CpuId> {
+    #[inline]
+    pub fn cpus_of(&self, node: Option<NodeId>) -> Range<CpuId> {
         let of_node = node.map(|node| self.layout.cpus_of_node(node, self.cpus));
         of_node.filter(|cpus| !cpus.is_empty()).unwrap_or(CpuId(0)..CpuId(self.cpus))
     }
 
+    /// `vm.pghot_promote_freq_window_ms`, or what suits the record.
+    pub fn pghot_window_ms(&self) -> u64 {
+        match (self.pghot_promote_freq_window_ms, self.pghot_record) {
+            (0, RecordSize::U8) => 3000,
+            (0, _) => 5000,
+            (window, _) => window.into(),
+        }
+    }
+
     /// Whether pages of slow tiers are promoted.
-    pub(crate) fn is_memory_tiering(&self) -> bool {
+    #[inline]
+    pub fn is_memory_tiering(&self) -> bool {
         self.numa_balancing & NUMA_BALANCING_MEMORY_TIERING != 0
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    /// Refuses a value outside its range, and memory of a size that there is not.
+    pub fn check(&self) -> Result<(), ConfigError> {
         check_range("nodes", self.node_pages.len() as u64, 1, 64)?;
         // The last section is kept back so that a frame number always fits 32 bits, with one value left for "none".
         let frames_max = u64::from(u32::MAX - SECTION_FRAMES);

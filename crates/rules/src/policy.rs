@@ -8,13 +8,13 @@ use crate::balance::{Balance, CostRule};
 use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::lru::{AbortScope, GenerationRules, Interface, Lru, RejectedUse};
-use crate::reclaim::rules::{
+use crate::reclaim::{
     AnonOnly, AnonWriteback, AwakeNodes, FileWriteback, KswapdReset, NoioAnon, OfflinePages, OnSignal,
     ProtectionRule, ReclaimRules, V1Throttle,
 };
 use crate::workingset::Workingset;
-use crate::writeback::rules::WritebackRules;
-use crate::zswap::rules::ZswapRules;
+use crate::writeback::WritebackRules;
+use crate::zswap::ZswapRules;
 
 /// A choice at the four seams of reclaim for one memory group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -208,7 +208,8 @@ impl Policy {
         Policy { lru: Lru::Sieve, ..Policy::exact_lru() }
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    /// Refuses a number of generations outside its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
         check_range("lru.generations", self.generations.count_max.into(), 2, 64)
     }
 
@@ -220,7 +221,7 @@ impl Policy {
     /// What `lru_gen/enabled` makes of a group's policy the first time: the other family's lists, refaults and balance, of the
     /// era whose interface it has. How accessed bits are found stays, but for the look around, which only generations have, and so
     /// do the rules of a call, but for when it asks for dirty pages to be written, and whose protection it goes by.
-    pub(crate) fn with_generations(self, enabled: bool) -> Policy {
+    pub fn with_generations(self, enabled: bool) -> Policy {
         if enabled == (self.lru == Lru::Generations) {
             return self;
         }

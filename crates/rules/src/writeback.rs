@@ -1,7 +1,7 @@
 //! Rules of writeback that differ from kernel to kernel: who is slowed down or writes, how much of a file is a turn, and who asks
 //! flushers. [machine 5, 9.3]
 
-use crate::switch::choice;
+use crate::choice::choice;
 
 choice! {
     /// What happens to who dirties more pages of files than may be dirty.
@@ -52,7 +52,7 @@ pub struct WritebackRules {
 
 impl WritebackRules {
     /// Linux 6.12.
-    pub fn linux_6_12() -> WritebackRules {
+    pub(crate) fn linux_6_12() -> WritebackRules {
         WritebackRules {
             dirty_throttle: DirtyRule::Sleeps,
             flusher_chunk: FlusherChunk::HalfASecond,
@@ -64,7 +64,7 @@ impl WritebackRules {
     }
 
     /// Mid-2010, when limits were the machine's alone.
-    pub fn linux_2_6_35() -> WritebackRules {
+    pub(crate) fn linux_2_6_35() -> WritebackRules {
         WritebackRules {
             dirty_throttle: DirtyRule::Writes,
             flusher_chunk: FlusherChunk::Pages1024,

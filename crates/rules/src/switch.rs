@@ -4,82 +4,21 @@
 //! scenario whose result it changes. The first part of a name is the seam it belongs to.
 
 use crate::balance::{BalanceRule, CostRule, RefTierGains, SwappinessZero, TierReference, TypeRule};
+use crate::choice::Values;
 use crate::lru::{
     AbortScope, AfterAging, AgeAtDefault, AgingRule, CloseEmpty, DirtyAtTail, FaultIn, Gauges, Interface,
     Lru, NewAnon, NewFile, OfflineAging, ProtectTo, References, Rejected, RejectedUse, RmapPromote,
     RoundSize, ScanBudget, ScanReturn, Switching, TypeFallback,
 };
 use crate::policy::Policy;
-use crate::reclaim::rules::{
+use crate::reclaim::{
     AnonOnly, AnonWriteback, AwakeNodes, CompactGap, CongestedQueue, DemotionFull, DemotionMems,
     FileWriteback, FlushRule, FlusherWake, GivesUp, KswapdReset, LaptopMode, NoioAnon, OfflinePages,
     OnSignal, ProtectionRule, Stalls, TreeWalk, V1Throttle, Writepage, ZoneSkip,
 };
 use crate::workingset::{RefaultActivate, Restore, ShadowCount, Workingset};
-use crate::writeback::rules::{DirtyRule, FlusherChunk, FlusherRequests};
-use crate::zswap::rules::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection};
-
-/// An enumeration whose values have names, as switches are set by text.
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum $name {
-            $($(#[$value_doc])* $variant,)*
-        }
-
-        impl $name {
-            pub(crate) const NAMES: &[&str] = &[$($text),*];
-
-            pub(crate) fn name(self) -> &'static str {
-                match self {
-                    $($name::$variant => $text,)*
-                }
-            }
-
-            pub(crate) fn by_name(name: &str) -> Option<$name> {
-                match name {
-                    $($text => Some($name::$variant),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-pub(crate) use choice;
-
-/// What a switch or a parameter accepts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Values {
-    /// `true` or `false`.
-    Bool,
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// A whole number from the first to the second.
-    Number(u32, u32),
-}
-
-impl Values {
-    /// Whether a number is in the range. Of words their own reader decides.
-    pub(crate) fn holds(self, value: &str) -> bool {
-        match self {
-            Values::Bool | Values::Choice(_) => true,
-            Values::Number(least, most) => {
-                value.parse().is_ok_and(|value: u32| (least..=most).contains(&value))
-            }
-        }
-    }
-
-    /// All words, or the ends of the range.
-    #[cfg(test)]
-    pub(crate) fn ends(self) -> Vec<String> {
-        match self {
-            Values::Bool => vec!["true".into(), "false".into()],
-            Values::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
-            Values::Number(least, most) => vec![least.to_string(), most.to_string()],
-        }
-    }
-}
+use crate::writeback::{DirtyRule, FlusherChunk, FlusherRequests};
+use crate::zswap::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection};
 
 /// A row of the table of switches.
 pub struct Switch {

@@ -46,24 +46,8 @@ pub enum ConfigError {
 }
 
 /// Refuses a number outside its range by its name.
-pub(crate) fn check_range(what: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
+pub fn check_range(what: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
     if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::OutOfRange { what, value, min, max }) }
-}
-
-/// Refuses tables that the system has no address space for. An allocation that fails ends the process, so it is tried first,
-/// together with some more that the machine needs while it runs.
-pub(crate) fn check_room(what: &'static str, pages: u64, bytes: u64) -> Result<(), ConfigError> {
-    /// Tables smaller than that are many, and trying takes a system call.
-    const SMALL: u64 = 1 << 20;
-    const SPARE: u64 = 64 << 20;
-    if bytes < SMALL {
-        return Ok(());
-    }
-    let mut tried: Vec<u8> = Vec::new();
-    let granted = usize::try_from(bytes + SPARE).is_ok_and(|bytes| tried.try_reserve_exact(bytes).is_ok());
-    // Without this the compiler leaves out an allocation that is never used.
-    std::hint::black_box(&mut tried);
-    if granted { Ok(()) } else { Err(ConfigError::NoRoom { what, pages, bytes }) }
 }
 
 impl fmt::Display for ConfigError {

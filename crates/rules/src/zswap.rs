@@ -1,7 +1,7 @@
 //! Rules of zswap that differ from kernel to kernel, and remedies: each a switch of the policy of groups that name none.
 //! [reclaim 6; tiering-zswap-6.12 1]
 
-use crate::switch::choice;
+use crate::choice::choice;
 
 choice! {
     /// How the shrinker is kept from taking what will be wanted again.

@@ -1,8 +1,6 @@
 //! Rules of hot-page tracking: those that each posting of the series had, and remedies that none of them has. [tiering 3.3, 3.6]
 
-use crate::config::Config;
-use crate::pghot::record::{Hotness, Layout};
-use crate::switch::choice;
+use crate::choice::choice;
 
 choice! {
     /// Which posting of hot-page tracking to follow in all that a key can choose.
@@ -157,45 +155,10 @@ choice! {
     }
 }
 
-impl RecordSize {
-    pub(crate) fn layout(self, quirks: PghotQuirks) -> Layout {
-        match (self, quirks) {
-            (RecordSize::U8, _) => Layout::Byte,
-            (RecordSize::U32, _) => Layout::Word,
-            (RecordSize::U64, PghotQuirks::None) => Layout::Long,
-            (RecordSize::U64, PghotQuirks::V3) => Layout::LongAsPosted,
-        }
-    }
-}
-
-impl Config {
-    /// When a page is hot, as configured. Of what a record can't hold it has as much as it can.
-    pub(crate) fn hotness(&self) -> Hotness {
-        let layout = self.pghot_record.layout(self.pghot_quirks);
-        let more = u64::from(self.pghot_threshold == ThresholdRule::Exceeded);
-        let reports = u64::from(self.pghot_freq_threshold) + more;
-        Hotness {
-            layout,
-            window_ms: self.pghot_window_ms(),
-            reports: reports.min(layout.freq_max().into()),
-            by_node: self.pghot_window_by_node,
-        }
-    }
-
-    /// `vm.pghot_promote_freq_window_ms`, or what suits the record.
-    pub(crate) fn pghot_window_ms(&self) -> u64 {
-        match (self.pghot_promote_freq_window_ms, self.pghot_record) {
-            (0, RecordSize::U8) => 3000,
-            (0, _) => 5000,
-            (window, _) => window.into(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{PARAMETERS, Parameter};
+    use crate::config::{Config, PARAMETERS, Parameter};
 
     /// Whatever a posting says of a key is one of its values, and another than the default: else it would say nothing.
     #[test]

@@ -1,9 +1,8 @@
 //! Rules of generations that differ from kernel to kernel, as data: where new, refaulted, rejected and protected pages go, when eviction
 //! ages, and what `lru_gen` takes. [reclaim 4; reclaim-6.12 4.1 to 4.9; mglru-2026 2]
 
-use crate::lru::Switching;
-use crate::lru::generations::{Gauges, PassRules, References};
-use crate::switch::choice;
+use super::{Gauges, PassRules, References, Switching};
+use crate::choice::choice;
 use crate::workingset::{RefaultActivate, Restore, ShadowCount};
 
 choice! {
@@ -133,19 +132,8 @@ choice! {
     }
 }
 
-impl AgingRule {
-    /// Whether to age while the window is neither full nor used up, by pages of generations and of all of them.
-    pub(super) fn is_due(self, youngest: u64, youngest_evictable: u64, total: u64) -> bool {
-        match self {
-            AgingRule::V4_2021 => false,
-            AgingRule::Linux6_12 => 2 * youngest > total || 4 * youngest_evictable < total,
-            AgingRule::Linux6_16 => true,
-        }
-    }
-}
-
 /// A swappiness for which only anonymous memory is evicted: what 6.16 takes for `max` in a command.
-pub(crate) const SWAPPINESS_ANON_ONLY: u8 = 201;
+pub const SWAPPINESS_ANON_ONLY: u8 = 201;
 
 /// How generations are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -298,17 +286,20 @@ impl GenerationRules {
     }
 
     /// Whether the gauges go by counts of accesses.
-    pub(super) fn gauges_count(self) -> bool {
+    #[inline]
+    pub fn gauges_count(self) -> bool {
         self.gauges == Gauges::Count && self.references == References::Frequency
     }
 
     /// Youngest generations that eviction leaves alone.
-    pub(super) fn spared(self) -> u64 {
+    #[inline]
+    pub fn spared(self) -> u64 {
         spared(u64::from(self.count_max))
     }
 }
 
 /// Youngest generations that eviction leaves alone where there can be so many.
-pub(super) fn spared(most: u64) -> u64 {
+#[inline]
+pub fn spared(most: u64) -> u64 {
     (most - 1).min(2)
 }

@@ -11,7 +11,7 @@
 //! rules was lost between 6.1 and 6.12. The others are remedies that no kernel has. The drain only puts the end off; each of the
 //! others prevents it. `docs/results/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
 
-use crate::switch::choice;
+use crate::choice::choice;
 
 choice! {
     /// When a pass over two lists brings the statistics of all groups up to date before it decides by them.

@@ -6,17 +6,17 @@ use std::fmt;
 /// Bytes in a base page.
 pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
 /// log2 of [`PAGE_SIZE`].
-pub(crate) const PAGE_SHIFT: u32 = 12;
+pub const PAGE_SHIFT: u32 = 12;
 /// Frames in a section: 128 MiB. Nodes begin at section boundaries, and folio records are allocated by section.
-pub(crate) const SECTION_FRAMES: u32 = 1 << 15;
+pub const SECTION_FRAMES: u32 = 1 << 15;
 /// Order of the largest block that the page allocator keeps.
-pub(crate) const MAX_BLOCK_ORDER: u8 = 10;
+pub const MAX_BLOCK_ORDER: u8 = 10;
 /// Order of a pageblock.
-pub(crate) const PAGEBLOCK_ORDER: u8 = 9;
+pub const PAGEBLOCK_ORDER: u8 = 9;
 /// Pages in a pageblock, 2^9, what one leaf of a page table maps: what the page allocator gives to one kind of use, as far as it can.
-pub(crate) const PAGEBLOCK_PAGES: u64 = 1 << PAGEBLOCK_ORDER;
+pub const PAGEBLOCK_PAGES: u64 = 1 << PAGEBLOCK_ORDER;
 /// Frames in the largest block that the page allocator keeps. Zones begin at multiples of it.
-pub(crate) const MAX_BLOCK_PAGES: u32 = 1 << MAX_BLOCK_ORDER;
+pub const MAX_BLOCK_PAGES: u32 = 1 << MAX_BLOCK_ORDER;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -51,12 +51,14 @@ impl Nodemask {
     pub const ALL: Nodemask = Nodemask(u64::MAX);
 
     /// These nodes.
+    #[inline]
     pub fn of(nodes: impl IntoIterator<Item = NodeId>) -> Nodemask {
         Nodemask(nodes.into_iter().fold(0, |mask, node| mask | 1 << node.0))
     }
 
     /// These without one of them, or with one more.
-    pub(crate) fn set(&mut self, node: NodeId, is_in: bool) {
+    #[inline]
+    pub fn set(&mut self, node: NodeId, is_in: bool) {
         let bit = 1 << node.0;
         self.0 = if is_in { self.0 | bit } else { self.0 & !bit };
     }
@@ -81,17 +83,20 @@ impl Nodemask {
     }
 
     /// Whether there is none.
+    #[inline]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// All of them, in order.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = NodeId> {
         (0..u64::BITS as u8).map(NodeId).filter(move |&node| self.contains(node))
     }
 
     /// The one after a node, and around.
-    pub(crate) fn after(self, node: Option<NodeId>) -> Option<NodeId> {
+    #[inline]
+    pub fn after(self, node: Option<NodeId>) -> Option<NodeId> {
         self.iter().find(|&next| node.is_none_or(|node| next > node)).or(self.iter().next())
     }
 }
@@ -99,6 +104,7 @@ impl Nodemask {
 impl std::ops::Not for Nodemask {
     type Output = Nodemask;
 
+    #[inline]
     fn not(self) -> Nodemask {
         Nodemask(!self.0)
     }
@@ -107,6 +113,7 @@ impl std::ops::Not for Nodemask {
 impl std::ops::BitAnd for Nodemask {
     type Output = Nodemask;
 
+    #[inline]
     fn bitand(self, other: Nodemask) -> Nodemask {
         Nodemask(self.0 & other.0)
     }
@@ -168,11 +175,12 @@ index! {
 
 /// A device's writeback on behalf of one memory group (`bdi_writeback`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct WbId(pub(crate) u32);
+pub struct WbId(pub u32);
 
 impl WbId {
+    /// As an index into a table of them.
     #[inline]
-    pub(crate) fn index(self) -> usize {
+    pub fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -193,6 +201,7 @@ impl Nanos {
     pub const SECOND: Nanos = Nanos(1_000_000_000);
 
     /// `ticks` timer ticks at `hz` ticks a second.
+    #[inline]
     pub fn from_ticks(ticks: u64, hz: u32) -> Nanos {
         Nanos(ticks * (Self::SECOND.0 / u64::from(hz)))
     }
@@ -200,12 +209,14 @@ impl Nanos {
 
 impl std::ops::Add for Nanos {
     type Output = Nanos;
+    #[inline]
     fn add(self, other: Nanos) -> Nanos {
         Nanos(self.0 + other.0)
     }
 }
 
 impl std::ops::AddAssign for Nanos {
+    #[inline]
     fn add_assign(&mut self, other: Nanos) {
         self.0 += other.0;
     }
@@ -234,4 +245,49 @@ pub enum LruType {
 impl LruType {
     /// Both types, anonymous first as the kernel orders them.
     pub const BOTH: [LruType; 2] = [LruType::Anon, LruType::File];
+}
+
+/// Which zone of a node, or the highest zone that a request may use: its class.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ZoneType {
+    /// Below 16 MiB, for devices of the ISA bus; only if the kernel is built with it.
+    Dma = 0,
+    /// Below 4 GiB, for devices with addresses of 32 bits.
+    Dma32 = 1,
+    /// All other memory that the kernel can use for itself.
+    Normal = 2,
+    /// Memory that only what can be moved may use.
+    Movable = 3,
+}
+
+impl ZoneType {
+    /// The number of zone types.
+    pub const COUNT: usize = 4;
+    /// All, from the lowest up.
+    pub const ALL: [ZoneType; ZoneType::COUNT] =
+        [ZoneType::Dma, ZoneType::Dma32, ZoneType::Normal, ZoneType::Movable];
+
+    /// The name of the zone in `/proc/zoneinfo`.
+    #[inline]
+    pub fn name(self) -> &'static str {
+        match self {
+            ZoneType::Dma => "DMA",
+            ZoneType::Dma32 => "DMA32",
+            ZoneType::Normal => "Normal",
+            ZoneType::Movable => "Movable",
+        }
+    }
+}
+
+/// Latency and bandwidth of a node's memory, seen from the nearest CPUs (`access0` in `/sys/devices/system/node/nodeN`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccessCoordinate {
+    /// Latency of a load, in nanoseconds.
+    pub read_latency: u32,
+    /// Latency of a store, in nanoseconds.
+    pub write_latency: u32,
+    /// Bandwidth of loads, in MB a second.
+    pub read_bandwidth: u32,
+    /// Bandwidth of stores, in MB a second.
+    pub write_bandwidth: u32,
 }

@@ -2,7 +2,7 @@
 
 use super::error::{ConfigError, check_range};
 use super::{Config, PARAMETERS};
-use crate::switch::Values;
+use crate::choice::Values;
 
 /// Who decides a parameter: the first part of its name for scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +57,7 @@ pub struct Shown {
 
 impl Mechanism {
     /// Nothing shows it.
-    pub(super) const UNSEEN: Mechanism = Mechanism { tries: &[], shown_by: None };
+    pub(crate) const UNSEEN: Mechanism = Mechanism { tries: &[], shown_by: None };
 
     pub(super) const fn shown(
         scenario: &'static str,

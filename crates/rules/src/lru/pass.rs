@@ -10,7 +10,7 @@
 //! gave 64; its reclaim never got to the second one, at which generations age. Each rule is a switch of its own, because the
 //! series that brought them argues for each of them alone. [mglru-2026 2.1 to 2.5, 2.8]
 
-use crate::switch::choice;
+use crate::choice::choice;
 
 choice! {
     /// When a pass counts how much it may scan.

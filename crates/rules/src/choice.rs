@@ -1,0 +1,67 @@
+//! Enumerations whose values have names, and what a setting accepts.
+
+/// An enumeration whose values have names, as switches are set by text.
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name {
+            $($(#[$value_doc])* $variant,)*
+        }
+
+        impl $name {
+            /// The words of all values, in order.
+            pub const NAMES: &[&str] = &[$($text),*];
+
+            /// The word of the value.
+            #[inline]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $text,)*
+                }
+            }
+
+            /// The value of a word.
+            pub fn by_name(name: &str) -> Option<$name> {
+                match name {
+                    $($text => Some($name::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use choice;
+
+/// What a switch or a parameter accepts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Values {
+    /// `true` or `false`.
+    Bool,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A whole number from the first to the second.
+    Number(u32, u32),
+}
+
+impl Values {
+    /// Whether a number is in the range. Of words their own reader decides.
+    pub fn holds(self, value: &str) -> bool {
+        match self {
+            Values::Bool | Values::Choice(_) => true,
+            Values::Number(least, most) => {
+                value.parse().is_ok_and(|value: u32| (least..=most).contains(&value))
+            }
+        }
+    }
+
+    /// All words, or the ends of the range.
+    #[cfg(test)]
+    pub fn ends(self) -> Vec<String> {
+        match self {
+            Values::Bool => vec!["true".into(), "false".into()],
+            Values::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+            Values::Number(least, most) => vec![least.to_string(), most.to_string()],
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What can be chosen: every rule of every kernel, every size and setting, as data.
+//!
+//! Nothing here does anything. The engine reads these values and acts by them; scenarios, `ablate` and the reference of keys go through
+//! the tables. The map, in reading order:
+#![forbid(unsafe_code)]
+
+pub mod units; // page frames, nodes, times: the newtypes everything is counted in
+mod choice; // words and ranges that a setting accepts
+pub mod config; // sizes, batches, freshness: what can be chosen beside the policy
+pub mod policy; // a choice at each of the four seams; the profiles that bundle them
+pub mod switch; // every mechanism and every era's rule under a name
+
+pub mod harvest; // seam 1: how accessed bits are found
+pub mod lru; // seam 2: which lists, and how generations are kept
+pub mod workingset; // seam 3: what a refault means
+pub mod balance; // seam 4: anonymous against file
+pub mod reclaim; // a reclaim call
+pub mod writeback; // dirty pages of files
+pub mod zswap; // compressed pages in front of swap
+pub mod migrate; // folios that move
+pub mod numa_balancing; // pages of slow memory, promoted by who faults
+pub mod pghot; // pages of slow memory, promoted by a thread
+pub mod promotion; // pages of slow memory, promoted by who reads
+
+pub use choice::Values;
