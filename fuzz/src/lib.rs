@@ -1,4 +1,4 @@
-//! What is fuzzed: one function a target, from bytes to nothing, that panics when a promise is broken.
+//! The fuzz targets: one function a target, from bytes to nothing, that panics when a promise is broken.
 //!
 //! ```text
 //!   targets/NAME.rs ─ libFuzzer ─┐

@@ -36,12 +36,12 @@ impl Access {
         Access((write as u64) << 63 | (object as u64) << OBJECT_SHIFT | page)
     }
 
-    /// Which object of the workload, from 0.
+    /// Number of the object in the workload, from 0.
     pub const fn object(self) -> u32 {
         ((self.0 & !WRITE) >> OBJECT_SHIFT) as u32
     }
 
-    /// Which page of the object, from 0.
+    /// Number of the page in the object, from 0.
     pub const fn page(self) -> u64 {
         self.0 & PAGE_MASK
     }

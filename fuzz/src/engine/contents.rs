@@ -1,4 +1,4 @@
-//! What each page must hold: a map, and nothing of how the engine works.
+//! The expected contents of each page: a map that knows nothing of how the engine works.
 //!
 //! A page that was never written reads as zero, a regular file's as contents that no other page has, and each as what was
 //! written last. Where a write to a file's device has failed, what that left there is right as well, until the page is written
@@ -36,7 +36,7 @@ pub(super) struct Contents {
     last_value: u64,
 }
 
-/// What a regular file holds at a page.
+/// Contents of a page of a regular file that was never written.
 pub(super) fn of_file(file: FileId, page: u64) -> u64 {
     0xf11e << 48 | u64::from(file.0) << 32 | page
 }

@@ -41,7 +41,7 @@ pub(super) struct Group {
     pub(super) knobs: Vec<(&'static str, Limit)>,
 }
 
-/// What is written to a limit.
+/// A value written to a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Limit {
     Pages(u64),

@@ -1,4 +1,4 @@
-//! Where the bytes are: frames, swap slots, and transfers between them and the devices.
+//! The bytes of memory and devices: frames, swap slots, and transfers between them.
 //!
 //! Copies and transfers take time: an operation waits in a queue, and is carried out in any order that this allows. Which page is
 //! where is known at once, when the engine asks for it; what is there follows.
@@ -14,7 +14,7 @@ use pageout_engine::{Engine, FileId, FullPlug, IoError, IoId, Op, OpQueue, PageC
 
 use super::contents::{Page, of_file};
 
-/// What freed and never used memory holds.
+/// Contents of freed and of never used memory.
 const GARBAGE: u64 = 0xdead_beef_dead_beef;
 
 /// Operations that wait at most.
@@ -35,7 +35,7 @@ pub(super) struct Transfer {
     pub(super) is_write: bool,
     /// Nobody's access depends on it.
     pub(super) is_readahead: bool,
-    /// What the frame held when a write began.
+    /// Contents of the frame when a write began.
     at_start: u64,
 }
 
@@ -156,7 +156,7 @@ impl Store {
         self.value_mut(pfn, page)
     }
 
-    /// What a file's device has at a page.
+    /// Contents of a file's page on its device.
     pub(super) fn block(&self, file: FileId, page: u64) -> u64 {
         self.blocks.get(&(file, page)).copied().unwrap_or_else(|| of_file(file, page))
     }

@@ -53,7 +53,7 @@ pub enum FileError {
     Busy {
         /// The path of the directory.
         path: String,
-        /// What has to go first.
+        /// The obstacle that has to be removed first.
         why: String,
     },
     /// A write of the file system has failed since this was last asked (EIO).
@@ -62,7 +62,7 @@ pub enum FileError {
     Refused {
         /// The path of the file.
         path: String,
-        /// Which command of those written, from 1.
+        /// Number of the command among those written, from 1.
         number: usize,
         /// The command.
         command: String,

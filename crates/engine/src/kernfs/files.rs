@@ -28,7 +28,7 @@ pub struct CgroupFile {
     pub holds: Holds,
     /// Whether the root has it, too. The root has no limits, and so no files for them.
     pub is_in_root: bool,
-    /// What the file says, or what writing it does.
+    /// Meaning of the file's contents, or effect of a write to it.
     pub doc: &'static str,
     pub(super) file: MemcgFile,
 }

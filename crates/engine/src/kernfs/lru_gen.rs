@@ -34,7 +34,7 @@ use std::fmt::Write;
 
 /// A write under way.
 pub(crate) struct LruGenWrite {
-    /// What is not done yet.
+    /// The commands not begun yet.
     rest: String,
     /// Number of commands begun.
     number: usize,
@@ -206,7 +206,7 @@ impl Engine {
         }
     }
 
-    /// What `lru_gen` says, or `lru_gen_full`.
+    /// The text of debugfs `lru_gen`, or of `lru_gen_full`.
     #[doc(alias = "lru_gen_seq_show")]
     pub(super) fn lru_gen_text(&self, is_full: bool) -> String {
         let mut text = String::new();

@@ -108,7 +108,7 @@ impl Engine {
         text
     }
 
-    /// What a new program could have without swapping, by the kernel's estimate.
+    /// `MemAvailable` in pages: the kernel's estimate of what a new program could take without swapping.
     fn available_pages(&self) -> u64 {
         let count = |stat: Stat| self.core.vmstat(stat).max(0) as u64;
         let low: u64 = self.zones().map(|zone| zone.low).sum();

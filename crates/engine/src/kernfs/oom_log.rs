@@ -6,7 +6,7 @@ use crate::serve::engine::Engine;
 use crate::units::{MmId, PAGE_SIZE, TaskId};
 use std::fmt::Write;
 
-/// What the log shows for no limit: the largest number of pages that the kernel counts to, in kB.
+/// The log's figure for "no limit": the largest number of pages that the kernel counts to, in kB.
 const UNLIMITED_KB: u64 = 9_007_199_254_740_988;
 
 impl Engine {

@@ -41,7 +41,7 @@ pub(crate) const STACK_PAGES: usize = 4;
 /// The frames of a task's kernel stack.
 pub(crate) type Stack = [Pfn; STACK_PAGES];
 
-/// What the kernel's own memory holds, beside page tables and stacks, which are with whom they belong to.
+/// The slab caches of the kernel's own objects. Page tables and stacks are counted with their owners.
 pub(crate) struct KernelMemory {
     pub(crate) index_nodes: Slab,
     pub(crate) huge_pools: HugePools,

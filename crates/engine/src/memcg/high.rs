@@ -70,7 +70,7 @@ impl HighReclaim {
     }
 }
 
-/// What paying came to.
+/// Outcome of a step of reclaim or sleep for `memory.high`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HighStep {
     /// A batch of reclaim is over; call again.

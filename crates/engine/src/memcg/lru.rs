@@ -11,7 +11,7 @@
 //! that was aged goes to the young one. When the old one is empty the young one is old. Thus each walk finds groups that have
 //! waited, without looking for them, and fairness is a matter of time rather than of each call. [reclaim 4.11]
 //!
-//! Which bin a group goes to is drawn, so that reclaimers spread; here by a sequence that is the same in every run.
+//! The bin of a group is drawn at random, so that reclaimers spread; here by a sequence that is the same in every run.
 
 use crate::memory::list::{Links, List, NONE};
 use crate::units::MemcgId;
@@ -21,7 +21,7 @@ const GENERATIONS: u64 = 3;
 /// Queues (bins) in each generation of the memcg LRU.
 const BINS: u8 = 8;
 
-/// Where in its generation a group was sent on purpose.
+/// Segment of its generation to which a group was moved on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Segment {
     #[default]
@@ -30,7 +30,7 @@ pub(crate) enum Segment {
     Tail,
 }
 
-/// Where a group goes.
+/// Target of a group's move in the memcg LRU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Move {
     /// Behind the others of its generation.
@@ -59,7 +59,7 @@ pub(crate) struct MemcgLru {
     queues: [[List; BINS as usize]; GENERATIONS as usize],
     /// Groups in each generation.
     counts: [u64; GENERATIONS as usize],
-    /// Where each group is, by group.
+    /// Generation, bin and links of each group, by its id.
     entries: Entries,
     draws: u64,
 }

@@ -75,10 +75,10 @@ pub(crate) struct Memcg {
     pub(crate) max: u64,
     /// `memory.soft_limit_in_bytes` of cgroup v1: what the group is pushed back to where the machine is short of memory.
     pub(crate) soft_limit: u64,
-    /// What the children claim of `min` and `low`: as much of each one's setting as it uses. Kept up to date, because protection
+    /// Sum of the children's claims on `min` and `low`: as much of each one's setting as it uses. Kept up to date, because protection
     /// asks for it at each visit of a child, and children may be many.
     claimed: Protection,
-    /// What [`Memcgs::visit_protection`] has worked out last.
+    /// The latest result of [`Memcgs::visit_protection`].
     visited: Protection,
     /// Swap slots in use, descendants included.
     pub(crate) swap_usage: u64,
@@ -133,7 +133,7 @@ impl Memcg {
         self.children_by_name.keys().map(String::as_str)
     }
 
-    /// What the group claims of its parent's protection: as much of its setting as it uses.
+    /// The group's claim on its parent's protection: as much of its setting as it uses.
     fn claim(&self) -> Protection {
         Protection { min: self.usage.min(self.min), low: self.usage.min(self.low) }
     }
@@ -305,7 +305,7 @@ impl Memcgs {
         position.last
     }
 
-    /// Where a group is in the hierarchy, as cgroupfs shows it.
+    /// Path of a group in the hierarchy, as cgroupfs shows it.
     pub(crate) fn path(&self, id: MemcgId) -> String {
         let mut names: Vec<&str> = self.ancestors(id).map(|id| self[id].name.as_str()).collect();
         names.pop();
@@ -542,7 +542,7 @@ impl Memcgs {
         (online as u64, (below.len() - online) as u64)
     }
 
-    /// What of a group's `min` and `low` counts while `root` is being reclaimed.
+    /// Effective `min` and `low` of a group while `root` is being reclaimed (`emin`, `elow`), in pages.
     ///
     /// Computed along the path from the top for every visit: an order of visits that isn't top-down must not see a
     /// parent's share of yesterday.
@@ -584,7 +584,7 @@ impl Memcgs {
         }
     }
 
-    /// What a group gets that claims so much, of a parent that has `parent_effective` and children who claim `siblings` together.
+    /// Effective protection of a group that claims `claimed` pages; its parent has `parent_effective`, and all children claim `siblings`.
     fn effective(
         &self,
         id: MemcgId,

@@ -106,7 +106,7 @@ impl Core {
         }
     }
 
-    /// What happened in a group stays counted in those above it.
+    /// Adds the counters of a removed group to its parent's, so that its events stay counted.
     fn join_counters(&mut self, memcg: MemcgId, parent: MemcgId, pool: PoolId) {
         let (from, to) = (self.lruvecs.id(memcg, pool), self.lruvecs.id(parent, pool));
         let counted = self.lruvecs[from].stat_local;

@@ -155,7 +155,7 @@ impl Mm {
         }
     }
 
-    /// The address space's last task is gone, and its mappings are: what is left is a number that is not given out again.
+    /// The address space's last task is gone, and its mappings are: only its number is left, and it is not given out again.
     pub(crate) fn end(&mut self) {
         debug_assert!(self.users == 0 && self.table.iter().next().is_none());
         debug_assert!(self.nodes.iter().next().is_none(), "its page tables went with its mappings");

@@ -29,7 +29,7 @@ pub(crate) struct OpenFile {
     /// Failed writes of the file, and of all on its file system, that it knows of.
     pub(crate) errors_known: u64,
     pub(crate) fs_errors_known: u64,
-    /// What is read is not used again (FMODE_NOREUSE).
+    /// The reader does not use its pages again (FMODE_NOREUSE).
     pub(crate) no_reuse: bool,
 }
 

@@ -23,7 +23,7 @@ fn fallbacks(kind: MigrateType) -> [MigrateType; 2] {
 /// Least order of a block that movable memory claims: it does no lasting harm where it is.
 const CLAIM_ORDER: u8 = PAGEBLOCK_ORDER / 2;
 
-/// What is wanted of a zone.
+/// A request to a zone: order, migrate type and rights.
 #[derive(Clone, Copy)]
 pub(super) struct Want {
     pub(super) order: u8,

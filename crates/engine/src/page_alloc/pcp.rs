@@ -54,7 +54,7 @@ impl PcpSizes {
     }
 }
 
-/// What a zone's state says about how much CPUs may hold of it.
+/// The states of a zone that lower the limit of its per-CPU lists.
 #[derive(Clone, Copy)]
 pub(super) struct Shortage {
     /// kswapd or another balances the zone.

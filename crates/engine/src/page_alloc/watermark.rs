@@ -150,14 +150,14 @@ impl Zone {
                 && self.watermark_ok(order, self.marks.min, class, rights)
     }
 
-    /// What page cache can't count on: dirty limits are shares of what remains.
+    /// `totalreserve_pages` of the zone: pages that page cache can't count on. Dirty limits are shares of the rest.
     pub(crate) fn total_reserve(&self) -> u64 {
         let reserve = self.lowmem_reserve.into_iter().max().unwrap_or(0);
         self.managed.min(reserve + self.marks.high)
     }
 }
 
-/// What is left of a mark for who has these rights.
+/// The mark, in pages, that a request with these rights has to pass.
 #[inline]
 fn lowered(mark: u64, rights: Rights) -> u64 {
     let mut mark = mark;

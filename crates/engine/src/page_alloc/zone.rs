@@ -43,7 +43,7 @@ pub(crate) struct Zone {
     /// Pages that the allocator was given: present, less what was reserved at boot. All formulas count these.
     pub(crate) managed: u64,
     pub(crate) marks: Watermarks,
-    /// What fallbacks into others' pageblocks have put on top of all marks, until kswapd has answered.
+    /// `watermark_boost` in pages: added to all marks by fallbacks into pageblocks of other types, until kswapd has answered.
     pub(crate) boost: u64,
     /// Pages kept from requests of a higher class, by class.
     pub(crate) lowmem_reserve: [u64; ZoneType::COUNT],
@@ -66,7 +66,7 @@ pub(crate) struct Zone {
 pub(super) enum Refusal {
     /// Too little is free: the mark refuses.
     BelowMark,
-    /// What is free is in pageblocks of other types.
+    /// The free pages are in pageblocks of other types.
     OtherTypes,
 }
 
@@ -292,7 +292,7 @@ impl Zone {
         blocks.sort_unstable();
         let all = blocks.len() as u64;
         let mut held = Vec::new();
-        // What is freed last is used first: the lowest.
+        // The block freed last is used first: the lowest.
         for (at, first) in blocks.into_iter().enumerate().rev() {
             let at = at as u64;
             if at * count / all == (at + 1) * count / all {

@@ -116,7 +116,7 @@ impl Zones {
         }
     }
 
-    /// What all zones together keep free.
+    /// `vm.min_free_kbytes`: memory that all zones together keep free, in kB.
     pub(crate) fn min_free_kbytes(&self) -> u64 {
         self.min_free_kbytes
     }

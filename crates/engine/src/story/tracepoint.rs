@@ -512,7 +512,7 @@ pub struct Contig {
     pub taken: u64,
     /// Pages taken that are dirty.
     pub dirty: u64,
-    /// Blocks of which a page could not be had.
+    /// Blocks with a page that could not be isolated.
     pub failed: u64,
 }
 

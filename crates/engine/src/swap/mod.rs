@@ -12,7 +12,7 @@ pub(crate) mod plug; // writes held back, to be merged
 pub(crate) mod zram; // what a compressed device takes
 pub(crate) mod zspool; // compressed pages, packed by size
 mod slots; // which one is taken next
-mod priority; // of which device
+mod priority; // the choice of a device
 pub(crate) mod window; // how many pages are read at once
 pub(crate) mod readahead; // which ones
 

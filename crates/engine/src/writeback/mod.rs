@@ -179,7 +179,7 @@ struct Completions {
 }
 
 impl Completions {
-    /// Half of what is known is forgotten after that long.
+    /// Period after which the counts of pages written are halved.
     const PERIOD: Nanos = Nanos(3 * Nanos::SECOND.0);
     /// Fractions of a page that are kept.
     const UNIT: u64 = 1 << 16;

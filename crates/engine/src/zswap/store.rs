@@ -127,7 +127,7 @@ impl Core {
         self.lruvecs[lruvec].zswap.protected += 1;
     }
 
-    /// What is in a slot is of no use any more.
+    /// The contents of a slot are of no use any more.
     pub(crate) fn zswap_invalidate(&mut self, slot: SwapEntry) {
         let Some(id) = self.zswap.find(slot) else { return };
         #[cfg(test)]

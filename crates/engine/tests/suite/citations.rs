@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Where citations are looked for, from the root of the repository.
+/// Folders and files whose citations are checked, from the root of the repository.
 const PLACES: &[&str] = &[
     "crates",
     "docs",
@@ -22,7 +22,7 @@ const PLACES: &[&str] = &[
     "README.md",
 ];
 
-/// What a document has that can be cited.
+/// The citable places of a document.
 #[derive(Default)]
 struct Document {
     /// Numbers of sections and names of items.
@@ -116,7 +116,7 @@ fn prose(path: &Path, text: &str) -> String {
     text.lines().map(comment).collect::<Vec<_>>().join("\n")
 }
 
-/// What is wrong with a part of a citation: one document and what it cites of it.
+/// The fault of a part of a citation, which is a document and its cited places; `None` if it has none.
 fn fault_of_part(part: &str, documents: &Documents) -> Option<String> {
     let Some((name, cited)) = part.split_once(' ') else {
         return Some(format!("{part} cites nothing of a document"));

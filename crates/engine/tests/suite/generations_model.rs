@@ -15,7 +15,7 @@ const RECLAIM_BATCH: usize = 32;
 const ISOLATED_MAX: usize = 64;
 const LOOKED_AT_MAX: usize = 4096;
 
-/// What is known of a page's use: R, W and the counter.
+/// The recorded use of a page: R, W and the counter.
 #[derive(Clone, Copy, Default)]
 struct Use {
     referenced: bool,

@@ -1,4 +1,4 @@
-//! What the engine keeps of each page of memory.
+//! The engine's metadata of each page of memory.
 
 #![allow(clippy::unwrap_used)] // a test: failing is what it is for
 
@@ -9,7 +9,7 @@ use pageout_engine::{
 /// A whole number of sections, so that no record lies beyond the last frame.
 const FRAMES: u64 = 1 << 18;
 
-/// What the kernel takes of that for itself and keeps free.
+/// Frames that the kernel takes for itself and keeps free.
 const KERNEL: u64 = FRAMES / 32;
 
 /// Bytes that an engine keeps where pages of one file fill all memory, and all are mapped.

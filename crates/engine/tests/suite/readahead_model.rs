@@ -22,7 +22,7 @@ struct NaiveFile {
     size: u64,
     ahead: u64,
     limit: u64,
-    /// Where the last call has ended, in bytes.
+    /// End of the last call, in bytes.
     position: Option<u64>,
     random: bool,
 }

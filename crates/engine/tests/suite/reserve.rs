@@ -1,4 +1,4 @@
-//! What a zone keeps free, seen from outside after every call: below its min mark, only who may use the reserve gets a page.
+//! A zone's reserve, seen from outside after every call: below its min mark, only who may use the reserve gets a page.
 //!
 //! A refill of a CPU's list takes many pages at once. It may begin above the mark and end below it. Then its pages are on that list, and
 //! only who may use the reserve gets one of them. So what is free and what CPUs hold are together never below the mark, and free pages

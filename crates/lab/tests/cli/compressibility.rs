@@ -1,4 +1,4 @@
-//! What pages compress to: measured of files and processes, and taken by a scenario.
+//! Compressed lengths of pages: measured from files and processes, and read by a scenario.
 
 use std::path::Path;
 use std::process::Output;

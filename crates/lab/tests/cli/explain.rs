@@ -52,7 +52,7 @@ fn explain_json(profile: &str, arguments: &[&str]) -> serde_json::Value {
     serde_json::from_str(&explain(profile, &arguments)).unwrap()
 }
 
-/// What is printed, its lines joined: wrapping breaks phrases anywhere.
+/// The printed text, its lines joined: wrapping breaks phrases anywhere.
 fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }

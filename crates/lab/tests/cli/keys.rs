@@ -55,7 +55,7 @@ const TWO_TIERS: &str = "machine.node=[{ memory = \"1GiB\" }, { memory = \"1GiB\
 /// A machine of two sockets.
 const TWO_SOCKETS: &str = "machine.node=[{ memory = \"1GiB\", cpus = 1 }, { memory = \"1GiB\", cpus = 1 }]";
 
-/// What has to be so for the ends of a key's range to make sense.
+/// Settings that the ends of a key's range need to make sense.
 const COMPANIONS: &[(&str, &str)] = &[
     ("task[].cpu", "machine.cpus=4096"),
     ("machine.timeslice", "machine.price.context_switch=0s"),

@@ -18,7 +18,7 @@ fn notes(scenario: &str) -> Vec<(String, String)> {
     notes.iter().map(|note| (words(note, "about"), words(note, "text"))).collect()
 }
 
-/// What the notes of a run are about, apart from its being short, as all of these are.
+/// Subjects of a run's notes, but for "statistics": all of these runs are short.
 fn about(scenario: &str) -> Vec<String> {
     notes(scenario).into_iter().map(|(about, _)| about).filter(|about| about != "statistics").collect()
 }
@@ -365,7 +365,7 @@ fn a_run_without_an_access_says_why_and_no_table_of_it_is_printed_without_that()
     assert!(about(GOOD).is_empty());
 }
 
-/// What a command prints, in words.
+/// The words that a command prints.
 #[track_caller]
 fn words(scenario: &str, arguments: &[&str]) -> String {
     check(scenario, arguments).split_whitespace().collect::<Vec<_>>().join(" ")

@@ -231,7 +231,7 @@ fn keys_of_the_kill_are_checked() {
     check_success(&run(&format!("{SHORT}{}", event.replace("\"yes\"", "\"1\"")), &[]));
 }
 
-/// What a machine lacks that can boot no task.
+/// A machine on which no task can start is refused, and the message names the key and its line.
 #[test]
 fn a_machine_on_which_nothing_can_run_is_refused_by_the_key() {
     let with = |machine: &str| {

@@ -1,4 +1,4 @@
-//! Where results go: pipes, full disks, other programs.
+//! Destinations of results: pipes, full disks, other programs.
 
 use std::fs::File;
 use std::path::Path;

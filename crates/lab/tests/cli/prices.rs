@@ -1,4 +1,4 @@
-//! What an access costs: by its node, whatever else the machine has.
+//! The price of an access: by its node, whatever else the machine has.
 
 use crate::{check_success, pageout, with_scenario};
 

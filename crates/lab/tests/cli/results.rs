@@ -1,4 +1,4 @@
-//! What good runs print.
+//! The output of runs without faults.
 
 use super::{GOOD, check_failure, check_success, pageout, run_with, scenarios, text, with_scenario};
 

@@ -46,7 +46,7 @@ file = "others"
 workload = { pattern = "sequential" }
 "#;
 
-/// What `/proc/vmstat` and `memory.stat` have of a group at the end.
+/// A counter of a group at the end, as `/proc/vmstat` and `memory.stat` name it.
 fn counter(result: &Value, path: &str, name: &str) -> i64 {
     let groups = result["memcgs"].as_array().unwrap();
     let group = groups.iter().find(|group| group["path"] == path).expect("it is there");

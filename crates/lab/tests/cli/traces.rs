@@ -1,4 +1,4 @@
-//! What a trace is taken for, and that it is said.
+//! The format that a trace is taken for, and the line that says so.
 
 use std::fmt::Write as _;
 use std::fs;

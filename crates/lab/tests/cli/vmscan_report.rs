@@ -187,7 +187,7 @@ fn the_layout_of_the_kernels_script_is_kept_column_by_column() {
     assert!(printed.contains("Direct reclaims:     \t\t\t\n"), "{printed}");
 }
 
-/// What the kernel of 2010 wrote: no flag column, other fields, no word of what a batch freed.
+/// A trace as the kernel of 2010 wrote it: no flag column, other fields, no word of what a batch freed.
 const OF_2010: &str = "\
 # tracer: nop
 #
@@ -709,7 +709,7 @@ fn a_call_that_did_too_little_for_its_time_was_off_the_cpu() {
     let mut writes = call.to_vec();
     writes.insert(2, (1, 1_000_200, "dd-7", write));
     assert_eq!(json(lines(&writes).as_bytes())["longest_calls"][0]["off_cpu"], Value::Null);
-    // What shrinkers take is told as theirs.
+    // The time of shrinkers is told as theirs.
     let mut shrinks = call.to_vec();
     let (start, stop) = (
         "mm_shrink_slab_start: super_cache_scan+0x0/0x150",

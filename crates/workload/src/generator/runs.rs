@@ -5,7 +5,7 @@
 //!                      └──▶ its pages in order      and is finished before the next one is drawn
 //! ```
 //!
-//! What compilers do with headers and sources, a database with a range of its rows, and `grep -r` with a tree. Drawn from the
+//! Compilers read headers and sources this way, a database a range of its rows, and `grep -r` a tree. Drawn from the
 //! descriptions of kernel builds (<https://lkml.rescloud.iu.edu/2603.2/04304.html>) and of range scans in
 //! <https://dl.acm.org/doi/10.1145/3731569.3764820>. What it leaves out: files of different lengths, which are one length here; and
 //! what belongs together, such as a header and those it includes.

@@ -3,7 +3,7 @@
 use super::error::TraceError;
 use crate::Access;
 
-/// What was read last, and how much of it was taken.
+/// The bytes read last, and how many of them were taken.
 #[derive(Default)]
 pub(super) struct Chunk {
     accesses: Vec<Access>,

@@ -83,7 +83,7 @@ impl TraceError {
         self.0.place.records_read
     }
 
-    /// Where in the file the record at fault starts, after decompression.
+    /// Byte offset in the decompressed file at which the record at fault starts.
     pub fn byte_offset(&self) -> u64 {
         self.0.place.byte_offset
     }

@@ -142,7 +142,7 @@ impl Format {
     }
 }
 
-/// What the first line of a text is, other than comments.
+/// Kind of a text's first line that is no comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TextLine {
     /// One number.

@@ -149,7 +149,7 @@ pub struct CsvOptions {
     pub size_unit: Option<u64>,
 }
 
-/// What is between the fields of a line.
+/// The separator between the fields of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// This ASCII character separates columns.

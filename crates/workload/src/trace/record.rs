@@ -29,7 +29,7 @@ pub(super) struct Record {
     pub(super) bytes: u64,
 }
 
-/// Where the pages of a record are.
+/// Location of a record's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// From this page of the object on.

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use super::error::{Place, TraceError};
 use super::format::Format;
 
-/// What readers read from.
+/// The byte stream that readers read from.
 pub(super) type Input = Box<dyn Read + Send>;
 
 const BUFFER_BYTES: usize = 256 << 10;

@@ -1,4 +1,4 @@
-//! What happens on the machine, one action after the other.
+//! Carries out a run's actions on the machine, one after the other.
 
 use pageout_engine::*;
 

@@ -1,4 +1,4 @@
-//! What must hold of counters, seen from outside.
+//! Invariants of the counters, seen from outside.
 
 use pageout_engine::*;
 

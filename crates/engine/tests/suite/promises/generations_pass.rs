@@ -131,7 +131,7 @@ fn a_page_read_twice_outlives_one_read_once_by_fg() {
     }
 }
 
-/// What a shadow remembers is what a fault gives back: a page accessed before it was evicted enters among the young.
+/// A fault restores the use that the shadow remembers: a page accessed before it was evicted enters among the young.
 #[test]
 fn a_page_that_a_fault_brings_back_is_active_by_fg_if_it_was_accessed_before() {
     for (policy, restored) in [("mglru-fg", "32"), ("mglru@2026", "0")] {

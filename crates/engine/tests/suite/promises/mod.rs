@@ -1,4 +1,4 @@
-//! What the engine promises, seen from outside: each test is a scenario with what it must come to.
+//! Promises of the engine, seen from outside: each test is a scenario with what it must come to.
 
 mod access; // descriptors, mappings, advice
 mod dirty; // dirty pages of files: who writes them, who waits

@@ -1,4 +1,4 @@
-//! What it means that a page comes back.
+//! Refaults: the effect of a page that comes back.
 
 use super::scenario::check;
 

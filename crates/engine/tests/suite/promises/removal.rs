@@ -244,7 +244,7 @@ fn pages_of_a_removed_group_are_its_parents_at_once() {
     }
 }
 
-/// What the removed group used last goes before what its parent used long ago.
+/// Pages that the removed group used last go before those that its parent used long ago.
 #[test]
 fn pages_of_a_removed_group_go_before_its_parents() {
     for policy in ["classic@6.12", "mglru@6.12"] {

@@ -98,7 +98,7 @@ const NO_IDS: &[&str] = &[
     "linenumber",
 ];
 
-/// Which columns are read.
+/// Indices of the columns that are read.
 pub(super) struct Columns {
     pub(super) time: Option<usize>,
     pub(super) objects: Vec<usize>,

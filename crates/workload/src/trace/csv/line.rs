@@ -15,7 +15,7 @@ pub(super) struct LineSplitter {
     /// The line with one blank between fields, where any number may be.
     narrowed: Vec<u8>,
     text: Vec<u8>,
-    /// Where each field ends in `text`.
+    /// End of each field in `text`, in bytes.
     ends: Vec<usize>,
     fields: usize,
 }

@@ -25,7 +25,7 @@ pub(in crate::trace) struct End {
     pub(in crate::trace) records: u64,
     pub(in crate::trace) objects: u64,
     pub(in crate::trace) ids: u64,
-    /// Where the first block after the accesses starts.
+    /// Byte offset of the first block after the accesses.
     pub(in crate::trace) tables_offset: u64,
 }
 
