@@ -89,7 +89,8 @@ impl Core {
     /// The wb of who dirties pages as this group: its own, or in cgroup v1 the machine's.
     pub(super) fn wb_for(&mut self, bdi: BdiId, memcg: MemcgId) -> WbId {
         let memcg = if self.config.cgroup_version == 1 { MemcgId::ROOT } else { memcg };
-        self.writeback.wb_of(bdi, memcg, self.now)
+        let ticks = self.ticks();
+        self.writeback.wb_of(bdi, memcg, self.now, ticks)
     }
 
     /// Starts to write a dirty page. It is clean from now on, as far as nobody changes it again.

@@ -251,7 +251,7 @@ impl Core {
             let work = self.writeback.wb_mut(wb).worker.work.take();
             let Some(mut work) = work.or_else(|| self.next_work(wb)) else { return false };
             let step = self.work_step(wb, &mut work);
-            self.update_bandwidth(wb, None);
+            self.update_bandwidth(wb, [None, None]);
             let worker = &mut self.writeback.wb_mut(wb).worker;
             match step {
                 WorkStep::Begun(written) => {

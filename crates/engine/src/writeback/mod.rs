@@ -242,13 +242,13 @@ impl Writeback {
 
     /// The wb of a group on a device, which comes to be `now` if there is none: the machine's was there from the start. (In cgroup
     /// v1 all are the root's: `Core::wb_for`.)
-    fn wb_of(&mut self, bdi: BdiId, memcg: MemcgId, now: Nanos) -> WbId {
+    fn wb_of(&mut self, bdi: BdiId, memcg: MemcgId, now: Nanos, ticks: u64) -> WbId {
         let wbs = &self.bdis[bdi.index()].wbs;
         let found = wbs.iter().copied().find(|wb| self.wbs[wb.index()].memcg == memcg);
         found.unwrap_or_else(|| {
             let wb = WbId(self.wbs.len() as u32);
-            let since = if memcg == MemcgId::ROOT { Nanos::ZERO } else { now };
-            self.wbs.push(Wb::new(bdi, memcg, since));
+            let (since, ticks) = if memcg == MemcgId::ROOT { (Nanos::ZERO, 0) } else { (now, ticks) };
+            self.wbs.push(Wb::new(bdi, memcg, since, ticks));
             self.bdis[bdi.index()].wbs.push(wb);
             wb
         })
@@ -272,7 +272,7 @@ impl Writeback {
 }
 
 impl Wb {
-    fn new(bdi: BdiId, memcg: MemcgId, since: Nanos) -> Wb {
+    fn new(bdi: BdiId, memcg: MemcgId, since: Nanos, ticks: u64) -> Wb {
         Wb {
             bdi,
             memcg,
@@ -282,7 +282,7 @@ impl Wb {
             nr_dirty: 0,
             nr_writeback: 0,
             dirty_exceeded: false,
-            rates: Rates::default(),
+            rates: Rates::since(ticks),
             completions: Completions::default(),
             completions_in_memcg: Completions::default(),
             worker: Worker::new(since),

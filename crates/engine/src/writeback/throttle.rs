@@ -214,18 +214,14 @@ impl Core {
         }
         self.start_background(wb);
         self.flush_foreign(self.writeback.wb(wb).memcg);
-        let (mut position, mut ratio) = self.position(wb, MemcgId::ROOT, &global);
-        let exceeds = |at: &Position| at.wb_dirty > at.wb_thresh && (is_strict || at.dirty > at.thresh);
-        let mut exceeded = exceeds(&position);
-        if let Some(own) = &own {
-            let (of_group, ratio_of_group) = self.position(wb, memcg, own);
-            exceeded |= exceeds(&of_group);
-            if ratio_of_group < ratio {
-                (position, ratio) = (of_group, ratio_of_group);
-            }
-        }
+        let of_machine = self.position(wb, MemcgId::ROOT, &global);
+        let of_group = own.map(|own| self.position(wb, memcg, &own));
+        let exceeds =
+            |(at, _): &(Position, i64)| at.wb_dirty > at.wb_thresh && (is_strict || at.dirty > at.thresh);
+        let exceeded = exceeds(&of_machine) || of_group.as_ref().is_some_and(exceeds);
         self.writeback.wb_mut(wb).dirty_exceeded = exceeded;
-        self.update_bandwidth(wb, Some((&position, ratio)));
+        self.update_bandwidth(wb, [Some(of_machine), of_group]);
+        let (position, ratio) = of_group.filter(|of_group| of_group.1 < of_machine.1).unwrap_or(of_machine);
         let step = self.pause(throttle, wb, &position, ratio, now);
         if let ThrottleStep::Sleep(span) = step {
             self.note_throttle(memcg, Some(span), by_live);
@@ -326,17 +322,19 @@ impl Core {
         (position, position.ratio(of.rates.average))
     }
 
-    /// Updates the rates of a wb, where that is due.
-    pub(super) fn update_bandwidth(&mut self, wb: WbId, position: Option<(&Position, i64)>) {
+    /// Updates the rates of a wb, where that is due; by where its domains stand, as far as a task is being slowed down.
+    pub(super) fn update_bandwidth(&mut self, wb: WbId, domains: [Option<(Position, i64)>; 2]) {
         let (ticks, interval, hz) = (self.ticks(), self.bandwidth_interval(), u64::from(self.config.hz));
-        let rates = &mut self.writeback.wb_mut(wb).rates;
-        if rates.is_due(ticks, interval) {
-            let before = *rates;
-            rates.update(ticks, hz, position);
-            if let Some((_, ratio)) = position {
-                self.trace_ratelimit(wb, &before, ratio, before.elapsed(ticks));
-            }
+        if !self.writeback.wb(wb).rates.is_due(ticks, interval) {
+            return;
         }
+        for (position, ratio) in domains.into_iter().flatten() {
+            let rates = &mut self.writeback.wb_mut(wb).rates;
+            let before = *rates;
+            rates.learn_ratelimit(ticks, hz, &position, ratio);
+            self.trace_ratelimit(wb, &before, ratio, before.elapsed(ticks));
+        }
+        self.writeback.wb_mut(wb).rates.update(ticks, hz);
     }
 }
 
