@@ -28,6 +28,8 @@ pub struct CgroupFile {
     pub holds: Holds,
     /// Whether the root has it, too. The root has no limits, and so no files for them.
     pub is_in_root: bool,
+    /// Whether it was posted and is in no kernel that was released: results tell of it where it was set.
+    pub is_posted: bool,
     /// Meaning of the file's contents, or effect of a write to it.
     pub doc: &'static str,
     pub(super) file: MemcgFile,
@@ -37,6 +39,11 @@ impl CgroupFile {
     /// The file of this name.
     pub fn by_name(name: &str) -> Option<&'static CgroupFile> {
         CGROUP_FILES.iter().find(|file| file.name == name)
+    }
+
+    /// Whether this is what it says before anyone writes it.
+    pub fn is_initially(&self, text: &str) -> bool {
+        matches!(self.holds, Holds::Limit(initial) | Holds::Switch(initial) if initial == text)
     }
 
     /// Whether it can be opened for reading.
@@ -59,6 +66,7 @@ pub(super) enum MemcgFile {
     Low,
     High,
     Max,
+    DirtyMin,
     SoftLimit,
     SwapHigh,
     SwapMax,
@@ -77,7 +85,11 @@ pub(super) enum MemcgFile {
 }
 
 const fn limit(name: &'static str, file: MemcgFile, initial: &'static str, doc: &'static str) -> CgroupFile {
-    CgroupFile { name, holds: Holds::Limit(initial), is_in_root: false, doc, file }
+    CgroupFile { name, holds: Holds::Limit(initial), is_in_root: false, is_posted: false, doc, file }
+}
+
+const fn posted(file: CgroupFile) -> CgroupFile {
+    CgroupFile { is_posted: true, ..file }
 }
 
 const fn reported(name: &'static str, file: MemcgFile, holds: Holds, doc: &'static str) -> CgroupFile {
@@ -85,6 +97,7 @@ const fn reported(name: &'static str, file: MemcgFile, holds: Holds, doc: &'stat
         name,
         holds,
         is_in_root: matches!(file, MemcgFile::Stat | MemcgFile::CgroupStat | MemcgFile::Reclaim),
+        is_posted: false,
         doc,
         file,
     }
@@ -99,6 +112,7 @@ pub const CGROUP_FILES: &[CgroupFile] = &[
     limit("memory.soft_limit_in_bytes", MemcgFile::SoftLimit, "9223372036854771712", "Soft limit, of cgroup v1 only (kernel.memcg.cgroup_version = 1): where the machine is short, a cgroup above it gives before others do. At other times it may have what there is. On two lists; generations go by the age of cgroups instead."),
     limit("memory.low", MemcgFile::Low, "0", "Memory that is spared while others have something to give."),
     limit("memory.min", MemcgFile::Min, "0", "Memory that is never taken."),
+    posted(limit("memory.dirty_min", MemcgFile::DirtyMin, "0", "Proposed in May 2026, in no released kernel. A floor of dirty pages, in bytes, or \"max\": while the cgroup and those below it have fewer dirty and under writeback, its tasks do not sleep for what others have dirtied. The limits that follow from its own memory.max hold all the same. 0, as where there is no such file: whoever dirties pages waits for all that is dirty. Of cgroup v2 only.")),
     reported("memory.swap.current", MemcgFile::SwapCurrent, Holds::Usage, "Swap in use, in bytes."),
     limit("memory.swap.high", MemcgFile::SwapHigh, "max", "Throttling limit of swap: above it a task that allocates is made to sleep, as above memory.high, but nothing is reclaimed for it."),
     limit("memory.swap.max", MemcgFile::SwapMax, "max", "How much of the swap the cgroup may fill."),

@@ -18,7 +18,7 @@
 //! | `/sys/kernel/mm/transparent_hugepage/enabled` | read, write: whose anonymous memory is of huge pages, one of `always madvise [never]` |
 //! | `/proc/sys/vm/stat_refresh` | reading it has all CPUs look after the free pages that they hold |
 //! | `/sys/fs/cgroup/PATH/memory.current`, `memory.swap.current` | usage in bytes |
-//! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
+//! | `/sys/fs/cgroup/PATH/memory.{min,low,high,max,dirty_min,swap.high,swap.max}` | read, write: bytes, `K`/`M`/`G` suffixes, or `max` |
 //! | `/sys/fs/cgroup/PATH/memory.oom.group` | read, write: whether its processes are killed together |
 //! | `/sys/fs/cgroup/PATH/memory.{stat,events,events.local}` | reading `memory.stat` flushes the group's statistics if enough is pending |
 //! | `/sys/fs/cgroup/PATH/{memory.swap.events,cgroup.stat}` | how often swap limits were met; groups below, and removed ones that are still charged |
@@ -214,6 +214,7 @@ impl Engine {
                     MemcgFile::Low => text = limit_text(group.low),
                     MemcgFile::High => text = limit_text(group.high),
                     MemcgFile::Max => text = limit_text(group.max),
+                    MemcgFile::DirtyMin => text = limit_text(group.dirty_min),
                     MemcgFile::SoftLimit => text = limit_text_v1(group.soft_limit),
                     MemcgFile::SwapHigh => text = limit_text(group.swap_high),
                     MemcgFile::SwapMax => text = limit_text(group.swap_max),
@@ -391,6 +392,7 @@ impl Engine {
                     MemcgFile::ZswapMax => &mut group.zswap_max,
                     MemcgFile::High => &mut group.high,
                     MemcgFile::Max => &mut group.max,
+                    MemcgFile::DirtyMin => &mut group.dirty_min,
                     MemcgFile::Current
                     | MemcgFile::SoftLimit
                     | MemcgFile::SwapCurrent

@@ -73,6 +73,8 @@ pub(crate) struct Memcg {
     pub(crate) low: u64,
     pub(crate) high: u64,
     pub(crate) max: u64,
+    /// Dirty pages up to which the machine's limit of them holds nobody up.
+    pub(crate) dirty_min: u64,
     /// `memory.soft_limit_in_bytes` of cgroup v1: what the group is pushed back to where the machine is short of memory.
     pub(crate) soft_limit: u64,
     /// Sum of the children's claims on `min` and `low`: as much of each one's setting as it uses. Kept up to date, because protection
@@ -191,6 +193,7 @@ impl Memcgs {
             low: 0,
             high: UNLIMITED,
             max: UNLIMITED,
+            dirty_min: 0,
             soft_limit: UNLIMITED,
             claimed: Protection::default(),
             visited: Protection::default(),

@@ -102,6 +102,17 @@ impl Core {
         limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
     }
 
+    /// How many pages a group may still dirty before the machine's limit holds its writers up: what the floor (`memory.dirty_min`) of the
+    /// group, or of one above it, leaves, by statistics as of their last flush. [machine 5.8]
+    pub(super) fn room_below_floor(&self, memcg: MemcgId) -> u64 {
+        let room = |id: MemcgId| {
+            let dirty = self.memcg_stat(id, Stat::NrDirty) + self.memcg_stat(id, Stat::NrWriteback);
+            self.memcgs[id].dirty_min.saturating_sub(dirty.max(0) as u64)
+        };
+        let floors = self.memcgs.ancestors(memcg).filter(|&id| self.memcgs[id].dirty_min > 0);
+        floors.map(room).max().unwrap_or(0)
+    }
+
     /// The limits for a real-time task: a quarter more, and since writers sleep a thirty-second part of the machine's limit besides.
     pub(super) fn for_real_time(&self, limits: Limits) -> Limits {
         let more = match self.dirty_rule() {

@@ -15,6 +15,9 @@
 //! A device with a strict limit has a free run of its own, below its share of what may be dirty, and its writers are held up beyond it
 //! even where the machine has room. That keeps a slow or untrusted device from filling memory with what it will not write soon.
 //!
+//! A group may have a floor (`memory.dirty_min`, proposed in 2026): while it has fewer dirty pages than that, only its own limits hold its
+//! tasks up, not what others have dirtied.
+//!
 //! A real-time task has limits of its own, a quarter and more above those of others: it shall not wait for what they have dirtied. So they are
 //! held up before it is.
 
@@ -202,26 +205,31 @@ impl Core {
             false => limits,
         };
         let (free, own_free) = (counts(MemcgId::ROOT, global), own.map(|own| counts(memcg, own)));
-        let by_live = live
-            .map(|(limits, numbers)| (free.is_free_run() && counts(memcg, limits).is_free_run(), numbers));
-        if free.is_free_run() && own_free.is_none_or(|own| own.is_free_run()) {
+        // A floor is of the machine's limit. A strict device is filled by nobody.
+        let floor = if own.is_some() && !is_strict { self.room_below_floor(memcg) } else { 0 };
+        let machine_lets_go = free.is_free_run() || floor > 0;
+        let by_live =
+            live.map(|(limits, numbers)| (machine_lets_go && counts(memcg, limits).is_free_run(), numbers));
+        if machine_lets_go && own_free.is_none_or(|own| own.is_free_run()) {
             self.note_throttle(memcg, None, by_live);
-            let room = |limits: &Limits| look_after(limits.thresh, limits.dirty);
+            let look = |limits: &Limits| look_after(limits.thresh, limits.dirty);
+            let by_machine = if free.is_free_run() { look(&free) } else { look_after(floor, 0) };
             throttle.paused_when = now;
             throttle.nr_dirtied = 0;
-            throttle.nr_dirtied_pause = room(&free).min(own_free.as_ref().map_or(u64::MAX, room));
+            throttle.nr_dirtied_pause = by_machine.min(own_free.as_ref().map_or(u64::MAX, look));
             return ThrottleStep::Leave;
         }
         self.start_background(wb);
         self.flush_foreign(self.writeback.wb(wb).memcg);
-        let of_machine = self.position(wb, MemcgId::ROOT, &global);
+        let of_machine = (floor == 0).then(|| self.position(wb, MemcgId::ROOT, &global));
         let of_group = own.map(|own| self.position(wb, memcg, &own));
+        let domains = [of_machine, of_group];
         let exceeds =
             |(at, _): &(Position, i64)| at.wb_dirty > at.wb_thresh && (is_strict || at.dirty > at.thresh);
-        let exceeded = exceeds(&of_machine) || of_group.as_ref().is_some_and(exceeds);
-        self.writeback.wb_mut(wb).dirty_exceeded = exceeded;
-        self.update_bandwidth(wb, [Some(of_machine), of_group]);
-        let (position, ratio) = of_group.filter(|of_group| of_group.1 < of_machine.1).unwrap_or(of_machine);
+        self.writeback.wb_mut(wb).dirty_exceeded = domains.iter().flatten().any(exceeds);
+        self.update_bandwidth(wb, domains);
+        let slower = domains.into_iter().flatten().min_by_key(|&(_, ratio)| ratio);
+        let (position, ratio) = slower.expect("only a group has a floor, and it has limits of its own");
         let step = self.pause(throttle, wb, &position, ratio, now);
         if let ThrottleStep::Sleep(span) = step {
             self.note_throttle(memcg, Some(span), by_live);

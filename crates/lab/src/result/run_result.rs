@@ -683,9 +683,10 @@ fn memcg_result(
         policy: policy.to_string(),
         removed_at_ns: None,
         files: sizes
-            .map(|known| (known.name.to_string(), file(known.name).trim().to_string()))
+            .map(|known| (known, file(known.name).trim().to_string()))
             // One that this version of cgroups doesn't have says nothing.
-            .filter(|(_, text)| !text.is_empty())
+            .filter(|(known, text)| !text.is_empty() && !(known.is_posted && known.is_initially(text)))
+            .map(|(known, text)| (known.name.to_string(), text))
             .collect(),
         counters: counters(&file("memory.stat")),
         events: counters(&file("memory.events")),

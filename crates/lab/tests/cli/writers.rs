@@ -130,3 +130,105 @@ fn limits_of_devices_that_can_not_be_kept_are_refused() {
         check_failure(&pageout(directory.path(), &["run", "scenario.toml", "--check"]), 2, &[says]);
     }
 }
+
+/// Two groups on a disk of 64 pages a second: one writes all it can, the other from 5 s on 125 pages a second; `floors` are its files and
+/// those of the group above it, as lines of each.
+fn beside_a_noisy_writer([of_parent, own]: [&str; 2], kernel: &str) -> String {
+    format!(
+        r#"
+until = "40s"
+kernel = {{ {kernel} }}
+
+[machine]
+cpus = 2
+memory = "1GiB"
+
+[sysctl]
+vm.dirty_bytes = 33554432
+vm.dirty_background_bytes = 16777216
+
+[[device]]
+name = "disk"
+preset = "virtio"
+write_bandwidth = "262144B/s"
+
+[[memcg]]
+path = "/noisy"
+
+[[memcg]]
+path = "/polite"
+{of_parent}
+
+[[memcg]]
+path = "/polite/log"
+{own}
+
+[[task]]
+name = "noisy"
+memcg = "/noisy"
+
+[[task.object]]
+channel = "file"
+size = "16GiB"
+workload = {{ pattern = "sequential", write_ratio = 1 }}
+
+[[task]]
+name = "polite"
+memcg = "/polite/log"
+start = "5s"
+think_time = "8ms"
+
+[[task.object]]
+channel = "file"
+size = "32MiB"
+workload = {{ pattern = "sequential", write_ratio = 1 }}
+"#
+    )
+}
+
+/// What the polite writer has written, in pages, and for how long it was held up, in seconds.
+fn polite(floors: [&str; 2]) -> (u64, f64) {
+    let directory = with_scenario(&beside_a_noisy_writer(floors, ""));
+    let result = json(directory.path(), &["run", "scenario.toml"]);
+    let task = &result["tasks"][1];
+    (task["accesses"].as_u64().unwrap(), task["delayed_by"]["dirty_pages_ns"].as_f64().unwrap() / 1e9)
+}
+
+#[test]
+fn a_writer_whose_pages_wait_behind_anothers_is_slow_and_never_stops() {
+    let directory = with_scenario(&beside_a_noisy_writer(["", ""], ""));
+    let access = &json(directory.path(), &["run", "scenario.toml"])["tasks"][1]["access"];
+    let (pages, held_up) = polite(["", ""]);
+    // Alone it writes 4375.
+    assert!((300..1_000).contains(&pages) && held_up > 25.0, "{pages} pages, {held_up} s");
+    assert!(access["p99_ns"].as_u64() <= Some(210_000_000), "{access}");
+}
+
+#[test]
+fn below_its_floor_a_group_does_not_wait_for_what_others_have_dirtied() {
+    let floor = |size| format!("memory.dirty_min = \"{size}\"");
+    let (large, small, all) = (floor("32MiB"), floor("4MiB"), floor("max"));
+    for floors in [["", &large], [large.as_str(), ""], [small.as_str(), &large], ["", &all]] {
+        assert_eq!(polite(floors), (4375, 0.0), "{floors:?}");
+    }
+    let (none, _) = polite(["", ""]);
+    let (some, held_up) = polite(["", &small]);
+    assert!((1_024..2_000).contains(&some) && some > none && held_up > 10.0, "{some} pages, {held_up} s");
+    assert_eq!(polite(["", &floor("0")]), polite(["", ""]), "0 is no floor");
+}
+
+#[test]
+fn a_floor_of_dirty_pages_is_told_of_where_it_was_set_and_refused_in_cgroup_v1() {
+    let floor = "memory.dirty_min = \"4MiB\"";
+    let directory = with_scenario(&beside_a_noisy_writer(["", floor], ""));
+    let memcgs = &json(directory.path(), &["run", "scenario.toml"])["memcgs"];
+    let of = |path: &str| {
+        let group = memcgs.as_array().unwrap().iter().find(|group| group["path"] == path).unwrap();
+        group["files"].get("memory.dirty_min").map(|text| text.as_str().unwrap().to_owned())
+    };
+    assert_eq!([of("/polite"), of("/polite/log")], [None, Some("4194304".to_owned())]);
+    let scenario = beside_a_noisy_writer(["", floor], "memcg.cgroup_version = 1");
+    let directory = with_scenario(&scenario);
+    let words = ["scenario.toml:27:", "memory.dirty_min", "cgroup v2"];
+    check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 2, &words);
+}

@@ -5,7 +5,7 @@ use pageout_engine::{
     kernel_bool,
 };
 
-use super::machine::SOFT_LIMIT;
+use super::machine::{DIRTY_MIN, SOFT_LIMIT};
 use super::{Check, Problem};
 use crate::scenario::event::HUGEPAGES;
 use crate::scenario::keys::{Accepts, Key};
@@ -413,6 +413,8 @@ impl Check<'_> {
         if known.contains(given) {
             if given == SOFT_LIMIT {
                 self.is_version_1(key, SOFT_LIMIT);
+            } else if given == DIRTY_MIN {
+                self.is_version_2(key, DIRTY_MIN);
             }
             return file;
         }

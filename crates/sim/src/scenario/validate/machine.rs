@@ -19,7 +19,9 @@ const BLOCK: u64 = 2 << 20;
 const PGTSCANS: &str = "sysctl.vm.pghot_record_pgtscans_enable";
 
 /// A file of cgroups of version 1.
+const VERSION: &str = "memcg.cgroup_version";
 pub(super) const SOFT_LIMIT: &str = "memory.soft_limit_in_bytes";
+pub(super) const DIRTY_MIN: &str = "memory.dirty_min";
 
 impl Check<'_> {
     /// A slice begins with the switch to its task. If it is no longer than the switch, the task gives way before it has done anything, and so does the
@@ -297,6 +299,9 @@ impl Check<'_> {
             if memcg.files.get(SOFT_LIMIT).is_some() {
                 self.is_version_1(&format!("{prefix}.{SOFT_LIMIT}"), SOFT_LIMIT);
             }
+            if memcg.files.get(DIRTY_MIN).is_some() {
+                self.is_version_2(&format!("{prefix}.{DIRTY_MIN}"), DIRTY_MIN);
+            }
             if let Some(nodes) = memcg.files.get("cpuset.mems") {
                 self.cpuset_mems(&format!("{prefix}.cpuset.mems"), &nodes.to_string());
             }
@@ -316,15 +321,26 @@ impl Check<'_> {
 
     /// A file that cgroups of version 2 don't have.
     pub(super) fn is_version_1(&mut self, key: &str, name: &str) {
-        const VERSION: &str = "memcg.cgroup_version";
-        let version = self.scenario.kernel.switches.get(VERSION);
-        if version.is_none_or(|version| version.to_string() != "1") {
+        if !self.has_version_1() {
             let problem =
                 Problem::new(key, format!("`{name}` is a file of cgroup v1, and this machine has v2"));
             self.report(
                 problem.help(format!("set kernel.{VERSION} = 1; v2 has memory.low and memory.high instead")),
             );
         }
+    }
+
+    /// A file without meaning in cgroup v1, where no group has dirty pages of its own.
+    pub(super) fn is_version_2(&mut self, key: &str, name: &str) {
+        if self.has_version_1() {
+            let problem =
+                Problem::new(key, format!("`{name}` is a file of cgroup v2, and this machine has v1"));
+            self.report(problem.help(format!("leave kernel.{VERSION} out, or set it to 2")));
+        }
+    }
+
+    fn has_version_1(&self) -> bool {
+        self.scenario.kernel.switches.get(VERSION).is_some_and(|version| version.to_string() == "1")
     }
 
     /// A limit that can't hold what one fault needs can't be run under.
