@@ -92,7 +92,8 @@ impl Position {
         let wb_thresh = (self.wb_thresh as i64).min(thresh).max((limit - dirty) / 8);
         let share = (wb_thresh << 16) / (thresh | 1);
         let own_setpoint = (setpoint * share) >> 16;
-        let span = ((thresh - wb_thresh + 8 * average as i64) * share) >> 16;
+        // A share may be above a threshold that has just come down, while the limit follows slowly: then there is no room to fall in.
+        let span = (((thresh - wb_thresh + 8 * average as i64) * share) >> 16).max(0);
         let (wb_dirty, zero) = (self.wb_dirty as i64, own_setpoint + span);
         let ratio = if wb_dirty < zero - span / 4 {
             ratio * (zero - wb_dirty) / ((zero - own_setpoint) | 1)
@@ -253,6 +254,25 @@ mod tests {
         let dry = Position { wb_dirty: 100, ..position };
         let full = Position { wb_dirty: 2_500, ..position };
         assert!(dry.ratio(1) > 7 * full.ratio(1), "{} {}", dry.ratio(1), full.ratio(1));
+    }
+
+    #[test]
+    fn a_ratio_is_never_negative_even_where_the_threshold_has_come_down_to_a_fraction_of_the_limit() {
+        for (thresh, wb_dirty, average) in
+            [(40, 10, 1), (40, 30, 1), (1, 0, 1), (0, 0, 1), (40, 5_000, 1), (40, 10, 60)]
+        {
+            let fallen = Position {
+                freerun: thresh / 2,
+                thresh,
+                limit: 8_000,
+                dirty: 5_000,
+                wb_thresh: thresh,
+                wb_dirty,
+                wb_freerun: None,
+            };
+            let ratio = fallen.ratio(average);
+            assert!((0..1 << 40).contains(&ratio), "{ratio}: {fallen:?}");
+        }
     }
 
     #[test]
