@@ -128,20 +128,27 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// Another policy, for the machine and its root group.
+    #[cfg(test)]
+    pub(crate) fn set_policy(&mut self, policy: crate::policy::Policy) {
+        self.config.policy = policy;
+        self.memcgs[MemcgId::ROOT].policy = policy.group;
+    }
+
     /// A machine without files, swap or processes, and with the root memcg only.
     pub(crate) fn new(config: Config) -> Result<Core, ConfigError> {
         config.check()?;
-        config.policy.check()?;
+        config.policy.group.check()?;
         let nodes = config.node_pages.len();
         let (memory, tiers) = (Memory::new(&config), MemoryTiers::new(&config)?);
         let zones = memory.nodes().map(|node| memory.zones.of_node(node).len()).collect();
         let mut lruvecs = Lruvecs::new(zones);
-        lruvecs.add_memcg(MemcgId::ROOT, &config.policy, Nanos::ZERO);
+        lruvecs.add_memcg(MemcgId::ROOT, &config.policy.group, Nanos::ZERO);
         let threads_to_start = threads_at_start(&config, &tiers);
         let mut core = Core {
             now: Nanos::ZERO,
             is_real_time: false,
-            memcgs: Memcgs::new(config.policy, nodes, usize::from(config.cpus)),
+            memcgs: Memcgs::new(config.policy.group, nodes, usize::from(config.cpus)),
             lruvecs,
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
             io: Transfers::default(),

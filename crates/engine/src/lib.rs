@@ -44,11 +44,11 @@ mod invariants; // what must always be true, checked from outside
 #[cfg(test)]
 mod testing; // a machine that really holds bytes, and the tests that drive it
 
-pub use pageout_rules::Values;
 pub use pageout_rules::config::{
     Bdi, Config, ConfigError, FileKind, FileSpec, Layout, Mechanism, MemoryType, PARAMETERS, Parameter,
     Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
+pub use pageout_rules::era::{Era, Held, Known, Lists, TREES, When, between_trees, held};
 pub use pageout_rules::lru::Lru;
 pub use pageout_rules::migrate::MisplacedHuge;
 pub use pageout_rules::numa_balancing::PromotionThreshold;
@@ -56,7 +56,7 @@ pub use pageout_rules::pghot::{
     DefaultTarget, HintFaultRule, HotWalk, PghotPosting, PghotQuirks, RecordSize, RefusedPage, TargetFull,
     ThresholdRule,
 };
-pub use pageout_rules::policy::{PROFILES, Policy, Profile};
+pub use pageout_rules::policy::{GroupRules, MachineRules, PROFILES, Policy, Profile, parameters_of};
 pub use pageout_rules::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
 pub use pageout_rules::reclaim::{
     AnonOnly, AnonWriteback, DemotionFull, DemotionMems, FileWriteback, FlushRule, FlusherWake, OfflinePages,
@@ -69,6 +69,7 @@ pub use pageout_rules::units::{
 };
 pub use pageout_rules::writeback::{DirtyRule, FlusherChunk, FlusherRequests, WritebackRules};
 pub use pageout_rules::zswap::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};
+pub use pageout_rules::{Kernel, Series, Values, Version};
 
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use kernfs::{

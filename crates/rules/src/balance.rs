@@ -1,6 +1,7 @@
 //! Rules of balance: how much to take from anonymous and how much from file memory. [reclaim 2.3, 4.9]
 
 use crate::choice::choice;
+use crate::switch::rules;
 use std::ops::Range;
 
 choice! {
@@ -72,62 +73,45 @@ choice! {
     }
 }
 
-/// How much to take of each type, and how the controller learns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Balance {
-    /// How the types are weighed.
-    pub rule: BalanceRule,
-    /// Refaults feed back: into the choice of the type (under [`BalanceRule::Feedback`]) and into which tiers are protected.
-    pub controller: bool,
-    /// The controller remembers what it has seen in former generations, half as much for each; else only the present one
-    /// counts.
-    pub smoothing: bool,
-    /// How the type is chosen.
-    pub type_rule: TypeRule,
-    /// When running costs are brought up to date.
-    pub cost: CostRule,
-    /// What a swappiness of 0 means to running costs.
-    pub swappiness_zero: SwappinessZero,
-    /// When a tier is protected.
-    pub ref_tier_gains: RefTierGains,
-    /// The tier that a tier's refaults are compared with.
-    pub tier_reference: TierReference,
-}
-
-impl Balance {
-    pub(crate) fn cost() -> Balance {
-        Balance { rule: BalanceRule::Cost, ..Balance::feedback_6_12() }
+rules! {
+    /// How much to take of each type, and how the controller learns.
+    Balance at group.balance as BALANCE {
     }
-
-    pub(crate) fn feedback_6_12() -> Balance {
-        Balance {
-            rule: BalanceRule::Feedback,
-            controller: true,
-            smoothing: true,
-            type_rule: TypeRule::Linux6_12,
-            cost: CostRule::Events,
-            swappiness_zero: SwappinessZero::Never,
-            ref_tier_gains: RefTierGains::OneToTwo,
-            tier_reference: TierReference::Lowest,
-        }
-    }
-
-    /// The balance of MGLRU-FG.
-    pub(crate) fn frequency_guided() -> Balance {
-        Balance {
-            ref_tier_gains: RefTierGains::OneToTwo,
-            tier_reference: TierReference::AllBelow,
-            ..Balance::feedback_6_16()
-        }
-    }
-
-    pub(crate) fn feedback_6_16() -> Balance {
-        Balance {
-            type_rule: TypeRule::Linux6_16,
-            ref_tier_gains: RefTierGains::TwoToThree,
-            ..Balance::feedback_6_12()
-        }
-    }
+    "balance.rule": rule: BalanceRule = BalanceRule::Cost,
+        [BalanceRule::Cost => "two_lists .." "A B C D",
+            BalanceRule::Feedback => "generations 6.1.." "A B C D",
+            BalanceRule::Swappiness => "never" ""],
+        Some(("mechanisms.toml", "cost")),
+        "How anonymous memory is weighed against file memory: by running costs (classic), by the refault controller (MGLRU), by swappiness alone.";
+    "balance.cost": cost: CostRule = CostRule::Events,
+        [CostRule::Events => "5.8..7.2" "A B M", CostRule::Counters => "7.3.." "D M"],
+        Some(("swappiness.toml", "counters")),
+        "When running costs are brought up to date: at each event, for a group and all above it (up to 7.2), or as a pass begins, from counters as of their last flush (since 7.3), which takes no lock and does not forget an early burst for a later one.";
+    "balance.swappiness_zero": swappiness_zero: SwappinessZero = SwappinessZero::Never,
+        [SwappinessZero::OnePart => "..3.4" "S", SwappinessZero::Never => "3.5.." "S"],
+        Some(("regressions/c9-swappiness-zero.toml", "one_part")),
+        "What a swappiness of 0 means to running costs: a group never swaps for its own limit, and the machine does only when it is short of file memory (since 3.5), or a small part of the pressure is anonymous memory's all the same.";
+    "balance.controller": controller: bool = true,
+        [true => "6.1.." "A B C D", false => "never" ""],
+        Some(("tiers-of-read-pages.toml", "false")),
+        "Refaults decide which tiers are protected and which type is taken. Without it swappiness alone decides, and only pages with a full count are spared.";
+    "balance.smoothing": smoothing: bool = true,
+        [true => "6.1.." "A B C D", false => "never" ""],
+        Some(("mechanisms.toml", "false")),
+        "The controller remembers earlier generations, each half as much as the next. Without it only the present one counts.";
+    "balance.type_rule": type_rule: TypeRule = TypeRule::Linux6_12,
+        [TypeRule::Linux6_12 => "6.1..6.13" "A E B", TypeRule::Linux6_16 => "6.14.." "C"],
+        Some(("mechanisms.toml", "6.16")),
+        "How the controller picks the type: the one with the older generation first, then tier 0 against tier 0 (6.12), or all tiers by refaults alone (6.16).";
+    "balance.ref_tier_gains": ref_tier_gains: RefTierGains = RefTierGains::OneToTwo,
+        [RefTierGains::OneToTwo => "6.1..6.13" "A B", RefTierGains::TwoToThree => "6.14.." "C"],
+        Some(("tiers-of-read-pages.toml", "2:3")),
+        "How much worse than tier 0 a tier may fare before it is protected: 1:2 (6.12, and fg3) or 2:3 (6.16).";
+    "balance.tier_reference": tier_reference: TierReference = TierReference::Lowest,
+        [TierReference::Lowest => "6.1.." "S", TierReference::Neighbour => "posted" "",
+            TierReference::AllBelow => "posted" ""],
+        Some(("gets-among-scans.toml", "tier_0")),
+        "What a tier is compared with before it is protected: tier 0 (up to 7.3), the tier below, or all tiers below together (fg3). What is posted of fg3 leaves open which of the last two.";
 }
 
 impl TierReference {

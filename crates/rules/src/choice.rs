@@ -15,7 +15,7 @@ macro_rules! choice {
 
             /// The word of the value.
             #[inline]
-            pub fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $text,)*
                 }

@@ -1,22 +1,35 @@
 //! Rules of harvest: how accessed bits are found. [reclaim 4.5]
 
-/// How accessed bits are found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Harvest {
-    /// From the folio that reclaim has in its hands, through the reverse map. Without it every mapped page looks idle
-    /// there: it shows what accessed bits are worth.
-    pub rmap: bool,
-    /// From address spaces: when generations age, and once a turn of inactive lists.
-    pub page_table_walk: bool,
-    /// A walk passes by tables whose upper entry's accessed bit says that nothing below was used. Some processors don't
-    /// set it.
-    pub non_leaf_young: bool,
-    /// A walk passes by tables in which the last one found too little.
-    pub bloom_filter: bool,
-    /// Where the reverse map finds an entry young, its neighbours are looked at too.
-    pub look_around: bool,
-    /// A walk passes by address spaces that have not run since the last one.
-    pub mm_skip: bool,
+use crate::switch::rules;
+
+rules! {
+    /// How accessed bits are found.
+    Harvest at group.harvest as HARVEST {
+    }
+    "harvest.rmap": rmap: bool = true,
+        [true => ".." "A B C D", false => "never" ""],
+        Some(("program-code.toml", "false")),
+        "Reclaim asks through the reverse map whether a mapped page in its hands was used. Without it such a page looks idle: what accessed bits are worth.";
+    "harvest.page_table_walk": page_table_walk: bool = false,
+        [false => "two_lists .." "A B C D", true => "generations 6.1.." "A B C D M"],
+        Some(("mechanisms.toml", "false")),
+        "Page tables are walked for used pages: when generations age, or on two lists once a turn of the inactive ones. A walk costs by the number of pages accessed. Without it only the reverse map finds used pages, one by one.";
+    "harvest.non_leaf_young": non_leaf_young: bool = false,
+        [false => "two_lists .." "A B C D", true => "generations 6.1.." "A B C D"],
+        Some(("mechanisms.toml", "false")),
+        "A walk passes by page tables whose upper entry was not accessed. Some processors don't record that.";
+    "harvest.bloom_filter": bloom_filter: bool = true,
+        [true => "6.1.." "A B C D", false => "never" ""],
+        Some(("mechanisms.toml", "false")),
+        "A walk passes by page tables in which the last one found fewer than one young entry in eight.";
+    "harvest.look_around": look_around: bool = false,
+        [false => "two_lists .." "A B C D", true => "generations 6.1.." "A B C D"],
+        Some(("mechanisms.toml", "false")),
+        "Where the reverse map finds a young entry, the 64 around it are looked at too.";
+    "harvest.mm_skip": mm_skip: bool = true,
+        [true => "6.1.." "A B C D", false => "never" ""],
+        Some(("groups-by-age.toml", "false")),
+        "A walk passes by address spaces that have not run since the last one. What it leaves out has no young entries, so this saves time, and changes what is reclaimed where walks overtake each other.";
 }
 
 impl Harvest {
@@ -24,25 +37,5 @@ impl Harvest {
     #[inline]
     pub fn sees_elsewhere(self) -> bool {
         self.page_table_walk || self.look_around
-    }
-
-    pub(crate) fn rmap_only() -> Harvest {
-        Harvest {
-            page_table_walk: false,
-            non_leaf_young: false,
-            look_around: false,
-            ..Harvest::page_table_walk()
-        }
-    }
-
-    pub(crate) fn page_table_walk() -> Harvest {
-        Harvest {
-            rmap: true,
-            page_table_walk: true,
-            non_leaf_young: true,
-            bloom_filter: true,
-            look_around: true,
-            mm_skip: true,
-        }
     }
 }

@@ -7,8 +7,11 @@
 pub mod units; // page frames, nodes, times: the newtypes everything is counted in
 mod choice; // words and ranges that a setting accepts
 pub mod config; // sizes, batches, freshness: what can be chosen beside the policy
-pub mod policy; // a choice at each of the four seams; the profiles that bundle them
-pub mod switch; // every mechanism and every era's rule under a name
+mod version; // versions of the kernel, as text and in order
+pub mod era; // in which versions a rule had a value, and how that is known
+mod kernel; // a version, as a query over all eras
+pub mod policy; // every rule's value, for groups and for the machine; the profiles
+pub mod switch; // every mechanism and every era's rule under a name: the row that declares it
 
 pub mod harvest; // seam 1: how accessed bits are found
 pub mod lru; // seam 2: which lists, and how generations are kept
@@ -23,3 +26,5 @@ pub mod pghot; // pages of slow memory, promoted by a thread
 pub mod promotion; // pages of slow memory, promoted by who reads
 
 pub use choice::Values;
+pub use kernel::Kernel;
+pub use version::{Series, Version};

@@ -12,6 +12,7 @@
 //! others prevents it. `docs/results/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
 
 use crate::choice::choice;
+use crate::switch::rules;
 
 choice! {
     /// When a pass over two lists brings the statistics of all groups up to date before it decides by them.
@@ -269,175 +270,129 @@ choice! {
     }
 }
 
-/// What a reclaim call does about old statistics and dirty pages, which groups it comes by, and what it does before it gives up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReclaimRules {
-    /// When a pass over two lists flushes.
-    pub stat_flush: FlushRule,
-    /// Which groups a call comes by.
-    pub tree_walk: TreeWalk,
-    /// Which protection counts in the order of the memcg LRU.
-    pub protection: ProtectionRule,
-    /// A reclaimer waits, once, while others have more of a type in their hands than an eighth of what is on the list. Without it,
-    /// the few pages left on the list look like all there are (before Linux 2.6.32).
-    pub isolation_limit: bool,
-    /// Whether memory of a node that is short is asked for while another node has room. It is one for the machine: that of the root group.
-    pub awake_nodes: AwakeNodes,
-    /// How many pages of other zones are passed by.
-    pub zone_skip: ZoneSkip,
-    /// A call that found nothing empties the batches of its CPU and starts over, because a page that waits there is on no
-    /// list. Batches of other CPUs stay: to ask those would interrupt them.
-    pub drain_before_giving_up: bool,
-    /// Forced deactivation reaches active anonymous pages where a pass has nothing else to scan.
-    pub force_active_anon: bool,
-    /// A call that reclaimed nothing leaves fresh statistics of its group to the next attempt.
-    pub flush_after_failure: bool,
-    /// Who writes dirty pages of files.
-    pub file_writeback: FileWriteback,
-    /// Who writes pages to swap.
-    pub anon_writeback: AnonWriteback,
-    /// What a request for anonymous memory only takes.
-    pub anon_only: AnonOnly,
-    /// Whether a signal ends a request.
-    pub on_signal: OnSignal,
-    /// When flushers are asked to write.
-    pub flusher_wake: FlusherWake,
-    /// Dirty pages and pages under writeback that batches of generations meet add up to what reclaim of a group goes by when it is through with
-    /// a node, as that of two lists does (since 7.2): it waits while devices have too much to do. Reclaim for the machine does not.
-    pub batch_tallies: bool,
-    /// Whether reclaim for a group of cgroup v1 waits then.
-    pub v1_throttle: V1Throttle,
-    /// How reclaimers wait for pages under writeback.
-    pub stalls: Stalls,
-    /// Who writes files to a device that has much to do.
-    pub congested_queue: CongestedQueue,
-    /// What file systems do with what reclaim has them write.
-    pub writepage: Writepage,
-    /// When it writes in laptop mode.
-    pub laptop_mode: LaptopMode,
-    /// Tasks wait for kswapd where it has next to nothing free to work with.
-    pub gate: bool,
-    /// How much is freed for a block.
-    pub compact_gap: CompactGap,
-    /// Reclaim for a block of pages takes whole blocks, and leaves compaction alone.
-    pub lumpy: bool,
-    /// When a request that finds no page asks for someone's end.
-    pub gives_up: GivesUp,
-    /// What becomes of a page of a file that was read once before and is not used now: it is taken only if it needs no write (up to 7.2),
-    /// or like any other. Where reclaim writes no files both come to the same.
-    pub clean_only: bool,
-    /// What anonymous memory is to who may do no I/O.
-    pub noio_anon: NoioAnon,
-    /// A page read back from a synchronous swap device passes by the swap cache (4.15 to 6.19).
-    pub swap_cache_bypass: bool,
-    /// When kswapd tries again where it had given up.
-    pub kswapd_reset: KswapdReset,
-    /// What is scanned and taken for a group counts in `/proc/vmstat`, too (since 7.1 to 7.3); before, only what is for the machine.
-    pub machine_counts: bool,
-    /// Readahead from swap ends with the CPU's batches emptied, so that what was read is found on its list at once (up to 7.1).
-    pub swap_ahead_drain: bool,
-    /// Whether pages of files are demoted; without, they are dropped as if there were no slower memory.
-    pub demote_file: bool,
-    /// What becomes of pages that find no room in slower memory.
-    pub demotion_full: DemotionFull,
-    /// Whether pages stay on nodes of their group.
-    pub demotion_mems: DemotionMems,
-    /// Whose the pages of a removed group are.
-    pub offline: OfflinePages,
-}
-
-impl ReclaimRules {
-    /// The rules of 6.12 for two lists.
-    pub(crate) fn linux_6_12() -> ReclaimRules {
-        ReclaimRules {
-            stat_flush: FlushRule::WorkerLate,
-            tree_walk: TreeWalk::Shared,
-            protection: ProtectionRule::TopDown,
-            isolation_limit: true,
-            awake_nodes: AwakeNodes::Used,
-            zone_skip: ZoneSkip::Bounded,
-            drain_before_giving_up: false,
-            force_active_anon: false,
-            flush_after_failure: false,
-            file_writeback: FileWriteback::Never,
-            anon_writeback: AnonWriteback::Any,
-            anon_only: AnonOnly::Absent,
-            on_signal: OnSignal::GoesOn,
-            flusher_wake: FlusherWake::Batch,
-            batch_tallies: true,
-            v1_throttle: V1Throttle::Batch,
-            stalls: Stalls::Throttle,
-            congested_queue: CongestedQueue::Waits,
-            writepage: Writepage::Obeys,
-            laptop_mode: LaptopMode::Priority,
-            gate: true,
-            compact_gap: CompactGap::TwiceTheBlock,
-            lumpy: false,
-            gives_up: GivesUp::AfterRetries,
-            clean_only: true,
-            noio_anon: NoioAnon::Scan,
-            swap_cache_bypass: true,
-            kswapd_reset: KswapdReset::AnyProgress,
-            machine_counts: false,
-            swap_ahead_drain: true,
-            demote_file: true,
-            demotion_full: DemotionFull::ReclaimHere,
-            demotion_mems: DemotionMems::Ignored,
-            offline: OfflinePages::Keep,
-        }
+rules! {
+    /// What a reclaim call of a group does about old statistics and dirty pages, which groups it comes by, and what it does before it gives up.
+    ReclaimRules at group.reclaim as RECLAIM {
     }
-
-    /// The rules of 2.6.35, which the series against deep stacks (third posting) keeps. [machine 9.3, 9.4]
-    pub(crate) fn linux_2_6_35() -> ReclaimRules {
-        ReclaimRules {
-            zone_skip: ZoneSkip::Unbounded,
-            file_writeback: FileWriteback::Any,
-            flusher_wake: FlusherWake::Scanned,
-            v1_throttle: V1Throttle::Off,
-            stalls: Stalls::CongestionWait,
-            congested_queue: CongestedQueue::Keeps,
-            laptop_mode: LaptopMode::Scanned,
-            gate: false,
-            lumpy: true,
-            gives_up: GivesUp::Unreclaimable,
-            ..ReclaimRules::linux_6_12()
-        }
-    }
-
-    /// The rules of 7.3 for two lists.
-    pub(crate) fn linux_7_3() -> ReclaimRules {
-        ReclaimRules { protection: ProtectionRule::TopDown, ..ReclaimRules::generations_7_3() }
-    }
-
-    /// The rules of 7.3 for generations.
-    pub(crate) fn generations_7_3() -> ReclaimRules {
-        ReclaimRules {
-            awake_nodes: AwakeNodes::PassedBy,
-            anon_only: AnonOnly::Strict,
-            on_signal: OnSignal::Ends,
-            compact_gap: CompactGap::Capped,
-            flusher_wake: FlusherWake::Batch,
-            batch_tallies: true,
-            v1_throttle: V1Throttle::Batch,
-            kswapd_reset: KswapdReset::Balanced,
-            machine_counts: true,
-            swap_ahead_drain: false,
-            clean_only: false,
-            swap_cache_bypass: false,
-            laptop_mode: LaptopMode::Ignored,
-            offline: OfflinePages::Reparent,
-            ..ReclaimRules::generations_6_12()
-        }
-    }
-
-    /// The rules of 6.12 for generations.
-    pub(crate) fn generations_6_12() -> ReclaimRules {
-        ReclaimRules {
-            flusher_wake: FlusherWake::Pass,
-            batch_tallies: false,
-            v1_throttle: V1Throttle::Off,
-            protection: ProtectionRule::KswapdOnly,
-            ..ReclaimRules::linux_6_12()
-        }
-    }
+    "reclaim.stat_flush": stat_flush: FlushRule = FlushRule::WorkerLate,
+        [FlushRule::WorkerLate => "5.15..5.15" "I", FlushRule::Updates => "5.16..6.7" "A",
+            FlushRule::WorkerLate => "6.12.." "B C D"],
+        Some(("regressions/premature-oom.toml", "6.1")),
+        "A pass over two lists decides by statistics. It flushes them first if the periodic worker is late by a whole period (6.12), or if the CPUs have counted enough updates since the last flush (6.1, far more often).";
+    "reclaim.tree_walk": tree_walk: TreeWalk = TreeWalk::Shared,
+        [TreeWalk::SharedOnly => "..5.3" "h", TreeWalk::Full => "5.4..6.9" "h A E",
+            TreeWalk::Shared => "6.10.." "B C m"],
+        Some(("regressions/c1-a-walk-of-all-groups.toml", "full")),
+        "Which groups a call looks at: its part of a walk that reclaimers share, and all of them if that gave nothing (since 6.10), all of them each time (5.19 to 6.9), or its part only (before).";
+    "reclaim.isolation_limit": isolation_limit: bool = true,
+        [true => ".." "S", false => "never" ""],
+        Some(("regressions/c6-too-many-isolated.toml", "false")),
+        "A task waits once that would reclaim while others have a large part of a type in their hands (since 2.6.32). Without it, what is left on the lists looks like all there is.";
+    "reclaim.zone_skip": zone_skip: ZoneSkip = ZoneSkip::Bounded,
+        [ZoneSkip::Unbounded => "..6.13" "A B", ZoneSkip::Bounded => "6.14.." "M C D"],
+        Some(("regressions/c2-passing-by-other-zones.toml", "unbounded")),
+        "A reclaimer that needs a page of a lower zone, as the kernel does for itself, passes by pages of higher ones on its way down a list: 32,768 for a batch, after which it takes whatever comes, or without a bound (kernels before, with the list locked all the time).";
+    "reclaim.drain_before_giving_up": drain_before_giving_up: bool = false,
+        [false => ".." "A B C D", true => "never" ""],
+        Some(("regressions/premature-oom.toml", "true")),
+        "A call that found nothing empties the batches of its CPU and starts over. No kernel does so. Pages in a batch are on no list, so reclaim can't find them. This only puts the end off, until the pages in the batch are active too.";
+    "reclaim.force_active_anon": force_active_anon: bool = false,
+        [false => ".." "A B C D", true => "never" ""],
+        Some(("regressions/premature-oom.toml", "true")),
+        "If a pass has only active anonymous pages to scan, and the call found nothing in any other way, forced deactivation reaches them. No kernel does so: there a pass begins only with inactive or file pages.";
+    "reclaim.flush_after_failure": flush_after_failure: bool = false,
+        [false => ".." "A B C D", true => "never" ""],
+        Some(("regressions/premature-oom.toml", "true")),
+        "A call that reclaimed nothing brings its group's statistics up to date, so that the next attempt decides by fresh ones. No kernel does so.";
+    "reclaim.demote_file": demote_file: bool = true,
+        [true => ".." "A B C D", false => "never" ""],
+        Some(("demotion.toml", "false")),
+        "Pages of files are demoted to slower memory like others. No kernel has it otherwise; false is what those ask for who would read a file again rather than have it on slow memory: reclaim then drops them as if there were no slower memory.";
+    "reclaim.demotion_full": demotion_full: DemotionFull = DemotionFull::ReclaimHere,
+        [DemotionFull::ReclaimHere => ".." "A B C D", DemotionFull::ReclaimTarget => "never" ""],
+        Some(("demotion.toml", "reclaim_target")),
+        "What becomes of pages that are to be demoted while slower memory is full: they are swapped out or dropped, although colder pages stay there (all kernels), or the coldest of the slower memory goes first.";
+    "reclaim.offline": offline: OfflinePages = OfflinePages::Keep,
+        [OfflinePages::Keep => "..7.0" "A B", OfflinePages::Reparent => "7.1.." "C"],
+        Some(("removed-groups.toml", "keep")),
+        "The pages of a removed group stay on its own lists until they are reclaimed there (up to 7.0), or are its parent's at once, at the cold end of the lists (since 7.1).";
+    "reclaim.demotion_mems": demotion_mems: DemotionMems = DemotionMems::Ignored,
+        [DemotionMems::Ignored => "..6.15" "A B", DemotionMems::NearestOnly => "6.16..6.18" "M m",
+            DemotionMems::Respected => "7.2.." "C"],
+        Some(("regressions/t1-demotion-out-of-the-cpuset.toml", "nearest_only")),
+        "Whether demotion keeps to the nodes of a cgroup (cpuset.mems): it does not ask (up to 6.18), it asks for the nearest ones alone, so that a group without them is not demoted at all, or any slower node of the group will do (since 2026).";
+    "reclaim.file_writeback": file_writeback: FileWriteback = FileWriteback::Never,
+        [FileWriteback::Any => "..3.1" "S", FileWriteback::KswapdOnly => "3.2..4.10" "S",
+            FileWriteback::SeenTwice => "4.11..6.2" "A", FileWriteback::Never => "6.3.." "B C M",
+            FileWriteback::SeenTwice => "beside 6.3..6.15" "B", FileWriteback::NotDirect => "posted" ""],
+        Some(("writeback-from-reclaim.toml", "any")),
+        "Which reclaimers write dirty pages of files that they meet: any that may enter a file system (up to 3.1), all but tasks that reclaim for the machine (the series of 2010 against deep stacks), kswapd in earnest (3.2 to 4.10), kswapd where it meets a page twice among dirty ones only (4.11 to 6.15, on file systems that write single pages), nobody (since 6.16, and on ext4 and XFS before). With the first two a page that may not be written is kept, otherwise it is activated.";
+    "reclaim.anon_writeback": anon_writeback: AnonWriteback = AnonWriteback::Any,
+        [AnonWriteback::Any => ".." "A B C D", AnonWriteback::NotDirect => "posted" ""],
+        Some(("writeback-from-reclaim.toml", "not_direct")),
+        "Which reclaimers write pages to swap: any, or all but tasks that reclaim for the machine, as the third posting of the series of 2010 had it.";
+    "reclaim.anon_only": anon_only: AnonOnly = AnonOnly::Absent,
+        [AnonOnly::Absent => "..6.15" "A B m", AnonOnly::OrFile => "6.16..7.2" "C m",
+            AnonOnly::Strict => "7.3.." "D"],
+        Some(("regressions/anon-only-takes-files.toml", "or_file")),
+        "What memory.reclaim does with swappiness=max, which asks for anonymous memory only: it does not know it (up to 6.14), takes file memory where no anonymous page can be swapped or demoted (6.15 to 7.1), or takes nothing there (since 7.2).";
+    "reclaim.on_signal": on_signal: OnSignal = OnSignal::GoesOn,
+        [OnSignal::GoesOn => "..5.18" "S", OnSignal::Ends => "7.2.." "C D"],
+        Some(("regressions/reclaim-past-its-timeout.toml", "goes_on")),
+        "A signal comes for whoever has asked memory.reclaim: the request goes on until it has all or gives up, however long that takes (up to 7.0), or ends after its batch, and its write fails with EINTR (since 7.1 or 7.2). What was reclaimed by then stays reclaimed. A signal comes when the `timeout` of an event is over.";
+    "reclaim.flusher_wake": flusher_wake: FlusherWake = FlusherWake::Batch,
+        [FlusherWake::Scanned => "two_lists ..2.6.35" "S",
+            FlusherWake::Batch => "two_lists 6.1.." "A B C D",
+            FlusherWake::Never => "generations 6.1..6.12.0" "A E M",
+            FlusherWake::Pass => "generations 6.12.117..7.1" "B M",
+            FlusherWake::Batch => "generations 7.2.." "C"],
+        Some(("writeback-from-reclaim.toml", "never")),
+        "When reclaim asks the flushers to write all that is dirty: never (generations before 6.10), after a pass that met nothing but dirty pages of files (generations of 6.12), after such a batch (two lists), or when a call has looked at half as much again as it wants (2010; so many pages only).";
+    "reclaim.batch_tallies": batch_tallies: bool = true,
+        [true => "two_lists .." "A B C D", false => "generations 6.1..7.1" "A B",
+            true => "generations 7.2.." "C"],
+        None,
+        "What batches of generations meet that is dirty or being written adds up to what reclaim of a group goes by when it is through with a node, as that of two lists does (since 7.2): it waits a tick while all dirty pages that it met were met before. Without it reclaim of generations waits for nobody who writes. It decides only where most of what could be reclaimed on a node is dirty or being written, and no shipped scenario's counters change by it.";
+    "reclaim.v1_throttle": v1_throttle: V1Throttle = V1Throttle::Batch,
+        [V1Throttle::Off => "two_lists ..6.1.0" "h",
+            V1Throttle::Batch => "two_lists 6.1.192.." "h A B C D",
+            V1Throttle::Off => "generations 6.1..6.12.0" "A E M",
+            V1Throttle::AfterPass => "generations 6.12.117..6.12" "B",
+            V1Throttle::Off => "generations 6.13..7.0" "M",
+            V1Throttle::AfterPass => "generations 7.1..7.1" "M",
+            V1Throttle::Batch => "generations 7.2.." "C"],
+        Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "after_pass")),
+        "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (generations before 7.1), after the pass (7.1), after the batch (two lists).";
+    "reclaim.stalls": stalls: Stalls = Stalls::Throttle,
+        [Stalls::CongestionWait => "..5.15" "m", Stalls::Throttle => "5.16.." "A B C D m"],
+        Some(("writeback-from-reclaim.toml", "congestion_wait")),
+        "How reclaimers wait for pages under writeback: for a reason and until it is gone (since 5.16), or for a tenth of a second or until a device's queue is no longer congested, whatever the reason (2010).";
+    "reclaim.congested_queue": congested_queue: CongestedQueue = CongestedQueue::Waits,
+        [CongestedQueue::Keeps => "..2.6.35" "S", CongestedQueue::Waits => "6.1.." "A B C D"],
+        None,
+        "What a reclaimer does with a dirty page of a file whose device has nearly as many requests as it takes: it submits the write and sleeps until there is room (today, as far as reclaim writes at all), or keeps the page, unless it is kswapd or in the middle of a write of its own (2010). It decides only where tasks write what they meet (reclaim.file_writeback = any), and no shipped scenario's counters change in other profiles than those of 2010.";
+    "reclaim.writepage": writepage: Writepage = Writepage::Obeys,
+        [Writepage::Obeys => ".." "I", Writepage::Redirties => "beside 2.6.35..2.6.35" "S"],
+        None,
+        "What a file system does with a page that reclaim hands it to write: it writes it, or it marks it dirty again and leaves it to the flusher, while reclaim counts it as written (XFS and btrfs of mid-2010, and most of ext4). It decides only where reclaim writes files at all (reclaim.file_writeback = any, not_direct, kswapd_only or seen_twice), and no shipped scenario's counters change by it alone.";
+    "reclaim.clean_only": clean_only: bool = true,
+        [true => "..7.2" "A B C", false => "7.3.." "D"],
+        None,
+        "On two lists, a page of a file that was read once before and is not used now is taken only if it needs no write (up to 7.2). Where reclaim writes no files, such a page is kept for the flusher in any case, and no shipped scenario's counters change.";
+    "reclaim.noio_anon": noio_anon: NoioAnon = NoioAnon::Scan,
+        [NoioAnon::Scan => ".." "A B C D", NoioAnon::SkipLowSwapcache => "posted" ""],
+        Some(("regressions/noio-scans-anon.toml", "skip_low_swapcache")),
+        "A reclaimer that may do no I/O scans anonymous memory on two lists although it can free none of it (up to 7.3), or leaves it alone while less than a 64th of it is in the swap cache (queued for the release after).";
+    "reclaim.swap_cache_bypass": swap_cache_bypass: bool = true,
+        [false => "..4.14" "S", true => "4.15..6.19" "A B S", false => "7.0.." "C S"],
+        Some(("mechanisms-2026.toml", "true")),
+        "An anonymous page is read back from a synchronous swap device without the swap cache, and its slot is freed at once (4.15 to 6.19). Since 7.0 it stands in the swap cache until it is mapped: what its group's lists take it for meanwhile is a page that could be freed.";
+    "reclaim.machine_counts": machine_counts: bool = false,
+        [false => "..7.0" "A B", true => "7.1.." "M C I"],
+        None,
+        "What is scanned and taken for a group counts in /proc/vmstat, too (7.3), or only in memory.stat. It decides nothing, so no group's counters change.";
+    "reclaim.swap_ahead_drain": swap_ahead_drain: bool = true,
+        [true => "..7.2" "A B C", false => "7.3.." "D"],
+        None,
+        "Who has read ahead from swap empties its CPU's batches, so that what was read is found on its list at once (up to 7.1). It takes locks for pages that may never be used. Such pages are found a little later, and no shipped scenario's counters change.";
 }

@@ -2,6 +2,7 @@
 //! flushers. [machine 5, 9.3]
 
 use crate::choice::choice;
+use crate::switch::rules;
 
 choice! {
     /// What happens to who dirties more pages of files than may be dirty.
@@ -33,45 +34,32 @@ choice! {
     }
 }
 
-/// What is done about dirty pages. It is one for all groups: that of the profile.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WritebackRules {
-    /// What happens to who dirties too many.
-    pub dirty_throttle: DirtyRule,
-    /// How much of a file is written before the next one.
-    pub flusher_chunk: FlusherChunk,
-    /// What comes of a request to the flusher while another one waits.
-    pub flusher_requests: FlusherRequests,
-    /// A page that will be written comes from a node that has few of them, where there is one.
-    pub node_limit: bool,
-    /// A group that dirties files of others has those written when it is over its limits.
-    pub foreign_flush: bool,
-    /// A file that another group writes for seconds becomes that group's.
-    pub inode_switching: bool,
-}
-
-impl WritebackRules {
-    /// Linux 6.12.
-    pub(crate) fn linux_6_12() -> WritebackRules {
-        WritebackRules {
-            dirty_throttle: DirtyRule::Sleeps,
-            flusher_chunk: FlusherChunk::HalfASecond,
-            flusher_requests: FlusherRequests::One,
-            node_limit: true,
-            foreign_flush: true,
-            inode_switching: true,
-        }
+rules! {
+    /// What is done about dirty pages.
+    WritebackRules at machine.writeback as WRITEBACK {
     }
-
-    /// Mid-2010, when limits were the machine's alone.
-    pub(crate) fn linux_2_6_35() -> WritebackRules {
-        WritebackRules {
-            dirty_throttle: DirtyRule::Writes,
-            flusher_chunk: FlusherChunk::Pages1024,
-            flusher_requests: FlusherRequests::Queue,
-            node_limit: false,
-            foreign_flush: false,
-            inode_switching: false,
-        }
-    }
+    "writeback.dirty_throttle": dirty_throttle: DirtyRule = DirtyRule::Sleeps,
+        [DirtyRule::Writes => "..3.0" "S", DirtyRule::Sleeps => "3.1.." "S"],
+        Some(("writeback-from-reclaim.toml", "writes")),
+        "Who dirties more than may be dirty sleeps, so that it is no faster than the device (since 3.1), or writes half as much again as it has dirtied itself (2010), where anonymous memory that can be swapped counts as memory that could be dirty. It is one for all groups: that of the profile.";
+    "writeback.flusher_chunk": flusher_chunk: FlusherChunk = FlusherChunk::HalfASecond,
+        [FlusherChunk::Pages1024 => "..3.0" "S", FlusherChunk::HalfASecond => "3.2.." "A B C"],
+        Some(("files-of-another-group.toml", "1024_pages")),
+        "How much of a file the flusher writes before it turns to the next one: what the device writes in half a second, at least 4 MiB (6.12), or 4 MiB (2010). Many files on a slow disk then take turns less often, and pages of those that wait grow old. It is one for all groups: that of the profile.";
+    "writeback.flusher_requests": flusher_requests: FlusherRequests = FlusherRequests::One,
+        [FlusherRequests::Queue => "..4.14" "M", FlusherRequests::One => "4.15.." "A M"],
+        Some(("files-of-another-group.toml", "queue")),
+        "What comes of a request of reclaim for writes while another one waits for the flusher: nothing, as the one that waits is for all that is dirty (6.12), or it waits, too, and each is for so many pages (2010). A flusher that is asked for less than there is then goes on for as long as it is asked. It is one for all groups: that of the profile.";
+    "writeback.node_limit": node_limit: bool = true,
+        [false => "..3.2" "m", true => "3.3.." "m"],
+        Some(("dirty-pages-over-nodes.toml", "false")),
+        "A page of a file that will be written is not taken from a node with more than vm.dirty_ratio of its own memory dirty, if another has one to spare. Without it, writers fill the nearest node with pages that reclaim can't free.";
+    "writeback.foreign_flush": foreign_flush: bool = true,
+        [false => "..5.3" "m", true => "5.4.." "m"],
+        Some(("files-of-another-group.toml", "false")),
+        "A group that is over its dirty limit has files written that it has dirtied in the last 30 s, whosever they are. Without it, its writers sleep, and its pages stay dirty until those are half a minute old or their owner is over its own limit.";
+    "writeback.inode_switching": inode_switching: bool = true,
+        [false => "..4.1" "m", true => "4.2.." "m"],
+        Some(("files-of-another-group.toml", "true")),
+        "A file that another group writes most of for more than a second is written back on behalf of that one from then on. Without it, it stays with the group that dirtied it first.";
 }

@@ -2,6 +2,7 @@
 //! [reclaim 6; tiering-zswap-6.12 1]
 
 use crate::choice::choice;
+use crate::switch::rules;
 
 choice! {
     /// How the shrinker is kept from taking what will be wanted again.
@@ -52,50 +53,34 @@ choice! {
     }
 }
 
-/// The rules of one kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ZswapRules {
-    /// How the shrinker is kept from taking what will be wanted again.
-    pub protection: ZswapProtection,
-    /// A page of one word repeated is kept as that word, without memory of the pool. Before 6.12.
-    pub same_filled: bool,
-    /// What becomes of a page that does not shrink.
-    pub incompressible: Incompressible,
-    /// How the worker goes through groups.
-    pub worker: WorkerWalk,
-    /// The worker begins before the limit is reached: 1 % above the accept threshold.
-    pub proactive_shrink: bool,
-    /// Where a page goes whose entry was written back.
-    pub writeback_rotation: WritebackRotation,
-}
-
-impl ZswapRules {
-    pub(crate) fn linux_6_8() -> ZswapRules {
-        ZswapRules {
-            protection: ZswapProtection::Size,
-            same_filled: true,
-            worker: WorkerWalk::Restart,
-            ..ZswapRules::linux_6_12()
-        }
+rules! {
+    /// What zswap does.
+    ZswapRules at machine.zswap as ZSWAP {
     }
-
-    pub(crate) fn linux_6_12() -> ZswapRules {
-        ZswapRules {
-            protection: ZswapProtection::SecondChance,
-            same_filled: false,
-            incompressible: Incompressible::Reject,
-            worker: WorkerWalk::Cursor,
-            proactive_shrink: false,
-            writeback_rotation: WritebackRotation::Baseline,
-        }
-    }
-
-    pub(crate) fn linux_7_1() -> ZswapRules {
-        ZswapRules {
-            incompressible: Incompressible::Store,
-            worker: WorkerWalk::Batch,
-            writeback_rotation: WritebackRotation::Dropbehind,
-            ..ZswapRules::linux_6_12()
-        }
-    }
+    "zswap.protection": protection: ZswapProtection = ZswapProtection::SecondChance,
+        [ZswapProtection::Size => "6.8..6.11" "m", ZswapProtection::SecondChance => "6.12.." "B C m"],
+        Some(("zswap.toml", "6.8")),
+        "How the dynamic shrinker is kept from writing back what will be wanted again: by a number of entries (6.8), or by a second chance for each and as many less as pages had to be read from the device (6.12).";
+    "zswap.same_filled": same_filled: bool = false,
+        [true => "4.16..6.11" "A", false => "6.12.." "B"],
+        Some(("zswap.toml", "true")),
+        "A page of one word repeated is kept as that word and takes nothing of the pool (before 6.12).";
+    "zswap.incompressible": incompressible: Incompressible = Incompressible::Reject,
+        [Incompressible::Reject => "..6.17" "A B", Incompressible::Store => "6.18.." "C"],
+        Some(("regressions/z3-pool-full.toml", "store")),
+        "A page that does not shrink goes to the device, or is stored as it is (6.18), so that it is not swapped out before older ones.";
+    "zswap.worker": worker: WorkerWalk = WorkerWalk::Cursor,
+        [WorkerWalk::Restart => "6.6..6.10" "m", WorkerWalk::Cursor => "6.11..7.2" "B C m",
+            WorkerWalk::Batch => "7.3.." "D"],
+        Some(("regressions/z2-first-groups-only.toml", "restart")),
+        "How the worker that empties a full pool goes through groups: from the first each time and no further than a removed one (restart, 6.10), on from where it was (cursor, 6.12), or 32 entries at a time (batch, 6.18).";
+    "zswap.proactive_shrink": proactive_shrink: bool = false,
+        [false => ".." "A B C D", true => "posted" ""],
+        Some(("regressions/z3-pool-full.toml", "true")),
+        "The worker begins 1 % above the accept threshold, so that the pool hardly ever is full and hot pages need not pass cold ones on the way to the device. Proposed, in no kernel.";
+    "zswap.writeback_rotation": writeback_rotation: WritebackRotation = WritebackRotation::Baseline,
+        [WritebackRotation::Baseline => ".." "A B C D", WritebackRotation::RotateUnlisted => "posted" "",
+            WritebackRotation::Dropbehind => "posted" "", WritebackRotation::KeepShadow => "never" ""],
+        Some(("regressions/z1-written-back-at-the-head.toml", "rotate_unlisted")),
+        "A page that was written back goes to the cold end of its list if it is on one when its write ends (baseline), is queued for that in any case (the fix of February 2024), is dropped (newer kernels), or is dropped and leaves the shadow of its last use, which nobody has come back to yet (in no kernel).";
 }

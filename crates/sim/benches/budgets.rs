@@ -90,17 +90,22 @@ fn main() {
     let everything = pages + 64;
     let part = pages * 3 / 10;
     let mut resident = [
-        ("engine, read(2), all resident", By::Read, Policy::classic_6_12(), Nodes::One),
-        ("engine, read(2), all resident, slower node", By::Read, Policy::classic_6_12(), Nodes::Slower),
-        ("engine, mapped, all resident", By::Mapping, Policy::classic_6_12(), Nodes::One),
-        ("engine, mapped, all resident, slower node", By::Mapping, Policy::classic_6_12(), Nodes::Slower),
-        ("engine, read(2), all resident, MGLRU", By::Read, Policy::mglru_6_12(), Nodes::One),
-        ("engine, read(2), all resident, MGLRU, slower node", By::Read, Policy::mglru_6_12(), Nodes::Slower),
-        ("engine, mapped, all resident, MGLRU", By::Mapping, Policy::mglru_6_12(), Nodes::One),
+        ("engine, read(2), all resident", By::Read, Policy::of("classic@6.12"), Nodes::One),
+        ("engine, read(2), all resident, slower node", By::Read, Policy::of("classic@6.12"), Nodes::Slower),
+        ("engine, mapped, all resident", By::Mapping, Policy::of("classic@6.12"), Nodes::One),
+        ("engine, mapped, all resident, slower node", By::Mapping, Policy::of("classic@6.12"), Nodes::Slower),
+        ("engine, read(2), all resident, MGLRU", By::Read, Policy::of("mglru@6.12"), Nodes::One),
+        (
+            "engine, read(2), all resident, MGLRU, slower node",
+            By::Read,
+            Policy::of("mglru@6.12"),
+            Nodes::Slower,
+        ),
+        ("engine, mapped, all resident, MGLRU", By::Mapping, Policy::of("mglru@6.12"), Nodes::One),
         (
             "engine, mapped, all resident, MGLRU, slower node",
             By::Mapping,
-            Policy::mglru_6_12(),
+            Policy::of("mglru@6.12"),
             Nodes::Slower,
         ),
     ]
@@ -119,10 +124,10 @@ fn main() {
             }
         }
         for (name, by, policy) in [
-            ("engine, read(2), memory for 30 %", By::Read, Policy::classic_6_12()),
-            ("engine, mapped, memory for 30 %", By::Mapping, Policy::classic_6_12()),
-            ("engine, read(2), memory for 30 %, MGLRU", By::Read, Policy::mglru_6_12()),
-            ("engine, mapped, memory for 30 %, MGLRU", By::Mapping, Policy::mglru_6_12()),
+            ("engine, read(2), memory for 30 %", By::Read, Policy::of("classic@6.12")),
+            ("engine, mapped, memory for 30 %", By::Mapping, Policy::of("classic@6.12")),
+            ("engine, read(2), memory for 30 %, MGLRU", By::Read, Policy::of("mglru@6.12")),
+            ("engine, mapped, memory for 30 %, MGLRU", By::Mapping, Policy::of("mglru@6.12")),
         ] {
             if is_wanted(name) {
                 let mut bench = Bench::new(by, pages, part, policy, Nodes::One);
@@ -256,7 +261,7 @@ impl Bench {
 }
 
 fn machine(by: By, pages: u64, limit: u64, accesses: &Arc<[pageout_workload::Access]>) -> Machine {
-    let (engine, task) = build(by, pages, limit, Policy::classic_6_12(), Nodes::One);
+    let (engine, task) = build(by, pages, limit, Policy::of("classic@6.12"), Nodes::One);
     let spec = MachineSpec {
         costs: Costs::xeon_vm(),
         devices: vec![DeviceSpec::preset("nvme").expect("it is a preset")],

@@ -26,7 +26,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        let mut policy = Policy::mglru_6_12();
+        let mut policy = Policy::of("mglru@6.12");
         // In which `+` may be written without force while the window is full; and a window so wide that an aging doesn't have
         // to move what is in its oldest generation, which is not the walk's cost.
         for (switch, value) in [("lru.interface", "6.16"), ("lru.generations", "64")] {

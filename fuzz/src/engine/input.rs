@@ -77,7 +77,7 @@ fn pick<T: Clone>(bytes: &mut Unstructured, from: &[T]) -> Result<T> {
 /// A profile; from half of the bytes one with a switch turned.
 fn policy(byte: u8) -> Policy {
     let byte = usize::from(byte);
-    let policy = (PROFILES[byte % PROFILES.len()].policy)();
+    let policy = PROFILES[byte % PROFILES.len()].policy();
     if byte < 128 { policy } else { turned(policy, byte / PROFILES.len(), byte) }
 }
 

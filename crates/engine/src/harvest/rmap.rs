@@ -9,7 +9,7 @@ use crate::memory::file::FileMapping;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::mm::Backing;
 use crate::memory::table::Word;
-use crate::policy::Policy;
+use crate::policy::GroupRules;
 use crate::stat::Stat;
 use crate::units::{FileId, MmId, Pfn};
 use pageout_rules::lru::Lru;
@@ -44,7 +44,7 @@ impl Core {
     fn mapped_folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
         let mut found = Referenced::default();
         let folio = self.memory.folios[pfn];
-        let Policy { lru, harvest, .. } = self.memcgs[folio.memcg].policy;
+        let GroupRules { lru, harvest, .. } = self.memcgs[folio.memcg].policy;
         let was_seen = lru == Lru::TwoLists && harvest.sees_elsewhere() && self.take_use_seen(pfn);
         found.young += u32::from(was_seen);
         for at in 0..self.rmap_len(&folio) {

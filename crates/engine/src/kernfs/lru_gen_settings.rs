@@ -56,7 +56,7 @@ impl Engine {
             harvest.page_table_walk = caps & MM_WALK != 0;
             harvest.non_leaf_young = caps & NONLEAF_YOUNG != 0;
         }
-        self.core.config.policy = self.core.memcgs[MemcgId::ROOT].policy;
+        self.core.config.policy.group = self.core.memcgs[MemcgId::ROOT].policy;
         let is_switching = self.core.memcgs.ids().any(|memcg| self.core.is_switching(memcg));
         // The first chunk is moved when others have had their turn: they see the new policy before they see any folio of it.
         if is_switching {

@@ -550,7 +550,8 @@ mod tests {
     use crate::{Config, Policy};
 
     fn engine() -> (Engine, TaskId) {
-        let mut engine = Engine::new(Config { policy: Policy::classic_6_12(), ..Config::default() }).unwrap();
+        let mut engine =
+            Engine::new(Config { policy: Policy::of("classic@6.12"), ..Config::default() }).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, crate::CpuId(0));

@@ -120,7 +120,7 @@ impl Core {
     #[doc(alias = "folio_rotate_reclaimable")]
     pub(crate) fn lru_rotate(&mut self, pfn: Pfn) {
         let may_be_unlisted =
-            self.config.policy.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
+            self.config.policy.machine.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
         let why = self.unrotated(pfn, may_be_unlisted).filter(|&why| {
             // Whoever has it in hand may be through with it when the batch is drained.
             !(may_be_unlisted && why == Unrotated::NotListed)
@@ -248,7 +248,8 @@ impl Core {
 
     /// Whether a folio that was queued for the cold end no longer goes there.
     fn is_rotation_over(&mut self, pfn: Pfn) -> bool {
-        let looks_again = self.config.policy.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
+        let looks_again =
+            self.config.policy.machine.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
         let why = match looks_again {
             true => self.unrotated(pfn, true),
             false => (!self.memory.folios[pfn].has(FolioFlags::LRU)).then_some(Unrotated::NotListed),

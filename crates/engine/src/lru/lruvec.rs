@@ -4,7 +4,7 @@ use crate::balance::Feedback;
 use crate::harvest::TableWalkState;
 use crate::lru::GenerationLists;
 use crate::memory::list::List;
-use crate::policy::Policy;
+use crate::policy::GroupRules;
 use crate::stat::{Counters, STATS, Stat};
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
 use crate::zswap::ZswapLru;
@@ -180,7 +180,7 @@ impl Lruvecs {
     }
 
     /// Makes the lruvecs of the next memcg.
-    pub(crate) fn add_memcg(&mut self, memcg: MemcgId, policy: &Policy, now: Nanos) {
+    pub(crate) fn add_memcg(&mut self, memcg: MemcgId, policy: &GroupRules, now: Nanos) {
         debug_assert_eq!(self.all.len(), memcg.index() * self.nodes.len());
         for pool in self.pools() {
             let may_keep_generations = policy.lru.may_be_switched();

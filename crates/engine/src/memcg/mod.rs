@@ -13,7 +13,7 @@ pub(crate) mod high; // memory.high: reclaim and delay before returning to user 
 use std::collections::BTreeMap;
 
 use crate::lru::lruvec::PoolId;
-use crate::policy::Policy;
+use crate::policy::GroupRules;
 use crate::units::{MemcgId, MmId, Nanos, Nodemask};
 use lru::MemcgLru;
 
@@ -58,9 +58,9 @@ pub(crate) struct Memcg {
     pub(crate) children: Vec<MemcgId>,
     /// The children by name: a hierarchy may have tens of thousands side by side.
     children_by_name: BTreeMap<String, MemcgId>,
-    pub(crate) policy: Policy,
+    pub(crate) policy: GroupRules,
     /// The group's policy before it was switched to or from generations.
-    pub(crate) set_aside: Option<Policy>,
+    pub(crate) set_aside: Option<GroupRules>,
     /// Address spaces whose memory it is charged for, in the order in which they joined.
     pub(crate) mms: Vec<MmId>,
     /// Pages charged, descendants included.
@@ -167,7 +167,7 @@ pub(crate) struct Memcgs {
 }
 
 impl Memcgs {
-    pub(crate) fn new(policy: Policy, nodes: usize, cpus: usize) -> Memcgs {
+    pub(crate) fn new(policy: GroupRules, nodes: usize, cpus: usize) -> Memcgs {
         let lrus = (0..nodes).map(|_| MemcgLru::default()).collect();
         let mut memcgs =
             Memcgs { all: Vec::new(), emptied: Vec::new(), lrus, has_soft_limits: false, nodes, cpus };
@@ -175,7 +175,7 @@ impl Memcgs {
         memcgs
     }
 
-    fn push(&mut self, name: String, parent: Option<MemcgId>, policy: Policy) -> MemcgId {
+    fn push(&mut self, name: String, parent: Option<MemcgId>, policy: GroupRules) -> MemcgId {
         self.all.push(Memcg {
             name,
             parent,
@@ -217,7 +217,7 @@ impl Memcgs {
         id
     }
 
-    pub(crate) fn create(&mut self, parent: MemcgId, name: &str, policy: Policy) -> MemcgId {
+    pub(crate) fn create(&mut self, parent: MemcgId, name: &str, policy: GroupRules) -> MemcgId {
         let id = self.push(name.to_owned(), Some(parent), policy);
         self[parent].children.push(id);
         self[parent].children_by_name.insert(name.to_owned(), id);
@@ -638,7 +638,7 @@ mod tests {
 
     /// Root with a child `top`, which has the children `a` and `b`; each of those charged so many pages.
     fn tree(a: u64, b: u64) -> (Memcgs, [MemcgId; 3]) {
-        let policy = Policy::classic_6_12();
+        let policy = crate::Policy::of("classic@6.12").group;
         let mut memcgs = Memcgs::new(policy, 1, 1);
         let top = memcgs.create(MemcgId::ROOT, "top", policy);
         let ids = [top, memcgs.create(top, "a", policy), memcgs.create(top, "b", policy)];

@@ -355,7 +355,7 @@ impl Core {
     fn should_reclaim_retry(&mut self, allocation: &mut Allocation, has_progress: bool) -> bool {
         // Reclaim for a large block reports progress where compaction could begin, again and again. That is no reason to go on.
         let progress_counts = has_progress && !allocation.request.is_costly();
-        if self.memcgs[MemcgId::ROOT].policy.reclaim.gives_up == GivesUp::Unreclaimable {
+        if self.config.policy.machine.gives_up == GivesUp::Unreclaimable {
             return progress_counts || self.may_find_more(allocation);
         }
         if progress_counts {

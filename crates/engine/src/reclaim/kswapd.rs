@@ -229,7 +229,7 @@ impl KernelThread for KswapdThread {
                     kswapd.activity.wakeups += 1;
                     kswapd.awake_since = Some(core.now);
                     // The machine's rule is that of the root group's policy.
-                    let rule = core.memcgs[MemcgId::ROOT].policy.reclaim.awake_nodes;
+                    let rule = core.config.policy.machine.awake_nodes;
                     core.memory.zones.pass_by(self.node, rule == AwakeNodes::PassedBy);
                     self.begin_run(core);
                     None
@@ -401,7 +401,7 @@ impl Core {
         let batch = self.config.reclaim_batch;
         run.sc.nr_to_reclaim = zones.map(|zone| zone.mark(Watermark::High).max(batch)).sum();
         (run.sc.nr_scanned, run.sc.scanned_before, run.sc.nr_reclaimed) = (0, 0, 0);
-        if self.memcgs[MemcgId::ROOT].policy.reclaim.protection == ProtectionRule::KswapdOnly {
+        if self.config.policy.machine.protection == ProtectionRule::KswapdOnly {
             for memcg in self.memcgs.subtree(MemcgId::ROOT) {
                 self.memcgs.visit_protection(memcg);
             }
@@ -473,7 +473,7 @@ impl Core {
     /// All was tried, or no more may be.
     fn balance_has_failed(&mut self, run: &Balance, node: NodeId) -> Passed {
         let is_boosted = run.boosts.iter().any(|&(_, boost)| boost > 0);
-        let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.kswapd_reset;
+        let rule = self.config.policy.machine.kswapd_reset;
         if run.reclaimed == 0 && !(is_boosted && rule == KswapdReset::Balanced) {
             self.kswapds[node.index()].failures += 1;
         }

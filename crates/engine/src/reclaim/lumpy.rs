@@ -78,8 +78,7 @@ pub(crate) struct HeldBlocks {
 impl Core {
     /// Whether blocks are made by reclaim alone. Generations know nothing of blocks.
     pub(crate) fn makes_blocks_by_reclaim(&self) -> bool {
-        let policy = &self.memcgs[MemcgId::ROOT].policy;
-        policy.reclaim.lumpy && policy.lru == Lru::TwoLists
+        self.config.policy.machine.lumpy && self.memcgs[MemcgId::ROOT].policy.lru == Lru::TwoLists
     }
 
     /// Whether a call takes whole blocks now.

@@ -78,7 +78,7 @@ impl Core {
     pub(crate) fn node_pass(&mut self, pool: PoolId, sc: &mut ScanControl) -> NodePass {
         let target = self.lruvecs.id(sc.by.target, pool);
         let keeps_generations = self.keeps_generations(sc);
-        let by_age = keeps_generations && self.memcgs[MemcgId::ROOT].policy.generations.memcg_lru;
+        let by_age = keeps_generations && self.config.policy.machine.memcg_lru;
         if keeps_generations && sc.by.is_for_machine() {
             self.set_initial_priority(target, sc);
         }
@@ -200,7 +200,7 @@ impl Core {
 
     /// Pages of a node were reclaimed: its kswapd may try again where it had given up.
     fn note_hope(&mut self, node: NodeId, sc: &ScanControl) {
-        let is_hopeful = match self.memcgs[MemcgId::ROOT].policy.reclaim.kswapd_reset {
+        let is_hopeful = match self.config.policy.machine.kswapd_reset {
             KswapdReset::AnyProgress => true,
             KswapdReset::Balanced => self.memory.zones.is_balanced(node, sc.by.order, sc.by.class),
         };
@@ -211,7 +211,7 @@ impl Core {
 
     /// How a group is protected from a reclaimer.
     pub(crate) fn protection_from(&self, memcg: MemcgId, sc: &ScanControl) -> Protection {
-        match self.memcgs[MemcgId::ROOT].policy.reclaim.protection {
+        match self.config.policy.machine.protection {
             ProtectionRule::KswapdOnly if self.keeps_generations(sc) => self.memcgs.visited_protection(memcg),
             _ => self.memcgs.protection(sc.by.target, memcg),
         }
@@ -250,7 +250,7 @@ impl Core {
             GroupWalk::Full(order) => order.next(),
             GroupWalk::Shared(walk) => self.memcgs.walk_next(walk),
             GroupWalk::ByAge(walk) => {
-                let restarts = self.memcgs[MemcgId::ROOT].policy.generations.memcg_lru_restart;
+                let restarts = self.config.policy.machine.memcg_lru_restart;
                 let lru = &mut self.memcgs.lrus[node.pool.index()];
                 let next = lru.next(walk);
                 if next.is_some() || !restarts || !lru.has_gone_on(walk) {
@@ -272,7 +272,7 @@ impl Core {
     /// Starts a pass over a group's lists unless the group is protected.
     #[doc(alias = "shrink_node_memcgs")]
     fn begin_group(&mut self, node: &mut NodePass, memcg: MemcgId, sc: &mut ScanControl) {
-        let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.protection;
+        let rule = self.config.policy.machine.protection;
         let protection = match (&node.walk, rule) {
             (GroupWalk::ByAge(_), ProtectionRule::AsVisited) => self.memcgs.visit_protection(memcg),
             _ => self.protection_from(memcg, sc),
@@ -375,7 +375,7 @@ impl Core {
     /// Pages that reclaim for a block frees before it leaves the rest to compaction, by the rule of the machine.
     pub(crate) fn compact_gap(&self, order: u8) -> u64 {
         let gap = migrate::compact_gap(order);
-        match self.memcgs[MemcgId::ROOT].policy.reclaim.compact_gap {
+        match self.config.policy.machine.compact_gap {
             CompactGap::TwiceTheBlock => gap,
             CompactGap::Capped => gap.min(self.config.reclaim_batch),
         }

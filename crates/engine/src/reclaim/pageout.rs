@@ -28,7 +28,7 @@ use crate::reclaim::tally::Stall;
 use crate::reclaim::{Lumpy, PRIORITY_DEFAULT, ScanControl, Why};
 use crate::stat::Stat;
 use crate::story::{Because, Tracepoint, Verdict};
-use crate::units::{LruType, MemcgId, Pfn};
+use crate::units::{LruType, Pfn};
 use crate::writeback::WritebackReason;
 use pageout_rules::reclaim::{AnonWriteback, CongestedQueue, FileWriteback, LaptopMode, Stalls, Writepage};
 
@@ -162,7 +162,7 @@ impl Core {
 
     /// In laptop mode a reclaimer begins without writing.
     pub(super) fn spare_disk(&self, sc: &mut ScanControl) {
-        let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.laptop_mode;
+        let rule = self.config.policy.machine.laptop_mode;
         sc.spares_disk = self.is_laptop_mode() && rule != LaptopMode::Ignored;
     }
 
@@ -172,7 +172,7 @@ impl Core {
             return;
         }
         let half_more = |pages: u64| pages + pages / 2;
-        sc.spares_disk = match self.memcgs[MemcgId::ROOT].policy.reclaim.laptop_mode {
+        sc.spares_disk = match self.config.policy.machine.laptop_mode {
             LaptopMode::Priority => sc.priority >= PRIORITY_DEFAULT - 2,
             LaptopMode::Scanned if sc.by.is_kswapd() => {
                 sc.nr_scanned <= half_more(sc.nr_reclaimed).max(2 * self.config.reclaim_batch)

@@ -103,7 +103,7 @@ impl Core {
         let mut own = ScanControl::new(by, excess.min(self.config.reclaim_batch));
         own.priority = 0;
         (own.may_swap, own.spares_disk) = (sc.may_swap, sc.spares_disk);
-        let rule = self.memcgs[MemcgId::ROOT].policy.reclaim.file_writeback;
+        let rule = self.memcgs[sc.by.target].policy.reclaim.file_writeback;
         own.may_write = sc.may_write && rule != FileWriteback::NotDirect;
         self.trace(node, |_| Tracepoint::reclaim_begin(&own));
         let group = &self.memcgs[memcg];

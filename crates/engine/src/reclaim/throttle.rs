@@ -22,7 +22,7 @@ use crate::reclaim::ScanControl;
 use crate::stat::{ByType, ISOLATED, Stat};
 use crate::story::{GfpFlags, Tracepoint};
 use crate::units::ZoneType;
-use crate::units::{LruType, MemcgId, Nanos, NodeId, TaskId};
+use crate::units::{LruType, Nanos, NodeId, TaskId};
 use pageout_rules::reclaim::Stalls;
 
 /// For what a reclaimer waits.
@@ -175,7 +175,7 @@ impl Core {
     /// Whether a task that needs a page for itself may reclaim, or has to wait until kswapd has freed some.
     pub(crate) fn throttle_direct_reclaim(&mut self, request: &Request) -> Option<Wait> {
         let node = self.gate_of(request)?;
-        if !self.memcgs[MemcgId::ROOT].policy.reclaim.gate || self.is_gate_open(node) {
+        if !self.config.policy.machine.gate || self.is_gate_open(node) {
             return None;
         }
         self.count_node(node, Stat::PgscanDirectThrottle, 1);
@@ -256,6 +256,7 @@ mod tests {
     use crate::reclaim::tally::{Stall, Tally};
     use crate::reclaim::{Reclaimer, Why};
     use crate::units::CpuId;
+    use crate::units::MemcgId;
     use crate::{Access, Bdi, Config, Engine, FileKind, FileSpec, IoWait, Served, Step};
 
     const NODE: NodeId = NodeId(0);
@@ -341,7 +342,7 @@ mod tests {
         let met = Tally { taken: 4, file_taken: 4, dirty: 3, congested: 3, ..Tally::default() };
         let mut counted = |batch_tallies| {
             let policy = &mut engine.core.memcgs[MemcgId::ROOT].policy;
-            *policy = crate::Policy::mglru_2026();
+            *policy = crate::Policy::of("mglru@2026").group;
             policy.reclaim.batch_tallies = batch_tallies;
             let mut sc = direct();
             engine.core.note_batch(crate::Lru::Generations, lruvec, met, &mut sc);
@@ -359,9 +360,9 @@ mod tests {
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
         engine.enter(task);
-        engine.core.memcgs[MemcgId::ROOT].policy = crate::Policy::classic_2_6_35();
+        engine.core.set_policy(crate::Policy::of("classic@2.6.35"));
         assert_eq!(engine.core.throttle_direct_reclaim(&request(Gfp::KERNEL)), None);
-        engine.core.memcgs[MemcgId::ROOT].policy = crate::Policy::classic_6_12();
+        engine.core.set_policy(crate::Policy::of("classic@6.12"));
         assert!(engine.core.throttle_direct_reclaim(&request(Gfp::KERNEL)).is_some());
     }
 
@@ -532,7 +533,7 @@ mod tests {
     #[test]
     fn in_2010_too_many_isolated_are_more_than_the_inactive_list_and_waited_for_to_the_end() {
         let mut engine = machine();
-        engine.core.memcgs[MemcgId::ROOT].policy = crate::Policy::classic_2_6_35();
+        engine.core.set_policy(crate::Policy::of("classic@2.6.35"));
         engine.core.count_node(NODE, Stat::NrInactiveFile, 80);
         engine.core.count_node(NODE, Stat::NrIsolatedFile, 80);
         let mut sc = direct();

@@ -1,6 +1,6 @@
 //! [`Engine`], the facade that a machine holds: it is made from a [`Config`], takes accesses, and gives out operations and counters.
 
-use crate::Policy;
+use crate::GroupRules;
 use crate::config::{Config, ConfigError, FileKind, FileSpec, SwapSpec, check_range};
 use crate::core::Core;
 use crate::io::Ended;
@@ -85,7 +85,7 @@ impl Engine {
 
     /// Creates a memory group with the default policy.
     pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> Result<MemcgId, ConfigError> {
-        self.memcg_create_with(parent, name, self.core.config.policy)
+        self.memcg_create_with(parent, name, self.core.config.policy.group)
     }
 
     /// Creates a memory group with a policy of its own.
@@ -93,7 +93,7 @@ impl Engine {
         &mut self,
         parent: MemcgId,
         name: &str,
-        policy: Policy,
+        policy: GroupRules,
     ) -> Result<MemcgId, ConfigError> {
         if name.is_empty() || name.contains('/') {
             return Err(ConfigError::BadName(name.to_owned()));

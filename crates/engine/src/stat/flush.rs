@@ -255,7 +255,7 @@ mod tests {
     proptest! {
         #[test]
         fn updates_told_in_lots_are_pending_as_if_each_was_told_at_once(events in prop::collection::vec(event(), 0..400)) {
-            let config = Config { cpus: CPUS, policy: Policy::classic_6_12(), ..Config::default() };
+            let config = Config { cpus: CPUS, policy: Policy::of("classic@6.12"), ..Config::default() };
             let mut engine = Engine::new(config).unwrap();
             let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
             let first = engine.memcg_create(parent, "b").unwrap();

@@ -269,7 +269,7 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
     let turned = prop::collection::vec((0..SWITCHES.len(), any::<prop::sample::Index>()), 0..4);
     let turned = prop_oneof![Just(Vec::new()), turned];
     (prop::sample::select(PROFILES), turned).prop_map(|(profile, turned)| {
-        let mut policy = (profile.policy)();
+        let mut policy = profile.policy();
         for (switch, value) in turned {
             let value = value.get(&SWITCHES[switch].alternatives(&policy)).clone();
             assert!(SWITCHES[switch].set(&mut policy, &value));

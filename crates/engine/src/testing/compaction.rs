@@ -30,7 +30,8 @@ impl Bench {
 
     /// The pages in the frames that `keeps` says are still there.
     pub(super) fn keeping(kind: MigrateType, keeps: impl Fn(&Pfn) -> bool) -> Bench {
-        let config = Config { node_pages: vec![PAGES], policy: Policy::classic_6_12(), ..Config::default() };
+        let config =
+            Config { node_pages: vec![PAGES], policy: Policy::of("classic@6.12"), ..Config::default() };
         let mut engine = Engine::new(config).unwrap();
         let memcg = MemcgId::ROOT;
         let spec =

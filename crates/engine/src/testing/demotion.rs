@@ -106,7 +106,7 @@ impl Bench {
 }
 
 fn profiles() -> impl Iterator<Item = Policy> {
-    ["classic@6.12", "mglru@6.12"].map(|name| (Profile::by_name(name).unwrap().policy)()).into_iter()
+    ["classic@6.12", "mglru@6.12"].map(|name| Profile::by_name(name).unwrap().policy()).into_iter()
 }
 
 /// Without swap, anonymous pages go as well: slow memory is room for them.
@@ -153,7 +153,7 @@ fn what_is_demoted_is_known_to_the_governor_and_not_marked_for_it() {
 #[test]
 fn a_page_of_a_file_is_asked_where_reads_are_looked_at() {
     for watched in [false, true] {
-        let mut bench = Bench::new(Policy::classic_6_12(), true, &[(4096, 2880)]);
+        let mut bench = Bench::new(Policy::of("classic@6.12"), true, &[(4096, 2880)]);
         let config = &mut bench.engine.core.config;
         (config.numa_balancing, config.promotion_governor_ms) = (2, 1000);
         config.pagecache_promotion_enabled = watched;
@@ -189,7 +189,7 @@ fn without_the_switch_or_a_slower_tier_nothing_is_demoted() {
 /// The nearest tier is full: the pages go to the one after it.
 #[test]
 fn what_finds_no_room_in_the_next_tier_goes_to_any_slower_one() {
-    let mut bench = Bench::new(Policy::classic_6_12(), true, &[(64, 2880), (4096, 5760)]);
+    let mut bench = Bench::new(Policy::of("classic@6.12"), true, &[(64, 2880), (4096, 5760)]);
     bench.reclaim(2 * PAGES);
     let [demoted] = bench.stats([Stat::PgdemoteProactive]);
     assert!(demoted > 64, "{demoted}");
@@ -219,7 +219,7 @@ fn what_finds_no_room_at_all_leaves_memory_unless_a_user_asked() {
 #[test]
 fn pages_of_files_are_dropped_where_they_may_not_be_demoted() {
     for mut policy in profiles() {
-        policy.reclaim.demote_file = false;
+        policy.group.reclaim.demote_file = false;
         let mut bench = Bench::new(policy, true, &[(4096, 2880)]);
         bench.reclaim(2 * PAGES);
         let [demoted, anon, file] =
@@ -233,8 +233,8 @@ fn pages_of_files_are_dropped_where_they_may_not_be_demoted() {
 #[test]
 fn pages_of_a_group_stay_on_its_nodes_where_demotion_asks() {
     let with = |demotion_mems| {
-        let mut policy = Policy::classic_6_12();
-        policy.reclaim.demotion_mems = demotion_mems;
+        let mut policy = Policy::of("classic@6.12");
+        policy.group.reclaim.demotion_mems = demotion_mems;
         let mut bench = Bench::new(policy, true, &[(4096, 2880), (4096, 5760)]);
         let mems = "/sys/fs/cgroup/job/cpuset.mems";
         let _ = bench.engine.write_file(bench.task, mems, "0,2").unwrap();
@@ -250,7 +250,7 @@ fn pages_of_a_group_stay_on_its_nodes_where_demotion_asks() {
 /// Each batch goes to one of two equally near nodes, as it is drawn.
 #[test]
 fn equally_near_nodes_are_all_targets() {
-    let mut bench = Bench::new(Policy::classic_6_12(), true, &[(4096, 2880), (4096, 2880)]);
+    let mut bench = Bench::new(Policy::of("classic@6.12"), true, &[(4096, 2880), (4096, 2880)]);
     bench.reclaim(2 * PAGES);
     let used = [NodeId(1), NodeId(2)].map(|node| bench.used(node));
     assert!(used.iter().all(|&pages| pages > 0), "{used:?}");

@@ -142,7 +142,7 @@ const SPLIT: [Stat; 3] = [Stat::ThpSplitPage, Stat::ThpSplitPmd, Stat::ThpSwpout
 fn a_first_write_brings_in_2_mib_and_all_of_its_pages_are_hits_from_then_on() {
     for profile in PROFILES {
         println!("{}", profile.name);
-        let mut bench = Bench::new(Config { policy: (profile.policy)(), ..always() });
+        let mut bench = Bench::new(Config { policy: profile.policy(), ..always() });
         let third = bench.fault(3);
         assert_eq!(third.0 % LEAF_PAGES as u32, 3, "its frames are a block of their own");
         assert_eq!(bench.stats(THP), [1, 1, 0, 0]);
@@ -254,7 +254,7 @@ fn it_is_freed_as_a_whole_at_exit_and_by_munmap() {
 fn reclaim_makes_single_pages_of_it_and_swaps_them_out() {
     for profile in PROFILES {
         println!("{}", profile.name);
-        let mut bench = Bench::new(Config { policy: (profile.policy)(), ..always() });
+        let mut bench = Bench::new(Config { policy: profile.policy(), ..always() });
         bench.fault(0);
         for _ in 0..4 {
             bench.reclaim(HUGE_PAGE_PAGES);
@@ -273,7 +273,7 @@ fn reclaim_makes_single_pages_of_it_and_swaps_them_out() {
 #[test]
 fn one_use_of_a_page_keeps_all_of_it_and_takes_one_look() {
     for profile in ["classic@6.12", "mglru@6.12"] {
-        let policy = (Profile::by_name(profile).unwrap().policy)();
+        let policy = Policy::of(profile);
         let mut bench = Bench::new(Config { policy, ..always() });
         bench.fault(0);
         let head = bench.frame(0);
@@ -290,7 +290,7 @@ fn one_use_of_a_page_keeps_all_of_it_and_takes_one_look() {
 
 #[test]
 fn a_walk_finds_a_huge_page_by_one_entry() {
-    let policy = (Profile::by_name("mglru@6.12").unwrap().policy)();
+    let policy = Policy::of("mglru@6.12");
     let mut bench = Bench::new(Config { policy, ..always() });
     bench.fault(0);
     bench.fault(LEAF_PAGES);
@@ -371,7 +371,7 @@ const MOVED: [Stat; 4] =
 #[test]
 fn it_moves_to_another_node_as_a_whole() {
     for profile in PROFILES {
-        let mut bench = Bench::new(Config { policy: (profile.policy)(), ..always() });
+        let mut bench = Bench::new(Config { policy: profile.policy(), ..always() });
         let from = bench.fault(0);
         bench.engine.core.migrate_prepare(from, None, THERE).unwrap();
         assert_eq!(
@@ -422,7 +422,7 @@ fn a_misplaced_one_goes_page_by_page_where_no_block_is_free_and_the_rule_says_so
 fn it_is_demoted_as_a_whole_or_as_single_pages_where_no_block_is_free() {
     for profile in ["classic@6.12", "mglru@6.12"] {
         for is_fragmented in [false, true] {
-            let policy = (Profile::by_name(profile).unwrap().policy)();
+            let policy = Policy::of(profile);
             let mut bench = Bench::new(Config { policy, demotion_enabled: true, ..always() });
             bench.fault(0);
             if is_fragmented {

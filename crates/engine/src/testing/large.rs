@@ -74,7 +74,7 @@ impl Bench {
 fn with_every_policy(promise: impl Fn(Bench)) {
     for profile in PROFILES {
         println!("{}", profile.name);
-        promise(Bench::new((profile.policy)()));
+        promise(Bench::new(profile.policy()));
     }
 }
 
@@ -109,7 +109,7 @@ fn a_large_folio_is_scanned_stolen_and_freed_as_its_pages() {
 
 #[test]
 fn a_large_folio_moves_to_the_other_lists_as_its_pages_when_the_policy_is_switched() {
-    let mut bench = Bench::new(Policy::classic_6_12());
+    let mut bench = Bench::new(Policy::of("classic@6.12"));
     let mut generations = Vec::new();
     for (enabled, expected) in [("7", ALL as u64), ("0", 0)] {
         let mut step =

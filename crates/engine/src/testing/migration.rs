@@ -114,7 +114,7 @@ const GAUGES: &[Stat] = &[
 fn folios_of_every_kind_move_to_another_node_with_all_that_is_known_of_them() {
     for profile in PROFILES {
         println!("{}", profile.name);
-        let mut bench = Bench::new((profile.policy)());
+        let mut bench = Bench::new(profile.policy());
         let folios = bench.listed(HERE);
         assert_eq!(folios.len() as u64, 4 * PAGES, "two heaps, a file and tmpfs");
         let (before, in_group) = (bench.of(HERE, GAUGES), bench.engine.core.memcgs[MemcgId(1)].usage);
@@ -139,7 +139,7 @@ fn folios_of_every_kind_move_to_another_node_with_all_that_is_known_of_them() {
 
 #[test]
 fn what_may_not_move_now_or_never_stays_on_its_list() {
-    let mut bench = Bench::new(Policy::classic_6_12());
+    let mut bench = Bench::new(Policy::of("classic@6.12"));
     let (heap, code) = (bench.objects[0].0, bench.objects[3].0);
     let frame = |bench: &Bench, object: ObjectId| match bench
         .engine
@@ -190,7 +190,7 @@ fn what_may_not_move_now_or_never_stays_on_its_list() {
 
 #[test]
 fn of_a_batch_what_can_not_move_is_put_back_and_counted() {
-    let mut bench = Bench::new(Policy::classic_6_12());
+    let mut bench = Bench::new(Policy::of("classic@6.12"));
     let folios = bench.listed(HERE);
     assert!(folios.iter().all(|&pfn| bench.prepare(pfn).is_ok()));
     // A task in the middle of an access holds some.

@@ -205,7 +205,7 @@ fn a_hint_fault_soon_after_its_mark_is_enough_and_a_late_one_is_one_report() {
 #[test]
 fn klruscand_reports_what_was_used_since_its_last_round_and_kmigrated_promotes_it() {
     let config =
-        Config { pghot_record_pgtscans_enable: 1, policy: Policy::mglru_6_12(), ..Config::default() };
+        Config { pghot_record_pgtscans_enable: 1, policy: Policy::of("mglru@6.12"), ..Config::default() };
     let mut bench = Bench::with(64, config);
     let threads = bench.engine.start_kernel_threads();
     let reported = [Stat::PghotRecordedPgtscans, Stat::PgpromoteSuccess];
@@ -292,7 +292,7 @@ fn hint_faults_on_a_huge_page_are_reports_of_its_head() {
 #[test]
 fn klruscand_finds_a_huge_page_by_one_entry_and_kmigrated_promotes_all_of_it() {
     let config =
-        Config { pghot_record_pgtscans_enable: 1, policy: Policy::mglru_6_12(), ..Config::default() };
+        Config { pghot_record_pgtscans_enable: 1, policy: Policy::of("mglru@6.12"), ..Config::default() };
     let mut bench = Bench::with(1024, huge(config));
     let threads = bench.engine.start_kernel_threads();
     let reported = [Stat::PghotRecordedPgtscans, Stat::PgpromoteSuccess, Stat::ThpSplitPage];
@@ -429,7 +429,7 @@ fn of_accesses_to_pages_in_a_row_each_has_its_share_and_a_huge_page_is_told_of_o
 #[test]
 fn the_written_page_of_a_hint_fault_is_dirty_and_counts_one_fault() {
     for policy in PROFILES {
-        let mut bench = Bench::with(8, Config { policy: (policy.policy)(), ..Config::default() });
+        let mut bench = Bench::with(8, Config { policy: policy.policy(), ..Config::default() });
         bench.run_for(2100);
         let before = bench.stats([Stat::Pgfault]);
         bench.access(1, true);

@@ -17,7 +17,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        Bench::of(Policy::classic_6_12())
+        Bench::of(Policy::of("classic@6.12"))
     }
 
     fn of(policy: Policy) -> Bench {
@@ -113,20 +113,20 @@ fn write_a_file(policy: Policy, placement: MemPolicy) -> [u64; 3] {
 
 #[test]
 fn pages_to_be_written_come_from_nodes_below_their_dirty_limits() {
-    let [first, second, third] = write_a_file(Policy::classic_6_12(), MemPolicy::Default);
+    let [first, second, third] = write_a_file(Policy::of("classic@6.12"), MemPolicy::Default);
     assert!(
         (600..820).contains(&first),
         "a fifth of what is free of 4096 pages beyond the reserves: {first}"
     );
     assert_eq!([first + second, third], [1200, 0], "the rest is on the next node");
-    let mut without = Policy::classic_6_12();
-    without.writeback.node_limit = false;
+    let mut without = Policy::of("classic@6.12");
+    without.machine.writeback.node_limit = false;
     assert_eq!(write_a_file(without, MemPolicy::Default), [1200, 0, 0]);
 }
 
 #[test]
 fn where_all_nodes_are_over_their_dirty_limits_the_nearest_serves() {
-    assert_eq!(write_a_file(Policy::classic_6_12(), MemPolicy::Bind(mask("1"))), [0, 1200, 0]);
+    assert_eq!(write_a_file(Policy::of("classic@6.12"), MemPolicy::Bind(mask("1"))), [0, 1200, 0]);
 }
 
 #[test]

@@ -131,7 +131,7 @@ impl Bench {
 
 #[test]
 fn the_fourth_read_of_a_page_is_the_first_that_promotes_it() {
-    let mut bench = Bench::promoting(Policy::classic_6_12());
+    let mut bench = Bench::promoting(Policy::of("classic@6.12"));
     for _ in 2..=3 {
         bench.read_all(PAGES as u32);
         bench.settle();
@@ -150,7 +150,7 @@ fn the_fourth_read_of_a_page_is_the_first_that_promotes_it() {
 
 #[test]
 fn among_generations_it_is_the_sixth_and_only_where_the_switch_says_so() {
-    let mut bench = Bench::promoting(Policy::mglru_6_12());
+    let mut bench = Bench::promoting(Policy::of("mglru@6.12"));
     for _ in 2..=5 {
         bench.read_all(PAGES as u32);
     }
@@ -159,7 +159,7 @@ fn among_generations_it_is_the_sixth_and_only_where_the_switch_says_so() {
     bench.settle();
     assert_eq!(bench.whereabouts(), (0, 0, 8));
     let v3 = [("numa.pagecache_promotion_enabled", "true"), ("numa.pagecache_promotion_mglru", "false")];
-    let mut bench = Bench::new(Policy::mglru_6_12(), &v3);
+    let mut bench = Bench::new(Policy::of("mglru@6.12"), &v3);
     for _ in 0..12 {
         bench.read_all(PAGES as u32);
     }
@@ -170,7 +170,7 @@ fn among_generations_it_is_the_sixth_and_only_where_the_switch_says_so() {
 fn nothing_is_counted_or_moved_without_the_switch_or_without_tiering() {
     for set in [("numa.pagecache_promotion_enabled", "false"), ("kernel.numa_balancing", "1")] {
         let mut bench =
-            Bench::new(Policy::classic_6_12(), &[("numa.pagecache_promotion_enabled", "true"), set]);
+            Bench::new(Policy::of("classic@6.12"), &[("numa.pagecache_promotion_enabled", "true"), set]);
         for _ in 0..6 {
             bench.read_all(PAGES as u32);
         }
@@ -185,7 +185,7 @@ fn nothing_is_counted_or_moved_without_the_switch_or_without_tiering() {
 #[test]
 fn who_has_said_where_its_memory_is_to_be_promotes_nothing() {
     for policy in [MemPolicy::Bind(Nodemask::of([SLOW])), MemPolicy::Preferred(FAST)] {
-        let mut bench = Bench::promoting(Policy::classic_6_12());
+        let mut bench = Bench::promoting(Policy::of("classic@6.12"));
         let mm = bench.engine.mm_of_task(bench.task);
         bench.engine.set_mempolicy(mm, policy).unwrap();
         for _ in 2..=4 {
@@ -205,7 +205,7 @@ fn who_has_said_where_its_memory_is_to_be_promotes_nothing() {
 /// The posting says so itself: pages may leave the nodes of the group of who has allocated them.
 #[test]
 fn the_nodes_of_a_group_do_not_keep_its_pages_from_being_promoted() {
-    let mut bench = Bench::promoting(Policy::classic_6_12());
+    let mut bench = Bench::promoting(Policy::of("classic@6.12"));
     let _ = bench.engine.memcg_create(MemcgId::ROOT, "slow").unwrap();
     let memcg = bench.engine.memcg_by_path("/slow").unwrap();
     let _ = bench.engine.write_file(bench.task, "/sys/fs/cgroup/slow/cpuset.mems", "1").unwrap();
@@ -221,7 +221,7 @@ fn the_nodes_of_a_group_do_not_keep_its_pages_from_being_promoted() {
 
 #[test]
 fn pages_wait_in_the_readers_hands_until_its_call_is_over() {
-    let mut bench = Bench::promoting(Policy::classic_6_12());
+    let mut bench = Bench::promoting(Policy::of("classic@6.12"));
     bench.read_all(PAGES as u32);
     bench.read_all(PAGES as u32);
     bench.settle();
@@ -237,7 +237,7 @@ fn pages_wait_in_the_readers_hands_until_its_call_is_over() {
 
 #[test]
 fn calls_of_single_pages_promote_each_page_at_its_own_end() {
-    let mut bench = Bench::promoting(Policy::classic_6_12());
+    let mut bench = Bench::promoting(Policy::of("classic@6.12"));
     bench.read_all(1);
     bench.read_all(1);
     bench.settle();
@@ -251,7 +251,7 @@ fn calls_of_single_pages_promote_each_page_at_its_own_end() {
 #[test]
 fn a_task_sets_aside_no_more_than_it_may_in_a_call() {
     let set = [("numa.pagecache_promotion_enabled", "true"), ("numa.pagecache_promote_pages_per_work", "3")];
-    let mut bench = Bench::new(Policy::classic_6_12(), &set);
+    let mut bench = Bench::new(Policy::of("classic@6.12"), &set);
     bench.read_all(PAGES as u32);
     bench.read_all(PAGES as u32);
     bench.settle();
@@ -267,7 +267,7 @@ fn a_task_sets_aside_no_more_than_it_may_in_a_call() {
 fn the_order_of_promotion_is_that_of_reading_or_its_opposite() {
     for (order, backwards) in [("tail", 0), ("head", 8)] {
         let set = [("numa.pagecache_promotion_enabled", "true"), ("numa.pagecache_promotion_order", order)];
-        let mut bench = Bench::new(Policy::classic_6_12(), &set);
+        let mut bench = Bench::new(Policy::of("classic@6.12"), &set);
         for _ in 0..2 {
             bench.read_all(PAGES as u32);
         }
@@ -298,7 +298,7 @@ fn the_order_of_promotion_is_that_of_reading_or_its_opposite() {
 
 #[test]
 fn who_ends_in_the_middle_of_a_call_leaves_its_pages_where_they_were() {
-    let mut bench = Bench::promoting(Policy::classic_6_12());
+    let mut bench = Bench::promoting(Policy::of("classic@6.12"));
     bench.read_all(PAGES as u32);
     bench.read_all(PAGES as u32);
     bench.settle();
@@ -314,7 +314,7 @@ fn who_ends_in_the_middle_of_a_call_leaves_its_pages_where_they_were() {
 
 #[test]
 fn a_page_that_is_set_aside_can_not_be_dropped() {
-    let mut bench = Bench::promoting(Policy::classic_6_12());
+    let mut bench = Bench::promoting(Policy::of("classic@6.12"));
     bench.read_all(PAGES as u32);
     bench.read_all(PAGES as u32);
     bench.settle();
@@ -347,13 +347,13 @@ fn reports_of_reads_have_kmigrated_promote_what_was_read_twice() {
 #[test]
 fn kmigrated_looks_around_as_long_as_a_source_is_on() {
     let first_wait = |set: &[(&str, &str)]| {
-        let bench = Bench::new(Policy::classic_6_12(), set);
+        let bench = Bench::new(Policy::of("classic@6.12"), set);
         bench.threads.iter().find(|thread| thread.name == "kmigrated1").unwrap().wait
     };
     assert_eq!(first_wait(&[]), Wait::Woken);
     let nap = Wait::WokenOr(Nanos(100_000_000), DelayReason::Nap);
     assert_eq!(first_wait(&[("vm.pghot_record_fma_enable", "1")]), nap);
-    let mut bench = Bench::new(Policy::classic_6_12(), &[]);
+    let mut bench = Bench::new(Policy::of("classic@6.12"), &[]);
     let file = "/proc/sys/vm/pghot_record_fma_enable";
     for (value, wait) in [("1", nap), ("0", Wait::Woken)] {
         let _ = bench.engine.write_file(bench.task, file, value).unwrap();
@@ -371,7 +371,7 @@ fn a_page_that_may_not_move_now_is_tried_again_or_forgotten() {
     for (refused, promoted) in [("requeue", 8), ("forget", 0)] {
         let set =
             [("vm.pghot_record_fma_enable", "1"), ("pghot.refused", refused), ("pghot.age_sweep", "false")];
-        let mut bench = Bench::new(Policy::classic_6_12(), &set);
+        let mut bench = Bench::new(Policy::of("classic@6.12"), &set);
         let folios = bench.listed(SLOW);
         bench.read_all(PAGES as u32);
         bench.read_all(PAGES as u32);
@@ -400,7 +400,7 @@ impl Bench {
 fn what_was_said_of_a_page_is_forgotten_with_it() {
     for (clear, left) in [("true", 0), ("false", 1)] {
         let set = [("vm.pghot_record_fma_enable", "1"), ("pghot.clear_stale", clear)];
-        let mut bench = Bench::new(Policy::classic_6_12(), &set);
+        let mut bench = Bench::new(Policy::of("classic@6.12"), &set);
         bench.read(3, 1);
         assert_eq!(bench.engine.core.pghot.records.iter().count(), 1);
         bench.settle();
@@ -412,7 +412,7 @@ fn what_was_said_of_a_page_is_forgotten_with_it() {
 
 #[test]
 fn what_finds_no_room_stays_hot_and_goes_as_soon_as_kswapd_has_made_some() {
-    let mut bench = Bench::new(Policy::classic_6_12(), &[("vm.pghot_record_fma_enable", "1")]);
+    let mut bench = Bench::new(Policy::of("classic@6.12"), &[("vm.pghot_record_fma_enable", "1")]);
     bench.read_all(PAGES as u32);
     bench.read_all(PAGES as u32);
     bench.settle();
@@ -457,7 +457,7 @@ fn a_target_that_leaves_the_machine_takes_no_hot_pages() {
     let memory_types = vec![MemoryType::Dram, slow, MemoryType::Dram];
     let layout = Layout { memory_types, ..Layout::default() };
     let set = [("vm.pghot_record_fma_enable", "1"), ("pghot.default_target", "knob")];
-    let mut bench = Bench::on(vec![4096; 3], layout, Policy::classic_6_12(), &set);
+    let mut bench = Bench::on(vec![4096; 3], layout, Policy::of("classic@6.12"), &set);
     let write = |bench: &mut Bench, path: &str, value: &str| {
         let _ = bench.engine.write_file(bench.task, path, value).unwrap();
     };
@@ -485,7 +485,7 @@ fn a_hot_page_that_asks_again_and_again_is_one_candidate() {
         ("kernel.numa_balancing_promote_rate_limit_MBps", "0"),
         ("pghot.age_sweep", "false"),
     ];
-    let mut bench = Bench::new(Policy::classic_6_12(), &set);
+    let mut bench = Bench::new(Policy::of("classic@6.12"), &set);
     for _ in 0..2 {
         bench.read_all(PAGES as u32);
     }
@@ -511,7 +511,7 @@ fn as_posted_an_age_is_too_great_once_the_clock_is_longer_than_a_record() {
             ("pghot.default_target", "knob"),
             ("pghot.quirks", quirks),
         ];
-        let mut bench = Bench::new(Policy::classic_6_12(), &set);
+        let mut bench = Bench::new(Policy::of("classic@6.12"), &set);
         bench.engine.set_now(Nanos(uptime_s * 1_000_000_000));
         for _ in 0..3 {
             bench.read_all(PAGES as u32);

@@ -79,13 +79,13 @@ impl Bench {
 }
 
 fn classic(zone_skip: ZoneSkip) -> Policy {
-    let mut policy = (PROFILES.iter().find(|profile| profile.name == "classic@6.12").unwrap().policy)();
-    policy.reclaim.zone_skip = zone_skip;
+    let mut policy = Policy::of("classic@6.12");
+    policy.group.reclaim.zone_skip = zone_skip;
     policy
 }
 
 fn mglru() -> Policy {
-    (PROFILES.iter().find(|profile| profile.name == "mglru@6.12").unwrap().policy)()
+    Policy::of("mglru@6.12")
 }
 
 /// 2,000 pages: the first are in zone Movable until that is down to its low mark.

@@ -23,7 +23,7 @@ use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::{DelayReason, Wait};
 use crate::memory::errors::WriteErrors;
 use crate::story::Tracepoint;
-use crate::units::{BdiId, FileId, MemcgId, Nanos, NodeId, TaskId, WbId};
+use crate::units::{BdiId, FileId, Nanos, NodeId, TaskId, WbId};
 use crate::writeback::sync::Orders;
 use crate::writeback::work::{Asked, ENDLESS, Work, WorkStep};
 use crate::writeback::{Wb, WritebackReason};
@@ -182,7 +182,7 @@ impl Core {
 
     /// Has so many pages of a wb written, unless nothing of it is dirty.
     pub(super) fn request_writeback(&mut self, wb: WbId, reason: WritebackReason, pages: u64) {
-        let rule = self.memcgs[MemcgId::ROOT].policy.writeback.flusher_requests;
+        let rule = self.config.policy.machine.writeback.flusher_requests;
         if !self.writeback.wb(wb).has_dirty_files() {
             return;
         }
@@ -361,7 +361,8 @@ mod tests {
     /// Whose pages the flusher writes, one after the other, where some files have become dirty, each with two chunks and a page more.
     fn files_in_turn(rules: WritebackRules, files: &[&str], wake: impl FnOnce(&mut Engine)) -> Vec<u32> {
         let pages = 2 * CHUNK_PAGES + 1;
-        let policy = Policy { writeback: rules, ..Policy::classic_6_12() };
+        let mut policy = Policy::of("classic@6.12");
+        policy.machine.writeback = rules;
         let mut engine =
             Engine::new(Config { node_pages: vec![1 << 18], policy, ..Config::default() }).unwrap();
         // A chunk is an eighth of the limit at most, which is set by who dirties more than these files are.
@@ -420,7 +421,8 @@ mod tests {
     #[test]
     fn in_2010_the_flusher_turns_to_the_next_file_after_1024_pages_and_later_after_half_a_second() {
         let turns = |flusher_chunk| {
-            let rules = WritebackRules { flusher_chunk, ..crate::Policy::classic_6_12().writeback };
+            let rules =
+                WritebackRules { flusher_chunk, ..crate::Policy::of("classic@6.12").machine.writeback };
             let half_a_minute_and_more = |engine: &mut Engine| engine.set_now(Nanos(60_000_000_000));
             let mut files = files_in_turn(rules, &["first", "second"], half_a_minute_and_more);
             assert_eq!(files.len() as u64, 2 * (2 * CHUNK_PAGES + 1));
@@ -434,7 +436,8 @@ mod tests {
     #[test]
     fn in_2010_each_request_for_some_pages_has_a_chunk_written_and_later_one_waits_for_all() {
         let written = |flusher_requests| {
-            let rules = WritebackRules { flusher_requests, ..crate::Policy::classic_2_6_35().writeback };
+            let rules =
+                WritebackRules { flusher_requests, ..crate::Policy::of("classic@2.6.35").machine.writeback };
             let ask_twice = |engine: &mut Engine| {
                 // Periodic work goes on with a file that had its turn and is not clean.
                 engine.core.config.dirty_writeback_centisecs = 0;

@@ -63,7 +63,7 @@ impl Core {
     #[doc(alias = "mem_cgroup_track_foreign_dirty")]
     #[cold]
     pub(super) fn track_foreign_dirty(&mut self, memcg: MemcgId, wb: WbId) {
-        if self.config.cgroup_version == 2 && self.memcgs[MemcgId::ROOT].policy.writeback.foreign_flush {
+        if self.config.cgroup_version == 2 && self.config.policy.machine.writeback.foreign_flush {
             let now = self.now;
             self.writeback.note_foreign(memcg, wb, now);
         }
@@ -88,7 +88,7 @@ impl Core {
     /// A round of writing a file is over. It may belong to another wb afterwards.
     #[doc(alias = "wbc_detach_inode")]
     pub(super) fn end_votes(&mut self, file: FileId, votes: &Votes) {
-        let rules = &self.memcgs[MemcgId::ROOT].policy.writeback;
+        let rules = &self.config.policy.machine.writeback;
         if self.config.cgroup_version != 2 || !rules.inode_switching {
             return;
         }

@@ -127,7 +127,7 @@ impl Core {
 
     /// Whether nodes have limits at all.
     pub(crate) fn keeps_node_limits(&self) -> bool {
-        self.memcgs[MemcgId::ROOT].policy.writeback.node_limit
+        self.config.policy.machine.writeback.node_limit
     }
 
     /// Whether a node has so many dirty pages that those to come are to come from others. (Where the threshold is set in bytes, its
@@ -282,7 +282,7 @@ mod tests {
             let limits = engine.core.for_real_time(limits(4000, 800, 400, 10, 20));
             [limits.thresh, limits.background, limits.dirty, limits.freerun()]
         };
-        assert_eq!(raised(Policy::classic_6_12()), [1000 + 30, 500 + 30, 20, 780]);
-        assert_eq!(raised(Policy::classic_2_6_35()), [1000, 500, 20, 750]);
+        assert_eq!(raised(Policy::of("classic@6.12")), [1000 + 30, 500 + 30, 20, 780]);
+        assert_eq!(raised(Policy::of("classic@2.6.35")), [1000, 500, 20, 750]);
     }
 }

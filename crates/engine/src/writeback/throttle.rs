@@ -152,7 +152,7 @@ impl Core {
 
     /// What happens to who dirties too much: one rule for all, as the limits are.
     pub(super) fn dirty_rule(&self) -> DirtyRule {
-        self.memcgs[MemcgId::ROOT].policy.writeback.dirty_throttle
+        self.config.policy.machine.writeback.dirty_throttle
     }
 
     /// An administrator has set a threshold.

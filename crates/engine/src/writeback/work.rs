@@ -241,7 +241,7 @@ impl Core {
         let of = self.writeback.wb(wb);
         let limit = self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit);
         let owner = of.memcg;
-        let pages = match self.memcgs[MemcgId::ROOT].policy.writeback.flusher_chunk {
+        let pages = match self.config.policy.machine.writeback.flusher_chunk {
             _ if work.is_sync => ENDLESS,
             FlusherChunk::HalfASecond => {
                 let pages = (of.rates.average / 2).min(limit / 8).min(work.budget) + CHUNK_PAGES;

@@ -66,7 +66,7 @@ impl Core {
         if stored == 0 || lru.list.is_empty() {
             return 0;
         }
-        let unprotected = match self.config.policy.zswap.protection {
+        let unprotected = match self.config.policy.machine.zswap.protection {
             ZswapProtection::Size => lru.list.len().saturating_sub(lru.protected),
             ZswapProtection::SecondChance => {
                 let used = lru.disk_swapins.min(lru.list.len());
@@ -121,6 +121,6 @@ impl Core {
         (shrink.left, shrink.written) = (shrink.chunk, 0);
         let lru = &self.lruvecs[shrink.lruvec].zswap;
         let spares = lru.protected >= lru.list.len().saturating_sub(shrink.chunk);
-        !(self.config.policy.zswap.protection == ZswapProtection::Size && spares)
+        !(self.config.policy.machine.zswap.protection == ZswapProtection::Size && spares)
     }
 }

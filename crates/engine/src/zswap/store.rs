@@ -48,7 +48,7 @@ impl Core {
         if !self.zswap_has_room() {
             return false;
         }
-        let rules = self.config.policy.zswap;
+        let rules = self.config.policy.machine.zswap;
         let length = match self.contents_of(pfn, slot.swap) {
             Contents::Zeroes | Contents::OneWord if rules.same_filled => 0,
             Contents::Zeroes | Contents::OneWord => ONE_WORD_BYTES,
@@ -162,7 +162,7 @@ impl Core {
         let lruvec = self.zswap_lruvec(id);
         let lru = &mut self.lruvecs[lruvec].zswap;
         lru.list.push_tail(&mut self.zswap.entries, id.0);
-        if self.config.policy.zswap.protection == ZswapProtection::Size {
+        if self.config.policy.machine.zswap.protection == ZswapProtection::Size {
             lru.protected += 1;
             if lru.protected > lru.list.len() / 4 {
                 lru.protected /= 2;

@@ -48,7 +48,7 @@ impl KernelThread for ZswapThread {
                 return ThreadStep::Wait(Wait::Woken);
             }
             *self = ZswapThread { is_busy: true, ..ZswapThread::default() };
-            if core.config.policy.zswap.worker == WorkerWalk::Restart {
+            if core.config.policy.machine.zswap.worker == WorkerWalk::Restart {
                 core.zswap.worker.last = None;
             }
         }
@@ -65,7 +65,7 @@ impl ZswapThread {
     /// Comes by one group; false when it is done, or gives up.
     #[doc(alias = "shrink_worker")]
     fn shrink_next(&mut self, core: &mut Core) -> bool {
-        let walk = core.config.policy.zswap.worker;
+        let walk = core.config.policy.machine.zswap.worker;
         let batch = if walk == WorkerWalk::Batch { BATCH } else { 1 };
         let Some(memcg) = core.zswap_next_group() else {
             self.failures += u32::from(self.met == 0);

@@ -72,7 +72,7 @@ impl Core {
         self.swap_cache_insert(pfn, slot);
         // Nobody has faulted on it, whatever its reclaimer is in the middle of.
         let in_lru_fault = std::mem::take(&mut self.in_lru_fault);
-        let left_behind = match self.config.policy.zswap.writeback_rotation {
+        let left_behind = match self.config.policy.machine.zswap.writeback_rotation {
             WritebackRotation::Baseline | WritebackRotation::RotateUnlisted => None,
             WritebackRotation::Dropbehind => Some(Word::EMPTY),
             WritebackRotation::KeepShadow => Some(shadow),

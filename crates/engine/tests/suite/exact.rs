@@ -89,7 +89,7 @@ proptest! {
         stretches in prop::collection::vec(stretch(), 1..12),
     ) {
         let naive = NaiveLru { capacity: limit as usize, pages: VecDeque::new() };
-        check(Policy::exact_lru(), naive, limit, &stretches)?;
+        check(Policy::of("lru"), naive, limit, &stretches)?;
     }
 
     #[test]
@@ -98,14 +98,14 @@ proptest! {
         stretches in prop::collection::vec(stretch(), 1..12),
     ) {
         let naive = NaiveSieve { capacity: limit as usize, pages: Vec::new(), hand: None };
-        check(Policy::sieve(), naive, limit, &stretches)?;
+        check(Policy::of("sieve"), naive, limit, &stretches)?;
     }
 }
 
 #[test]
 fn a_list_of_pages_that_were_all_used_is_gone_round_before_memory_is_out() {
     const PAGES: u64 = 20_000;
-    let mut engine = Engine::new(Config { policy: Policy::exact_lru(), ..Config::default() }).unwrap();
+    let mut engine = Engine::new(Config { policy: Policy::of("lru"), ..Config::default() }).unwrap();
     let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
     let mm = engine.process_create(memcg);
     let task = engine.task_create(mm, CpuId(0));

@@ -277,7 +277,7 @@ proptest! {
         stretches in prop::collection::vec(stretch(), 1..20),
         [place, full_count, restore] in any::<[bool; 3]>(),
     ) {
-        let mut policy = Policy::mglru_6_12();
+        let mut policy = Policy::of("mglru@6.12");
         for (is_new, switch, old) in [
             (place, "lru.new_file", "oldest"),
             (full_count, "lru.full_count", "false"),

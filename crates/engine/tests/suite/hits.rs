@@ -114,7 +114,7 @@ proptest! {
         profile in prop::sample::select(PROFILES),
         batch in prop_oneof![Just(1usize), Just(4), Just(31)],
     ) {
-        let policy = (profile.policy)();
+        let policy = profile.policy();
         let (mut slow, mut fast) = (Machine::new(policy, batch), Machine::new(policy, batch));
         for (at, &access) in accesses.iter().enumerate() {
             slow.serve(at, access);

@@ -84,7 +84,7 @@ impl Machine {
 
 #[test]
 fn lru_gen_has_the_kernels_columns() {
-    let mut machine = Machine::new(Policy::mglru_6_12());
+    let mut machine = Machine::new(Policy::of("mglru@6.12"));
     machine.access(machine.file, 0..62, false);
     machine.access(machine.heap, 0..31, true);
     machine.engine.set_now(Nanos(1_234_567_890));
@@ -108,7 +108,7 @@ fn lru_gen_has_the_kernels_columns() {
 #[test]
 fn who_finds_every_address_space_taken_opens_a_generation_which_the_walk_under_way_fills_up_to_a_batch() {
     const PAGES: u64 = 645 * 31;
-    let mut machine = Machine::new(Policy::mglru_6_12());
+    let mut machine = Machine::new(Policy::of("mglru@6.12"));
     let heap = machine.engine.map_anon(machine.task, PAGES, Advice::Normal).unwrap();
     machine.access(heap, 0..PAGES, true);
     let kswapd = machine.engine.process_create(MemcgId::ROOT);
@@ -124,7 +124,7 @@ fn who_finds_every_address_space_taken_opens_a_generation_which_the_walk_under_w
 
 #[test]
 fn lru_gen_full_has_four_tiers_and_the_walk_of_each_generation() {
-    let mut machine = Machine::new(Policy::mglru_6_12());
+    let mut machine = Machine::new(Policy::of("mglru@6.12"));
     machine.access(machine.heap, 0..31, true);
     machine.write(LRU_GEN, "+ 2 0 3").unwrap();
     let text = machine.engine.read_file("/sys/kernel/debug/lru_gen_full").unwrap();
@@ -156,7 +156,7 @@ fn lru_gen_full_has_four_tiers_and_the_walk_of_each_generation() {
 
 #[test]
 fn plus_finds_what_is_in_use_and_minus_evicts_what_is_not() {
-    let mut machine = Machine::new(Policy::mglru_6_12());
+    let mut machine = Machine::new(Policy::of("mglru@6.12"));
     machine.access(machine.heap, 0..310, true);
     // The entries are young from the first touch. The first walk finds that, the next ones only what was used since.
     for max_gen in 3..6 {
@@ -173,7 +173,7 @@ fn plus_finds_what_is_in_use_and_minus_evicts_what_is_not() {
 
 #[test]
 fn commands_are_done_in_order_up_to_the_first_that_is_refused() {
-    let mut machine = Machine::new(Policy::mglru_6_12());
+    let mut machine = Machine::new(Policy::of("mglru@6.12"));
     machine.access(machine.file, 0..310, false);
     let error = machine.write(LRU_GEN, ", \n;+ 2 0 3;+2 0 4 , - 2 0 9\n+ 2 0 5").unwrap_err();
     assert_eq!(
@@ -186,7 +186,7 @@ fn commands_are_done_in_order_up_to_the_first_that_is_refused() {
 
 #[test]
 fn malformed_commands_name_their_errno() {
-    let mut machine = Machine::new(Policy::mglru_6_12());
+    let mut machine = Machine::new(Policy::of("mglru@6.12"));
     for (command, errno) in [
         ("+", "EINVAL"),
         ("+ 2 0", "EINVAL"),
@@ -216,7 +216,7 @@ fn malformed_commands_name_their_errno() {
 
 #[test]
 fn plus_of_a_generation_that_is_there_already_does_nothing_in_6_12_and_opens_the_next_in_6_16() {
-    for (policy, youngest) in [(Policy::mglru_6_12(), 4), (Policy::mglru_6_16(), 5)] {
+    for (policy, youngest) in [(Policy::of("mglru@6.12"), 4), (Policy::of("mglru@6.16"), 5)] {
         let mut machine = Machine::new(policy);
         machine.access(machine.heap, 0..310, true);
         assert_eq!(machine.write(LRU_GEN, "+ 2 0 3"), Ok(0));
@@ -227,7 +227,7 @@ fn plus_of_a_generation_that_is_there_already_does_nothing_in_6_12_and_opens_the
 
 #[test]
 fn a_generation_that_someone_else_opened_meanwhile_is_an_error_in_6_16_only() {
-    for (policy, expected) in [(Policy::mglru_6_12(), None), (Policy::mglru_6_16(), Some("EEXIST"))] {
+    for (policy, expected) in [(Policy::of("mglru@6.12"), None), (Policy::of("mglru@6.16"), Some("EEXIST"))] {
         let mut machine = Machine::new(policy);
         machine.access(machine.heap, 0..310, true);
         let first = machine.engine.write_file(machine.shell, LRU_GEN, "+ 2 0 3").unwrap();
@@ -249,7 +249,7 @@ fn a_generation_that_someone_else_opened_meanwhile_is_an_error_in_6_16_only() {
 
 #[test]
 fn swappiness_max_evicts_anonymous_memory_alone() {
-    let mut machine = Machine::new(Policy::mglru_6_16());
+    let mut machine = Machine::new(Policy::of("mglru@6.16"));
     machine.access(machine.file, 0..310, false);
     machine.access(machine.heap, 0..310, true);
     // Both are young as their entries are, and file pages have no entries.
@@ -265,7 +265,7 @@ fn swappiness_max_evicts_anonymous_memory_alone() {
 
 #[test]
 fn an_eviction_that_user_space_asks_for_is_direct_reclaim_to_the_counters() {
-    let mut machine = Machine::new(Policy::mglru_6_12());
+    let mut machine = Machine::new(Policy::of("mglru@6.12"));
     machine.access(machine.file, 0..310, false);
     let memcg = machine.memcg;
     let step = machine.engine.lru_gen_evict(machine.shell, memcg, NodeId(0), 1, None, Some(100)).unwrap();
@@ -278,7 +278,7 @@ fn an_eviction_that_user_space_asks_for_is_direct_reclaim_to_the_counters() {
 
 #[test]
 fn a_group_of_two_lists_has_generations_without_pages_and_takes_no_commands() {
-    let mut machine = Machine::new(Policy::classic_6_12());
+    let mut machine = Machine::new(Policy::of("classic@6.12"));
     machine.access(machine.file, 0..310, false);
     assert_eq!(machine.generations(), [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0)]);
     let error = machine.write(LRU_GEN, "+ 2 0 3").unwrap_err();
@@ -287,7 +287,7 @@ fn a_group_of_two_lists_has_generations_without_pages_and_takes_no_commands() {
 
 #[test]
 fn the_settings_are_read_back_as_the_kernel_prints_them() {
-    let mut machine = Machine::new(Policy::mglru_6_12());
+    let mut machine = Machine::new(Policy::of("mglru@6.12"));
     assert_eq!(machine.engine.read_file(ENABLED).unwrap(), "0x0007\n");
     for (value, text) in
         [("5", "0x0005\n"), ("0x3\n", "0x0003\n"), ("07", "0x0007\n"), ("1", "0x0001\n"), ("Y", "0x0007\n")]
@@ -307,7 +307,7 @@ fn the_settings_are_read_back_as_the_kernel_prints_them() {
 
 #[test]
 fn switched_pages_go_where_their_state_puts_them_and_back() {
-    let mut machine = Machine::new(Policy::classic_6_12());
+    let mut machine = Machine::new(Policy::of("classic@6.12"));
     assert_eq!(machine.engine.read_file(ENABLED).unwrap(), "0x0000\n");
     machine.access(machine.file, 0..310, false);
     machine.access(machine.file, 0..155, false);
@@ -332,7 +332,7 @@ fn switched_pages_go_where_their_state_puts_them_and_back() {
 
 #[test]
 fn a_policy_switched_off_and_on_is_the_one_it_was() {
-    let mut policy = Policy::mglru_6_16();
+    let mut policy = Policy::of("mglru@6.16");
     assert!(Switch::by_name("balance.controller").unwrap().set(&mut policy, "false"));
     let mut machine = Machine::new(policy);
     machine.write(ENABLED, "0").unwrap();
@@ -345,7 +345,7 @@ fn a_policy_switched_off_and_on_is_the_one_it_was() {
 
 #[test]
 fn a_textbook_policy_is_not_switched() {
-    let mut machine = Machine::new(Policy::exact_lru());
+    let mut machine = Machine::new(Policy::of("lru"));
     machine.access(machine.file, 0..310, false);
     machine.write(ENABLED, "7").unwrap();
     assert_eq!(machine.engine.read_file(ENABLED).unwrap(), "0x0000\n");
@@ -354,7 +354,7 @@ fn a_textbook_policy_is_not_switched() {
 
 #[test]
 fn the_walk_bits_are_nothing_to_two_lists_and_are_read_back_as_written() {
-    let mut machine = Machine::new(Policy::classic_6_12());
+    let mut machine = Machine::new(Policy::of("classic@6.12"));
     machine.access(machine.heap, 0..31, true);
     machine.write(ENABLED, "6").unwrap();
     assert_eq!(machine.engine.read_file(ENABLED).unwrap(), "0x0006\n");
@@ -368,7 +368,7 @@ fn the_walk_bits_are_nothing_to_two_lists_and_are_read_back_as_written() {
 
 #[test]
 fn a_call_for_a_group_or_node_that_is_not_there_is_refused() {
-    let mut machine = Machine::new(Policy::mglru_6_12());
+    let mut machine = Machine::new(Policy::of("mglru@6.12"));
     let (task, there) = (machine.task, machine.memcg);
     for (memcg, node) in [(there, NodeId(1)), (MemcgId(99), NodeId(0))] {
         assert!(machine.engine.lru_gen(memcg, node).is_empty());
@@ -418,14 +418,14 @@ fn switch_at_the_limit(from: Policy, to: &str, switching: &str) -> Option<Access
 
 #[test]
 fn a_group_at_its_limit_can_be_switched_while_it_reclaims() {
-    assert_eq!(switch_at_the_limit(Policy::classic_6_12(), "y", "both"), None);
-    assert_eq!(switch_at_the_limit(Policy::mglru_6_12(), "n", "both"), None);
-    assert_eq!(switch_at_the_limit(Policy::mglru_6_16(), "n", "both"), None);
+    assert_eq!(switch_at_the_limit(Policy::of("classic@6.12"), "y", "both"), None);
+    assert_eq!(switch_at_the_limit(Policy::of("mglru@6.12"), "n", "both"), None);
+    assert_eq!(switch_at_the_limit(Policy::of("mglru@6.16"), "n", "both"), None);
 }
 
 #[test]
 fn with_reclaim_looking_at_the_new_lists_only_a_switch_at_the_limit_is_a_false_oom() {
-    for (policy, to) in [(Policy::classic_6_12(), "y"), (Policy::mglru_6_12(), "n")] {
+    for (policy, to) in [(Policy::of("classic@6.12"), "y"), (Policy::of("mglru@6.12"), "n")] {
         let error = switch_at_the_limit(policy, to, "new_only");
         let Some(AccessError::Oom(report)) = error else { panic!("{error:?}") };
         assert!(

@@ -41,9 +41,9 @@ fn metadata(policy: Policy) -> f64 {
 fn a_frame_costs_32_bytes_and_a_word_of_page_table_or_index_8_and_a_bit() {
     let words = 2 * FRAMES;
     let most = 32.0 * FRAMES as f64 + (8.0 + 1.0 / 8.0) * words as f64;
-    let classic = metadata(Policy::classic_6_12());
+    let classic = metadata(Policy::of("classic@6.12"));
     assert!(classic <= most, "{classic} bytes, {most} at most");
-    let mglru = metadata(Policy::mglru_6_12());
+    let mglru = metadata(Policy::of("mglru@6.12"));
     let most = most + 2.0 * FRAMES as f64;
     assert!(mglru <= most, "{mglru} bytes under generations, {most} at most");
 }

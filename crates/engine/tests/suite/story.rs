@@ -98,10 +98,10 @@ fn steps(run: &Run) -> BTreeMap<PageName, Vec<(PageState, PageEvent)>> {
 #[test]
 fn telling_changes_no_decision_and_no_counter() {
     for profile in PROFILES {
-        let silent = run((profile.policy)(), None);
+        let silent = run(profile.policy(), None);
         assert!(silent.told.is_empty());
         for filter in [StoryFilter::Pages(every_page()), StoryFilter::Evictions(None)] {
-            let telling = run((profile.policy)(), Some(filter));
+            let telling = run(profile.policy(), Some(filter));
             assert!(!telling.told.is_empty(), "{}", profile.name);
             assert_eq!(telling.vmstat, silent.vmstat, "{}", profile.name);
             assert_eq!(telling.stat, silent.stat, "{}", profile.name);
@@ -114,7 +114,7 @@ fn telling_changes_no_decision_and_no_counter() {
 #[test]
 fn a_page_is_read_before_it_is_isolated_and_isolated_before_it_is_evicted() {
     for profile in PROFILES {
-        let run = run((profile.policy)(), Some(StoryFilter::Pages(every_page())));
+        let run = run(profile.policy(), Some(StoryFilter::Pages(every_page())));
         let mut evictions = 0;
         for (page, steps) in steps(&run) {
             let (mut in_memory, mut isolated) = (false, false);
@@ -143,7 +143,7 @@ fn a_page_is_read_before_it_is_isolated_and_isolated_before_it_is_evicted() {
 fn evictions_told_alone_are_those_told_among_everything() {
     for profile in PROFILES {
         let of = |filter| -> Vec<(Nanos, PageName)> {
-            let run = run((profile.policy)(), Some(filter));
+            let run = run(profile.policy(), Some(filter));
             let evicted = run.told.iter().filter_map(|event| match event.told {
                 Told::Page { page, event: PageEvent::Evicted { .. }, .. } => Some((event.at, page)),
                 _ => None,
@@ -157,7 +157,7 @@ fn evictions_told_alone_are_those_told_among_everything() {
 #[test]
 fn a_refault_says_which_numbers_made_it_recent() {
     for profile in PROFILES {
-        let run = run((profile.policy)(), Some(StoryFilter::Pages(every_page())));
+        let run = run(profile.policy(), Some(StoryFilter::Pages(every_page())));
         let refaults: Vec<(RefaultRule, bool)> = steps(&run)
             .into_values()
             .flatten()
@@ -186,7 +186,7 @@ fn a_refault_says_which_numbers_made_it_recent() {
 
 #[test]
 fn a_page_is_protected_only_where_the_numbers_told_say_so() {
-    let run = run(Policy::mglru_6_12(), Some(StoryFilter::Pages(every_page())));
+    let run = run(Policy::of("mglru@6.12"), Some(StoryFilter::Pages(every_page())));
     let mut protected = 0;
     for (state, event) in steps(&run).into_values().flatten() {
         let PageEvent::Protected { tier, limit, spared, at_top, .. } = event else { continue };
@@ -213,20 +213,20 @@ fn only_6_12_takes_a_referenced_page_for_one_that_a_neighbour_led_to() {
         run.told.iter().filter(is_looked_at).count()
     };
     let alone = |mut policy: Policy| {
-        policy.harvest.look_around = false;
+        policy.group.harvest.look_around = false;
         policy
     };
-    assert!(looked_at(Policy::mglru_6_12()) > 0);
-    assert_eq!(looked_at(alone(Policy::mglru_6_12())), 0, "where nothing looks around");
+    assert!(looked_at(Policy::of("mglru@6.12")) > 0);
+    assert_eq!(looked_at(alone(Policy::of("mglru@6.12"))), 0, "where nothing looks around");
     // There isolation leaves REFERENCED, which then says nothing of neighbours.
-    assert_eq!(looked_at(alone(Policy::mglru_6_16())), 0);
-    assert_eq!(looked_at(Policy::mglru_6_16()), 0);
+    assert_eq!(looked_at(alone(Policy::of("mglru@6.16"))), 0);
+    assert_eq!(looked_at(Policy::of("mglru@6.16")), 0);
 }
 
 #[test]
 fn who_asks_for_evictions_is_told_of_nothing_else() {
     for profile in PROFILES {
-        let run = run((profile.policy)(), Some(StoryFilter::Evictions(None)));
+        let run = run(profile.policy(), Some(StoryFilter::Evictions(None)));
         for event in &run.told {
             let is_eviction = matches!(&event.told, Told::Page { event: PageEvent::Evicted { .. }, .. });
             assert!(is_eviction, "{}: {event:?}", profile.name);

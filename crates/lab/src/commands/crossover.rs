@@ -558,7 +558,7 @@ mod tests {
     fn the_corners_are_the_profiles() {
         let scenario: Scenario = toml_edit::de::from_str("[[task]]\nname = \"t\"\n").unwrap();
         let policy = |combination| switches::policy_of(&scenario_of(&scenario, combination));
-        assert_eq!(policy(CLASSIC), Policy::classic_6_12());
-        assert_eq!(policy(mglru()), Policy::mglru_6_12());
+        assert_eq!(policy(CLASSIC), Policy::of("classic@6.12"));
+        assert_eq!(policy(mglru()), Policy::of("mglru@6.12"));
     }
 }

@@ -293,7 +293,7 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
 
 /// Figures of others for these policies are of caches that bring in what is asked for and nothing else.
 fn textbook_with_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
-    let is_textbook = matches!(switches::policy_of(scenario).lru, Lru::SingleList | Lru::Sieve);
+    let is_textbook = matches!(switches::policy_of(scenario).group.lru, Lru::SingleList | Lru::Sieve);
     if !is_textbook || report.readahead.pages == 0 {
         return None;
     }
@@ -324,7 +324,7 @@ fn no_swap_readahead(scenario: &Scenario, report: &Report, pages_swapped_in: u64
 /// Two lists age by sizes as of the last flush of statistics, and so does a short run's reclaim by those of an empty machine.
 fn no_flush(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Counters) -> Option<Note> {
     let period = engine.stat_flush_period().filter(|&period| report.end < period)?;
-    let has_two_lists = switches::policy_of(scenario).lru == Lru::TwoLists;
+    let has_two_lists = switches::policy_of(scenario).group.lru == Lru::TwoLists;
     let of = |name| counter(vmstat, name).unsigned_abs();
     let scanned = of("pgscan_file") + of("pgscan_anon");
     if !has_two_lists || figures::share(of("pgactivate"), scanned) < ACTIVATED_SHARE {

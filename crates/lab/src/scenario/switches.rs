@@ -278,14 +278,14 @@ mod tests {
     }
 
     fn config() -> Config {
-        Config { policy: Policy::mglru_6_12(), ..Config::default() }
+        Config { policy: Policy::of("mglru@6.12"), ..Config::default() }
     }
 
     #[test]
     fn every_switch_is_turned_to_everything_but_what_it_is() {
         let all = named(&[]);
         assert!(SWITCHES.iter().all(|switch| {
-            let own = format!("{}={}", switch.name, switch.get(&Policy::mglru_6_12()));
+            let own = format!("{}={}", switch.name, switch.get(&Policy::of("mglru@6.12")));
             all.iter().any(|turn| turn.starts_with(switch.name)) && !all.contains(&own)
         }));
     }

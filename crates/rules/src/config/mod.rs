@@ -58,7 +58,8 @@ macro_rules! parameters {
             $($(#[$plain_doc:meta])* $plain:ident: $plain_type:ty = $plain_default:expr,)*
         }
         $($section:ident $name:literal: $field:ident: $type:tt = $default:expr, $values:expr, $unit:literal,
-            $doc:literal $reason:literal $(, $mechanism:expr)?;)*
+            $doc:literal $reason:literal $(eras [$($era:literal => $span:literal $marks:literal),+])?
+            $(, $mechanism:expr)?;)*
     ) => {
         $(#[$config_doc])*
         #[derive(Clone, PartialEq, Debug)]
@@ -81,6 +82,7 @@ macro_rules! parameters {
             unit: $unit,
             doc: $doc,
             reason: $reason,
+            eras: &[$($($crate::era::Era::new($era, $span, $marks)),+)?],
             mechanism: parameters!(@mechanism $($mechanism)?),
             get: |config| parameters!(@text config.$field, $type),
             set: |config, value| {
@@ -117,7 +119,7 @@ parameters! {
         /// When memory can't be had in any other way, a process is killed, as Linux does it; else the access fails that needs it.
         oom_kill: bool = false,
         /// Policy of groups that name none.
-        policy: Policy = Policy::classic_6_12(),
+        policy: Policy = Policy::of("classic@6.12"),
     }
     Machine "cpus": cpus: u16 = 1, Values::Number(1, 4096), "CPUs",
         "Processors. Tasks and kernel threads compete for them; each has its own folio batches and charge stock."
@@ -130,10 +132,12 @@ parameters! {
         "0: every access shows, as with a small cache that is flushed often.";
     Kernel "folio_batch": folio_batch: usize = 31, Values::Number(1, 255), "folios",
         "Folios a CPU collects before it takes the lruvec lock."
-        "31 since 6.9, 15 before.";
+        "31 since 6.9."
+        eras ["14" => "..4.14" "I", "15" => "4.15..6.8" "A", "31" => "6.9.." "B C"];
     Kernel "charge_stock": charge_stock: u64 = 64, Values::Number(1, 4096), "pages",
         "Pages a CPU charges to a cgroup ahead of use."
-        "The kernel's MEMCG_CHARGE_BATCH.";
+        "The kernel's MEMCG_CHARGE_BATCH."
+        eras ["32" => "..6.0" "h", "64" => "6.1.." "A B C D h"];
     Kernel "reclaim_batch": reclaim_batch: u64 = 32, Values::Number(1, 4096), "folios",
         "Folios isolated at a time, and the least a reclaim call wants."
         "The kernel's SWAP_CLUSTER_MAX.";
@@ -142,7 +146,8 @@ parameters! {
         "The kernel's BLK_MAX_REQUEST_COUNT.";
     Kernel "swap.zero_map": zero_map: bool = true, Values::Bool, "",
         "A page of zeroes that is swapped out is a bit of its slot: nothing is written or compressed, and nothing is read when it comes back."
-        "true since 6.12; before, zswap and zram had to find such pages.";
+        "true since 6.12; before, zswap and zram had to find such pages."
+        eras ["false" => "..6.11" "A", "true" => "6.12.." "B C D"];
     Kernel "zswap.enabled": zswap_enabled: bool = false, Values::Bool, "",
         "Pages that are swapped out are compressed into memory first, in front of the swap device."
         "false is the kernel's own; some distributions turn it on.";
@@ -345,7 +350,8 @@ parameters! {
         "10, a thousandth, is the kernel's.";
     Sysctl "vm.watermark_boost_factor": watermark_boost_factor: u32 = 15_000, Values::Number(0, 1 << 20), "1/10000",
         "How far the marks of a zone rise at most where kernel memory and movable pages have to share a pageblock, as a share of the high mark. 0: not at all."
-        "15000 is the kernel's.";
+        "15000 is the kernel's."
+        eras ["0" => "..4.20" "m", "15000" => "5.0.." "m"];
     Sysctl "vm.percpu_pagelist_high_fraction": percpu_pagelist_high_fraction: u32 = 0, Values::Number(0, 1 << 20), "",
         "Free pages of a zone that all CPUs together may hold for themselves: one in so many, always. 0: adapted to how each CPU allocates and frees."
         "0 is the kernel's, which takes no number below 8.";

@@ -3,6 +3,7 @@
 use super::error::{ConfigError, check_range};
 use super::{Config, PARAMETERS};
 use crate::choice::Values;
+use crate::era::Era;
 
 /// Who decides a parameter: the first part of its name for scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +32,8 @@ pub struct Parameter {
     pub doc: &'static str,
     /// Why the default is what it is.
     pub reason: &'static str,
+    /// In which versions it had which value; empty where all that are known here have the default.
+    pub eras: &'static [Era],
     /// What `ablate` does with it, if it is a mechanism of memory tiers or a rule of one, rather than a size.
     pub mechanism: Option<Mechanism>,
     pub(super) get: fn(&Config) -> String,

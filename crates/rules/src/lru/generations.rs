@@ -2,7 +2,8 @@
 //! ages, and what `lru_gen` takes. [reclaim 4; reclaim-6.12 4.1 to 4.9; mglru-2026 2]
 
 use super::{Gauges, PassRules, References, Switching};
-use crate::choice::choice;
+use crate::choice::{Values, choice};
+use crate::switch::rules;
 use crate::workingset::{RefaultActivate, Restore, ShadowCount};
 
 choice! {
@@ -135,156 +136,107 @@ choice! {
 /// A swappiness for which only anonymous memory is evicted: what 6.16 takes for `max` in a command.
 pub const SWAPPINESS_ANON_ONLY: u8 = 201;
 
-/// How generations are kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GenerationRules {
-    /// At most so many exist. Range 2 to 64, default 4.
-    pub count_max: u8,
-    /// Pages that were read repeatedly are spared where the controller says so; else all pages of a generation are alike.
-    pub tiers: bool,
-    /// How accesses are counted.
-    pub references: References,
-    /// Where a page goes that was added inside a fault.
-    pub fault_in: FaultIn,
-    /// Where a page goes that could not be freed.
-    pub rejected: Rejected,
-    /// A page that is read so often moves to the next generation, rather than when the controller spares it. Only with
-    /// [`References::Frequency`].
-    pub read_promotion: bool,
-    /// Which pages the gauges call active.
-    pub gauges: Gauges,
-    /// What becomes of the count of accesses of a page that could not be freed.
-    pub rejected_use: RejectedUse,
-    /// What reclaim makes of a young page-table entry.
-    pub rmap_promote: RmapPromote,
-    /// Which refaults in a fault count as activations.
-    pub refault_activate: RefaultActivate,
-    /// How much of its count a shadow holds.
-    pub shadow_count: ShadowCount,
-    /// Where a page goes that was read.
-    pub new_file: NewFile,
-    /// Where a page goes that needs a write first.
-    pub new_anon: NewAnon,
-    /// A page whose count is full is spared whatever the controller says, for a further access could not show; else its tier
-    /// decides, as for all others.
-    pub full_count: bool,
-    /// What a page that comes back soon is given of the count that it had.
-    pub restore: Restore,
-    /// Where a protected page goes.
-    pub protect_to: ProtectTo,
-    /// What eviction does with a page at the old end that is dirty or being written.
-    pub dirty: DirtyAtTail,
-    /// When eviction ages.
-    pub aging: AgingRule,
-    /// How a pass is made.
-    pub pass: PassRules,
-    /// Reclaim for the whole machine comes by groups in the order of the memcg LRU (since 6.2); else it walks their tree.
-    pub memcg_lru: bool,
-    /// Who comes by the groups of the memcg LRU goes on with the next generation of them when it has emptied one (before 6.8), and so
-    /// comes by groups again that it has just aged; else it stays in the one that was old when it began.
-    pub memcg_lru_restart: bool,
-    /// What `lru_gen` takes and shows.
-    pub interface: Interface,
-    /// What reclaim walks while the group is switched between generations and two lists.
-    pub switching: Switching,
+rules! {
+    /// How generations are kept, where a group keeps them.
+    GenerationRules at group.generations as GENERATIONS {
+        /// How a pass is made.
+        pass: PassRules,
+    }
+    "lru.tiers": tiers: bool = true,
+        [true => "6.1.." "A B C D", false => "never" ""],
+        Some(("tiers-of-read-pages.toml", "false")),
+        "Pages read repeatedly through file descriptors are spared if their tier refaults more. Without it, use through a descriptor counts for nothing.";
+    "lru.full_count": full_count: bool = true,
+        [false => "6.1.0..6.1.67" "M m", true => "6.1.68..6.1" "A m", false => "6.2..6.6.7" "M m",
+            true => "6.6.8.." "M A B"],
+        Some(("tiers-of-read-pages.toml", "false")),
+        "Pages with a full count of reads are spared whatever the controller says (since 6.7). Without it their tier decides. If the controller is off, nothing else spares a page.";
+    "lru.references": references: References = References::Linux6_12,
+        [References::Linux6_12 => "6.1..6.13" "A E B", References::Linux6_16 => "6.14.." "C D",
+            References::Frequency => "posted" ""],
+        Some(("mechanisms.toml", "6.16")),
+        "How accesses are counted and what a young entry does: the ladder and the walk's steps of 6.12 or 6.16, or one count for reads and mapped use alike that promotes pages by itself (fg3, the proposal of 2026).";
+    "lru.read_promotion": read_promotion: bool = true,
+        [true => "posted" "", false => "never" ""],
+        Some(("gets-among-scans.toml", "false")),
+        "A page read twice leaves the oldest generation, and one read so often that its count is full moves to the next. Without it only the controller can spare a page that is read. Only with the references of fg3.";
+    "lru.gauges": gauges: Gauges = Gauges::Generations,
+        [Gauges::Generations => "6.1.." "A B C D", Gauges::Count => "posted" ""],
+        Some(("gets-among-scans.toml", "generations")),
+        "Which pages count as active: those of the two youngest generations, so that the gauges jump when one is opened, or those accessed three times (fg3, and only with its references). Reclaim for the machine begins the more gently the more is inactive.";
+    "lru.fault_in": fault_in: FaultIn = FaultIn::Youngest,
+        [FaultIn::Youngest => "6.1..6.13" "A B", FaultIn::SecondYoungest => "6.14..7.1" "S",
+            FaultIn::Reference => "7.2.." "C D", FaultIn::LikeRead => "posted" ""],
+        Some(("mechanisms.toml", "like_read")),
+        "A fault brings a page in, and it goes to the youngest generation (6.12), the second youngest (6.16), where read pages go, or where pages go that were read once unless it was in use when it was evicted (since 7.2).";
+    "lru.rejected": rejected: Rejected = Rejected::Youngest,
+        [Rejected::Youngest => "6.1..6.13" "A B", Rejected::SecondYoungest => "6.14.." "C"],
+        Some(("mechanisms.toml", "second_youngest")),
+        "Reclaim could not free a page, and it goes to the youngest generation (6.12) or the second youngest (6.16).";
+    "lru.rejected_use": rejected_use: RejectedUse = RejectedUse::Lost,
+        [RejectedUse::Lost => "6.1..6.13" "A B", RejectedUse::Keep => "6.14.." "C D",
+            RejectedUse::Clear => "posted" ""],
+        Some(("mechanisms-2026.toml", "lost")),
+        "Reclaim could not free a page, and what was counted of its use is lost (6.12), stays unless it would be in the oldest generation again (6.16), or is lost in any case (queued for the release after 7.3).";
+    "lru.rmap_promote": rmap_promote: RmapPromote = RmapPromote::SecondSeen,
+        [RmapPromote::SecondSeen => "6.14..7.1" "S", RmapPromote::RefsOverOne => "7.2.." "C D"],
+        Some(("mechanisms-2026.toml", "second_seen")),
+        "Reclaim finds a mapped page used that was seen used before: it is in use (6.16), or only if it was accessed more than once, and is activated with one access more otherwise (since 7.2). Only with the references of 6.16.";
+    "lru.new_file": new_file: NewFile = NewFile::SecondOldest,
+        [NewFile::Oldest => "6.1.0..6.1.67" "M m", NewFile::SecondOldest => "6.1.68..6.1" "A m",
+            NewFile::Oldest => "6.2..6.6.7" "M m", NewFile::SecondOldest => "6.6.8..6.13" "M B",
+            NewFile::ByWorkingset => "6.14..7.1" "S", NewFile::ByUse => "7.2.." "C D",
+            NewFile::ByCount => "posted" ""],
+        Some(("regressions/m6-files-used-twice.toml", "oldest")),
+        "A read brings a page in, and it goes to the oldest generation (before 6.7) or to the second oldest while the window is full (6.12). In 6.16 it matters whether it was in use when evicted, since 7.2 also whether it was accessed before it is on a list, with fg3 whether it was twice.";
+    "lru.new_anon": new_anon: NewAnon = NewAnon::SecondYoungest,
+        [NewAnon::SecondOldest => "6.1.0..6.1.67" "M m", NewAnon::SecondYoungest => "6.1.68..6.1" "A m",
+            NewAnon::SecondOldest => "6.2..6.6.7" "M m", NewAnon::SecondYoungest => "6.6.8.." "M B C"],
+        Some(("mechanisms.toml", "second_oldest")),
+        "A page that needs a write before it can be freed goes to the second oldest generation (before 6.7) or the second youngest. With only three generations both are the same.";
+    "lru.protect_to": protect_to: ProtectTo = ProtectTo::Tail,
+        [ProtectTo::Tail => "6.1..6.13" "A E B", ProtectTo::Head => "6.14.." "C"],
+        Some(("mechanisms.toml", "head")),
+        "Which end of the next generation a protected page goes to: tail (6.12) or head (6.16).";
+    "lru.dirty": dirty: DirtyAtTail = DirtyAtTail::Isolate,
+        [DirtyAtTail::NextGeneration => "6.1..6.12.0" "A E M",
+            DirtyAtTail::Isolate => "6.12.117..6.12" "B",
+            DirtyAtTail::NextGeneration => "6.13..7.1" "M S", DirtyAtTail::Reactivate => "7.2.." "C"],
+        Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "isolate")),
+        "A page at the old end that is dirty or being written is isolated and activated (up to 6.13, and since 7.2, where it is not forgotten meanwhile that it is to come back when it is written), or moved to the next generation, where it is soon met again (6.14 to 7.1).";
+    "lru.aging": aging: AgingRule = AgingRule::Linux6_12,
+        [AgingRule::Linux6_12 => "6.1..6.13" "A E B", AgingRule::Linux6_16 => "6.14.." "C D",
+            AgingRule::V4_2021 => "posted" ""],
+        Some(("regressions/m12-idle-memory-out-of-reach.toml", "6.16")),
+        "When eviction stops to age: by sizes, while the window is neither full nor used up (6.1 to 6.13), whenever it isn't full (6.16), or only when it is used up (as posted in 2021).";
+    "lru.interface": interface: Interface = Interface::Linux6_12,
+        [Interface::Linux6_12 => "6.1..6.14" "A B", Interface::Linux6_16 => "6.16.." "S C"],
+        None,
+        "How commands written to lru_gen are read. 6.12: `+` of a generation that exists already succeeds and does nothing. 6.16: it opens the next, and swappiness `max` is allowed. Reclaim itself decides the same, so no shipped scenario's counters change.";
+    "lru.switching": switching: Switching = Switching::Both,
+        [Switching::NewOnly => "6.1..7.0" "A B", Switching::Both => "7.1.." "S C"],
+        Some(("regressions/m5-switch-at-the-limit.toml", "new_only")),
+        "/sys/kernel/mm/lru_gen/enabled moves pages between generations and two lists. Meanwhile reclaim walks both, or the new ones only: this ends in a false OOM at a limit.";
+    "workingset.restore": restore: Restore = Restore::NearlyFull,
+        [Restore::Full => "6.1.0..6.1.67" "M m", Restore::NearlyFull => "6.1.68..6.1" "A m",
+            Restore::Full => "6.2..6.6.7" "M m", Restore::NearlyFull => "6.6.8..6.13" "M B"],
+        Some(("tiers-of-read-pages.toml", "full")),
+        "Pages that come back soon can get their use restored. Before 6.7: pages with a full count, as in use. 6.12: also those with one use less, and their count is full again. Only with the references of 6.12.";
+    "workingset.refault_activate": refault_activate: RefaultActivate = RefaultActivate::Fault,
+        [RefaultActivate::Fault => "6.14..7.1" "S", RefaultActivate::FaultOfWorkingset => "7.2.." "C"],
+        Some(("mechanisms-2026.toml", "fault")),
+        "Which pages that a fault brings back soon count as activated: all (6.16 to 7.1), or those that were in use when they were evicted (since 7.2). Only with the references of 6.16, where it is a counter and decides nothing.";
+    "workingset.shadow_count": shadow_count: ShadowCount = ShadowCount::Full,
+        [ShadowCount::Full => "posted" "", ShadowCount::Four => "never" ""],
+        Some(("gets-among-scans.toml", "four")),
+        "What a shadow remembers of a page's count: all of it, or 4 at most, so that the controller takes refaults of the uppermost tier for those of the next. Only with the references of fg3, whose count goes to 7.";
+    "lru.generations": count_max: u8 in (Values::Number(2, 64)) = 4,
+        [4 => "6.1.." "A B C D", 7 => "posted" ""],
+        Some(("tiers-of-read-pages.toml", "8")),
+        "At most so many generations exist. Linux: 4. More tell ages apart more finely and age more often.";
 }
 
 impl GenerationRules {
-    /// The fourth posting, of August 2021. What is not known of it is as in 6.12 ([`crate::policy::Policy::mglru_v4_2021`]).
-    pub(crate) fn v4_2021() -> GenerationRules {
-        GenerationRules {
-            count_max: 7,
-            new_file: NewFile::ByWorkingset,
-            new_anon: NewAnon::SecondOldest,
-            full_count: false,
-            restore: Restore::Full,
-            aging: AgingRule::V4_2021,
-            memcg_lru: false,
-            ..GenerationRules::linux_6_12()
-        }
-    }
-
-    pub(crate) fn linux_6_12() -> GenerationRules {
-        GenerationRules {
-            count_max: 4,
-            tiers: true,
-            references: References::Linux6_12,
-            read_promotion: true,
-            gauges: Gauges::Generations,
-            fault_in: FaultIn::Youngest,
-            rejected: Rejected::Youngest,
-            rejected_use: RejectedUse::Lost,
-            rmap_promote: RmapPromote::SecondSeen,
-            refault_activate: RefaultActivate::Fault,
-            shadow_count: ShadowCount::Full,
-            new_file: NewFile::SecondOldest,
-            new_anon: NewAnon::SecondYoungest,
-            full_count: true,
-            restore: Restore::NearlyFull,
-            protect_to: ProtectTo::Tail,
-            dirty: DirtyAtTail::Isolate,
-            aging: AgingRule::Linux6_12,
-            pass: PassRules::linux_6_12(),
-            memcg_lru: true,
-            memcg_lru_restart: false,
-            interface: Interface::Linux6_12,
-            switching: Switching::Both,
-        }
-    }
-
-    pub(crate) fn linux_6_16() -> GenerationRules {
-        GenerationRules {
-            count_max: 4,
-            tiers: true,
-            references: References::Linux6_16,
-            read_promotion: true,
-            gauges: Gauges::Generations,
-            fault_in: FaultIn::SecondYoungest,
-            rejected: Rejected::SecondYoungest,
-            rejected_use: RejectedUse::Keep,
-            rmap_promote: RmapPromote::SecondSeen,
-            refault_activate: RefaultActivate::Fault,
-            shadow_count: ShadowCount::Full,
-            new_file: NewFile::ByWorkingset,
-            new_anon: NewAnon::SecondYoungest,
-            full_count: true,
-            restore: Restore::NearlyFull,
-            protect_to: ProtectTo::Head,
-            dirty: DirtyAtTail::NextGeneration,
-            aging: AgingRule::Linux6_16,
-            pass: PassRules::linux_6_12(),
-            memcg_lru: true,
-            memcg_lru_restart: false,
-            interface: Interface::Linux6_16,
-            switching: Switching::Both,
-        }
-    }
-
-    pub(crate) fn linux_7_3() -> GenerationRules {
-        GenerationRules {
-            fault_in: FaultIn::Reference,
-            rmap_promote: RmapPromote::RefsOverOne,
-            refault_activate: RefaultActivate::FaultOfWorkingset,
-            new_file: NewFile::ByUse,
-            dirty: DirtyAtTail::Reactivate,
-            pass: PassRules::linux_7_3(),
-            ..GenerationRules::linux_6_16()
-        }
-    }
-
-    /// The rules of 7.3 with frequency guided promotion as posted for the third time, and a count that begins anew wherever reclaim puts
-    /// a page back.
-    pub(crate) fn frequency_guided() -> GenerationRules {
-        GenerationRules {
-            references: References::Frequency,
-            gauges: Gauges::Count,
-            fault_in: FaultIn::LikeRead,
-            new_file: NewFile::ByCount,
-            rejected_use: RejectedUse::Clear,
-            ..GenerationRules::linux_7_3()
-        }
-    }
-
     /// Whether the gauges go by counts of accesses.
     #[inline]
     pub fn gauges_count(self) -> bool {

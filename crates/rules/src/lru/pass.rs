@@ -11,6 +11,7 @@
 //! series that brought them argues for each of them alone. [mglru-2026 2.1 to 2.5, 2.8]
 
 use crate::choice::choice;
+use crate::switch::rules;
 
 choice! {
     /// When a pass counts how much it may scan.
@@ -105,60 +106,50 @@ choice! {
     }
 }
 
-/// How passes over generations are made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PassRules {
-    /// When a pass counts how much it may scan.
-    pub scan_budget: ScanBudget,
-    /// How much a round looks at.
-    pub round: RoundSize,
-    /// What a round reports as scanned.
-    pub scan_return: ScanReturn,
-    /// When a pass closes empty generations.
-    pub close_empty: CloseEmpty,
-    /// Whether the first priority ages.
-    pub age_at_default: AgeAtDefault,
-    /// What a pass does once it has aged.
-    pub after_aging: AfterAging,
-    /// Whether removed groups age.
-    pub offline_aging: OfflineAging,
-    /// When the type is changed.
-    pub type_fallback: TypeFallback,
-    /// A reclaimer that may do no I/O passes anonymous pages by that are dirty or in no swap cache (up to 7.1); else it takes them like
-    /// others, and reclaim keeps what it can't free. So it finds those whose contents may be forgotten.
-    pub isolate_io_check: bool,
-    /// Whose passes stop when the target is reached.
-    pub abort_scope: AbortScope,
-}
-
-impl PassRules {
-    pub(crate) fn linux_6_12() -> PassRules {
-        PassRules {
-            scan_budget: ScanBudget::Recompute,
-            round: RoundSize::Most4096,
-            scan_return: ScanReturn::IsolatedOrExhausted,
-            close_empty: CloseEmpty::After,
-            age_at_default: AgeAtDefault::Never,
-            after_aging: AfterAging::Stop,
-            offline_aging: OfflineAging::LastResort,
-            type_fallback: TypeFallback::NoIsolation,
-            isolate_io_check: true,
-            abort_scope: AbortScope::Root,
-        }
+rules! {
+    /// How passes over generations are made.
+    PassRules at group.generations.pass as PASS {
     }
-
-    pub(crate) fn linux_7_3() -> PassRules {
-        PassRules {
-            scan_budget: ScanBudget::Pinned,
-            round: RoundSize::Most64,
-            scan_return: ScanReturn::Exact,
-            close_empty: CloseEmpty::BeforeAndAfter,
-            age_at_default: AgeAtDefault::WhenForced,
-            after_aging: AfterAging::Continue,
-            offline_aging: OfflineAging::Normal,
-            type_fallback: TypeFallback::EmptyScan,
-            isolate_io_check: false,
-            abort_scope: AbortScope::All,
-        }
-    }
+    "lru.scan_budget": scan_budget: ScanBudget = ScanBudget::Recompute,
+        [ScanBudget::Recompute => "6.1..7.1" "S", ScanBudget::Pinned => "7.2.." "C"],
+        Some(("mechanisms-2026.toml", "recompute")),
+        "When a pass counts what it may scan: before each round (up to 7.1), or once, less what is protected (since 7.2). A pass that has nothing to scan then doesn't age either.";
+    "lru.round": round: RoundSize = RoundSize::Most4096,
+        [RoundSize::Most4096 => "6.1..7.1" "A E B", RoundSize::Most64 => "7.2.." "C"],
+        Some(("mechanisms-2026.toml", "4096_pages")),
+        "How many pages a round of eviction may look at: 4096 (up to 7.1), or 64 and no more than the pass still wants (since 7.2). With 4096, a pass over a small group that was to take one page takes 64.";
+    "lru.scan_return": scan_return: ScanReturn = ScanReturn::IsolatedOrExhausted,
+        [ScanReturn::IsolatedOrExhausted => "6.1..7.1" "A E B", ScanReturn::Exact => "7.2.." "C D"],
+        Some(("mechanisms-2026.toml", "isolated_or_exhausted")),
+        "What a round that spares all it looks at counts as: nothing, and the pass ends (up to 7.1), or what it looked at (since 7.2).";
+    "lru.close_empty": close_empty: CloseEmpty = CloseEmpty::After,
+        [CloseEmpty::After => "6.1..7.1" "A E B", CloseEmpty::BeforeAndAfter => "7.2.." "C D"],
+        Some(("mechanisms-2026.toml", "after")),
+        "Whether a round closes empty generations only when it has isolated (up to 7.1), or also before it does (since 7.2).";
+    "lru.age_at_default": age_at_default: AgeAtDefault = AgeAtDefault::Never,
+        [AgeAtDefault::Never => "6.1..7.1" "S", AgeAtDefault::WhenForced => "7.2.." "C"],
+        None,
+        "Where only the generations are left that eviction spares, the first priority leaves aging to the next (up to 7.1), or ages at once (since 7.2). It saves a priority, and no shipped scenario's counters change.";
+    "lru.after_aging": after_aging: AfterAging = AfterAging::Stop,
+        [AfterAging::Continue => "6.1..6.2" "A", AfterAging::Stop => "6.3..7.1" "E B",
+            AfterAging::Continue => "7.2.." "C"],
+        Some(("mechanisms-2026.toml", "stop")),
+        "A pass that has aged is over (up to 7.1), or goes on to evict (since 7.2).";
+    "lru.offline_aging": offline_aging: OfflineAging = OfflineAging::LastResort,
+        [OfflineAging::Normal => "6.1..6.2" "A", OfflineAging::LastResort => "6.11..7.1" "B I",
+            OfflineAging::Normal => "7.2.." "C"],
+        None,
+        "What a removed group has left ages only where nothing else can be evicted (up to 7.1), or as any other (since 7.2). All that such a group has is to be scanned from the first priority on, so it is mostly gone before it could age, and no shipped scenario's counters change.";
+    "lru.type_fallback": type_fallback: TypeFallback = TypeFallback::NoIsolation,
+        [TypeFallback::NoIsolation => "6.1..7.1" "A E B", TypeFallback::EmptyScan => "7.2.." "C D"],
+        Some(("mechanisms-2026.toml", "no_isolation")),
+        "A round changes to the other type where the one that the controller chose gave nothing to isolate (up to 7.1), or only where there was nothing of it to look at (since 7.2).";
+    "lru.isolate_io_check": isolate_io_check: bool = true,
+        [true => "6.1..7.1" "A E B", false => "7.2.." "C"],
+        Some(("noio-isolation.toml", "false")),
+        "A reclaimer that may do no I/O passes by anonymous pages that are dirty or in no swap cache, among them those that could be forgotten (up to 7.1), or takes them like others and keeps what it can't free (since 7.2).";
+    "lru.abort_scope": abort_scope: AbortScope = AbortScope::Root,
+        [AbortScope::Root => "6.6.8..7.0" "M E B", AbortScope::All => "7.1.." "C"],
+        Some(("mechanisms-2026.toml", "root")),
+        "Whose passes over generations end once the target is reached: those for the machine (up to 7.0), or all (since 7.1). Before, a group of 2 million pages gave 640 for 32.";
 }

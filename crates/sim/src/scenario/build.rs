@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pageout_engine::{
-    Config, ConfigError, CpuId, Engine, MemcgId, Nanos, Nodemask, Parameter, PghotPosting, Policy, Profile,
-    Section, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TransparentHugepage,
+    Config, ConfigError, CpuId, Engine, MemcgId, Nanos, Nodemask, Parameter, PghotPosting, Policy, Section,
+    SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TransparentHugepage, parameters_of,
 };
 use pageout_workload::generator::ZipfTables;
 
@@ -112,9 +112,8 @@ impl Scenario {
             policy: policy("kernel.profile", &self.kernel.profile)?,
             ..Config::default()
         };
-        let of_profile =
-            Profile::by_name(&self.kernel.profile).map_or(&[][..], |known| known.parameters).iter();
-        for (name, value) in of_profile.chain(self.pghot_posting().parameters()) {
+        let of_profile = parameters_of(&self.kernel.profile);
+        for (name, value) in of_profile.into_iter().chain(self.pghot_posting().parameters().copied()) {
             let parameter = Parameter::by_name(name).expect("a profile and a posting name parameters");
             assert!(parameter.set(&mut config, value), "{name} takes {value}");
         }
@@ -195,7 +194,9 @@ impl Scenario {
             let parent = engine.memcg_by_path(if parent.is_empty() { "/" } else { parent });
             let parent = parent.unwrap_or(MemcgId::ROOT);
             let created = match index.and_then(|index| self.memcg[index].policy.as_deref()) {
-                Some(own) => engine.memcg_create_with(parent, name, policy(&format!("{key}.policy"), own)?),
+                Some(own) => {
+                    engine.memcg_create_with(parent, name, policy(&format!("{key}.policy"), own)?.group)
+                }
                 None => engine.memcg_create(parent, name),
             };
             created.map_err(|error| problem(&key, error))?;

@@ -165,7 +165,7 @@ fn a_write_whose_timeout_is_over_ends_where_a_signal_ends_it_and_its_shell_goes_
         (writes[0].done.unwrap(), writes[0].is_interrupted)
     };
 
-    let (policy, before) = (Policy::classic_2026(), Policy::classic_6_12());
+    let (policy, before) = (Policy::of("classic@2026"), Policy::of("classic@6.12"));
     let ((end, reclaimed), is_interrupted) = run(policy, Some(TIMEOUT));
     assert!(is_interrupted && end.0 >= SECOND + TIMEOUT, "{end:?}, {reclaimed}");
     assert!(0 < reclaimed && reclaimed < 1024, "{reclaimed}");

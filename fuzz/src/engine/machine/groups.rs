@@ -10,7 +10,7 @@ impl Machine {
     pub(super) fn create_group(&mut self, parent: u8, policy: Policy) -> MemcgId {
         let (parent, path) = self.groups[usize::from(parent) % self.groups.len()].clone();
         let name = format!("g{}", self.groups.len());
-        let memcg = self.engine.memcg_create_with(parent, &name, policy).expect("the name is new");
+        let memcg = self.engine.memcg_create_with(parent, &name, policy.group).expect("the name is new");
         let path = format!("{path}/{name}");
         assert_eq!(self.engine.memcg_by_path(&path), Some(memcg));
         self.groups.push((memcg, path));

@@ -7,7 +7,7 @@
 //! ```
 //! The controller says which type, and up to which tier (`balance/controller.rs`). A round looks at up to 4096 pages (up to 64
 //! since 7.2) and isolates up to 64. If it leaves the generation empty, the generation is closed. How rounds make a pass is
-//! `pass_rules.rs`. [reclaim 4.9; reclaim-6.12 4.9; mglru-2026 2.1 to 2.5]
+//! `lru/pass.rs` of the rules. [reclaim 4.9; reclaim-6.12 4.9; mglru-2026 2.1 to 2.5]
 
 use super::{Aging, GenerationLists, Place};
 use crate::balance::{CheaperType, RefTierLimit, TIERS, TypeReason};

@@ -346,7 +346,7 @@ impl Machine {
                 // The old rule of a switch is the bug that ends here.
                 let mut groups = self.engine.core.memcgs.ids();
                 let is_bug = groups.any(|memcg| self.engine.is_switching(memcg))
-                    && self.engine.core.config.policy.generations.switching == Switching::NewOnly;
+                    && self.engine.core.config.policy.group.generations.switching == Switching::NewOnly;
                 // What others have in their hands may be too much for anyone to take more.
                 let isolated =
                     [Stat::NrIsolatedAnon, Stat::NrIsolatedFile].map(|stat| self.engine.vmstat(stat));

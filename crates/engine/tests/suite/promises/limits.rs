@@ -393,9 +393,9 @@ fn a_limit_set_below_usage_reclaims_down_to_it() {
 /// A descendant may have lists that the group on whose behalf reclaim runs knows nothing of.
 #[test]
 fn reclaim_for_a_group_of_one_policy_ends_in_descendants_of_another() {
-    let config = Config { folio_batch: 1, policy: Policy::exact_lru(), ..Config::default() };
+    let config = Config { folio_batch: 1, policy: Policy::of("lru"), ..Config::default() };
     let mut engine = Engine::new(config).unwrap();
-    let group = engine.memcg_create_with(MemcgId::ROOT, "job", Policy::classic_6_12()).unwrap();
+    let group = engine.memcg_create_with(MemcgId::ROOT, "job", Policy::of("classic@6.12").group).unwrap();
     let process = engine.process_create(group);
     let task = engine.task_create(process, CpuId(0));
     let spec =

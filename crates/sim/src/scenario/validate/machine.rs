@@ -260,7 +260,7 @@ impl Check<'_> {
 
     /// Whether the policy of the root walks page tables, or that of a group that has its own.
     fn walks_page_tables(&self) -> bool {
-        let walks = |policy: &Policy| policy.harvest.page_table_walk;
+        let walks = |policy: &Policy| policy.group.harvest.page_table_walk;
         let own = self.scenario.memcg.iter().filter_map(|memcg| memcg.policy.as_deref());
         let walks_itself = own.filter_map(Policy::by_name).any(|policy| walks(&policy));
         walks_itself || self.scenario.config().map_or(true, |config| walks(&config.policy))

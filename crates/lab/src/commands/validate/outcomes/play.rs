@@ -85,12 +85,12 @@ pub(super) struct Played {
 impl Play {
     pub(super) fn new(setting: Setting) -> anyhow::Result<Play> {
         let mut policy = match setting.policy {
-            "classic" => Policy::classic_6_12(),
-            "mglru" => Policy::mglru_6_12(),
+            "classic" => Policy::of("classic@6.12"),
+            "mglru" => Policy::of("mglru@6.12"),
             other => bail!("policy `{other}` is not modelled"),
         };
         match setting.kernel.split('.').take(2).collect::<Vec<_>>()[..] {
-            ["6", "1"] => policy.reclaim.stat_flush = FlushRule::Updates,
+            ["6", "1"] => policy.group.reclaim.stat_flush = FlushRule::Updates,
             ["6", "12"] => {}
             _ => bail!("kernel `{}` is not modelled", setting.kernel),
         }
