@@ -103,8 +103,8 @@ rules! {
         "When a request that finds no page asks for someone's end: after 16 rounds without any (since 4.7), or when six times as many pages were looked at as there are on the lists, and none was freed meanwhile (2010). It decides where tasks may not write what they meet and wait for kswapd, as in the series of 2010: 16 rounds are soon over then. No shipped scenario's counters change.";
     "reclaim.kswapd_reset": kswapd_reset: KswapdReset = KswapdReset::AnyProgress,
         [KswapdReset::AnyProgress => "..6.19" "A B", KswapdReset::Balanced => "7.0.." "C"],
-        None,
-        "Where kswapd has given up on a node, it tries again when anyone reclaims a page there (up to 6.19), or only once enough is free (since 7.0). It decides over kswapd's time more than over pages, and no shipped scenario's counters change.";
+        Some(("regressions/k1-kswapd-that-never-gives-up.toml", "balanced")),
+        "Where kswapd has given up on a node, it tries again when anyone reclaims a page there (up to 6.19), or only once enough is free (since 7.0). By the first, a group above its memory.high keeps kswapd awake for nothing.";
 }
 
 /// Every rule's value.

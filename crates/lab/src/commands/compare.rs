@@ -359,8 +359,11 @@ fn same_as_first(columns: &[Column], figures: &[Figures]) -> Option<String> {
     };
     let same = columns[1..].iter().zip(others).filter(|(_, of)| is_same(of));
     let labels: Vec<&str> = same.map(|(column, _)| column.variant.label.as_str()).collect();
-    let told =
-        format!("No figure differs from {} in any run: {}.", columns[0].variant.label, labels.join(", "));
+    let told = format!(
+        "No figure shown differs from {} in any run: {}.",
+        columns[0].variant.label,
+        labels.join(", ")
+    );
     (!labels.is_empty()).then_some(told)
 }
 

@@ -401,7 +401,7 @@ fn what_can_make_no_difference_is_told() {
     }
     let vary = ["compare", "scenario.toml", "--vary", "kernel.lru.tiers=true,false"];
     assert!(
-        words(GOOD, &vary).contains("No figure differs from true in any run: false."),
+        words(GOOD, &vary).contains("No figure shown differs from true in any run: false."),
         "{}",
         words(GOOD, &vary)
     );

@@ -29,7 +29,8 @@ fn figures(scenario: &str, settings: &[&str]) -> Value {
         let items = result[list].as_array().unwrap();
         items.iter().map(|item| keys.iter().map(|key| item[*key].clone()).collect::<Value>()).collect()
     };
-    json!([each("tasks", &["hits", "minor", "major", "read_misses"]), each("memcgs", &["counters"])])
+    let tasks = each("tasks", &["hits", "minor", "major", "read_misses"]);
+    json!([tasks, each("memcgs", &["counters"]), result["vmstat"]])
 }
 
 #[test]
@@ -77,17 +78,16 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
     assert_eq!(
         without,
         [
+            "lru.interface",
             "lru.age_at_default",
             "lru.offline_aging",
-            "lru.interface",
             "reclaim.batch_tallies",
             "reclaim.congested_queue",
             "reclaim.writepage",
-            "reclaim.gives_up",
             "reclaim.clean_only",
-            "reclaim.kswapd_reset",
             "reclaim.machine_counts",
             "reclaim.swap_ahead_drain",
+            "reclaim.gives_up",
         ],
         "a switch that nothing shows says so in its documentation, and is listed here"
     );
