@@ -142,7 +142,7 @@ pub struct MachineFile {
 impl MachineFile {
     /// Whether it can be opened for reading: all but those that only ask for something.
     pub fn is_readable(&self) -> bool {
-        self.target != MachineTarget::CompactMemory
+        !matches!(self.target, MachineTarget::CompactMemory | MachineTarget::DropCaches)
     }
 }
 
@@ -170,6 +170,8 @@ pub(super) enum MachineTarget {
     LruGen,
     LruGenFull,
     CompactMemory,
+    /// Clean pages of files that nobody uses, and slab objects, go.
+    DropCaches,
     StatRefresh,
     Enabled,
     MinTtl,
@@ -232,6 +234,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     sysctl("/proc/sys/vm/watermark_boost_factor", "vm.watermark_boost_factor"),
     sysctl("/proc/sys/vm/percpu_pagelist_high_fraction", "vm.percpu_pagelist_high_fraction"),
     MachineFile { path: "/proc/sys/vm/compact_memory", is_writable: true, target: MachineTarget::CompactMemory },
+    MachineFile { path: "/proc/sys/vm/drop_caches", is_writable: true, target: MachineTarget::DropCaches },
     MachineFile { path: "/proc/sys/vm/stat_refresh", is_writable: false, target: MachineTarget::StatRefresh },
     sysctl("/proc/sys/vm/dirty_ratio", "vm.dirty_ratio"),
     sysctl("/proc/sys/vm/dirty_background_ratio", "vm.dirty_background_ratio"),

@@ -8,6 +8,7 @@
 //! | `/proc/swaps` | swap devices, how full they are, and their priorities |
 //! | `/proc/sys/vm/swappiness`, `min_free_kbytes`, `watermark_scale_factor`, `compaction_proactiveness`, `dirty_*` | read, write: a number |
 //! | `/proc/sys/vm/compact_memory` | write: `1` compacts all zones |
+//! | `/proc/sys/vm/drop_caches` | write: `1` drops clean pages of files that nobody uses, `2` slab objects, `3` both |
 //! | `/proc/sys/kernel/numa_balancing` | read, write: what has pages near those who use them, in bits |
 //! | `/sys/kernel/mm/numa/demotion_enabled` | read, write: whether reclaim moves pages to a slower tier |
 //! | `/sys/kernel/mm/numa/pagecache_promotion_enabled` | read, write: whether pages that are read again leave a slower tier |
@@ -50,6 +51,7 @@ use crate::machine::step::{Served, Step};
 use crate::memcg::{MEMORY_EVENTS, Protection, SwapEvent, UNLIMITED};
 use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::migrate::CompactMemory;
+use crate::page_cache::DropCaches;
 use crate::reclaim::{Reclaimer, UserReclaim, Why};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
@@ -195,7 +197,7 @@ impl Engine {
             Target::Machine(MachineTarget::Zoneinfo) => text = self.zoneinfo_text(),
             Target::Machine(MachineTarget::Buddyinfo) => text = self.buddyinfo_text(),
             Target::Machine(MachineTarget::LruGen) => text = self.lru_gen_text(false),
-            Target::Machine(MachineTarget::CompactMemory) => {
+            Target::Machine(MachineTarget::CompactMemory | MachineTarget::DropCaches) => {
                 return Err(FileError::NotPermitted(path.to_owned()));
             }
             Target::Machine(MachineTarget::StatRefresh) => self.core.refresh_all_lists(),
@@ -306,6 +308,11 @@ impl Engine {
                 Ok(self.current(task).compact_memory(request))
             }
             Target::Machine(MachineTarget::CompactMemory) => Err(invalid("1")),
+            Target::Machine(MachineTarget::DropCaches) => {
+                let request = value.parse().ok().and_then(DropCaches::new);
+                let request = request.ok_or_else(|| invalid("1 (pages), 2 (slab objects) or 3 (both)"))?;
+                Ok(self.current(task).drop_caches(Box::new(request)))
+            }
             Target::Machine(MachineTarget::LruGen) => self.lru_gen_write(task, LruGenWrite::new(value)),
             Target::Machine(MachineTarget::Enabled) => {
                 let caps = parse_enabled(value).ok_or_else(|| invalid("an integer, `y` or `n`"))?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod readahead; // which pages to read before anyone asks for them
 mod truncate; // what a file no longer holds
+mod drop; // what goes because a user says so
 
 use crate::core::Core;
 use crate::machine::op::Op;
@@ -12,6 +13,7 @@ use crate::story::PageEvent;
 use crate::units::{FileId, MemcgId, MmId, Pfn};
 use crate::workingset::IndexNode;
 
+pub(crate) use drop::DropCaches;
 pub(crate) use truncate::{TruncateStep, Truncation};
 
 /// A page entered or left a file's page cache.

@@ -120,14 +120,7 @@ impl Engine {
             return Err(ConfigError::Unknown(format!("page {page} in {}", cached.name)));
         }
         let Entry::Present(pfn) = cached.index.word(page).decode() else { return Ok(()) };
-        let folio = self.core.memory.folios[pfn];
-        let busy = FolioFlags::DIRTY | FolioFlags::WRITEBACK | FolioFlags::LOCKED | FolioFlags::PINNED;
-        if folio.mapped > 0 || folio.refs > 0 || folio.flags().intersects(busy) {
-            self.core.lru_deactivate_file(pfn);
-        } else {
-            self.core.page_cache_remove(pfn, Word::EMPTY);
-            self.core.release_if_unused(pfn);
-        }
+        self.core.invalidate_folio(pfn);
         Ok(())
     }
 

@@ -86,6 +86,7 @@ impl Current<'_> {
                 None
             }
             Stage::Compact(_)
+            | Stage::DropCaches(_)
             | Stage::ResizePool(_)
             | Stage::OpenProc(_)
             | Stage::LruGen(_)

@@ -31,6 +31,7 @@ impl Engine {
             Stage::Idle => return attempt.submits_refault.then_some(Memstall::Refault),
             Stage::UserReclaim(_)
             | Stage::Compact(_)
+            | Stage::DropCaches(_)
             | Stage::LruGen(_)
             | Stage::Fsync(_)
             | Stage::Truncate(_)

@@ -8,6 +8,7 @@ use crate::machine::step::{Access, DelayReason, IoWait, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
 use crate::migrate::CompactMemory;
 use crate::numa_balancing::ThreadScan;
+use crate::page_cache::DropCaches;
 use crate::page_cache::Truncation;
 use crate::promotion::SetAside;
 use crate::reclaim::{UserReclaim, UserReclaimStep};
@@ -56,6 +57,8 @@ pub(crate) enum Stage {
     UserReclaim(Box<UserReclaim>),
     /// A write to `compact_memory`.
     Compact(Box<CompactMemory>),
+    /// A write to `drop_caches`.
+    DropCaches(Box<DropCaches>),
     /// A write to `nr_hugepages`.
     ResizePool(Box<PoolResize>),
     /// A file of `/proc` is being opened.
@@ -215,6 +218,7 @@ impl Engine {
             }
             Stage::UserReclaim(request) => current.user_reclaim(request),
             Stage::Compact(request) => current.compact_memory(request),
+            Stage::DropCaches(request) => current.drop_caches(request),
             Stage::ResizePool(resize) => current.resize_pool(resize),
             Stage::OpenProc(opening) => current.open_proc_file_step(opening),
             Stage::LruGen(write) => match self.lru_gen_write(task, write) {
@@ -276,6 +280,7 @@ impl Engine {
             | Stage::Sync(_)
             | Stage::Switch
             | Stage::Compact(_)
+            | Stage::DropCaches(_)
             | Stage::Exit(_)
             | Stage::Promote(_)
             | Stage::Exited => false,
@@ -334,7 +339,16 @@ impl Current<'_> {
         Step::Wait(wait)
     }
 
-    /// Goes on with reclaim that a user asked for.
+    /// Goes on with dropping what a user said should be dropped.
+    pub(crate) fn drop_caches(&mut self, mut request: Box<DropCaches>) -> Step {
+        if !self.core.drop_caches_step(&mut request) {
+            return Step::Done(Served::Written { reclaimed: 0 });
+        }
+        self.task.stage = Stage::DropCaches(request);
+        Step::Again
+    }
+
+    /// Goes on with compaction that a user asked for.
     pub(crate) fn compact_memory(&mut self, mut request: Box<CompactMemory>) -> Step {
         if !self.core.compact_memory_step(&mut request) {
             return Step::Done(Served::Written { reclaimed: 0 });
@@ -358,6 +372,7 @@ impl Current<'_> {
         step
     }
 
+    /// Goes on with reclaim that a user asked for.
     pub(crate) fn user_reclaim(&mut self, mut request: Box<UserReclaim>) -> Step {
         match self.core.user_reclaim_step(&mut request) {
             UserReclaimStep::Again => {

@@ -685,7 +685,7 @@ fn memcg_result(
         files: sizes
             .map(|known| (known, file(known.name).trim().to_string()))
             // One that this version of cgroups doesn't have says nothing.
-            .filter(|(known, text)| !text.is_empty() && !(known.is_posted && known.is_initially(text)))
+            .filter(|(known, text)| !(text.is_empty() || known.is_posted && known.is_initially(text)))
             .map(|(known, text)| (known.name.to_string(), text))
             .collect(),
         counters: counters(&file("memory.stat")),

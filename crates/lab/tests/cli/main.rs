@@ -10,6 +10,7 @@ mod bad_scenario; // scenario files and settings
 mod bad_trace; // traces
 mod causes; // how long accesses took, and why
 mod compressibility; // what pages compress to
+mod dropped_caches; // what a user has dropped
 mod diff; // two snapshots of a kernel's counters
 mod exactness; // the textbook LRU against others
 mod explain; // why a page is where it is

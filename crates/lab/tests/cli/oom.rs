@@ -263,7 +263,9 @@ fn a_machine_on_which_nothing_can_run_is_refused_by_the_key() {
 
 #[test]
 fn a_file_that_only_takes_writes_is_not_read() {
-    for path in ["/proc/sys/vm/compact_memory", "/sys/fs/cgroup/web/memory.reclaim"] {
+    for path in
+        ["/proc/sys/vm/compact_memory", "/proc/sys/vm/drop_caches", "/sys/fs/cgroup/web/memory.reclaim"]
+    {
         let event = format!("\n[[event]]\nat = \"1ms\"\nread = \"{path}\"\n");
         check_failure(
             &run(&format!("{GOOD}{event}"), &["--check"]),

@@ -9,6 +9,7 @@
 //!   /sys/fs/cgroup/web/memory.pressure           read              and io.pressure, cpu.pressure; the root's, too
 //!   /proc/sys/vm/swappiness                      read, write       any sysctl, dots as slashes
 //!   /proc/sys/vm/compact_memory                  write             1: compacts all zones
+//!   /proc/sys/vm/drop_caches                     write             1: clean pages of files that nobody uses go; 2: slab objects; 3: both
 //!   /sys/kernel/mm/transparent_hugepage/enabled  read, write       always, madvise or never: whose anonymous memory is of huge pages
 //!   /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages   read, write   huge pages that are held; any power of two from 8kB to 4096kB
 //!   /sys/fs/cgroup/web/memory.high               read, write       any file of a memcg; the root has no directory

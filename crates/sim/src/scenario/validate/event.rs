@@ -14,8 +14,9 @@ use crate::{PRESSURE_FILES, Resource};
 
 const ONE_THING: &str =
     "an event does one thing: it writes a file, reads one, removes a cgroup, syncs all file systems, or one";
-/// The one file among the sysctls that asks for something to be done.
+/// The files among the sysctls that ask for something to be done.
 const COMPACT_MEMORY: &str = "vm.compact_memory";
+const DROP_CACHES: &str = "vm.drop_caches";
 /// The limit of promotion under the name that it has in hot-page tracking.
 const RATE_LIMIT: &str = "vm.pghot_promote_rate_limit_MBps";
 /// All its sources, a bit each.
@@ -316,7 +317,7 @@ impl Check<'_> {
             Some(KernelFile::Memcg { file, .. }) => {
                 CgroupFile::by_name(&file).is_none_or(|file| file.is_readable())
             }
-            Some(KernelFile::Sysctl(name)) => name != COMPACT_MEMORY,
+            Some(KernelFile::Sysctl(name)) => name != COMPACT_MEMORY && name != DROP_CACHES,
             _ => true,
         };
         if !is_readable {
@@ -343,7 +344,7 @@ impl Check<'_> {
             }
             Some(KernelFile::Sysctl(name)) => {
                 let mut known = Key::names_under("sysctl.");
-                known.extend([COMPACT_MEMORY, RATE_LIMIT, SOURCES].map(str::to_string));
+                known.extend([COMPACT_MEMORY, DROP_CACHES, RATE_LIMIT, SOURCES].map(str::to_string));
                 (name, "sysctl", known)
             }
             Some(KernelFile::Block(name)) => {
@@ -459,6 +460,7 @@ fn machine_files(is_alike: impl Fn(&KernelFile) -> bool) -> Vec<String> {
 fn only_written(name: &str) -> Option<Accepts> {
     match name {
         COMPACT_MEMORY => Some(Accepts::Integer(1, 1)),
+        DROP_CACHES => Some(Accepts::Integer(1, 3)),
         RATE_LIMIT => {
             Key::find("sysctl.kernel.numa_balancing_promote_rate_limit_MBps").map(|key| key.accepts)
         }

@@ -1,0 +1,103 @@
+//! Pages of files that leave the cache because a user says so, while nobody uses them: `drop_caches`, and fadvise(`POSIX_FADV_DONTNEED`).
+//!
+//! A page goes that is clean, in no mapping and in nobody's hands. It leaves no shadow, as it was not evicted: when it is read again, that
+//! says nothing of how much memory is missing. Others are sent to the cold end. Dirty pages stay: who wants them gone too syncs first.
+//!
+//! `drop_caches` goes over all regular files, or over slab objects, or over both. Of these there are index nodes of the page cache that hold
+//! nothing but shadows, and their shrinker gives those that are too many for the lists. [machine 6]
+//!
+//! Not modelled: dentries and inodes, whose eviction drops the pages of their file.
+
+use crate::core::Core;
+use crate::lru::lruvec::PoolId;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::{Entry, Word};
+use crate::units::{CpuId, FileId, Pfn};
+
+/// A write to `drop_caches` under way.
+pub(crate) struct DropCaches {
+    /// What the next step begins with, if pages are to go: a page of a file.
+    pages_from: Option<(FileId, u64)>,
+    /// Slab objects are to go.
+    objects: bool,
+    has_begun: bool,
+}
+
+/// Pages and shadows that one step takes at most.
+const STEP_PAGES: u64 = 256;
+
+impl DropCaches {
+    /// The request that this number stands for: 1 is pages, 2 slab objects, 3 both.
+    pub(crate) fn new(number: u8) -> Option<DropCaches> {
+        matches!(number, 1..=3).then(|| DropCaches {
+            pages_from: (number & 1 != 0).then_some((FileId(0), 0)),
+            objects: number & 2 != 0,
+            has_begun: false,
+        })
+    }
+}
+
+impl Core {
+    /// Takes a request one step further; false when all is done.
+    #[doc(alias = "drop_caches_sysctl_handler")]
+    pub(crate) fn drop_caches_step(&mut self, request: &mut DropCaches) -> bool {
+        if !std::mem::replace(&mut request.has_begun, true) && request.pages_from.is_some() {
+            // What waits in a CPU's batch is in somebody's hands.
+            (0..self.config.cpus).for_each(|cpu| self.lru_add_drain_cpu(CpuId(cpu)));
+        }
+        if let Some(from) = request.pages_from {
+            request.pages_from = self.drop_pagecache(from);
+        } else if std::mem::take(&mut request.objects) {
+            self.drop_slab();
+        }
+        request.pages_from.is_some() || request.objects
+    }
+
+    /// Drops pages of files from this one on, until a step is full. Returns the page to go on with, if there are more.
+    #[doc(alias = "drop_pagecache_sb")]
+    fn drop_pagecache(&mut self, (mut file, mut page): (FileId, u64)) -> Option<(FileId, u64)> {
+        let mut met = 0;
+        while file.index() < self.memory.files.len() {
+            let of = self.memory.file(file);
+            let pages = if of.is_tmpfs() { 0 } else { of.index.pages() };
+            while let Some(next) = self.next_in_index(file, page..pages) {
+                if met == STEP_PAGES {
+                    return Some((file, next));
+                }
+                match self.memory.file(file).index.word(next).decode() {
+                    Entry::Present(pfn) => _ = self.invalidate_folio(pfn),
+                    Entry::Shadow(_) => self.index_forget(file, next),
+                    Entry::Empty | Entry::Swap(_) => {}
+                }
+                met += 1;
+                page = next + 1;
+            }
+            (file, page) = (FileId(file.0 + 1), 0);
+        }
+        None
+    }
+
+    /// Drops a page of a file if nobody uses it and it is clean, else sends it to the cold end. True if it is gone.
+    #[doc(alias = "mapping_evict_folio")]
+    pub(crate) fn invalidate_folio(&mut self, pfn: Pfn) -> bool {
+        let folio = self.memory.folios[pfn];
+        let busy = FolioFlags::DIRTY | FolioFlags::WRITEBACK | FolioFlags::LOCKED | FolioFlags::PINNED;
+        let goes = folio.mapped == 0 && folio.refs == 0 && !folio.flags().intersects(busy);
+        if goes {
+            self.page_cache_remove(pfn, Word::EMPTY);
+            self.release_if_unused(pfn);
+        } else {
+            self.lru_deactivate_file(pfn);
+        }
+        goes
+    }
+
+    /// Has the shrinkers of slabs give what they can, of all groups on all nodes.
+    fn drop_slab(&mut self) {
+        for node in self.memory.nodes().collect::<Vec<_>>() {
+            for memcg in self.memcgs.ids() {
+                self.shrink_shadow_nodes(self.lruvecs.id(memcg, PoolId::of_node(node)));
+            }
+        }
+    }
+}
