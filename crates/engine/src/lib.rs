@@ -48,7 +48,7 @@ pub use pageout_rules::config::{
     Bdi, Config, ConfigError, FileKind, FileSpec, Layout, Mechanism, MemoryType, PARAMETERS, Parameter,
     Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
-pub use pageout_rules::era::{Era, Held, Known, Lists, TREES, When, between_trees, held};
+pub use pageout_rules::era::{Era, GENERATIONS_SINCE, Held, Known, Lists, TREES, When, between_trees, held};
 pub use pageout_rules::lru::Lru;
 pub use pageout_rules::migrate::MisplacedHuge;
 pub use pageout_rules::numa_balancing::PromotionThreshold;

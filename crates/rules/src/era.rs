@@ -6,7 +6,7 @@
 //! ```
 //! A span is `from..to`, both included, after the lists that it is for, if it isn't for both: `generations 6.14..7.2`. A series at its
 //! begin is its first version, at its end its last. Spans of stable versions are spans like others: `6.1.68..6.1`. `posted` and `never`
-//! stand for values that no version had; `beside ..6.15` for one that some machines had, by their file system, while the other spans
+//! stand for values that no version had; `rests ..6.13` for versions in which a rule chose among what was not there; `beside ..6.15` for one that some machines had, by their file system, while the other spans
 //! hold for the rest.
 //!
 //! Marks say how it is known. Letters A to E: it was read in that tree ([`TREES`], and E, `mm/vmscan.c` of 6.6). M: in a commit's message
@@ -84,6 +84,8 @@ pub enum When {
     Versions(Version, Version),
     /// The same, on some machines only.
     Beside(Version, Version),
+    /// From a version to another one it made no difference: what it chooses among did not exist.
+    Rests(Version, Version),
     /// In a posting.
     Posted,
     /// In no version.
@@ -115,12 +117,16 @@ impl Era {
         let when = match span.as_bytes() {
             b"posted" => When::Posted,
             b"never" => When::Never,
-            _ => match after(span, "beside ") {
-                Some(span) => {
+            _ => match (after(span, "beside "), after(span, "rests ")) {
+                (Some(span), _) => {
                     let (from, to) = ends(span);
                     When::Beside(from, to)
                 }
-                None => {
+                (None, Some(span)) => {
+                    let (from, to) = ends(span);
+                    When::Rests(from, to)
+                }
+                (None, None) => {
                     let (from, to) = ends(span);
                     When::Versions(from, to)
                 }
@@ -135,6 +141,11 @@ impl Era {
             && matches!(self.when, When::Versions(from, to) if from <= version && version <= to)
     }
 
+    /// Whether it is of this version, whichever lists.
+    pub fn covers(&self, version: Version) -> bool {
+        matches!(self.when, When::Versions(from, to) if from <= version && version <= to)
+    }
+
     fn is_for(&self, lists: Lists) -> bool {
         self.lists.is_none_or(|of| of == lists)
     }
@@ -144,7 +155,7 @@ impl Era {
         match self.when {
             When::Posted => Known::Posted,
             When::Never => Known::Never,
-            When::Versions(..) | When::Beside(..) => {
+            When::Versions(..) | When::Beside(..) | When::Rests(..) => {
                 let is_read = |(letter, tree): &(char, Version)| {
                     self.marks.contains(*letter) && tree.series() == version.series()
                 };
@@ -157,16 +168,36 @@ impl Era {
         }
     }
 
+    /// The versions in whose sources it was read, or else how it is known.
+    pub fn sources(&self) -> String {
+        let trees = TREES.iter().chain([&IN_PARTS]);
+        let trees = trees.filter(|(letter, tree)| self.marks.contains(*letter) && self.covers(*tree));
+        let mut trees: Vec<Version> = trees.map(|&(_, tree)| tree).collect();
+        trees.sort();
+        let told = if self.marks.contains(['M', 'h', 'S']) { Known::Documented } else { Known::Inferred };
+        match (self.when, trees.is_empty()) {
+            (When::Posted, _) => Known::Posted.name().to_owned(),
+            (When::Never, _) => Known::Never.name().to_owned(),
+            (_, true) => told.name().to_owned(),
+            (_, false) => {
+                let read: Vec<String> = trees.iter().map(ToString::to_string).collect();
+                let read = format!("recorded in {}", read.join(", "));
+                if told == Known::Documented { format!("{read}; documented") } else { read }
+            }
+        }
+    }
+
     /// The span as the tables of documents have it.
     pub fn span(&self) -> String {
         let of = |from: Version, to: Version| {
             let from = if from == Version::BEFORE_ALL { String::new() } else { shown_begin(from) };
             let to = if to == Version::AFTER_ALL { String::new() } else { to.to_string() };
-            if from == to { from } else { format!("{from}..{to}") }
+            if !from.is_empty() && from == to { from } else { format!("{from}..{to}") }
         };
         match self.when {
             When::Versions(from, to) => of(from, to),
             When::Beside(from, to) => format!("beside it {}", of(from, to)),
+            When::Rests(from, to) => format!("rests {}", of(from, to)),
             When::Posted => "posted".to_owned(),
             When::Never => "never".to_owned(),
         }
@@ -199,6 +230,9 @@ pub enum Held {
 pub fn held(eras: &'static [Era], version: Version, lists: Lists) -> Held {
     if let Some(era) = eras.iter().find(|era| era.holds(version, lists)) {
         return Held::Value(era.value, era.known_at(version));
+    }
+    if eras.iter().any(|era| matches!(era.when, When::Rests(from, to) if from <= version && version <= to)) {
+        return Held::Rests;
     }
     let spans = || {
         eras.iter().filter(|era| era.is_for(lists)).filter_map(|era| match era.when {

@@ -2,7 +2,7 @@
 
 use crate::config::PARAMETERS;
 use crate::era::{GENERATIONS_SINCE, Held, Lists, held};
-use crate::policy::Policy;
+use crate::policy::{Policy, Profile};
 use crate::switch::{BASE, SWITCHES};
 use crate::version::Version;
 use std::fmt;
@@ -22,6 +22,27 @@ impl Kernel {
         let (lists, version) = name.split_once('@')?;
         let kernel = Kernel { version: Version::parse(version)?, lists: Lists::by_name(lists)? };
         kernel.exists().then_some(kernel)
+    }
+
+    /// The version that a name stands for, or begins with.
+    pub fn of_name(name: &str) -> Option<Kernel> {
+        Profile::by_name(name).map(Profile::kernel).or_else(|| Kernel::parse(name))
+    }
+
+    /// Why a name that looks like a version with its lists is none; `None` where it doesn't look like that.
+    pub fn why_not(name: &str) -> Option<String> {
+        if name == "classic@2.6.35-nodirect" {
+            return Some(format!("`{name}` is called classic@2010-nodirect"));
+        }
+        let (lists, version) = name.split_once('@')?;
+        let lists = Lists::by_name(lists)?;
+        Some(match Version::parse(version) {
+            None => format!("`{version}` is no version of the kernel known here; {}", Version::KNOWN),
+            Some(version) => {
+                let kernel = Kernel { version, lists };
+                format!("{kernel} is none: generations came with {}", GENERATIONS_SINCE.series())
+            }
+        })
     }
 
     /// Whether the version has such lists.

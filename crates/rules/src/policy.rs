@@ -67,15 +67,15 @@ rules! {
         Some(("groups-by-age.toml", "false")),
         "Reclaim for the whole machine comes by groups that keep generations in the order of the memcg LRU: those that were aged or had nothing to give come last. Without it, it walks the tree of groups, as two lists do.";
     "lru.memcg_lru_restart": memcg_lru_restart: bool = false,
-        [true => "6.3..6.6.7" "M", false => "6.6.8.." "M E B"],
+        [true => "rests ..6.2" "A", true => "6.3..6.6.7" "M", false => "6.6.8.." "M E B"],
         Some(("groups-by-age.toml", "true")),
-        "Reclaim that has emptied the old generation of groups goes on with the next, and ages groups again that it has just aged (before 6.8).";
+        "Reclaim that has emptied the old generation of groups goes on with the next, and ages groups again that it has just aged (6.3 to 6.6.7).";
     "reclaim.protection": protection: ProtectionRule = ProtectionRule::TopDown,
         [ProtectionRule::TopDown => "..6.2" "A", ProtectionRule::AsVisited => "6.3..6.10" "h m",
             ProtectionRule::KswapdOnly => "6.11..7.3.3" "B C h m",
             ProtectionRule::TopDown => "7.3.4.." "D"],
         Some(("regressions/m9-protection-of-grandchildren.toml", "as_visited")),
-        "Reclaim for the machine that comes by groups in the order of the memcg LRU goes by protection as it is (queued for the release after 7.3), by what was worked out for the parent when reclaim last came by that, so that a group below a group is not protected before (up to 6.10), or by what kswapd has worked out last, whoever reclaims (6.11 to 7.3).";
+        "Reclaim for the machine that comes by groups in the order of the memcg LRU goes by protection as it is (up to 6.2, and since 7.3.4), by what was worked out for the parent when reclaim last came by that, so that a group below a group is not protected before (6.3 to 6.10), or by what kswapd has worked out last, whoever reclaims (6.11 to 7.3.3).";
     "reclaim.awake_nodes": awake_nodes: AwakeNodes = AwakeNodes::Used,
         [AwakeNodes::Used => "..6.17" "S", AwakeNodes::PassedBy => "6.18.." "S"],
         Some(("regressions/n1-a-node-that-others-keep-short.toml", "passed_by")),
@@ -84,7 +84,7 @@ rules! {
         [LaptopMode::Scanned => "..2.6.35" "S", LaptopMode::Priority => "6.1..6.19" "A B",
             LaptopMode::Ignored => "7.2.." "C"],
         Some(("laptop-mode.toml", "ignored")),
-        "What vm.laptop_mode is to reclaim: it writes nothing above priority 9 (up to 7.x), nothing until it has looked at half as many pages again as it wants, and then has all written (2010), or it is nothing to it (by 7.3).";
+        "What vm.laptop_mode is to reclaim: it writes nothing above priority 9 (up to 6.19 or later), nothing until it has looked at half as many pages again as it wants, and then has all written (2010), or it is nothing to it (by 7.2).";
     "reclaim.gate": gate: bool = true,
         [false => "..3.5" "m", true => "3.6.." "A B C D m"],
         Some(("regressions/c1-a-walk-of-all-groups.toml", "false")),
@@ -165,6 +165,7 @@ pub struct Profile {
     pub doc: &'static str,
     /// The version that it begins with.
     pub kernel: &'static str,
+    is_version: bool,
     /// Rules in which it differs from that.
     pub rules: &'static [(&'static str, &'static str)],
     /// Parameters in which it differs from that.
@@ -180,6 +181,11 @@ impl Profile {
     /// The version that it begins with.
     pub fn kernel(&self) -> Kernel {
         Kernel::parse(self.kernel).expect("a profile begins with a version")
+    }
+
+    /// Whether it is a version under another name, and not rules that no version has or a reference.
+    pub fn is_version(&self) -> bool {
+        self.is_version
     }
 
     /// Its rules.
@@ -210,6 +216,7 @@ pub fn parameters_of(name: &str) -> Vec<(&'static str, &'static str)> {
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "classic@6.12",
+        is_version: true,
         doc: "Two lists of Linux 6.12.",
         kernel: "classic@6.12",
         rules: &[
@@ -221,13 +228,15 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "classic@2026",
+        is_version: true,
         doc: "Two lists of Linux 7.3, of October 2026.",
         kernel: "classic@7.3",
-        rules: &[("reclaim.demotion_mems", "ignored"), ("zswap.writeback_rotation", "dropbehind")],
+        rules: &[("zswap.writeback_rotation", "dropbehind"), ("reclaim.demotion_mems", "ignored")],
         parameters: &[],
     },
     Profile {
         name: "mglru@v4-2021",
+        is_version: false,
         doc: "Generations as posted for the fourth time in August 2021, before they were merged \
             (https://lore.kernel.org/linux-mm/20210818063107.2696454-1-yuzhao@google.com/). Known of that era, from what is described of \
             the postings around it [machine 9.1]: up to seven generations (the default of November 2021); a page that needs a write, or was in \
@@ -236,6 +245,9 @@ pub const PROFILES: &[Profile] = &[
             how many pages a round looks at. zswap is that of 6.8, and had no shrinker then.",
         kernel: "mglru@6.12",
         rules: &[
+            ("lru.switching", "both"),
+            ("reclaim.on_signal", "goes_on"),
+            ("reclaim.zone_skip", "bounded"),
             ("harvest.bloom_filter", "false"),
             ("lru.aging", "v4-2021"),
             ("lru.full_count", "false"),
@@ -243,11 +255,8 @@ pub const PROFILES: &[Profile] = &[
             ("lru.memcg_lru", "false"),
             ("lru.new_anon", "second_oldest"),
             ("lru.new_file", "by_workingset"),
-            ("lru.switching", "both"),
-            ("reclaim.on_signal", "goes_on"),
             ("reclaim.protection", "top_down"),
             ("reclaim.v1_throttle", "off"),
-            ("reclaim.zone_skip", "bounded"),
             ("workingset.restore", "full"),
             ("zswap.protection", "6.8"),
             ("zswap.same_filled", "true"),
@@ -257,18 +266,20 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "mglru@6.12",
+        is_version: true,
         doc: "Generations of Linux 6.12.",
         kernel: "mglru@6.12",
         rules: &[
             ("lru.switching", "both"),
-            ("reclaim.on_signal", "goes_on"),
             ("reclaim.v1_throttle", "off"),
+            ("reclaim.on_signal", "goes_on"),
             ("reclaim.zone_skip", "bounded"),
         ],
         parameters: &[],
     },
     Profile {
         name: "mglru@6.16",
+        is_version: true,
         doc: "Generations of Linux 6.16.",
         kernel: "mglru@6.16",
         rules: &[
@@ -280,38 +291,50 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "mglru@7.1",
+        is_version: true,
         doc: "Generations of Linux 7.1, of June 2026.",
         kernel: "mglru@7.1",
         rules: &[
-            ("reclaim.demotion_mems", "ignored"),
-            ("reclaim.laptop_mode", "priority"),
             ("reclaim.machine_counts", "false"),
+            ("reclaim.laptop_mode", "priority"),
             ("zswap.worker", "batch"),
             ("zswap.writeback_rotation", "dropbehind"),
+            ("reclaim.demotion_mems", "ignored"),
+            ("reclaim.on_signal", "ends"),
         ],
         parameters: &[],
     },
     Profile {
         name: "mglru@2026",
+        is_version: true,
         doc: "Generations of Linux 7.3.0, of October 2026.",
         kernel: "mglru@7.3.0",
-        rules: &[("reclaim.demotion_mems", "ignored"), ("zswap.writeback_rotation", "dropbehind")],
+        rules: &[("zswap.writeback_rotation", "dropbehind"), ("reclaim.demotion_mems", "ignored")],
         parameters: &[],
     },
     Profile {
         name: "mglru@next",
+        is_version: false,
         doc: "Linux 7.3 with what waits for the release after it: what reclaim could not free begins its count of accesses anew, and \
             who may do no I/O leaves anonymous memory alone.",
         kernel: "mglru@7.3",
-        rules: NEXT,
+        rules: &[
+            ("zswap.writeback_rotation", "dropbehind"),
+            ("reclaim.demotion_mems", "ignored"),
+            NEXT[0],
+            NEXT[1],
+        ],
         parameters: &[],
     },
     Profile {
         name: "mglru-fg",
+        is_version: false,
         doc: "mglru@next with frequency guided promotion, as posted for the third time in October 2026. Not merged. Its earlier postings went by refault \
             distance as well; this one does not.",
         kernel: "mglru@7.3",
         rules: &[
+            ("zswap.writeback_rotation", "dropbehind"),
+            ("reclaim.demotion_mems", "ignored"),
             ("balance.ref_tier_gains", "1:2"),
             ("balance.tier_reference", "all_below"),
             ("lru.fault_in", "like_read"),
@@ -320,13 +343,12 @@ pub const PROFILES: &[Profile] = &[
             ("lru.references", "fg3"),
             NEXT[0],
             NEXT[1],
-            NEXT[2],
-            NEXT[3],
         ],
         parameters: &[],
     },
     Profile {
-        name: "classic@2.6.35",
+        name: "classic@2010",
+        is_version: true,
         doc: "The LRU of mid-2010 as far as dirty pages go: whoever reclaims writes what it meets, waits are congestion_wait, blocks of pages are \
             made by reclaim alone, who dirties too much writes itself, and refaults say nothing. Its file systems obey; XFS and btrfs of that \
             summer did not (reclaim.writepage). Not modelled: lists by zone.",
@@ -335,7 +357,8 @@ pub const PROFILES: &[Profile] = &[
         parameters: &[("charge_stock", "64")],
     },
     Profile {
-        name: "classic@2.6.35-nodirect",
+        name: "classic@2010-nodirect",
+        is_version: false,
         doc: "Linux 2.6.35 with the series \"avoid overflowing of stack during page reclaim\" as posted for the third time, in June 2010: a task that \
             reclaims for the machine writes nothing, to swap neither.",
         kernel: "classic@2.6.35",
@@ -347,44 +370,47 @@ pub const PROFILES: &[Profile] = &[
             OF_2010[2],
             OF_2010[3],
             OF_2010[4],
-            OF_2010[5],
         ],
         parameters: &[("charge_stock", "64")],
     },
     Profile {
         name: "lru",
+        is_version: false,
         doc: "One list in exact order of access, no second chance: the textbook LRU. A reference, not a kernel's.",
         kernel: "classic@6.12",
         rules: &[
-            ("lru.lists", "single_list"),
-            ("workingset.recency", "count_only"),
             ("lru.switching", "both"),
             ("reclaim.on_signal", "goes_on"),
             ("reclaim.zone_skip", "bounded"),
+            ("lru.lists", "single_list"),
+            ("workingset.recency", "count_only"),
         ],
         parameters: &[],
     },
     Profile {
         name: "sieve",
+        is_version: false,
         doc: "One queue and a hand that spares what was used: SIEVE. Not a kernel's; it shows what the seams carry.",
         kernel: "classic@6.12",
         rules: &[
-            ("lru.lists", "sieve"),
-            ("workingset.recency", "count_only"),
             ("lru.switching", "both"),
             ("reclaim.on_signal", "goes_on"),
             ("reclaim.zone_skip", "bounded"),
+            ("lru.lists", "sieve"),
+            ("workingset.recency", "count_only"),
         ],
         parameters: &[],
     },
     Profile {
         name: "classic@6.8",
-        doc: "Two lists of 6.12 in front of the zswap of Linux 6.8.",
+        is_version: true,
+        doc: "Two lists of Linux 6.8.",
         kernel: "classic@6.8",
         rules: &[
             ("lru.switching", "both"),
-            ("reclaim.on_signal", "goes_on"),
             ("reclaim.tree_walk", "shared"),
+            ("reclaim.stat_flush", "6.12"),
+            ("reclaim.on_signal", "goes_on"),
             ("reclaim.zone_skip", "bounded"),
         ],
         parameters: &[],
@@ -392,19 +418,13 @@ pub const PROFILES: &[Profile] = &[
 ];
 
 /// What waits for the release after 7.3.
-const NEXT: &[(&str, &str)] = &[
-    ("lru.rejected_use", "clear"),
-    ("reclaim.noio_anon", "skip_low_swapcache"),
-    ("reclaim.demotion_mems", "ignored"),
-    ("zswap.writeback_rotation", "dropbehind"),
-];
+const NEXT: &[(&str, &str)] = &[("lru.rejected_use", "clear"), ("reclaim.noio_anon", "skip_low_swapcache")];
 
 /// What is taken to have been in 2010 as it is today.
 const OF_2010: &[(&str, &str)] = &[
     ("balance.swappiness_zero", "never"),
     ("reclaim.swap_cache_bypass", "true"),
     ("reclaim.tree_walk", "shared"),
-    ("zswap.protection", "6.12"),
     ("zswap.same_filled", "false"),
     ("zswap.worker", "cursor"),
 ];

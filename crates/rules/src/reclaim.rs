@@ -19,7 +19,9 @@ choice! {
     FlushRule {
         /// When the periodic worker is late by a whole period. Linux 6.12.
         WorkerLate = "6.12",
-        /// When the CPUs have told the machine of enough updates. Linux 6.1.
+        /// When the CPUs have told the target's group of enough updates, its own and those below. Linux 6.8 to 6.11.
+        GroupUpdates = "6.8",
+        /// When the CPUs have told the machine of enough updates, whichever groups'. Linux 5.16 to 6.7.
         Updates = "6.1",
     }
 }
@@ -30,9 +32,9 @@ choice! {
         /// A part: reclaimers share one walk, and a call that found nothing in its part looks at all groups before it gives up.
         /// Since Linux 6.10.
         Shared = "shared",
-        /// All groups at every priority. Linux 5.19 to 6.9.
+        /// All groups at every priority. Linux 5.4 to 6.9.
         Full = "full",
-        /// A part, and nothing more before it gives up. Before Linux 5.19.
+        /// A part, and nothing more before it gives up. Before Linux 5.4.
         SharedOnly = "shared_only",
     }
 }
@@ -61,7 +63,7 @@ choice! {
         /// By those that they have now, worked out from the top down: where groups are walked by their tree, and queued for the
         /// release after 7.3.
         TopDown = "top_down",
-        /// By what was worked out for its parent when reclaim last came by that, which is nothing before. Linux 6.1 to 6.10.
+        /// By what was worked out for its parent when reclaim last came by that, which is nothing before. Linux 6.3 to 6.10.
         AsVisited = "as_visited",
         /// By what kswapd has worked out before its last pass over the node, which is nothing before its first: who else reclaims for
         /// the machine works nothing out. 6.11 to 7.3: it came with the mending of the second rule, was found in September 2026, and
@@ -83,12 +85,12 @@ choice! {
 choice! {
     /// What a request to `memory.reclaim` with `swappiness=max` means: anonymous memory only.
     AnonOnly {
-        /// There is no such request. Up to 6.14.
+        /// There is no such request. Up to 6.15.
         Absent = "absent",
-        /// File memory instead, where no anonymous page can be swapped or demoted: no swap is told from a swappiness of 0. 6.15 to
-        /// 7.1.
+        /// File memory instead, where no anonymous page can be swapped or demoted: no swap is told from a swappiness of 0. 6.16 to
+        /// 7.2.
         OrFile = "or_file",
-        /// Nothing is taken there. Since 7.2.
+        /// Nothing is taken there. Since 7.3.
         Strict = "strict",
     }
 }
@@ -96,11 +98,12 @@ choice! {
 choice! {
     /// What a signal does to a request to `memory.reclaim` that is under way.
     OnSignal {
-        /// Nothing: the request goes on until it has what it was asked for or gives up, and the signal is answered after that. Up to
-        /// 7.0, as we infer: our source tells of the change alone.
+        /// Nothing: the request goes on until it has what it was asked for or gives up, and the signal is answered after that.
         GoesOn = "goes_on",
-        /// The request ends after its batch, and its write fails (EINTR). Since 7.1 or 7.2; which of them, our source leaves open.
-        /// It tells of generations. A request knows no lists, so two lists of 2026 have it too.
+        /// The request ends after the call of reclaim that is under way, and its write fails (EINTR). A call is for a quarter of what is left.
+        BetweenCalls = "between_calls",
+        /// The request ends after its batch, and its write fails (EINTR). Our source tells of generations. A request knows no lists, so two
+        /// lists have it too.
         Ends = "ends",
     }
 }
@@ -123,9 +126,9 @@ choice! {
     /// Whether reclaim for a group of cgroup v1 waits where it has asked the flushers to write. There, nobody who dirties pages of
     /// a group is slowed down before the group is full of them.
     V1Throttle {
-        /// Reclaim doesn't wait. Generations before 7.1.
+        /// Reclaim doesn't wait. Generations before 7.1, but for late versions of 6.12.
         Off = "off",
-        /// After a pass. Generations as of 7.1.
+        /// After a pass. Generations of 7.1, and of 6.12.117.
         AfterPass = "after_pass",
         /// After a batch. Two lists, and generations since 7.2.
         Batch = "batch",
@@ -197,11 +200,11 @@ choice! {
 choice! {
     /// Whether demotion keeps to the nodes of the group whose pages it moves (`cpuset.mems`).
     DemotionMems {
-        /// Demotion does not ask. Up to 6.18.
+        /// Demotion does not ask. Up to 6.15.
         Ignored = "ignored",
         /// Demotion asks for the nearest nodes of the next tier only: where the group has none of them, its pages stay.
         NearestOnly = "nearest_only",
-        /// Any slower node of the group will do, the nearest first. Since 2026.
+        /// Any slower node of the group will do, the nearest first. By 7.2.
         Respected = "respected",
     }
 }
@@ -230,9 +233,9 @@ choice! {
 choice! {
     /// How many pages of zones that are no use to it a reclaimer passes by on its way to a batch from a list.
     ZoneSkip {
-        /// 32,768; then it takes whatever comes. The sources have that of 6.16; 6.12 is taken to be the same.
+        /// 32,768; then it takes whatever comes. Since 6.14.
         Bounded = "bounded",
-        /// As many as there are, with the list locked: over 150 million, as was reported of 6.x in 2024.
+        /// As many as there are, with the list locked: over 150 million, as was reported of 6.x in 2024. Up to 6.13.
         Unbounded = "unbounded",
     }
 }
@@ -260,12 +263,12 @@ choice! {
 choice! {
     /// What laptop mode (`vm.laptop_mode`) is to reclaim.
     LaptopMode {
-        /// The reclaimer writes nothing above priority 9. Up to 7.x.
+        /// The reclaimer writes nothing above priority 9. Up to 6.19 or later.
         Priority = "priority",
         /// The reclaimer writes nothing until it has looked at half as many pages again as it wants, and then asks for all that is
         /// dirty. 2010.
         Scanned = "scanned",
-        /// Nothing. By 7.3.
+        /// Nothing. By 7.2.
         Ignored = "ignored",
     }
 }
@@ -275,23 +278,23 @@ rules! {
     ReclaimRules at group.reclaim as RECLAIM {
     }
     "reclaim.stat_flush": stat_flush: FlushRule = FlushRule::WorkerLate,
-        [FlushRule::WorkerLate => "5.15..5.15" "I", FlushRule::Updates => "5.16..6.7" "A",
+        [FlushRule::WorkerLate => "5.15..5.15" "I", FlushRule::Updates => "5.16..6.7" "A", FlushRule::GroupUpdates => "6.8..6.11" "M m",
             FlushRule::WorkerLate => "6.12.." "B C D"],
         Some(("regressions/premature-oom.toml", "6.1")),
-        "A pass over two lists decides by statistics. It flushes them first if the periodic worker is late by a whole period (6.12), or if the CPUs have counted enough updates since the last flush (6.1, far more often).";
+        "A pass over two lists decides by statistics. It flushes them first if the periodic worker is late by a whole period (6.12), or if the CPUs have counted enough updates since the last flush: of all groups (5.16 to 6.7, far more often), or of the group that is reclaimed and those below it (6.8 to 6.11), which alone are flushed.";
     "reclaim.tree_walk": tree_walk: TreeWalk = TreeWalk::Shared,
         [TreeWalk::SharedOnly => "..5.3" "h", TreeWalk::Full => "5.4..6.9" "h A E",
             TreeWalk::Shared => "6.10.." "B C m"],
         Some(("regressions/c1-a-walk-of-all-groups.toml", "full")),
-        "Which groups a call looks at: its part of a walk that reclaimers share, and all of them if that gave nothing (since 6.10), all of them each time (5.19 to 6.9), or its part only (before).";
+        "Which groups a call looks at: its part of a walk that reclaimers share, and all of them if that gave nothing (since 6.10), all of them each time (5.4 to 6.9), or its part only (before).";
     "reclaim.isolation_limit": isolation_limit: bool = true,
         [true => ".." "S", false => "never" ""],
         Some(("regressions/c6-too-many-isolated.toml", "false")),
         "A task waits once that would reclaim while others have a large part of a type in their hands (since 2.6.32). Without it, what is left on the lists looks like all there is.";
     "reclaim.zone_skip": zone_skip: ZoneSkip = ZoneSkip::Bounded,
         [ZoneSkip::Unbounded => "..6.13" "A B", ZoneSkip::Bounded => "6.14.." "M C D"],
-        Some(("regressions/c2-passing-by-other-zones.toml", "unbounded")),
-        "A reclaimer that needs a page of a lower zone, as the kernel does for itself, passes by pages of higher ones on its way down a list: 32,768 for a batch, after which it takes whatever comes, or without a bound (kernels before, with the list locked all the time).";
+        Some(("regressions/c2-passing-by-other-zones.toml", "bounded")),
+        "A reclaimer that needs a page of a lower zone, as the kernel does for itself, passes by pages of higher ones on its way down a list: without a bound, with the list locked all the time (up to 6.13), or 32,768 for a batch, after which it takes whatever comes (since 6.14).";
     "reclaim.drain_before_giving_up": drain_before_giving_up: bool = false,
         [false => ".." "A B C D", true => "never" ""],
         Some(("regressions/premature-oom.toml", "true")),
@@ -320,7 +323,7 @@ rules! {
         [DemotionMems::Ignored => "..6.15" "A B", DemotionMems::NearestOnly => "6.16..6.18" "M m",
             DemotionMems::Respected => "7.2.." "C"],
         Some(("regressions/t1-demotion-out-of-the-cpuset.toml", "nearest_only")),
-        "Whether demotion keeps to the nodes of a cgroup (cpuset.mems): it does not ask (up to 6.18), it asks for the nearest ones alone, so that a group without them is not demoted at all, or any slower node of the group will do (since 2026).";
+        "Whether demotion keeps to the nodes of a cgroup (cpuset.mems): it does not ask (up to 6.15), it asks for the nearest ones alone, so that a group without them is not demoted at all (from 6.16), or any slower node of the group will do (by 7.2).";
     "reclaim.file_writeback": file_writeback: FileWriteback = FileWriteback::Never,
         [FileWriteback::Any => "..3.1" "S", FileWriteback::KswapdOnly => "3.2..4.10" "S",
             FileWriteback::SeenTwice => "4.11..6.2" "A", FileWriteback::Never => "6.3.." "B C M",
@@ -335,11 +338,11 @@ rules! {
         [AnonOnly::Absent => "..6.15" "A B m", AnonOnly::OrFile => "6.16..7.2" "C m",
             AnonOnly::Strict => "7.3.." "D"],
         Some(("regressions/anon-only-takes-files.toml", "or_file")),
-        "What memory.reclaim does with swappiness=max, which asks for anonymous memory only: it does not know it (up to 6.14), takes file memory where no anonymous page can be swapped or demoted (6.15 to 7.1), or takes nothing there (since 7.2).";
+        "What memory.reclaim does with swappiness=max, which asks for anonymous memory only: it does not know it (up to 6.15), takes file memory where no anonymous page can be swapped or demoted (6.16 to 7.2), or takes nothing there (since 7.3).";
     "reclaim.on_signal": on_signal: OnSignal = OnSignal::GoesOn,
-        [OnSignal::GoesOn => "..5.18" "S", OnSignal::Ends => "7.2.." "C D"],
+        [OnSignal::GoesOn => "..5.18" "S", OnSignal::BetweenCalls => "5.19..7.1" "A B", OnSignal::Ends => "7.2.." "C D"],
         Some(("regressions/reclaim-past-its-timeout.toml", "goes_on")),
-        "A signal comes for whoever has asked memory.reclaim: the request goes on until it has all or gives up, however long that takes (up to 7.0), or ends after its batch, and its write fails with EINTR (since 7.1 or 7.2). What was reclaimed by then stays reclaimed. A signal comes when the `timeout` of an event is over.";
+        "A signal comes for whoever has asked memory.reclaim: the request goes on until it has all or gives up, however long that takes (before there was such a file, 5.19), ends after the call of reclaim that is under way (5.19 to 7.1), or after its batch (since 7.2); its write then fails with EINTR. What was reclaimed by then stays reclaimed. A signal comes when the `timeout` of an event is over.";
     "reclaim.flusher_wake": flusher_wake: FlusherWake = FlusherWake::Batch,
         [FlusherWake::Scanned => "two_lists ..2.6.35" "S",
             FlusherWake::Batch => "two_lists 6.1.." "A B C D",
@@ -362,9 +365,9 @@ rules! {
             V1Throttle::AfterPass => "generations 7.1..7.1" "M",
             V1Throttle::Batch => "generations 7.2.." "C"],
         Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "after_pass")),
-        "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (generations before 7.1), after the pass (7.1), after the batch (two lists).";
+        "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (generations before 7.1), after the pass (7.1, and 6.12.117), after the batch (two lists, and generations since 7.2).";
     "reclaim.stalls": stalls: Stalls = Stalls::Throttle,
-        [Stalls::CongestionWait => "..5.15" "m", Stalls::Throttle => "5.16.." "A B C D m"],
+        [Stalls::CongestionWait => "..2.6.35" "S", Stalls::Throttle => "5.16.." "A B C D m"],
         Some(("writeback-from-reclaim.toml", "congestion_wait")),
         "How reclaimers wait for pages under writeback: for a reason and until it is gone (since 5.16), or for a tenth of a second or until a device's queue is no longer congested, whatever the reason (2010).";
     "reclaim.congested_queue": congested_queue: CongestedQueue = CongestedQueue::Waits,
@@ -394,5 +397,5 @@ rules! {
     "reclaim.swap_ahead_drain": swap_ahead_drain: bool = true,
         [true => "..7.2" "A B C", false => "7.3.." "D"],
         None,
-        "Who has read ahead from swap empties its CPU's batches, so that what was read is found on its list at once (up to 7.1). It takes locks for pages that may never be used. Such pages are found a little later, and no shipped scenario's counters change.";
+        "Who has read ahead from swap empties its CPU's batches, so that what was read is found on its list at once (up to 7.2). It takes locks for pages that may never be used. Such pages are found a little later, and no shipped scenario's counters change.";
 }

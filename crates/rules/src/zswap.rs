@@ -30,9 +30,9 @@ choice! {
         /// From the first group each time, and no further than the first one that was removed; a group with nothing counts as a
         /// failure. Linux 6.10.
         Restart = "restart",
-        /// On from where it was, an entry a node of each group. Linux 6.12.
+        /// On from where it was, an entry a node of each group. Linux 6.12 to 7.2.
         Cursor = "cursor",
-        /// On from where it was, 32 entries a node of each group. Linux 6.18.
+        /// On from where it was, 32 entries a node of each group. Since Linux 7.3.
         Batch = "batch",
     }
 }
@@ -45,7 +45,7 @@ choice! {
         /// The page is queued for that in any case, and goes there if it is on a list and inactive when the queue is drained. The fix of the
         /// RFC of February 2024.
         RotateUnlisted = "rotate_unlisted",
-        /// The page is dropped (PG_dropbehind). Kernels after 6.18.
+        /// The page is dropped (PG_dropbehind). Posted, and in no version up to 7.3.
         Dropbehind = "dropbehind",
         /// The page is dropped, and its shadow stays: nobody asked for the page, so the shadow of its last use is not evaluated until somebody
         /// does. In no kernel.
@@ -58,7 +58,7 @@ rules! {
     ZswapRules at machine.zswap as ZSWAP {
     }
     "zswap.protection": protection: ZswapProtection = ZswapProtection::SecondChance,
-        [ZswapProtection::Size => "6.8..6.11" "m", ZswapProtection::SecondChance => "6.12.." "B C m"],
+        [ZswapProtection::Size => "rests ..6.7" "A", ZswapProtection::Size => "6.8..6.11" "m", ZswapProtection::SecondChance => "6.12.." "B C m"],
         Some(("zswap.toml", "6.8")),
         "How the dynamic shrinker is kept from writing back what will be wanted again: by a number of entries (6.8), or by a second chance for each and as many less as pages had to be read from the device (6.12).";
     "zswap.same_filled": same_filled: bool = false,
@@ -73,7 +73,7 @@ rules! {
         [WorkerWalk::Restart => "6.6..6.10" "m", WorkerWalk::Cursor => "6.11..7.2" "B C m",
             WorkerWalk::Batch => "7.3.." "D"],
         Some(("regressions/z2-first-groups-only.toml", "restart")),
-        "How the worker that empties a full pool goes through groups: from the first each time and no further than a removed one (restart, 6.10), on from where it was (cursor, 6.12), or 32 entries at a time (batch, 6.18).";
+        "How the worker that empties a full pool goes through groups: from the first each time and no further than a removed one (restart, 6.10), on from where it was (cursor, 6.12), or 32 entries at a time (batch, 7.3).";
     "zswap.proactive_shrink": proactive_shrink: bool = false,
         [false => ".." "A B C D", true => "posted" ""],
         Some(("regressions/z3-pool-full.toml", "true")),
@@ -82,5 +82,5 @@ rules! {
         [WritebackRotation::Baseline => ".." "A B C D", WritebackRotation::RotateUnlisted => "posted" "",
             WritebackRotation::Dropbehind => "posted" "", WritebackRotation::KeepShadow => "never" ""],
         Some(("regressions/z1-written-back-at-the-head.toml", "rotate_unlisted")),
-        "A page that was written back goes to the cold end of its list if it is on one when its write ends (baseline), is queued for that in any case (the fix of February 2024), is dropped (newer kernels), or is dropped and leaves the shadow of its last use, which nobody has come back to yet (in no kernel).";
+        "A page that was written back goes to the cold end of its list if it is on one when its write ends (baseline), is queued for that in any case (the fix of February 2024), is dropped (posted), or is dropped and leaves the shadow of its last use, which nobody has come back to yet (in no kernel).";
 }

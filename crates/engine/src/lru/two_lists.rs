@@ -143,8 +143,10 @@ impl Core {
     /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.
     #[doc(alias = "prepare_scan_control")]
     pub(super) fn two_lists_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
-        if self.memcgs[sc.by.target].policy.reclaim.stat_flush == FlushRule::Updates {
-            self.flush_stats_if_updated();
+        match self.memcgs[sc.by.target].policy.reclaim.stat_flush {
+            FlushRule::WorkerLate => {}
+            FlushRule::Updates => self.flush_stats_if_updated(),
+            FlushRule::GroupUpdates => self.flush_group_if_updated(sc.by.target),
         }
         for kind in LruType::BOTH {
             // They may if the inactive list is short, or if refaults since the last cycle show that some inactive pages

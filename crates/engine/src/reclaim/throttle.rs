@@ -360,7 +360,7 @@ mod tests {
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
         engine.enter(task);
-        engine.core.set_policy(crate::Policy::of("classic@2.6.35"));
+        engine.core.set_policy(crate::Policy::of("classic@2010"));
         assert_eq!(engine.core.throttle_direct_reclaim(&request(Gfp::KERNEL)), None);
         engine.core.set_policy(crate::Policy::of("classic@6.12"));
         assert!(engine.core.throttle_direct_reclaim(&request(Gfp::KERNEL)).is_some());
@@ -533,7 +533,7 @@ mod tests {
     #[test]
     fn in_2010_too_many_isolated_are_more_than_the_inactive_list_and_waited_for_to_the_end() {
         let mut engine = machine();
-        engine.core.set_policy(crate::Policy::of("classic@2.6.35"));
+        engine.core.set_policy(crate::Policy::of("classic@2010"));
         engine.core.count_node(NODE, Stat::NrInactiveFile, 80);
         engine.core.count_node(NODE, Stat::NrIsolatedFile, 80);
         let mut sc = direct();

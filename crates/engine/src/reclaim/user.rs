@@ -64,7 +64,8 @@ impl Core {
             return;
         }
         request.is_interrupted = true;
-        if let Some(part) = &mut request.part {
+        // What is under way goes on to its end.
+        if let Some(part) = request.part.as_mut().filter(|_| rule == OnSignal::Ends) {
             part.interrupt();
         }
     }

@@ -145,6 +145,14 @@ impl Core {
         }
     }
 
+    /// Flushes before a pass as Linux 6.8 to 6.11 did: the target's subtree, when the CPUs have told it of as many updates as make a reader
+    /// flush. Updates of other groups neither help nor hurt. [kernels 2.1]
+    pub(crate) fn flush_group_if_updated(&mut self, target: MemcgId) {
+        if self.stat_flush_period().is_some() {
+            self.flush_for_reader(target);
+        }
+    }
+
     /// A reader of `memory.stat` gets fresh numbers, but only pays for a flush when enough has changed.
     pub(crate) fn flush_for_reader(&mut self, memcg: MemcgId) {
         self.push_all_updates();

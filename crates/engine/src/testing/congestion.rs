@@ -14,7 +14,7 @@ const NODE: NodeId = NodeId(0);
 /// A machine of 2010 that is full of dirty pages of a file, each of which would be a request of its own.
 fn full_of_dirty_pages() -> Bench {
     let mut bench = Bench::keeping(MigrateType::Movable, |pfn| u64::from(pfn.0) < PAGES - 256);
-    bench.engine.core.set_policy(Policy::of("classic@2.6.35"));
+    bench.engine.core.set_policy(Policy::of("classic@2010"));
     bench.engine.core.config.watermark_boost_factor = 0;
     bench.engine.enter(bench.task);
     for pfn in bench.engine.used_folios() {

@@ -344,7 +344,7 @@ fn a_pool_of_huge_pages_grows_as_far_as_blocks_can_be_had_and_gives_them_back() 
 #[test]
 fn a_write_to_a_pool_that_another_write_makes_large_enough_comes_to_its_end() {
     let mut bench = Bench::keeping(MigrateType::Movable, every(4));
-    bench.engine.core.set_policy(Policy::of("classic@2.6.35"));
+    bench.engine.core.set_policy(Policy::of("classic@2010"));
     let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
     let mm = bench.engine.process_create(MemcgId::ROOT);
     let other = bench.engine.task_create(mm, CpuId(0));
@@ -366,7 +366,7 @@ fn a_request_for_a_huge_page_of_a_pool_that_is_not_repeated_ends_with_its_first_
     let calls = |repeat| {
         let mut bench = Bench::keeping(MigrateType::Movable, every(4));
         bench.engine.core.config.hugetlb_repeat = repeat;
-        bench.engine.core.set_policy(Policy::of("classic@2.6.35"));
+        bench.engine.core.set_policy(Policy::of("classic@2010"));
         // Each block has a page that stays, so that none can be had.
         let step = PAGEBLOCK_PAGES as u32;
         for pfn in bench.engine.used_folios() {

@@ -115,7 +115,7 @@ fn stats<const N: usize>(bench: &Bench, stats: [Stat; N]) -> [i64; N] {
 
 #[test]
 fn a_block_is_made_of_all_that_is_around_the_oldest_page_used_or_not() {
-    let mut bench = full(Policy::of("classic@2.6.35"));
+    let mut bench = full(Policy::of("classic@2010"));
     bench.engine.enter(bench.task);
     bench.for_each_page(|core, pfn| core.memory.add_use(pfn, UseBits::REFERENCED));
     let asked = bench.ask_for(huge(Gfp::KERNEL));
@@ -129,7 +129,7 @@ fn a_block_is_made_of_all_that_is_around_the_oldest_page_used_or_not() {
 
 #[test]
 fn active_pages_of_a_block_are_deactivated_and_go_with_it() {
-    let mut bench = full(Policy::of("classic@2.6.35"));
+    let mut bench = full(Policy::of("classic@2010"));
     bench.engine.enter(bench.task);
     // All but every eighth: the tags.
     bench.for_each_page(|core, pfn| {
@@ -145,7 +145,7 @@ fn active_pages_of_a_block_are_deactivated_and_go_with_it() {
 
 #[test]
 fn the_walk_over_a_block_ends_at_the_first_page_that_can_not_be_had() {
-    let mut bench = full(Policy::of("classic@2.6.35"));
+    let mut bench = full(Policy::of("classic@2010"));
     bench.engine.enter(bench.task);
     // The hundredth of each pageblock is in someone's hands.
     bench.for_each_page(|core, pfn| {
@@ -176,7 +176,7 @@ fn the_walk_over_a_block_ends_at_the_first_page_that_can_not_be_had() {
 
 #[test]
 fn dirty_pages_of_a_block_are_written_and_waited_for_one_by_one() {
-    let mut bench = full(Policy::of("classic@2.6.35"));
+    let mut bench = full(Policy::of("classic@2010"));
     bench.dirty_all();
     let asked = bench.ask_for(huge(Gfp::KERNEL));
     assert!(asked.got.is_some());
@@ -190,7 +190,7 @@ fn dirty_pages_of_a_block_are_written_and_waited_for_one_by_one() {
 
 #[test]
 fn what_is_dirtied_again_is_written_while_the_task_waits_for_it() {
-    let mut policy = Policy::of("classic@2.6.35");
+    let mut policy = Policy::of("classic@2010");
     // Or the first look would leave most of it to the second.
     policy.group.reclaim.congested_queue = CongestedQueue::Waits;
     let mut bench = full(policy);
@@ -235,7 +235,7 @@ fn what_is_dirtied_again_is_written_while_the_task_waits_for_it() {
 
 #[test]
 fn who_may_not_write_has_the_flushers_do_it_50_times_at_most_and_puts_all_back() {
-    let mut bench = full(Policy::of("classic@2.6.35-nodirect"));
+    let mut bench = full(Policy::of("classic@2010-nodirect"));
     bench.dirty_all();
     let listed = bench.engine.vmstat(Stat::NrInactiveFile);
     let asked = bench.ask_for(huge(Gfp::KERNEL | Gfp::NORETRY));
@@ -250,7 +250,7 @@ fn who_may_not_write_has_the_flushers_do_it_50_times_at_most_and_puts_all_back()
 
 #[test]
 fn a_large_request_goes_on_while_it_frees_something_and_less_than_the_block_holds() {
-    let mut bench = full(Policy::of("classic@2.6.35"));
+    let mut bench = full(Policy::of("classic@2010"));
     let core = &bench.engine.core;
     let large = huge(Gfp::KERNEL | Gfp::RETRY_MAYFAIL);
     assert!(core.is_block_worth_more(&large, 1, 511));
@@ -265,7 +265,7 @@ fn a_large_request_goes_on_while_it_frees_something_and_less_than_the_block_hold
 
 #[test]
 fn kswapd_frees_blocks_and_ends_when_it_has_one() {
-    let mut bench = full(Policy::of("classic@2.6.35"));
+    let mut bench = full(Policy::of("classic@2010"));
     let threads = bench.engine.start_kernel_threads();
     let kswapd = threads.iter().find(|thread| thread.name == "kswapd0").unwrap().task;
     bench.engine.enter(bench.task);
@@ -292,7 +292,7 @@ fn kswapd_frees_blocks_and_ends_when_it_has_one() {
 /// Every other page of the machine is free: far more than eight times the high mark, and not one block.
 #[test]
 fn single_pages_are_not_plenty_for_who_wants_a_block() {
-    let mut bench = full(Policy::of("classic@2.6.35"));
+    let mut bench = full(Policy::of("classic@2010"));
     let mut is_odd = false;
     bench.for_each_page(|core, pfn| {
         is_odd = !is_odd;

@@ -437,7 +437,7 @@ mod tests {
     fn in_2010_each_request_for_some_pages_has_a_chunk_written_and_later_one_waits_for_all() {
         let written = |flusher_requests| {
             let rules =
-                WritebackRules { flusher_requests, ..crate::Policy::of("classic@2.6.35").machine.writeback };
+                WritebackRules { flusher_requests, ..crate::Policy::of("classic@2010").machine.writeback };
             let ask_twice = |engine: &mut Engine| {
                 // Periodic work goes on with a file that had its turn and is not clean.
                 engine.core.config.dirty_writeback_centisecs = 0;

@@ -283,6 +283,6 @@ mod tests {
             [limits.thresh, limits.background, limits.dirty, limits.freerun()]
         };
         assert_eq!(raised(Policy::of("classic@6.12")), [1000 + 30, 500 + 30, 20, 780]);
-        assert_eq!(raised(Policy::of("classic@2.6.35")), [1000, 500, 20, 750]);
+        assert_eq!(raised(Policy::of("classic@2010")), [1000, 500, 20, 750]);
     }
 }

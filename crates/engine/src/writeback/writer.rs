@@ -114,7 +114,7 @@ mod tests {
     /// A machine of 4096 pages of 2010, with a file of as many, and how often its writer had to sleep for dirty pages while it wrote them
     /// all. The device has written what was begun whenever so many pages have been dirtied.
     fn write_all(device_every: u64) -> (Engine, u32, u64) {
-        let policy = Policy::of("classic@2.6.35");
+        let policy = Policy::of("classic@2010");
         let mut engine = Engine::new(Config { node_pages: vec![4096], policy, ..Config::default() }).unwrap();
         let (kind, bdi) = (FileKind::Regular, Bdi::NO_READAHEAD);
         let file = engine.file_create(FileSpec { name: "data".to_owned(), pages: 3000, kind, bdi }).unwrap();

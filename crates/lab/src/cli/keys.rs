@@ -2,13 +2,22 @@
 
 use clap::Args;
 
-use super::options::OutputOptions;
+use super::options::{OutputOptions, parse_lists, parse_version};
+use pageout_engine::{Lists, Version};
 
 /// Arguments of `keys`.
 #[derive(Debug, Args)]
 pub(crate) struct KeysArgs {
     /// Only keys whose path contains this
     pub(crate) filter: Option<String>,
+
+    /// What held in this version of the kernel, rule by rule, and how it is known: 6.12.117, or 6.12 for the newest of a series
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
+    pub(crate) at: Option<Version>,
+
+    /// Lists of that version: classic (active and inactive) or mglru (generations)
+    #[arg(long, value_name = "LISTS", requires = "at", value_parser = parse_lists)]
+    pub(crate) lists: Option<Lists>,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,

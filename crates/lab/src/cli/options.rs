@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use pageout_engine::{Lists, Version};
 use pageout_sim::scenario::SEED_MAX;
 
 use crate::scenario::source::Setting;
@@ -17,6 +18,10 @@ pub(crate) struct RunOptions {
     /// TOML, or as a text if it is no TOML. So sizes and durations need no quotes.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub(crate) settings: Vec<Setting>,
+
+    /// The kernel's version, 2.6.35 to 7.3: 6.12.117, or 6.12 for the newest of a series. The same as --set kernel.version=...
+    #[arg(long, value_name = "VERSION", value_parser = parse_kernel)]
+    pub(crate) kernel: Option<Setting>,
 
     /// Seed of every random choice, instead of the scenario's
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
@@ -75,6 +80,30 @@ pub(crate) struct ReadingOptions {
     /// csv.object=["host","disk"] names the columns that keep pages apart, csv.object=[] none. `pageout keys read.` lists all.
     #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub(crate) read: Vec<Setting>,
+}
+
+/// A version of the kernel.
+pub(super) fn parse_version(text: &str) -> Result<Version, String> {
+    Version::parse(text)
+        .ok_or_else(|| format!("`{text}` is no version of the kernel known here; {}", Version::KNOWN))
+}
+
+/// The word for a kind of lists.
+pub(super) fn parse_lists(text: &str) -> Result<Lists, String> {
+    Lists::by_name(text).ok_or_else(|| format!("`{text}` is neither `classic` nor `mglru`"))
+}
+
+/// `--kernel` as the setting that it stands for.
+fn parse_kernel(text: &str) -> Result<Setting, String> {
+    let (key, value) = ("kernel.version".to_string(), parse_version(text)?.to_string());
+    Ok(Setting { key, value, option: "--kernel", written_at: None })
+}
+
+impl RunOptions {
+    /// All settings, in the order in which they are made: the kernel first.
+    pub(crate) fn all_settings(&self) -> impl Iterator<Item = &Setting> {
+        self.kernel.iter().chain(&self.settings)
+    }
 }
 
 fn parse_setting(text: &str) -> Result<Setting, String> {

@@ -177,7 +177,7 @@ impl Ablation<'_> {
 
     /// All runs by what was turned.
     fn sides(&self) -> impl Iterator<Item = (String, &[RunResult])> {
-        let base = (self.point.scenario.kernel.profile.clone(), &self.base.results[..]);
+        let base = (self.point.scenario.kernel.name(), &self.base.results[..]);
         let turned = self.rows.iter().map(|row| (row.turn.to_string(), &row.runs.results[..]));
         std::iter::once(base).chain(turned)
     }
@@ -199,7 +199,7 @@ impl Ablation<'_> {
             text,
             "{}: {}, and what changes when one switch is turned; {seeds}",
             self.args.scenario.display(),
-            self.point.scenario.kernel.profile
+            self.point.scenario.kernel.name()
         );
         text += &self.extent.warning_lines();
         text += &caveats::to_text(&caveats::of_rules(&self.sides().collect::<Vec<_>>()));
@@ -229,7 +229,7 @@ impl Ablation<'_> {
     fn table(&self, figures: &[&Figure]) -> Vec<Vec<String>> {
         let mut rows = vec![vec![String::new()]];
         rows[0].extend(figures.iter().map(|figure| figure.heading.to_string()));
-        let mut base = vec![self.point.scenario.kernel.profile.clone()];
+        let mut base = vec![self.point.scenario.kernel.name()];
         base.extend(figures.iter().map(|figure| figure.show(&self.base)));
         rows.push(base);
         let made = self.rows.iter().filter(|row| row.runs.was_made());
@@ -269,7 +269,7 @@ impl Ablation<'_> {
             refused.map(|(turn, why)| json!({ "switch": turn.knob.name(), "value": turn.value, "why": why }));
         let head = json!({
             "scenario": self.args.scenario.to_string_lossy(),
-            "profile": self.point.scenario.kernel.profile,
+            "profile": self.point.scenario.kernel.name(),
             "switches": switches,
             "not_applied_to": switches::untouched(&self.point.scenario),
             "refused": refused.collect::<Vec<Value>>(),

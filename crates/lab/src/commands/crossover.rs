@@ -360,7 +360,7 @@ impl Crossover<'_> {
             "{}: classic's and MGLRU's choices at the four seams in all combinations, {seeds};\nall else as in {}. A cell: \
              difference to classic / to MGLRU.",
             self.args.scenario.display(),
-            self.point.scenario.kernel.profile
+            self.point.scenario.kernel.name()
         );
         text += &self.extent.warning_lines();
         text += &caveats::to_text(&caveats::of_rules(&self.sides().collect::<Vec<_>>()));
@@ -443,7 +443,7 @@ impl Crossover<'_> {
     fn head(&self) -> Value {
         let head = json!({
             "scenario": self.args.scenario.to_string_lossy(),
-            "profile": self.point.scenario.kernel.profile,
+            "profile": self.point.scenario.kernel.name(),
             "not_applied_to": switches::untouched(&self.point.scenario),
             "seed": self.point.scenario.seed,
             "criterion": effect::CRITERION,

@@ -113,7 +113,7 @@ impl Question<'_> {
             groups: played.machine.engine().memcgs().collect(),
             has_nodes: self.scenario.machine.node.len() > 1,
             tasks: task_names(&played.machine, &self.scenario),
-            policy: self.scenario.kernel.profile.clone(),
+            policy: self.scenario.kernel.name(),
             accesses: report.accesses,
             end: report.end,
         };

@@ -1,5 +1,7 @@
 //! `pageout keys`: the reference of scenario keys.
 
+pub(crate) mod at; // what held in a version
+
 use pageout_sim::scenario::keys::{KEYS, Key, WORKLOAD_KEYS};
 use pageout_sim::scenario::{CONTENTS, Contents, Device, Hints, Node};
 use pageout_sim::{device, hints, memory};
@@ -13,6 +15,9 @@ use crate::scenario::nearest::nearest;
 /// Prints the keys asked for.
 pub(crate) fn run(args: &KeysArgs) -> Outcome {
     let wanted = args.filter.as_deref().unwrap_or_default();
+    if let Some(version) = args.at {
+        return at::print(version, args.lists, wanted, &args.output);
+    }
     let keys: Vec<&Key> =
         KEYS.iter().chain(WORKLOAD_KEYS.iter()).filter(|key| key.path.contains(wanted)).collect();
     if keys.is_empty() {

@@ -306,6 +306,8 @@ fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) 
         // The memory asked about is that of the trace's pages.
         kernel: Kernel {
             profile: args.policy.clone(),
+            version: None,
+            lists: None,
             switches: Knobs(vec![("memcg.kmem".to_string(), Scalar::Bool(false))]),
         },
         sysctl: Knobs(match args.read_ahead_kb {

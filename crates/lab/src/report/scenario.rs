@@ -10,7 +10,7 @@ pub(crate) fn scenario(source: &Source, options: &RunOptions, more: &[Setting]) 
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    for Setting { key, value, .. } in options.settings.iter().chain(more) {
+    for Setting { key, value, .. } in options.all_settings().chain(more) {
         text += &format!("# --set {key}={value}\n");
     }
     if let Some(seed) = options.seed {

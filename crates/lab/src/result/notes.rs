@@ -299,7 +299,7 @@ fn textbook_with_readahead(scenario: &Scenario, report: &Report) -> Option<Note>
     }
     let text = format!(
         "{} is a textbook policy, and {} were read ahead for it. Figures of cache simulators are without readahead:          device.*.read_ahead_kb = 0, or replay --read-ahead-kb 0.",
-        scenario.kernel.profile,
+        scenario.kernel.name(),
         figures::counted(report.readahead.pages, "page")
     );
     Some(Note { about: "textbook", text })

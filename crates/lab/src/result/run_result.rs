@@ -543,7 +543,8 @@ impl RunResult {
             of_group.map(PressureResult::of).unwrap_or_default()
         };
         let memcgs = scenario.memcg.iter().map(|memcg| {
-            let policy = memcg.policy.as_ref().unwrap_or(&scenario.kernel.profile);
+            let of_kernel = scenario.kernel.name();
+            let policy = memcg.policy.as_ref().unwrap_or(&of_kernel);
             let reclaim = reclaim.get(memcg.path.as_str()).copied();
             match report.removed_groups.iter().find(|removed| removed.pressure.group == memcg.path) {
                 Some(removed) => MemcgResult {
@@ -573,7 +574,7 @@ impl RunResult {
             complete,
             ended,
             question: scenario.question.clone(),
-            profile: scenario.kernel.profile.clone(),
+            profile: scenario.kernel.name(),
             seed: scenario.seed,
             end_ns: report.end.0,
             accesses: report.accesses,

@@ -9,7 +9,7 @@ use crate::scenario::source::{Setting, Source};
 
 /// The scenario of a file with all options applied, ready to be built.
 pub(crate) fn load(source: &Source, options: &RunOptions, more: &[Setting]) -> Result<Scenario, Failure> {
-    let settings: Vec<Setting> = options.settings.iter().chain(more).cloned().collect();
+    let settings: Vec<Setting> = options.all_settings().chain(more).cloned().collect();
     if options.seed.is_some() && settings.iter().any(|setting| setting.key == "seed") {
         return Err(Failure::Input(anyhow::anyhow!("the seed is given twice: by --seed and as a key")));
     }

@@ -13,7 +13,7 @@ use crate::scenario::source::scalar;
 /// The policy of every cgroup that names none of its own: the profile with the scenario's switches.
 pub(crate) fn policy_of(scenario: &Scenario) -> Policy {
     let mut policy =
-        Policy::by_name(&scenario.kernel.profile).expect("the scenario was checked, and with it the profile");
+        Policy::by_name(&scenario.kernel.name()).expect("the scenario was checked, and with it the profile");
     for (name, value) in scenario.kernel.switches.iter() {
         if let Some(switch) = Switch::by_name(name) {
             switch.set(&mut policy, &value.to_string());

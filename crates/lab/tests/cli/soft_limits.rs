@@ -85,8 +85,8 @@ fn reclaim_for_a_soft_limit_is_told_in_both_dialects_within_the_call_that_it_is_
     let begins = "mm_vmscan_memcg_softlimit_reclaim_begin: order=0 ";
     for (profile, dialect, fields) in [
         ("classic@6.12", "modern", "gfp_flags=GFP_"),
-        ("classic@2.6.35", "2010", "may_writepage=1 gfp_flags=GFP_"),
-        ("classic@2.6.35-nodirect", "2010", "may_writepage=0 gfp_flags=GFP_"),
+        ("classic@2010", "2010", "may_writepage=1 gfp_flags=GFP_"),
+        ("classic@2010-nodirect", "2010", "may_writepage=0 gfp_flags=GFP_"),
     ] {
         let begin = format!("{begins}{fields}");
         let profile = format!("kernel.profile={profile}");

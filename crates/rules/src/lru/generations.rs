@@ -9,11 +9,11 @@ use crate::workingset::{RefaultActivate, Restore, ShadowCount};
 choice! {
     /// What eviction does with a page of a file at the old end that is dirty or being written. It can't be freed either way.
     DirtyAtTail {
-        /// Takes it as any other; reclaim activates it, and the end of its write brings it back to the old end. Linux up to 6.13,
-        /// and since 7.2.
+        /// Takes it as any other; reclaim activates it, and the end of its write brings it back to the old end. Late versions of
+        /// 6.12 alone.
         Isolate = "isolate",
         /// Moves it to the next generation, where it soon is at the old end again: the page goes to and fro between the two as long
-        /// as its write takes. Linux 6.14 to 7.1.
+        /// as its write takes. Linux 6.1 to 7.1.
         NextGeneration = "next_generation",
         /// As the first, and reclaim's wish for the page, by which the end of its write brings it back, outlives that it is taken off
         /// its list. Linux since 7.2.
@@ -179,7 +179,7 @@ rules! {
         Some(("mechanisms-2026.toml", "lost")),
         "Reclaim could not free a page, and what was counted of its use is lost (6.12), stays unless it would be in the oldest generation again (6.16), or is lost in any case (queued for the release after 7.3).";
     "lru.rmap_promote": rmap_promote: RmapPromote = RmapPromote::SecondSeen,
-        [RmapPromote::SecondSeen => "6.14..7.1" "S", RmapPromote::RefsOverOne => "7.2.." "C D"],
+        [RmapPromote::SecondSeen => "rests ..6.13" "S", RmapPromote::SecondSeen => "6.14..7.1" "S", RmapPromote::RefsOverOne => "7.2.." "C D"],
         Some(("mechanisms-2026.toml", "second_seen")),
         "Reclaim finds a mapped page used that was seen used before: it is in use (6.16), or only if it was accessed more than once, and is activated with one access more otherwise (since 7.2). Only with the references of 6.16.";
     "lru.new_file": new_file: NewFile = NewFile::SecondOldest,
@@ -203,7 +203,7 @@ rules! {
             DirtyAtTail::Isolate => "6.12.117..6.12" "B",
             DirtyAtTail::NextGeneration => "6.13..7.1" "M S", DirtyAtTail::Reactivate => "7.2.." "C"],
         Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "isolate")),
-        "A page at the old end that is dirty or being written is isolated and activated (up to 6.13, and since 7.2, where it is not forgotten meanwhile that it is to come back when it is written), or moved to the next generation, where it is soon met again (6.14 to 7.1).";
+        "A page at the old end that is dirty or being written is moved to the next generation, where it is soon met again (6.1 to 7.1), or isolated and activated (late versions of 6.12, and since 7.2, where it is not forgotten meanwhile that it is to come back when it is written).";
     "lru.aging": aging: AgingRule = AgingRule::Linux6_12,
         [AgingRule::Linux6_12 => "6.1..6.13" "A E B", AgingRule::Linux6_16 => "6.14.." "C D",
             AgingRule::V4_2021 => "posted" ""],
@@ -219,11 +219,11 @@ rules! {
         "/sys/kernel/mm/lru_gen/enabled moves pages between generations and two lists. Meanwhile reclaim walks both, or the new ones only: this ends in a false OOM at a limit.";
     "workingset.restore": restore: Restore = Restore::NearlyFull,
         [Restore::Full => "6.1.0..6.1.67" "M m", Restore::NearlyFull => "6.1.68..6.1" "A m",
-            Restore::Full => "6.2..6.6.7" "M m", Restore::NearlyFull => "6.6.8..6.13" "M B"],
+            Restore::Full => "6.2..6.6.7" "M m", Restore::NearlyFull => "6.6.8..6.13" "M B", Restore::NearlyFull => "rests 6.14.." "C D"],
         Some(("tiers-of-read-pages.toml", "full")),
         "Pages that come back soon can get their use restored. Before 6.7: pages with a full count, as in use. 6.12: also those with one use less, and their count is full again. Only with the references of 6.12.";
     "workingset.refault_activate": refault_activate: RefaultActivate = RefaultActivate::Fault,
-        [RefaultActivate::Fault => "6.14..7.1" "S", RefaultActivate::FaultOfWorkingset => "7.2.." "C"],
+        [RefaultActivate::Fault => "rests ..6.13" "S", RefaultActivate::Fault => "6.14..7.1" "S", RefaultActivate::FaultOfWorkingset => "7.2.." "C"],
         Some(("mechanisms-2026.toml", "fault")),
         "Which pages that a fault brings back soon count as activated: all (6.16 to 7.1), or those that were in use when they were evicted (since 7.2). Only with the references of 6.16, where it is a counter and decides nothing.";
     "workingset.shadow_count": shadow_count: ShadowCount = ShadowCount::Full,

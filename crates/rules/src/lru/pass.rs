@@ -134,12 +134,12 @@ rules! {
         [AfterAging::Continue => "6.1..6.2" "A", AfterAging::Stop => "6.3..7.1" "E B",
             AfterAging::Continue => "7.2.." "C"],
         Some(("mechanisms-2026.toml", "stop")),
-        "A pass that has aged is over (up to 7.1), or goes on to evict (since 7.2).";
+        "A pass that has aged is over (6.3 to 7.1), or goes on to evict (up to 6.2, and since 7.2).";
     "lru.offline_aging": offline_aging: OfflineAging = OfflineAging::LastResort,
         [OfflineAging::Normal => "6.1..6.2" "A", OfflineAging::LastResort => "6.11..7.1" "B I",
             OfflineAging::Normal => "7.2.." "C"],
         None,
-        "What a removed group has left ages only where nothing else can be evicted (up to 7.1), or as any other (since 7.2). All that such a group has is to be scanned from the first priority on, so it is mostly gone before it could age, and no shipped scenario's counters change.";
+        "What a removed group has left ages only where nothing else can be evicted (6.12 to 7.1), or as any other (up to 6.2, and since 7.2). All that such a group has is to be scanned from the first priority on, so it is mostly gone before it could age, and no shipped scenario's counters change.";
     "lru.type_fallback": type_fallback: TypeFallback = TypeFallback::NoIsolation,
         [TypeFallback::NoIsolation => "6.1..7.1" "A E B", TypeFallback::EmptyScan => "7.2.." "C D"],
         Some(("mechanisms-2026.toml", "no_isolation")),

@@ -109,10 +109,10 @@ impl Scenario {
             hz: self.machine.hz,
             tlb_entries: self.machine.tlb_entries,
             oom_kill: self.machine.oom == OomRule::Kill,
-            policy: policy("kernel.profile", &self.kernel.profile)?,
+            policy: policy("kernel.profile", &self.kernel.name())?,
             ..Config::default()
         };
-        let of_profile = parameters_of(&self.kernel.profile);
+        let of_profile = parameters_of(&self.kernel.name());
         for (name, value) in of_profile.into_iter().chain(self.pghot_posting().parameters().copied()) {
             let parameter = Parameter::by_name(name).expect("a profile and a posting name parameters");
             assert!(parameter.set(&mut config, value), "{name} takes {value}");

@@ -17,6 +17,8 @@ pub(super) use engine::{kernel_keys, memcg_keys, range_of, sysctl_keys};
 pub use workload::WORKLOAD_KEYS;
 
 use super::compressed::Deciles;
+use pageout_engine::{Kernel, Version};
+
 use super::{Bandwidth, Scalar, Scenario, Section, Share, Size, TimeSpan};
 
 /// What a key accepts.
@@ -38,8 +40,10 @@ pub enum Accepts {
     Bool,
     /// One of a few words.
     Choice(&'static [&'static str]),
-    /// The name of a reclaim policy of the engine.
+    /// The name of a reclaim policy of the engine: of a profile, or of a version with its lists.
     Policy,
+    /// A version of the kernel.
+    Version,
     /// The key takes a whole number within these limits.
     Integer(i64, i64),
     /// A number that need not be whole.
@@ -81,9 +85,23 @@ impl Accepts {
     pub fn check(self, value: &Scalar) -> Result<(), String> {
         match (self, value) {
             (Accepts::Bool, Scalar::Bool(_)) => Ok(()),
+            (Accepts::Version, Scalar::Text(_)) => {
+                let text = value.to_string();
+                match Version::parse(&text) {
+                    Some(_) => Ok(()),
+                    None => Err(format!("`{text}` is no version of the kernel known here")),
+                }
+            }
             // `6.12` without quotes is a number to TOML, and the name of an era here.
             (Accepts::Choice(_) | Accepts::Policy, Scalar::Text(_) | Scalar::Float(_)) => {
                 let text = value.to_string();
+                if self == Accepts::Policy && !self.words().contains(&text) {
+                    return match Kernel::parse(&text) {
+                        Some(_) => Ok(()),
+                        None => Err(Kernel::why_not(&text)
+                            .unwrap_or_else(|| format!("`{text}` is none of the allowed values"))),
+                    };
+                }
                 match self.words().contains(&text) {
                     true => Ok(()),
                     false => Err(format!("`{text}` is none of the allowed values")),
@@ -148,7 +166,9 @@ impl fmt::Display for Accepts {
             Accepts::HostPath => f.write_str("path of a file"),
             Accepts::Texts => f.write_str("list of texts"),
             Accepts::Numbers => f.write_str("list of numbers"),
-            Accepts::Bool | Accepts::Choice(_) | Accepts::Policy => f.write_str(&self.words().join(" | ")),
+            Accepts::Policy => write!(f, "{} | classic@VERSION | mglru@VERSION", self.words().join(" | ")),
+            Accepts::Version => f.write_str("version of the kernel in quotes: 2.6.35 to 7.3, as 6.12.117, or as 6.12 for the newest of a series"),
+            Accepts::Bool | Accepts::Choice(_) => f.write_str(&self.words().join(" | ")),
             Accepts::Integer(min, i64::MAX) => write!(f, "number from {min}"),
             Accepts::Integer(min, max) => write!(f, "number from {min} to {max}"),
             Accepts::Number(min, max) => write!(f, "number from {min} to {max}"),
@@ -296,6 +316,7 @@ mod tests {
             Accepts::Bool => json!(key.default != "true"),
             Accepts::Choice(words) => json!(words.last()),
             Accepts::Policy => json!("lru"),
+            Accepts::Version => json!("6.8"),
             // Not the least, which often is the default that need not be written.
             Accepts::Integer(min, max) => json!(max.min(min + 1)),
             Accepts::Size(min, _) => json!(min),

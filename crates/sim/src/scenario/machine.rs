@@ -1,7 +1,7 @@
 //! `[machine]` and `[kernel]`: the hardware, and which kernel's rules run on it.
 
 use pageout_engine::{
-    Config, ConfigError, Layout, MemoryTiers, MemoryType, Nanos, NodeId, Nodemask, PAGE_SIZE,
+    Config, ConfigError, Layout, Lists, MemoryTiers, MemoryType, Nanos, NodeId, Nodemask, PAGE_SIZE, Version,
 };
 
 use super::keys::{Accepts, Key, LATENCY, kernel_keys, range_of};
@@ -386,10 +386,15 @@ impl Default for Machine {
 }
 
 section! {
-    /// Which kernel's rules. `profile` bundles them by policy and era; every other key is one switch by its dotted name.
+    /// Which kernel's rules. `version` and `lists` name a version of the kernel and its lists, `profile` a bundle of rules; every other key is one
+    /// switch by its dotted name.
     pub struct Kernel {
         profile: String, [default Kernel::DEFAULT_PROFILE.to_string()] in Accepts::Policy,
-            "Policy and era: a bundle of switches. This project is compared with the counters of 6.12, a long-term kernel.";
+            "Lists and version, as mglru@6.8, or a bundle of rules that no version has. This project is compared with the counters of 6.12, a long-term kernel.";
+        version: Option<String>, [absent "the profile's"] in Accepts::Version,
+            "Version of the kernel: every rule has the value that it had then. Stable versions have three numbers where a rule came to them, as 6.1.69; a series alone is its newest. `pageout keys kernel --at 6.8` says what held, and how it is known.";
+        lists: Option<String>, [absent "the profile's"] in Accepts::Choice(&["classic", "mglru"]),
+            "Lists of that version: active and inactive ones, or generations, which came with 6.1.";
         switches: Knobs, [rest] knobs kernel_keys,
             "Single switches and batch sizes that differ from the bundle.";
     }
@@ -398,6 +403,18 @@ section! {
 impl Kernel {
     /// The profile of a scenario that names none.
     pub const DEFAULT_PROFILE: &str = "classic@6.12";
+
+    /// The name of what it goes by: the profile, or the version with its lists where the scenario says either.
+    pub fn name(&self) -> String {
+        if self.version.is_none() && self.lists.is_none() {
+            return self.profile.clone();
+        }
+        let of_profile = pageout_engine::Kernel::of_name(&self.profile);
+        let lists = of_profile.map_or(Lists::Classic, |kernel| kernel.lists).name();
+        let version = of_profile.map_or(Version::LAST, |kernel| kernel.version).to_string();
+        let lists = self.lists.as_deref().unwrap_or(lists);
+        format!("{lists}@{}", self.version.as_deref().unwrap_or(&version))
+    }
 }
 
 impl Default for Kernel {

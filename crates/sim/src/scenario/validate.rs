@@ -288,6 +288,9 @@ impl Check<'_> {
                     None if !elsewhere.is_empty() => {
                         problem.help(format!("elsewhere there is `{}`", elsewhere.join("` and `")))
                     }
+                    None if (prefix, name) == ("kernel", "lru") => {
+                        problem.help("the lists of a version are `kernel.lists`; `kernel.lru` has switches")
+                    }
                     None => problem.help(format!("keys here: {}", shown(name, &known))),
                 };
                 self.report(problem.nearest(name, known));

@@ -63,7 +63,7 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
         text,
         "{}: {}, and what changes when one switch is turned, at {} points; {}",
         args.scenario.display(),
-        point.scenario.kernel.profile,
+        point.scenario.kernel.name(),
         points.len(),
         extent.seeds_from(point.scenario.seed)
     );
@@ -114,7 +114,7 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
 
 /// The base's figure and each effect's size, a column a point.
 fn sizes(figure: &Figure, points: &[Ablation], shown: &[&Turned]) -> String {
-    let mut rows = vec![vec![String::new()], vec![points[0].point.scenario.kernel.profile.clone()]];
+    let mut rows = vec![vec![String::new()], vec![points[0].point.scenario.kernel.name()]];
     for point in points {
         rows[0].push(grid::label(&point.point.settings).replace(", ", "\n"));
         let is_whole = point.base.is_whole();

@@ -15,7 +15,7 @@ pub(super) fn page(source: &Source, points: &[Ablation]) -> Page {
     let name = first.args.scenario.display();
     let question = &first.point.scenario.question;
     let mut page = Page {
-        title: format!("What each mechanism of {} is worth", first.point.scenario.kernel.profile),
+        title: format!("What each mechanism of {} is worth", first.point.scenario.kernel.name()),
         of: format!("{name}, {}. {question}", first.extent.seeds_from(first.point.scenario.seed)),
         story: (first.extent.warning().into_iter())
             .chain(caveats::of_rules(&points.iter().flat_map(Ablation::sides).collect::<Vec<_>>()))

@@ -83,7 +83,7 @@ impl Advice<'_> {
         story.extend(left_out.map(|source| {
             format!(
                 "{}: not tried, as {} walks no page tables; mglru@6.12 does (--set kernel.profile=mglru@6.12).",
-                SOURCES[source].name, self.scenario.kernel.profile
+                SOURCES[source].name, self.scenario.kernel.name()
             )
         }));
         story

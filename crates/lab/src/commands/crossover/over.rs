@@ -51,7 +51,7 @@ pub(super) fn to_text(points: &[Crossover]) -> String {
         args.scenario.display(),
         points.len(),
         extent.seeds_from(point.scenario.seed),
-        point.scenario.kernel.profile
+        point.scenario.kernel.name()
     );
     text += &extent.warning_lines();
     text +=

@@ -162,7 +162,8 @@ fn ready<'a>(stop: &'a Stop, args: &TourArgs) -> Result<Ready<'a>, Failure> {
     let scenario = experiment.scenario_at(scale)?;
     let source = place.scenario(scenario)?;
     let OutputOptions { json, quiet } = args.output;
-    let options = RunOptions { settings: Vec::new(), seed: None, output: OutputOptions { json, quiet } };
+    let options =
+        RunOptions { settings: Vec::new(), kernel: None, seed: None, output: OutputOptions { json, quiet } };
     let scenarios =
         chapter.side.iter().map(|side| load(&source, &options, &experiment.settings(side, scale)));
     let scenarios = scenarios.collect::<Result<Vec<Scenario>, Failure>>()?;

@@ -247,6 +247,8 @@ fn insert(
 fn fitting(value: &Value, key: &str) -> Value {
     match (value, Key::find(key).map(|known| known.accepts)) {
         (Value::Integer(number), Some(Accepts::Text)) => Value::from(number.value().to_string()),
+        // 6.10 is another version than 6.1.
+        (Value::Float(number), Some(Accepts::Version)) => Value::from(number.display_repr().into_owned()),
         _ => value.clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pageout_engine::{NodeId, PghotQuirks, Policy, RecordSize};
+use pageout_engine::{Kernel, NodeId, PghotQuirks, Policy, Profile, RecordSize};
 
 use super::{Check, LIMIT_PAGES_MIN, Problem};
 use crate::scenario::keys::Limit;
@@ -179,9 +179,30 @@ impl Check<'_> {
 
     pub(super) fn kernel(&mut self) {
         self.ranges("kernel.", &self.scenario.kernel);
+        self.version();
         self.settings("kernel", &self.scenario.kernel.switches);
         self.settings("sysctl", &self.scenario.sysctl);
         self.tiers();
+    }
+
+    /// A version takes the place of a profile that is one, too; what no version has can't have one.
+    fn version(&mut self) {
+        let kernel = &self.scenario.kernel;
+        let key = match (&kernel.version, &kernel.lists) {
+            (Some(_), _) => "kernel.version",
+            (None, Some(_)) => "kernel.lists",
+            (None, None) => return,
+        };
+        let is_version = Profile::by_name(&kernel.profile).is_none_or(Profile::is_version);
+        if !is_version {
+            let problem = format!("`{}` (kernel.profile) is no version of the kernel", kernel.profile);
+            self.report(Problem::new(key, problem).help("keep one of the two"));
+        } else if self.problems.is_empty()
+            && let Some(why) =
+                Kernel::parse(&kernel.name()).is_none().then(|| Kernel::why_not(&kernel.name())).flatten()
+        {
+            self.report(Problem::new(key, why).help("kernel.lists = \"classic\" has two lists"));
+        }
     }
 
     /// Where hot pages go whose users nobody knows is a node of the top tier.
