@@ -6,6 +6,7 @@ mod variation; // --vary, --over
 mod run; // one file a command, as in commands/
 mod compare;
 mod ablate;
+mod bisect;
 mod crossover;
 mod advise_tier;
 mod reproduce;
@@ -23,6 +24,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use advise_tier::AdviseTierArgs;
+pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use crossover::CrossoverArgs;
 pub(crate) use diff::DiffArgs;
@@ -120,6 +122,15 @@ pub(crate) enum Command {
     #[command(after_long_help = ablate::EXAMPLES)]
     Ablate(AblateArgs),
 
+    /// Which rule changed the result between two versions of the kernel.
+    ///
+    /// The scenario runs in both versions. Rules that differ between them are then turned one by one: each alone in the older version, and all but
+    /// it in the newer one, each with several seeds. A rule that brings the change alone, and without which it is gone, did it. Where no
+    /// single rule does, sets of rules are tried, smaller and smaller ones (delta debugging), until none of a set can be left out.
+    /// What is not known of a version is said with the rule.
+    #[command(after_long_help = bisect::EXAMPLES)]
+    Bisect(BisectArgs),
+
     /// Exchange the mechanisms of classic reclaim and MGLRU in all 32 combinations.
     ///
     /// Two lists or generations; accessed bits by the reverse map alone, by page-table walks, with a Bloom filter, with
@@ -212,7 +223,7 @@ pub(crate) enum Command {
 
     /// The reference of all keys a scenario may contain: meaning, unit, range, default, and why that default.
     #[command(
-        after_long_help = "Examples:\n  pageout keys                    all keys\n  pageout keys memory.high        those whose name contains this\n  pageout keys device --json"
+        after_long_help = "Examples:\n  pageout keys                    all keys\n  pageout keys memory.high        those whose name contains this\n  pageout keys kernel --at 6.8    what held in that version, and how it is known\n  pageout keys device --json"
     )]
     Keys(KeysArgs),
 

@@ -25,8 +25,8 @@ use clap::error::ErrorKind;
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
-    ablate, advise_tier, compare, completions, crossover, diff, explain, keys, replay, reproduce, run, trace,
-    validate, vmscan_report, working_set,
+    ablate, advise_tier, bisect, compare, completions, crossover, diff, explain, keys, replay, reproduce,
+    run, trace, validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::output;
@@ -53,6 +53,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Ablate(args) => ablate::ablate(&args),
+        Command::Bisect(args) => bisect::bisect(&args),
         Command::Crossover(args) => crossover::crossover(&args),
         Command::AdviseTier(args) => advise_tier::advise_tier(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),

@@ -158,6 +158,11 @@ pub(crate) fn figures_of(runs: &Runs) -> impl Iterator<Item = &'static Figure> +
     FIGURES.iter().chain(TIER_FIGURES.iter().filter(move |_| has_tiers))
 }
 
+/// All figures that runs may have.
+pub(crate) fn all_figures() -> impl Iterator<Item = &'static Figure> {
+    FIGURES.iter().chain(TIER_FIGURES)
+}
+
 fn of_tiers(run: &RunResult, of: fn(&TiersResult) -> f64) -> f64 {
     run.tiers.as_ref().map_or(0.0, of)
 }

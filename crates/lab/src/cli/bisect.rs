@@ -1,0 +1,59 @@
+//! Arguments of `pageout bisect`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use pageout_engine::{Lists, Version};
+
+use super::options::{PageOptions, ParallelOptions, RunOptions, parse_lists, parse_version};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout bisect web.toml --from 6.1 --to 6.12
+  pageout bisect web.toml --from 6.12 --to 6.18 --lists mglru --figure refaults_file
+  pageout bisect scenarios/regressions/premature-oom.toml --from 6.1 --to 6.12
+  pageout bisect web.toml --from 6.12.0 --to 6.12.117 --json | jq '.verdict'
+  pageout keys kernel --at 6.8                                      what held in a version, and how it is known
+Runs are compared seed by seed. What a rule brings alone, and what is gone without it, are shares of the whole change.";
+
+/// Arguments of `bisect`.
+#[derive(Debug, Args)]
+pub(crate) struct BisectArgs {
+    /// The scenario file, or - for standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+
+    /// The version to begin with: 6.12.117, or 6.12 for the newest of a series
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
+    pub(crate) from: Version,
+
+    /// The version whose result is another
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
+    pub(crate) to: Version,
+
+    /// Lists of both versions, instead of those of the scenario's profile: classic (active and inactive) or mglru (generations)
+    #[arg(long, value_name = "LISTS", value_parser = parse_lists)]
+    pub(crate) lists: Option<Lists>,
+
+    /// The figure that is another, by its name in JSON; `fails` is whether the scenario fails. Without it: `fails` where the two versions differ in
+    /// that, else the figure of what comes of reclaim that differs most beyond noise
+    #[arg(long, value_name = "NAME")]
+    pub(crate) figure: Option<String>,
+
+    /// Start from this variant of the scenario, one of its `[[variant]]`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
+
+    /// Run everything with so many seeds, counted up from the scenario's
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
+    #[command(flatten)]
+    pub(crate) parallel: ParallelOptions,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}
