@@ -219,11 +219,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Two lists of Linux 6.12.",
         kernel: "classic@6.12",
-        rules: &[
-            ("lru.switching", "both"),
-            ("reclaim.on_signal", "goes_on"),
-            ("reclaim.zone_skip", "bounded"),
-        ],
+        rules: &[("lru.switching", "both"), ("reclaim.on_signal", "goes_on")],
         parameters: &[],
     },
     Profile {
@@ -247,7 +243,6 @@ pub const PROFILES: &[Profile] = &[
         rules: &[
             ("lru.switching", "both"),
             ("reclaim.on_signal", "goes_on"),
-            ("reclaim.zone_skip", "bounded"),
             ("harvest.bloom_filter", "false"),
             ("lru.aging", "v4-2021"),
             ("lru.full_count", "false"),
@@ -269,12 +264,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 6.12.",
         kernel: "mglru@6.12",
-        rules: &[
-            ("lru.switching", "both"),
-            ("reclaim.v1_throttle", "off"),
-            ("reclaim.on_signal", "goes_on"),
-            ("reclaim.zone_skip", "bounded"),
-        ],
+        rules: &[("lru.switching", "both"), ("reclaim.v1_throttle", "off"), ("reclaim.on_signal", "goes_on")],
         parameters: &[],
     },
     Profile {
@@ -381,7 +371,6 @@ pub const PROFILES: &[Profile] = &[
         rules: &[
             ("lru.switching", "both"),
             ("reclaim.on_signal", "goes_on"),
-            ("reclaim.zone_skip", "bounded"),
             ("lru.lists", "single_list"),
             ("workingset.recency", "count_only"),
         ],
@@ -395,7 +384,6 @@ pub const PROFILES: &[Profile] = &[
         rules: &[
             ("lru.switching", "both"),
             ("reclaim.on_signal", "goes_on"),
-            ("reclaim.zone_skip", "bounded"),
             ("lru.lists", "sieve"),
             ("workingset.recency", "count_only"),
         ],
@@ -411,7 +399,6 @@ pub const PROFILES: &[Profile] = &[
             ("reclaim.tree_walk", "shared"),
             ("reclaim.stat_flush", "6.12"),
             ("reclaim.on_signal", "goes_on"),
-            ("reclaim.zone_skip", "bounded"),
         ],
         parameters: &[],
     },
