@@ -219,7 +219,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Two lists of Linux 6.12.",
         kernel: "classic@6.12",
-        rules: &[("lru.switching", "both"), ("reclaim.on_signal", "goes_on")],
+        rules: &[("lru.switching", "both")],
         parameters: &[],
     },
     Profile {
@@ -242,7 +242,6 @@ pub const PROFILES: &[Profile] = &[
         kernel: "mglru@6.12",
         rules: &[
             ("lru.switching", "both"),
-            ("reclaim.on_signal", "goes_on"),
             ("harvest.bloom_filter", "false"),
             ("lru.aging", "v4-2021"),
             ("lru.full_count", "false"),
@@ -264,7 +263,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 6.12.",
         kernel: "mglru@6.12",
-        rules: &[("lru.switching", "both"), ("reclaim.v1_throttle", "off"), ("reclaim.on_signal", "goes_on")],
+        rules: &[("lru.switching", "both"), ("reclaim.v1_throttle", "off")],
         parameters: &[],
     },
     Profile {
@@ -272,11 +271,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 6.16.",
         kernel: "mglru@6.16",
-        rules: &[
-            ("lru.switching", "both"),
-            ("reclaim.demotion_mems", "ignored"),
-            ("reclaim.on_signal", "goes_on"),
-        ],
+        rules: &[("lru.switching", "both"), ("reclaim.demotion_mems", "ignored")],
         parameters: &[],
     },
     Profile {
@@ -290,7 +285,6 @@ pub const PROFILES: &[Profile] = &[
             ("zswap.worker", "batch"),
             ("zswap.writeback_rotation", "dropbehind"),
             ("reclaim.demotion_mems", "ignored"),
-            ("reclaim.on_signal", "ends"),
         ],
         parameters: &[],
     },
@@ -370,7 +364,6 @@ pub const PROFILES: &[Profile] = &[
         kernel: "classic@6.12",
         rules: &[
             ("lru.switching", "both"),
-            ("reclaim.on_signal", "goes_on"),
             ("lru.lists", "single_list"),
             ("workingset.recency", "count_only"),
         ],
@@ -381,12 +374,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: false,
         doc: "One queue and a hand that spares what was used: SIEVE. Not a kernel's; it shows what the seams carry.",
         kernel: "classic@6.12",
-        rules: &[
-            ("lru.switching", "both"),
-            ("reclaim.on_signal", "goes_on"),
-            ("lru.lists", "sieve"),
-            ("workingset.recency", "count_only"),
-        ],
+        rules: &[("lru.switching", "both"), ("lru.lists", "sieve"), ("workingset.recency", "count_only")],
         parameters: &[],
     },
     Profile {
@@ -394,12 +382,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Two lists of Linux 6.8.",
         kernel: "classic@6.8",
-        rules: &[
-            ("lru.switching", "both"),
-            ("reclaim.tree_walk", "shared"),
-            ("reclaim.stat_flush", "6.12"),
-            ("reclaim.on_signal", "goes_on"),
-        ],
+        rules: &[("lru.switching", "both"), ("reclaim.tree_walk", "shared"), ("reclaim.stat_flush", "6.12")],
         parameters: &[],
     },
 ];
