@@ -263,7 +263,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 6.12.",
         kernel: "mglru@6.12",
-        rules: &[("lru.switching", "both"), ("reclaim.v1_throttle", "off")],
+        rules: &[("lru.switching", "both")],
         parameters: &[],
     },
     Profile {
