@@ -227,7 +227,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Two lists of Linux 7.3, of October 2026.",
         kernel: "classic@7.3",
-        rules: &[("zswap.writeback_rotation", "dropbehind"), ("reclaim.demotion_mems", "ignored")],
+        rules: &[("zswap.writeback_rotation", "dropbehind")],
         parameters: &[],
     },
     Profile {
@@ -271,7 +271,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 6.16.",
         kernel: "mglru@6.16",
-        rules: &[("lru.switching", "both"), ("reclaim.demotion_mems", "ignored")],
+        rules: &[("lru.switching", "both")],
         parameters: &[],
     },
     Profile {
@@ -284,7 +284,6 @@ pub const PROFILES: &[Profile] = &[
             ("reclaim.laptop_mode", "priority"),
             ("zswap.worker", "batch"),
             ("zswap.writeback_rotation", "dropbehind"),
-            ("reclaim.demotion_mems", "ignored"),
         ],
         parameters: &[],
     },
@@ -293,7 +292,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 7.3.0, of October 2026.",
         kernel: "mglru@7.3.0",
-        rules: &[("zswap.writeback_rotation", "dropbehind"), ("reclaim.demotion_mems", "ignored")],
+        rules: &[("zswap.writeback_rotation", "dropbehind")],
         parameters: &[],
     },
     Profile {
@@ -302,12 +301,7 @@ pub const PROFILES: &[Profile] = &[
         doc: "Linux 7.3 with what waits for the release after it: what reclaim could not free begins its count of accesses anew, and \
             who may do no I/O leaves anonymous memory alone.",
         kernel: "mglru@7.3",
-        rules: &[
-            ("zswap.writeback_rotation", "dropbehind"),
-            ("reclaim.demotion_mems", "ignored"),
-            NEXT[0],
-            NEXT[1],
-        ],
+        rules: &[("zswap.writeback_rotation", "dropbehind"), NEXT[0], NEXT[1]],
         parameters: &[],
     },
     Profile {
@@ -318,7 +312,6 @@ pub const PROFILES: &[Profile] = &[
         kernel: "mglru@7.3",
         rules: &[
             ("zswap.writeback_rotation", "dropbehind"),
-            ("reclaim.demotion_mems", "ignored"),
             ("balance.ref_tier_gains", "1:2"),
             ("balance.tier_reference", "all_below"),
             ("lru.fault_in", "like_read"),
