@@ -227,7 +227,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Two lists of Linux 7.3, of October 2026.",
         kernel: "classic@7.3",
-        rules: &[("zswap.writeback_rotation", "dropbehind")],
+        rules: &[],
         parameters: &[],
     },
     Profile {
@@ -279,12 +279,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 7.1, of June 2026.",
         kernel: "mglru@7.1",
-        rules: &[
-            ("reclaim.machine_counts", "false"),
-            ("reclaim.laptop_mode", "priority"),
-            ("zswap.worker", "batch"),
-            ("zswap.writeback_rotation", "dropbehind"),
-        ],
+        rules: &[("reclaim.machine_counts", "false"), ("reclaim.laptop_mode", "priority")],
         parameters: &[],
     },
     Profile {
@@ -292,7 +287,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 7.3.0, of October 2026.",
         kernel: "mglru@7.3.0",
-        rules: &[("zswap.writeback_rotation", "dropbehind")],
+        rules: &[],
         parameters: &[],
     },
     Profile {
@@ -301,7 +296,7 @@ pub const PROFILES: &[Profile] = &[
         doc: "Linux 7.3 with what waits for the release after it: what reclaim could not free begins its count of accesses anew, and \
             who may do no I/O leaves anonymous memory alone.",
         kernel: "mglru@7.3",
-        rules: &[("zswap.writeback_rotation", "dropbehind"), NEXT[0], NEXT[1]],
+        rules: NEXT,
         parameters: &[],
     },
     Profile {
@@ -311,7 +306,6 @@ pub const PROFILES: &[Profile] = &[
             distance as well; this one does not.",
         kernel: "mglru@7.3",
         rules: &[
-            ("zswap.writeback_rotation", "dropbehind"),
             ("balance.ref_tier_gains", "1:2"),
             ("balance.tier_reference", "all_below"),
             ("lru.fault_in", "like_read"),
