@@ -279,7 +279,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 7.1, of June 2026.",
         kernel: "mglru@7.1",
-        rules: &[("reclaim.machine_counts", "false"), ("reclaim.laptop_mode", "priority")],
+        rules: &[("reclaim.machine_counts", "false")],
         parameters: &[],
     },
     Profile {
