@@ -369,7 +369,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Two lists of Linux 6.8.",
         kernel: "classic@6.8",
-        rules: &[("lru.switching", "both"), ("reclaim.tree_walk", "shared"), ("reclaim.stat_flush", "6.12")],
+        rules: &[("lru.switching", "both")],
         parameters: &[],
     },
 ];
