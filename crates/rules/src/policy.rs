@@ -219,7 +219,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Two lists of Linux 6.12.",
         kernel: "classic@6.12",
-        rules: &[("lru.switching", "both")],
+        rules: &[],
         parameters: &[],
     },
     Profile {
@@ -241,7 +241,6 @@ pub const PROFILES: &[Profile] = &[
             how many pages a round looks at. zswap is that of 6.8, and had no shrinker then.",
         kernel: "mglru@6.12",
         rules: &[
-            ("lru.switching", "both"),
             ("harvest.bloom_filter", "false"),
             ("lru.aging", "v4-2021"),
             ("lru.full_count", "false"),
@@ -263,7 +262,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 6.12.",
         kernel: "mglru@6.12",
-        rules: &[("lru.switching", "both")],
+        rules: &[],
         parameters: &[],
     },
     Profile {
@@ -271,7 +270,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 6.16.",
         kernel: "mglru@6.16",
-        rules: &[("lru.switching", "both")],
+        rules: &[],
         parameters: &[],
     },
     Profile {
@@ -279,7 +278,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Generations of Linux 7.1, of June 2026.",
         kernel: "mglru@7.1",
-        rules: &[("reclaim.machine_counts", "false")],
+        rules: &[],
         parameters: &[],
     },
     Profile {
@@ -349,11 +348,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: false,
         doc: "One list in exact order of access, no second chance: the textbook LRU. A reference, not a kernel's.",
         kernel: "classic@6.12",
-        rules: &[
-            ("lru.switching", "both"),
-            ("lru.lists", "single_list"),
-            ("workingset.recency", "count_only"),
-        ],
+        rules: &[("lru.lists", "single_list"), ("workingset.recency", "count_only")],
         parameters: &[],
     },
     Profile {
@@ -361,7 +356,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: false,
         doc: "One queue and a hand that spares what was used: SIEVE. Not a kernel's; it shows what the seams carry.",
         kernel: "classic@6.12",
-        rules: &[("lru.switching", "both"), ("lru.lists", "sieve"), ("workingset.recency", "count_only")],
+        rules: &[("lru.lists", "sieve"), ("workingset.recency", "count_only")],
         parameters: &[],
     },
     Profile {
@@ -369,7 +364,7 @@ pub const PROFILES: &[Profile] = &[
         is_version: true,
         doc: "Two lists of Linux 6.8.",
         kernel: "classic@6.8",
-        rules: &[("lru.switching", "both")],
+        rules: &[],
         parameters: &[],
     },
 ];
