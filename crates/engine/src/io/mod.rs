@@ -153,8 +153,8 @@ impl Transfers {
     }
 
     /// Puts a task behind those that wait for the transfer of this folio. Few are in flight at a time, so the transfer is searched
-    /// for rather than remembered. Returns what that task waits for.
-    fn join(&mut self, pfn: Pfn, folio: &Folio, task: TaskId) -> IoWait {
+    /// for rather than remembered. Returns what that task waits for; nothing where no transfer of it is in flight.
+    fn join(&mut self, pfn: Pfn, folio: &Folio, task: TaskId) -> Option<IoWait> {
         let owner = FileId(folio.owner);
         let page = u64::from(folio.index);
         let is_of_folio = |slot: &Option<Transfer>| match slot.map(|transfer| transfer.contents) {
@@ -164,15 +164,14 @@ impl Transfers {
             }
             None => false,
         };
-        let slot = self.slots.iter().position(is_of_folio);
-        let slot = slot.expect("a locked folio has a transfer in flight");
+        let slot = self.slots.iter().position(is_of_folio)?;
         self.joined.push((IoId(slot as u32), task));
-        match self.get(IoId(slot as u32)) {
+        Some(match self.get(IoId(slot as u32)) {
             Transfer { direction: Direction::Write, .. } => IoWait::Writeback,
             Transfer { by, .. } if by != task => IoWait::OthersRead,
             Transfer { contents: Contents::Folio(_), .. } => IoWait::SwapRead,
             Transfer { contents: Contents::FilePages { .. }, .. } => IoWait::FileRead,
-        }
+        })
     }
 
     /// Asks whether writes may still free memory, for somebody who has found nothing to reclaim and has `seen` so much of them.
@@ -362,6 +361,11 @@ impl Core {
 
     /// Puts a task to sleep until the transfer of this folio ends. Returns what it waits for.
     pub(crate) fn wait_for_folio(&mut self, pfn: Pfn, task: TaskId) -> IoWait {
+        self.try_wait_for_folio(pfn, task).expect("a locked folio has a transfer in flight")
+    }
+
+    /// Puts a task to sleep until the transfer of a folio under writeback has ended; nothing where a reclaimer holds the write back in its plug.
+    pub(crate) fn try_wait_for_folio(&mut self, pfn: Pfn, task: TaskId) -> Option<IoWait> {
         self.io.join(pfn, &self.memory.folios[pfn], task)
     }
 

@@ -185,7 +185,11 @@ impl Core {
         Some(match stall {
             Stall::Writeback(node) => self.wait_for_writes(node, sc),
             Stall::Congestion => self.congestion_wait(),
-            Stall::Folio(pfn) => Wait::Io(self.wait_for_folio(pfn, self.task)),
+            Stall::Folio(pfn) => match self.try_wait_for_folio(pfn, self.task) {
+                Some(wait) => Wait::Io(wait),
+                // Another reclaimer, which was interrupted in the middle of its pass, holds the write back.
+                None => self.wait_for_writes(self.memory.folios[pfn].node, sc),
+            },
         })
     }
 
