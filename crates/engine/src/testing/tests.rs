@@ -147,27 +147,27 @@ fn number(variable: &str) -> Option<u64> {
 
 #[test]
 fn no_sequence_of_operations_loses_a_byte() {
-    check(random_run, 300);
+    check(random_run, 150);
 }
 
 #[test]
 fn no_sequence_of_operations_loses_a_byte_of_a_huge_page() {
-    check(random_run_huge, 60);
+    check(random_run_huge, 30);
 }
 
 #[test]
 fn requests_that_signals_end_lose_no_byte() {
-    check(signalled_run, 100);
+    check(signalled_run, 50);
 }
 
 #[test]
 fn migrations_that_fail_at_any_step_leave_everything_as_it_was() {
-    check(tiered_run, 80);
+    check(tiered_run, 40);
 }
 
 #[test]
 fn reclaim_that_spares_far_nodes_groups_and_disks_loses_no_byte() {
-    check(sparing_run, 60);
+    check(sparing_run, 30);
 }
 
 /// So that the test above is about something.
@@ -240,7 +240,7 @@ fn counted(seed: u64, gives_back: bool) -> (Vec<Vec<i64>>, usize) {
 #[test]
 fn the_same_run_counts_the_same_twice_action_by_action() {
     let mut records = 0;
-    for seed in 0..20 {
+    for seed in 0..10 {
         let (first, second) = (counted(seed, false), counted(seed, false));
         assert!(first == second, "PAGEOUT_SEED={seed} counts something else the second time");
         records += first.1;
@@ -250,7 +250,7 @@ fn the_same_run_counts_the_same_twice_action_by_action() {
 
 #[test]
 fn whether_what_is_known_of_free_blocks_is_given_back_makes_no_difference() {
-    for seed in 0..40 {
+    for seed in 0..20 {
         let (kept, given_back) = (counted(seed, false), counted(seed, true));
         assert!(kept == given_back, "PAGEOUT_SEED={seed} counts something else");
     }

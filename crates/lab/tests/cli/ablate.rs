@@ -23,7 +23,7 @@ memcg = "/app"
 [[task.object]]
 channel = "anonymous"
 size = "768KiB"
-workload = { pattern = "hot_set", ops = 3000, move_every = 1000, write_ratio = 0.3 }
+workload = { pattern = "hot_set", ops = 2000, move_every = 700, write_ratio = 0.3 }
 
 [[task.object]]
 channel = "mapped"

@@ -177,12 +177,12 @@ fn what_advise_tier_cannot_do_is_refused() {
     check_failure(&pageout(with_scenario(CHURN).path(), &["advise-tier", "no.toml"]), 2, &["no.toml"]);
 }
 
-/// A database of 56 GiB at a 1024th, accesses to which go by Zipf's law: nothing of it is gained by slower memory.
+/// A database of 56 GiB at a 2048th, accesses to which go by Zipf's law: nothing of it is gained by slower memory.
 const DATABASE: &str = r#"
 [machine]
 cpus = 8
-memory = "64MiB"
-page_stands_for = 1024
+memory = "32MiB"
+page_stands_for = 2048
 
 [[task]]
 name = "db"
@@ -190,8 +190,8 @@ threads = 8
 
 [[task.object]]
 channel = "anonymous"
-size = "56MiB"
-workload = { pattern = "zipf", alpha = 0.9, ops = 10_000, write_ratio = 0.1 }
+size = "28MiB"
+workload = { pattern = "zipf", alpha = 0.9, ops = 3_000, write_ratio = 0.1 }
 "#;
 
 #[test]
@@ -223,7 +223,7 @@ fn less_fast_memory_never_gains_without_a_reason_and_what_it_saves_is_of_the_who
         }
         assert!(before > 1.0, "{device} costs something: {before}");
     }
-    assert!(story.contains("of fast memory, each page standing for 1,024"), "{story}");
+    assert!(story.contains("of fast memory, each page standing for 2,048"), "{story}");
     let page = std::fs::read_to_string(directory.path().join("advice.html")).unwrap();
     assert!(page.contains("What pmem costs, by how much of the memory it is"), "a chart to buy by");
 }

@@ -325,7 +325,7 @@ priority = 10
 [[task]]
 name = "heap"
 memcg = "/job"
-object = [{ channel = "anonymous", size = "64MiB", workload = { pattern = "uniform", ops = 60000 } }]
+object = [{ channel = "anonymous", size = "64MiB", workload = { pattern = "uniform", ops = 30000 } }]
 "#;
     check_failure(&run(failing, &[]), 1, &["out of memory in /job", "page writes failed"]);
     let of_the_machine = failing

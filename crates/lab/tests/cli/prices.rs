@@ -14,8 +14,8 @@ threads = 8
 
 [[task.object]]
 channel = "anonymous"
-size = "64MiB"
-workload = { pattern = "zipf", alpha = 0.9, ops = 30_000, write_ratio = 0.1 }
+size = "32MiB"
+workload = { pattern = "zipf", alpha = 0.9, ops = 12_000, write_ratio = 0.1 }
 
 [[task]]
 name = "reader"
@@ -23,9 +23,9 @@ threads = 4
 
 [[task.object]]
 channel = "file"
-size = "32MiB"
+size = "16MiB"
 request_size = "64KiB"
-workload = { pattern = "uniform", ops = 4_000 }
+workload = { pattern = "uniform", ops = 1_500 }
 "#;
 
 /// How long the workload takes on these nodes.

@@ -119,7 +119,7 @@ fn more_memory_gives_a_falling_curve() {
 /// A trace of every format, all of the same 9,000 accesses: three objects in those that have objects.
 fn write_traces(directory: &std::path::Path) -> Vec<&'static str> {
     let access = |at: u32| (at % 3, at.wrapping_mul(2_654_435_761) % (at % 700 + 1), at.is_multiple_of(11));
-    let accesses = || (0..9000).map(access);
+    let accesses = || (0..4000).map(access);
     let bytes = |of: fn((u32, u32, bool)) -> Vec<u8>| accesses().flat_map(of).collect::<Vec<u8>>();
     let word = |(object, page, write): (u32, u32, bool)| {
         ((u32::from(write) << 31) | (object << 28) | page).to_le_bytes().to_vec()
