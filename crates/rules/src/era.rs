@@ -257,7 +257,7 @@ pub const GENERATIONS_SINCE: Version = Version::parse_begin("6.1");
 pub fn between_trees(version: Version) -> (Option<Version>, Option<Version>) {
     let trees = || TREES.iter().map(|&(_, tree)| tree);
     let is_before = |tree: &Version| *tree <= version || tree.series() == version.series();
-    (trees().filter(is_before).next_back(), trees().find(|tree| !is_before(tree)))
+    (trees().rfind(is_before), trees().find(|tree| !is_before(tree)))
 }
 
 /// The rest of a text that begins so.

@@ -441,7 +441,7 @@ impl Bisection<'_> {
         let mut rows = vec![heading.map(str::to_string).to_vec()];
         for (at, rule) in self.rules.iter().enumerate() {
             let [alone, without] = self.shares(at).map(|share| share.map_or("-".to_string(), Share::show));
-            let since = rule.since.map_or("not known".to_string(), |since| since_text(since));
+            let since = rule.since.map_or("not known".to_string(), since_text);
             rows.push(vec![
                 rule.knob.name().to_string(),
                 rule.from.clone(),

@@ -78,7 +78,7 @@ pub(crate) const fn with_frequency(use_bits: UseBits, refs: u8) -> UseBits {
 }
 
 /// What each kernel makes of a page's use bits.
-pub(crate) trait CountsUse {
+pub(crate) trait CountsUse: Copy {
     /// The next step of the ladder.
     #[doc(alias = "folio_inc_refs")]
     fn accessed(self, use_bits: UseBits) -> UseBits;
