@@ -1,6 +1,6 @@
 //! Switches: every mechanism and every era's rule under a name that scenarios set, versions bundle and `ablate` turns.
 //!
-//! [`rules!`] declares a struct of rules, a row each: name, field, default, the eras in which each value held, the shipped scenario that
+//! `rules!` declares a struct of rules, a row each: name, field, default, the eras in which each value held, the shipped scenario that
 //! shows it, and what it does. A rule without an era, or with one that can't be read, does not compile. The first part of a name is the
 //! seam it belongs to.
 

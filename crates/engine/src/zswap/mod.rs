@@ -14,7 +14,7 @@
 //! *Where it differs:* entries themselves cost nothing, and no compressor fails. The rules of an era are a machine's, so they are
 //! taken from the policy of groups that name none.
 //!
-//! Source of the rule by which a page that was written back is reclaimed first ([`rules::WritebackRotation`]): "mm/zswap: fix LRU reclaim
+//! Source of the rule by which a page that was written back is reclaimed first (`zswap.writeback_rotation`): "mm/zswap: fix LRU reclaim
 //! for zswap writeback folios" (February 2024, <https://lore.kernel.org/all/20240209115950.3885183-1-chengming.zhou@linux.dev/>). [reclaim 6.7]
 
 mod store; // a page goes into the pool, and comes back

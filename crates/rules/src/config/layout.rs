@@ -11,7 +11,7 @@ pub struct Layout {
     pub zone_dma: bool,
     /// Pages at the end of each node that only movable memory may use (`movablecore`, or memory added as movable). Default: none.
     pub movable_pages: Vec<u64>,
-    /// Pages of each node that the allocator is never given, beside those of [`crate::Config::node_pages`]: page structures, the kernel
+    /// Pages of each node that the allocator is never given, beside those of [`Config::node_pages`](super::Config::node_pages): page structures, the kernel
     /// itself. Default: none.
     pub reserved_pages: Vec<u64>,
     /// Pageblocks of each node, evenly spread, in which a page is the kernel's from the start and never moves: what is left of objects that

@@ -12,7 +12,7 @@
 //! its new generation in its record at once. It stays on the old list until the evictor meets it there and moves it. So a hit or
 //! a walk never touches a list, and promotion takes no lock.
 //!
-//! Both types share `max_seq`; each has its own `min_seq`. At most [`GenerationRules::count_max`] generations exist (4 in
+//! Both types share `max_seq`; each has its own `min_seq`. At most `lru.generations` generations exist (4 in
 //! Linux), and eviction leaves the two youngest alone: a page must have the time between two agings to be used again.
 //!
 //! **Other numbers of generations.** Linux has four, and its rules are read as follows for any other number. A 4 means *the
