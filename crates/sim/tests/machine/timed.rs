@@ -1,6 +1,6 @@
 //! Kernel files read and written at given times.
 
-use pageout_engine::{Nanos, Policy};
+use pageout_engine::{Nanos, Policy, Switch};
 use pageout_sim::{Machine, Repeat, Report, TimedAction, TimedEvent, Value};
 
 use crate::rig::{Rig, pages};
@@ -165,7 +165,9 @@ fn a_write_whose_timeout_is_over_ends_where_a_signal_ends_it_and_its_shell_goes_
         (writes[0].done.unwrap(), writes[0].is_interrupted)
     };
 
-    let (policy, before) = (Policy::of("classic@2026"), Policy::of("classic@6.12"));
+    let (policy, between_calls) = (Policy::of("classic@2026"), Policy::of("classic@6.12"));
+    let mut before = between_calls;
+    assert!(Switch::by_name("reclaim.on_signal").is_some_and(|rule| rule.set(&mut before, "goes_on")));
     let ((end, reclaimed), is_interrupted) = run(policy, Some(TIMEOUT));
     assert!(is_interrupted && end.0 >= SECOND + TIMEOUT, "{end:?}, {reclaimed}");
     assert!(0 < reclaimed && reclaimed < 1024, "{reclaimed}");
@@ -176,7 +178,10 @@ fn a_write_whose_timeout_is_over_ends_where_a_signal_ends_it_and_its_shell_goes_
         run(policy, None),
         "what is done in time is not interrupted"
     );
-    assert_eq!(run(before, Some(TIMEOUT)), run(before, None), "before 7.1 nothing ends it");
+    assert_eq!(run(before, Some(TIMEOUT)), run(before, None), "before 5.19 nothing ends it");
+    let ((end, reclaimed), is_interrupted) = run(between_calls, Some(TIMEOUT));
+    assert!(is_interrupted && end.0 >= SECOND + TIMEOUT, "{end:?}, {reclaimed}");
+    assert!((256..1024).contains(&reclaimed), "a call that is under way goes on to its end: {reclaimed}");
     let ((_, reclaimed), is_interrupted) = run(policy, Some(TIMEOUT / 25));
     assert!(
         is_interrupted && reclaimed == 0,
