@@ -57,7 +57,6 @@ const SEAMS: [Seam; 4] = [
                     ("reclaim.flusher_wake", "batch"),
                     ("reclaim.batch_tallies", "true"),
                     ("reclaim.v1_throttle", "batch"),
-                    ("reclaim.protection", "top_down"),
                 ],
             },
             Choice {
@@ -67,7 +66,6 @@ const SEAMS: [Seam; 4] = [
                     ("reclaim.flusher_wake", "pass"),
                     ("reclaim.batch_tallies", "false"),
                     ("reclaim.v1_throttle", "off"),
-                    ("reclaim.protection", "kswapd_only"),
                 ],
             },
         ],
