@@ -65,7 +65,7 @@ const SEAMS: [Seam; 4] = [
                     ("lru.lists", "generations"),
                     ("reclaim.flusher_wake", "pass"),
                     ("reclaim.batch_tallies", "false"),
-                    ("reclaim.v1_throttle", "off"),
+                    ("reclaim.v1_throttle", "after_pass"),
                 ],
             },
         ],
