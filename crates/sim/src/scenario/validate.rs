@@ -285,11 +285,11 @@ impl Check<'_> {
                     Some(_) => problem.help(format!(
                         "`{name}` is a key of the scenario, not of `{prefix}`: write it above all sections"
                     )),
-                    None if !elsewhere.is_empty() => {
-                        problem.help(format!("elsewhere there is `{}`", elsewhere.join("` and `")))
-                    }
                     None if (prefix, name) == ("kernel", "lru") => {
                         problem.help("the lists of a version are `kernel.lists`; `kernel.lru` has switches")
+                    }
+                    None if !elsewhere.is_empty() => {
+                        problem.help(format!("elsewhere there is `{}`", elsewhere.join("` and `")))
                     }
                     None => problem.help(format!("keys here: {}", shown(name, &known))),
                 };
