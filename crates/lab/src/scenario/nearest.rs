@@ -6,7 +6,8 @@ const ERA: &str = "@6.12";
 /// The candidate most like `given`, if any is like it at all.
 ///
 /// Two measures, because typing errors come in two kinds: a slip of the finger changes a letter or two (edit distance),
-/// a slip of memory keeps the beginning (`memory.maximum` for `memory.max`: Jaro-Winkler). Case and `_`, `-`, `.` count for nothing.
+/// a slip of memory keeps the beginning (`memory.maximum` for `memory.max`: Jaro-Winkler). The beginning of one candidate alone means
+/// that. Case and `_`, `-`, `.` count for nothing.
 pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace(['_', '-', '.', '/', ' '], "");
     let wanted = plain(given);
@@ -14,6 +15,10 @@ pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a 
     let of_the_era = candidates.iter().find(|name| name.strip_prefix(given) == Some(ERA));
     if let Some(of_the_era) = of_the_era {
         return Some(of_the_era);
+    }
+    let mut longer = candidates.iter().filter(|name| plain(name).starts_with(&wanted));
+    if let (Some(longer), None, 4..) = (longer.next(), longer.next(), wanted.len()) {
+        return Some(longer);
     }
     candidates
         .into_iter()
@@ -36,13 +41,15 @@ mod tests {
 
     #[test]
     fn slips_of_finger_and_memory_are_understood_and_strangers_are_not() {
-        let keys = ["memory.max", "memory.high", "memory.low", "policy", "path"];
+        let keys =
+            ["memory.max", "memory.high", "memory.low", "memory.soft_limit_in_bytes", "policy", "path"];
         for (given, meant) in [
             ("memory.mxa", Some("memory.max")),
             ("memory_max", Some("memory.max")),
             ("memory.maximum", Some("memory.max")),
             ("Memory.High", Some("memory.high")),
             ("polcy", Some("policy")),
+            ("memory.soft_limit", Some("memory.soft_limit_in_bytes")),
             ("colour", None),
         ] {
             assert_eq!(nearest(given, keys), meant, "{given}");
