@@ -222,8 +222,9 @@ pub enum Held {
         /// The next value.
         next: &'static str,
     },
-    /// There was no such mechanism, or it makes no difference in this version.
-    Rests,
+    /// There was no such mechanism, or it makes no difference in this version. A value stands for it where a row of its eras names one, so that
+    /// versions on both sides of its beginning do not differ by it.
+    Rests(Option<&'static str>),
 }
 
 /// What a rule of these eras was in a version with these lists.
@@ -231,8 +232,9 @@ pub fn held(eras: &'static [Era], version: Version, lists: Lists) -> Held {
     if let Some(era) = eras.iter().find(|era| era.holds(version, lists)) {
         return Held::Value(era.value, era.known_at(version));
     }
-    if eras.iter().any(|era| matches!(era.when, When::Rests(from, to) if from <= version && version <= to)) {
-        return Held::Rests;
+    let rests = |era: &&Era| matches!(era.when, When::Rests(from, to) if from <= version && version <= to);
+    if let Some(era) = eras.iter().find(rests) {
+        return Held::Rests(Some(era.value));
     }
     let spans = || {
         eras.iter().filter(|era| era.is_for(lists)).filter_map(|era| match era.when {
@@ -243,9 +245,9 @@ pub fn held(eras: &'static [Era], version: Version, lists: Lists) -> Held {
     let before = spans().filter(|&(_, to, _)| to < version).max_by_key(|&(_, to, _)| to);
     let next = spans().filter(|&(from, ..)| from > version).min_by_key(|&(from, ..)| from);
     match (before, next) {
-        (_, None) => Held::Rests,
+        (_, None) => Held::Rests(None),
         // Generations and what belongs to them began with 6.1.
-        (None, Some((from, ..))) if from.series() == GENERATIONS_SINCE.series() => Held::Rests,
+        (None, Some((from, ..))) if from.series() == GENERATIONS_SINCE.series() => Held::Rests(None),
         (before, Some((.., next))) => Held::NotKnown { before: before.map(|(.., value)| value), next },
     }
 }

@@ -50,7 +50,8 @@ impl Kernel {
         self.lists == Lists::Classic || self.version >= GENERATIONS_SINCE
     }
 
-    /// Every rule's value in this version. What is not known is as in the next version for which it is, and what rests has its default.
+    /// Every rule's value in this version. What is not known is as in the next version for which it is, and what rests has the value that its
+    /// eras name for that, or its default.
     pub fn policy(self) -> Policy {
         let mut policy = BASE;
         for switch in SWITCHES {
@@ -79,7 +80,7 @@ fn value_of(held: Held) -> Option<&'static str> {
     match held {
         Held::Value(value, _) => Some(value),
         Held::NotKnown { next, .. } => Some(next),
-        Held::Rests => None,
+        Held::Rests(value) => value,
     }
 }
 

@@ -103,7 +103,7 @@ pub(crate) fn how(row: &Row, version: Version) -> String {
             format!("not known: between {before} and {next}; taken as {next}")
         }
         Held::NotKnown { before: None, next } => format!("not known: later {next}, taken as that"),
-        Held::Rests => "rests: nothing in this version asks for it".to_string(),
+        Held::Rests(_) => "rests: nothing in this version asks for it".to_string(),
     }
 }
 
@@ -111,7 +111,7 @@ fn json_of(row: &Row, version: Version) -> Value {
     let (known, before, next) = match row.held {
         Held::Value(_, known) => (known.name(), None, None),
         Held::NotKnown { before, next } => ("not known", before, Some(next)),
-        Held::Rests => ("rests", None, None),
+        Held::Rests(_) => ("rests", None, None),
     };
     json!({
         "key": key_of(row),
