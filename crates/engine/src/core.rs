@@ -172,7 +172,7 @@ impl Core {
             writes_of: (0..nodes).map(|_| NodeWrites::default()).collect(),
             throttled: [0; ThrottleReason::ALL.len()],
             congestion_waits: 0,
-            compares_live: true,
+            compares_live: false,
             outdated: Default::default(),
             pageouts: Pageouts::default(),
             demotion_draws: 0,

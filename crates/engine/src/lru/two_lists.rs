@@ -94,12 +94,10 @@ impl Core {
 
     /// What speaks for aging the active list of a type, by sizes as they are, where these are at hand.
     fn live_deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Option<Deactivation> {
-        let sizes = [
-            self.live(lruvec, LruList::inactive(kind).stat())?,
-            self.live(lruvec, LruList::active(kind).stat())?,
-        ];
+        let live = self.live_stats(lruvec)?;
+        let sizes = [LruList::inactive(kind), LruList::active(kind)].map(|list| live.get(list.stat()));
         let before = self.lruvecs[lruvec].refaults_live[kind as usize];
-        Some(Deactivation::new(forced, [self.live(lruvec, ACTIVATE.of(kind))?, before], sizes))
+        Some(Deactivation::new(forced, [live.get(ACTIVATE.of(kind)), before], sizes))
     }
 
     /// Looks whether sizes as they are would have led to other decisions on the lists of a target.
@@ -123,7 +121,7 @@ impl Core {
             return;
         }
         let inactive_file = LruList::InactiveFile.stat();
-        let Some(live) = self.live(target, inactive_file) else { return };
+        let Some(live) = self.live_stats(target).map(|live| live.get(inactive_file)) else { return };
         let is_enough = live >> sc.priority > 0 && !may_deactivate_file && !sc.no_cache_trim_mode;
         let numbers = [(inactive_file, self.stale(target, inactive_file), live)];
         self.note_decision(StaleDecision::CacheTrim, memcg, sc.cache_trim_mode, is_enough, &numbers);

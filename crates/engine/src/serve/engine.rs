@@ -116,6 +116,11 @@ impl Engine {
         self.core.memcgs.by_path(path)
     }
 
+    /// The path of a group, as cgroupfs shows it or did before the group was removed.
+    pub fn memcg_path(&self, memcg: MemcgId) -> String {
+        self.core.memcgs.path(memcg)
+    }
+
     /// All groups with their paths, parents first; those that were removed have none.
     pub fn memcgs(&self) -> impl Iterator<Item = (MemcgId, String)> + '_ {
         let memcgs = self.core.memcgs.subtree(MemcgId::ROOT).into_iter();
@@ -219,9 +224,14 @@ impl Engine {
     }
 
     /// Whether decisions by statistics of the last flush are made a second time by live ones, to be told. It takes some instructions at each
-    /// refault. Default: yes.
+    /// refault. Default: no.
     pub fn compare_with_live(&mut self, compares: bool) {
         self.core.compares_live = compares;
+    }
+
+    /// Whether decisions by old statistics are made a second time by live ones: there are such, and someone asked for it.
+    pub fn compares_with_live(&self) -> bool {
+        self.core.compares_with_live()
     }
 
     /// How decisions of a kind went that reclaim and writeback make by statistics as of their last flush.

@@ -6,14 +6,15 @@
 //! ```
 //! What a reader sees of a group is as old as the last flush ([`super::flush`]). That is the kernel's rule, and mostly does no harm. Where it
 //! does, nobody sees it: the counters that one reads afterwards have been flushed. So the decisions that go by such numbers are made a second
-//! time by live ones, where those are at hand: of the machine, of a group without groups below it, and of one with few. It changes nothing.
+//! time by live ones, if that is asked for and those are at hand: of the machine, of a group without groups below it, and of one with few. It changes nothing.
 //!
 //! Not looked at: what costs of reclaim are held against (they are halved by list sizes of the last flush), limits of zswap, and what of
 //! indexes of page caches may hold nothing but shadows.
 
+use crate::StatFlush;
 use crate::core::Core;
 use crate::lru::lruvec::{Lruvec, LruvecId, PoolId};
-use crate::stat::Stat;
+use crate::stat::{Counters, Stat};
 use crate::units::{MemcgId, Nanos};
 
 /// A kind of decision that goes by statistics of the last flush.
@@ -78,8 +79,8 @@ pub struct Turned {
 pub struct StaleNumber {
     /// When it was made.
     pub at: Nanos,
-    /// Path of the group.
-    pub memcg: String,
+    /// The group.
+    pub memcg: MemcgId,
     /// Which counter.
     pub stat: Stat,
     /// The counter's value as of the last flush, by which it was decided.
@@ -93,44 +94,71 @@ pub struct StaleNumber {
 /// Groups in a subtree that are summed up for a live number.
 const GROUPS_MAX: usize = 64;
 
-impl Core {
-    /// A counter of an lruvec's group as it is, descendants included; `None` where too many would have to be asked, no number is ever old, or
-    /// nobody wants to know.
+/// Where the live counters of a group are, descendants included.
+pub(crate) enum LiveStats<'a> {
+    /// In one place: of a group without groups below it, or of a whole node.
+    One(&'a Counters),
+    /// In these lruvecs, of the group and of all below it.
+    Sum(&'a Core, Vec<LruvecId>),
+}
+
+impl LiveStats<'_> {
+    /// A counter as it is, never negative.
     #[inline]
-    pub(crate) fn live(&self, lruvec: LruvecId, stat: Stat) -> Option<u64> {
-        if !self.compares_live {
+    pub(crate) fn get(&self, stat: Stat) -> u64 {
+        let now = match self {
+            LiveStats::One(counters) => counters[stat as usize],
+            LiveStats::Sum(core, ids) => {
+                ids.iter().map(|&id| core.lruvecs[id].stat_local[stat as usize]).sum()
+            }
+        };
+        now.max(0) as u64
+    }
+}
+
+impl Core {
+    /// Whether decisions are made a second time by live numbers: some numbers are old, and somebody wants to know.
+    #[inline]
+    pub(crate) fn compares_with_live(&self) -> bool {
+        self.compares_live && self.config.stat_flush == StatFlush::Periodic
+    }
+
+    /// The counters of an lruvec's group as they are, descendants included; `None` where too many would have to be asked, no number is ever
+    /// old, or nobody wants to know.
+    #[inline]
+    pub(crate) fn live_stats(&self, lruvec: LruvecId) -> Option<LiveStats<'_>> {
+        if !self.compares_with_live() {
             return None;
         }
-        self.stat_flush_period()?;
         let Lruvec { memcg, pool, node, ref stat_local, .. } = self.lruvecs[lruvec];
-        let now = if self.memcgs[memcg].children.is_empty() {
-            stat_local[stat as usize]
+        if self.memcgs[memcg].children.is_empty() {
+            Some(LiveStats::One(stat_local))
         } else if memcg == MemcgId::ROOT && pool == PoolId::of_node(node) {
-            self.node_stat(node, stat)
+            Some(LiveStats::One(&self.vmstat[node.index()]))
         } else {
-            self.sum_of_few(memcg, pool, stat)?
-        };
-        Some(now.max(0) as u64)
+            self.sum_of_few(memcg, pool)
+        }
     }
 
     #[cold]
-    fn sum_of_few(&self, memcg: MemcgId, pool: PoolId, stat: Stat) -> Option<i64> {
-        let (mut sum, mut left, mut groups) = (0, vec![memcg], 0);
+    fn sum_of_few(&self, memcg: MemcgId, pool: PoolId) -> Option<LiveStats<'_>> {
+        let (mut found, mut left) = (Vec::new(), vec![memcg]);
         while let Some(id) = left.pop() {
-            groups += 1;
-            if groups + left.len() > GROUPS_MAX {
+            found.push(self.lruvecs.id(id, pool));
+            if found.len() + left.len() > GROUPS_MAX {
                 return None;
             }
-            sum += self.lruvecs[self.lruvecs.id(id, pool)].stat_local[stat as usize];
             left.extend(&self.memcgs[id].children);
         }
-        Some(sum)
+        Some(LiveStats::Sum(self, found))
     }
 
     /// A group's counter as it is, over all nodes.
     pub(crate) fn memcg_live(&self, memcg: MemcgId, stat: Stat) -> Option<i64> {
         let mut pools = self.lruvecs.pools();
-        pools.try_fold(0, |sum, pool| Some(sum + self.live(self.lruvecs.id(memcg, pool), stat)? as i64))
+        pools.try_fold(0, |sum, pool| {
+            Some(sum + self.live_stats(self.lruvecs.id(memcg, pool))?.get(stat) as i64)
+        })
     }
 
     /// Something was decided by numbers of a group as they were at its last flush; live ones would have decided `by_live`. The counters that
@@ -166,7 +194,6 @@ impl Core {
         let Some(&(stat, stale, live)) = numbers.iter().max_by_key(apart) else { return };
         let before = turned.furthest.as_ref().map(|number| number.stale.abs_diff(number.live));
         if before.is_none_or(|before| stale.abs_diff(live) > before) {
-            let memcg = self.memcgs.path(memcg);
             let number = StaleNumber { at: self.now, memcg, stat, stale, live, age };
             self.turned(decision, by_stale).furthest = Some(number);
         }
@@ -200,7 +227,6 @@ mod tests {
         note(false, true, 4, 5);
         let told = &engine.stale_decisions(StaleDecision::DirtyThrottle);
         assert_eq!((told.compared, told.yes_for_no.count, told.no_for_yes.count), (4, 2, 1));
-        let memcg = "/a".to_string();
         let number =
             StaleNumber { at: Nanos(700), memcg, stat: Stat::NrDirty, stale: 2, live: 9, age: Nanos(200) };
         assert_eq!(told.yes_for_no.furthest.as_ref(), Some(&number));
@@ -209,6 +235,7 @@ mod tests {
     #[test]
     fn a_live_number_is_that_of_a_group_and_all_below_it() {
         let mut engine = Engine::new(crate::Config::default()).unwrap();
+        engine.compare_with_live(true);
         let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
         let child = engine.memcg_create(parent, "b").unwrap();
         for (group, pages) in [(parent, 2), (child, 5)] {

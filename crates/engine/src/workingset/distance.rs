@@ -70,7 +70,7 @@ impl Core {
         }
         let (distance, room) = self.distance_and_room(shadow, kind);
         let is_within = distance <= room;
-        if self.compares_live {
+        if self.compares_with_live() {
             self.compare_distance(shadow, kind, distance, is_within);
         }
         is_within
@@ -79,24 +79,15 @@ impl Core {
     /// Notes whether lists as they are would have said otherwise.
     fn compare_distance(&mut self, shadow: Shadow, kind: LruType, distance: u64, is_within: bool) {
         let evictor = self.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
-        let mut is_known = true;
-        let live = self.room(shadow, kind, |list| {
-            let live = self.live(evictor, list.stat());
-            is_known &= live.is_some();
-            live.unwrap_or(0)
-        });
-        if is_known {
-            let decision = StaleDecision::Refault;
-            match (distance <= live) == is_within {
-                true => self.note_decision(decision, shadow.memcg, is_within, is_within, &[]),
-                false => {
-                    let numbers = LruList::EVICTABLE.map(|list| {
-                        let live = self.live(evictor, list.stat());
-                        (list.stat(), self.stale(evictor, list.stat()), live.unwrap_or(0))
-                    });
-                    self.note_decision(decision, shadow.memcg, is_within, !is_within, &numbers);
-                }
-            }
+        let Some(live) = self.live_stats(evictor) else { return };
+        let by_live = distance <= self.room(shadow, kind, |list| live.get(list.stat()));
+        let decision = StaleDecision::Refault;
+        if by_live == is_within {
+            self.note_decision(decision, shadow.memcg, is_within, by_live, &[]);
+        } else {
+            let numbers = LruList::EVICTABLE
+                .map(|list| (list.stat(), self.stale(evictor, list.stat()), live.get(list.stat())));
+            self.note_decision(decision, shadow.memcg, is_within, by_live, &numbers);
         }
     }
 

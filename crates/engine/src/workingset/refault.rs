@@ -45,7 +45,7 @@ impl Core {
     pub(crate) fn workingset_end_cycle(&mut self, target: LruvecId) {
         for kind in LruType::BOTH {
             self.lruvecs[target].refaults[kind as usize] = self.stale(target, ACTIVATE.of(kind));
-            if let Some(live) = self.live(target, ACTIVATE.of(kind)) {
+            if let Some(live) = self.live_stats(target).map(|live| live.get(ACTIVATE.of(kind))) {
                 self.lruvecs[target].refaults_live[kind as usize] = live;
             }
         }

@@ -404,8 +404,11 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
     if lines.is_empty() { String::new() } else { format!("\n{}", lines.concat()) }
 }
 
-/// Where reclaim or a throttle went by numbers that were no longer true.
+/// Where reclaim or a throttle went by numbers that were no longer true, or that nobody looked.
 fn outdated_lines(result: &RunResult) -> String {
+    if !result.stale_decisions_compared {
+        return "\ndecided by statistics of the last flush: not compared with live ones (machine.access_times = false)\n".to_string();
+    }
     let told: Vec<String> = result.stale_decisions.values().filter_map(OutdatedResult::told).collect();
     if told.is_empty() {
         return String::new();

@@ -48,18 +48,29 @@ const TOLD_FROM: f64 = 0.01;
 pub(crate) fn of(engine: &Engine) -> BTreeMap<&'static str, OutdatedResult> {
     let of_kind = |decision: StaleDecision| {
         let StaleDecisions { compared, yes_for_no, no_for_yes, slept } = engine.stale_decisions(decision);
-        let (yes_for_no, no_for_yes) = (yes_for_no.into(), no_for_yes.into());
+        let [yes_for_no, no_for_yes] =
+            [yes_for_no, no_for_yes].map(|turned| TurnedResult::of(turned, engine));
         let result = OutdatedResult { decision, compared, yes_for_no, no_for_yes, slept_ns: slept.0 };
         (compared > 0).then_some((decision.name(), result))
     };
     StaleDecision::ALL.into_iter().filter_map(of_kind).collect()
 }
 
-impl From<Turned> for TurnedResult {
-    fn from(turned: Turned) -> TurnedResult {
+/// Whether a result tells all that there is: decisions were compared, or no statistics are ever old.
+pub(crate) fn is_told(engine: &Engine) -> bool {
+    engine.compares_with_live() || engine.stat_flush_period().is_none()
+}
+
+/// JSON tells it where it is not so.
+pub(crate) fn is_compared(compared: &bool) -> bool {
+    *compared
+}
+
+impl TurnedResult {
+    fn of(turned: Turned, engine: &Engine) -> TurnedResult {
         let number = |StaleNumber { at, memcg, stat, stale, live, age }| NumberResult {
             at_ns: at.0,
-            memcg,
+            memcg: engine.memcg_path(memcg),
             counter: stat.name(),
             stale,
             live,

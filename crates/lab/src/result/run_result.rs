@@ -81,6 +81,9 @@ pub(crate) struct RunResult {
     /// Decisions by statistics of the last flush, by kind, and how many live ones would have turned.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) stale_decisions: BTreeMap<&'static str, OutdatedResult>,
+    /// False, and told, where statistics were old now and then and the run did not look what live ones would have decided.
+    #[serde(skip_serializing_if = "outdated::is_compared")]
+    pub(crate) stale_decisions_compared: bool,
     /// What kswapds were asked for and did.
     pub(crate) kswapd: KswapdResult,
     /// Processes that were killed for want of memory, in order of time.
@@ -609,6 +612,7 @@ impl RunResult {
             vmstat,
             writeback: WritebackResult::of(machine.engine()),
             stale_decisions: outdated::of(machine.engine()),
+            stale_decisions_compared: outdated::is_told(machine.engine()),
             kswapd: KswapdResult::of(machine.engine()),
             events_not_reached: report.timed_left,
             events_left_out: report.timed_left_out,

@@ -208,6 +208,28 @@ fn of_numbers_that_are_never_old_nothing_is_told() {
     assert!(json(directory.path(), &arguments).get("stale_decisions").is_none());
 }
 
+#[test]
+fn a_run_that_does_not_look_at_decisions_by_old_numbers_says_so_in_the_summary_and_in_json() {
+    let directory = with_scenario(LOG);
+    let line =
+        "decided by statistics of the last flush: not compared with live ones (machine.access_times = false)";
+    let is_said = |sets: &[&str]| {
+        let sets = sets.iter().flat_map(|set| ["--set", set]);
+        let arguments: Vec<&str> = ["run", "scenario.toml"].into_iter().chain(sets).collect();
+        let printed = check_success(&pageout(directory.path(), &arguments));
+        let result = json(directory.path(), &arguments);
+        let by_json = result.get("stale_decisions_compared").map(|compared| compared.as_bool().unwrap());
+        assert_ne!(by_json, Some(true), "it is there where it is news");
+        assert_eq!(printed.contains(line), by_json.is_some(), "{printed}");
+        assert!(by_json.is_none() || result.get("stale_decisions").is_none());
+        by_json.is_some()
+    };
+    assert!(!is_said(&[]), "they were compared");
+    assert!(is_said(&["machine.access_times=false"]));
+    let never_old = ["machine.access_times=false", "kernel.memcg.stat_flush=live"];
+    assert!(!is_said(&never_old), "there is nothing to compare");
+}
+
 /// A heap that asks for huge pages on a machine full of page cache, with kernel pages strewn over it.
 const HEAP: &str = r#"
 [machine]
