@@ -6,8 +6,8 @@
 //! ```
 //! A span is `from..to`, both included, after the lists that it is for, if it isn't for both: `generations 6.14..7.2`. A series at its
 //! begin is its first version, at its end its last. Spans of stable versions are spans like others: `6.1.68..6.1`. `posted` and `never`
-//! stand for values that no version had; `rests ..6.13` for versions in which a rule chose among what was not there; `beside ..6.15` for one that some machines had, by their file system, while the other spans
-//! hold for the rest.
+//! stand for values that no version had; `rests ..6.13` for versions in which a rule chose among mechanisms that did not exist; `beside ..6.15`
+//! for a value that some machines had, by their file system, while the other spans hold for the rest.
 //!
 //! Marks say how it is known. Letters A to E: it was read in that tree ([`TREES`], and E, `mm/vmscan.c` of 6.6). M: in a commit's message
 //! or a posting, h: in the history of a file, S: in another document; the rest from memory (m) or from its neighbours (I).
@@ -66,7 +66,7 @@ impl Known {
     }
 }
 
-/// The versions of which the source was read as a whole, with their letters.
+/// Versions whose source was read as a whole, with their letters.
 pub const TREES: &[(char, Version)] = &[
     ('A', Version::parse_const("6.1.192")),
     ('B', Version::parse_const("6.12.117")),
@@ -137,8 +137,7 @@ impl Era {
 
     /// Whether it is one of the versions in which lists of this kind had the value.
     pub fn holds(&self, version: Version, lists: Lists) -> bool {
-        self.is_for(lists)
-            && matches!(self.when, When::Versions(from, to) if from <= version && version <= to)
+        self.is_for(lists) && self.covers(version)
     }
 
     /// Whether it is of this version, whichever lists.
@@ -233,7 +232,7 @@ pub fn held(eras: &'static [Era], version: Version, lists: Lists) -> Held {
         return Held::Value(era.value, era.known_at(version));
     }
     let rests = |era: &&Era| matches!(era.when, When::Rests(from, to) if from <= version && version <= to);
-    if let Some(era) = eras.iter().find(rests) {
+    if let Some(era) = eras.iter().filter(|era| era.is_for(lists)).find(rests) {
         return Held::Rests(Some(era.value));
     }
     let spans = || {

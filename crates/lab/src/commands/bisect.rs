@@ -129,7 +129,7 @@ impl Rule {
     }
 }
 
-/// All rules that differ, in the order in which they came; those of which that is not known are last.
+/// All rules that differ, in the order in which they came. Rules without a known date come last.
 fn rules_between(from: &Scenario, to: &Scenario) -> Vec<Rule> {
     let config = |scenario: &Scenario| scenario.engine_config().expect("the scenario was checked");
     let kernel = |scenario: &Scenario| Kernel::of_name(&scenario.kernel.name()).expect("it has a version");

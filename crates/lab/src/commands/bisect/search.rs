@@ -1,9 +1,9 @@
 //! The smallest set of rules that does it: delta debugging (Zeller and Hildebrandt, 2002).
 //!
 //! A set that does it is cut into parts. A part that does it, or all but a part that does, is the next set; where none does, the parts become
-//! smaller. It ends with a set of which no single rule can be left out.
+//! smaller. It ends with a set that needs each of its rules.
 
-/// A set of `all` that does it and of which nothing can be left out; `None` where not even all of it does, or where `does_it` has no answer
+/// A set of `all` that does it and needs each of its rules; `None` where not even all of it does, or where `does_it` has no answer
 /// because a signal came.
 pub(super) fn smallest<E>(
     all: &[usize],
