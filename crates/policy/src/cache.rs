@@ -1,0 +1,175 @@
+//! A bare host: a memory of so many pages, and nothing else. Page numbers go in, and it says whether each was there.
+//!
+//! Some of its pages may be pinned. They are spared when they are nominated, as a machine spares what is dirty or locked.
+
+use crate::{Cause, End, Fault, Newcomer, PageId, Policy, Seat, Slot, Uses, Wrong};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// When a bare host tells of uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Telling {
+    /// When there are so many, or at the next other call.
+    Batches(usize),
+    /// When the page is nominated, to a policy that can be told as late as that ([`Uses::Late`]).
+    Late,
+    /// Not at all, to a policy that needs not be told ([`Uses::Never`]).
+    Never,
+}
+
+/// A memory of so many pages with a policy.
+pub struct Cache {
+    seat: Seat,
+    telling: Telling,
+    slots: BTreeMap<u32, Slot>,
+    pinned: BTreeSet<u32>,
+    used: BTreeSet<Slot>,
+    /// By page that was evicted: evictions when it was.
+    shadows: BTreeMap<u32, u64>,
+    evictions: u64,
+    now_ns: u64,
+    victims: Vec<Slot>,
+}
+
+impl Cache {
+    /// An empty memory with room for so many pages, one at least.
+    pub fn new(policy: Box<dyn Policy>, capacity: u32, telling: Telling) -> Cache {
+        assert!(capacity > 0, "a memory has room for a page");
+        let batch = if let Telling::Batches(batch) = telling { batch } else { 1 };
+        let seat = Seat::new(policy, capacity, batch);
+        let can_be_told_so = match telling {
+            Telling::Batches(_) => true,
+            Telling::Late => seat.uses() == Uses::Late,
+            Telling::Never => seat.uses() == Uses::Never,
+        };
+        assert!(can_be_told_so, "the policy has to hear of uses in another way");
+        Cache {
+            seat,
+            telling,
+            slots: BTreeMap::new(),
+            pinned: BTreeSet::new(),
+            used: BTreeSet::new(),
+            shadows: BTreeMap::new(),
+            evictions: 0,
+            now_ns: 0,
+            victims: Vec::new(),
+        }
+    }
+
+    /// The seat of its policy.
+    pub fn seat(&mut self) -> &mut Seat {
+        &mut self.seat
+    }
+
+    /// How many pages are in it.
+    pub fn len(&self) -> u32 {
+        self.seat.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.seat.is_empty()
+    }
+
+    /// Accesses a page, and makes room for it where it is not there. True if it was there. `want`: how many pages to ask for where room is
+    /// needed; they are evicted together.
+    pub fn access(&mut self, page: u32, write: bool, want: u32) -> Result<bool, Fault> {
+        self.now_ns += 100;
+        if let Some(&slot) = self.slots.get(&page) {
+            match self.telling {
+                Telling::Batches(_) => self.seat.used(slot),
+                Telling::Late => drop(self.used.insert(slot)),
+                Telling::Never => {}
+            }
+            return Ok(true);
+        }
+        self.shrink_to(self.seat.capacity() - 1, want)?;
+        let cause = match self.shadows.remove(&page) {
+            Some(then) => Cause::Refault { distance: self.evictions - then },
+            None => Cause::Demand,
+        };
+        let newcomer = Newcomer { page: PageId(page.into()), cause, write, at_ns: self.now_ns };
+        let slot = self.seat.add(page, newcomer);
+        self.slots.insert(page, slot);
+        Ok(false)
+    }
+
+    /// Has room for so many pages from now on, and evicts those that are too many.
+    pub fn resize(&mut self, capacity: u32) -> Result<(), Fault> {
+        assert!(capacity > 0, "a memory has room for a page");
+        self.seat.resize(capacity);
+        self.shrink_to(capacity, 1)
+    }
+
+    /// A page is gone: truncated, say. Nothing is remembered of it.
+    pub fn remove(&mut self, page: u32) {
+        self.unpin(page);
+        self.shadows.remove(&page);
+        if let Some(slot) = self.slots.remove(&page) {
+            self.used.remove(&slot);
+            self.seat.end(slot, PageId(page.into()), End::Gone);
+        }
+    }
+
+    /// Says that a page may go next, if it is there.
+    pub fn cold(&mut self, page: u32) {
+        if let Some(&slot) = self.slots.get(&page) {
+            self.seat.cold(slot);
+        }
+    }
+
+    /// Keeps a page that is there from being evicted, as long as another one may be.
+    pub fn pin(&mut self, page: u32) {
+        if self.slots.contains_key(&page) && self.pinned.len() + 1 < self.seat.len() as usize {
+            self.pinned.insert(page);
+        }
+    }
+
+    /// Takes that back.
+    pub fn unpin(&mut self, page: u32) {
+        self.pinned.remove(&page);
+    }
+
+    /// The pages that are there, in order of their numbers.
+    pub fn pages(&self) -> impl Iterator<Item = u32> {
+        self.slots.keys().copied()
+    }
+
+    /// Evicts until so many pages are left, or only pinned ones.
+    fn shrink_to(&mut self, pages: u32, want: u32) -> Result<(), Fault> {
+        let mut in_vain = 0;
+        while self.seat.len() > pages && self.pinned.len() < self.slots.len() {
+            let want = want.clamp(1, self.seat.len());
+            let before = self.evictions;
+            let mut victims = std::mem::take(&mut self.victims);
+            victims.clear();
+            let asked = self.seat.nominate(want, &mut victims);
+            if asked.is_ok() {
+                victims.iter().for_each(|&slot| self.end(slot));
+            }
+            self.victims = victims;
+            asked?;
+            in_vain = if self.evictions > before { 0 } else { in_vain + 1 };
+            if in_vain > 4 * u64::from(self.seat.len()) {
+                return Err(self.seat.fault(Wrong::Stuck(in_vain)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Evicts what was nominated, or spares it.
+    fn end(&mut self, slot: Slot) {
+        let page = self.seat.holder(slot).expect("what was nominated is there");
+        let is_used = self.used.remove(&slot);
+        if is_used {
+            self.seat.used(slot);
+        }
+        if is_used || self.pinned.contains(&page) {
+            self.seat.end(slot, PageId(page.into()), End::Spared);
+            return;
+        }
+        self.seat.end(slot, PageId(page.into()), End::Evicted);
+        self.slots.remove(&page);
+        self.shadows.insert(page, self.evictions);
+        self.evictions += 1;
+    }
+}

@@ -1,0 +1,72 @@
+//! Policies: which page of a memory is to go. A trait without dependencies, policies that implement it, and a check of the contract.
+//!
+//! A policy sees slots and nothing of its host. So the same one runs over bare page numbers ([`Cache`]) and as a guest in a machine that
+//! reclaims memory, for one group on one node, for pages of files and anonymous ones alike.
+//!
+//! # A policy of one's own
+//!
+//! FIFO, as one would write it first, and the check that it keeps the contract:
+//!
+//! ```
+//! use pageout_policy::{Arrival, End, PageId, Policy, Slot, Uses, check::check};
+//! use std::collections::VecDeque;
+//!
+//! /// Pages in order of arrival, the oldest first.
+//! #[derive(Default)]
+//! struct Mine(VecDeque<Slot>);
+//!
+//! impl Policy for Mine {
+//!     fn uses(&self) -> Uses {
+//!         Uses::Never // a hit changes nothing here
+//!     }
+//!
+//!     fn resized(&mut self, _capacity: u32) {}
+//!
+//!     fn added(&mut self, arrival: &Arrival) {
+//!         self.0.push_back(arrival.slot);
+//!     }
+//!
+//!     fn used(&mut self, _slots: &[Slot]) {}
+//!
+//!     fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+//!         victims.extend(self.0.iter().take(want as usize));
+//!     }
+//!
+//!     fn ended(&mut self, slot: Slot, _page: PageId, end: End) {
+//!         self.0.retain(|&other| other != slot);
+//!         if end == End::Spared {
+//!             self.0.push_back(slot); // it can't go now: the others are next
+//!         }
+//!     }
+//! }
+//!
+//! check(&|_seed| Box::new(Mine::default())).unwrap();
+//! ```
+//!
+//! It is a test as well: `check(&make).unwrap()` in a `#[test]` says which call was wrong, of which slot, and how to see it again.
+//!
+//! # Another policy here
+//!
+//! One file beside `fifo.rs`, with its `mod` line below, and one row of [`POLICIES`]. Scenarios, `--policy` and the random tests find it there.
+
+#![forbid(unsafe_code)]
+
+mod contract; // the trait, and what both sides keep
+mod list; // all policies, by name
+pub mod queue; // queues of slots
+mod fifo; // in order of arrival
+mod lru; // in order of use
+mod s3_fifo; // a small queue for new pages, a main one, and names of who left
+mod sieve; // in order of arrival, and a hand that spares what was used
+mod seat; // slots, uses, questions and answers: what every host needs
+mod cache; // a bare host
+pub mod check; // the contract as a test
+
+pub use cache::{Cache, Telling};
+pub use contract::{Arrival, Cause, End, PageId, Policy, Slot, Uses};
+pub use fifo::Fifo;
+pub use list::{Listed, POLICIES};
+pub use lru::Lru;
+pub use s3_fifo::S3Fifo;
+pub use seat::{Call, Fault, Newcomer, Seat, Wrong};
+pub use sieve::Sieve;

@@ -1,0 +1,89 @@
+//! All policies, by name: a row makes one known to whoever takes a name.
+
+use crate::{Fifo, Lru, Policy, S3Fifo, Sieve};
+use std::fmt;
+
+/// A policy with a name.
+pub struct Listed {
+    /// Its name in scenarios and on the command line.
+    pub name: &'static str,
+    /// What it is, in a sentence or two.
+    pub doc: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Makes one. Its only chance is this seed.
+    pub make: fn(seed: u64) -> Box<dyn Policy>,
+}
+
+/// All policies.
+pub static POLICIES: &[Listed] = &[
+    Listed {
+        name: "fifo",
+        doc: "One queue in order of arrival; a use changes nothing. Not a kernel's: the least to compare with.",
+        source: "Belady, IBM Systems Journal 5(2), 1966, https://doi.org/10.1147/sj.52.0078",
+        make: |_| Box::new(Fifo::default()),
+    },
+    Listed {
+        name: "lru",
+        doc: "One list in exact order of access, no second chance: the textbook LRU. A reference, not a kernel's.",
+        source: "Mattson and others, IBM Systems Journal 9(2), 1970, https://doi.org/10.1147/sj.92.0078",
+        make: |_| Box::new(Lru::default()),
+    },
+    Listed {
+        name: "s3-fifo",
+        doc: "A small queue that most new pages leave unused, a main one, and the names of who left: S3-FIFO. Not a kernel's.",
+        source: "Yang and others, SOSP 2023, https://dl.acm.org/doi/10.1145/3600006.3613147",
+        make: |_| Box::new(S3Fifo::default()),
+    },
+    Listed {
+        name: "sieve",
+        doc: "One queue and a hand that spares what was used: SIEVE. Not a kernel's; it shows what the seams carry.",
+        source: "Zhang and others, NSDI 2024, https://www.usenix.org/conference/nsdi24/presentation/zhang-yazhuo",
+        make: |_| Box::new(Sieve::default()),
+    },
+];
+
+impl Listed {
+    /// The policy of this name.
+    pub fn by_name(name: &str) -> Option<&'static Listed> {
+        POLICIES.iter().find(|listed| listed.name == name)
+    }
+}
+
+/// Names are unique.
+impl PartialEq for Listed {
+    fn eq(&self, other: &Listed) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Listed {}
+
+impl fmt::Debug for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::check;
+
+    #[test]
+    fn every_listed_policy_keeps_the_contract() {
+        for listed in POLICIES {
+            if let Err(broken) = check(&listed.make) {
+                panic!("{}: {broken}", listed.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_listed_policy_has_a_name_of_its_own_and_a_public_source() {
+        for (at, listed) in POLICIES.iter().enumerate() {
+            assert!(POLICIES[..at].iter().all(|other| other != listed), "{}", listed.name);
+            assert!(listed.source.contains("https://"), "{}", listed.name);
+        }
+    }
+}
