@@ -73,8 +73,8 @@ pub use pageout_rules::{Kernel, Series, Values, Version};
 
 pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
 pub use kernfs::{
-    CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES, ZRAM_FILES,
-    kernel_bool,
+    CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES, NodeFile,
+    ZRAM_FILES, ZramFile, kernel_bool,
 };
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};

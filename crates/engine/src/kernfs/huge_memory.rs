@@ -1,26 +1,45 @@
-//! `/sys/kernel/mm/transparent_hugepage/enabled`: whose anonymous memory is of huge pages. All words, and the one that holds in brackets.
+//! `/sys/kernel/mm/transparent_hugepage/enabled`: whose anonymous memory is of huge pages. All words, and the one that holds in brackets. And
+//! `/sys/kernel/mm/hugepages`: pools of them.
 
+use super::{WRITTEN, WriteError, invalid};
 use crate::config::TransparentHugepage;
+use crate::kmem::PoolResize;
+use crate::machine::step::Step;
 use crate::serve::engine::Engine;
+use crate::units::TaskId;
 
-impl Engine {
-    pub(super) fn transparent_hugepage_text(&self) -> String {
-        let holds = self.core.config.transparent_hugepage.name();
-        let shown = |&word: &&str| if word == holds { format!("[{word}]") } else { word.to_owned() };
-        // The kernel begins with those who have most of them.
-        let words: Vec<String> = TransparentHugepage::NAMES.iter().rev().map(shown).collect();
-        words.join(" ") + "\n"
-    }
+pub(super) fn transparent_hugepage_show(engine: &mut Engine) -> String {
+    let holds = engine.core.config.transparent_hugepage.name();
+    let shown = |&word: &&str| if word == holds { format!("[{word}]") } else { word.to_owned() };
+    // The kernel begins with those who have most of them.
+    let words: Vec<String> = TransparentHugepage::NAMES.iter().rev().map(shown).collect();
+    words.join(" ") + "\n"
+}
 
-    /// What is huge stays so. The marks of zones are those of a machine that booted this way.
-    pub(super) fn set_transparent_hugepage(&mut self, value: &str) -> Result<(), String> {
-        let Some(enabled) = TransparentHugepage::by_name(value) else {
-            return Err("always, madvise or never".to_owned());
-        };
-        self.core.config.transparent_hugepage = enabled;
-        self.core.memory.zones.set_marks(&self.core.config);
-        Ok(())
-    }
+/// What is huge stays so. The marks of zones are those of a machine that booted this way.
+pub(super) fn transparent_hugepage_store(
+    engine: &mut Engine,
+    _: TaskId,
+    value: &str,
+) -> Result<Step, WriteError> {
+    let enabled = TransparentHugepage::by_name(value).ok_or_else(|| invalid("always, madvise or never"))?;
+    engine.core.config.transparent_hugepage = enabled;
+    engine.core.memory.zones.set_marks(&engine.core.config);
+    Ok(WRITTEN)
+}
+
+/// `ORDER`: that of the blocks in the pool.
+pub(super) fn nr_hugepages_show<const ORDER: u8>(engine: &mut Engine) -> String {
+    format!("{}\n", engine.core.kmem.huge_pools.len(ORDER))
+}
+
+pub(super) fn nr_hugepages_store<const ORDER: u8>(
+    engine: &mut Engine,
+    task: TaskId,
+    value: &str,
+) -> Result<Step, WriteError> {
+    let wanted = value.parse().map_err(|_| invalid("a number of blocks"))?;
+    Ok(engine.current(task).resize_pool(Box::new(PoolResize::new(ORDER, wanted))))
 }
 
 #[cfg(test)]

@@ -21,8 +21,7 @@
 //! malformed number makes is not known. Here a number too large for its field is ERANGE, and no number is EINVAL.
 //! [reclaim 4.12; reclaim-6.12 4.12]
 
-use super::files::LRU_GEN;
-use super::{Errno, FileError};
+use super::{Errno, FileError, WriteError};
 use crate::balance::TIERS;
 use crate::lru::lruvec::PoolId;
 use crate::lru::{GenerationLists, GenerationRequest, GenerationWork, Refused, Requested, WorkStep};
@@ -31,6 +30,8 @@ use crate::serve::engine::Engine;
 use crate::units::{LruType, MemcgId, NodeId, TaskId};
 use pageout_rules::lru::{Interface, SWAPPINESS_ANON_ONLY};
 use std::fmt::Write;
+
+pub(super) const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
 
 /// A write under way.
 pub(crate) struct LruGenWrite {
@@ -45,7 +46,7 @@ pub(crate) struct LruGenWrite {
 }
 
 impl LruGenWrite {
-    pub(crate) fn new(text: &str) -> Box<LruGenWrite> {
+    fn new(text: &str) -> Box<LruGenWrite> {
         let (rest, command) = (text.to_owned(), String::new());
         Box::new(LruGenWrite { rest, number: 0, command, work: None, reclaimed: 0 })
     }
@@ -77,6 +78,11 @@ impl LruGenWrite {
 
 const FORM: &str = "`+ memcg_id node_id max_gen [swappiness [force_scan]]` or \
                     `- memcg_id node_id min_gen [swappiness [nr_to_reclaim]]`";
+
+/// Does the commands, as far as one step goes.
+pub(super) fn lru_gen_store(engine: &mut Engine, task: TaskId, commands: &str) -> Result<Step, WriteError> {
+    engine.lru_gen_write(task, LruGenWrite::new(commands)).map_err(WriteError::Told)
+}
 
 impl Engine {
     /// Goes on with a write to `lru_gen` up to the end of a batch.

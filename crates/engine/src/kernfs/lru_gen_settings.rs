@@ -4,7 +4,8 @@
 //! Linux's; a textbook policy stays as it is. [reclaim 4.12]
 
 use super::lru_gen::parse_c_integer;
-use crate::machine::step::{Served, Step};
+use super::{WRITTEN, WriteError, invalid};
+use crate::machine::step::Step;
 use crate::serve::engine::Engine;
 use crate::units::{MemcgId, TaskId};
 use pageout_rules::lru::Lru;
@@ -16,53 +17,49 @@ const MM_WALK: u32 = 0x2;
 /// Walks pass by what the upper entries' accessed bits say was not used.
 const NONLEAF_YOUNG: u32 = 0x4;
 
-pub(super) fn parse_enabled(value: &str) -> Option<u32> {
-    match value.as_bytes().first()? {
-        b'y' | b'Y' => Some(CORE | MM_WALK | NONLEAF_YOUNG),
-        b'n' | b'N' => Some(0),
-        _ => parse_c_integer(value).ok(),
-    }
+/// What was written last, or what the profile of the root comes to.
+pub(super) fn enabled_show(engine: &mut Engine) -> String {
+    let policy = engine.core.memcgs[MemcgId::ROOT].policy;
+    let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
+    let caps = engine.core.lru_gen_enabled.unwrap_or_else(|| {
+        bit(policy.lru == Lru::Generations, CORE)
+            | bit(policy.harvest.page_table_walk, MM_WALK)
+            | bit(policy.harvest.non_leaf_young, NONLEAF_YOUNG)
+    });
+    format!("0x{caps:04x}\n")
 }
 
-pub(super) fn parse_min_ttl(value: &str) -> Option<u64> {
-    parse_c_integer(value).ok().map(u64::from)
+/// The lists change hands in steps: see `lru/switching.rs`. How generations are harvested is of no concern to those who
+/// keep none.
+pub(super) fn enabled_store(engine: &mut Engine, task: TaskId, value: &str) -> Result<Step, WriteError> {
+    let caps = match value.as_bytes().first() {
+        Some(b'y' | b'Y') => CORE | MM_WALK | NONLEAF_YOUNG,
+        Some(b'n' | b'N') => 0,
+        _ => parse_c_integer(value).map_err(|_| invalid("an integer, `y` or `n`"))?,
+    };
+    if engine.core.memcgs[MemcgId::ROOT].policy.lru.may_be_switched() {
+        engine.core.lru_gen_enabled = Some(caps & (CORE | MM_WALK | NONLEAF_YOUNG));
+    }
+    engine.core.switch_lru(caps & CORE != 0);
+    for memcg in engine.core.memcgs.ids() {
+        if engine.core.memcgs[memcg].policy.lru != Lru::Generations {
+            continue;
+        }
+        let harvest = &mut engine.core.memcgs[memcg].policy.harvest;
+        harvest.page_table_walk = caps & MM_WALK != 0;
+        harvest.non_leaf_young = caps & NONLEAF_YOUNG != 0;
+    }
+    engine.core.config.policy.group = engine.core.memcgs[MemcgId::ROOT].policy;
+    let is_switching = engine.core.memcgs.ids().any(|memcg| engine.core.is_switching(memcg));
+    // The first chunk is moved when others have had their turn: they see the new policy before they see any folio of it.
+    Ok(if is_switching { engine.current(task).suspend_switch() } else { WRITTEN })
 }
 
-impl Engine {
-    /// What was written last, or what the profile of the root comes to.
-    pub(super) fn enabled_text(&self) -> String {
-        let policy = self.core.memcgs[MemcgId::ROOT].policy;
-        let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
-        let caps = self.core.lru_gen_enabled.unwrap_or_else(|| {
-            bit(policy.lru == Lru::Generations, CORE)
-                | bit(policy.harvest.page_table_walk, MM_WALK)
-                | bit(policy.harvest.non_leaf_young, NONLEAF_YOUNG)
-        });
-        format!("0x{caps:04x}\n")
-    }
+pub(super) fn min_ttl_ms_show(engine: &mut Engine) -> String {
+    format!("{}\n", engine.core.min_ttl_ms)
+}
 
-    /// The lists change hands in steps: see `lru/switching.rs`. How generations are harvested is of no concern to those who
-    /// keep none.
-    pub(super) fn set_enabled(&mut self, task: TaskId, caps: u32) -> Step {
-        if self.core.memcgs[MemcgId::ROOT].policy.lru.may_be_switched() {
-            self.core.lru_gen_enabled = Some(caps & (CORE | MM_WALK | NONLEAF_YOUNG));
-        }
-        self.core.switch_lru(caps & CORE != 0);
-        for memcg in self.core.memcgs.ids() {
-            if self.core.memcgs[memcg].policy.lru != Lru::Generations {
-                continue;
-            }
-            let harvest = &mut self.core.memcgs[memcg].policy.harvest;
-            harvest.page_table_walk = caps & MM_WALK != 0;
-            harvest.non_leaf_young = caps & NONLEAF_YOUNG != 0;
-        }
-        self.core.config.policy.group = self.core.memcgs[MemcgId::ROOT].policy;
-        let is_switching = self.core.memcgs.ids().any(|memcg| self.core.is_switching(memcg));
-        // The first chunk is moved when others have had their turn: they see the new policy before they see any folio of it.
-        if is_switching {
-            self.current(task).suspend_switch()
-        } else {
-            Step::Done(Served::Written { reclaimed: 0 })
-        }
-    }
+pub(super) fn min_ttl_ms_store(engine: &mut Engine, _: TaskId, value: &str) -> Result<Step, WriteError> {
+    engine.core.min_ttl_ms = parse_c_integer(value).map_err(|_| invalid("milliseconds"))?.into();
+    Ok(WRITTEN)
 }

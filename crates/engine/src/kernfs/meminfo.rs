@@ -50,138 +50,130 @@ const PER_NODE: &[Stat] = &[
     Stat::NrSwapcached,
 ];
 
-impl Engine {
-    pub(super) fn meminfo_text(&self) -> String {
-        let count = |stat: Stat| self.core.vmstat(stat).max(0) as u64;
-        let swap = &self.core.memory.swap;
-        let managed: u64 = self.zones().map(|zone| zone.managed).sum();
-        let [inactive_anon, active_anon] = [Stat::NrInactiveAnon, Stat::NrActiveAnon].map(count);
-        let [inactive_file, active_file] = [Stat::NrInactiveFile, Stat::NrActiveFile].map(count);
-        let mut text = String::new();
+pub(super) fn meminfo_show(engine: &mut Engine) -> String {
+    let count = |stat: Stat| engine.core.vmstat(stat).max(0) as u64;
+    let swap = &engine.core.memory.swap;
+    let managed: u64 = engine.zones().map(|zone| zone.managed).sum();
+    let [inactive_anon, active_anon] = [Stat::NrInactiveAnon, Stat::NrActiveAnon].map(count);
+    let [inactive_file, active_file] = [Stat::NrInactiveFile, Stat::NrActiveFile].map(count);
+    let mut text = String::new();
+    for (name, pages) in [
+        ("MemTotal", managed),
+        ("MemFree", count(Stat::NrFreePages)),
+        ("MemAvailable", available_pages(engine)),
+        ("Buffers", 0),
+        ("Cached", count(Stat::NrFilePages).saturating_sub(count(Stat::NrSwapcached))),
+        ("SwapCached", count(Stat::NrSwapcached)),
+        ("Active", active_anon + active_file),
+        ("Inactive", inactive_anon + inactive_file),
+        ("Active(anon)", active_anon),
+        ("Inactive(anon)", inactive_anon),
+        ("Active(file)", active_file),
+        ("Inactive(file)", inactive_file),
+        ("Unevictable", count(Stat::NrUnevictable)),
+        ("Mlocked", count(Stat::NrMlock)),
+        ("SwapTotal", swap.total_pages()),
+        ("SwapFree", swap.free_pages()),
+        ("Zswap", engine.zswap_pool().pages),
+        ("Zswapped", engine.zswap_pool().stored),
+        ("Dirty", count(Stat::NrDirty)),
+        ("Writeback", count(Stat::NrWriteback)),
+        ("AnonPages", count(Stat::NrAnonPages)),
+        ("Mapped", count(Stat::NrMapped)),
+        ("Shmem", count(Stat::NrShmem)),
+    ] {
+        line(&mut text, name, pages * PAGE_SIZE / 1024);
+    }
+    // The stack counter is in KiB; that of slab objects is in pages here, as in `/proc/vmstat`.
+    line(&mut text, "SReclaimable", count(Stat::NrSlabReclaimable) * PAGE_SIZE / 1024);
+    line(&mut text, "KernelStack", count(Stat::NrKernelStack));
+    line(&mut text, "PageTables", count(Stat::NrPageTablePages) * PAGE_SIZE / 1024);
+    let huge = HUGE_PAGE_PAGES * PAGE_SIZE / 1024;
+    line(&mut text, "AnonHugePages", count(Stat::NrAnonThps) * huge);
+    let held = engine.core.kmem.huge_pools.len(PAGEBLOCK_ORDER);
+    // Nobody maps blocks of a pool here: all that there are are free.
+    for (name, blocks) in
+        [("HugePages_Total", held), ("HugePages_Free", held), ("HugePages_Rsvd", 0), ("HugePages_Surp", 0)]
+    {
+        writeln!(text, "{:<16}{blocks:>8}", format!("{name}:")).expect("writing to a string can't fail");
+    }
+    line(&mut text, "Hugepagesize", huge);
+    let of_order = |order: u8| ((engine.core.kmem.huge_pools.len(order) as u64) << order) * PAGE_SIZE / 1024;
+    line(&mut text, "Hugetlb", (1..=MAX_BLOCK_ORDER).map(of_order).sum());
+    text
+}
+
+/// `MemAvailable` in pages: the kernel's estimate of what a new program could take without swapping.
+fn available_pages(engine: &Engine) -> u64 {
+    let count = |stat: Stat| engine.core.vmstat(stat).max(0) as u64;
+    let low: u64 = engine.zones().map(|zone| zone.low).sum();
+    let given_back = |pages: u64| pages - (pages / 2).min(low);
+    let cache = count(Stat::NrActiveFile) + count(Stat::NrInactiveFile);
+    let free = count(Stat::NrFreePages) + given_back(cache) + given_back(count(Stat::NrSlabReclaimable));
+    free.saturating_sub(engine.total_reserve())
+}
+
+pub(super) fn buddyinfo_show(engine: &mut Engine) -> String {
+    let mut text = String::new();
+    for ZoneInfo { node: NodeId(node), zone, free_blocks, .. } in engine.zones() {
+        let blocks: String = free_blocks.iter().map(|blocks| format!("{blocks:>6} ")).collect();
+        writeln!(text, "Node {node}, zone {:>8} {blocks}", zone.name())
+            .expect("writing to a string can't fail");
+    }
+    text
+}
+
+pub(super) fn zoneinfo_show(engine: &mut Engine) -> String {
+    let mut text = String::new();
+    let mut node = None;
+    for zone in engine.zones() {
+        zone_text(engine, &mut text, &zone, node != Some(zone.node)).expect("writing to a string can't fail");
+        node = Some(zone.node);
+    }
+    text
+}
+
+fn zone_text(engine: &Engine, text: &mut String, zone: &ZoneInfo, is_first: bool) -> std::fmt::Result {
+    let ZoneInfo { node: NodeId(node), free, boost, min, low, high, promo, .. } = *zone;
+    writeln!(text, "Node {node}, zone {:>8}", zone.zone.name())?;
+    if is_first {
+        writeln!(text, "  per-node stats")?;
+        for &stat in PER_NODE {
+            writeln!(text, "      {:<12} {}", stat.name(), engine.core.node_stat(zone.node, stat).max(0))?;
+        }
+    }
+    writeln!(text, "  pages free     {free}")?;
+    for (name, pages) in [
+        ("boost", boost),
+        ("min", min),
+        ("low", low),
+        ("high", high),
+        ("promo", promo),
+        ("spanned", zone.spanned),
+        ("present", zone.present),
+        ("managed", zone.managed),
+    ] {
+        writeln!(text, "        {name:<8} {pages}")?;
+    }
+    let reserve: Vec<String> = zone.lowmem_reserve.iter().map(u64::to_string).collect();
+    writeln!(text, "        protection: ({})", reserve.join(", "))?;
+    writeln!(text, "      {:<12} {free}", Stat::NrFreePages.name())?;
+    writeln!(text, "  pagesets")?;
+    for (cpu, PagesetInfo { count, high, batch, high_min, high_max }) in zone.pagesets.iter().enumerate() {
+        writeln!(text, "    cpu: {cpu}")?;
         for (name, pages) in [
-            ("MemTotal", managed),
-            ("MemFree", count(Stat::NrFreePages)),
-            ("MemAvailable", self.available_pages()),
-            ("Buffers", 0),
-            ("Cached", count(Stat::NrFilePages).saturating_sub(count(Stat::NrSwapcached))),
-            ("SwapCached", count(Stat::NrSwapcached)),
-            ("Active", active_anon + active_file),
-            ("Inactive", inactive_anon + inactive_file),
-            ("Active(anon)", active_anon),
-            ("Inactive(anon)", inactive_anon),
-            ("Active(file)", active_file),
-            ("Inactive(file)", inactive_file),
-            ("Unevictable", count(Stat::NrUnevictable)),
-            ("Mlocked", count(Stat::NrMlock)),
-            ("SwapTotal", swap.total_pages()),
-            ("SwapFree", swap.free_pages()),
-            ("Zswap", self.zswap_pool().pages),
-            ("Zswapped", self.zswap_pool().stored),
-            ("Dirty", count(Stat::NrDirty)),
-            ("Writeback", count(Stat::NrWriteback)),
-            ("AnonPages", count(Stat::NrAnonPages)),
-            ("Mapped", count(Stat::NrMapped)),
-            ("Shmem", count(Stat::NrShmem)),
+            ("count:", count),
+            ("high:", high),
+            ("batch:", batch),
+            ("high_min:", high_min),
+            ("high_max:", high_max),
         ] {
-            line(&mut text, name, pages * PAGE_SIZE / 1024);
+            writeln!(text, "              {name:<9} {pages}")?;
         }
-        // The stack counter is in KiB; that of slab objects is in pages here, as in `/proc/vmstat`.
-        line(&mut text, "SReclaimable", count(Stat::NrSlabReclaimable) * PAGE_SIZE / 1024);
-        line(&mut text, "KernelStack", count(Stat::NrKernelStack));
-        line(&mut text, "PageTables", count(Stat::NrPageTablePages) * PAGE_SIZE / 1024);
-        let huge = HUGE_PAGE_PAGES * PAGE_SIZE / 1024;
-        line(&mut text, "AnonHugePages", count(Stat::NrAnonThps) * huge);
-        let held = self.core.kmem.huge_pools.len(PAGEBLOCK_ORDER);
-        // Nobody maps blocks of a pool here: all that there are are free.
-        for (name, blocks) in [
-            ("HugePages_Total", held),
-            ("HugePages_Free", held),
-            ("HugePages_Rsvd", 0),
-            ("HugePages_Surp", 0),
-        ] {
-            writeln!(text, "{:<16}{blocks:>8}", format!("{name}:")).expect("writing to a string can't fail");
-        }
-        line(&mut text, "Hugepagesize", huge);
-        let of_order =
-            |order: u8| ((self.core.kmem.huge_pools.len(order) as u64) << order) * PAGE_SIZE / 1024;
-        line(&mut text, "Hugetlb", (1..=MAX_BLOCK_ORDER).map(of_order).sum());
-        text
     }
-
-    /// `MemAvailable` in pages: the kernel's estimate of what a new program could take without swapping.
-    fn available_pages(&self) -> u64 {
-        let count = |stat: Stat| self.core.vmstat(stat).max(0) as u64;
-        let low: u64 = self.zones().map(|zone| zone.low).sum();
-        let given_back = |pages: u64| pages - (pages / 2).min(low);
-        let cache = count(Stat::NrActiveFile) + count(Stat::NrInactiveFile);
-        let free = count(Stat::NrFreePages) + given_back(cache) + given_back(count(Stat::NrSlabReclaimable));
-        free.saturating_sub(self.total_reserve())
-    }
-
-    pub(super) fn buddyinfo_text(&self) -> String {
-        let mut text = String::new();
-        for ZoneInfo { node: NodeId(node), zone, free_blocks, .. } in self.zones() {
-            let blocks: String = free_blocks.iter().map(|blocks| format!("{blocks:>6} ")).collect();
-            writeln!(text, "Node {node}, zone {:>8} {blocks}", zone.name())
-                .expect("writing to a string can't fail");
-        }
-        text
-    }
-
-    pub(super) fn zoneinfo_text(&self) -> String {
-        let mut text = String::new();
-        let mut node = None;
-        for zone in self.zones() {
-            self.zone_text(&mut text, &zone, node != Some(zone.node))
-                .expect("writing to a string can't fail");
-            node = Some(zone.node);
-        }
-        text
-    }
-
-    fn zone_text(&self, text: &mut String, zone: &ZoneInfo, is_first: bool) -> std::fmt::Result {
-        let ZoneInfo { node: NodeId(node), free, boost, min, low, high, promo, .. } = *zone;
-        writeln!(text, "Node {node}, zone {:>8}", zone.zone.name())?;
-        if is_first {
-            writeln!(text, "  per-node stats")?;
-            for &stat in PER_NODE {
-                writeln!(text, "      {:<12} {}", stat.name(), self.core.node_stat(zone.node, stat).max(0))?;
-            }
-        }
-        writeln!(text, "  pages free     {free}")?;
-        for (name, pages) in [
-            ("boost", boost),
-            ("min", min),
-            ("low", low),
-            ("high", high),
-            ("promo", promo),
-            ("spanned", zone.spanned),
-            ("present", zone.present),
-            ("managed", zone.managed),
-        ] {
-            writeln!(text, "        {name:<8} {pages}")?;
-        }
-        let reserve: Vec<String> = zone.lowmem_reserve.iter().map(u64::to_string).collect();
-        writeln!(text, "        protection: ({})", reserve.join(", "))?;
-        writeln!(text, "      {:<12} {free}", Stat::NrFreePages.name())?;
-        writeln!(text, "  pagesets")?;
-        for (cpu, PagesetInfo { count, high, batch, high_min, high_max }) in zone.pagesets.iter().enumerate()
-        {
-            writeln!(text, "    cpu: {cpu}")?;
-            for (name, pages) in [
-                ("count:", count),
-                ("high:", high),
-                ("batch:", batch),
-                ("high_min:", high_min),
-                ("high_max:", high_max),
-            ] {
-                writeln!(text, "              {name:<9} {pages}")?;
-            }
-        }
-        let is_unreclaimable = self.core.kswapds[usize::from(node)].is_hopeless();
-        writeln!(text, "  node_unreclaimable:  {}", u8::from(is_unreclaimable))?;
-        writeln!(text, "  start_pfn:           {}", zone.start_pfn)
-    }
+    let is_unreclaimable = engine.core.kswapds[usize::from(node)].is_hopeless();
+    writeln!(text, "  node_unreclaimable:  {}", u8::from(is_unreclaimable))?;
+    writeln!(text, "  start_pfn:           {}", zone.start_pfn)
 }
 
 fn line(text: &mut String, name: &str, kibibytes: u64) {

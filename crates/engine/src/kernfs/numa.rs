@@ -1,11 +1,12 @@
-//! Nodes and tiers of memory as files: `cpuset.mems`, `/sys/devices/system/node/nodeN/memory*/online`, all blocks of a node at once, `vmstat` and
-//! `numastat` there, `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` and `/sys/kernel/mm/numa/demotion_enabled`.
+//! Nodes and tiers of memory as files: `cpuset.mems`, those of `/sys/devices/system/node/nodeN`, `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` and `/sys/kernel/mm/numa/demotion_enabled`.
 
-use super::error::{Errno, FileError};
+use super::{Errno, WRITTEN, WriteError, invalid, lines};
+use crate::lru::Refused;
+use crate::machine::step::Step;
 use crate::memory::mempolicy::{MemPolicy, Placement};
 use crate::serve::engine::Engine;
 use crate::stat::Stat;
-use crate::units::{MemcgId, NodeId, Nodemask};
+use crate::units::{MemcgId, NodeId, Nodemask, TaskId};
 
 /// The number of the tier in the path of its list of nodes.
 pub(super) fn tier_of_path(path: &str) -> Option<u32> {
@@ -15,27 +16,36 @@ pub(super) fn tier_of_path(path: &str) -> Option<u32> {
     number.parse().ok().filter(|tier: &u32| tier.to_string() == number)
 }
 
-/// A file of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum NodeFile {
-    /// `memory*/online` of the node's memory blocks, all of which are written at once, as a shell does it.
-    Online,
-    /// `vmstat` of the node: its part of `/proc/vmstat`.
-    Vmstat,
-    /// `numastat` of the node: where requests that wanted its memory got some.
-    Numastat,
+/// A file of each node.
+pub struct NodeFile {
+    /// The file's name in the node's directory, `/sys/devices/system/node/nodeN`.
+    pub name: &'static str,
+    /// Meaning of the file's contents, or effect of a write to it.
+    pub doc: &'static str,
+    pub(super) show: fn(&Engine, NodeId) -> String,
+    pub(super) store: Option<fn(&mut Engine, NodeId, &str) -> Result<Step, WriteError>>,
 }
 
-/// Names of a node's files in its directory, `/sys/devices/system/node/nodeN`.
-pub const NODE_FILES: [&str; 3] = ["memory*/online", "vmstat", "numastat"];
+/// The files of a node.
+#[rustfmt::skip]
+pub const NODE_FILES: &[NodeFile] = &[
+    NodeFile { name: "memory*/online", doc: "Whether the node's memory is in use. All its memory blocks are written at once, as a shell does it; 0 moves what is there to other nodes.", show: online_show, store: Some(online_store) },
+    NodeFile { name: "vmstat", doc: "Counters of the node: its part of /proc/vmstat.", show: node_vmstat_show, store: None },
+    NodeFile { name: "numastat", doc: "Where requests that wanted its memory got some.", show: numastat_show, store: None },
+];
+
+impl NodeFile {
+    /// Whether it can be opened for writing.
+    pub fn is_writable(&self) -> bool {
+        self.store.is_some()
+    }
+}
 
 /// The node in a path, and which of its files it is.
-pub(super) fn node_of_path(path: &str) -> Option<(NodeId, NodeFile)> {
-    let (number, file) = path.strip_prefix("/sys/devices/system/node/node")?.split_once('/')?;
+pub(super) fn node_of_path(path: &str) -> Option<(NodeId, &'static NodeFile)> {
+    let (number, name) = path.strip_prefix("/sys/devices/system/node/node")?.split_once('/')?;
     let node = number.parse().ok().filter(|node: &u8| node.to_string() == number).map(NodeId)?;
-    let files = [NodeFile::Online, NodeFile::Vmstat, NodeFile::Numastat];
-    let (_, file) = NODE_FILES.into_iter().zip(files).find(|(name, _)| *name == file)?;
-    Some((node, file))
+    Some((node, NODE_FILES.iter().find(|file| file.name == name)?))
 }
 
 /// Lines of `numastat`: all but two have the names that `/proc/vmstat` has for them.
@@ -66,83 +76,97 @@ pub fn kernel_bool(value: &str) -> Option<bool> {
     }
 }
 
+fn online_show(engine: &Engine, node: NodeId) -> String {
+    format!("{}\n", u8::from(engine.core.tiers.is_online(node)))
+}
+
+fn online_store(engine: &mut Engine, node: NodeId, value: &str) -> Result<Step, WriteError> {
+    let refused = |errno, expected: String| WriteError::Refused(Refused { errno, expected });
+    match value {
+        "1" => engine.core.online_node(node),
+        "0" => engine.core.offline_node(node).map_err(|why| refused(Errno::Ebusy, why.to_string()))?,
+        _ => return Err(refused(Errno::Einval, "0 or 1".to_owned())),
+    }
+    Ok(WRITTEN)
+}
+
+fn node_vmstat_show(engine: &Engine, node: NodeId) -> String {
+    let stats = Stat::ALL.iter().filter(|&&stat| is_of_nodes(stat));
+    lines(stats.map(|&stat| (stat.name(), engine.core.node_stat(node, stat))))
+}
+
+fn numastat_show(engine: &Engine, node: NodeId) -> String {
+    lines(NUMASTAT.map(|(name, stat)| (name, engine.core.node_stat(node, stat))))
+}
+
+pub(super) fn demotion_enabled_store(
+    engine: &mut Engine,
+    _: TaskId,
+    value: &str,
+) -> Result<Step, WriteError> {
+    engine.core.config.demotion_enabled = kernel_bool(value).ok_or_else(|| invalid("true or false"))?;
+    Ok(WRITTEN)
+}
+
+pub(super) fn pagecache_promotion_enabled_store(
+    engine: &mut Engine,
+    _: TaskId,
+    value: &str,
+) -> Result<Step, WriteError> {
+    engine.core.config.pagecache_promotion_enabled =
+        kernel_bool(value).ok_or_else(|| invalid("true or false"))?;
+    Ok(WRITTEN)
+}
+
+pub(super) fn mems_show(engine: &mut Engine, memcg: MemcgId) -> String {
+    engine.core.memcgs[memcg].mems.map_or(String::new(), |mems| mems.to_string()) + "\n"
+}
+
+pub(super) fn mems_effective_show(engine: &mut Engine, memcg: MemcgId) -> String {
+    format!("{}\n", engine.core.memcgs.mems_allowed(memcg) & engine.online_nodes())
+}
+
+/// Pages that are elsewhere already stay where they are.
+pub(super) fn mems_write(
+    engine: &mut Engine,
+    _: TaskId,
+    memcg: MemcgId,
+    value: &str,
+) -> Result<Step, WriteError> {
+    let online = engine.online_nodes();
+    let mems = match value {
+        "" => None,
+        list => {
+            let mems =
+                Nodemask::parse(list).ok_or_else(|| invalid("a list of nodes, as `0-1,3`, or nothing"))?;
+            if mems & online != mems {
+                return Err(invalid(format!("nodes that are online, which are {online}")));
+            }
+            Some(mems)
+        }
+    };
+    engine.core.memcgs[memcg].mems = mems;
+    for group in engine.core.memcgs.subtree(memcg) {
+        let mems = engine.core.memcgs.mems_allowed(group);
+        for mm in engine.core.memcgs[group].mms.clone() {
+            let mm = engine.core.memory.mm_mut(mm);
+            let policy = mm.placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy);
+            mm.placement = Placement::new(policy, mems);
+        }
+    }
+    Ok(WRITTEN)
+}
+
 impl Engine {
-    /// The nodes of a tier; `None` where there is no such tier.
-    pub(super) fn nodelist_text(&self, tier: u32) -> Option<String> {
-        let tier = self.core.tiers.iter().find(|known| known.id == tier)?;
-        Some(format!("{}\n", Nodemask::of(tier.nodes.iter().copied())))
-    }
-
-    pub(super) fn mems_effective_text(&self, memcg: MemcgId) -> String {
-        let mems = self.core.memcgs.mems_allowed(memcg);
+    /// The nodes of a tier that there is.
+    pub(super) fn nodelist_text(&self, tier: u32) -> String {
         let nodes =
-            self.core.memory.nodes().filter(|&node| self.core.tiers.is_online(node) && mems.contains(node));
-        format!("{}\n", Nodemask::of(nodes))
+            self.core.tiers.iter().filter(|known| known.id == tier).flat_map(|tier| tier.nodes.iter());
+        format!("{}\n", Nodemask::of(nodes.copied()))
     }
 
-    /// Pages that are elsewhere already stay where they are.
-    pub(super) fn set_cpuset_mems(&mut self, memcg: MemcgId, value: &str) -> Result<(), String> {
-        let online = Nodemask::of(self.core.memory.nodes().filter(|&node| self.core.tiers.is_online(node)));
-        let mems = match value.trim() {
-            "" => None,
-            list => {
-                let mems = Nodemask::parse(list).ok_or("a list of nodes, as `0-1,3`, or nothing")?;
-                if mems & online != mems {
-                    return Err(format!("nodes that are online, which are {online}"));
-                }
-                Some(mems)
-            }
-        };
-        self.core.memcgs[memcg].mems = mems;
-        for group in self.core.memcgs.subtree(memcg) {
-            let mems = self.core.memcgs.mems_allowed(group);
-            for mm in self.core.memcgs[group].mms.clone() {
-                let mm = self.core.memory.mm_mut(mm);
-                let policy = mm.placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy);
-                mm.placement = Placement::new(policy, mems);
-            }
-        }
-        Ok(())
-    }
-
-    /// A file of a node; `None`: there is no such node.
-    pub(super) fn node_text(&self, node: NodeId, file: NodeFile) -> Option<String> {
-        if node.index() >= self.core.config.node_pages.len() {
-            return None;
-        }
-        let line = |(name, stat): (&str, Stat)| format!("{name} {}\n", self.core.node_stat(node, stat));
-        Some(match file {
-            NodeFile::Online => format!("{}\n", u8::from(self.core.tiers.is_online(node))),
-            NodeFile::Numastat => NUMASTAT.into_iter().map(line).collect(),
-            NodeFile::Vmstat => {
-                let stats = Stat::ALL.iter().copied().filter(|&stat| is_of_nodes(stat));
-                stats.map(|stat| line((stat.name(), stat))).collect()
-            }
-        })
-    }
-
-    pub(super) fn set_node_online(&mut self, path: &str, node: NodeId, value: &str) -> Result<(), FileError> {
-        if node.index() >= self.core.config.node_pages.len() {
-            return Err(FileError::NoSuchFile(path.to_owned()));
-        }
-        let refused = |errno, expected: String| FileError::Refused {
-            path: path.to_owned(),
-            number: 1,
-            command: value.to_owned(),
-            errno,
-            expected,
-        };
-        match value.trim() {
-            "1" => self.core.online_node(node),
-            "0" => self.core.offline_node(node).map_err(|why| refused(Errno::Ebusy, why.to_string()))?,
-            _ => return Err(refused(Errno::Einval, "0 or 1".to_owned())),
-        }
-        Ok(())
-    }
-
-    pub(super) fn set_demotion_enabled(&mut self, value: &str) -> Result<(), String> {
-        self.core.config.demotion_enabled = kernel_bool(value).ok_or("true or false")?;
-        Ok(())
+    fn online_nodes(&self) -> Nodemask {
+        Nodemask::of(self.core.memory.nodes().filter(|&node| self.core.tiers.is_online(node)))
     }
 }
 

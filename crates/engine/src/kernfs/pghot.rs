@@ -1,33 +1,44 @@
 //! `enabled_sources`: which sources of hot-page tracking are on, as bits of one number. Postings do not agree which bit is whose, so each file has
-//! its own list (`files.rs`). [tiering 3.6]
+//! its own list. [tiering 3.6]
 
+use super::{WRITTEN, WriteError, invalid};
+use crate::machine::step::Step;
 use crate::serve::engine::Engine;
 
-impl Engine {
-    pub(super) fn sources_text(&self, switches: &'static [&'static str]) -> String {
-        let is_on = |name: &'static str| u32::from(self.sysctl(name) == "1");
-        let bits = switches.iter().enumerate().map(|(bit, &name)| is_on(name) << bit);
-        format!("{}\n", bits.sum::<u32>())
-    }
+/// Sources of hot pages as the eighth posting numbers them.
+pub(super) const SOURCES: &[&str] = &["vm.pghot_record_hintfaults_enable", "vm.pghot_record_hwhints_enable"];
 
-    /// Sources that are no bit of this file stay as they are.
-    pub(super) fn set_sources(
-        &mut self,
-        switches: &'static [&'static str],
-        value: &str,
-    ) -> Result<(), String> {
-        let most = (1 << switches.len()) - 1;
-        let number = match value.strip_prefix("0x") {
-            Some(digits) => u32::from_str_radix(digits, 16),
-            None => value.parse(),
-        };
-        let bits = number.ok().filter(|&bits| bits <= most);
-        let bits = bits.ok_or_else(|| format!("a number from 0 to {most}, a bit for each source"))?;
-        for (bit, &name) in switches.iter().enumerate() {
-            self.set_sysctl(name, if bits >> bit & 1 == 1 { "1" } else { "0" })?;
-        }
-        Ok(())
+/// As the fourth and fifth do in debugfs; the last bit is an unposted branch's.
+pub(super) const DEBUG_SOURCES: &[&str] = &[
+    "vm.pghot_record_hwhints_enable",
+    "vm.pghot_record_pgtscans_enable",
+    "vm.pghot_record_hintfaults_enable",
+    "vm.pghot_record_fma_enable",
+];
+
+pub(super) fn sources_show(engine: &mut Engine, switches: &[&'static str]) -> String {
+    let is_on = |name: &'static str| u32::from(engine.sysctl(name) == "1");
+    let bits = switches.iter().enumerate().map(|(bit, &name)| is_on(name) << bit);
+    format!("{}\n", bits.sum::<u32>())
+}
+
+/// Sources that are no bit of this file stay as they are.
+pub(super) fn sources_store(
+    engine: &mut Engine,
+    switches: &[&'static str],
+    value: &str,
+) -> Result<Step, WriteError> {
+    let most = (1 << switches.len()) - 1;
+    let number = match value.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => value.parse(),
+    };
+    let bits = number.ok().filter(|&bits| bits <= most);
+    let bits = bits.ok_or_else(|| invalid(format!("a number from 0 to {most}, a bit for each source")))?;
+    for (bit, &name) in switches.iter().enumerate() {
+        engine.set_sysctl(name, if bits >> bit & 1 == 1 { "1" } else { "0" }).map_err(WriteError::Invalid)?;
     }
+    Ok(WRITTEN)
 }
 
 #[cfg(test)]

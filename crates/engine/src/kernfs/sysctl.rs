@@ -1,6 +1,8 @@
-//! `/proc/sys`: the parameters that an administrator changes while the machine runs.
+//! Parameters that an administrator changes while the machine runs: `/proc/sys`, and those of modules and debugfs, which write yes and no in
+//! another way.
 
-use crate::config::Parameter;
+use super::machine::parameter;
+use super::numa::kernel_bool;
 use crate::serve::engine::Engine;
 use crate::units::NodeId;
 use pageout_rules::Values;
@@ -48,6 +50,25 @@ impl Engine {
         Ok(())
     }
 
+    /// A parameter of a module: a number, or `Y` or `N`.
+    pub(super) fn module_parameter(&self, name: &'static str) -> String {
+        let text = self.sysctl(name);
+        match text.as_str() {
+            "true" => "Y".to_owned(),
+            "false" => "N".to_owned(),
+            _ => text,
+        }
+    }
+
+    pub(super) fn set_module_parameter(&mut self, name: &'static str, value: &str) -> Result<(), String> {
+        let is_bool = parameter(name).values == Values::Bool;
+        let flag = is_bool.then(|| kernel_bool(value).ok_or("`Y` or `N`")).transpose()?;
+        let value = flag.map_or(value.to_owned(), |flag| flag.to_string());
+        self.set_sysctl(name, &value)?;
+        self.core.zswap_start_worker();
+        Ok(())
+    }
+
     /// What `vm.pghot_target_nid` takes, where it names another node: hot pages go up, to memory that is in use.
     fn wrong_promotion_target(&self) -> Option<String> {
         let tiers = &self.core.tiers;
@@ -56,21 +77,13 @@ impl Engine {
     }
 }
 
-fn parameter(name: &'static str) -> &'static Parameter {
-    Parameter::by_name(name).expect("a file of /proc/sys is named after a parameter")
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::kernfs::files::{MACHINE_FILES, MachineTarget};
     use crate::*;
 
     #[test]
     fn every_parameter_of_an_administrator_has_its_file() {
-        let names = MACHINE_FILES.iter().filter_map(|file| match file.target {
-            MachineTarget::Sysctl(name) => Some((file.path.to_owned(), name)),
-            _ => None,
-        });
+        let names = MACHINE_FILES.iter().filter_map(|file| Some((file.path.to_owned(), file.sysctl()?)));
         let parameters = PARAMETERS.iter().filter(|parameter| parameter.section == Section::Sysctl);
         let mut expected: Vec<(String, &str)> = parameters
             .map(|parameter| (format!("/proc/sys/{}", parameter.name.replace('.', "/")), parameter.name))

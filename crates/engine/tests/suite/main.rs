@@ -16,6 +16,7 @@ mod metadata; // bytes a page
 mod layers; // state, core, engine: who may name whom
 mod citations; // documents that comments name
 mod kernel_functions; // the page that says where a function of the kernel is
+mod kernel_files; // the page of kernel files
 
 mod reader; // a task that reads a file: what the models below are compared on
 mod exact; // textbook LRU and SIEVE

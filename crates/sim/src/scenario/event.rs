@@ -1,34 +1,7 @@
 //! `[[event]]`: writing a kernel file, reading one, removing a cgroup, or syncing file systems, at a given time.
 //!
-//! Paths are those of a running kernel, so a line of a shell script becomes an event one to one. What is known:
-//!
-//! ```text
-//!   /proc/vmstat                                 read
-//!   /proc/meminfo, /proc/zoneinfo, /proc/buddyinfo   read
-//!   /proc/pressure/memory                        read              and io, cpu
-//!   /sys/fs/cgroup/web/memory.pressure           read              and io.pressure, cpu.pressure; the root's, too
-//!   /proc/sys/vm/swappiness                      read, write       any sysctl, dots as slashes
-//!   /proc/sys/vm/compact_memory                  write             1: compacts all zones
-//!   /proc/sys/vm/drop_caches                     write             1: clean pages of files that nobody uses go; 2: slab objects; 3: both
-//!   /sys/kernel/mm/transparent_hugepage/enabled  read, write       always, madvise or never: whose anonymous memory is of huge pages
-//!   /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages   read, write   huge pages that are held; any power of two from 8kB to 4096kB
-//!   /sys/fs/cgroup/web/memory.high               read, write       any file of a memcg; the root has no directory
-//!   /sys/fs/cgroup/web/memory.reclaim            write             proactive reclaim, done by a task of its own
-//!   /sys/fs/cgroup/web                           rmdir             the cgroup itself, when nobody runs in it
-//!   /sys/block/zram0/mm_stat                     read              what compressed swap takes; io_stat likewise
-//!   /sys/kernel/debug/zswap/stored_pages         read              what zswap holds, and what it rejected and wrote back
-//!   /sys/module/zswap/parameters/enabled         read, write       its parameters
-//!   /sys/kernel/debug/sched/numa_balancing/scan_size_mb   read, write   how memory tiering scans
-//!   /sys/kernel/debug/pghot/kmigrated_sleep_ms   read, write       how hot-page tracking promotes
-//!   /sys/kernel/mm/numa/demotion_enabled         read, write       whether reclaim moves pages to slower memory
-//!   /sys/devices/virtual/memory_tiering/memory_tier4/nodelist   read   nodes of a tier
-//!   /sys/devices/system/node/node1/memory*/online   read, write   all memory of a node: 0 moves what is there to others
-//!   /sys/devices/system/node/node1/numastat      read              where requests for its memory got some; vmstat there: its counters
-//!   /sys/kernel/debug/lru_gen                    read, write       generations; commands that age and evict, likewise
-//!   /sys/kernel/debug/lru_gen_full               read
-//!   /sys/kernel/mm/lru_gen/enabled               read, write       switches between generations and two lists
-//!   /sys/kernel/mm/lru_gen/min_ttl_ms            read, write       kswapd rather kills than takes what is younger
-//! ```
+//! Paths are those of a running kernel, so a line of a shell script becomes an event one to one. `docs/kernel-files.md` lists them; the
+//! engine serves all but those of pressure stall information, which the machine does. `memory.reclaim` is written by a task of its own.
 //!
 //! A signal ends a write to `memory.reclaim`. It comes by a `timeout` of the write, as from timeout(1), and not by an event of its own: one
 //! of the same shell would wait for the write that it is to end, and one of another could not name a write whose shell has no name,

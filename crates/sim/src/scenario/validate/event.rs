@@ -5,7 +5,6 @@ use pageout_engine::{
     kernel_bool,
 };
 
-use super::machine::{DIRTY_MIN, SOFT_LIMIT};
 use super::{Check, Problem};
 use crate::scenario::event::HUGEPAGES;
 use crate::scenario::keys::{Accepts, Key};
@@ -349,8 +348,9 @@ impl Check<'_> {
             }
             Some(KernelFile::Block(name)) => {
                 let devices = self.scenario.swap.iter().filter(|swap| swap.kind == SwapKind::Zram).count();
-                let files = (0..devices)
-                    .flat_map(|device| ZRAM_FILES.iter().map(move |file| format!("zram{device}/{file}")));
+                let files = (0..devices).flat_map(|device| {
+                    ZRAM_FILES.iter().map(move |file| format!("zram{device}/{}", file.name))
+                });
                 (name, "file of a compressed swap area", files.collect())
             }
             Some(KernelFile::Hugepages(name)) => {
@@ -386,8 +386,8 @@ impl Check<'_> {
             Some(KernelFile::MemoryTier(name)) => (name, "file of a tier of memory", self.tier_files()),
             Some(KernelFile::Node(name)) => {
                 let nodes = 0..self.scenario.machine.node_sizes().len();
-                let files =
-                    nodes.flat_map(|node| NODE_FILES.iter().map(move |file| format!("node{node}/{file}")));
+                let files = nodes
+                    .flat_map(|node| NODE_FILES.iter().map(move |file| format!("node{node}/{}", file.name)));
                 (name, "file of a node", files.collect())
             }
             Some(KernelFile::LruGen(name)) => (
@@ -412,10 +412,8 @@ impl Check<'_> {
             }
         };
         if known.contains(given) {
-            if given == SOFT_LIMIT {
-                self.is_version_1(key, SOFT_LIMIT);
-            } else if given == DIRTY_MIN {
-                self.is_version_2(key, DIRTY_MIN);
+            if let Some(KernelFile::Memcg { file, .. }) = &file {
+                self.has_cgroup_file(key, file);
             }
             return file;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pageout_engine::{Kernel, NodeId, PghotQuirks, Policy, Profile, RecordSize};
+use pageout_engine::{CGROUP_FILES, CgroupFile, Kernel, NodeId, PghotQuirks, Policy, Profile, RecordSize};
 
 use super::{Check, LIMIT_PAGES_MIN, Problem};
 use crate::scenario::keys::Limit;
@@ -18,10 +18,8 @@ const BLOCK: u64 = 2 << 20;
 /// What turns klruscand on.
 const PGTSCANS: &str = "sysctl.vm.pghot_record_pgtscans_enable";
 
-/// A file of cgroups of version 1.
+/// The version of cgroups.
 const VERSION: &str = "memcg.cgroup_version";
-pub(super) const SOFT_LIMIT: &str = "memory.soft_limit_in_bytes";
-pub(super) const DIRTY_MIN: &str = "memory.dirty_min";
 
 impl Check<'_> {
     /// A slice begins with the switch to its task. If it is no longer than the switch, the task gives way before it has done anything, and so does the
@@ -317,11 +315,10 @@ impl Check<'_> {
                     self.holds_a_fault(&format!("{prefix}.{name}"), name, value);
                 }
             }
-            if memcg.files.get(SOFT_LIMIT).is_some() {
-                self.is_version_1(&format!("{prefix}.{SOFT_LIMIT}"), SOFT_LIMIT);
-            }
-            if memcg.files.get(DIRTY_MIN).is_some() {
-                self.is_version_2(&format!("{prefix}.{DIRTY_MIN}"), DIRTY_MIN);
+            for file in CGROUP_FILES {
+                if memcg.files.get(file.name).is_some() {
+                    self.has_cgroup_file(&format!("{prefix}.{}", file.name), file.name);
+                }
             }
             if let Some(nodes) = memcg.files.get("cpuset.mems") {
                 self.cpuset_mems(&format!("{prefix}.cpuset.mems"), &nodes.to_string());
@@ -340,23 +337,17 @@ impl Check<'_> {
         true
     }
 
-    /// A file that cgroups of version 2 don't have.
-    pub(super) fn is_version_1(&mut self, key: &str, name: &str) {
-        if !self.has_version_1() {
-            let problem =
-                Problem::new(key, format!("`{name}` is a file of cgroup v1, and this machine has v2"));
-            self.report(
-                problem.help(format!("set kernel.{VERSION} = 1; v2 has memory.low and memory.high instead")),
-            );
-        }
-    }
-
-    /// A file without meaning in cgroup v1, where no group has dirty pages of its own.
-    pub(super) fn is_version_2(&mut self, key: &str, name: &str) {
-        if self.has_version_1() {
-            let problem =
-                Problem::new(key, format!("`{name}` is a file of cgroup v2, and this machine has v1"));
-            self.report(problem.help(format!("leave kernel.{VERSION} out, or set it to 2")));
+    /// The machine's version of cgroups has this file.
+    pub(super) fn has_cgroup_file(&mut self, key: &str, name: &str) {
+        let Some(needed) = CgroupFile::by_name(name).and_then(|file| file.only_in) else { return };
+        let version = if self.has_version_1() { 1 } else { 2 };
+        if version != needed {
+            let told = format!("`{name}` is a file of cgroup v{needed}, and this machine has v{version}");
+            let help = match needed {
+                1 => format!("set kernel.{VERSION} = 1; v2 has memory.low and memory.high instead"),
+                _ => format!("leave kernel.{VERSION} out, or set it to 2"),
+            };
+            self.report(Problem::new(key, told).help(help));
         }
     }
 

@@ -1,0 +1,242 @@
+//! Files of the machine: a row each, with the functions that read and write it.
+//!
+//! Most are a parameter by its name; the others have functions of their own, in the files beside this one. The check of a scenario's
+//! events goes by these paths.
+
+use super::huge_memory::{
+    nr_hugepages_show, nr_hugepages_store, transparent_hugepage_show, transparent_hugepage_store,
+};
+use super::lru_gen::{LRU_GEN, lru_gen_store};
+use super::lru_gen_settings::{enabled_show, enabled_store, min_ttl_ms_show, min_ttl_ms_store};
+use super::meminfo::{buddyinfo_show, meminfo_show, zoneinfo_show};
+use super::numa::{demotion_enabled_store, pagecache_promotion_enabled_store};
+use super::pghot::{DEBUG_SOURCES, SOURCES, sources_show, sources_store};
+use super::swaps::swaps_show;
+use super::{WRITTEN, WriteError, invalid, lines};
+use crate::config::Parameter;
+use crate::machine::step::Step;
+use crate::migrate::CompactMemory;
+use crate::page_cache::DropCaches;
+use crate::serve::engine::Engine;
+use crate::stat::Stat;
+use crate::units::{PAGE_SIZE, TaskId};
+use crate::zswap::Zswap;
+
+/// A file of the machine.
+pub struct MachineFile {
+    /// The file's path.
+    pub path: &'static str,
+    by: ServedBy,
+}
+
+/// What serves a file.
+enum ServedBy {
+    /// A parameter, by its name: a number or a word.
+    Sysctl(&'static str),
+    /// The same of a module, of debugfs, or under a name that it has in some kernels: yes and no are `Y` and `N`.
+    Module(&'static str),
+    /// A figure of zswap, read only.
+    Zswap(fn(&Zswap) -> u64, &'static str),
+    /// Functions of its own, and what it is for.
+    Functions { show: Option<Show>, store: Option<Store>, doc: &'static str },
+}
+
+type Show = fn(&mut Engine) -> String;
+type Store = fn(&mut Engine, TaskId, &str) -> Result<Step, WriteError>;
+
+const fn sysctl(path: &'static str, parameter: &'static str) -> MachineFile {
+    MachineFile { path, by: ServedBy::Sysctl(parameter) }
+}
+
+const fn module(path: &'static str, parameter: &'static str) -> MachineFile {
+    MachineFile { path, by: ServedBy::Module(parameter) }
+}
+
+const fn zswap(path: &'static str, figure: fn(&Zswap) -> u64, doc: &'static str) -> MachineFile {
+    MachineFile { path, by: ServedBy::Zswap(figure, doc) }
+}
+
+const fn read(path: &'static str, show: Show, doc: &'static str) -> MachineFile {
+    MachineFile { path, by: ServedBy::Functions { show: Some(show), store: None, doc } }
+}
+
+const fn write(path: &'static str, store: Store, doc: &'static str) -> MachineFile {
+    MachineFile { path, by: ServedBy::Functions { show: None, store: Some(store), doc } }
+}
+
+const fn both(path: &'static str, show: Show, store: Store, doc: &'static str) -> MachineFile {
+    MachineFile { path, by: ServedBy::Functions { show: Some(show), store: Some(store), doc } }
+}
+
+const fn hugepages<const ORDER: u8>(path: &'static str) -> MachineFile {
+    both(
+        path,
+        nr_hugepages_show::<ORDER>,
+        nr_hugepages_store::<ORDER>,
+        "Blocks of this size that the pool of huge pages holds.",
+    )
+}
+
+/// All files of the machine.
+#[rustfmt::skip]
+pub const MACHINE_FILES: &[MachineFile] = &[
+    read("/proc/vmstat", vmstat_show, "Counters of the machine, always up to date."),
+    read("/proc/meminfo", meminfo_show, "What memory is used for."),
+    read("/proc/zoneinfo", zoneinfo_show, "Zones of all nodes: their marks, reserves and lists of CPUs."),
+    read("/proc/buddyinfo", buddyinfo_show, "Free blocks of each zone by order."),
+    read("/proc/swaps", swaps_show, "Swap devices, how full they are, and their priorities."),
+    sysctl("/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps", "kernel.numa_balancing_promote_rate_limit_MBps"),
+    sysctl("/proc/sys/kernel/numa_balancing", "kernel.numa_balancing"),
+    sysctl("/proc/sys/vm/compaction_proactiveness", "vm.compaction_proactiveness"),
+    sysctl("/proc/sys/vm/page-cluster", "vm.page-cluster"),
+    sysctl("/proc/sys/vm/swappiness", "vm.swappiness"),
+    sysctl("/proc/sys/vm/zone_reclaim_mode", "vm.zone_reclaim_mode"),
+    sysctl("/proc/sys/vm/min_unmapped_ratio", "vm.min_unmapped_ratio"),
+    sysctl("/proc/sys/vm/min_free_kbytes", "vm.min_free_kbytes"),
+    sysctl("/proc/sys/vm/watermark_scale_factor", "vm.watermark_scale_factor"),
+    sysctl("/proc/sys/vm/watermark_boost_factor", "vm.watermark_boost_factor"),
+    sysctl("/proc/sys/vm/percpu_pagelist_high_fraction", "vm.percpu_pagelist_high_fraction"),
+    write("/proc/sys/vm/compact_memory", compact_memory, "1: all zones are compacted."),
+    write("/proc/sys/vm/drop_caches", drop_caches, "1: clean pages of files that nobody uses go; 2: slab objects; 3: both."),
+    read("/proc/sys/vm/stat_refresh", stat_refresh, "Empty. Reading it has all CPUs look after the free pages that they hold."),
+    sysctl("/proc/sys/vm/dirty_ratio", "vm.dirty_ratio"),
+    sysctl("/proc/sys/vm/dirty_background_ratio", "vm.dirty_background_ratio"),
+    sysctl("/proc/sys/vm/dirty_bytes", "vm.dirty_bytes"),
+    sysctl("/proc/sys/vm/dirty_background_bytes", "vm.dirty_background_bytes"),
+    sysctl("/proc/sys/vm/dirty_expire_centisecs", "vm.dirty_expire_centisecs"),
+    sysctl("/proc/sys/vm/dirty_writeback_centisecs", "vm.dirty_writeback_centisecs"),
+    sysctl("/proc/sys/vm/laptop_mode", "vm.laptop_mode"),
+    sysctl("/proc/sys/vm/pghot_record_hwhints_enable", "vm.pghot_record_hwhints_enable"),
+    sysctl("/proc/sys/vm/pghot_record_pgtscans_enable", "vm.pghot_record_pgtscans_enable"),
+    sysctl("/proc/sys/vm/pghot_record_hintfaults_enable", "vm.pghot_record_hintfaults_enable"),
+    sysctl("/proc/sys/vm/pghot_record_fma_enable", "vm.pghot_record_fma_enable"),
+    sysctl("/proc/sys/vm/pghot_freq_threshold", "vm.pghot_freq_threshold"),
+    sysctl("/proc/sys/vm/pghot_promote_freq_window_ms", "vm.pghot_promote_freq_window_ms"),
+    sysctl("/proc/sys/vm/pghot_target_nid", "vm.pghot_target_nid"),
+    module("/proc/sys/vm/pghot_promote_rate_limit_MBps", "kernel.numa_balancing_promote_rate_limit_MBps"),
+    both("/proc/sys/vm/pghot_enabled_sources", |engine| sources_show(engine, SOURCES), |engine, _, value| sources_store(engine, SOURCES, value), "Sources of hot pages that are on, each a bit: hint faults 1, hardware 2."),
+    both("/sys/kernel/debug/pghot/enabled_sources", |engine| sources_show(engine, DEBUG_SOURCES), |engine, _, value| sources_store(engine, DEBUG_SOURCES, value), "Sources of hot pages that are on, each a bit: hardware 1, walks of page tables 2, hint faults 4, reads of files 8."),
+    module("/sys/kernel/debug/pghot/freq_threshold", "vm.pghot_freq_threshold"),
+    module("/sys/kernel/debug/pghot/target_nid", "vm.pghot_target_nid"),
+    module("/sys/kernel/debug/pghot/kmigrated_sleep_ms", "pghot.kmigrated_sleep_ms"),
+    module("/sys/kernel/debug/pghot/kmigrated_batch_nr", "pghot.kmigrated_batch_nr"),
+    zswap("/sys/kernel/debug/zswap/decompress_fail", |_| 0, "0: no page fails to decompress here."),
+    zswap("/sys/kernel/debug/zswap/duplicate_entry", |zswap| zswap.stat.duplicate_entry, "Stores for a slot that had an entry."),
+    zswap("/sys/kernel/debug/zswap/pool_limit_hit", |zswap| zswap.stat.pool_limit_hit, "Stores that found the pool full."),
+    zswap("/sys/kernel/debug/zswap/pool_total_size", |zswap| zswap.pool.pages() * PAGE_SIZE, "Bytes that the pool takes."),
+    zswap("/sys/kernel/debug/zswap/reject_alloc_fail", |zswap| zswap.stat.reject_alloc_fail, "Pages rejected because the pool got no memory for them."),
+    zswap("/sys/kernel/debug/zswap/reject_compress_fail", |_| 0, "0: no page fails to compress here."),
+    zswap("/sys/kernel/debug/zswap/reject_compress_poor", |zswap| zswap.stat.reject_compress_poor, "Pages rejected because they did not shrink."),
+    zswap("/sys/kernel/debug/zswap/reject_kmemcache_fail", |_| 0, "0: there are always entries to be had."),
+    zswap("/sys/kernel/debug/zswap/reject_reclaim_fail", |zswap| zswap.stat.reject_reclaim_fail, "Pages rejected because the pool was full."),
+    zswap("/sys/kernel/debug/zswap/same_filled_pages", |zswap| zswap.stat.same_filled_pages, "Pages of one repeated word that are stored."),
+    zswap("/sys/kernel/debug/zswap/stored_incompressible_pages", |zswap| zswap.stat.stored_incompressible_pages, "Pages stored as they are, because they did not shrink."),
+    zswap("/sys/kernel/debug/zswap/stored_pages", |zswap| zswap.stored(), "Pages that are stored."),
+    zswap("/sys/kernel/debug/zswap/written_back_pages", |zswap| zswap.stat.written_back_pages, "Pages written to the device."),
+    module("/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms", "sched.numa_balancing.hot_threshold_ms"),
+    module("/sys/kernel/debug/sched/numa_balancing/scan_delay_ms", "sched.numa_balancing.scan_delay_ms"),
+    module("/sys/kernel/debug/sched/numa_balancing/scan_period_max_ms", "sched.numa_balancing.scan_period_max_ms"),
+    module("/sys/kernel/debug/sched/numa_balancing/scan_period_min_ms", "sched.numa_balancing.scan_period_min_ms"),
+    module("/sys/kernel/debug/sched/numa_balancing/scan_size_mb", "sched.numa_balancing.scan_size_mb"),
+    module("/sys/module/zswap/parameters/enabled", "zswap.enabled"),
+    module("/sys/module/zswap/parameters/max_pool_percent", "zswap.max_pool_percent"),
+    module("/sys/module/zswap/parameters/accept_threshold_percent", "zswap.accept_threshold_percent"),
+    module("/sys/module/zswap/parameters/shrinker_enabled", "zswap.shrinker_enabled"),
+    both(LRU_GEN, |engine| engine.lru_gen_text(false), lru_gen_store, "Generations with their ages and pages; commands that age and evict them."),
+    read("/sys/kernel/debug/lru_gen_full", |engine| engine.lru_gen_text(true), "Generations as lru_gen has them, with refaults by tier and what walks saw."),
+    both("/sys/kernel/mm/lru_gen/enabled", enabled_show, enabled_store, "0x0001 generations instead of two lists, 0x0002 page-table walks, 0x0004 bits of upper entries."),
+    both("/sys/kernel/mm/lru_gen/min_ttl_ms", min_ttl_ms_show, min_ttl_ms_store, "Milliseconds. kswapd rather has a process killed than takes what is younger."),
+    both("/sys/kernel/mm/numa/demotion_enabled", |engine| format!("{}\n", engine.core.config.demotion_enabled), demotion_enabled_store, "Whether reclaim moves pages to a slower tier."),
+    both("/sys/kernel/mm/numa/pagecache_promotion_enabled", |engine| format!("{}\n", engine.core.config.pagecache_promotion_enabled), pagecache_promotion_enabled_store, "Whether pages of files that are read again leave a slower tier. Posted, in no released kernel."),
+    both("/sys/kernel/mm/transparent_hugepage/enabled", transparent_hugepage_show, transparent_hugepage_store, "Whose anonymous memory is of huge pages: always, madvise or never. What holds stands in brackets."),
+    hugepages::<1>("/sys/kernel/mm/hugepages/hugepages-8kB/nr_hugepages"),
+    hugepages::<2>("/sys/kernel/mm/hugepages/hugepages-16kB/nr_hugepages"),
+    hugepages::<3>("/sys/kernel/mm/hugepages/hugepages-32kB/nr_hugepages"),
+    hugepages::<4>("/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages"),
+    hugepages::<5>("/sys/kernel/mm/hugepages/hugepages-128kB/nr_hugepages"),
+    hugepages::<6>("/sys/kernel/mm/hugepages/hugepages-256kB/nr_hugepages"),
+    hugepages::<7>("/sys/kernel/mm/hugepages/hugepages-512kB/nr_hugepages"),
+    hugepages::<8>("/sys/kernel/mm/hugepages/hugepages-1024kB/nr_hugepages"),
+    hugepages::<9>("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"),
+    hugepages::<10>("/sys/kernel/mm/hugepages/hugepages-4096kB/nr_hugepages"),
+];
+
+impl MachineFile {
+    /// Meaning of the file's contents, or effect of a write to it.
+    pub fn doc(&self) -> &'static str {
+        match self.by {
+            ServedBy::Sysctl(name) | ServedBy::Module(name) => parameter(name).doc,
+            ServedBy::Zswap(_, doc) | ServedBy::Functions { doc, .. } => doc,
+        }
+    }
+
+    /// Whether it can be opened for reading: all but those that only ask for something.
+    pub fn is_readable(&self) -> bool {
+        !matches!(self.by, ServedBy::Functions { show: None, .. })
+    }
+
+    /// Whether it can be opened for writing.
+    pub fn is_writable(&self) -> bool {
+        !matches!(self.by, ServedBy::Zswap(..) | ServedBy::Functions { store: None, .. })
+    }
+
+    /// The name of the parameter that it is, if it is one of `/proc/sys` under its own name.
+    #[cfg(test)]
+    pub(super) fn sysctl(&self) -> Option<&'static str> {
+        if let ServedBy::Sysctl(name) = self.by { Some(name) } else { None }
+    }
+
+    /// The file's text; `None`: it can't be read.
+    pub(super) fn show(&self, engine: &mut Engine) -> Option<String> {
+        match self.by {
+            ServedBy::Sysctl(name) => Some(engine.sysctl(name) + "\n"),
+            ServedBy::Module(name) => Some(engine.module_parameter(name) + "\n"),
+            ServedBy::Zswap(figure, _) => Some(format!("{}\n", figure(&engine.core.zswap))),
+            ServedBy::Functions { show, .. } => show.map(|show| show(engine)),
+        }
+    }
+
+    /// Writes to the file.
+    pub(super) fn store(&self, engine: &mut Engine, task: TaskId, value: &str) -> Result<Step, WriteError> {
+        match self.by {
+            ServedBy::Sysctl(name) => {
+                engine.set_sysctl(name, value).map(|()| WRITTEN).map_err(WriteError::Invalid)
+            }
+            ServedBy::Module(name) => {
+                engine.set_module_parameter(name, value).map(|()| WRITTEN).map_err(WriteError::Invalid)
+            }
+            ServedBy::Functions { store: Some(store), .. } => store(engine, task, value),
+            ServedBy::Zswap(..) | ServedBy::Functions { store: None, .. } => Err(WriteError::NotPermitted),
+        }
+    }
+}
+
+/// The parameter of a row.
+pub(super) fn parameter(name: &'static str) -> &'static Parameter {
+    Parameter::by_name(name).expect("a row names a parameter")
+}
+
+fn vmstat_show(engine: &mut Engine) -> String {
+    let stats = Stat::ALL.iter().filter(|stat| stat.is_in_vmstat());
+    lines(stats.map(|&stat| (stat.name(), engine.core.vmstat(stat))))
+}
+
+fn stat_refresh(engine: &mut Engine) -> String {
+    engine.core.refresh_all_lists();
+    String::new()
+}
+
+fn compact_memory(engine: &mut Engine, task: TaskId, value: &str) -> Result<Step, WriteError> {
+    if value != "1" {
+        return Err(invalid("1"));
+    }
+    let zones = engine.core.memory.zones.info().map(|zone| (zone.node, zone.zone));
+    let request = Box::new(CompactMemory::new(zones));
+    Ok(engine.current(task).compact_memory(request))
+}
+
+fn drop_caches(engine: &mut Engine, task: TaskId, value: &str) -> Result<Step, WriteError> {
+    let request = value.parse().ok().and_then(DropCaches::new);
+    let request = request.ok_or_else(|| invalid("1 (pages), 2 (slab objects) or 3 (both)"))?;
+    Ok(engine.current(task).drop_caches(Box::new(request)))
+}
