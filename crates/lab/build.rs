@@ -23,7 +23,15 @@ fn main() {
 /// The commit that is checked out, with a mark if the sources differ from it. Without git, or outside of a repository that this
 /// file belongs to, nobody knows it.
 fn commit() -> Option<String> {
-    const SOURCES: [&str; 5] = ["src", "../engine/src", "../sim/src", "../workload/src", "../../Cargo.lock"];
+    const SOURCES: [&str; 7] = [
+        "src",
+        "../rules/src",
+        "../mm/src",
+        "../engine/src",
+        "../sim/src",
+        "../workload/src",
+        "../../Cargo.lock",
+    ];
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
     let changed = git(&[&["status", "--porcelain", "--"][..], &SOURCES].concat())?;

@@ -1,23 +1,20 @@
 //! [`Core`]: all of reclaim's state in one struct, of which the mechanisms of the other folders are methods.
 //!
 //! ```text
-//!   state    plain data with invariants of its own: memory, groups, lists, counters         names neither of the others
+//!   state    plain data with invariants of its own: memory, groups, lists, counters         a crate of its own, `pageout_mm`
 //!   core     every mechanism: `impl Core` in its room; they call each other, as in mm/       never sees a task
 //!   engine   core and tasks: accesses, waits, kernel files (`serve/`, `kernfs/`)              what a machine holds
 //! ```
-//! A test holds the layers apart (`tests/suite/layers.rs`).
 
 use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
 use crate::kmem::KernelMemory;
 use crate::kthread::{KernelThread, Sleepers};
-use crate::lru::batch::{Batches, Rotations};
+use crate::lru::batch::Rotations;
 use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
 use crate::machine::op::{FullPlug, Op};
 use crate::machine::work::{Work, WorkFor};
 use crate::memcg::Memcgs;
-use crate::memcg::charge::Stock;
-use crate::memcg::objcg::ByteStock;
 use crate::memory::Memory;
 use crate::memory::folio::Folio;
 use crate::migrate::{Kcompactd, KcompactdThread};
@@ -27,24 +24,14 @@ use crate::page_cache::PageCacheEvent;
 use crate::pghot::{KlruscandThread, KmigratedThread, Pghot};
 use crate::promotion::LowerTierFrames;
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
-use crate::stat::{Counters, STATS, StaleDecision, StaleDecisions, Updates};
+use crate::stat::{Counters, STATS, StaleDecision, StaleDecisions};
 use crate::story::Story;
 use crate::tiers::MemoryTiers;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
 use crate::workingset::ShadowNodes;
 use crate::writeback::Writeback;
 use crate::zswap::{Zswap, ZswapThread};
-
-/// What belongs to one CPU.
-#[derive(Default)]
-pub(crate) struct Cpu {
-    pub(crate) batches: Batches,
-    pub(crate) stock: Stock,
-    pub(crate) bytes: ByteStock,
-    pub(crate) updates: Updates,
-    /// When it looks next after the free pages that it holds.
-    pub(crate) refresh_at: Nanos,
-}
+use pageout_mm::cpu::Cpu;
 
 /// The state of one machine's memory, and all that is decided about it.
 pub(crate) struct Core {
@@ -197,6 +184,8 @@ impl Core {
             refusals: crate::migrate::Refusals::default(),
             config,
         };
+        #[cfg(any(test, feature = "fault-injection"))]
+        core.pghot.records.watch();
         core.hold_scattered_pages();
         Ok(core)
     }

@@ -4,18 +4,17 @@
 //! ([`Op`]), and counts of work ([`Work`]) tell the machine what to charge for. The map, in reading order:
 #![forbid(unsafe_code)]
 
-use pageout_rules::{config, policy, units}; // what can be chosen, and what everything is counted in: a crate of its own
+use pageout_mm::{memory, tiers}; // state: a crate of its own. A room below that has state there passes it on under its own name
+use pageout_rules::{config, policy, units}; // what can be chosen, and what everything is counted in
 mod machine; // how a machine talks to the engine: accesses and steps, operations, work
 
 mod core; // all state under one roof: what mechanisms are methods of
-mod memory; // what is where: folios, page tables and indexes, files, address spaces
-mod page_alloc; // free memory
-mod tiers; // which nodes are fast, which are slow, and where pages go from each
-mod swap; // swap devices: slots, the swap cache, writes held back
-mod zswap; // compressed pages in front of a swap device
+mod page_alloc; // a request for free memory
+mod swap; // pages of zeroes, writes held back, readahead
+mod zswap; // into the pool of compressed pages, and out of it
 mod kmem; // what the kernel itself takes: nodes of tables, stacks
-mod memcg; // memory groups: limits, protection, charging, memory.high
-mod stat; // counters under the kernel's names, and how old a reader's copy is
+mod memcg; // charging, removal, memory.high
+mod stat; // who counts, and how old a reader's copy is
 mod mapping; // page-table entries over folios: faults, mlock
 mod zap; // how user space takes its own entries away: munmap, the end of an address space
 mod huge_memory; // huge pages of anonymous memory, and single pages of them
@@ -71,7 +70,19 @@ pub use pageout_rules::writeback::{DirtyRule, FlusherChunk, FlusherRequests, Wri
 pub use pageout_rules::zswap::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};
 pub use pageout_rules::{Kernel, Series, Values, Version};
 
-pub use balance::{Position, RefTierLimit, ScanBalance, TypeReason};
+pub use pageout_mm::balance::{Position, RefTierLimit, TypeReason};
+pub use pageout_mm::memcg::MEMORY_EVENTS;
+pub use pageout_mm::memory::errors::IoError;
+pub use pageout_mm::memory::mempolicy::MemPolicy;
+pub use pageout_mm::memory::mm::{Advice, HugeAdvice};
+pub use pageout_mm::memory::table::ReadaheadStats;
+pub use pageout_mm::page_alloc::info::{PagesetInfo, ZoneInfo};
+pub use pageout_mm::stat::Stat;
+pub use pageout_mm::swap::contents::{Compressibility, Lengths};
+pub use pageout_mm::tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, MemoryTier, MemoryTiers, adistance};
+pub use pageout_mm::zswap::ZswapPool;
+
+pub use balance::ScanBalance;
 pub use kernfs::{
     CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES, NodeFile,
     ZRAM_FILES, ZramFile, kernel_bool,
@@ -79,31 +90,23 @@ pub use kernfs::{
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
 pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
-pub use machine::op::{FullPlug, IoError, Op};
+pub use machine::op::{FullPlug, Op};
 pub use machine::queue::OpQueue;
 pub use machine::step::{
     Access, AccessError, DelayReason, IoWait, Memstall, OomReport, Served, Step, Touched, Unrelieved, Wait,
 };
 pub use machine::work::{Work, WorkFor};
-pub use memcg::MEMORY_EVENTS;
-pub use memory::mempolicy::MemPolicy;
-pub use memory::mm::{Advice, HugeAdvice};
-pub use memory::table::ReadaheadStats;
 pub use migrate::MigrateStep;
 pub use oom::{Badness, OomCause, OomKill};
-pub use page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use page_cache::PageCacheEvent;
 pub use pghot::Source as HotSource;
 pub use reclaim::{KswapdActivity, Pageouts, ThrottleReason};
 pub use serve::engine::Engine;
-pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Stat, Turned};
+pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Turned};
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,
     ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp,
     StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, TracedWork, Tracepoint, TypeChoice,
     Verdict, Whereabouts,
 };
-pub use swap::contents::{Compressibility, Lengths};
-pub use tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, MemoryTier, MemoryTiers, adistance};
 pub use writeback::{BdiLimits, WritebackReason};
-pub use zswap::ZswapPool;

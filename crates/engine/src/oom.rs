@@ -20,7 +20,6 @@ use crate::core::Core;
 use crate::machine::step::{DelayReason, OomReport, Unrelieved, Wait};
 use crate::memcg::{MemcgEvent, UNLIMITED};
 use crate::memory::folio::FolioFlags;
-use crate::memory::mm::Mm;
 use crate::memory::table::Entry;
 use crate::stat::Stat;
 use crate::units::{MemcgId, MmId, Nanos, TaskId};
@@ -254,12 +253,5 @@ impl Core {
         let adjustment = i64::from(mm.oom_score_adj) * total_pages as i64 / 1000;
         badness.score = (badness.rss() + badness.swap + badness.page_tables) as i64 + adjustment;
         badness
-    }
-}
-
-impl Mm {
-    /// The process is going, or about to, and what it has will be free: nobody else need go.
-    fn is_ending(&self) -> bool {
-        self.is_oom_victim || self.users == 0 && !self.vmas.is_empty()
     }
 }

@@ -1,7 +1,7 @@
 //! Decisions of the MGLRU controller: which type of page, anonymous or file, is cheaper to evict, and up to which tier. Its counts of
 //! refaults are `feedback.rs`. [reclaim 4.9]
 
-use crate::balance::feedback::{CheaperType, Position, RefTierLimit, TIERS, TypeReason};
+use crate::balance::{CheaperType, Position, RefTierLimit, TIERS, TypeReason};
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::units::LruType;

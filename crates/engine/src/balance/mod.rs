@@ -4,21 +4,19 @@
 //! relative price (`vm.swappiness`: 100 makes them equal). There are two ways to learn from what reclaim has cost lately:
 //!
 //! - `cost.rs`, from the classic LRU: each type's running cost in I/O and rotations divides a pass between the two.
-//! - `feedback.rs` (counts) and `controller.rs` (decisions), from the multi-generational LRU: refaults per eviction, a
+//! - `pageout_mm::balance` (counts) and `controller.rs` (decisions), from the multi-generational LRU: refaults per eviction, a
 //!   controller that picks one type at a time.
 //!
 //! Each works on the other's lists as well. On two lists the controller gives the whole of a pass to one type; on
 //! generations the costs become shares, and the type that is behind its share is next.
 
 mod cost;
-mod feedback;
 mod controller;
 
 pub use cost::ScanBalance;
 use pageout_rules::balance::TypeRule;
 
-pub(crate) use feedback::{CheaperType, Feedback, TIERS};
-pub use feedback::{Position, RefTierLimit, TypeReason};
+pub(crate) use pageout_mm::balance::*;
 
 /// Keeps the types' oldest generations, about to go from `old` to `new`, comparable.
 ///

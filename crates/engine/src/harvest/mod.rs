@@ -13,14 +13,12 @@
 //! A mapping advised random or sequential (or of data that won't be reused) has no recency: an access says nothing about the
 //! next one. So its bits are neither counted nor cleared. [reclaim-6.12 M6]
 
-mod bloom;
 mod look_around;
 mod rmap;
-mod iteration;
 mod scan;
 mod walk;
 
-pub(crate) use iteration::TableWalkState;
+pub(crate) use pageout_mm::harvest::*;
 pub(crate) use rmap::{Referenced, mapped_stat};
 pub(crate) use scan::Scan;
 pub(crate) use walk::{ENTRIES_PER_STEP, Walk, Walked};

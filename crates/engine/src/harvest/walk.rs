@@ -19,7 +19,7 @@
 //! the end of its address space, and stops. [reclaim 4.5, 4.6; reclaim-6.12 4.5, 4.6]
 
 use crate::core::Core;
-use crate::harvest::iteration::{TableWalkState, WalkStats};
+use crate::harvest::{TableWalkState, WalkStats};
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::{Backing, Vma};

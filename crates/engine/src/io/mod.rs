@@ -1,8 +1,9 @@
 //! I/O in flight: reads and writes of folios, what happens to a folio when they end, and which tasks wait for it. [reclaim 1.3]
 
 use crate::core::Core;
-use crate::machine::op::{IoError, Op};
+use crate::machine::op::Op;
 use crate::machine::step::IoWait;
+use crate::memory::errors::IoError;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::table::{SwapEntry, Word};
 use crate::stat::Stat;

@@ -65,7 +65,7 @@ impl Engine {
 
     /// The head of the log: the task that invoked the OOM killer, its limits, and how the memory in question is used.
     fn log_header(&self, text: &mut String, kill: &OomKill, comm: &impl Fn(TaskId) -> String) {
-        let by = self.tasks[kill.invoked_by.index()].mm;
+        let by = self.mm_if_any(kill.invoked_by);
         let adj = by.map_or(0, |mm| self.core.memory.mm(mm).oom_score_adj);
         // A charge is for the kernel's own memory as well; a page of the machine is one of a process or a file.
         let gfp = match &kill.cause {
@@ -113,10 +113,5 @@ impl Engine {
                  inactive_file:{inactive_file} unevictable:{unevictable}"
             );
         }
-    }
-
-    /// The task by which a process is known.
-    fn first_task(&self, mm: MmId) -> Option<TaskId> {
-        self.tasks.iter().position(|task| task.mm == Some(mm)).map(|at| TaskId(at as u32))
     }
 }

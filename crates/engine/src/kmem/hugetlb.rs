@@ -17,23 +17,7 @@ use crate::machine::step::Wait;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::slow_path::{Allocated, Allocation};
 use crate::stat::Stat;
-use crate::units::{MAX_BLOCK_ORDER, MemcgId, Pfn};
-
-/// The blocks that are held, by order.
-#[derive(Default)]
-pub(crate) struct HugePools([Vec<Pfn>; MAX_BLOCK_ORDER as usize + 1]);
-
-impl HugePools {
-    /// Huge pages in the pool of an order.
-    pub(crate) fn len(&self, order: u8) -> usize {
-        self.0[order as usize].len()
-    }
-
-    /// All blocks with their orders.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Pfn, u8)> {
-        (0..).zip(&self.0).flat_map(|(order, pool)| pool.iter().map(move |&pfn| (pfn, order)))
-    }
-}
+use crate::units::MemcgId;
 
 /// A write to `nr_hugepages` under way.
 pub(crate) struct PoolResize {

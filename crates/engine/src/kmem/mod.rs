@@ -17,7 +17,6 @@
 //! Inodes, dentries, mappings' own records and buffer heads are left out, and so are the nodes of swap caches: no group pays
 //! for those either.
 
-pub(crate) mod slab; // objects that share pages
 mod pages; // frames for the kernel's own use
 mod zram; // pages of a compressed swap device
 mod zspools; // compaction of what holds compressed pages
@@ -26,29 +25,4 @@ mod nodes; // the nodes of page-cache indexes and page tables
 
 pub(crate) use hugetlb::{PoolResize, PoolResizeStep};
 pub(crate) use nodes::IndexRoom;
-
-use crate::units::Pfn;
-use hugetlb::HugePools;
-use slab::Slab;
-
-/// Bytes that a memcg is charged for a node of an index: the object, and a pointer to its memcg.
-pub(crate) const INDEX_NODE_BYTES: u64 = 576 + 8;
-/// Nodes of an index in a page.
-const INDEX_NODES_PER_PAGE: u16 = 7;
-/// Pages of a kernel stack.
-pub(crate) const STACK_PAGES: usize = 4;
-
-/// The frames of a task's kernel stack.
-pub(crate) type Stack = [Pfn; STACK_PAGES];
-
-/// The slab caches of the kernel's own objects. Page tables and stacks are counted with their owners.
-pub(crate) struct KernelMemory {
-    pub(crate) index_nodes: Slab,
-    pub(crate) huge_pools: HugePools,
-}
-
-impl Default for KernelMemory {
-    fn default() -> KernelMemory {
-        KernelMemory { index_nodes: Slab::new(INDEX_NODES_PER_PAGE), huge_pools: HugePools::default() }
-    }
-}
+pub(crate) use pageout_mm::kmem::*;

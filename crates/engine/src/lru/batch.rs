@@ -78,18 +78,6 @@ pub enum Unrotated {
     Active,
 }
 
-/// The batches of one CPU.
-#[derive(Default)]
-pub(crate) struct Batches {
-    batches: [Vec<Pfn>; 6],
-}
-
-impl Batches {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Pfn> {
-        self.batches.iter().flatten().copied()
-    }
-}
-
 impl Core {
     /// Hands a new folio over to the lists.
     #[doc(alias = "folio_add_lru")]

@@ -13,7 +13,6 @@
 //!
 //! To add one: a file beside `two_lists.rs` with its pass, and an arm in each `match` below; the compiler names them.
 
-pub(crate) mod lruvec; // the lists of one memcg on one node, their costs and ages
 pub(crate) mod batch; // per-CPU folio batches in front of the lists
 mod seam; // the questions, and who answers them
 pub(crate) mod generations; // pages of about the same age together
@@ -25,9 +24,9 @@ mod two_lists; // active and inactive
 
 pub use generations::GenerationInfo;
 pub(crate) use generations::{
-    CountsUse, GenerationLists, GenerationRequest, GenerationWork, MIN_LRU_BATCH, Place, Refused, Requested,
-    WorkStep, ladder, with_frequency,
+    GenerationRequest, GenerationWork, MIN_LRU_BATCH, Refused, Requested, WorkStep,
 };
+pub(crate) use pageout_mm::lru::*;
 pub(crate) use seam::{Pass, Round};
 pub use two_lists::Deactivation;
 

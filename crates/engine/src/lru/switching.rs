@@ -16,8 +16,7 @@
 use super::Arrival;
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
-use crate::memory::list::List;
-use crate::units::{LruType, MemcgId, Pfn};
+use crate::units::{MemcgId, Pfn};
 use pageout_rules::lru::Lru;
 use pageout_rules::lru::Switching;
 
@@ -134,16 +133,5 @@ impl Core {
     /// Whether a group's folios are being moved.
     pub(crate) fn is_switching(&self, memcg: MemcgId) -> bool {
         self.lruvecs.pools().any(|pool| self.lruvecs[self.lruvecs.id(memcg, pool)].is_switching)
-    }
-}
-
-impl super::GenerationLists {
-    /// The folio at the tail of the oldest list that has one, anonymous ones first.
-    fn coldest(&self) -> Option<u32> {
-        let seqs = || self.oldest_that_can_exist()..=self.max_seq;
-        let lists = LruType::BOTH.into_iter().flat_map(|kind| seqs().map(move |seq| (seq, kind)));
-        lists
-            .into_iter()
-            .find_map(|(seq, kind)| self.lists_of(self.slot(seq), kind).iter().find_map(List::tail))
     }
 }

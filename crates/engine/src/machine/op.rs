@@ -4,6 +4,7 @@
 //! The engine never learns what a page holds. A machine that holds bytes moves them here; the simulator turns reads and
 //! writes into device requests and the rest into CPU time.
 
+use crate::memory::errors::IoError;
 use crate::units::{FileId, IoId, Pfn, SwapId};
 use std::ops::Range;
 
@@ -215,11 +216,4 @@ impl Op {
             Op::ReadFile { .. } | Op::WriteFile { .. } | Op::ReadSwap { .. } | Op::WriteSwap { .. }
         )
     }
-}
-
-/// Why a device transfer failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IoError {
-    /// The device reported an error (EIO).
-    Device,
 }

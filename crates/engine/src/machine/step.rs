@@ -9,7 +9,7 @@
 //! completions can come in between, as they do on a real machine.
 
 use crate::kernfs::error::FileError;
-use crate::machine::op::IoError;
+use crate::memory::errors::IoError;
 use crate::units::{MemcgId, Nanos, Nodemask, ObjectId, PAGE_SIZE, Pfn};
 use std::fmt;
 

@@ -16,19 +16,6 @@ use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, MmId, Nanos};
 use crate::writeback::WritebackReason;
 
-/// Pages charged ahead by a CPU, for one group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Stock {
-    pub(crate) memcg: MemcgId,
-    pub(crate) pages: u64,
-}
-
-impl Default for Stock {
-    fn default() -> Stock {
-        Stock { memcg: MemcgId::ROOT, pages: 0 }
-    }
-}
-
 /// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
 pub(crate) const RETRIES: u32 = 16;
 

@@ -14,21 +14,9 @@
 
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
+use crate::memcg::stock::ByteStock;
 use crate::stat::Stat;
 use crate::units::{CpuId, MemcgId, NodeId, PAGE_SIZE};
-
-/// Bytes charged ahead by a CPU, for one group; the root's are none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ByteStock {
-    pub(crate) memcg: MemcgId,
-    pub(crate) bytes: u64,
-}
-
-impl Default for ByteStock {
-    fn default() -> ByteStock {
-        ByteStock { memcg: MemcgId::ROOT, bytes: 0 }
-    }
-}
 
 impl Core {
     /// Bytes that this CPU has charged ahead to a group.

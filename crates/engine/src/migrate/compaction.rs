@@ -17,8 +17,7 @@
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::compact::Wanted;
-use crate::page_alloc::request::{COSTLY_ORDER, MigrateType, Rights};
-use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::request::{COSTLY_ORDER, MigrateType};
 use crate::page_alloc::zone::Zone;
 use crate::stat::Stat;
 use crate::story::MigrateReason;
@@ -27,9 +26,6 @@ use crate::units::{NodeId, PAGEBLOCK_PAGES, Pfn};
 
 /// Pages migrated at a time.
 const BATCH: usize = 32;
-/// Above this share, in thousandths, a failure is due to fragmentation rather than to a lack of memory.
-const EXTFRAG_THRESHOLD: i64 = 500;
-
 /// How hard a run tries.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum CompactMode {
@@ -132,39 +128,6 @@ impl CompactMemory {
         left.reverse();
         CompactMemory { left }
     }
-}
-
-impl Zone {
-    /// Whether compaction for a block can help: free pages for the copies, and a lack of the block that is due to how free pages lie.
-    pub(crate) fn is_suitable(&self, wanted: &Wanted) -> bool {
-        if !self.has_room_to_compact(self.free_pages(), wanted) {
-            return false;
-        }
-        let index = self.fragmentation_index(wanted.order);
-        wanted.order <= COSTLY_ORDER || !(0..=EXTFRAG_THRESHOLD).contains(&index)
-    }
-
-    /// Whether reclaim has done its part for a block: it is there, or compaction can make it and leave the zone above its high mark.
-    pub(crate) fn is_ready_to_compact(&self, wanted: &Wanted) -> bool {
-        let Wanted { order, class, .. } = *wanted;
-        if self.watermark_ok(order, self.mark(Watermark::Min), class, Rights::empty()) {
-            return true;
-        }
-        let mark = self.mark(Watermark::High) + compact_gap(order);
-        self.is_suitable(wanted) && self.watermark_ok(0, mark, class, Rights::empty())
-    }
-
-    /// Whether there would be free pages for the copies if so many were free.
-    pub(crate) fn has_room_to_compact(&self, free: u64, wanted: &Wanted) -> bool {
-        let Wanted { order, class, .. } = *wanted;
-        let mark = if order > COSTLY_ORDER { Watermark::Low } else { Watermark::Min };
-        self.watermark_ok_with(free, 0, self.mark(mark) + compact_gap(order), class, Rights::empty())
-    }
-}
-
-/// Free pages that compaction for a block works with: one for each page that moves, and as many again.
-pub(crate) fn compact_gap(order: u8) -> u64 {
-    2 << order
 }
 
 impl Core {

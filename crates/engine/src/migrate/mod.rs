@@ -20,9 +20,7 @@ mod offline; // a node leaves the machine
 mod promote; // to one of the top tier
 mod refusal; // failures on demand, at each step
 
-pub(crate) use compaction::{
-    CompactMemory, CompactMode, CompactStep, Compacted, Compaction, Goal, compact_gap,
-};
+pub(crate) use compaction::{CompactMemory, CompactMode, CompactStep, Compacted, Compaction, Goal};
 pub(crate) use direct::{DirectCompactStep, DirectCompaction};
 pub(crate) use kcompactd::{Kcompactd, KcompactdThread};
 pub(crate) use nodes::BATCH_MAX;

@@ -3,9 +3,9 @@
 
 use super::ThreadScan;
 use super::governor::{Arrival, Traffic};
+use super::period::ScanKnobs;
 use super::scan::thread_bit;
-use super::threshold::{HotThreshold, PromotionKnobs, Since};
-use super::{AccessTime, ScanKnobs};
+use super::threshold::{AccessTime, HotThreshold, PromotionKnobs, Since};
 use crate::core::Core;
 use crate::memory::folio::UseBits;
 use crate::memory::table::Word;

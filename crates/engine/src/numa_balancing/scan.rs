@@ -13,7 +13,8 @@
 //!
 //! A scan that is due while the address space rests is lost: the thread's next one is a whole period of CPU time later.
 
-use super::{AccessTime, ScanKnobs};
+use super::period::ScanKnobs;
+use super::threshold::AccessTime;
 use super::{MmScan, ThreadScan, VmaScan};
 use crate::core::Core;
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_PAGES};

@@ -66,6 +66,7 @@ mod tests {
     fn check_records(records: &[Option<Record>]) {
         for layout in [Layout::Byte, Layout::Word, Layout::Long, Layout::LongAsPosted] {
             let mut of_frames = Records::new(layout);
+            of_frames.watch();
             for record in records {
                 match *record {
                     Some(record) => of_frames.set(Pfn(7), record),

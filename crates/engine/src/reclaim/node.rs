@@ -15,7 +15,7 @@ use crate::lru::{Pass, Round};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
 use crate::memcg::{MemcgEvent, Protection, SharedWalk};
-use crate::migrate;
+use crate::page_alloc::compact::compact_gap;
 use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
@@ -374,7 +374,7 @@ impl Core {
 
     /// Pages that reclaim for a block frees before it leaves the rest to compaction, by the rule of the machine.
     pub(crate) fn compact_gap(&self, order: u8) -> u64 {
-        let gap = migrate::compact_gap(order);
+        let gap = compact_gap(order);
         match self.config.policy.machine.compact_gap {
             CompactGap::TwiceTheBlock => gap,
             CompactGap::Capped => gap.min(self.config.reclaim_batch),

@@ -7,10 +7,11 @@ use crate::io::Ended;
 use crate::lru::GenerationInfo;
 use crate::lru::batch::Rotations;
 use crate::lru::lruvec::LruList;
-use crate::machine::op::{FullPlug, IoError, Op};
+use crate::machine::op::{FullPlug, Op};
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::{Work, WorkFor};
 use crate::memcg::MEMORY_EVENTS;
+use crate::memory::errors::IoError;
 use crate::memory::file::FileMapping;
 use crate::memory::mm::{Backing, Mm};
 use crate::memory::nodes::{NodeKind, Nodes};
@@ -41,7 +42,7 @@ use crate::zswap::ZswapPool;
 /// [`Engine::take_ops`] hands over before calling again, and carry it out, at once or by [`crate::OpQueue`].
 pub struct Engine {
     pub(crate) core: Core,
-    pub(crate) tasks: Vec<Task>,
+    pub(super) tasks: Vec<Task>,
     /// The last run of hits, or the last end of a transfer, was work, or asked for operations.
     pub(super) has_work: bool,
 }

@@ -22,7 +22,7 @@ use crate::units::{CpuId, MemcgId, MmId, Pfn, TaskId};
 use crate::writeback::{DirtyThrottle, Fsync, SyncCall};
 
 /// A thread of execution.
-pub(crate) struct Task {
+pub(super) struct Task {
     /// The task's address space; a kernel thread has none.
     pub(crate) mm: Option<MmId>,
     pub(crate) cpu: CpuId,
@@ -153,6 +153,16 @@ pub(crate) struct Current<'a> {
 }
 
 impl Engine {
+    /// The address space of a task; a kernel thread has none.
+    pub(crate) fn mm_if_any(&self, task: TaskId) -> Option<MmId> {
+        self.tasks[task.index()].mm
+    }
+
+    /// The task by which a process is known.
+    pub(crate) fn first_task(&self, mm: MmId) -> Option<TaskId> {
+        self.tasks.iter().position(|task| task.mm == Some(mm)).map(|at| TaskId(at as u32))
+    }
+
     /// A task, for what it does.
     #[inline]
     pub(crate) fn current(&mut self, task: TaskId) -> Current<'_> {

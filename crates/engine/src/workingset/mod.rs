@@ -9,4 +9,4 @@ mod distance;
 mod generation;
 mod shadow_nodes;
 
-pub(crate) use shadow_nodes::{IndexNode, ShadowNodes};
+pub(crate) use pageout_mm::workingset::*;

@@ -8,82 +8,8 @@ use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId, PoolId};
 use crate::memory::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
 use crate::stat::Stat;
-use crate::units::{FileId, MemcgId, PAGE_SIZE, Pfn, SwapId};
-use std::collections::BTreeMap;
-
-/// What an index is of: the pages of a file, or the slots of a swap device.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Indexed {
-    File(FileId),
-    Swap(SwapId),
-}
-
-/// A node of an index, by its number in it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct IndexNode {
-    of: Indexed,
-    number: u64,
-}
-
-impl IndexNode {
-    fn of_page(file: FileId, page: u64) -> IndexNode {
-        IndexNode { of: Indexed::File(file), number: page / NODE_SLOTS }
-    }
-
-    pub(crate) fn of_slot(entry: SwapEntry) -> IndexNode {
-        IndexNode { of: Indexed::Swap(entry.swap), number: u64::from(entry.slot) / NODE_SLOTS }
-    }
-}
-
-/// The shadow-only nodes of all files and swap devices, each queued at the lruvec it is accounted to.
-#[derive(Default)]
-pub(crate) struct ShadowNodes {
-    owners: BTreeMap<IndexNode, (LruvecId, u64)>,
-    /// By owner and order of becoming shadow-only.
-    queues: BTreeMap<(LruvecId, u64), IndexNode>,
-    /// How long each owner's queue is.
-    lengths: BTreeMap<LruvecId, u64>,
-    next: u64,
-}
-
-impl ShadowNodes {
-    fn insert(&mut self, node: IndexNode, owner: LruvecId) {
-        self.next += 1;
-        self.owners.insert(node, (owner, self.next));
-        self.queues.insert((owner, self.next), node);
-        *self.lengths.entry(owner).or_default() += 1;
-    }
-
-    fn remove(&mut self, node: IndexNode) -> Option<LruvecId> {
-        let (owner, order) = self.owners.remove(&node)?;
-        self.queues.remove(&(owner, order));
-        *self.lengths.get_mut(&owner)? -= 1;
-        Some(owner)
-    }
-
-    /// From the oldest.
-    fn of(&self, owner: LruvecId) -> impl Iterator<Item = IndexNode> + '_ {
-        self.queues.range((owner, 0)..=(owner, u64::MAX)).map(|(_, &node)| node)
-    }
-
-    fn len_of(&self, owner: LruvecId) -> u64 {
-        self.lengths.get(&owner).copied().unwrap_or(0)
-    }
-
-    /// Hands an owner's nodes to another, behind those that it has; says how many.
-    pub(crate) fn reparent(&mut self, from: LruvecId, to: LruvecId) -> u64 {
-        let nodes: Vec<IndexNode> = self.of(from).collect();
-        for &node in &nodes {
-            self.remove(node);
-            self.insert(node, to);
-        }
-        nodes.len() as u64
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.owners.len()
-    }
-}
+use crate::units::{FileId, MemcgId, PAGE_SIZE, Pfn};
+use crate::workingset::{IndexNode, Indexed};
 
 impl Core {
     /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio.

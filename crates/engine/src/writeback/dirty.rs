@@ -15,7 +15,7 @@
 //! remembers the error for whoever asks (fsync). [machine 5.7]
 
 use crate::core::Core;
-use crate::machine::op::IoError;
+use crate::memory::errors::IoError;
 use crate::memory::file::InodeList;
 use crate::memory::folio::FolioFlags;
 #[cfg(test)]

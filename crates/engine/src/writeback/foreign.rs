@@ -23,7 +23,7 @@ use crate::core::Core;
 use crate::memory::file::InodeList;
 use crate::units::{FileId, MemcgId, Nanos, WbId};
 use crate::writeback::Writeback;
-use crate::writeback::votes::{ForeignHistory, Votes};
+use pageout_mm::votes::{ForeignHistory, Votes};
 use std::collections::VecDeque;
 
 /// Another group's wb whose files a group has dirtied, and when it did.

@@ -6,7 +6,7 @@
 //! A write that failed is told to each open file of the file once, whoever started it.
 
 use crate::core::Core;
-use crate::machine::op::IoError;
+use crate::memory::errors::IoError;
 use crate::memory::folio::FolioFlags;
 use crate::units::{FileId, OpenFileId, Pfn};
 use crate::writeback::WritebackReason;

@@ -26,7 +26,6 @@ mod work; // which files it writes, and how much of each at a time
 mod whole; // work that someone waits for
 mod laptop; // writes that wait for a disk that is awake
 mod foreign; // files that another group dirties
-pub(crate) mod votes; // who dirties a file
 mod fsync; // a task that waits until its file is written
 mod sync; // a task that waits until all files are
 mod inode; // what of a file is to be written, as tracepoints show it

@@ -18,7 +18,7 @@
 use std::collections::VecDeque;
 
 use crate::core::Core;
-use crate::machine::op::IoError;
+use crate::memory::errors::IoError;
 use crate::memory::file::Inode;
 use crate::story::Tracepoint;
 use crate::units::{BdiId, FileId, OpenFileId, Pfn, TaskId, WbId};

@@ -20,8 +20,8 @@ use crate::memory::table::Entry;
 use crate::story::{TracedInode, TracedWork, Tracepoint};
 use crate::units::{FileId, MemcgId, Nanos, NodeId, WbId};
 use crate::writeback::WritebackReason;
-use crate::writeback::votes::Votes;
 use crate::writeback::whole::WholeFile;
+use pageout_mm::votes::Votes;
 use pageout_rules::writeback::FlusherChunk;
 
 /// One piece of work.

@@ -15,15 +15,6 @@ const FAILURES_MAX: u32 = 16;
 /// Entries of a node that newer kernels take at a time.
 const BATCH: u64 = 32;
 
-/// What it is asked for, and how far it is.
-#[derive(Default)]
-pub(crate) struct LimitWorker {
-    task: Option<TaskId>,
-    is_asked: bool,
-    /// The group that it was at last.
-    last: Option<MemcgId>,
-}
-
 /// The thread.
 #[derive(Default)]
 pub(crate) struct ZswapThread {

@@ -44,8 +44,8 @@ const SAME_NAME: &[&str] = &[
 const HEAD: &str = "# Functions of the kernel, and where they are here
 
 For those who know `mm/`: which function, type or thread here takes the part of one of the kernel's. It does not always do all of it, or
-only that; its documentation says what. Files are in `crates/engine/src/`. The documentation's search finds the names as well
-(`cargo doc --open --document-private-items`).
+only that; its documentation says what. Files are in `crates/engine/src/`, and those that begin with `mm:` in
+`crates/mm/src/`. The documentation's search finds the names as well (`cargo doc --open --document-private-items`).
 
 A test makes this page of the `#[doc(alias)]` in the sources and fails where it is out of date. To make it again:
 `UPDATE=1 cargo test -p pageout-engine --test suite kernel_functions`.
@@ -107,13 +107,15 @@ fn rows_of(file: &str, text: &str, rows: &mut Vec<Row>) {
 #[test]
 fn the_page_of_kernel_functions_is_what_the_aliases_say() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = crates.join("src");
-    let mut found = Vec::new();
-    sources(&root, &mut found);
     let mut rows = Vec::new();
-    for path in found {
-        let file = path.strip_prefix(&root).unwrap().to_str().unwrap();
-        rows_of(file, &std::fs::read_to_string(&path).unwrap(), &mut rows);
+    for (root, mark) in [("src", ""), ("../mm/src", "mm:")] {
+        let root = crates.join(root);
+        let mut found = Vec::new();
+        sources(&root, &mut found);
+        for path in found {
+            let file = format!("{mark}{}", path.strip_prefix(&root).unwrap().to_str().unwrap());
+            rows_of(&file, &std::fs::read_to_string(&path).unwrap(), &mut rows);
+        }
     }
     rows.sort_by_key(|(kernel, here, file)| {
         (kernel.trim_start_matches('_').to_owned(), file.clone(), here.clone())
@@ -124,7 +126,11 @@ fn the_page_of_kernel_functions_is_what_the_aliases_say() {
     }
     let mut page = HEAD.to_owned();
     for (kernel, here, file) in rows {
-        writeln!(page, "| `{kernel}` | `{here}` | [{file}](../crates/engine/src/{file}) |").unwrap();
+        let path = match file.strip_prefix("mm:") {
+            Some(file) => format!("mm/src/{file}"),
+            None => format!("engine/src/{file}"),
+        };
+        writeln!(page, "| `{kernel}` | `{here}` | [{file}](../crates/{path}) |").unwrap();
     }
     let path = crates.join("../../docs/kernel-functions.md");
     if std::env::var_os("UPDATE").is_some() {

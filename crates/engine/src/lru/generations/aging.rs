@@ -5,7 +5,6 @@
 //! (`harvest/walk.rs`). It runs in steps, so that other tasks get their turn. Whoever ends it opens the generation.
 //! [reclaim 4.4; reclaim-6.12 4.4]
 
-use super::GenerationLists;
 use crate::balance::keep_in_step;
 use crate::core::Core;
 use crate::harvest::{Walk, Walked};
@@ -220,26 +219,5 @@ impl Core {
             }
         }
         new != old
-    }
-}
-
-impl GenerationLists {
-    /// The oldest generation of the types that may be evicted.
-    pub(crate) fn deciding_min_seq(&self, types: &[LruType]) -> u64 {
-        types
-            .iter()
-            .map(|&kind| self.min_seq[kind as usize])
-            .min()
-            .expect("memory of some type may always be evicted")
-    }
-
-    /// How many generations there are of them.
-    fn counted(&self, types: &[LruType]) -> u64 {
-        self.max_seq - self.deciding_min_seq(types) + 1
-    }
-
-    /// Pages of a type.
-    fn total(&self, kind: LruType) -> u64 {
-        (self.min_seq[kind as usize]..=self.max_seq).map(|seq| self.pages(seq)[kind as usize]).sum()
     }
 }

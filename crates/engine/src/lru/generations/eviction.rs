@@ -52,17 +52,13 @@ impl GenerationsPass {
     }
 }
 
-impl GenerationLists {
-    /// What there was of a type that gave nothing.
-    fn had_nothing(&self, kind: LruType) -> TypeReason {
-        let all =
-            (self.min_seq[kind as usize]..=self.max_seq).map(|seq| self.pages(seq)[kind as usize]).sum();
-        TypeReason::OtherHadNothing {
-            generations: self.count(kind),
-            oldest: self.listed(self.oldest(kind), kind),
-            youngest: self.pages(self.max_seq)[kind as usize],
-            all,
-        }
+/// What there was of a type that gave nothing.
+fn had_nothing(generations: &GenerationLists, kind: LruType) -> TypeReason {
+    TypeReason::OtherHadNothing {
+        generations: generations.count(kind),
+        oldest: generations.listed(generations.oldest(kind), kind),
+        youngest: generations.pages(generations.max_seq)[kind as usize],
+        all: generations.total(kind),
     }
 }
 
@@ -206,7 +202,7 @@ impl Core {
         }
         let limit = self.ref_tier_to_evict(lruvec, kind);
         if kind != gave_nothing {
-            self.tell_type(lruvec, kind, limit, self.generations(lruvec).had_nothing(gave_nothing));
+            self.tell_type(lruvec, kind, limit, had_nothing(self.generations(lruvec), gave_nothing));
         }
         let second = self.isolate_type(lruvec, kind, limit, most, batch, sc);
         (if is_exact { first.looked_at } else { 0 } + said(second), kind)

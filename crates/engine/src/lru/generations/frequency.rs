@@ -15,18 +15,15 @@
 //!
 //! *When it misleads:* reads of parts of a page count one each, so a page that is read through once in small pieces looks hot.
 
-use super::references::FREQUENCY_MAX;
 use crate::core::Core;
 use crate::lru::CountsUse;
+use crate::lru::generations::{ACTIVE_FROM, FREQUENCY_MAX};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::with_frequency;
 use crate::memory::folio::UseBits;
 use crate::story::PageEvent;
 use crate::units::Pfn;
 use pageout_rules::lru::References;
-
-/// Accesses from which on a page is active, and as many as one that moves to a younger generation takes along.
-pub(super) const ACTIVE_FROM: u8 = 3;
 
 /// How a page was accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -22,9 +22,7 @@
 //!
 //! *When not to use it:* where reuse distances exceed memory, all file pages pass through the oldest generation alike.
 
-mod references; // how often a page was read, in its word
 mod frequency; // how often it was used, and where that moves it
-mod lists; // the generations of one lruvec
 mod min_ttl; // a working set that is not to be thrashed
 mod place; // which generation a folio belongs to
 mod aging; // a new youngest generation
@@ -35,7 +33,6 @@ mod user; // what user space asks for
 pub(crate) use aging::Aging;
 pub(crate) use eviction::{GenerationsPass, MIN_LRU_BATCH};
 pub(crate) use frequency::AccessBy;
-pub(crate) use lists::{GenerationLists, Place};
-pub(crate) use references::{CountsUse, ladder, with_frequency};
+pub(crate) use pageout_mm::lru::generations::*;
 pub use user::GenerationInfo;
 pub(crate) use user::{GenerationRequest, GenerationWork, Refused, Requested, WorkStep};

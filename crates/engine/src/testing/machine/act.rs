@@ -187,7 +187,7 @@ impl Machine {
         let mms = self.engine.core.memcgs[memcg].mms.clone();
         let is_busy = (0..TASKS).any(|task| {
             self.tasks[task].state != State::Idle
-                && self.engine.tasks[task].mm.is_some_and(|mm| mms.contains(&mm))
+                && self.engine.mm_if_any(TaskId(task as u32)).is_some_and(|mm| mms.contains(&mm))
         });
         if is_busy {
             return;

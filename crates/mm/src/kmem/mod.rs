@@ -1,0 +1,46 @@
+//! What the kernel holds for itself: objects that share pages, and pools of huge pages. [machine 7]
+
+pub mod slab; // objects that share pages
+
+use crate::units::{MAX_BLOCK_ORDER, Pfn};
+use slab::Slab;
+
+/// Bytes that a memcg is charged for a node of an index: the object, and a pointer to its memcg.
+pub const INDEX_NODE_BYTES: u64 = 576 + 8;
+/// Nodes of an index in a page.
+pub const INDEX_NODES_PER_PAGE: u16 = 7;
+/// Pages of a kernel stack.
+pub const STACK_PAGES: usize = 4;
+
+/// The frames of a task's kernel stack.
+pub type Stack = [Pfn; STACK_PAGES];
+
+/// The blocks that are held, by order.
+#[derive(Default)]
+pub struct HugePools(pub [Vec<Pfn>; MAX_BLOCK_ORDER as usize + 1]);
+
+impl HugePools {
+    /// Huge pages in the pool of an order.
+    pub fn len(&self, order: u8) -> usize {
+        self.0[order as usize].len()
+    }
+
+    /// All blocks with their orders.
+    pub fn iter(&self) -> impl Iterator<Item = (Pfn, u8)> {
+        (0..).zip(&self.0).flat_map(|(order, pool)| pool.iter().map(move |&pfn| (pfn, order)))
+    }
+}
+
+/// The slab caches of the kernel's own objects. Page tables and stacks are counted with their owners.
+pub struct KernelMemory {
+    /// Nodes of page-cache indexes.
+    pub index_nodes: Slab,
+    /// Pools of huge pages, by order.
+    pub huge_pools: HugePools,
+}
+
+impl Default for KernelMemory {
+    fn default() -> KernelMemory {
+        KernelMemory { index_nodes: Slab::new(INDEX_NODES_PER_PAGE), huge_pools: HugePools::default() }
+    }
+}

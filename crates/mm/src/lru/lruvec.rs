@@ -1,0 +1,258 @@
+//! The lists of one memcg on one node, with the costs, ages and statistics that belong to them. [reclaim 1.4]
+
+use crate::balance::Feedback;
+use crate::harvest::TableWalkState;
+use crate::lru::GenerationLists;
+use crate::memory::list::List;
+use crate::policy::GroupRules;
+use crate::stat::{Counters, STATS, Stat};
+use crate::units::{LruType, MemcgId, Nanos, NodeId};
+use crate::zswap::ZswapLru;
+
+/// The kernel's five list names, as the gauges count them. How many lists there really are is the LRU's business.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LruList {
+    /// Anonymous memory that was not used lately.
+    InactiveAnon = 0,
+    /// Anonymous memory in use.
+    ActiveAnon = 1,
+    /// Page cache that was not used lately.
+    InactiveFile = 2,
+    /// Page cache in use.
+    ActiveFile = 3,
+    /// Locked memory, which reclaim does not look at.
+    Unevictable = 4,
+}
+
+impl LruList {
+    /// The four that reclaim scans, in the order in which it does.
+    pub const EVICTABLE: [LruList; 4] =
+        [LruList::InactiveAnon, LruList::ActiveAnon, LruList::InactiveFile, LruList::ActiveFile];
+
+    /// All lists.
+    pub const ALL: [LruList; 5] = [
+        LruList::InactiveAnon,
+        LruList::ActiveAnon,
+        LruList::InactiveFile,
+        LruList::ActiveFile,
+        LruList::Unevictable,
+    ];
+
+    /// The list of a type.
+    pub fn new(kind: LruType, active: bool) -> LruList {
+        match (kind, active) {
+            (LruType::Anon, false) => LruList::InactiveAnon,
+            (LruType::Anon, true) => LruList::ActiveAnon,
+            (LruType::File, false) => LruList::InactiveFile,
+            (LruType::File, true) => LruList::ActiveFile,
+        }
+    }
+
+    /// The inactive list of a type.
+    pub fn inactive(kind: LruType) -> LruList {
+        LruList::new(kind, false)
+    }
+
+    /// The active list of a type.
+    pub fn active(kind: LruType) -> LruList {
+        LruList::new(kind, true)
+    }
+
+    /// Whether it is an active list.
+    pub fn is_active(self) -> bool {
+        matches!(self, LruList::ActiveAnon | LruList::ActiveFile)
+    }
+
+    /// The type of memory on it.
+    pub fn kind(self) -> LruType {
+        match self {
+            LruList::InactiveAnon | LruList::ActiveAnon => LruType::Anon,
+            _ => LruType::File,
+        }
+    }
+
+    /// The gauge that counts it.
+    pub fn stat(self) -> Stat {
+        match self {
+            LruList::InactiveAnon => Stat::NrInactiveAnon,
+            LruList::ActiveAnon => Stat::NrActiveAnon,
+            LruList::InactiveFile => Stat::NrInactiveFile,
+            LruList::ActiveFile => Stat::NrActiveFile,
+            LruList::Unevictable => Stat::NrUnevictable,
+        }
+    }
+}
+
+/// A part of memory with lists of its own: a node, as in Linux since 4.8, or a zone of one, as before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PoolId(u8);
+
+impl PoolId {
+    /// The pool of what belongs to a node, where each node is one pool.
+    #[inline]
+    pub fn of_node(node: NodeId) -> PoolId {
+        PoolId(node.0)
+    }
+
+    /// Its place in arrays by pool.
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// The lists of one memcg in one pool.
+pub struct Lruvec {
+    /// The group whose pages are on its lists.
+    pub memcg: MemcgId,
+    /// The part of memory that they are in.
+    pub pool: PoolId,
+    /// The node that its pool is part of, on which its events are counted.
+    pub node: NodeId,
+    /// By [`LruList`], for two lists. Others use some of them as they like: where a folio stands tells no more than
+    /// whether the gauges call it active.
+    pub lists: [List; 4],
+    /// Where its node has several zones: of each, from the highest down, the pages on these lists. Those on lists of generations are counted
+    /// as inactive, whatever the gauges say of them: only how many there are of a type matters.
+    pub by_zone: Vec<[u64; 4]>,
+    /// For groups that keep generations or, being able to be switched to them, two lists; empty then.
+    pub generations: Option<Box<GenerationLists>>,
+    /// For SIEVE: the round that its hand is in is an odd one.
+    pub is_odd_round: bool,
+    /// The group's policy has changed, and folios may be left on the lists of the former one.
+    pub is_switching: bool,
+    /// What evictions have cost, by generation and tier.
+    pub feedback: Feedback,
+    /// What walks of page tables remember.
+    pub walk: TableWalkState,
+    /// All dirty pages that reclaim has met here were met before: reclaim for the group, and kswapd.
+    pub is_group_congested: bool,
+    /// Likewise, as kswapd has found it.
+    pub is_node_congested: bool,
+    /// What reclaiming each type has cost lately, in the units of `note_cost`; descendants' costs included.
+    pub cost: [u64; 2],
+    /// What was counted of that when it was last brought up to date, where it is read from counters.
+    pub cost_counted: [u64; 2],
+    /// The clock of evictions and activations by which refault distances are measured; descendants' included.
+    pub nonresident_age: u64,
+    /// The refault-activation counters as the last reclaim cycle left them.
+    pub refaults: [u64; 2],
+    /// The refault-activation counters as they were then, where that is known.
+    pub refaults_live: [u64; 2],
+    /// The lruvec's compressed pages.
+    pub zswap: ZswapLru,
+    /// Pages on its lists are among them, live.
+    pub stat_local: Counters,
+    /// Its counters as of the last flush.
+    pub stat_flushed: Counters,
+}
+
+impl Lruvec {
+    /// Pages on a list.
+    #[inline]
+    pub fn size(&self, list: LruList) -> u64 {
+        let pages = self.stat_local[list.stat() as usize];
+        pages.try_into().expect("a list holds no fewer than no pages")
+    }
+
+    /// Pages on a list that are in a zone of this rank or a lower one.
+    pub fn size_from(&self, list: LruList, rank: usize) -> u64 {
+        match rank {
+            0 => self.size(list),
+            _ => self.by_zone.iter().skip(rank).map(|zone| zone[list as usize]).sum(),
+        }
+    }
+
+    /// Zones of its node.
+    pub fn zones(&self) -> usize {
+        self.by_zone.len().max(1)
+    }
+
+    /// Pages on all of them that reclaim scans.
+    pub fn evictable(&self) -> u64 {
+        LruList::EVICTABLE.map(|list| self.size(list)).iter().sum()
+    }
+}
+
+/// Index of an lruvec.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LruvecId(u32);
+
+/// All lruvecs: one a memcg and pool.
+pub struct Lruvecs {
+    /// By pool: its node, and how many zones that has.
+    nodes: Vec<NodeId>,
+    zones: Vec<usize>,
+    all: Vec<Lruvec>,
+}
+
+impl Lruvecs {
+    /// Each node is one pool, of so many zones.
+    pub fn new(zones: Vec<usize>) -> Lruvecs {
+        Lruvecs { nodes: (0..zones.len()).map(|node| NodeId(node as u8)).collect(), zones, all: Vec::new() }
+    }
+
+    /// All pools.
+    pub fn pools(&self) -> impl Iterator<Item = PoolId> + use<> {
+        (0..self.nodes.len()).map(|pool| PoolId(pool as u8))
+    }
+
+    /// Makes the lruvecs of the next memcg.
+    pub fn add_memcg(&mut self, memcg: MemcgId, policy: &GroupRules, now: Nanos) {
+        debug_assert_eq!(self.all.len(), memcg.index() * self.nodes.len());
+        for pool in self.pools() {
+            let may_keep_generations = policy.lru.may_be_switched();
+            let zones = self.zones[pool.index()];
+            let generations = GenerationLists::new(policy.generations.count_max, zones, now);
+            let slots = usize::from(policy.generations.count_max);
+            self.all.push(Lruvec {
+                memcg,
+                pool,
+                node: self.nodes[pool.index()],
+                lists: [List::default(); 4],
+                by_zone: if zones > 1 { vec![[0; 4]; zones] } else { Vec::new() },
+                is_odd_round: false,
+                is_switching: false,
+                feedback: Feedback::new(slots),
+                walk: TableWalkState::new(slots, generations.max_seq),
+                generations: may_keep_generations.then(|| Box::new(generations)),
+                is_group_congested: false,
+                is_node_congested: false,
+                cost: [0; 2],
+                cost_counted: [0; 2],
+                nonresident_age: 0,
+                refaults: [0; 2],
+                refaults_live: [0; 2],
+                zswap: ZswapLru::default(),
+                stat_local: [0; STATS],
+                stat_flushed: [0; STATS],
+            });
+        }
+    }
+
+    /// The lruvec of a group in a pool.
+    #[inline]
+    pub fn id(&self, memcg: MemcgId, pool: PoolId) -> LruvecId {
+        LruvecId(u32::from(memcg.0) * self.nodes.len() as u32 + u32::from(pool.0))
+    }
+
+    /// All lruvecs.
+    pub fn iter(&self) -> impl Iterator<Item = &Lruvec> {
+        self.all.iter()
+    }
+}
+
+impl std::ops::Index<LruvecId> for Lruvecs {
+    type Output = Lruvec;
+    #[inline]
+    fn index(&self, id: LruvecId) -> &Lruvec {
+        &self.all[id.0 as usize]
+    }
+}
+
+impl std::ops::IndexMut<LruvecId> for Lruvecs {
+    #[inline]
+    fn index_mut(&mut self, id: LruvecId) -> &mut Lruvec {
+        &mut self.all[id.0 as usize]
+    }
+}

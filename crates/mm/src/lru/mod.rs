@@ -1,0 +1,6 @@
+//! The lists of a group on a node, whichever LRU keeps them: two lists, one queue, or generations. [reclaim 1.4, 4.1]
+
+pub mod lruvec; // the lists of one memcg on one node, their costs and ages
+pub mod generations; // generations, and how often a page was used
+
+pub use generations::{CountsUse, GenerationLists, Place, ladder, with_frequency};

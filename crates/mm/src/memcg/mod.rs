@@ -1,0 +1,765 @@
+//! The tree of memory groups: usage and limits, protection, and the order in which reclaim visits a subtree.
+//!
+//! Usage is counted in a group and all its ancestors. `memory.min` and `memory.low` protect a group from the reclaim of an
+//! ancestor; how much of a group's setting is *effective* depends on what its siblings claim of their parent's. A group is
+//! never protected from its own limit. [reclaim 2.10]
+
+pub mod lru; // in which order reclaim for the machine comes by groups
+pub mod stock; // what a CPU has charged ahead
+
+use std::collections::BTreeMap;
+
+use crate::lru::lruvec::PoolId;
+use crate::policy::GroupRules;
+use crate::units::{MemcgId, MmId, Nanos, Nodemask};
+use lru::MemcgLru;
+
+/// No limit: what the kernel prints as `max`.
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// Events of `memory.events`, counted where they happened and in all ancestors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemcgEvent {
+    /// Reclaim took from it although its usage was below `memory.low`.
+    Low = 0,
+    /// Its usage went above `memory.high`.
+    High = 1,
+    /// Its usage was about to go above `memory.max`.
+    Max = 2,
+    /// It was at its limit, and a charge was about to fail.
+    Oom = 3,
+    /// A process of it was killed.
+    OomKill = 4,
+    /// All of its processes were killed.
+    OomGroupKill = 5,
+}
+
+/// Names of what `memory.events` counts.
+pub const MEMORY_EVENTS: [&str; 6] = ["low", "high", "max", "oom", "oom_kill", "oom_group_kill"];
+
+/// Events of `memory.swap.events`, likewise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SwapEvent {
+    /// Its swap usage went above `memory.swap.high`.
+    High = 0,
+    /// Its swap usage was about to go above `memory.swap.max`.
+    Max = 1,
+    /// It got no slot: none was free, or its limit was reached.
+    Fail = 2,
+}
+
+impl SwapEvent {
+    /// Names of what `memory.swap.events` counts.
+    pub const NAMES: [&str; 3] = ["high", "max", "fail"];
+}
+
+/// A memory cgroup: limits, usage, protection, counters.
+pub struct Memcg {
+    /// The name of its directory; the root's is empty.
+    pub name: String,
+    /// The group above it; the root has none.
+    pub parent: Option<MemcgId>,
+    /// The group was not removed.
+    pub is_online: bool,
+    /// The group was removed, and nothing is charged to it any more.
+    is_released: bool,
+    /// The children, in order of creation.
+    pub children: Vec<MemcgId>,
+    /// The children by name: a hierarchy may have tens of thousands side by side.
+    children_by_name: BTreeMap<String, MemcgId>,
+    /// How its pages are reclaimed.
+    pub policy: GroupRules,
+    /// The group's policy before it was switched to or from generations.
+    pub set_aside: Option<GroupRules>,
+    /// Address spaces whose memory it is charged for, in the order in which they joined.
+    pub mms: Vec<MmId>,
+    /// Pages charged, descendants included.
+    pub usage: u64,
+    /// Pages charged that are kernel memory, descendants left out.
+    pub kmem: u64,
+    /// Bytes of these that no object has and no CPU holds.
+    pub kmem_rest: u64,
+    /// `memory.min`. Unit: pages.
+    pub min: u64,
+    /// `memory.low`. Unit: pages.
+    pub low: u64,
+    /// `memory.high`. Unit: pages.
+    pub high: u64,
+    /// `memory.max`. Unit: pages.
+    pub max: u64,
+    /// Dirty pages up to which the machine's limit of them holds nobody up.
+    pub dirty_min: u64,
+    /// `memory.soft_limit_in_bytes` of cgroup v1: what the group is pushed back to where the machine is short of memory.
+    pub soft_limit: u64,
+    /// Sum of the children's claims on `min` and `low`: as much of each one's setting as it uses. Kept up to date, because protection
+    /// asks for it at each visit of a child, and children may be many.
+    claimed: Protection,
+    /// The latest result of [`Memcgs::visit_protection`].
+    visited: Protection,
+    /// Swap slots in use, descendants included.
+    pub swap_usage: u64,
+    /// `memory.swap.high`. Unit: pages.
+    pub swap_high: u64,
+    /// `memory.swap.max`. Unit: pages.
+    pub swap_max: u64,
+    /// The nodes that its memory may be on (`cpuset.mems`); without, as its parent's.
+    pub mems: Option<Nodemask>,
+    /// The OOM killer ends all of its processes and of those below it, or none.
+    pub oom_group: bool,
+    /// Pages that its compressed bytes may come to, and whether they may be written to a device.
+    pub zswap_max: u64,
+    /// `memory.zswap.writeback`: its compressed pages may be written to a device.
+    pub zswap_writeback: bool,
+    /// `memory.events`, by [`MemcgEvent`]: of this group and those below it.
+    pub events: [u64; 6],
+    /// Events that happened in this group itself.
+    pub events_local: [u64; 6],
+    /// Statistics updates since the last flush, and those that CPUs have gathered but not told.
+    pub updates_pending: u64,
+    /// When its statistics were last flushed.
+    pub stat_flushed_at: Nanos,
+    /// By CPU: updates that it has gathered and not passed on.
+    pub updates_by_cpu: Vec<u64>,
+    /// `memory.swap.events`, of this group and those below it.
+    pub swap_events: [u64; 3],
+    /// By node: where the walk of this subtree stands that its reclaimers share.
+    walks: Vec<WalkPosition>,
+}
+
+/// Where a shared walk stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct WalkPosition {
+    /// The group that was visited last; none before the first of a round.
+    last: Option<MemcgId>,
+    /// Rounds that the walk has completed.
+    round: u64,
+}
+
+/// A reclaimer's part in the round of a shared walk.
+#[derive(Clone, Debug)]
+pub struct SharedWalk {
+    root: MemcgId,
+    pool: PoolId,
+    /// The groups of the subtree, parents first.
+    order: Vec<MemcgId>,
+    /// The place in the order where this reclaimer was last.
+    at: usize,
+    round: u64,
+    has_visited: bool,
+}
+
+impl Memcg {
+    /// The children that were not removed, by name.
+    pub fn children_names(&self) -> impl Iterator<Item = &str> {
+        self.children_by_name.keys().map(String::as_str)
+    }
+
+    /// The group's claim on its parent's protection: as much of its setting as it uses.
+    fn claim(&self) -> Protection {
+        Protection { min: self.usage.min(self.min), low: self.usage.min(self.low) }
+    }
+
+    #[inline]
+    fn is_protected(&self) -> bool {
+        self.min | self.low != 0
+    }
+}
+
+/// How much of a group is out of reclaim's reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Protection {
+    /// Pages that no reclaim takes.
+    pub min: u64,
+    /// Pages that reclaim takes only where nothing else is left.
+    pub low: u64,
+}
+
+/// The tree of all groups.
+pub struct Memcgs {
+    all: Vec<Memcg>,
+    /// Removed groups to which nothing was charged any more at some time.
+    emptied: Vec<MemcgId>,
+    /// By node: in which order reclaim for the machine comes by, where that is not the tree's.
+    pub lrus: Vec<MemcgLru>,
+    /// Some group has been given a soft limit.
+    pub has_soft_limits: bool,
+    nodes: usize,
+    cpus: usize,
+}
+
+impl Memcgs {
+    /// The root alone.
+    pub fn new(policy: GroupRules, nodes: usize, cpus: usize) -> Memcgs {
+        let lrus = (0..nodes).map(|_| MemcgLru::default()).collect();
+        let mut memcgs =
+            Memcgs { all: Vec::new(), emptied: Vec::new(), lrus, has_soft_limits: false, nodes, cpus };
+        memcgs.push(String::new(), None, policy);
+        memcgs
+    }
+
+    fn push(&mut self, name: String, parent: Option<MemcgId>, policy: GroupRules) -> MemcgId {
+        self.all.push(Memcg {
+            name,
+            parent,
+            is_online: true,
+            is_released: false,
+            children: Vec::new(),
+            children_by_name: BTreeMap::new(),
+            policy,
+            set_aside: None,
+            mms: Vec::new(),
+            usage: 0,
+            kmem: 0,
+            kmem_rest: 0,
+            min: 0,
+            low: 0,
+            high: UNLIMITED,
+            max: UNLIMITED,
+            dirty_min: 0,
+            soft_limit: UNLIMITED,
+            claimed: Protection::default(),
+            visited: Protection::default(),
+            swap_usage: 0,
+            swap_high: UNLIMITED,
+            swap_max: UNLIMITED,
+            oom_group: false,
+            mems: None,
+            zswap_max: UNLIMITED,
+            zswap_writeback: true,
+            events: [0; 6],
+            events_local: [0; 6],
+            updates_pending: 0,
+            stat_flushed_at: Nanos::ZERO,
+            updates_by_cpu: vec![0; self.cpus],
+            swap_events: [0; 3],
+            walks: vec![WalkPosition::default(); self.nodes],
+        });
+        let id = MemcgId((self.all.len() - 1) as u16);
+        self.lrus.iter_mut().for_each(|lru| lru.add(id));
+        id
+    }
+
+    /// Adds a group below another.
+    pub fn create(&mut self, parent: MemcgId, name: &str, policy: GroupRules) -> MemcgId {
+        let id = self.push(name.to_owned(), Some(parent), policy);
+        self[parent].children.push(id);
+        self[parent].children_by_name.insert(name.to_owned(), id);
+        id
+    }
+
+    /// The child of this name.
+    pub fn child(&self, parent: MemcgId, name: &str) -> Option<MemcgId> {
+        self[parent].children_by_name.get(name).copied()
+    }
+
+    /// Groups that there are or were.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// All groups, removed ones included.
+    pub fn ids(&self) -> impl Iterator<Item = MemcgId> + use<> {
+        (0..self.all.len()).map(|id| MemcgId(id as u16))
+    }
+
+    /// Whether there is or was such a group.
+    pub fn contains(&self, id: MemcgId) -> bool {
+        id.index() < self.all.len()
+    }
+
+    /// The nodes that a group may have memory of: its own, as far as those above it have them, or theirs.
+    #[doc(alias = "cpuset_mems_allowed")]
+    pub fn mems_allowed(&self, id: MemcgId) -> Nodemask {
+        let own = self.ancestors(id).filter_map(|id| self[id].mems);
+        own.fold(
+            Nodemask::ALL,
+            |allowed, mems| if (allowed & mems).is_empty() { mems } else { allowed & mems },
+        )
+    }
+
+    /// The group itself, its parent, and so on up to the root.
+    pub fn ancestors(&self, id: MemcgId) -> impl Iterator<Item = MemcgId> {
+        std::iter::successors(Some(id), |&id| self[id].parent)
+    }
+
+    /// Whether a group is `ancestor` or a descendant of it.
+    pub fn is_below(&self, id: MemcgId, ancestor: MemcgId) -> bool {
+        self.ancestors(id).any(|id| id == ancestor)
+    }
+
+    /// The group itself, or what stands for it since it was removed: the first one above it that was not.
+    pub fn online(&self, id: MemcgId) -> MemcgId {
+        self.ancestors(id).find(|&id| self[id].is_online).expect("the root is never removed")
+    }
+
+    /// The group and its descendants, parents before children, siblings in order of creation.
+    pub fn subtree(&self, root: MemcgId) -> Vec<MemcgId> {
+        let mut order = Vec::new();
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            order.push(id);
+            stack.extend(self[id].children.iter().rev());
+        }
+        order
+    }
+
+    /// Joins the walk of a subtree that several reclaimers share.
+    pub fn join_walk(&self, root: MemcgId, pool: PoolId) -> SharedWalk {
+        let round = self[root].walks[pool.index()].round;
+        SharedWalk { root, pool, order: self.subtree(root), at: 0, round, has_visited: false }
+    }
+
+    /// The group to visit next, after the one that any reclaimer has visited last. A walk is over for all when its round is, but
+    /// who joins at the end of one sees at least one group: the first of the next.
+    #[doc(alias = "mem_cgroup_iter")]
+    pub fn walk_next(&mut self, walk: &mut SharedWalk) -> Option<MemcgId> {
+        let position = &mut self[walk.root].walks[walk.pool.index()];
+        if position.round != walk.round {
+            return None;
+        }
+        let next = position.last.map_or(0, |last| {
+            let from = walk.order[walk.at..].iter().position(|&id| id == last);
+            // Others may have gone on from groups that are newer than this walk.
+            from.map_or(walk.order.len(), |from| walk.at + from + 1)
+        });
+        if next == walk.order.len() {
+            *position = WalkPosition { last: None, round: position.round + 1 };
+            walk.round += u64::from(!walk.has_visited);
+            walk.at = 0;
+            return if walk.has_visited { None } else { self.walk_next(walk) };
+        }
+        walk.at = next;
+        walk.has_visited = true;
+        position.last = Some(walk.order[next]);
+        position.last
+    }
+
+    /// Path of a group in the hierarchy, as cgroupfs shows it.
+    pub fn path(&self, id: MemcgId) -> String {
+        let mut names: Vec<&str> = self.ancestors(id).map(|id| self[id].name.as_str()).collect();
+        names.pop();
+        names.reverse();
+        format!("/{}", names.join("/"))
+    }
+
+    /// The group at a path of the hierarchy.
+    pub fn by_path(&self, path: &str) -> Option<MemcgId> {
+        let names = path.split('/').filter(|name| !name.is_empty());
+        names.into_iter().try_fold(MemcgId::ROOT, |parent, name| self.child(parent, name))
+    }
+
+    /// Counts an event in a group and all its ancestors but the root, which has no such file.
+    pub fn event(&mut self, id: MemcgId, event: MemcgEvent) {
+        self[id].events_local[event as usize] += 1;
+        self.change_upwards(id, |group| group.events[event as usize] += 1);
+    }
+
+    /// Counts an event of swap in a group and its ancestors.
+    pub fn swap_event(&mut self, id: MemcgId, event: SwapEvent) {
+        self.change_upwards(id, |group| group.swap_events[event as usize] += 1);
+    }
+
+    /// Charges the group and its ancestors so many pages, or where these don't fit, the least that will do; says which. Where one
+    /// has no room for those either, charges nothing and names that one.
+    pub fn charge(&mut self, id: MemcgId, most: u64, least: u64) -> Result<u64, MemcgId> {
+        let mut pages = most;
+        for id in self.ancestors(id) {
+            let Memcg { usage, max, .. } = self[id];
+            if usage + least > max {
+                return Err(id);
+            }
+            if usage + most > max {
+                pages = least;
+            }
+        }
+        self.charge_beyond_limits(id, pages);
+        Ok(pages)
+    }
+
+    /// Charges whatever the limits say.
+    pub fn charge_beyond_limits(&mut self, id: MemcgId, pages: u64) {
+        self.change_usage(id, |usage| usage + pages);
+    }
+
+    /// Takes pages off the usage of a group and all above it.
+    #[inline(always)]
+    pub fn uncharge(&mut self, id: MemcgId, pages: u64) {
+        self.change_usage(id, |usage| {
+            usage.checked_sub(pages).unwrap_or_else(|| panic!("{pages} of {usage} pages are uncharged"))
+        });
+        self.note_if_empty(id);
+    }
+
+    /// Changes the usage of the group and of each of its ancestors, and what they claim of their parents' protection.
+    #[inline]
+    fn change_usage(&mut self, id: MemcgId, change: impl Fn(u64) -> u64) {
+        let mut level = Some(id);
+        while let Some(id) = level {
+            let group = &mut self[id];
+            let usage = change(group.usage);
+            level = group.parent;
+            if !group.is_protected() {
+                group.usage = usage;
+                continue;
+            }
+            let before = group.claim();
+            group.usage = usage;
+            let after = group.claim();
+            self.claim_changed(level, before, after);
+        }
+    }
+
+    /// Sets `memory.min` and `memory.low`.
+    pub fn set_protection(&mut self, id: MemcgId, protection: Protection) {
+        let before = self[id].claim();
+        (self[id].min, self[id].low) = (protection.min, protection.low);
+        let (parent, after) = (self[id].parent, self[id].claim());
+        self.claim_changed(parent, before, after);
+    }
+
+    fn claim_changed(&mut self, parent: Option<MemcgId>, before: Protection, after: Protection) {
+        if let Some(parent) = parent {
+            let claimed = &mut self[parent].claimed;
+            claimed.min = claimed.min - before.min + after.min;
+            claimed.low = claimed.low - before.low + after.low;
+        }
+    }
+
+    /// Changes the group and each of its ancestors.
+    #[inline]
+    fn change_upwards(&mut self, id: MemcgId, mut change: impl FnMut(&mut Memcg)) {
+        let mut level = Some(id);
+        while let Some(id) = level {
+            let group = &mut self[id];
+            change(group);
+            level = group.parent;
+        }
+    }
+
+    /// Whether a group or an ancestor of it is above its `memory.high` or its `memory.swap.high`.
+    pub fn is_over_high(&self, memcg: MemcgId) -> bool {
+        let is_over = |group: &Memcg| group.usage > group.high || group.swap_usage > group.swap_high;
+        self.ancestors(memcg).any(|id| is_over(&self[id]))
+    }
+
+    /// Pages that may still be charged before this group's own limit is hit.
+    pub fn margin(&self, id: MemcgId) -> u64 {
+        self[id].max.saturating_sub(self[id].usage)
+    }
+
+    /// Swap slots may be taken while no ancestor is at its `memory.swap.max`.
+    pub fn charge_swap(&mut self, id: MemcgId) -> bool {
+        let full = self.ancestors(id).find(|&id| self[id].swap_usage >= self[id].swap_max);
+        if let Some(full) = full {
+            self.swap_event(full, SwapEvent::Max);
+            self.swap_event(id, SwapEvent::Fail);
+            return false;
+        }
+        self.change_upwards(id, |group| group.swap_usage += 1);
+        true
+    }
+
+    /// Takes a slot off the swap usage of a group and all above it.
+    pub fn uncharge_swap(&mut self, id: MemcgId) {
+        self.change_upwards(id, |group| group.swap_usage -= 1);
+        self.note_if_empty(id);
+    }
+
+    /// Free swap slots that this group may use, of `free` on the devices.
+    pub fn free_swap(&self, id: MemcgId, free: u64) -> u64 {
+        let left = |id: MemcgId| self[id].swap_max.saturating_sub(self[id].swap_usage);
+        self.ancestors(id).map(left).fold(free, u64::min)
+    }
+
+    /// At least half of some ancestor's swap limit is used, the soft one or the hard one.
+    pub fn is_swap_half_full(&self, id: MemcgId) -> bool {
+        self.ancestors(id).any(|id| {
+            let group = &self[id];
+            group.swap_usage.saturating_mul(2) >= group.swap_high.min(group.swap_max)
+        })
+    }
+
+    /// A removed group's directory is gone: nobody finds it by its path, and its path is free.
+    pub fn unlink_name(&mut self, id: MemcgId) {
+        let (parent, name) = (self[id].parent, self[id].name.clone());
+        self[id].is_online = false;
+        if let Some(parent) = parent {
+            self[parent].children_by_name.remove(&name);
+        }
+        self.note_if_empty(id);
+    }
+
+    /// Kernel memory that a group pays for is its parent's: those above it are charged already.
+    pub fn reparent_kmem(&mut self, id: MemcgId, parent: MemcgId) {
+        let group = &mut self[id];
+        let (pages, rest) = (std::mem::take(&mut group.kmem), std::mem::take(&mut group.kmem_rest));
+        group.usage -= pages;
+        self[parent].kmem += pages;
+        self[parent].kmem_rest += rest;
+    }
+
+    /// Pages that a group was charged for are its parent's: those above it are charged already.
+    pub fn reparent_pages(&mut self, id: MemcgId, pages: u64) {
+        let group = &mut self[id];
+        group.usage = group.usage.checked_sub(pages).expect("a group is charged for its folios");
+    }
+
+    /// Notes a removed group to which nothing is charged any more.
+    #[inline]
+    fn note_if_empty(&mut self, id: MemcgId) {
+        let group = &self[id];
+        if !group.is_online && group.usage == 0 && group.swap_usage == 0 {
+            self.emptied.push(id);
+        }
+    }
+
+    /// A removed group that nothing is charged to any more, and below which there is no other.
+    pub fn take_empty(&mut self) -> Option<MemcgId> {
+        while let Some(id) = self.emptied.pop() {
+            let group = &self[id];
+            let is_empty = group.usage == 0 && group.swap_usage == 0 && group.children.is_empty();
+            if is_empty && !group.is_online && !group.is_released {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// The group is no more. Its number is not given out again, so that what still names it names nobody else.
+    pub fn release(&mut self, id: MemcgId) {
+        let parent = self[id].parent.expect("the root is never removed");
+        self[id].is_released = true;
+        self[parent].children.retain(|&child| child != id);
+        let above: Vec<MemcgId> = self.ancestors(parent).collect();
+        for ancestor in above {
+            for walk in self[ancestor].walks.iter_mut().filter(|walk| walk.last == Some(id)) {
+                walk.last = None;
+            }
+        }
+        self.lrus.iter_mut().for_each(|lru| lru.release(id));
+        self.note_if_empty(parent);
+    }
+
+    /// Panics unless what is kept of groups together agrees with each of them.
+    pub fn check_invariants(&self) {
+        for id in self.ids() {
+            let group = &self[id];
+            let mut claimed = Protection::default();
+            for &child in &group.children {
+                let claim = self[child].claim();
+                claimed = Protection { min: claimed.min + claim.min, low: claimed.low + claim.low };
+                assert!(!self[child].is_released, "{} has a released child", self.path(id));
+            }
+            assert_eq!(group.claimed, claimed, "what children of {} claim", self.path(id));
+            if !group.is_online {
+                assert!(
+                    group.mms.is_empty() && group.children_by_name.is_empty(),
+                    "{} is in use",
+                    self.path(id)
+                );
+                assert_eq!((group.kmem, group.kmem_rest), (0, 0), "kernel memory of {}", self.path(id));
+            }
+            assert!(
+                !group.is_released || group.usage + group.swap_usage == 0,
+                "{} is released",
+                self.path(id)
+            );
+        }
+    }
+
+    /// Descendants of a group that are online, and those that were removed but are not released.
+    pub fn descendants(&self, id: MemcgId) -> (u64, u64) {
+        let below = &self.subtree(id)[1..];
+        let online = below.iter().filter(|&&id| self[id].is_online).count();
+        (online as u64, (below.len() - online) as u64)
+    }
+
+    /// Effective `min` and `low` of a group while `root` is being reclaimed (`emin`, `elow`), in pages.
+    ///
+    /// Computed along the path from the top for every visit: an order of visits that isn't top-down must not see a
+    /// parent's share of yesterday.
+    #[doc(alias = "mem_cgroup_calculate_protection")]
+    pub fn protection(&self, root: MemcgId, id: MemcgId) -> Protection {
+        if id == root {
+            return Protection::default();
+        }
+        let Some(parent) = self[id].parent else { return Protection::default() };
+        if parent == root {
+            return Protection { min: self[id].min, low: self[id].low };
+        }
+        self.protection_below(id, parent, self.protection(root, parent))
+    }
+
+    /// The protection of a group from reclaim for the machine, by what was worked out for its parent when that was visited last. Right
+    /// only if parents are visited before their children.
+    pub fn visit_protection(&mut self, id: MemcgId) -> Protection {
+        let protection = match self[id].parent {
+            None => Protection::default(),
+            Some(MemcgId::ROOT) => Protection { min: self[id].min, low: self[id].low },
+            Some(parent) => self.protection_below(id, parent, self[parent].visited),
+        };
+        self[id].visited = protection;
+        protection
+    }
+
+    /// The protection of a group that was worked out when it was visited last; none before.
+    pub fn visited_protection(&self, id: MemcgId) -> Protection {
+        self[id].visited
+    }
+
+    /// The protection of a group, given its parent's.
+    fn protection_below(&self, id: MemcgId, parent: MemcgId, above: Protection) -> Protection {
+        let (claim, siblings) = (self[id].claim(), self[parent].claimed);
+        Protection {
+            min: self.effective(id, parent, above.min, claim.min, siblings.min),
+            low: self.effective(id, parent, above.low, claim.low, siblings.low),
+        }
+    }
+
+    /// Effective protection of a group that claims `claimed` pages; its parent has `parent_effective`, and all children claim `siblings`.
+    fn effective(
+        &self,
+        id: MemcgId,
+        parent: MemcgId,
+        parent_effective: u64,
+        claimed: u64,
+        siblings: u64,
+    ) -> u64 {
+        if parent_effective == 0 {
+            return 0;
+        }
+        // The parent can't give more than it has: all claims shrink in proportion.
+        if siblings > parent_effective {
+            return muldiv(claimed, parent_effective, siblings);
+        }
+        // As with the mount option memory_recursiveprot, which systemd sets: what no child claims still protects them all, in
+        // proportion to what each has beyond its claim.
+        let (usage, parent_usage) = (self[id].usage, self[parent].usage);
+        if parent_effective > siblings && parent_usage > siblings && usage > claimed {
+            return claimed + muldiv(parent_effective - siblings, usage - claimed, parent_usage - siblings);
+        }
+        claimed
+    }
+}
+
+fn muldiv(a: u64, b: u64, divisor: u64) -> u64 {
+    (u128::from(a) * u128::from(b) / u128::from(divisor)) as u64
+}
+
+impl std::ops::Index<MemcgId> for Memcgs {
+    type Output = Memcg;
+    #[inline]
+    fn index(&self, id: MemcgId) -> &Memcg {
+        &self.all[id.index()]
+    }
+}
+
+impl std::ops::IndexMut<MemcgId> for Memcgs {
+    #[inline]
+    fn index_mut(&mut self, id: MemcgId) -> &mut Memcg {
+        &mut self.all[id.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Root with a child `top`, which has the children `a` and `b`; each of those charged so many pages.
+    fn tree(a: u64, b: u64) -> (Memcgs, [MemcgId; 3]) {
+        let policy = pageout_rules::policy::Policy::of("classic@6.12").group;
+        let mut memcgs = Memcgs::new(policy, 1, 1);
+        let top = memcgs.create(MemcgId::ROOT, "top", policy);
+        let ids = [top, memcgs.create(top, "a", policy), memcgs.create(top, "b", policy)];
+        memcgs.charge(ids[1], a, a).unwrap();
+        memcgs.charge(ids[2], b, b).unwrap();
+        (memcgs, ids)
+    }
+
+    fn set(memcgs: &mut Memcgs, id: MemcgId, name: &str, pages: u64) {
+        let Memcg { min, low, .. } = memcgs[id];
+        let protection =
+            if name == "min" { Protection { min: pages, low } } else { Protection { min, low: pages } };
+        memcgs.set_protection(id, protection);
+    }
+
+    #[test]
+    fn a_charge_that_hits_an_ancestors_limit_charges_nobody_and_names_the_ancestor() {
+        let (mut memcgs, [top, a, _]) = tree(60, 30);
+        memcgs[top].max = 100;
+        assert_eq!(memcgs.charge(a, 11, 11), Err(top));
+        assert_eq!((memcgs[a].usage, memcgs[top].usage), (60, 90));
+        assert_eq!(memcgs.margin(top), 10);
+    }
+
+    #[test]
+    fn a_group_is_not_protected_from_its_own_limit() {
+        let (mut memcgs, [top, a, _]) = tree(60, 30);
+        set(&mut memcgs, a, "min", 60);
+        assert_eq!(memcgs.protection(a, a), Protection::default());
+        assert_eq!(memcgs.protection(top, a), Protection { min: 60, low: 0 });
+    }
+
+    #[test]
+    fn claims_beyond_the_parents_protection_shrink_in_proportion() {
+        let (mut memcgs, [top, a, b]) = tree(60, 30);
+        set(&mut memcgs, top, "low", 45);
+        // Nobody can claim more than is in use.
+        set(&mut memcgs, a, "low", 120);
+        set(&mut memcgs, b, "low", 30);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15);
+        set(&mut memcgs, b, "low", 15);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 60 * 45 / 75);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15 * 45 / 75);
+    }
+
+    #[test]
+    fn protection_that_no_child_claims_is_shared_by_usage() {
+        let (mut memcgs, [top, a, b]) = tree(60, 30);
+        set(&mut memcgs, top, "low", 45);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15);
+        // What one of them claims is its own; the rest goes by what each has beyond its claim.
+        set(&mut memcgs, b, "low", 15);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, a).low, 30 * 60 / 75);
+        assert_eq!(memcgs.protection(MemcgId::ROOT, b).low, 15 + 30 * 15 / 75);
+    }
+
+    fn visited(memcgs: &mut Memcgs, walk: &mut SharedWalk, most: usize) -> Vec<MemcgId> {
+        std::iter::from_fn(|| memcgs.walk_next(walk)).take(most).collect()
+    }
+
+    #[test]
+    fn a_shared_walk_goes_on_after_the_last_group_visited_and_ends_with_the_round() {
+        let (mut memcgs, [top, a, b]) = tree(1, 1);
+        let pool = PoolId::of_node(crate::units::NodeId(0));
+        let mut walk = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut walk, 2), [top, a]);
+        let mut rest = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut rest, 9), [b]);
+        assert_eq!(visited(&mut memcgs, &mut walk, 9), [], "another has ended the round");
+        let mut whole = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut whole, 9), [top, a, b]);
+    }
+
+    #[test]
+    fn who_joins_a_walk_at_the_end_of_its_round_sees_the_next_one() {
+        let (mut memcgs, [top, a, b]) = tree(1, 1);
+        let pool = PoolId::of_node(crate::units::NodeId(0));
+        let mut walk = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut walk, 3), [top, a, b]);
+        let mut late = memcgs.join_walk(top, pool);
+        assert_eq!(visited(&mut memcgs, &mut late, 9), [top, a, b]);
+    }
+
+    #[test]
+    fn paths_lead_to_groups_and_back() {
+        let (memcgs, [_, a, _]) = tree(1, 1);
+        assert_eq!(memcgs.path(a), "/top/a");
+        assert_eq!(memcgs.by_path("/top/a"), Some(a));
+        assert_eq!(memcgs.path(MemcgId::ROOT), "/");
+        assert_eq!(memcgs.by_path("/"), Some(MemcgId::ROOT));
+        assert_eq!(memcgs.by_path("/top/c"), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! Writeback errors (`errseq_t`): each open file is told once of a write that has failed.
+//!
+//! A write fails long after the call that dirtied its page, and in nobody's name. So the error is kept with the file, and with the
+//! file system that the file lives on, until fsync of the file, or syncfs of the file system, asks for it. A file that is opened later
+//! learns of an error that nobody was told of yet, and of no other.
+
+/// Why a device transfer failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoError {
+    /// The device reported an error (EIO).
+    Device,
+}
+
+/// Failed writes of a file, or of a file system.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct WriteErrors {
+    count: u64,
+    /// Errors that someone has been told of.
+    told: u64,
+}
+
+impl WriteErrors {
+    /// Another write has failed.
+    pub fn note(&mut self) {
+        self.count += 1;
+    }
+
+    /// What a file that is being opened is taken to know of.
+    pub fn sample(self) -> u64 {
+        self.told
+    }
+
+    /// Tells who knows of `known` of them.
+    pub fn tell(&mut self, known: &mut u64) -> Result<(), IoError> {
+        if std::mem::replace(known, self.count) == self.count {
+            return Ok(());
+        }
+        self.told = self.count;
+        Err(IoError::Device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_who_had_it_open_is_told_once_and_who_opens_it_later_only_if_nobody_was() {
+        let mut errors = WriteErrors::default();
+        let [mut first, mut second] = [errors.sample(); 2];
+        assert_eq!(errors.tell(&mut first), Ok(()));
+        errors.note();
+        let mut third = errors.sample();
+        assert_eq!(errors.tell(&mut first), Err(IoError::Device));
+        assert_eq!(errors.tell(&mut first), Ok(()));
+        let mut fourth = errors.sample();
+        assert_eq!(errors.tell(&mut second), Err(IoError::Device));
+        assert_eq!(errors.tell(&mut third), Err(IoError::Device));
+        assert_eq!(errors.tell(&mut fourth), Ok(()));
+    }
+}

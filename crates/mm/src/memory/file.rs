@@ -1,0 +1,135 @@
+//! Files: a page-cache index each, and the mappings through which its pages may be found.
+//!
+//! The index is a [`Table`]: a slot holds the resident page's word, a shadow where reclaim took the page, or, for tmpfs, the
+//! swap entry of a page that was swapped out.
+
+use crate::config::{Bdi, FileKind, FileSpec};
+use crate::memory::errors::WriteErrors;
+use crate::memory::nodes::{NodeKind, Nodes};
+use crate::memory::table::Table;
+use crate::memory::tags::PageTags;
+use crate::swap::contents::Compressibility;
+use crate::units::{BdiId, MmId, Nanos, WbId};
+use crate::votes::ForeignHistory;
+
+/// A file: its page-cache index, and its inode.
+pub struct File {
+    /// The name by which results know it.
+    pub name: String,
+    /// Whether it is on a device, in memory, or in swap.
+    pub kind: FileKind,
+    /// How far the device reads ahead.
+    pub bdi: Bdi,
+    /// The page-cache index: a word a page.
+    pub index: Table,
+    /// How well pages of tmpfs compress; `None`: as the device says.
+    pub compressibility: Option<Compressibility>,
+    /// What the index consists of.
+    pub nodes: Nodes,
+    /// The reverse map of a file page starts here.
+    pub mappings: Vec<FileMapping>,
+    /// The file's state as an inode to write back; of a regular file only.
+    pub inode: Inode,
+}
+
+/// Where a file is mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileMapping {
+    /// The address space.
+    pub mm: MmId,
+    /// Position among the mappings there.
+    pub vma: usize,
+    /// First page in the address space.
+    pub start: u64,
+}
+
+/// What a flusher knows of a regular file. [machine 5.7]
+pub struct Inode {
+    /// The device that it lives on.
+    pub bdi: BdiId,
+    /// The worker that writes the file back, from its first dirty page on: the device's worker of the group that dirtied it, or later of another that did
+    /// most.
+    pub wb: Option<WbId>,
+    /// The flusher's list that it is on.
+    pub on: InodeList,
+    /// When it became dirty, or was put back to be written later.
+    pub dirtied_when: Nanos,
+    /// The file's times, or pages of it, are to be written, as far as its flusher has looked: for tracepoints.
+    pub has_dirty_times: bool,
+    /// Pages of it are to be written, as far as its flusher has looked.
+    pub has_dirty_pages: bool,
+    /// The tick of its last write, which its times say.
+    pub times_of: Option<u64>,
+    /// The file's dirty pages, and those under writeback.
+    pub dirty: PageTags,
+    /// The file's pages under writeback.
+    pub writeback: PageTags,
+    /// Which groups have dirtied the file of late.
+    pub foreign: ForeignHistory,
+    /// The page at which the last round of writing the file ended, and the next one begins.
+    pub writeback_index: u64,
+    /// Writes of it that have failed.
+    pub errors: WriteErrors,
+}
+
+/// Where a file stands with its flusher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InodeList {
+    /// Clean, as far as the flusher has looked.
+    None,
+    /// The file is on `b_dirty`, `b_io` or `b_more_io`.
+    Dirty,
+    /// On `b_io`, to be written in this round.
+    Io,
+    /// On `b_more_io`, to be written in the next round.
+    MoreIo,
+    /// The file's pages are being written now.
+    Sync,
+}
+
+impl Inode {
+    /// Neither its times nor pages of it are to be written, as far as its flusher has looked.
+    pub fn is_clean(&self) -> bool {
+        !self.has_dirty_times && !self.has_dirty_pages
+    }
+
+    fn new(pages: u64) -> Inode {
+        Inode {
+            bdi: BdiId(0),
+            wb: None,
+            on: InodeList::None,
+            dirtied_when: Nanos::ZERO,
+            has_dirty_times: false,
+            has_dirty_pages: false,
+            times_of: None,
+            dirty: PageTags::new(pages),
+            writeback: PageTags::new(pages),
+            foreign: ForeignHistory::default(),
+            writeback_index: 0,
+            errors: WriteErrors::default(),
+        }
+    }
+}
+
+impl File {
+    /// A file of which nothing is cached.
+    pub fn new(spec: FileSpec) -> File {
+        let FileSpec { name, pages, kind, bdi } = spec;
+        let nodes = Nodes::new(NodeKind::Index, pages);
+        File {
+            name,
+            kind,
+            bdi,
+            index: Table::new(pages),
+            nodes,
+            compressibility: None,
+            mappings: Vec::new(),
+            inode: Inode::new(pages),
+        }
+    }
+
+    /// Whether its pages live in memory and swap only.
+    pub fn is_tmpfs(&self) -> bool {
+        self.kind == FileKind::Tmpfs
+    }
+}

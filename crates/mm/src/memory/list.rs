@@ -1,0 +1,202 @@
+//! Doubly linked lists over indexes: the links live in the items' own records, so that moving a folio allocates nothing.
+//!
+//! Head is the hot end, tail the cold end, as in the kernel. Index 0 is a valid item; [`NONE`] ends a list.
+
+/// The index that names no item.
+pub const NONE: u32 = u32::MAX;
+
+/// Where the items keep their (previous, next) links.
+pub trait Links {
+    /// An item's neighbours, the one before it and the one behind it.
+    fn links(&self, item: u32) -> (u32, u32);
+    /// An item's neighbours, to be changed.
+    fn links_mut(&mut self, item: u32) -> &mut (u32, u32);
+}
+
+/// A doubly linked list whose links lie in an array elsewhere ([`Links`]).
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    head: u32,
+    tail: u32,
+    len: u64,
+}
+
+impl Default for List {
+    fn default() -> List {
+        List { head: NONE, tail: NONE, len: 0 }
+    }
+}
+
+impl List {
+    /// The item at the head.
+    pub fn head(&self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    /// The item at the tail.
+    pub fn tail(&self) -> Option<u32> {
+        (self.tail != NONE).then_some(self.tail)
+    }
+
+    /// Whether there is no item.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Puts another list behind the last item.
+    pub fn append(&mut self, links: &mut impl Links, other: List) {
+        if other.head == NONE {
+            return;
+        }
+        links.links_mut(other.head).0 = self.tail;
+        match self.tail {
+            NONE => self.head = other.head,
+            tail => links.links_mut(tail).1 = other.head,
+        }
+        self.tail = other.tail;
+        self.len += other.len;
+    }
+
+    /// The number of items, which need not be that of pages.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Adds an item, which is on no list, at the head.
+    pub fn push_head(&mut self, links: &mut impl Links, item: u32) {
+        debug_assert_ne!(self.head, item, "it is on the list already");
+        *links.links_mut(item) = (NONE, self.head);
+        match self.head {
+            NONE => self.tail = item,
+            head => links.links_mut(head).0 = item,
+        }
+        self.head = item;
+        self.len += 1;
+    }
+
+    /// Adds an item, which is on no list, at the tail.
+    pub fn push_tail(&mut self, links: &mut impl Links, item: u32) {
+        *links.links_mut(item) = (self.tail, NONE);
+        match self.tail {
+            NONE => self.head = item,
+            tail => links.links_mut(tail).1 = item,
+        }
+        self.tail = item;
+        self.len += 1;
+    }
+
+    /// Takes an item off.
+    pub fn remove(&mut self, links: &mut impl Links, item: u32) {
+        let (prev, next) = links.links(item);
+        match prev {
+            NONE => self.head = next,
+            prev => links.links_mut(prev).1 = next,
+        }
+        match next {
+            NONE => self.tail = prev,
+            next => links.links_mut(next).0 = prev,
+        }
+        self.len -= 1;
+    }
+
+    /// Takes the item at the tail off.
+    pub fn pop_tail(&mut self, links: &mut impl Links) -> Option<u32> {
+        let item = self.tail()?;
+        self.tail = links.links(item).0;
+        match self.tail {
+            NONE => self.head = NONE,
+            tail => links.links_mut(tail).1 = NONE,
+        }
+        self.len -= 1;
+        Some(item)
+    }
+
+    /// Takes the item at the head off.
+    pub fn pop_head(&mut self, links: &mut impl Links) -> Option<u32> {
+        let item = self.head()?;
+        self.head = links.links(item).1;
+        match self.head {
+            NONE => self.tail = NONE,
+            head => links.links_mut(head).0 = NONE,
+        }
+        self.len -= 1;
+        Some(item)
+    }
+
+    /// Moves an item of the list to its head.
+    pub fn move_head(&mut self, links: &mut impl Links, item: u32) {
+        if self.head != item {
+            self.remove(links, item);
+            self.push_head(links, item);
+        }
+    }
+
+    /// From the cold end to the hot end.
+    pub fn iter_from_tail<'a>(&self, links: &'a impl Links) -> impl Iterator<Item = u32> + 'a {
+        let mut next = self.tail;
+        std::iter::from_fn(move || {
+            let item = next;
+            (item != NONE).then(|| {
+                next = links.links(item).0;
+                item
+            })
+        })
+    }
+
+    /// Panics unless the links lead from tail to head over exactly `len` items, both ways.
+    pub fn check_invariants(&self, links: &impl Links) {
+        let mut count = 0;
+        let mut expected_next = NONE;
+        for item in self.iter_from_tail(links) {
+            assert_eq!(links.links(item).1, expected_next, "item {item}: the next link doesn't lead back");
+            expected_next = item;
+            count += 1;
+            assert!(count <= self.len, "list of {} items has a cycle or a stranger", self.len);
+        }
+        assert_eq!(self.head, expected_next, "walking from the tail must end at the head");
+        assert_eq!(count, self.len, "length differs from the items found");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    impl Links for Vec<(u32, u32)> {
+        fn links(&self, item: u32) -> (u32, u32) {
+            self[item as usize]
+        }
+        fn links_mut(&mut self, item: u32) -> &mut (u32, u32) {
+            &mut self[item as usize]
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_behaves_as_a_deque(operations in prop::collection::vec((0u8..6, 0u32..8), 1..200)) {
+            let mut links = vec![(NONE, NONE); 8];
+            let mut list = List::default();
+            let mut model: VecDeque<u32> = VecDeque::new();
+            for (operation, item) in operations {
+                match (operation, model.contains(&item)) {
+                    (0, false) => { list.push_head(&mut links, item); model.push_front(item); }
+                    (1, false) => { list.push_tail(&mut links, item); model.push_back(item); }
+                    (2, true) => { list.remove(&mut links, item); model.retain(|&other| other != item); }
+                    (3, true) => {
+                        list.move_head(&mut links, item);
+                        model.retain(|&other| other != item);
+                        model.push_front(item);
+                    }
+                    (4, _) => prop_assert_eq!(list.pop_tail(&mut links), model.pop_back()),
+                    (5, _) => prop_assert_eq!(list.pop_head(&mut links), model.pop_front()),
+                    _ => continue,
+                }
+                list.check_invariants(&links);
+                prop_assert!(list.iter_from_tail(&links).eq(model.iter().rev().copied()));
+                prop_assert_eq!((list.head(), list.tail()), (model.front().copied(), model.back().copied()));
+            }
+        }
+    }
+}

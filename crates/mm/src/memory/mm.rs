@@ -1,0 +1,221 @@
+//! Address spaces: mappings laid out over one page table.
+//!
+//! Addresses are counted in pages. Each mapping begins at a 2 MiB boundary, as large mappings do in practice, so that no
+//! two mappings share a leaf of the page table.
+
+use crate::memory::mempolicy::{MemPolicy, Placement};
+use crate::memory::nodes::{NodeKind, Nodes};
+use crate::memory::open_file::OpenFile;
+use crate::memory::table::{LEAF_PAGES, Table};
+use crate::memory::tlb::Tlb;
+use crate::numa_balancing::{MmScan, VmaScan};
+use crate::swap::contents::Compressibility;
+use crate::swap::window::SwapWindow;
+use crate::units::{FileId, MemcgId, OpenFileId};
+use std::ops::Range;
+
+/// A task's advice on how it will access a mapping (madvise) or an open file (fadvise).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Advice {
+    /// No advice.
+    #[default]
+    Normal,
+    /// Random access: accessed bits say nothing about the future, so reclaim ignores them.
+    Random,
+    /// Sequential access: a page is not used again soon, so reclaim ignores accessed bits.
+    Sequential,
+    /// The data will not be reused. It is said of an open file; reclaim ignores accessed bits of what is mapped through that.
+    NoReuse,
+}
+
+/// A task's advice on huge pages in a mapping of anonymous memory (`MADV_HUGEPAGE`, `MADV_NOHUGEPAGE`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum HugeAdvice {
+    /// Nothing: as the machine has it.
+    #[default]
+    Normal,
+    /// `madvise(MADV_HUGEPAGE)`: it is worth some time to have them.
+    Hugepage,
+    /// `madvise(MADV_NOHUGEPAGE)`: none.
+    NoHugepage,
+}
+
+/// What a mapping shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backing {
+    /// Anonymous memory.
+    Anon,
+    /// A whole file, mapped shared.
+    File(FileId),
+}
+
+/// A mapping of an address space (VMA).
+#[derive(Clone, Debug)]
+pub struct Vma {
+    /// First page in the address space.
+    pub start: u64,
+    /// How many pages it has.
+    pub pages: u64,
+    /// What it shows.
+    pub backing: Backing,
+    /// The open file that it was made from.
+    pub open: Option<OpenFileId>,
+    /// What madvise said of accesses.
+    pub advice: Advice,
+    /// What madvise said of huge pages.
+    pub huge_advice: HugeAdvice,
+    /// Its pages are locked into memory (mlock).
+    pub locked: bool,
+    /// It maps a program's code.
+    pub executable: bool,
+    /// False after munmap; the place is kept so that positions stay valid.
+    pub mapped: bool,
+    /// The window by which swapped pages of the mapping are read ahead.
+    pub swap_window: SwapWindow,
+    /// How well its anonymous pages compress; `None`: as the device says.
+    pub compressibility: Option<Compressibility>,
+    /// What NUMA balancing knows of the mapping, from its first scan on.
+    pub scan: Option<VmaScan>,
+}
+
+impl Vma {
+    /// The mapping's pages in the address space.
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.start + self.pages
+    }
+
+    /// Whether having been accessed lately says that a page of it will be accessed again. [reclaim-6.12 M6; machine 1.8]
+    #[inline]
+    pub fn has_recency(&self, open_files: &[OpenFile]) -> bool {
+        self.advice == Advice::Normal && !self.open.is_some_and(|open| open_files[open.index()].no_reuse)
+    }
+}
+
+/// An address space: its mappings, its page table, the group that pays.
+pub struct Mm {
+    /// The group that pays for its memory.
+    pub memcg: MemcgId,
+    /// The page table: a word a page.
+    pub table: Table,
+    /// The page-table pages.
+    pub nodes: Nodes,
+    /// `None`: every access walks the page table.
+    pub tlb: Option<Tlb>,
+    /// The mappings, in order of address.
+    pub vmas: Vec<Vma>,
+    /// A bit a node: it has run since a walk for that node's lists last took it.
+    pub used_on_nodes: u64,
+    /// How far NUMA balancing has scanned it.
+    pub scan: MmScan,
+    /// Tasks that run in it.
+    pub users: u32,
+    /// One of them has begun to.
+    pub is_running: bool,
+    /// The OOM killer has chosen it: its tasks are to end.
+    pub is_oom_victim: bool,
+    /// Memory for it must not wait for I/O, which may be waiting for it (PR_SET_IO_FLUSHER).
+    pub is_io_flusher: bool,
+    /// -1000 to 1000: how much rather than others it is to be killed.
+    pub oom_score_adj: i16,
+    /// From which nodes its pages come; anywhere without, the node of the CPU first.
+    pub placement: Option<Box<Placement>>,
+}
+
+impl Mm {
+    /// An address space without mappings.
+    pub fn new(memcg: MemcgId, tlb: Option<Tlb>) -> Mm {
+        let (table, nodes) = (Table::new(0), Nodes::new(NodeKind::PageTable, 0));
+        Mm {
+            memcg,
+            table,
+            nodes,
+            tlb,
+            vmas: Vec::new(),
+            used_on_nodes: 0,
+            scan: MmScan::default(),
+            users: 0,
+            is_running: false,
+            is_oom_victim: false,
+            is_io_flusher: false,
+            oom_score_adj: 0,
+            placement: None,
+        }
+    }
+
+    /// Whether it says itself where its memory is to be. Then nothing is moved nearer to its CPUs: without MPOL_F_NUMA_BALANCING, which
+    /// numactl sets only if asked, a policy does not allow that.
+    pub fn has_mempolicy(&self) -> bool {
+        self.placement.as_ref().is_some_and(|placement| placement.policy != MemPolicy::Default)
+    }
+
+    /// One of the same group with the same mappings, and nothing in them.
+    pub fn like(&self, tlb: Option<Tlb>) -> Mm {
+        let pages = self.table.pages();
+        let (table, nodes) = (Table::new(pages), Nodes::new(NodeKind::PageTable, pages));
+        let anew = |vma: &Vma| Vma { swap_window: SwapWindow::default(), scan: None, ..vma.clone() };
+        Mm {
+            table,
+            nodes,
+            vmas: self.vmas.iter().map(anew).collect(),
+            is_running: self.is_running,
+            is_io_flusher: self.is_io_flusher,
+            oom_score_adj: self.oom_score_adj,
+            placement: self.placement.clone(),
+            ..Mm::new(self.memcg, tlb)
+        }
+    }
+
+    /// The process is going, or about to, and what it has will be free: nobody else need go.
+    pub fn is_ending(&self) -> bool {
+        self.is_oom_victim || self.users == 0 && !self.vmas.is_empty()
+    }
+
+    /// The address space's last task is gone, and its mappings are: only its number is left, and it is not given out again.
+    pub fn end(&mut self) {
+        debug_assert!(self.users == 0 && self.table.iter().next().is_none());
+        debug_assert!(self.nodes.iter().next().is_none(), "its page tables went with its mappings");
+        *self = Mm::new(self.memcg, None);
+    }
+
+    /// Lays out a mapping behind the others; returns its position.
+    pub fn map(&mut self, pages: u64, backing: Backing, advice: Advice, executable: bool) -> usize {
+        let start = self.table.pages().next_multiple_of(LEAF_PAGES);
+        self.table.grow(start + pages - self.table.pages());
+        self.nodes.grow(start + pages);
+        self.vmas.push(Vma {
+            start,
+            pages,
+            backing,
+            open: None,
+            advice,
+            huge_advice: HugeAdvice::default(),
+            locked: false,
+            executable,
+            mapped: true,
+            swap_window: SwapWindow::default(),
+            compressibility: None,
+            scan: None,
+        });
+        self.vmas.len() - 1
+    }
+
+    /// The mapping that holds this page.
+    pub fn vma_of(&self, page: u64) -> &Vma {
+        &self.vmas[self.vmas.partition_point(|vma| vma.start <= page) - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_begin_at_2_mib_and_pages_find_theirs() {
+        let mut mm = Mm::new(MemcgId::ROOT, None);
+        mm.map(5, Backing::Anon, Advice::Normal, false);
+        mm.map(1000, Backing::Anon, Advice::Random, false);
+        assert_eq!(mm.vmas[1].start, 512);
+        assert_eq!(mm.vma_of(4).start, 0);
+        assert_eq!(mm.vma_of(1511).advice, Advice::Random);
+    }
+}

@@ -1,0 +1,304 @@
+//! All memory in one place: frames, folios, files, address spaces and swap, with the questions that need more than one of them.
+
+pub mod folio; // a folio's record and its flags
+pub mod per_frame; // arrays by frame
+pub mod largest; // which blocks of the largest order are free, and need no records
+mod transitions; // which flags may change where
+pub mod list; // index-linked lists
+pub mod nodes; // what a table consists of in a kernel, and who pays for it
+pub mod table; // 512-entry tables of page words: page tables and page-cache indexes
+pub mod tags; // sets of pages of a file, in order
+pub mod errors; // writes that have failed, and who was told
+pub mod file; // files: page-cache index, shadow entries
+pub mod open_file; // open files: position and readahead window
+pub mod mm; // address spaces: mappings over a page table
+pub mod mempolicy; // from which nodes the pages of a process come
+pub mod room; // whether the system grants their tables any
+pub mod tlb; // translations that the processor holds, whose use leaves no trace
+
+use crate::config::{Config, FileSpec};
+use crate::lru::Place;
+use crate::memory::errors::WriteErrors;
+use crate::memory::file::File;
+use crate::memory::folio::{Folio, FolioFlags, FolioTable, HUGE_PAGE_PAGES, UseBits};
+use crate::memory::mm::Mm;
+use crate::memory::open_file::OpenFile;
+use crate::memory::per_frame::PerFrame;
+use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
+use crate::page_alloc::request::{Request, Rights};
+use crate::page_alloc::watermark::Watermark;
+use crate::page_alloc::zones::Zones;
+use crate::swap::Swap;
+use crate::units::ZoneType;
+use crate::units::{CpuId, FileId, MemcgId, MmId, NodeId, OpenFileId, Pfn};
+
+/// All memory of the machine.
+pub struct Memory {
+    /// A record a frame.
+    pub folios: FolioTable,
+    /// Where each folio is among the generations.
+    pub places: PerFrame<Place>,
+    /// Free memory.
+    pub zones: Zones,
+    /// All files, by number.
+    pub files: Vec<File>,
+    /// All open files, by number.
+    pub open_files: Vec<OpenFile>,
+    /// Writes that have failed, by the device.
+    pub fs_errors: Vec<WriteErrors>,
+    /// All address spaces, by number.
+    pub mms: Vec<Mm>,
+    /// Swap devices.
+    pub swap: Swap,
+}
+
+impl Memory {
+    /// All memory is free, and there is no file and no process.
+    pub fn new(config: &Config) -> Memory {
+        Memory {
+            folios: FolioTable::default(),
+            places: PerFrame::default(),
+            zones: Zones::new(config),
+            files: Vec::new(),
+            open_files: Vec::new(),
+            fs_errors: Vec::new(),
+            mms: Vec::new(),
+            swap: Swap::default(),
+        }
+    }
+
+    /// Adds a file of which nothing is cached.
+    pub fn add_file(&mut self, spec: FileSpec) -> FileId {
+        self.files.push(File::new(spec));
+        FileId((self.files.len() - 1) as u32)
+    }
+
+    /// Opens a file.
+    pub fn open_file(&mut self, file: FileId) -> OpenFileId {
+        let opened = self.opened(file);
+        self.open_files.push(opened);
+        OpenFileId((self.open_files.len() - 1) as u32)
+    }
+
+    fn opened(&self, file: FileId) -> OpenFile {
+        let of = self.file(file);
+        // A file of tmpfs is on no device.
+        let fs_errors = self.fs_errors.get(of.inode.bdi.index()).map_or(0, |errors| errors.sample());
+        let (errors_known, fs_errors_known) = (of.inode.errors.sample(), fs_errors);
+        OpenFile { errors_known, fs_errors_known, ..OpenFile::new(file, of.bdi.ra_pages) }
+    }
+
+    /// A program opens its file anew: it is at its start again, and as the device says.
+    pub fn open_again(&mut self, open: OpenFileId) {
+        let file = self.open_files[open.index()].file;
+        self.open_files[open.index()] = self.opened(file);
+    }
+
+    /// Adds an address space.
+    pub fn add_mm(&mut self, mm: Mm) -> MmId {
+        self.mms.push(mm);
+        MmId((self.mms.len() - 1) as u32)
+    }
+
+    /// A file by its number.
+    pub fn file(&self, file: FileId) -> &File {
+        &self.files[file.index()]
+    }
+
+    /// A file by its number, to be changed.
+    pub fn file_mut(&mut self, file: FileId) -> &mut File {
+        &mut self.files[file.index()]
+    }
+
+    /// An address space by its number.
+    pub fn mm(&self, mm: MmId) -> &Mm {
+        &self.mms[mm.index()]
+    }
+
+    /// An address space by its number, to be changed.
+    pub fn mm_mut(&mut self, mm: MmId) -> &mut Mm {
+        &mut self.mms[mm.index()]
+    }
+
+    /// Frames with a fresh record, and the zone they are from. `None`: no zone of the list passes the mark.
+    #[inline]
+    pub fn alloc(
+        &mut self,
+        cpu: CpuId,
+        request: &Request,
+        mark: Watermark,
+        rights: Rights,
+        memcg: MemcgId,
+    ) -> Option<(ZoneType, Pfn)> {
+        let (zone, pfn) = self.zones.take(&mut self.folios, cpu, request, mark, rights)?;
+        let (kind, node) = (zone.kind, zone.node);
+        let folio = &mut self.folios[pfn];
+        *folio = Default::default();
+        folio.node = node;
+        folio.order = request.order;
+        folio.memcg = memcg;
+        Some((kind, pfn))
+    }
+
+    /// Allocates for a request that has just made its block in this zone, whatever the marks.
+    pub fn capture(
+        &mut self,
+        node: NodeId,
+        zone: ZoneType,
+        request: &Request,
+        memcg: MemcgId,
+    ) -> Option<Pfn> {
+        let pfn = self.zones.zone_mut(node, zone).capture(&mut self.folios, &request.wanted())?;
+        self.folios[pfn] = Folio { memcg, ..Folio::new(node, request.order) };
+        Some(pfn)
+    }
+
+    /// Allocates without a look at the zones: a page that the CPU holds of the first one, where that has plenty.
+    #[inline(always)]
+    pub fn alloc_listed(&mut self, cpu: CpuId, request: &Request, memcg: MemcgId) -> Option<(ZoneType, Pfn)> {
+        let (zone, pfn) = self.zones.take_listed(&mut self.folios, cpu, request)?;
+        let (kind, node) = (zone.kind, zone.node);
+        self.folios[pfn] = Folio { memcg, ..Folio::new(node, 0) };
+        Some((kind, pfn))
+    }
+
+    /// Gives a folio's frames back.
+    #[inline]
+    pub fn free(&mut self, cpu: CpuId, pfn: Pfn) {
+        let Folio { node, order, .. } = self.folios[pfn];
+        self.zones.give_back(&mut self.folios, cpu, node, pfn, order);
+    }
+
+    /// Takes a page of so many of a node's pageblocks for good.
+    pub fn take_scattered(&mut self, node: NodeId, count: u64) -> Vec<Pfn> {
+        self.zones.take_scattered(&mut self.folios, node, count)
+    }
+
+    /// Takes back the free pages that CPUs hold.
+    pub fn drain_all_pages(&mut self) {
+        self.zones.drain_all(&mut self.folios);
+    }
+
+    /// Gives a request that fails what is kept for requests that can't wait; whether there was anything.
+    pub fn release_highatomic(&mut self, request: &Request, even_last: bool) -> bool {
+        self.zones.release_highatomic(&mut self.folios, request, even_last)
+    }
+
+    /// A CPU's housekeeping of the free pages that it holds.
+    pub fn refresh_lists(&mut self, cpu: CpuId) {
+        self.zones.refresh(&mut self.folios, cpu);
+    }
+
+    /// Gives back what arrays by frame hold of blocks that are free.
+    pub fn give_back(&mut self) {
+        // A folio that leaves its list leaves its place there.
+        self.places.give_back(&self.folios.largest);
+        self.folios.give_back();
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.zones.nodes()
+    }
+
+    /// The folio that a frame in use belongs to: itself, or the huge page that it lies in.
+    pub fn folio_of(&self, pfn: Pfn) -> Pfn {
+        let head = Pfn(pfn.0 & !(HUGE_PAGE_PAGES as u32 - 1));
+        let folio = self.folios.get(head);
+        // The record of a frame that is free, or on the list of a CPU, still says what it was once.
+        let is_in_use = self.folios.free_order(head).is_none() && (folio.refs > 0 || folio.mapped > 0);
+        if is_in_use && folio.is_huge() { head } else { pfn }
+    }
+
+    /// Whether a frame is the first one of a folio that somebody has.
+    pub fn is_head_in_use(&self, pfn: Pfn) -> bool {
+        let folio = &self.folios[pfn];
+        let holds = FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+        let has_user = folio.refs > 0 || folio.mapped > 0 || folio.flags().intersects(holds);
+        has_user && self.folios.free_order(pfn).is_none() && self.folio_of(pfn) == pfn
+    }
+
+    /// The slot of a folio in the swap cache.
+    pub fn swap_entry(&self, pfn: Pfn) -> SwapEntry {
+        let folio = &self.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::SWAPCACHE), "{pfn:?} has no slot");
+        SwapEntry { swap: folio.swap, slot: folio.slot }
+    }
+
+    /// How hot the folio is, wherever that is kept.
+    #[inline(always)]
+    pub fn use_bits(&self, pfn: Pfn) -> UseBits {
+        self.use_bits_of(&self.folios[pfn])
+    }
+
+    /// How hot a folio is whose record is at hand.
+    #[inline(always)]
+    pub fn use_bits_of(&self, folio: &Folio) -> UseBits {
+        if folio.has(FolioFlags::INDEXED) {
+            self.files[folio.owner as usize].index.word(folio.index.into()).use_bits()
+        } else {
+            folio.use_bits
+        }
+    }
+
+    /// Whether all these use bits of a folio are set.
+    #[inline]
+    pub fn has_use(&self, pfn: Pfn, use_bits: UseBits) -> bool {
+        self.use_bits(pfn).contains(use_bits)
+    }
+
+    /// Sets use bits of a folio.
+    #[inline]
+    pub fn add_use(&mut self, pfn: Pfn, use_bits: UseBits) {
+        self.change_use_bits(pfn, |old| old | use_bits);
+    }
+
+    /// Clears use bits of a folio.
+    #[inline]
+    pub fn remove_use(&mut self, pfn: Pfn, use_bits: UseBits) {
+        self.change_use_bits(pfn, |old| old - use_bits);
+    }
+
+    /// Gives a folio these use bits.
+    #[inline]
+    pub fn set_use_bits(&mut self, pfn: Pfn, use_bits: UseBits) {
+        self.change_use_bits(pfn, |_| use_bits);
+    }
+
+    /// Returns what they were before.
+    #[inline(always)]
+    pub fn change_use_bits(&mut self, pfn: Pfn, change: impl FnOnce(UseBits) -> UseBits) -> UseBits {
+        let folio = &mut self.folios[pfn];
+        let mut before = folio.use_bits;
+        if folio.has(FolioFlags::INDEXED) {
+            let index = &mut self.files[folio.owner as usize].index;
+            index.update(folio.index.into(), |word| {
+                before = word.use_bits();
+                *word = word.with_use_bits(change(before));
+            });
+        } else {
+            folio.use_bits = change(before);
+        }
+        before
+    }
+
+    /// Puts a folio into the index of its file; from now on its use bits live there. Returns what was in the slot.
+    pub fn index_insert(&mut self, pfn: Pfn, mark: Mark) -> (Word, NodeChange) {
+        let folio = &mut self.folios[pfn];
+        debug_assert!(!folio.flags().intersects(FolioFlags::INDEXED | FolioFlags::ANON));
+        folio.set(FolioFlags::INDEXED);
+        let mut word = Word::cached(pfn, folio.use_bits, mark);
+        word.set_busy(folio.has(FolioFlags::LOCKED));
+        self.files[folio.owner as usize].index.replace(folio.index.into(), word)
+    }
+
+    /// Takes a folio out of the index of its file, leaving `word`; its use bits move to its record.
+    pub fn index_remove(&mut self, pfn: Pfn, word: Word) -> NodeChange {
+        let folio = &mut self.folios[pfn];
+        let (old, change) = self.files[folio.owner as usize].index.replace(folio.index.into(), word);
+        debug_assert!(old.is_present() && old.pfn() == pfn);
+        folio.use_bits = old.use_bits();
+        folio.clear(FolioFlags::INDEXED);
+        change
+    }
+}

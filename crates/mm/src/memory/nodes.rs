@@ -1,0 +1,299 @@
+//! The nodes that a kernel allocates for a page-cache index or a page table: which of them exist, in which frame, and who is charged.
+//!
+//! ```text
+//!   level 2                     [ node ]                       index: slots of 64, as many levels as its last page needs
+//!   level 1        [ node ]                [ node ]            page table: slots of 512, three levels (PTE, PMD, PUD)
+//!   level 0   [ node ][ node ]        [ node ]                 one for each run of pages of which something is there
+//! ```
+//! The words of a table lie in one array whatever is in use (`table/mod.rs`). Here is only which nodes there would be, where each
+//! lies, and who pays for it. A node is made when something below it is, and freed with the last of that. An index grows upwards
+//! when a page beyond its top is stored. It loses its levels when it is empty; a kernel also takes away a top that leads to one
+//! node only, which saves a node or two. [machine 7]
+
+use crate::units::{MemcgId, Pfn};
+
+/// The kind of tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeKind {
+    /// The index of a page cache.
+    Index,
+    /// A page table.
+    PageTable,
+}
+
+impl NodeKind {
+    /// Slots of a node, as a power of two.
+    const fn bits(self) -> u32 {
+        match self {
+            NodeKind::Index => 6,
+            NodeKind::PageTable => 9,
+        }
+    }
+
+    /// The tree's levels, where their number doesn't depend on what is in it: the one page above a PUD belongs to every address space.
+    const fn fixed_height(self) -> Option<usize> {
+        match self {
+            NodeKind::Index => None,
+            NodeKind::PageTable => Some(3),
+        }
+    }
+}
+
+/// Where a node lies, and who pays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Node {
+    /// The frame that holds it.
+    pub pfn: Pfn,
+    /// The group that it was charged to when it was made; the root for none.
+    pub memcg: MemcgId,
+}
+
+/// A node in eight bytes that begin as zeroes, so that a large table costs what is used of it.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Packed(u64);
+
+impl Packed {
+    const NONE: Packed = Packed(0);
+
+    fn new(node: Node) -> Packed {
+        Packed((u64::from(node.pfn.0) + 1) << 16 | u64::from(node.memcg.0))
+    }
+
+    fn node(self) -> Option<Node> {
+        let pfn = (self.0 >> 16).checked_sub(1)?;
+        Some(Node { pfn: Pfn(pfn as u32), memcg: MemcgId(self.0 as u16) })
+    }
+}
+
+#[derive(Default)]
+struct Level {
+    nodes: Vec<Packed>,
+    /// By node, how many of the level below it leads to; empty for the lowest level.
+    children: Vec<u16>,
+}
+
+/// The nodes of one table.
+pub struct Nodes {
+    kind: NodeKind,
+    levels: Vec<Level>,
+    /// Levels in use, from the lowest.
+    height: usize,
+}
+
+impl Nodes {
+    /// The nodes of an empty table of so many pages.
+    pub fn new(kind: NodeKind, pages: u64) -> Nodes {
+        let mut nodes = Nodes { kind, levels: Vec::new(), height: kind.fixed_height().unwrap_or(0) };
+        nodes.grow(pages);
+        nodes
+    }
+
+    /// Makes room for a table of so many pages.
+    pub fn grow(&mut self, pages: u64) {
+        let mut below = pages;
+        let mut at = 0;
+        while pages > 0 && self.kind.fixed_height().map_or(at == 0 || below > 1, |height| at < height) {
+            let count = below.div_ceil(1 << self.kind.bits()) as usize;
+            if at == self.levels.len() {
+                let children = vec![0; if at == 0 { 0 } else { count }];
+                self.levels.push(Level { nodes: vec![Packed::NONE; count], children });
+            } else {
+                let level = &mut self.levels[at];
+                level.nodes.resize(count, Packed::NONE);
+                level.children.resize(if at == 0 { 0 } else { count }, 0);
+            }
+            (below, at) = (count as u64, at + 1);
+        }
+    }
+
+    /// Bytes of address space that the nodes of a table of so many pages take.
+    pub fn bytes_for(kind: NodeKind, pages: u64) -> u64 {
+        // A level above has a fraction of the nodes of the one below; two bytes more for its children.
+        2 * pages.div_ceil(1 << kind.bits()) * size_of::<Packed>() as u64
+    }
+
+    /// Bytes that they take when all of the table is used.
+    pub fn bytes(&self) -> usize {
+        let level = |level: &Level| size_of_val(&*level.nodes) + size_of_val(&*level.children);
+        self.levels.iter().map(level).sum()
+    }
+
+    /// The number of the node of a level that a page is below.
+    fn number(&self, level: usize, page: u64) -> usize {
+        (page >> (self.kind.bits() * (level as u32 + 1))) as usize
+    }
+
+    /// The node of the lowest level that a page is in.
+    #[inline]
+    pub fn leaf(&self, page: u64) -> Option<Node> {
+        self.levels[0].nodes[self.number(0, page)].node()
+    }
+
+    fn height_for(&self, page: u64) -> usize {
+        let grown =
+            || (1..).find(|&height| self.number(height - 1, page) == 0).expect("a page has a last level");
+        self.kind.fixed_height().unwrap_or_else(grown)
+    }
+
+    /// How many nodes have to be made before something can be stored at this page.
+    #[inline]
+    pub fn missing(&self, page: u64) -> u64 {
+        if self.leaf(page).is_some() {
+            return 0;
+        }
+        let height = self.height_for(page).max(self.height);
+        // Those on the way down, and the tops put over the former one that lead to it; they are the same where the page is
+        // below the first node of a level.
+        let absent =
+            (0..height).filter(|&level| self.levels[level].nodes[self.number(level, page)] == Packed::NONE);
+        let tops = if self.height == 0 { 0..0 } else { self.height..height };
+        let aside = tops.filter(|&level| self.number(level, page) != 0);
+        (absent.count() + aside.count()) as u64
+    }
+
+    /// Makes those nodes, each by a call of `make`.
+    pub fn add(&mut self, page: u64, mut make: impl FnMut() -> Node) {
+        let height = self.height_for(page);
+        if self.height == 0 {
+            self.height = height;
+        }
+        while self.height < height {
+            let level = &mut self.levels[self.height];
+            level.nodes[0] = Packed::new(make());
+            level.children[0] = 1;
+            self.height += 1;
+        }
+        for level in (0..self.height).rev() {
+            let number = self.number(level, page);
+            if self.levels[level].nodes[number] == Packed::NONE {
+                self.levels[level].nodes[number] = Packed::new(make());
+                if level + 1 < self.height {
+                    let above = self.number(level + 1, page);
+                    self.levels[level + 1].children[above] += 1;
+                }
+            }
+        }
+    }
+
+    /// Nothing is left in the lowest node of a page: takes it away, and those above that have led to nothing else. Each goes to
+    /// `free`.
+    pub fn remove(&mut self, page: u64, mut free: impl FnMut(Node)) {
+        for level in 0..self.height {
+            let number = self.number(level, page);
+            if level > 0 {
+                let children = &mut self.levels[level].children[number];
+                *children -= 1;
+                if *children > 0 {
+                    return;
+                }
+            }
+            let node = std::mem::replace(&mut self.levels[level].nodes[number], Packed::NONE);
+            free(node.node().expect("a node that leads to something is there"));
+        }
+        self.height = self.kind.fixed_height().unwrap_or(0);
+    }
+
+    /// All nodes, for checkers.
+    pub fn iter(&self) -> impl Iterator<Item = Node> {
+        self.levels.iter().flat_map(|level| level.nodes.iter().filter_map(|packed| packed.node()))
+    }
+
+    /// Panics unless the nodes are those above the leaves that `is_used` names.
+    pub fn check_invariants(&self, is_used: impl Fn(u64) -> bool) {
+        let mut used: Vec<bool> = match self.levels.first() {
+            Some(level) => (0..level.nodes.len() as u64).map(is_used).collect(),
+            None => return,
+        };
+        let is_low = self.kind.fixed_height().is_none() && !used.contains(&true);
+        assert_eq!(self.height == 0, is_low, "an empty index has no levels");
+        for (at, level) in self.levels.iter().enumerate() {
+            let there: Vec<bool> = level.nodes.iter().map(|&packed| packed != Packed::NONE).collect();
+            let wanted = if at < self.height { used.clone() } else { vec![false; there.len()] };
+            assert_eq!(there, wanted, "nodes of level {at}");
+            used = used.chunks(1 << self.kind.bits()).map(|below| below.contains(&true)).collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn node() -> Node {
+        Node { pfn: Pfn(0), memcg: MemcgId(1) }
+    }
+
+    fn added(nodes: &mut Nodes, page: u64) -> u64 {
+        let (missing, mut made) = (nodes.missing(page), 0);
+        nodes.add(page, || {
+            made += 1;
+            node()
+        });
+        assert_eq!(made, missing, "page {page}");
+        made
+    }
+
+    /// As many as the formula says: a leaf for 64 pages, a node for 64 of those, and so on.
+    #[test]
+    fn a_dense_index_has_a_node_for_every_64_of_the_level_below() {
+        let dense = |pages: u64| {
+            let mut nodes = Nodes::new(NodeKind::Index, pages);
+            (0..pages).map(|page| added(&mut nodes, page)).sum::<u64>()
+        };
+        assert_eq!(dense(1), 1);
+        assert_eq!(dense(64), 1);
+        assert_eq!(dense(65), 2 + 1);
+        assert_eq!(dense(16_384), 256 + 4 + 1);
+        assert_eq!(dense(300_000), 4688 + 74 + 2 + 1);
+    }
+
+    #[test]
+    fn a_page_table_has_three_levels_at_once_and_then_a_table_for_2_mib() {
+        let mut nodes = Nodes::new(NodeKind::PageTable, 512 * 512 * 2);
+        assert_eq!(added(&mut nodes, 5), 3);
+        assert_eq!(added(&mut nodes, 511), 0);
+        assert_eq!(added(&mut nodes, 512), 1);
+        assert_eq!(added(&mut nodes, 512 * 512), 2);
+        let mut freed = 0;
+        nodes.remove(5, |_| freed += 1);
+        nodes.remove(512, |_| freed += 1);
+        assert_eq!(freed, 3, "two page tables and the middle one above them");
+        nodes.remove(512 * 512, |_| freed += 1);
+        assert_eq!(freed, 6);
+    }
+
+    #[test]
+    fn a_table_that_grows_keeps_its_nodes() {
+        let mut nodes = Nodes::new(NodeKind::PageTable, 0);
+        nodes.grow(100);
+        assert_eq!(added(&mut nodes, 7), 3);
+        nodes.grow(512 * 512 * 3);
+        assert_eq!(nodes.missing(7), 0);
+        assert_eq!(added(&mut nodes, 512 * 512 * 2), 2);
+        assert_eq!(nodes.iter().count(), 5);
+    }
+
+    proptest! {
+        /// Against a set of leaves: whatever comes and goes, the nodes are those above what is there.
+        #[test]
+        fn the_nodes_are_those_above_what_is_there(
+            pages in prop::collection::vec(0..300_000u64, 1..60),
+            kind in prop::sample::select(&[NodeKind::Index, NodeKind::PageTable][..]),
+        ) {
+            let mut nodes = Nodes::new(kind, 300_000);
+            let mut there = BTreeSet::new();
+            for page in pages {
+                let leaf = page >> kind.bits();
+                if there.remove(&leaf) {
+                    nodes.remove(page, |_| {});
+                } else {
+                    added(&mut nodes, page);
+                    there.insert(leaf);
+                }
+                nodes.check_invariants(|leaf| there.contains(&leaf));
+            }
+        }
+    }
+}

@@ -1,0 +1,570 @@
+//! Tables of page words: page tables and page-cache indexes are the same structure.
+//!
+//! ```text
+//!   upper   [ young ]                    [ young ]                    ...    one non-leaf young bit for 512 pages
+//!   leaves  [ word ][ word ] ... 512 ... [ word ][ word ] ...                one 64-bit word a page
+//!
+//!   word of a resident page      frame number | mark, counter, WORKINGSET ACTIVE REFERENCED | DIRTY YOUNG PRESENT
+//!   word of an absent page       0 empty  |  shadow of the evicted page  |  swap entry
+//! ```
+//! A hit reads one word and writes the same word, so everything that a hit may set lives in it. A page table uses YOUNG and
+//! DIRTY, as hardware sets them; a page-cache index uses the use bits (`memory/folio.rs`), and DIRTY for a page of a regular
+//! file that has to be written. A huge page fills a leaf: the processor has one entry for it there, and the words are as many copies. An index also counts present pages and
+//! shadows by node of 64 slots, because the kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
+
+mod word;
+
+use crate::memory::folio::UseBits;
+use crate::memory::tlb::Tlb;
+use crate::units::Pfn;
+use pageout_rules::lru::References;
+use prefetch_index::prefetch_index;
+use std::ops::Range;
+pub use word::{Entry, Mark, Shadow, SwapEntry, Word};
+
+/// Pages under one upper entry: what a page-table page maps.
+pub const LEAF_PAGES: u64 = 512;
+/// Slots of a kernel index node; shadow-only nodes are counted and freed in this unit.
+pub const NODE_SLOTS: u64 = 64;
+
+/// Population of an index node of 64 slots: pages, present or in swap, and shadows.
+type NodeCount = [u8; 2];
+
+/// Holds nothing but shadows, so that it may be freed without losing a page.
+fn is_shadow_only([pages, shadows]: NodeCount) -> bool {
+    pages == 0 && shadows > 0
+}
+
+/// Pages that readahead brought in without anyone having asked for them. (Linux counts none of them.)
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ReadaheadStats {
+    /// Pages read ahead since the beginning.
+    pub pages: u64,
+    /// Pages read ahead and in memory that nobody has used yet. Whether a page that is mapped has been used can't be told: it counts as used.
+    pub unused: u64,
+    /// Pages read ahead that left memory before anyone used them.
+    pub dropped: u64,
+}
+
+/// What replacing a word did to its index node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeChange {
+    /// Nothing that matters to its memory.
+    None,
+    /// The node now holds nothing but shadows.
+    ShadowOnly,
+    /// The node held nothing but shadows before.
+    Mixed,
+}
+
+/// What became of recording a file access in the page's word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Marked {
+    /// The word says it.
+    Done,
+    /// The page is there, but more than its word has to change.
+    Slow(Pfn),
+    /// The page isn't there, or is being read.
+    Absent,
+}
+
+/// A table of page words.
+///
+/// The words lie one after the other in memory that the system hands out zeroed when it is first touched, so a table costs
+/// what is used of it, and a hit is one access to one array. The 512-page leaves show in the young bits above them.
+pub struct Table {
+    words: Vec<u64>,
+    /// By leaf: some page below has been accessed through this table since the bit was last cleared.
+    young: Vec<bool>,
+    /// By leaf: some page below has been present at some time, so that the leaf exists.
+    exists: Vec<bool>,
+    nodes: Vec<NodeCount>,
+    readahead: ReadaheadStats,
+}
+
+/// What accesses to one mapping find on their way.
+pub struct MappedWords<'a> {
+    words: &'a mut [u64],
+    young: &'a mut [bool],
+}
+
+impl MappedWords<'_> {
+    /// See [`Table::prefetch`].
+    #[inline(always)]
+    pub fn prefetch(&self, page: u64) {
+        prefetch_index(&self.words, page as usize);
+    }
+
+    /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
+    /// leaving a fault to take, where the page isn't mapped, is marked for a hint fault, or is the shared page of zeroes and would be
+    /// written.
+    #[inline(always)]
+    pub fn touch(&mut self, page: u64, write: bool) -> bool {
+        let (bits, looked_at) = if write {
+            (Word::YOUNG | Word::DIRTY, Word::PRESENT | Word::ZERO | Word::PROT_NONE)
+        } else {
+            (Word::YOUNG, Word::PRESENT | Word::PROT_NONE)
+        };
+        self.touch_if(page, looked_at, Word::PRESENT, bits)
+    }
+
+    /// Sets these bits where of those that are looked at exactly the wanted ones are set: one look at the word, whatever the rule.
+    #[inline(always)]
+    fn touch_if(&mut self, page: u64, looked_at: u64, wanted: u64, bits: u64) -> bool {
+        let Some(word) = self.words.get_mut(page as usize) else { return false };
+        if *word & looked_at != wanted {
+            return false;
+        }
+        *word |= bits;
+        let young = &mut self.young[(page / LEAF_PAGES) as usize];
+        if !*young {
+            *young = true;
+        }
+        true
+    }
+
+    /// Accesses a page in a shared mapping of a regular file. An entry that is clean is write-protected, so that the first store
+    /// faults and is counted. [machine 5.1]
+    #[inline(always)]
+    pub fn touch_shared(&mut self, page: u64, write: bool) -> bool {
+        const DIRTIED: u64 = Word::PRESENT | Word::DIRTY;
+        let (looked_at, wanted) = if write {
+            (DIRTIED | Word::ZERO | Word::PROT_NONE, DIRTIED)
+        } else {
+            (Word::PRESENT | Word::PROT_NONE, Word::PRESENT)
+        };
+        self.touch_if(page, looked_at, wanted, Word::YOUNG)
+    }
+
+    /// Accesses a page through a cache of translations, `start` being the page at which the mapping begins. Where the translation is
+    /// held, no bit is set, but for the first store to a page that its entry says is clean.
+    pub fn touch_through(
+        &mut self,
+        tlb: &mut Tlb,
+        start: u64,
+        page: u64,
+        write: bool,
+        is_regular_file: bool,
+    ) -> bool {
+        let Some(&word) = self.words.get(page as usize) else { return false };
+        let word = Word(word);
+        let needs_table_walk = write && (word.is_zero_page() || !word.is_dirty());
+        let is_held = word.is_present() && !word.is_prot_none() && tlb.access(start + page);
+        match is_regular_file {
+            _ if is_held && !needs_table_walk => true,
+            true => self.touch_shared(page, write),
+            false => self.touch(page, write),
+        }
+    }
+}
+
+impl Table {
+    /// A table of empty words.
+    pub fn new(pages: u64) -> Table {
+        Table {
+            words: vec![0; pages as usize],
+            young: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
+            exists: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
+            nodes: vec![[0; 2]; pages.div_ceil(NODE_SLOTS) as usize],
+            readahead: ReadaheadStats::default(),
+        }
+    }
+
+    /// Bytes of address space that a table of so many pages takes.
+    pub fn bytes_for(pages: u64) -> u64 {
+        let (word, flag, node) = (size_of::<u64>(), size_of::<bool>(), size_of::<NodeCount>());
+        pages * word as u64
+            + pages.div_ceil(LEAF_PAGES) * 2 * flag as u64
+            + pages.div_ceil(NODE_SLOTS) * node as u64
+    }
+
+    /// How many pages it has words of.
+    pub fn pages(&self) -> u64 {
+        self.words.len() as u64
+    }
+
+    /// Adds so many pages at the end.
+    pub fn grow(&mut self, pages: u64) {
+        // Into fresh zeroed memory: growing in place would write, and so use, all of it.
+        let mut grown = Table::new(self.pages() + pages);
+        grown.words[..self.words.len()].copy_from_slice(&self.words);
+        grown.young[..self.young.len()].copy_from_slice(&self.young);
+        grown.exists[..self.exists.len()].copy_from_slice(&self.exists);
+        grown.nodes[..self.nodes.len()].copy_from_slice(&self.nodes);
+        grown.readahead = self.readahead;
+        *self = grown;
+    }
+
+    /// Asks the processor for a page's word, which is soon to be looked at. Nothing happens where there is no such page.
+    #[inline(always)]
+    pub fn prefetch(&self, page: u64) {
+        prefetch_index(&self.words, page as usize);
+    }
+
+    /// The word of a page.
+    #[inline]
+    pub fn word(&self, page: u64) -> Word {
+        Word(self.words[page as usize])
+    }
+
+    /// The words of pages in a row.
+    #[inline]
+    pub fn words(&self, pages: Range<u64>) -> impl Iterator<Item = Word> {
+        self.words[pages.start as usize..pages.end as usize].iter().map(|&word| Word(word))
+    }
+
+    /// The word of a page, empty beyond the end: a folio may be held for longer than its address space is there.
+    pub fn word_if_any(&self, page: u64) -> Word {
+        self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word))
+    }
+
+    /// Changes bits of a word, not what kind of entry it is.
+    #[inline]
+    pub fn update(&mut self, page: u64, change: impl FnOnce(&mut Word)) {
+        let slot = &mut self.words[page as usize];
+        let mut word = Word(*slot);
+        change(&mut word);
+        debug_assert_eq!(word.is_present(), Word(*slot).is_present());
+        *slot = word.0;
+    }
+
+    /// The words of a mapping, which begins at a leaf, for a run of accesses to it.
+    #[inline]
+    pub fn mapped_words(&mut self, start: u64, pages: u64) -> MappedWords<'_> {
+        debug_assert_eq!(start % LEAF_PAGES, 0);
+        MappedWords {
+            words: &mut self.words[start as usize..(start + pages) as usize],
+            young: &mut self.young[(start / LEAF_PAGES) as usize..],
+        }
+    }
+
+    /// Records an access through a file descriptor, where the word alone says how: the first sets REFERENCED; a page that is
+    /// active already, or has reached the top of the ladder on which accesses are counted, has nothing to gain.
+    #[inline(always)]
+    pub fn mark(&mut self, page: u64) -> Marked {
+        if self.is_settled(page) { Marked::Done } else { self.mark_unsettled(page) }
+    }
+
+    /// Whether a read finds the page, and has nothing to note: be it the first or a further one.
+    #[inline(always)]
+    pub fn is_settled(&self, page: u64) -> bool {
+        const HIT: u64 = Word::PRESENT | Word::BUSY | Word::READAHEAD | Word::SETTLED;
+        self.words.get(page as usize).is_some_and(|&word| word & HIT == Word::PRESENT | Word::SETTLED)
+    }
+
+    /// The rest of it: most hits are on pages with nothing to gain, and are no more than a look at their word.
+    #[inline(never)]
+    fn mark_unsettled(&mut self, page: u64) -> Marked {
+        const LADDER_6_12: [u8; 32] = crate::lru::ladder(References::Linux6_12);
+        const LADDER_6_16: [u8; 32] = crate::lru::ladder(References::Linux6_16);
+        let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
+        if !Word(*word).is_hit() {
+            return Marked::Absent;
+        }
+        if Word(*word).is_unused() {
+            self.readahead.unused -= 1;
+            *word = Word(*word & !Word::UNUSED).settled().0;
+        }
+        let marked = Word(*word);
+        let use_bits = marked.use_bits();
+        let hotter = match *word & Word::MARK {
+            Word::MARK_CLASSIC if !use_bits.contains(UseBits::REFERENCED) => use_bits | UseBits::REFERENCED,
+            Word::MARK_VISITED => use_bits | UseBits::REFERENCED,
+            // The first access moves no page; a further one may, by the generation that it is in.
+            Word::MARK_FREQUENCY if (use_bits - UseBits::ACTIVE).is_empty() => use_bits | UseBits::REFERENCED,
+            Word::MARK_COUNT_6_12 => UseBits::from_bits_truncate(LADDER_6_12[usize::from(use_bits.bits())]),
+            Word::MARK_COUNT_6_16 => UseBits::from_bits_truncate(LADDER_6_16[usize::from(use_bits.bits())]),
+            _ => return Marked::Slow(marked.pfn()),
+        };
+        *word = marked.with_use_bits(hotter).0;
+        Marked::Done
+    }
+
+    /// The frame of a page that a read(2) finds at once, and whether the page is so much in use that Linux's own lists have nothing left
+    /// to note.
+    #[inline]
+    pub fn frame_of_hit(&self, page: u64) -> Option<(Pfn, bool)> {
+        let word = Word(*self.words.get(page as usize)?);
+        word.is_hit().then(|| (word.pfn(), word.is_in_use()))
+    }
+
+    /// As [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
+    #[inline]
+    pub fn reread(&mut self, page: u64) -> Marked {
+        let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
+        match word.is_hit() {
+            true if word.0 & Word::MARK == Word::MARK_VISITED => self.mark(page),
+            true => {
+                self.note_use(page);
+                Marked::Done
+            }
+            false => Marked::Absent,
+        }
+    }
+
+    /// Notes that a page has been read ahead, and nobody has used it yet.
+    pub fn set_unused(&mut self, page: u64) {
+        let word = &mut self.words[page as usize];
+        *word = (*word | Word::UNUSED) & !Word::SETTLED;
+        self.readahead.pages += 1;
+        self.readahead.unused += 1;
+    }
+
+    /// Notes that a page is used, where that is not known already.
+    #[inline]
+    pub fn note_use(&mut self, page: u64) {
+        let word = Word(self.words[page as usize]);
+        if word.is_unused() {
+            self.words[page as usize] = Word(word.0 & !Word::UNUSED).settled().0;
+            self.readahead.unused -= 1;
+        }
+    }
+
+    /// What has become of the pages that were read ahead.
+    pub fn readahead(&self) -> ReadaheadStats {
+        self.readahead
+    }
+
+    /// A write through a file descriptor to a page of a regular file: whether it is dirty already, so that nothing has to be
+    /// counted. [`Mark::counts_writes`] says whose business it is beside.
+    #[inline]
+    pub fn overwrite(&mut self, page: u64) -> Marked {
+        const DIRTY: u64 = Word::PRESENT | Word::DIRTY;
+        let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
+        if *word & (DIRTY | Word::BUSY) != DIRTY {
+            return Marked::Absent;
+        }
+        match *word & Word::MARK {
+            Word::MARK_EVERY => Marked::Slow(Word(*word).pfn()),
+            Word::MARK_VISITED => {
+                *word = Word(*word).with_use_bits(Word(*word).use_bits() | UseBits::REFERENCED).0;
+                Marked::Done
+            }
+            _ => Marked::Done,
+        }
+    }
+
+    /// Replaces a word; returns the old one and what this means for its index node.
+    #[inline(always)]
+    pub fn replace(&mut self, page: u64, new: Word) -> (Word, NodeChange) {
+        let old = Word(std::mem::replace(&mut self.words[page as usize], new.0));
+        if new.is_present() {
+            let leaf = (page / LEAF_PAGES) as usize;
+            self.exists[leaf] = true;
+            self.young[leaf] |= new.is_young();
+        }
+        if old.is_unused() {
+            self.readahead.unused -= 1;
+            self.readahead.dropped += 1;
+        }
+        let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
+        let before = is_shadow_only(*node);
+        node[0] += u8::from(new.is_page());
+        node[0] -= u8::from(old.is_page());
+        node[1] += u8::from(new.is_shadow());
+        node[1] -= u8::from(old.is_shadow());
+        let change = match (before, is_shadow_only(*node)) {
+            (false, true) => NodeChange::ShadowOnly,
+            (true, false) => NodeChange::Mixed,
+            _ => NodeChange::None,
+        };
+        (old, change)
+    }
+
+    /// Whether there is nothing in the index node of this page.
+    #[inline]
+    pub fn is_node_empty(&self, page: u64) -> bool {
+        self.nodes[(page / NODE_SLOTS) as usize] == [0; 2]
+    }
+
+    /// How many pages there are, in memory or in swap, in the index node of this page.
+    #[inline]
+    pub fn pages_of_node(&self, page: u64) -> u8 {
+        let [pages, _] = self.nodes[(page / NODE_SLOTS) as usize];
+        pages
+    }
+
+    /// Whether this leaf exists: an upper entry that leads to none is passed by.
+    pub fn leaf_exists(&self, leaf: u64) -> bool {
+        self.exists[leaf as usize]
+    }
+
+    /// The non-leaf young bit: some page of the leaf was accessed since it was last cleared.
+    pub fn is_leaf_young(&self, leaf: u64) -> bool {
+        self.young[leaf as usize]
+    }
+
+    /// Clears the young bit above a leaf.
+    pub fn clear_leaf_young(&mut self, leaf: u64) {
+        self.young[leaf as usize] = false;
+    }
+
+    /// Whether the entry that maps a page has its accessed bit set. That of a huge page is the young bit of its leaf.
+    #[inline]
+    pub fn is_entry_young(&self, page: u64) -> bool {
+        let word = self.word(page);
+        if word.is_huge() { self.is_leaf_young(page / LEAF_PAGES) } else { word.is_young() }
+    }
+
+    /// Clears the young bit of a page-table entry.
+    #[inline]
+    pub fn clear_entry_young(&mut self, page: u64) {
+        if self.word(page).is_huge() {
+            self.clear_leaf_young(page / LEAF_PAGES);
+        } else {
+            self.update(page, Word::clear_young);
+        }
+    }
+
+    /// Whether one entry maps all pages of a leaf.
+    pub fn is_leaf_huge(&self, leaf: u64) -> bool {
+        self.words.get((leaf * LEAF_PAGES) as usize).is_some_and(|&word| Word(word).is_huge())
+    }
+
+    /// How many pages are present.
+    pub fn resident(&self) -> u64 {
+        let leaves = (0..).zip(&self.exists).filter(|(_, exists)| **exists);
+        let words = leaves.flat_map(|(leaf, _): (usize, _)| {
+            let first = leaf * LEAF_PAGES as usize;
+            &self.words[first..(first + LEAF_PAGES as usize).min(self.words.len())]
+        });
+        words.filter(|&&word| Word(word).is_present()).count() as u64
+    }
+
+    /// Pages that are present, in order.
+    pub fn present(&self) -> Vec<u64> {
+        let leaves = (0..).zip(&self.exists).filter(|(_, exists)| **exists).map(|(leaf, _)| leaf);
+        let pages =
+            leaves.flat_map(|leaf: u64| leaf * LEAF_PAGES..((leaf + 1) * LEAF_PAGES).min(self.pages()));
+        pages.filter(|&page| self.word(page).is_present()).collect()
+    }
+
+    /// All words that are not empty, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Word)> {
+        let words = self.words.iter().map(|&word| Word(word));
+        (0..).zip(words).filter(|&(_, word)| word != Word::EMPTY)
+    }
+
+    /// Bytes it takes when all of it is used.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.words) + 2 * size_of_val(&*self.young) + size_of_val(&*self.nodes)
+    }
+
+    /// Index nodes that hold nothing but shadows.
+    pub fn shadow_only_nodes(&self) -> usize {
+        self.nodes.iter().filter(|&&node| is_shadow_only(node)).count()
+    }
+
+    /// Panics unless the nodes' counts agree with the words.
+    pub fn check_invariants(&self) {
+        let unused = self.words.iter().filter(|&&word| Word(word).is_unused()).count() as u64;
+        assert_eq!(self.readahead.unused, unused, "pages that were read ahead and not used");
+        for (node, words) in self.words.chunks(NODE_SLOTS as usize).enumerate() {
+            let pages = words.iter().filter(|&&word| Word(word).is_page()).count() as u8;
+            let shadows = words.iter().filter(|&&word| Word(word).is_shadow()).count() as u8;
+            assert_eq!(self.nodes[node], [pages, shadows], "pages and shadows of index node {node}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{MemcgId, NodeId};
+
+    #[test]
+    fn a_node_is_shadow_only_when_its_last_page_has_left_a_shadow() {
+        let mut table = Table::new(1000);
+        let shadow =
+            Shadow { memcg: MemcgId(1), node: NodeId(0), workingset: false, refs: 0, stamp: 3 }.pack();
+        let page = Word::cached(Pfn(1), UseBits::empty(), Mark::Classic);
+        table.replace(600, page);
+        table.replace(601, shadow);
+        assert_eq!(table.replace(600, shadow).1, NodeChange::ShadowOnly);
+        assert_eq!(table.replace(601, page).1, NodeChange::Mixed);
+        table.check_invariants();
+    }
+
+    #[test]
+    fn the_word_records_a_first_read_and_leaves_a_second_to_the_order() {
+        let mut table = Table::new(64);
+        assert_eq!(table.mark(3), Marked::Absent);
+        table.replace(3, Word::cached(Pfn(7), UseBits::empty(), Mark::Classic));
+        assert_eq!(table.mark(3), Marked::Done);
+        assert_eq!(table.mark(3), Marked::Slow(Pfn(7)));
+        table.update(3, |word| *word = word.with_use_bits(UseBits::REFERENCED | UseBits::ACTIVE));
+        assert_eq!(table.mark(3), Marked::Done);
+        table.update(3, |word| word.set_busy(true));
+        assert_eq!(table.mark(3), Marked::Absent);
+    }
+
+    #[test]
+    fn a_word_that_records_visits_does_so_at_each_access_rereads_included() {
+        for access in [Table::mark, Table::reread] {
+            let mut table = Table::new(64);
+            let word = Word::cached(Pfn(7), UseBits::WORKINGSET, Mark::Visited);
+            table.replace(3, word);
+            for _ in 0..2 {
+                assert_eq!(access(&mut table, 3), Marked::Done);
+                assert!(table.word(3) == word.with_use_bits(UseBits::REFERENCED | UseBits::WORKINGSET));
+            }
+            table.update(3, |word| word.set_busy(true));
+            assert_eq!(access(&mut table, 3), Marked::Absent);
+        }
+    }
+
+    #[test]
+    fn a_table_keeps_its_words_when_it_grows() {
+        let mut table = Table::new(600);
+        let word = Word::mapping(Pfn(5), true);
+        table.replace(599, word);
+        table.grow(1000);
+        assert!(table.word(599) == word && table.word(1599) == Word::EMPTY);
+        table.check_invariants();
+    }
+
+    #[test]
+    fn a_page_that_was_made_active_before_anyone_used_it_has_nothing_to_gain_from_its_second_use() {
+        let mut table = Table::new(64);
+        let in_use = UseBits::REFERENCED | UseBits::ACTIVE;
+        table.replace(3, Word::cached(Pfn(7), in_use, Mark::Classic));
+        table.set_unused(3);
+        let first = table.mark(3);
+        assert!(matches!(first, Marked::Slow(Pfn(7))), "its first use is noted");
+        assert!(table.word(3) == table.word(3).with_mark(Mark::Classic));
+        assert!(matches!(table.mark(3), Marked::Done));
+    }
+
+    #[test]
+    fn an_access_to_a_marked_entry_faults_and_changes_nothing() {
+        let mut table = Table::new(64);
+        table.replace(3, Word::mapping(Pfn(7), false));
+        table.update(3, |word| {
+            word.clear_young();
+            word.set_prot_none();
+        });
+        let marked = table.word(3);
+        assert!(marked.is_present() && marked.is_prot_none() && table.resident() == 1);
+        let mut tlb = Tlb::new(4);
+        for write in [false, true] {
+            assert!(!table.mapped_words(0, 64).touch(3, write));
+            assert!(!table.mapped_words(0, 64).touch_shared(3, write));
+            for _ in 0..2 {
+                assert!(!table.mapped_words(0, 64).touch_through(&mut tlb, 0, 3, write, false));
+            }
+        }
+        assert!(table.word(3) == marked);
+        table.update(3, Word::clear_prot_none);
+        assert!(table.mapped_words(0, 64).touch(3, true) && table.word(3).is_dirty());
+    }
+
+    #[test]
+    fn an_access_sets_the_non_leaf_young_bit() {
+        let mut table = Table::new(1024);
+        table.replace(700, Word::mapping(Pfn(0), false));
+        assert!(table.mapped_words(512, 512).touch(188, true));
+        assert_eq!(table.young, [false, true]);
+        assert!(table.word(700).is_dirty());
+        assert!(!table.mapped_words(512, 512).touch(189, false), "nothing is mapped there");
+    }
+}

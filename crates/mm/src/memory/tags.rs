@@ -1,0 +1,138 @@
+//! Page-cache tags: the set of a file's pages, in index order, that are dirty, or that are under writeback. [machine 5.7]
+//!
+//! ```text
+//!   level 1   [ 1 0 1 ... ]                       a bit a word below that is not empty
+//!   level 0   [ 64 pages ][ none ][ 64 pages ]    a bit a page
+//! ```
+//! Setting and clearing a page touches a word a level. So does finding the next one, however many lie in between. The words
+//! are allocated when the first page is set: most files are never written.
+
+/// Pages of one file, as a set.
+#[derive(Clone, Debug)]
+pub struct PageTags {
+    pages: u64,
+    /// From pages upwards; the last level is a single word.
+    levels: Vec<Vec<u64>>,
+    count: u64,
+}
+
+impl PageTags {
+    /// An empty set for a file of so many pages.
+    pub fn new(pages: u64) -> PageTags {
+        PageTags { pages, levels: Vec::new(), count: 0 }
+    }
+
+    /// How many pages are in it.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether no page is tagged.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds a page that is not in it.
+    pub fn set(&mut self, page: u64) {
+        if self.levels.is_empty() {
+            self.allocate();
+        }
+        self.count += 1;
+        let mut at = page;
+        for (level, words) in self.levels.iter_mut().enumerate() {
+            let word = &mut words[(at / 64) as usize];
+            debug_assert!(level > 0 || *word >> (at % 64) & 1 == 0, "page {page} is tagged already");
+            let was_empty = *word == 0;
+            *word |= 1 << (at % 64);
+            if !was_empty {
+                break;
+            }
+            at /= 64;
+        }
+    }
+
+    /// Removes a page that is in it.
+    pub fn clear(&mut self, page: u64) {
+        debug_assert!(self.contains(page), "page {page} is not tagged");
+        self.count -= 1;
+        let mut at = page;
+        for words in &mut self.levels {
+            let word = &mut words[(at / 64) as usize];
+            *word &= !(1 << (at % 64));
+            if *word != 0 {
+                break;
+            }
+            at /= 64;
+        }
+    }
+
+    /// Whether a page is tagged.
+    pub fn contains(&self, page: u64) -> bool {
+        let words = self.levels.first();
+        words.is_some_and(|words| words[(page / 64) as usize] >> (page % 64) & 1 == 1)
+    }
+
+    /// The first page of it from `page` on.
+    pub fn next(&self, page: u64) -> Option<u64> {
+        if self.is_empty() { None } else { self.next_at(0, page) }
+    }
+
+    /// The first bit of a level from `at` on.
+    fn next_at(&self, level: usize, at: u64) -> Option<u64> {
+        let words = self.levels.get(level)?;
+        let word = words.get((at / 64) as usize)? & (!0 << (at % 64));
+        if word != 0 {
+            return Some(at / 64 * 64 + u64::from(word.trailing_zeros()));
+        }
+        let next = self.next_at(level + 1, at / 64 + 1)?;
+        Some(next * 64 + u64::from(words[next as usize].trailing_zeros()))
+    }
+
+    fn allocate(&mut self) {
+        let mut bits = self.pages;
+        loop {
+            let words = bits.div_ceil(64).max(1);
+            self.levels.push(vec![0; words as usize]);
+            if words == 1 {
+                return;
+            }
+            bits = words;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn tags_are_a_set_in_order(flips in prop::collection::vec(0..300_000u64, 1..200), from in 0..300_000u64) {
+            let (mut tags, mut set) = (PageTags::new(300_000), BTreeSet::new());
+            for page in flips.into_iter().flat_map(|page| [page, page / 4096, page]) {
+                if set.remove(&page) {
+                    tags.clear(page);
+                } else {
+                    set.insert(page);
+                    tags.set(page);
+                }
+                prop_assert_eq!(tags.contains(page), set.contains(&page));
+            }
+            prop_assert_eq!(tags.count(), set.len() as u64);
+            prop_assert_eq!(tags.next(from), set.range(from..).next().copied());
+            let mut all = Vec::new();
+            while let Some(page) = tags.next(all.last().map_or(0, |last| last + 1)) {
+                all.push(page);
+            }
+            prop_assert_eq!(all, set.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_never_written_has_no_words() {
+        let tags = PageTags::new(1 << 30);
+        assert!(tags.levels.is_empty() && tags.next(0).is_none());
+    }
+}

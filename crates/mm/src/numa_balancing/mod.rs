@@ -1,0 +1,153 @@
+//! What NUMA balancing knows: of threads, address spaces, mappings and folios, and its knobs with what they steer. [tiering 2; tiering-zswap-6.12 3]
+
+pub mod gain; // whether those that come are used more than those that leave
+pub mod governor; // slower, where as many pages leave as come
+pub mod period; // how often memory is scanned
+pub mod threshold; // what is hot, and how many go
+
+use crate::config::Config;
+use crate::memory::largest::LargestBlocks;
+use crate::memory::per_frame::PerFrame;
+use crate::units::{Nanos, Pfn};
+use gain::Gain;
+use governor::Governor;
+use period::{Faults, ScanKnobs};
+use threshold::{AccessTime, PromotionControl, PromotionKnobs};
+
+/// What balancing knows of the machine.
+#[derive(Default)]
+pub struct NumaBalancing {
+    /// Threshold and rate limit of promotion, by node.
+    pub nodes: Vec<PromotionControl>,
+    /// The thrash governors, by node.
+    pub governors: Vec<Governor>,
+    /// What promotion gains, by node.
+    pub gains: Vec<Gain>,
+    /// When each folio of slow memory was marked or last faulted upon, as far as the kernel has bits for it. Nothing where nothing was ever
+    /// marked.
+    pub access_times: PerFrame<u32>,
+    /// The governor's window in which that was, by its lowest bits. A read of a page for the first time looks at what its frame was marked for
+    /// before, so these say something of free frames, too, and stay.
+    pub mark_windows: PerFrame<u16>,
+    /// Some entry has been marked: from then on who misses has to look.
+    pub has_marked: bool,
+}
+
+impl NumaBalancing {
+    /// Nothing is known of so many nodes.
+    pub fn new(nodes: usize) -> NumaBalancing {
+        NumaBalancing {
+            nodes: vec![PromotionControl::default(); nodes],
+            governors: vec![Governor::default(); nodes],
+            gains: vec![Gain::default(); nodes],
+            ..NumaBalancing::default()
+        }
+    }
+
+    /// Whether an entry may be marked anywhere.
+    #[inline(always)]
+    pub fn has_marked(&self) -> bool {
+        self.has_marked
+    }
+
+    /// Gives back the times of free blocks. A time is kept whenever an entry is marked, goes with its page, and nobody asks for it but who
+    /// finds the mark.
+    pub fn give_back(&mut self, blocks: &LargestBlocks) {
+        self.access_times.give_back(blocks);
+    }
+
+    /// Keeps a time with a folio; returns what was kept before.
+    pub fn exchange_access_time(&mut self, pfn: Pfn, stored: u32) -> u32 {
+        self.access_times.populate(pfn);
+        std::mem::replace(&mut self.access_times[pfn], stored)
+    }
+}
+
+impl NumaBalancing {
+    /// A marked page is in another frame now, or is a folio of its own.
+    pub fn copy_access_time(&mut self, from: Pfn, to: Pfn) {
+        let stored = self.access_times.get(from);
+        if stored != self.access_times.get(to) {
+            self.exchange_access_time(to, stored);
+        }
+    }
+}
+
+impl ScanKnobs {
+    /// The knobs of scans, as configured.
+    pub fn of(config: &Config) -> ScanKnobs {
+        ScanKnobs {
+            period_min_ms: config.scan_period_min_ms.into(),
+            period_max_ms: config.scan_period_max_ms.into(),
+            size_mb: config.scan_size_mb.into(),
+        }
+    }
+}
+
+impl PromotionKnobs {
+    /// The knobs of promotion, as configured.
+    pub fn of(config: &Config) -> PromotionKnobs {
+        PromotionKnobs {
+            hot_threshold_ms: config.hot_threshold_ms.into(),
+            period_ms: config.scan_period_max_ms.into(),
+            rate_limit: u64::from(config.promote_rate_limit_mbps) << 8,
+        }
+    }
+}
+
+impl AccessTime {
+    /// The clock of access times, as configured.
+    pub fn of(config: &Config) -> AccessTime {
+        AccessTime::new(config.last_cpupid_bits)
+    }
+}
+
+/// When the memory that a thread runs in is marked next, as far as that is this thread's to know.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ThreadScan {
+    /// The thread is the one that its address space began with.
+    pub is_first: bool,
+    /// The CPU time up to which its periods have been counted.
+    pub stamp: Nanos,
+    /// `None`: nothing has set it, and it is the delay of a new thread.
+    pub period_ms: Option<u64>,
+    /// The pass over its memory in which its period was last adapted.
+    pub seq: u32,
+    /// Not adapted again before this.
+    pub retry_at: Nanos,
+    /// Hint faults since its period was adapted.
+    pub faults: Faults,
+}
+
+impl ThreadScan {
+    /// The scan of a new thread in an address space with so many others.
+    pub fn beside(others: u32) -> ThreadScan {
+        ThreadScan { is_first: others == 0, ..ThreadScan::default() }
+    }
+}
+
+/// How far an address space has been scanned.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct MmScan {
+    /// No scan before this; zero: none has been asked for yet.
+    pub next: Nanos,
+    /// Passes over all of it.
+    pub seq: u32,
+    /// The page at which the next scan goes on.
+    pub offset: u64,
+}
+
+/// What scans know of a mapping.
+#[derive(Clone, Copy, Debug)]
+pub struct VmaScan {
+    /// The pass in which it was first seen.
+    pub start_seq: u32,
+    /// The last pass that has seen all of it, if any.
+    pub prev_seq: Option<u32>,
+    /// A new mapping is left alone until then.
+    pub next: Nanos,
+    /// When the older set of those who used it is forgotten.
+    pub forget_at: Nanos,
+    /// Threads that took hint faults in it, by a bit: those before the last time something was forgotten, and those since.
+    pub threads: [u64; 2],
+}

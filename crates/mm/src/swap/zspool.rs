@@ -1,0 +1,369 @@
+//! Compressed pages in memory, packed by size: the kernel's zsmalloc, as far as what it takes goes.
+//!
+//! ```text
+//!   length ─► + 8 bytes, rounded up to a size class ─► a zspage of that class with room, else a new one of 1 to 8 pages
+//!
+//!   class of 3264 bytes    [ page ][ page ][ page ][ page ]       4 pages hold 5 objects, with 64 bytes left over
+//!                          [  0  ][  1  ][  2  ][  3  ][  4  ]
+//! ```
+//! An object may lie across two pages, so a size that fits a page badly wastes little where a zspage is longer. How long it is
+//! depends on the size alone. Classes of equal length and equal number of objects are one. Of several zspages with room the
+//! fullest is filled first, so that others become empty and give their pages back. [tiering-zswap-6.12 1.1]
+//!
+//! Freed objects leave holes. Reclaim can have the objects of a class *compacted*: those of the emptiest zspages move into the
+//! holes of the fullest, until less than a zspage of holes is left (`kmem/zspools.rs`). So a handle names an object, not its place.
+
+use crate::units::{PAGE_SIZE, Pfn};
+use std::collections::BTreeSet;
+
+/// Smallest object, and the step from class to class.
+const SIZE_MIN: u64 = 32;
+const SIZE_STEP: u64 = 16;
+const SIZES: usize = ((PAGE_SIZE - SIZE_MIN) / SIZE_STEP) as usize + 1;
+/// What an object takes beside its data: who holds it.
+const HANDLE_BYTES: u64 = 8;
+/// Pages of the longest zspage.
+pub const ZSPAGE_PAGES_MAX: usize = 8;
+
+/// An object in the pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handle {
+    /// Bytes that it takes.
+    pub length: u16,
+    /// The object's number in its class.
+    object: u32,
+}
+
+impl Handle {
+    /// In a number that is not 0.
+    pub(super) fn pack(self) -> u64 {
+        1 << 63 | u64::from(self.length) << 32 | u64::from(self.object)
+    }
+
+    pub(super) fn unpack(packed: u64) -> Option<Handle> {
+        (packed >> 63 != 0).then_some(Handle { length: (packed >> 32) as u16, object: packed as u32 })
+    }
+}
+
+/// The pages of a zspage, as many as its class has.
+pub type ZspagePages = [Pfn; ZSPAGE_PAGES_MAX];
+
+struct Zspage {
+    objects: Vec<u32>,
+    pages: ZspagePages,
+}
+
+struct Class {
+    pages: u8,
+    objects_max: u16,
+    /// By object: its zspage.
+    places: Vec<u32>,
+    /// Numbers without an object.
+    unused_objects: Vec<u32>,
+    zspages: Vec<Option<Zspage>>,
+    /// Numbers without a zspage.
+    unused: Vec<u32>,
+    /// Zspages with room: how much, and which. The fullest is the first.
+    partial: BTreeSet<(u16, u32)>,
+    /// Objects that there is room for.
+    room: u64,
+}
+
+/// A pool of objects.
+pub struct ZsPool {
+    /// By size, from the smallest: the class.
+    class_of: [u8; SIZES],
+    classes: Vec<Class>,
+    pages: u64,
+    /// What calls of its shrinker have left undone.
+    pub deferred: u64,
+}
+
+/// The pages of a zspage for objects of this size, and how many it holds.
+fn layout(size: u64) -> (u64, u64) {
+    let waste = |pages: &u64| pages * PAGE_SIZE % size;
+    let pages = if size.is_power_of_two() {
+        1
+    } else {
+        (1..=ZSPAGE_PAGES_MAX as u64).min_by_key(waste).expect("there is a shortest")
+    };
+    (pages, pages * PAGE_SIZE / size)
+}
+
+impl ZsPool {
+    /// A pool that holds nothing.
+    pub fn new() -> ZsPool {
+        let (mut class_of, mut classes) = ([0; SIZES], Vec::new());
+        let mut last = None;
+        // From the largest, so that a class is as large as the largest size that is laid out like it.
+        for at in (0..SIZES).rev() {
+            let (pages, objects) = layout(SIZE_MIN + at as u64 * SIZE_STEP);
+            if last != Some((pages, objects)) {
+                classes.push(Class {
+                    pages: pages as u8,
+                    objects_max: objects as u16,
+                    places: Vec::new(),
+                    unused_objects: Vec::new(),
+                    zspages: Vec::new(),
+                    unused: Vec::new(),
+                    partial: BTreeSet::new(),
+                    room: 0,
+                });
+                last = Some((pages, objects));
+            }
+            class_of[at] = (classes.len() - 1) as u8;
+        }
+        ZsPool { class_of, classes, pages: 0, deferred: 0 }
+    }
+
+    fn class(&self, length: u16) -> usize {
+        let size = (u64::from(length) + HANDLE_BYTES).clamp(SIZE_MIN, PAGE_SIZE);
+        self.class_of[(size - SIZE_MIN).div_ceil(SIZE_STEP) as usize].into()
+    }
+
+    /// Whether an object of this length has a page for itself.
+    pub fn is_huge(&self, length: u16) -> bool {
+        self.classes[self.class(length)].objects_max == 1
+    }
+
+    /// Pages that an object of this length needs: none, or a zspage.
+    pub fn wanted(&self, length: u16) -> usize {
+        let class = &self.classes[self.class(length)];
+        if class.partial.is_empty() { class.pages.into() } else { 0 }
+    }
+
+    /// Stores an object; `pages` are as many as were wanted.
+    pub fn store(&mut self, length: u16, pages: &[Pfn]) -> Handle {
+        let at = self.class(length);
+        debug_assert_eq!(pages.len(), self.wanted(length));
+        let class = &mut self.classes[at];
+        if !pages.is_empty() {
+            let mut zspage = Zspage { objects: Vec::new(), pages: ZspagePages::default() };
+            zspage.pages[..pages.len()].copy_from_slice(pages);
+            let id = class.unused.pop().unwrap_or_else(|| {
+                class.zspages.push(None);
+                class.zspages.len() as u32 - 1
+            });
+            class.zspages[id as usize] = Some(zspage);
+            class.partial.insert((class.objects_max, id));
+            class.room += u64::from(class.objects_max);
+            self.pages += pages.len() as u64;
+        }
+        let object = class.unused_objects.pop().unwrap_or_else(|| {
+            class.places.push(0);
+            class.places.len() as u32 - 1
+        });
+        let &(_, fullest) = class.partial.first().expect("what was wanted has been given");
+        class.put(object, fullest);
+        Handle { length, object }
+    }
+
+    /// Frees an object. The pages of its zspage, if it was the last one there.
+    #[must_use]
+    pub fn free(&mut self, handle: Handle) -> Option<(ZspagePages, usize)> {
+        let at = self.class(handle.length);
+        let class = &mut self.classes[at];
+        let pages = class.take(handle.object);
+        class.unused_objects.push(handle.object);
+        self.pages -= if pages.is_some() { u64::from(class.pages) } else { 0 };
+        pages.map(|pages| (pages, class.pages.into()))
+    }
+
+    /// Pages that compaction would free.
+    pub fn compactable(&self) -> u64 {
+        let of_class = |class: &Class| class.room / u64::from(class.objects_max) * u64::from(class.pages);
+        self.classes.iter().map(of_class).sum()
+    }
+
+    /// Moves objects of the emptiest zspages into the fullest, class by class, until each class has less than a zspage of room.
+    /// The pages that this frees, and how many objects have moved.
+    #[doc(alias = "zs_compact")]
+    #[must_use]
+    pub fn compact(&mut self) -> (Vec<Pfn>, u64) {
+        let (mut freed, mut moved) = (Vec::new(), 0);
+        for class in &mut self.classes {
+            while class.room >= u64::from(class.objects_max) {
+                let (from, to) = (class.partial.last(), class.partial.first());
+                let (&(_, from), &(_, to)) = from.zip(to).expect("there is room");
+                let emptiest = class.zspages[from as usize].as_ref().expect("a zspage with room is there");
+                let object = *emptiest.objects.last().expect("no zspage is empty");
+                let pages = class.take(object);
+                class.put(object, to);
+                moved += 1;
+                freed.extend(pages.iter().flat_map(|pages| &pages[..class.pages.into()]));
+            }
+        }
+        self.pages -= freed.len() as u64;
+        (freed, moved)
+    }
+
+    /// Pages that it takes.
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// The frames that it takes, for checkers.
+    pub fn frames(&self) -> impl Iterator<Item = Pfn> {
+        let of_class = |class: &Class| {
+            let pages = usize::from(class.pages);
+            class
+                .zspages
+                .iter()
+                .flatten()
+                .flat_map(move |zspage| zspage.pages[..pages].to_vec())
+                .collect::<Vec<_>>()
+        };
+        self.classes.iter().flat_map(of_class)
+    }
+
+    /// Panics unless the zspages are those of the objects, and no zspage is empty or too full.
+    pub fn check_invariants(&self, objects: impl Iterator<Item = Handle>) {
+        let mut held = vec![std::collections::BTreeMap::<u32, BTreeSet<u32>>::new(); self.classes.len()];
+        for handle in objects {
+            let at = self.class(handle.length);
+            let zspage = self.classes[at].places[handle.object as usize];
+            assert!(held[at].entry(zspage).or_default().insert(handle.object), "an object has one owner");
+        }
+        let mut pages = 0;
+        for (class, held) in self.classes.iter().zip(held) {
+            let mut room_of_all = 0;
+            for (id, zspage) in (0..).zip(&class.zspages) {
+                let objects = zspage.as_ref().map(|zspage| zspage.objects.iter().copied().collect());
+                assert_eq!(objects, held.get(&id).cloned(), "objects of zspage {id}");
+                let Some(zspage) = zspage else { continue };
+                let room = class.room_of(zspage);
+                assert_eq!(class.partial.contains(&(room, id)), room > 0, "zspage {id} has room");
+                pages += u64::from(class.pages);
+                room_of_all += u64::from(room);
+            }
+            assert_eq!(class.room, room_of_all, "room of a class");
+        }
+        assert_eq!(self.pages, pages, "pages of the pool");
+    }
+}
+
+impl Class {
+    fn room_of(&self, zspage: &Zspage) -> u16 {
+        self.objects_max - zspage.objects.len() as u16
+    }
+
+    /// Puts an object into a zspage with room.
+    fn put(&mut self, object: u32, id: u32) {
+        let zspage = self.zspages[id as usize].as_mut().expect("a zspage with room is there");
+        let room = self.objects_max - zspage.objects.len() as u16;
+        zspage.objects.push(object);
+        self.places[object as usize] = id;
+        self.partial.remove(&(room, id));
+        if room > 1 {
+            self.partial.insert((room - 1, id));
+        }
+        self.room -= 1;
+    }
+
+    /// Takes an object out of its zspage. The pages of that, if it was the last one there.
+    fn take(&mut self, object: u32) -> Option<ZspagePages> {
+        let id = self.places[object as usize];
+        let slot = self.zspages.get_mut(id as usize).expect("an object is in a zspage");
+        let zspage = slot.as_mut().expect("an object is freed once");
+        let room = self.objects_max - zspage.objects.len() as u16;
+        let at = zspage.objects.iter().position(|&other| other == object).expect("an object is freed once");
+        zspage.objects.swap_remove(at);
+        self.partial.remove(&(room, id));
+        self.room += 1;
+        if !zspage.objects.is_empty() {
+            self.partial.insert((room + 1, id));
+            return None;
+        }
+        let pages = zspage.pages;
+        *slot = None;
+        self.unused.push(id);
+        self.room -= u64::from(self.objects_max);
+        Some(pages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The sizes that a class has are told apart by one rule, so a few that can be worked out by hand say it all.
+    #[test]
+    fn a_zspage_is_as_long_as_wastes_least() {
+        assert_eq!(layout(32), (1, 128));
+        assert_eq!(layout(2048), (1, 2));
+        assert_eq!(layout(4096), (1, 1));
+        assert_eq!(layout(3264), (4, 5), "64 bytes are left of four pages");
+        assert_eq!(layout(2720), (2, 3), "32 bytes are left of two pages");
+        assert_eq!(layout(1536), (3, 8), "nothing is left of three pages");
+        assert_eq!(layout(48), (3, 256));
+    }
+
+    #[test]
+    fn sizes_laid_out_alike_share_a_class_and_what_hardly_shrinks_takes_a_page() {
+        let pool = ZsPool::new();
+        assert_eq!(pool.class(4000), pool.class(4088));
+        assert!(pool.is_huge(4096) && pool.is_huge(4000) && !pool.is_huge(3256));
+        assert_eq!(pool.class(24), pool.class(0), "32 bytes");
+        assert_ne!(pool.class(24), pool.class(25));
+        // Each class ends where the layout changes.
+        let layouts: BTreeSet<(u64, u64)> =
+            (0..SIZES).map(|at| layout(SIZE_MIN + at as u64 * SIZE_STEP)).collect();
+        assert!(pool.classes.len() >= layouts.len());
+    }
+
+    /// As many as a recorded pool held, of the mean length there: 11 objects of 2224 bytes in 6 pages. That pool took 3714 pages,
+    /// its objects being of all lengths.
+    #[test]
+    fn objects_of_2213_bytes_cost_little_more_than_their_bytes() {
+        let mut pool = ZsPool::new();
+        let mut next = 0;
+        for _ in 0..6736 {
+            let pages: Vec<Pfn> = (next..).take(pool.wanted(2213)).map(Pfn).collect();
+            next += pages.len() as u32;
+            pool.store(2213, &pages);
+        }
+        assert_eq!((6736 * 2213_u64).div_ceil(PAGE_SIZE), 3640, "pages of bytes");
+        assert_eq!(pool.pages(), 6736_u64.div_ceil(11) * 6);
+    }
+
+    proptest! {
+        /// Against objects in a plain list: whatever is stored, freed and compacted, each zspage holds what it may and none is
+        /// empty, and pages that were given are given back.
+        #[test]
+        fn pages_are_those_of_the_objects(
+            steps in prop::collection::vec((0..9u8, 0..=4096u16, any::<prop::sample::Index>()), 1..300),
+        ) {
+            let mut pool = ZsPool::new();
+            let mut objects: Vec<Handle> = Vec::new();
+            let mut held: BTreeSet<Pfn> = BTreeSet::new();
+            let mut next = 0;
+            for (what, length, which) in steps {
+                if what == 0 {
+                    let before = (pool.pages(), pool.compactable());
+                    let (pages, _) = pool.compact();
+                    prop_assert_eq!((pool.pages(), pool.compactable()), (before.0 - before.1, 0));
+                    prop_assert_eq!(pages.len() as u64, before.1, "what it promised");
+                    for pfn in pages {
+                        prop_assert!(held.remove(&pfn), "{pfn:?} is given back twice");
+                    }
+                } else if what < 5 && !objects.is_empty() {
+                    let handle = objects.swap_remove(which.index(objects.len()));
+                    if let Some((pages, count)) = pool.free(handle) {
+                        for pfn in &pages[..count] {
+                            prop_assert!(held.remove(pfn), "{pfn:?} is given back twice");
+                        }
+                    }
+                } else {
+                    let pages: Vec<Pfn> = (next..).take(pool.wanted(length)).map(Pfn).collect();
+                    next += pages.len() as u32;
+                    held.extend(&pages);
+                    objects.push(pool.store(length, &pages));
+                }
+                pool.check_invariants(objects.iter().copied());
+                prop_assert_eq!(pool.frames().collect::<BTreeSet<Pfn>>(), held.clone());
+                prop_assert_eq!(pool.pages(), held.len() as u64);
+            }
+        }
+    }
+}
