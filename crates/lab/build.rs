@@ -23,13 +23,15 @@ fn main() {
 /// The commit that is checked out, with a mark if the sources differ from it. Without git, or outside of a repository that this
 /// file belongs to, nobody knows it.
 fn commit() -> Option<String> {
-    const SOURCES: [&str; 7] = [
+    const SOURCES: [&str; 9] = [
         "src",
+        "../policy/src",
         "../rules/src",
         "../mm/src",
         "../engine/src",
         "../sim/src",
         "../workload/src",
+        "../study/src",
         "../../Cargo.lock",
     ];
     git(&["ls-files", "--error-unmatch", "build.rs"])?;

@@ -3,13 +3,14 @@
 //!
 //! Bytes are the file. Its lines that begin with `#set ` are the options, so that every scenario file is a seed.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use pageout_engine::Nanos;
 use pageout_sim::RunError;
 use pageout_sim::scenario::Scenario;
 
-use pageout_lab::scenario::source::{Setting, Source};
+use pageout_study::Error;
+use pageout_study::scenario::source::{Setting, Source};
 
 /// How long a scenario runs; time enough for limits to be hit, on devices that take 100 us.
 const RUN: Nanos = Nanos(3_000_000);
@@ -22,7 +23,7 @@ pub(crate) fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let settings = text.lines().filter_map(|line| line.strip_prefix("#set "));
     let settings: Vec<Setting> = settings.filter_map(|setting| setting.parse().ok()).collect();
-    let source = match read(text) {
+    let source = match Source::parse(Path::new("fuzz.toml"), text.to_string()) {
         Ok(source) => source,
         Err(error) => return shown(&error),
     };
@@ -47,18 +48,9 @@ pub(crate) fn run(bytes: &[u8]) {
     let _ = machine.report();
 }
 
-/// The lab reads from files only.
-fn read(text: &str) -> anyhow::Result<Source> {
-    let path: PathBuf = std::env::temp_dir().join(format!("pageout-fuzz-{}.toml", std::process::id()));
-    std::fs::write(&path, text)?;
-    let source = Source::read(&path);
-    std::fs::remove_file(&path)?;
-    source
-}
-
 /// A message that can't be printed, or is empty, is a bug too.
-fn shown(error: &anyhow::Error) {
-    assert!(!format!("{error:#}").is_empty());
+fn shown(error: &Error) {
+    assert!(!error.to_string().is_empty());
 }
 
 /// Whether a scenario can be built and run in milliseconds, without reading other files.

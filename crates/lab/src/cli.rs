@@ -1,7 +1,6 @@
 //! The command line of `pageout`: its commands and their options, and the help that teaches them.
 
 mod options; // what commands have in common
-mod variation; // --vary, --over
 
 mod run; // one file a command, as in commands/
 mod compare;
@@ -30,14 +29,13 @@ pub(crate) use crossover::CrossoverArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use keys::KeysArgs;
-pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions};
+pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions, load, one_way_to_vary_the_seed};
 pub(crate) use replay::{ChannelArg, ReplayArgs, SwapArg};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use tour::TourArgs;
 pub(crate) use trace::{Compressor, TraceCommand};
 pub(crate) use validate::ValidateArgs;
-pub(crate) use variation::Variation;
 pub(crate) use vmscan_report::{ReportLayout, VmscanReportArgs};
 pub(crate) use working_set::WorkingSetArgs;
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use serde::{Serialize, Serializer};
+use pageout_sim::scenario::SEED_MAX;
+use pageout_study::{Error, Failed};
 
 use crate::print::signals;
 
@@ -38,32 +39,6 @@ impl Failure {
         })
     }
 
-    /// A run was told to end by a signal.
-    pub(crate) fn interrupted(signal: i32) -> Failure {
-        Failure::Interrupted(signal, anyhow::anyhow!("interrupted by {}", signals::name(signal)))
-    }
-
-    /// This failure in other words.
-    pub(crate) fn told_as(&self, message: String) -> Failure {
-        let error = anyhow::anyhow!(message);
-        match self {
-            Failure::Input(_) => Failure::Input(error),
-            Failure::Unexpected(_) => Failure::Unexpected(error),
-            &Failure::Interrupted(signal, _) => Failure::Interrupted(signal, error),
-            _ => Failure::Workload(error),
-        }
-    }
-
-    /// Failures of several runs as one. One run's bad input makes it a fault of the input, as it is where that run is alone.
-    pub(crate) fn several(heading: &str, failures: &[Failure]) -> Failure {
-        let told: Vec<String> = failures.iter().map(Failure::to_string).collect();
-        let error = anyhow::anyhow!("{heading}\n  {}", told.join("\n  "));
-        match failures.iter().any(|failure| matches!(failure, Failure::Input(_))) {
-            true => Failure::Input(error),
-            false => Failure::Workload(error),
-        }
-    }
-
     /// An error while writing to standard output.
     pub(crate) fn writing(error: std::io::Error) -> Failure {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
@@ -74,16 +49,9 @@ impl Failure {
     }
 }
 
-/// An error with its causes. Many errors of the crates below say what their cause says; it is told once.
+/// An error with its causes, each told once.
 pub(crate) fn told(error: &anyhow::Error) -> String {
-    let mut told = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !told.contains(&cause) {
-            let between = if told.is_empty() { "" } else { ": " };
-            told += &format!("{between}{cause}");
-        }
-    }
-    told
+    pageout_study::told(error.as_ref())
 }
 
 impl From<anyhow::Error> for Failure {
@@ -108,23 +76,24 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<pageout_sim::RunError> for Failure {
-    /// A trace that can't be read to its end and an event on a file that does not exist are faults of the input.
-    fn from(error: pageout_sim::RunError) -> Failure {
-        use pageout_sim::RunError;
-        match error {
-            RunError::Stream { .. } | RunError::File { .. } | RunError::Removed { .. } => {
-                Failure::Input(error.into())
-            }
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match (&error, signals::came()) {
+            (Error::SeedsPastLargest { first, repeat }, _) => Failure::Input(anyhow::anyhow!(
+                "--repeat {repeat}: from seed {first} it counts up past the largest, {SEED_MAX}; start with a smaller seed"
+            )),
+            (Error::Interrupted(_), Some(signal)) => Failure::Interrupted(signal, error.into()),
+            _ if error.is_input() => Failure::Input(error.into()),
             _ => Failure::Workload(error.into()),
         }
     }
 }
 
-impl Serialize for Failure {
-    /// As a text: a result has it where a run's figures would be.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl From<Failed> for Failure {
+    /// A run's failure where it is that of the command.
+    fn from(failed: Failed) -> Failure {
+        let error = anyhow::anyhow!(failed.message);
+        if failed.is_input { Failure::Input(error) } else { Failure::Workload(error) }
     }
 }
 

@@ -1,18 +1,16 @@
 //! The command `pageout`, as a library with a thin program: scenarios and traces in, tables and JSON out.
 //!
-//! Everything that decides or simulates is in other crates; here are files, terminals, threads and words. Read it in this
-//! order:
+//! Everything that decides or simulates is in other crates, and what runs scenarios and compares their figures in `study`; here are the command
+//! line, files, terminals and words. Read it in this order:
 #![forbid(unsafe_code)]
 // The bans on clocks, threads and files keep the engine and the simulator deterministic. This crate is the place they
-// are banned to: it reads scenarios, measures progress and runs variants in parallel.
+// are banned to: it writes results, measures progress and waits for signals.
 #![allow(clippy::disallowed_methods)]
 
 mod cli; // what can be asked for, and the help
 mod failure; // how it can fail, and the exit codes
 
-pub mod scenario; // scenario files
-mod result; // runs and their figures
-mod print; // figures as people read them
+mod print; // results as people read them
 mod tracing; // what happened in a run, in the forms of real traces
 mod report; // a result as a page to look at
 pub mod commands; // what is done with all of that: one file a command

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use pageout_study::scenario::switches::Wanted;
+use pageout_study::scenario::variation::Variation;
 
 use super::options::{PageOptions, ParallelOptions, RunOptions};
-use super::variation::{Variation, parse_variation};
-use crate::scenario::switches::Wanted;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -43,7 +43,7 @@ pub(crate) struct AblateArgs {
 
     /// A key and its values, separated by commas: all is done at each of them, and shown is which way each effect points
     /// there; may be given several times, and then at all combinations
-    #[arg(long, value_name = "KEY=A,B[,C]", value_parser = parse_variation)]
+    #[arg(long, value_name = "KEY=A,B[,C]")]
     pub(crate) over: Vec<Variation>,
 
     /// Run everything with so many seeds, counted up from the scenario's

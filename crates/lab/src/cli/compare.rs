@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use pageout_study::scenario::variation::Variation;
 
 use super::options::{PageOptions, ParallelOptions, RunOptions};
-use super::variation::{Variation, parse_variation};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +26,7 @@ pub(crate) struct CompareArgs {
 
     /// A key and its values, separated by commas; may be given several times, and then all combinations are run. Without
     /// it the scenario's own variants are
-    #[arg(long, value_name = "KEY=A,B[,C]", value_parser = parse_variation)]
+    #[arg(long, value_name = "KEY=A,B[,C]")]
     pub(crate) vary: Vec<Variation>,
 
     /// Run every variant with so many seeds, counted up from the scenario's

@@ -5,8 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_engine::{Lists, Version};
 use pageout_sim::scenario::SEED_MAX;
+use pageout_sim::scenario::Scenario;
+use pageout_study::Error;
+use pageout_study::scenario::load::{self, Changes};
+use pageout_study::scenario::source::{Setting, Source};
+use pageout_study::scenario::variation::Variation;
 
-use crate::scenario::source::Setting;
+use crate::print::progress::Terminal;
 
 /// Options of everything that runs scenarios.
 #[derive(Debug, Args)]
@@ -99,7 +104,31 @@ fn parse_kernel(text: &str) -> Result<Setting, String> {
     Ok(Setting { key, value, option: "--kernel", written_at: None })
 }
 
+/// The scenario of a file with all options applied, ready to be built.
+pub(crate) fn load(source: &Source, options: &RunOptions, more: &[Setting]) -> Result<Scenario, Error> {
+    load::load(source, &options.changes(), more, &Terminal::new(&options.output))
+}
+
+/// Refuses to vary the seed by an option where it is counted up as well.
+pub(crate) fn one_way_to_vary_the_seed(
+    option: &str,
+    variations: &[Variation],
+    repeat: u32,
+) -> anyhow::Result<()> {
+    let is_varied = variations.iter().any(|variation| variation.key == "seed");
+    anyhow::ensure!(
+        repeat == 1 || !is_varied,
+        "{option} seed and --repeat both vary the seed: give one of them"
+    );
+    Ok(())
+}
+
 impl RunOptions {
+    /// What they change in a scenario.
+    pub(crate) fn changes(&self) -> Changes {
+        Changes { settings: self.all_settings().cloned().collect(), seed: self.seed }
+    }
+
     /// All settings, in the order in which they are made: the kernel first.
     pub(crate) fn all_settings(&self) -> impl Iterator<Item = &Setting> {
         self.kernel.iter().chain(&self.settings)

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use pageout_sim::scenario::{Device, SEED_MAX, Size};
+use pageout_study::scenario::traces::TRACE_MEMORY;
 
 use super::options::{OutputOptions, PageOptions, ParallelOptions, ReadingOptions};
-use crate::scenario::traces::TRACE_MEMORY;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

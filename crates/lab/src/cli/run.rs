@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use pageout_sim::scenario::TimeSpan;
+use pageout_study::result::columns::DEFAULT_COLUMNS;
 
 use super::options::{PageOptions, RunOptions};
-use crate::result::timeline::DEFAULT_COLUMNS;
 use crate::tracing::Dialect;
 
 pub(super) const EXAMPLES: &str = "\

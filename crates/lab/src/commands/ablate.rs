@@ -12,22 +12,23 @@ use std::fmt::Write;
 
 use pageout_engine::{Config, Values};
 use pageout_sim::scenario::Scenario;
+use pageout_study::result::caveats;
+use pageout_study::result::effect::{self, Figure, figures_of};
+use pageout_study::result::run_result::RunResult;
+use pageout_study::result::variants::{Extent, Made, Plan, Runs};
+use pageout_study::scenario::grid::{self, Point};
+use pageout_study::scenario::own_variants;
+use pageout_study::scenario::source::{OVER, Source};
+use pageout_study::scenario::switches::{self, Knob, Turn, Wanted};
+use pageout_study::{Error, Failed};
 use serde_json::{Map, Value, json};
 
-use crate::cli::AblateArgs;
+use crate::cli::{AblateArgs, one_way_to_vary_the_seed};
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::name_of;
+use crate::print::progress::{Terminal, name_of};
 use crate::print::summary::percentages;
-use crate::print::{output, table};
+use crate::print::{output, remarks, table};
 use crate::report::check_name;
-use crate::result::effect::{self, Figure, figures_of};
-use crate::result::run_result::RunResult;
-use crate::result::variants::{Extent, Made, Plan, Runs};
-use crate::result::{caveats, notes};
-use crate::scenario::grid::{self, Point};
-use crate::scenario::own_variants;
-use crate::scenario::source::{OVER, Source};
-use crate::scenario::switches::{self, Knob, Turn, Wanted};
 
 /// Runs the scenario as it is and with each switch turned, and prints the effects; all that at every point of a grid, if one
 /// is asked for. Values that fail are shown as such, and the exit code says that not everything is there.
@@ -40,7 +41,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     let configs: Vec<Config> = points.iter().map(config_of).collect();
     let config = &configs[0];
     let turns = turns(config, &points[0].scenario, &args.switches)?;
-    let is_same = |(other, point): (&Config, &Point)| -> anyhow::Result<bool> {
+    let is_same = |(other, point): (&Config, &Point)| -> Result<bool, Error> {
         Ok(other.policy == config.policy && self::turns(other, &point.scenario, &args.switches)? == turns)
     };
     for pair in configs.iter().zip(&points) {
@@ -51,11 +52,12 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
         }
     }
     let (turns, refused) = possible(turns, &points)?;
+    let terminal = Terminal::new(&args.options.output);
     let plan = Plan {
         name: name_of(&args.scenario),
         repeat: args.repeat,
         jobs: args.parallel.jobs,
-        output: &args.options.output,
+        watcher: &terminal,
     };
     let scenarios: Vec<Scenario> = points
         .iter()
@@ -77,9 +79,9 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
         })
         .collect();
     if !points.iter().any(|point| point.base.is_whole()) {
-        let failures: Vec<Failure> = points.into_iter().flat_map(|ablation| ablation.base.failures).collect();
+        let failures: Vec<Failed> = points.into_iter().flat_map(|ablation| ablation.base.failures).collect();
         let failure = extent.nothing("the scenario fails as it is", &failures);
-        return output::no_result(&args.options.output, failure, Value::Null);
+        return output::no_result(&args.options.output, failure.into(), Value::Null);
     }
     let is_grid = !args.over.is_empty();
     if args.options.output.json {
@@ -92,16 +94,18 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         page::page(&source, &points).write(path)?;
     }
-    let failures: Vec<Failure> = points.iter().flat_map(Ablation::failures).collect();
-    extent.verdict(&failures)
+    let failures: Vec<Failed> = points.iter().flat_map(Ablation::failures).collect();
+    Ok(extent.verdict(&failures)?)
 }
 
 /// The scenario, or the variant that was asked for, at every point of the grid.
 fn points(args: &AblateArgs, source: &Source) -> Result<Vec<Point>, Failure> {
-    let points = grid::points(source, &args.options, &args.over, OVER, args.repeat)?;
+    one_way_to_vary_the_seed(OVER, &args.over, args.repeat)?;
+    let (changes, terminal) = (args.options.changes(), Terminal::new(&args.options.output));
+    let points = grid::points(source, &changes, &args.over, OVER, &terminal)?;
     let Some(name) = &args.variant else { return Ok(points) };
     let varied = points.into_iter().map(|Point { settings, scenario }| {
-        let scenario = own_variants::one(source, &args.options, &scenario, name, &settings)?;
+        let scenario = own_variants::one(source, &changes, &scenario, name, &settings, &terminal)?;
         Ok(Point { settings, scenario })
     });
     varied.collect()
@@ -111,7 +115,7 @@ fn config_of(point: &Point) -> Config {
     point.scenario.engine_config().expect("the scenario was checked")
 }
 
-fn turns(config: &Config, scenario: &Scenario, wanted: &[Wanted]) -> anyhow::Result<Vec<Turn>> {
+fn turns(config: &Config, scenario: &Scenario, wanted: &[Wanted]) -> Result<Vec<Turn>, Error> {
     let has_tiers = scenario.machine.tiers().is_ok_and(|tiers| tiers.has_lower_tier());
     switches::turns(config, has_tiers, wanted)
 }
@@ -165,7 +169,7 @@ impl Row {
 
 impl Ablation<'_> {
     /// The failures of all runs, saying whose they are.
-    fn failures(&self) -> Vec<Failure> {
+    fn failures(&self) -> Vec<Failed> {
         let at = match self.point.settings.is_empty() {
             true => String::new(),
             false => format!(" at {}", grid::label(&self.point.settings)),
@@ -201,8 +205,8 @@ impl Ablation<'_> {
             self.args.scenario.display(),
             self.point.scenario.kernel.name()
         );
-        text += &self.extent.warning_lines();
-        text += &caveats::to_text(&caveats::of_rules(&self.sides().collect::<Vec<_>>()));
+        text += &remarks::warning(self.extent);
+        text += &remarks::caveats(&caveats::of_rules(&self.sides().collect::<Vec<_>>()));
         text += &percentages(&self.point.scenario.percentages());
         text += &untouched(&self.point.scenario);
         for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
@@ -221,7 +225,7 @@ impl Ablation<'_> {
         let failed = self.rows.iter().filter(|row| !row.runs.failures.is_empty());
         text += &output::failed(failed.map(|row| format!("{}: {}", row.turn, row.runs.failures[0])));
         text.push('\n');
-        text += &notes::to_text(&self.base.results[0].notes);
+        text += &remarks::notes(&self.base.results[0].notes);
         text + &effect::legend(self.extent.seeds, true)
     }
 

@@ -26,19 +26,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use pageout_sim::memory::MemorySpec;
 use pageout_sim::scenario::{Node, Scenario, Size};
+use pageout_study::Failed;
+use pageout_study::result::run_result::RunResult;
+use pageout_study::result::spread::Paired;
+use pageout_study::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
+use pageout_study::scenario::source::Source;
+use pageout_study::scenario::switches::{Table, policy_of};
 use serde_json::{Value, json};
 
 use crate::cli::AdviseTierArgs;
+use crate::cli::load;
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::{is_seen, name_of};
+use crate::print::progress::{Terminal, is_seen, name_of};
 use crate::print::{figures, output, signals, table};
 use crate::report::check_name;
-use crate::result::run_result::RunResult;
-use crate::result::spread::Paired;
-use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
-use crate::scenario::load::load;
-use crate::scenario::source::Source;
-use crate::scenario::switches::{Table, policy_of};
 use sources::{Knob, SOURCES};
 use warm_up::WarmUp;
 
@@ -133,11 +134,12 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     let source = read(args)?;
     let (base, memory, put_aside) = all_fast(args, &source)?;
     let questions = questions(args, &ratios, &base, memory)?;
+    let terminal = Terminal::new(&args.options.output);
     let plan = Plan {
         name: name_of(&args.scenario),
         repeat: args.repeat,
         jobs: args.parallel.jobs,
-        output: &args.options.output,
+        watcher: &terminal,
     };
     let began = Instant::now();
     // Between the sweeps a signal is meant for the command as well.
@@ -145,15 +147,16 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     let Made { variants, extent } = plan.run_with_trails(std::slice::from_ref(&base))?;
     let all_fast = variants.into_iter().next().expect("one was asked for");
     if let Some(failure) = all_fast.failures.first() {
-        let failure = failure.told_as(format!("with all its memory fast the workload fails: {failure}"));
-        return output::no_result(&args.options.output, failure, Value::Null);
+        let failure = failure.of("with all its memory fast the workload fails");
+        return output::no_result(&args.options.output, failure.into(), Value::Null);
     }
     if all_fast.results.iter().any(|run| !run.kills.is_empty()) {
         let message = "with all its memory fast the workload runs out of it, and tasks are killed: give it more (--memory)";
         return output::no_result(&args.options.output, Failure::Workload(anyhow!(message)), Value::Null);
     }
     if !all_fast.is_whole() {
-        return output::no_result(&args.options.output, extent.nothing("nothing was run", &[]), Value::Null);
+        let nothing = extent.nothing("nothing was run", &[]);
+        return output::no_result(&args.options.output, nothing.into(), Value::Null);
     }
     let warm_up = warm_up.accesses(&all_fast)?;
     announce(args, began.elapsed(), questions.len());
@@ -179,7 +182,7 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     advice.extent = advice.extent.and(&made.extent);
     advice.tell(&source)?;
     let failures = advice.failures();
-    advice.extent.verdict(&failures)
+    Ok(advice.extent.verdict(&failures)?)
 }
 
 /// Says how many runs are still to come and how long they may take, by how long the runs with all memory fast took.
@@ -495,7 +498,7 @@ impl Advice<'_> {
     }
 
     /// The failures of all runs, saying whose they are.
-    fn failures(&self) -> Vec<Failure> {
+    fn failures(&self) -> Vec<Failed> {
         let of_cells = self.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name()));
         let of_turned = |turned: &Turned| {
             turned.runs.failures_of(&format!("{} = {}", turned.knob.key(), turned.knob.value))

@@ -16,23 +16,23 @@ use std::fmt::Write;
 
 use pageout_engine::{Config, Kernel, PARAMETERS, Parameter, SWITCHES, Version, When};
 use pageout_sim::scenario::Scenario;
+use pageout_study::result::better::Better;
+use pageout_study::result::effect::{self, Figure, figures_of};
+use pageout_study::result::spread::Paired;
+use pageout_study::result::variants::{Extent, Made, Plan, Runs};
+use pageout_study::scenario::nearest::nearest;
+use pageout_study::scenario::own_variants;
+use pageout_study::scenario::source::{Setting, Source};
+use pageout_study::scenario::switches::{Knob, Turn};
 use serde_json::{Value, json};
 
 use crate::cli::BisectArgs;
+use crate::cli::load;
 use crate::commands::keys::at;
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::name_of;
-use crate::print::{output, table};
+use crate::print::progress::{Terminal, name_of};
+use crate::print::{output, remarks, table};
 use crate::report::check_name;
-use crate::result::better::Better;
-use crate::result::effect::{self, Figure, figures_of};
-use crate::result::spread::Paired;
-use crate::result::variants::{Extent, Made, Plan, Runs};
-use crate::scenario::load::load;
-use crate::scenario::nearest::nearest;
-use crate::scenario::own_variants;
-use crate::scenario::source::{Setting, Source};
-use crate::scenario::switches::{Knob, Turn};
 
 /// Share of the whole change from which on a rule, or a set of rules, counts as having brought it.
 const MOST: f64 = 0.8;
@@ -51,11 +51,12 @@ pub(crate) fn bisect(args: &BisectArgs) -> Outcome {
     let from = scenario_at(args, &source, args.from)?;
     let to = scenario_at(args, &source, args.to)?;
     let rules = rules_between(&from, &to);
+    let terminal = Terminal::new(&args.options.output);
     let plan = Plan {
         name: name_of(&args.scenario),
         repeat: args.repeat,
         jobs: args.parallel.jobs,
-        output: &args.options.output,
+        watcher: &terminal,
     };
     let Made { variants, extent } = plan.run(&[from.clone(), to.clone()])?;
     let ends: [Runs; 2] = variants.try_into().expect("two scenarios were run");
@@ -77,7 +78,7 @@ pub(crate) fn bisect(args: &BisectArgs) -> Outcome {
         page::page(&source, &found).write(path)?;
     }
     // A version in which the scenario fails is a result.
-    found.extent.verdict(&[])
+    Ok(found.extent.verdict(&[])?)
 }
 
 fn check_versions(args: &BisectArgs) -> Result<(), Failure> {
@@ -105,7 +106,14 @@ fn scenario_at(args: &BisectArgs, source: &Source, version: Version) -> Result<S
     more.extend(args.lists.map(|lists| setting("kernel.lists", lists.name().to_string(), "--lists")));
     let scenario = load(source, &args.options, &more)?;
     match &args.variant {
-        Some(name) => own_variants::one(source, &args.options, &scenario, name, &more),
+        Some(name) => Ok(own_variants::one(
+            source,
+            &args.options.changes(),
+            &scenario,
+            name,
+            &more,
+            &Terminal::new(&args.options.output),
+        )?),
         None => Ok(scenario),
     }
 }
@@ -485,7 +493,7 @@ impl Bisection<'_> {
     fn to_text(&self) -> String {
         let width = output::width();
         let mut text = format!("{}\n", self.heading());
-        text += &self.extent.warning_lines();
+        text += &remarks::warning(&self.extent);
         if let Some(change) = self.change_text() {
             let _ = writeln!(text, "{change}");
         }

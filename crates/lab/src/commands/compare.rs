@@ -13,26 +13,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use pageout_sim::scenario::{Percentage, Scenario};
+use pageout_study::Failed;
+use pageout_study::result::effect;
+use pageout_study::result::metrics::{Metric, Unit, metrics};
+use pageout_study::result::run_result::RunResult;
+use pageout_study::result::spread::{Paired, Spread};
+use pageout_study::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
+use pageout_study::result::{caveats, notes};
+use pageout_study::scenario::grid::{self, Point};
+use pageout_study::scenario::own_variants;
+use pageout_study::scenario::own_variants::Variant;
+use pageout_study::scenario::source::{Source, VARY};
 use serde_json::{Value, json};
 
-use crate::cli::CompareArgs;
+use crate::cli::{CompareArgs, one_way_to_vary_the_seed};
 use crate::commands::expectations::{self, Checked};
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::name_of;
+use crate::print::progress::{Terminal, name_of};
 use crate::print::summary::TRUNCATED;
 use crate::print::summary::percentages;
-use crate::print::{output, table};
+use crate::print::{output, remarks, table};
 use crate::report::check_name;
-use crate::result::effect;
-use crate::result::metrics::{Metric, Unit, metrics};
-use crate::result::run_result::RunResult;
-use crate::result::spread::{Paired, Spread};
-use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
-use crate::result::{caveats, notes};
-use crate::scenario::grid::{self, Point};
-use crate::scenario::own_variants;
-use crate::scenario::own_variants::Variant;
-use crate::scenario::source::{Source, VARY};
 
 /// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
 /// failures are told on standard error, and the exit code says that not everything is there. One that fails as the scenario says
@@ -42,7 +43,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         check_name(path)?;
     }
     let source = Source::read(&args.scenario)?;
-    let mut variants: Vec<Variant> = grid::points(&source, &args.options, &args.vary, VARY, args.repeat)?
+    one_way_to_vary_the_seed(VARY, &args.vary, args.repeat)?;
+    let (changes, terminal) = (args.options.changes(), Terminal::new(&args.options.output));
+    let mut variants: Vec<Variant> = grid::points(&source, &changes, &args.vary, VARY, &terminal)?
         .into_iter()
         .map(|Point { settings, scenario }| Variant {
             label: grid::label(&settings),
@@ -53,7 +56,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         .collect();
     let own = args.vary.is_empty();
     if own {
-        variants = own_variants::all(&source, &args.options, &variants[0].scenario)?;
+        variants = own_variants::all(&source, &changes, &variants[0].scenario, &terminal)?;
         if variants.is_empty() {
             let path = args.scenario.display();
             let message = format!("nothing to compare: give a --vary; {path} has no [[variant]] of its own");
@@ -64,18 +67,18 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         name: name_of(&args.scenario),
         repeat: args.repeat,
         jobs: args.parallel.jobs,
-        output: &args.options.output,
+        watcher: &terminal,
     };
     let scenarios: Vec<Scenario> = variants.iter().map(|variant| variant.scenario.clone()).collect();
     let Made { variants: results, extent } = plan.run(&scenarios)?;
     let columns: Vec<Column> =
         variants.iter().zip(&results).map(|(variant, runs)| Column { variant, runs }).collect();
     let unexpected = columns.iter().filter(|column| !column.fails_as_known());
-    let failures: Vec<Failure> =
+    let failures: Vec<Failed> =
         unexpected.flat_map(|column| column.runs.failures_of(&column.variant.label)).collect();
     if columns.iter().all(|column| column.runs.results.is_empty() && !column.fails_as_known()) {
         let failure = extent.nothing("every variant failed", &failures);
-        return output::no_result(&args.options.output, failure, Value::Null);
+        return output::no_result(&args.options.output, failure.into(), Value::Null);
     }
     let sides: Vec<(&str, Vec<&RunResult>)> = columns
         .iter()
@@ -217,7 +220,7 @@ fn to_text(args: &CompareArgs, extent: &Extent, base: &Scenario, columns: &[Colu
         1 => writeln!(text, ", {seeds}"),
         n => writeln!(text, ", mean ± standard deviation of {n} runs, {seeds}"),
     };
-    let _ = writeln!(text, "{}", extent.warning_lines());
+    let _ = writeln!(text, "{}", remarks::warning(extent));
     let mut shares: Vec<Percentage> = Vec::new();
     for share in columns.iter().flat_map(|column| column.variant.scenario.percentages()) {
         if !shares.contains(&share) {
@@ -228,7 +231,7 @@ fn to_text(args: &CompareArgs, extent: &Extent, base: &Scenario, columns: &[Colu
         text += &percentages(&shares);
         text.push('\n');
     }
-    let says = caveats::to_text(&caveats::of(&sides(columns)));
+    let says = remarks::caveats(&caveats::of(&sides(columns)));
     if !says.is_empty() {
         let _ = writeln!(text, "{says}");
     }
@@ -251,7 +254,7 @@ fn to_text(args: &CompareArgs, extent: &Extent, base: &Scenario, columns: &[Colu
     let noted = columns.iter().filter_map(|column| {
         Some((column.variant.label.as_str(), column.runs.results.first()?.notes.as_slice()))
     });
-    let noted = notes::to_text(&notes::of_several(noted));
+    let noted = remarks::notes(&notes::of_several(noted));
     if !noted.is_empty() {
         let _ = write!(text, "\n{noted}");
     }

@@ -17,22 +17,24 @@ use std::fmt::Write;
 
 use pageout_engine::Switch;
 use pageout_sim::scenario::Scenario;
+use pageout_study::Failed;
+use pageout_study::result::caveats;
+use pageout_study::result::effect::{self, FIGURES, Figure};
+use pageout_study::result::run_result::RunResult;
+use pageout_study::result::spread::Paired;
+use pageout_study::result::variants::{Extent, Made, Plan, Runs};
+use pageout_study::scenario::grid::{self, Point};
+use pageout_study::scenario::source::{OVER, Source};
+use pageout_study::scenario::switches;
+use pageout_study::scenario::variation::Variation;
 use serde_json::{Map, Value, json};
 
-use crate::cli::{CrossoverArgs, Variation};
+use crate::cli::{CrossoverArgs, one_way_to_vary_the_seed};
 use crate::commands::ablate::untouched;
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::name_of;
+use crate::print::progress::{Terminal, name_of};
 use crate::print::summary::percentages;
-use crate::print::{output, table};
-use crate::result::effect::{self, FIGURES, Figure};
-use crate::result::run_result::RunResult;
-use crate::result::spread::Paired;
-use crate::result::variants::{Extent, Made, Plan, Runs};
-use crate::result::{caveats, notes};
-use crate::scenario::grid::{self, Point};
-use crate::scenario::source::{OVER, Source};
-use crate::scenario::switches;
+use crate::print::{output, remarks, table};
 
 /// What is exchanged at one seam, from classic's choice to MGLRU's.
 struct Seam {
@@ -169,12 +171,14 @@ fn scenario_of(base: &Scenario, combination: Combination) -> Scenario {
 pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     refuse_exchanged(&args.over)?;
-    let points = grid::points(&source, &args.options, &args.over, OVER, args.repeat)?;
+    one_way_to_vary_the_seed(OVER, &args.over, args.repeat)?;
+    let terminal = Terminal::new(&args.options.output);
+    let points = grid::points(&source, &args.options.changes(), &args.over, OVER, &terminal)?;
     let plan = Plan {
         name: name_of(&args.scenario),
         repeat: args.repeat,
         jobs: args.parallel.jobs,
-        output: &args.options.output,
+        watcher: &terminal,
     };
     let combinations = combinations();
     let scenarios: Vec<Scenario> = points
@@ -190,10 +194,10 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
             Crossover { args, point, extent: &extent, cells }
         })
         .collect();
-    let failures: Vec<Failure> = points.iter().flat_map(Crossover::failures).collect();
+    let failures: Vec<Failed> = points.iter().flat_map(Crossover::failures).collect();
     if points.iter().flat_map(|point| &point.cells).all(|(_, runs)| runs.results.is_empty()) {
         let failure = extent.nothing("every combination failed", &failures);
-        return output::no_result(&args.options.output, failure, Value::Null);
+        return output::no_result(&args.options.output, failure.into(), Value::Null);
     }
     let is_grid = !args.over.is_empty();
     if args.options.output.json {
@@ -203,7 +207,7 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
         let text = if is_grid { over::to_text(&points) } else { points[0].to_text() };
         output::print_text(&text)?;
     }
-    extent.verdict(&failures)
+    Ok(extent.verdict(&failures)?)
 }
 
 /// What the combinations set themselves would be the same at every point.
@@ -256,7 +260,7 @@ impl Step {
 
 impl Crossover<'_> {
     /// The failures of all runs, saying whose they are.
-    fn failures(&self) -> Vec<Failure> {
+    fn failures(&self) -> Vec<Failed> {
         let at = match self.point.settings.is_empty() {
             true => String::new(),
             false => format!(" at {}", grid::label(&self.point.settings)),
@@ -360,8 +364,8 @@ impl Crossover<'_> {
             self.args.scenario.display(),
             self.point.scenario.kernel.name()
         );
-        text += &self.extent.warning_lines();
-        text += &caveats::to_text(&caveats::of_rules(&self.sides().collect::<Vec<_>>()));
+        text += &remarks::warning(self.extent);
+        text += &remarks::caveats(&caveats::of_rules(&self.sides().collect::<Vec<_>>()));
         text += &percentages(&self.point.scenario.percentages());
         text += &untouched(&self.point.scenario);
         for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {
@@ -386,7 +390,7 @@ impl Crossover<'_> {
         );
         text.push('\n');
         let noted = self.cells.iter().find_map(|(_, runs)| runs.results.first());
-        text += &noted.map_or(String::new(), |run| notes::to_text(&run.notes));
+        text += &noted.map_or(String::new(), |run| remarks::notes(&run.notes));
         text + &effect::legend(self.extent.seeds, false)
     }
 

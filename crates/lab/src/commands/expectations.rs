@@ -4,16 +4,16 @@
 //! understood.
 
 use pageout_sim::scenario::{Expect, Problem, Relation, Term};
+use pageout_study::result::metrics::{Metric, Unit, metrics};
+use pageout_study::result::run_result::RunResult;
+use pageout_study::result::variants::Runs;
+use pageout_study::scenario::diagnostic::Diagnostics;
+use pageout_study::scenario::nearest::nearest;
+use pageout_study::scenario::source::Source;
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::print::{output, table};
-use crate::result::metrics::{Metric, Unit, metrics};
-use crate::result::run_result::RunResult;
-use crate::result::variants::Runs;
-use crate::scenario::diagnostic::Diagnostics;
-use crate::scenario::nearest::nearest;
-use crate::scenario::source::Source;
 
 /// An expectation and what came of it.
 #[derive(Debug, Serialize)]

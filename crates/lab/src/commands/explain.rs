@@ -21,16 +21,17 @@ use indicatif::ProgressBar;
 use pageout_engine::{MemcgId, Nanos, PageState, StoryFilter};
 use pageout_sim::scenario::Scenario;
 use pageout_sim::{Machine, Observer, Progress, RunError};
+use pageout_study::Error;
+use pageout_study::result::simulate;
+use pageout_study::scenario::diagnostic::Diagnostics;
+use pageout_study::scenario::nearest::nearest;
+use pageout_study::scenario::source::Source;
 use serde_json::Value;
 
 use crate::cli::ExplainArgs;
+use crate::cli::load;
 use crate::failure::{Failure, Outcome};
 use crate::print::{output, progress};
-use crate::result::simulate;
-use crate::scenario::diagnostic::Diagnostics;
-use crate::scenario::load::load;
-use crate::scenario::nearest::nearest;
-use crate::scenario::source::Source;
 use keep::{Eviction, Following, LastEvictions, PageStory, Residency, Since};
 use names::Names;
 
@@ -83,7 +84,7 @@ impl Question<'_> {
         if last.total() == 0 {
             // Why there were none is a better answer than that there were none.
             if let Some(error) = played.failed {
-                return output::no_result(&self.args.options.output, error.into(), Value::Null);
+                return output::no_result(&self.args.options.output, Error::Run(error).into(), Value::Null);
             }
             let place = self.args.memcg.as_ref().map_or_else(String::new, |path| format!(" from {path}"));
             return Err(Failure::Input(anyhow!(
@@ -124,7 +125,7 @@ impl Question<'_> {
             None => output::print_text(&text()),
             Some(error) => {
                 output::remark(&format!("The run is not complete. Up to where it failed:\n{}", text()));
-                output::no_result(&self.args.options.output, error.into(), value())
+                output::no_result(&self.args.options.output, Error::Run(error).into(), value())
             }
         }
     }

@@ -5,12 +5,12 @@ pub(crate) mod at; // what held in a version
 use pageout_sim::scenario::keys::{KEYS, Key, WORKLOAD_KEYS};
 use pageout_sim::scenario::{CONTENTS, Contents, Device, Hints, Node};
 use pageout_sim::{device, hints, memory};
+use pageout_study::scenario::nearest::nearest;
 use serde_json::{Value, json};
 
 use crate::cli::KeysArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::output;
-use crate::scenario::nearest::nearest;
 
 /// Prints the keys asked for.
 pub(crate) fn run(args: &KeysArgs) -> Outcome {

@@ -12,6 +12,11 @@ use pageout_sim::scenario::{
     Advice, Channel, Device, FirstThread, Kernel, Knobs, Lifetime, Machine, Memcg, Object, OpenedBy, Problem,
     Scalar, Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
 };
+use pageout_study::Failed;
+use pageout_study::result::notes::{self, Note};
+use pageout_study::result::run_result::{RunResult, TaskResult, counter};
+use pageout_study::result::variants::{Extent, Made, Plan, Runs};
+use pageout_study::scenario::nearest::nearest;
 use pageout_workload::trace::{self, Footprint, Interpretation, Loaded};
 use pageout_workload::{ReadOptions, TraceError};
 use serde_json::{Value, json};
@@ -19,13 +24,9 @@ use serde_json::{Value, json};
 use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
 use crate::commands::trace::{read_table, remark_interpretation};
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::name_of;
-use crate::print::{figures, output, progress, table};
+use crate::print::progress::{Terminal, name_of};
+use crate::print::{figures, output, progress, remarks, table};
 use crate::report::check_name;
-use crate::result::notes::{self, Note};
-use crate::result::run_result::{RunResult, TaskResult, counter};
-use crate::result::variants::{Extent, Made, Plan, Runs};
-use crate::scenario::nearest::nearest;
 
 /// The cgroup that the replaying task runs in.
 const MEMCG: &str = "/replay";
@@ -87,18 +88,19 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         };
         return output::print(&format!("{base}{text}"));
     }
-    let plan = Plan { name: name_of(&args.trace), repeat: 1, jobs: args.parallel.jobs, output: &args.output };
+    let terminal = Terminal::new(&args.output);
+    let plan = Plan { name: name_of(&args.trace), repeat: 1, jobs: args.parallel.jobs, watcher: &terminal };
     let Made { variants, extent } = plan.run(&runs)?;
     let points = sizes.into_iter().zip(limits).zip(variants);
     let points = points.map(|((pages, limit), runs)| Point { pages, limit, runs });
     let replayed =
         Replayed { args, interpretation: &interpretation, loaded: &loaded, extent, points: points.collect() };
 
-    let mut failures: Vec<Failure> = replayed.points.iter().flat_map(|point| point.failures(args)).collect();
+    let mut failures: Vec<Failed> = replayed.points.iter().flat_map(|point| point.failures(args)).collect();
     if replayed.points.iter().all(|point| point.result().is_none()) {
-        let failure = match failures.len() {
-            1 if replayed.points.len() == 1 => failures.remove(0),
-            _ => replayed.extent.nothing("every size failed", &failures),
+        let failure: Failure = match failures.len() {
+            1 if replayed.points.len() == 1 => failures.remove(0).into(),
+            _ => replayed.extent.nothing("every size failed", &failures).into(),
         };
         return output::no_result(&args.output, failure, Value::Null);
     }
@@ -106,10 +108,12 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         page::page(&replayed, &runs[0])?.write(path)?;
     }
     match replayed.extent.verdict(&failures) {
-        Err(failure) if args.output.json => output::no_result(&args.output, failure, to_json(&replayed)),
+        Err(failure) if args.output.json => {
+            output::no_result(&args.output, failure.into(), to_json(&replayed))
+        }
         Ok(()) if args.output.json => output::print_json(&to_json(&replayed)),
         // As in a comparison, the sizes that can be simulated have their figures.
-        outcome => output::print_text(&to_text(&replayed)).and(outcome),
+        outcome => output::print_text(&to_text(&replayed)).and(outcome.map_err(Failure::from)),
     }
 }
 
@@ -150,12 +154,15 @@ struct Point {
 
 impl Point {
     /// Why it has no result, with what helps.
-    fn failures(&self, args: &ReplayArgs) -> Vec<Failure> {
+    fn failures(&self, args: &ReplayArgs) -> Vec<Failed> {
         let size = figures::bytes(self.pages * 4096);
         let failures = self.runs.failures.iter();
-        failures
-            .map(|failure| failure.told_as(format!("with {size} of memory: {failure}{}", advice(args))))
-            .collect()
+        let told = failures.map(|failure| {
+            let mut failure = failure.of(&format!("with {size} of memory"));
+            failure.message += &advice(args);
+            failure
+        });
+        told.collect()
     }
 
     fn result(&self) -> Option<&RunResult> {
@@ -500,14 +507,14 @@ fn rows(Replayed { loaded, points, .. }: &Replayed) -> Vec<Vec<String>> {
 fn to_text(replayed: &Replayed) -> String {
     let points = &replayed.points;
     let mut text = heading(replayed);
-    text += &replayed.extent.warning_lines();
+    text += &remarks::warning(&replayed.extent);
     text.push('\n');
     text += &table::layout(&rows(replayed), 0);
     let noted: Vec<(String, &[Note])> = points
         .iter()
         .filter_map(|point| Some((figures::bytes(point.pages * 4096), point.result()?.notes.as_slice())))
         .collect();
-    let noted = notes::to_text(&notes::of_several(noted.iter().map(|(size, notes)| (size.as_str(), *notes))));
+    let noted = remarks::notes(&notes::of_several(noted.iter().map(|(size, notes)| (size.as_str(), *notes))));
     if !noted.is_empty() {
         let _ = write!(text, "\n{noted}");
     }

@@ -16,19 +16,21 @@ mod tour; // one experiment of each of five chapters
 use std::fmt::Write;
 
 use pageout_sim::scenario::Scenario;
+use pageout_study::Failed;
+use pageout_study::result::metrics::{Metric, Unit, metrics};
+use pageout_study::result::notes;
+use pageout_study::result::spread::{Paired, Spread};
+use pageout_study::result::variants::{Extent, Made, Plan, Runs};
+use pageout_study::scenario::nearest::nearest;
+use pageout_study::scenario::source::Source;
 use serde_json::{Value, json};
 
 use crate::cli::ReproduceArgs;
+use crate::cli::load;
 use crate::failure::{Failure, Outcome};
-use crate::print::{output, table};
+use crate::print::progress::Terminal;
+use crate::print::{output, remarks, table};
 use crate::report::check_name;
-use crate::result::metrics::{Metric, Unit, metrics};
-use crate::result::notes;
-use crate::result::spread::{Paired, Spread};
-use crate::result::variants::{Extent, Made, Plan, Runs};
-use crate::scenario::load::load;
-use crate::scenario::nearest::nearest;
-use crate::scenario::source::Source;
 use chapter::{Chapter, Claim, Direction, Experiment, Published};
 use judge::{CRITERIA, Judged, Measured};
 use shipped::{CHAPTERS, Place};
@@ -54,12 +56,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
         }
         loaded.push((experiment, source));
     }
-    let plan = Plan {
-        name: name.to_string(),
-        repeat: args.seeds,
-        jobs: args.parallel.jobs,
-        output: &args.options.output,
-    };
+    let terminal = Terminal::new(&args.options.output);
+    let plan =
+        Plan { name: name.to_string(), repeat: args.seeds, jobs: args.parallel.jobs, watcher: &terminal };
     let Made { variants, extent } = plan.run(&scenarios)?;
     let mut runs = variants.into_iter();
     let experiments = loaded.into_iter().map(|(experiment, source)| Reproduced {
@@ -82,7 +81,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     let failures = found.failures();
     if found.experiments.iter().flat_map(|of| &of.sides).all(|runs| runs.results.is_empty()) {
         let failure = extent.nothing("every run failed", &failures);
-        return output::no_result(&args.options.output, failure, Value::Null);
+        return output::no_result(&args.options.output, failure.into(), Value::Null);
     }
     let tables = found.tables()?;
     if args.options.output.json {
@@ -93,7 +92,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         page::page(&found, &tables).write(path)?;
     }
-    extent.verdict(&failures)
+    Ok(extent.verdict(&failures)?)
 }
 
 /// The chapters that there are.
@@ -201,8 +200,8 @@ impl Reproduced<'_> {
 
 impl Found<'_> {
     /// The failures of all runs, saying whose they are.
-    fn failures(&self) -> Vec<Failure> {
-        let of = |reproduced: &Reproduced| -> Vec<Failure> {
+    fn failures(&self) -> Vec<Failed> {
+        let of = |reproduced: &Reproduced| -> Vec<Failed> {
             let sides = self.chapter.side.iter().zip(&reproduced.sides);
             sides
                 .flat_map(|(side, runs)| {
@@ -226,7 +225,7 @@ impl Found<'_> {
         let width = output::width();
         let mut text = output::wrap(&self.chapter.title, width, "");
         _ = writeln!(text, "{}; {}", self.chapter.source, self.extent.seeds_from(self.seed));
-        text += &self.extent.warning_lines();
+        text += &remarks::warning(self.extent);
         if let Some(says) = self.not_run() {
             text += &output::wrap(&says, width, "");
         }
@@ -251,7 +250,7 @@ impl Found<'_> {
                 Some((reproduced.experiment.name.as_str(), result.notes.as_slice()))
             })
             .collect();
-        let noted = notes::to_text(&notes::of_several(notes.into_iter()));
+        let noted = remarks::notes(&notes::of_several(notes.into_iter()));
         if noted.is_empty() { text } else { format!("{text}\n{noted}") }
     }
 
@@ -340,7 +339,7 @@ impl Found<'_> {
         let names = self.side_names();
         let experiments = self.experiments.iter().zip(tables).map(|(reproduced, measured)| {
             let Reproduced { experiment, sides, .. } = reproduced;
-            let failures: Vec<&Failure> = sides.iter().flat_map(|runs| &runs.failures).collect();
+            let failures: Vec<&Failed> = sides.iter().flat_map(|runs| &runs.failures).collect();
             json!({
                 "name": experiment.name,
                 "title": experiment.title,

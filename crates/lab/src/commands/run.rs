@@ -4,28 +4,29 @@ mod page; // where the tasks' time went, and the machine over time, as pictures
 
 use std::path::Path;
 
-use indicatif::ProgressBar;
 use pageout_engine::Nanos;
+use pageout_sim::Observer;
 use pageout_sim::scenario::{Object, Scenario, TimeSpan};
-use pageout_sim::{Machine, TraceRecord};
+use pageout_study::result::notes;
+use pageout_study::result::run_result::RunResult;
+use pageout_study::result::samples::Samples;
+use pageout_study::result::simulate::{Stopped, accesses, simulate, simulate_on};
+use pageout_study::scenario::diagnostic::Diagnostics;
+use pageout_study::scenario::own_variants;
+use pageout_study::scenario::source::Source;
+use pageout_study::{Error, Stage, Watcher};
 use serde_json::json;
 
+use crate::cli::load;
 use crate::cli::{OutputOptions, RunArgs};
 use crate::commands::trace::remark_interpretation;
 use crate::commands::vmscan_report::Listener;
 use crate::failure::{Failure, Outcome};
+use crate::print::progress::{Terminal, name_of};
 use crate::print::summary::summary;
-use crate::print::{output, outputs, progress};
+use crate::print::timeline::Timeline;
+use crate::print::{output, outputs, remarks};
 use crate::report::check_name;
-use crate::result::notes;
-use crate::result::run_result::RunResult;
-use crate::result::samples::Samples;
-use crate::result::simulate::{OverTime, Stopped, accesses, simulate, simulate_on};
-use crate::result::timeline::Timeline;
-use crate::scenario::diagnostic::Diagnostics;
-use crate::scenario::load::load;
-use crate::scenario::own_variants;
-use crate::scenario::source::Source;
 use crate::tracing::Tracing;
 use page::Seen;
 
@@ -41,29 +42,30 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     let mut scenario = load(&source, &args.options, &[])?;
     remark_traces(&scenario)?;
+    let (changes, terminal) = (args.options.changes(), Terminal::new(&args.options.output));
     if args.check {
-        own_variants::all(&source, &args.options, &scenario)?;
+        own_variants::all(&source, &changes, &scenario, &terminal)?;
         let notes = notes::of_scenario(&scenario);
         if args.options.output.json {
             return output::print_json(
                 &json!({ "scenario": args.scenario.to_string_lossy(), "notes": notes }),
             );
         }
-        let told = notes::to_text(&notes);
+        let told = remarks::notes(&notes);
         return output::print_text(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
     }
     if let Some(name) = &args.variant {
-        scenario = own_variants::one(&source, &args.options, &scenario, name, &[])?;
+        scenario = own_variants::one(&source, &changes, &scenario, name, &[], &terminal)?;
     }
     check_outputs(args, &scenario)?;
-    let length = progress::is_seen(&args.options.output).then(|| accesses(&scenario)).flatten();
-    let bar = progress::bar(&args.options.output, length, &progress::name_of(&args.scenario));
+    let accesses = terminal.is_seen().then(|| accesses(&scenario)).flatten();
+    terminal.begin(&Stage::Running { name: &name_of(&args.scenario), runs: 1, accesses });
     let mut seen = None;
     let result = match (&args.timeline, &args.page.report, &args.trace) {
-        (None, None, None) => simulate(&scenario, &bar),
-        _ => over_time(args, &scenario, &bar, &mut seen)?,
+        (None, None, None) => simulate(&scenario, &terminal),
+        _ => over_time(args, &scenario, &terminal, &mut seen)?,
     };
-    bar.finish_and_clear();
+    terminal.end();
     if let (Some(path), Ok(result), Some(seen)) = (&args.page.report, &result, &seen) {
         page::page(&source, args, &scenario, result, seen).write(path)?;
     }
@@ -102,7 +104,7 @@ fn is_on_stdout(args: &RunArgs) -> bool {
 fn over_time(
     args: &RunArgs,
     scenario: &Scenario,
-    bar: &ProgressBar,
+    watcher: &dyn Watcher,
     seen: &mut Option<Seen>,
 ) -> Result<Result<RunResult, Stopped>, Failure> {
     let takers = [("--timeline -", args.timeline.as_deref()), ("--trace -", args.trace.as_deref())];
@@ -147,17 +149,13 @@ fn over_time(
         timeline.begin();
     }
     let mut picture = args.page.report.is_some().then(|| (Samples::new(&machine), Listener::new()));
-    let (samples, listener) = picture.as_mut().map(|(samples, listener)| (samples, listener)).unzip();
-    let mut hear =
-        listener.map(|listener| |record: &TraceRecord, machine: &Machine| listener.hear(record, machine));
-    let over_time = OverTime {
-        timeline: timeline.as_mut(),
-        samples,
-        tracing: tracing.as_mut(),
-        trail: None,
-        listener: hear.as_mut().map(|hear| hear as _),
-    };
-    let result = simulate_on(machine, scenario, bar, over_time);
+    let mut listeners: Vec<&mut dyn Observer> = Vec::new();
+    listeners.extend(timeline.as_mut().map(|timeline| timeline as _));
+    listeners.extend(tracing.as_mut().map(|tracing| tracing as _));
+    if let Some((samples, listener)) = &mut picture {
+        listeners.extend([samples as &mut dyn Observer, listener]);
+    }
+    let result = simulate_on(machine, scenario, watcher, &mut listeners);
     if let (Some((samples, listener)), Ok(result)) = (picture, &result) {
         *seen = Some(Seen { samples, heard: listener.finish(result.end_ns) });
     }
@@ -181,7 +179,7 @@ fn fail(source: &Source, scenario: &Scenario, stopped: Stopped, options: &Output
         Stopped::Failed(_, ref partial) | Stopped::Interrupted(_, ref partial) => {
             output::remark(&incomplete(scenario, partial));
             let so_far = json!(partial);
-            output::no_result(options, stopped.into(), so_far)
+            output::no_result(options, Error::from(stopped).into(), so_far)
         }
     }
 }

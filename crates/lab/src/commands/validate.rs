@@ -24,10 +24,11 @@ mod script; // what the recording program did for each access
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pageout_study::result::parallel;
+
 use crate::cli::ValidateArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::{output, progress};
-use crate::result::parallel;
 use answers::Answers;
 use class::{Class, Tolerances};
 use judge::{Judged, judge};

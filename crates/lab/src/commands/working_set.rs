@@ -21,11 +21,11 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail, ensure};
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Size, TimeSpan};
+use pageout_study::scenario::nearest::nearest;
 
 use crate::cli::WorkingSetArgs;
 use crate::failure::Outcome;
 use crate::print::{figures, output};
-use crate::scenario::nearest::nearest;
 use estimate::Question;
 use machine::Skipped;
 use rank::{Job, Landing, Room, rank};

@@ -2,10 +2,10 @@
 
 use pageout_sim::Cause;
 use pageout_sim::scenario::Scenario;
+use pageout_study::result::access::AccessResult;
+use pageout_study::result::run_result::{Latency, RunResult};
 
 use crate::print::{figures, output, table};
-use crate::result::access::AccessResult;
-use crate::result::run_result::{Latency, RunResult};
 
 /// Tasks and groups in the table.
 const TOLD_MAX: usize = 8;

@@ -1,12 +1,15 @@
-//! Printing: figures, tables and summaries as people read them, files of results, progress and signals.
+//! Printing: tables and summaries as people read them, files of results, progress and signals.
 
 pub(crate) mod summary; // a run in words and tables
 pub(crate) mod access; // how long accesses took, by what made them wait
-pub(crate) mod figures; // numbers with their units
+pub(crate) mod remarks; // what is said around figures
 pub(crate) mod table; // aligned columns
 pub(crate) mod output; // whole results, or none
 pub(crate) mod outputs; // files that are no input, and no other result
 pub(crate) mod streamed; // results that are written while they come
+pub(crate) mod timeline; // rows of them, for plotting
 pub(crate) mod signals; // what is done before a signal ends the program
 pub(crate) mod unfinished; // files that have a name when they are whole
 pub(crate) mod progress; // a bar where someone sees it
+
+pub(crate) use pageout_study::figures; // numbers with their units

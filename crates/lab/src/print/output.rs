@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::OutputOptions;
 use crate::failure::{Failure, Outcome};
+pub(crate) use pageout_study::json::merged;
 
 /// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails.
 pub(crate) fn print(text: &str) -> Outcome {
@@ -122,14 +123,6 @@ pub(crate) fn failed(failures: impl Iterator<Item = String>) -> String {
     let lines: String =
         failures.map(|failure| wrap(failure.lines().next().unwrap_or_default(), width(), "  ")).collect();
     if lines.is_empty() { lines } else { format!("\nFailed\n{lines}") }
-}
-
-/// The members of two JSON objects in one.
-pub(crate) fn merged(mut first: Value, second: Value) -> Value {
-    if let (Value::Object(members), Value::Object(more)) = (&mut first, second) {
-        members.extend(more);
-    }
-    first
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pageout_study::{Stage, Watcher};
 
+use super::signals::{self, Listening};
 use crate::cli::OutputOptions;
 
 /// Whether anybody would see a bar.
@@ -36,4 +39,61 @@ pub(crate) fn bar(options: &OutputOptions, length: Option<u64>, what: &str) -> P
 /// The file's name without its directory, for progress.
 pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Watches a study for whoever sits before the terminal: shows a bar for each stage, and has runs end when a signal comes.
+pub(crate) struct Terminal<'a> {
+    options: &'a OutputOptions,
+    stage: Mutex<Option<Shown>>,
+}
+
+/// A stage under way.
+struct Shown {
+    bar: ProgressBar,
+    /// While scenarios run, and between two runs, a signal is meant for them. Reading, it ends at once.
+    _listening: Option<Listening>,
+}
+
+impl Terminal<'_> {
+    /// Whoever these options are of.
+    pub(crate) fn new(options: &OutputOptions) -> Terminal<'_> {
+        Terminal { options, stage: Mutex::default() }
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Option<Shown>> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watcher for Terminal<'_> {
+    fn is_seen(&self) -> bool {
+        is_seen(self.options)
+    }
+
+    fn begin(&self, stage: &Stage) {
+        let (length, what, is_running) = match *stage {
+            Stage::Reading(path) => (None, format!("reading {}", path.display()), false),
+            Stage::Running { name, runs: 1, accesses } => (accesses, name.to_string(), true),
+            Stage::Running { name, runs, accesses } => (accesses, format!("{name}, {runs} runs"), true),
+            _ => (None, String::new(), false),
+        };
+        let bar = bar(self.options, length, &what);
+        *self.stage() = Some(Shown { bar, _listening: is_running.then(signals::listen) });
+    }
+
+    fn advance(&self, accesses: u64) {
+        if let Some(stage) = &*self.stage() {
+            stage.bar.inc(accesses);
+        }
+    }
+
+    fn end(&self) {
+        if let Some(stage) = self.stage().take() {
+            stage.bar.finish_and_clear();
+        }
+    }
+
+    fn stop(&self) -> Option<&'static str> {
+        signals::came().map(signals::name)
+    }
 }

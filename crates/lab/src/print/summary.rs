@@ -5,46 +5,16 @@ use std::fmt::Write;
 use pageout_engine::{CgroupFile, Holds};
 use pageout_sim::Cause;
 use pageout_sim::scenario::{Channel, Percentage, Scenario};
-
-use crate::print::{access, figures, output, table};
-use crate::result::outdated::OutdatedResult;
-use crate::result::run_result::{
+use pageout_study::result::caveats;
+use pageout_study::result::metrics::STORY;
+use pageout_study::result::outdated::OutdatedResult;
+use pageout_study::result::run_result::{
     Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadResult, ReadaheadResult,
     RunResult, TaskResult, ThreadResult, TiersResult, counter,
 };
-use crate::result::writeback::WritebackResult;
-use crate::result::{caveats, notes};
+use pageout_study::result::writeback::WritebackResult;
 
-/// Counters that tell a story, in the order in which it is told: what was looked at and taken, what had to come back,
-/// what was moved. Those that are zero are left out.
-pub(crate) const STORY: &[&str] = &[
-    "pgscan",
-    "pgscan_direct",
-    "pgskip_dma",
-    "pgskip_dma32",
-    "pgskip_normal",
-    "pgskip_movable",
-    "pgscan_kswapd",
-    "pgscan_proactive",
-    "pgsteal",
-    "pgsteal_direct",
-    "pgsteal_kswapd",
-    "pgsteal_proactive",
-    "workingset_refault_anon",
-    "workingset_refault_file",
-    "workingset_activate_anon",
-    "workingset_activate_file",
-    "workingset_restore_anon",
-    "workingset_restore_file",
-    "workingset_nodereclaim",
-    "pgactivate",
-    "pgdeactivate",
-    "pgrefill",
-    "pgfault",
-    "pgmajfault",
-    "pswpin",
-    "pswpout",
-];
+use crate::print::{access, figures, output, remarks, table};
 
 /// Sizes in `memory.stat`, in bytes, that say what the memory is full of.
 const SIZES: &[&str] =
@@ -142,7 +112,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     }
     if !result.notes.is_empty() {
         text.push('\n');
-        text += &notes::to_text(&result.notes);
+        text += &remarks::notes(&result.notes);
     }
     if !scenario.look_at.is_empty() {
         text.push('\n');

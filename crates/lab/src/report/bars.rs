@@ -3,8 +3,9 @@
 
 use std::fmt::Write;
 
+use pageout_study::result::better::Verdict;
+
 use super::escape::html;
-use crate::result::better::Verdict;
 
 /// Characters of a name that are shown.
 const NAME_MAX: usize = 52;

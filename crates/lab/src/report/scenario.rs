@@ -1,8 +1,9 @@
 //! The scenario on a page: its file as it was written, and what the command line changed in it.
 
+use pageout_study::scenario::source::{Setting, Source};
+
 use super::Part;
 use crate::cli::RunOptions;
-use crate::scenario::source::{Setting, Source};
 
 /// The scenario as a text to copy.
 pub(crate) fn scenario(source: &Source, options: &RunOptions, more: &[Setting]) -> Part {

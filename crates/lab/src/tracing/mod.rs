@@ -17,13 +17,13 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use pageout_engine::{Nanos, TaskId, Tracepoint};
-use pageout_sim::{Machine, TraceRecord};
+use pageout_sim::{Machine, Observer, TraceRecord};
+use pageout_study::scenario::nearest::nearest;
 use zstd::stream::write::Encoder;
 
 use crate::cli::RunArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::streamed::Streamed;
-use crate::scenario::nearest::nearest;
 pub(crate) use ftrace::Dialect;
 use ftrace::Ftrace;
 use perfetto::Perfetto;
@@ -162,32 +162,9 @@ impl Tracing {
         }
     }
 
-    /// Adds a tracepoint.
-    pub(crate) fn add(&mut self, record: &TraceRecord, machine: &Machine) {
-        if self.failed.is_some() || !self.wanted.has(&record.event) {
-            return;
-        }
-        let task = self.tasks.get(record.task, machine);
-        match &mut self.form {
-            Form::Ftrace(ftrace) => ftrace.add(record, task, &mut self.lines),
-            Form::Perfetto(perfetto) => perfetto.add(record, task, &mut self.lines),
-        }
-        self.write_many();
-    }
-
     /// Whether its form has room for what the machine is like at times.
     pub(crate) fn wants_samples(&self) -> bool {
         matches!(self.form, Form::Perfetto(_))
-    }
-
-    /// Adds what the machine is like now, where the form has room for that.
-    pub(crate) fn sample(&mut self, at: Nanos, machine: &Machine) {
-        if let Form::Perfetto(perfetto) = &mut self.form
-            && self.failed.is_none()
-        {
-            perfetto.sample(at, machine, &mut self.lines);
-            self.write_many();
-        }
     }
 
     /// Writes what there is once it is enough.
@@ -229,6 +206,31 @@ impl Tracing {
                 out.finish()
             }
             Out::Zstd(out) => out.finish().map_err(Failure::writing)?.finish(),
+        }
+    }
+}
+
+impl Observer for Tracing {
+    /// Adds a tracepoint.
+    fn tracepoint(&mut self, record: &TraceRecord, machine: &Machine) {
+        if self.failed.is_some() || !self.wanted.has(&record.event) {
+            return;
+        }
+        let task = self.tasks.get(record.task, machine);
+        match &mut self.form {
+            Form::Ftrace(ftrace) => ftrace.add(record, task, &mut self.lines),
+            Form::Perfetto(perfetto) => perfetto.add(record, task, &mut self.lines),
+        }
+        self.write_many();
+    }
+
+    /// Adds what the machine is like now, where the form has room for that.
+    fn sample(&mut self, at: Nanos, machine: &Machine) {
+        if let Form::Perfetto(perfetto) = &mut self.form
+            && self.failed.is_none()
+        {
+            perfetto.sample(at, machine, &mut self.lines);
+            self.write_many();
         }
     }
 }

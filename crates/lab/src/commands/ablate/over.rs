@@ -5,16 +5,16 @@
 
 use std::fmt::Write;
 
+use pageout_study::result::caveats;
+use pageout_study::result::effect::{self, Figure, figures_of};
+use pageout_study::result::sign::{self, Signs};
+use pageout_study::result::spread::Paired;
+use pageout_study::scenario::grid;
+use pageout_study::scenario::switches::Turn;
 use serde_json::{Map, Value, json};
 
 use super::{Ablation, below_seams, not_run, refusals, untouched};
-use crate::print::{output, table};
-use crate::result::caveats;
-use crate::result::effect::{self, Figure, figures_of};
-use crate::result::sign::{self, Signs};
-use crate::result::spread::Paired;
-use crate::scenario::grid;
-use crate::scenario::switches::Turn;
+use crate::print::{output, remarks, table};
 
 /// Figures whose sizes are shown at each point.
 const SIZES: [&str; 3] = ["refaults_anon", "refaults_file", "pages_read"];
@@ -67,11 +67,11 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
         points.len(),
         extent.seeds_from(point.scenario.seed)
     );
-    text += &extent.warning_lines();
+    text += &remarks::warning(extent);
     text +=
-        &caveats::to_text(&caveats::of_rules(&points.iter().flat_map(Ablation::sides).collect::<Vec<_>>()));
+        &remarks::caveats(&caveats::of_rules(&points.iter().flat_map(Ablation::sides).collect::<Vec<_>>()));
     text += &untouched(&point.scenario);
-    text += &grid::list(points.iter().map(|point| &point.point));
+    text += &remarks::points(points.iter().map(|point| &point.point));
     let all = turned(points);
     let (made, missing): (Vec<&Turned>, Vec<&Turned>) = all.iter().partition(|turned| turned.was_made());
     let (idle, shown): (Vec<&Turned>, Vec<&Turned>) =

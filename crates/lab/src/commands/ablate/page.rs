@@ -1,11 +1,12 @@
 //! The HTML page of `ablate`: each effect as a bar with its interval, the largest first.
 
+use pageout_study::result::caveats;
+use pageout_study::result::effect::{self, FIGURES, Figure, capitalised, figures_of};
+use pageout_study::scenario::grid;
+use pageout_study::scenario::source::Source;
+
 use super::{Ablation, Row};
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
-use crate::result::caveats;
-use crate::result::effect::{self, FIGURES, Figure, capitalised, figures_of};
-use crate::scenario::grid;
-use crate::scenario::source::Source;
 
 /// Bars of one figure.
 const BARS: usize = 20;

@@ -4,10 +4,11 @@
 //! memory, or memory of two kinds gave more bytes a second than one. The first two are figures of the runs. What is left where neither
 //! differs is said to be so.
 
+use pageout_study::result::run_result::{RunResult, counter};
+use pageout_study::result::variants::Runs;
+
 use super::{Advice, Cell, Ratio, SOURCES, is_any};
 use crate::print::figures;
-use crate::result::run_result::{RunResult, counter};
-use crate::result::variants::Runs;
 
 /// What a figure counts, and the figure of a run.
 type Counted = (&'static str, fn(&RunResult) -> i64);

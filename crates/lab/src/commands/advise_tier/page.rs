@@ -1,9 +1,10 @@
 //! The HTML page of `advise-tier`: the advice in sentences, then the tables behind it.
 
+use pageout_study::scenario::source::Source;
+
 use super::sources::SOURCES;
 use super::{Advice, Ratio};
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit, scenario};
-use crate::scenario::source::Source;
 
 pub(super) fn page(source: &Source, advice: &Advice) -> Page {
     let table = |title: &str, says: &str, rows, words| {

@@ -1,8 +1,9 @@
 //! The advice of `pageout advise-tier` in sentences: which ratio loses little enough, by which source, and what its reader has to know.
 
+use pageout_study::result::caveats;
+
 use super::{Advice, Cell, KNOBS_TOLD, Ratio, SOURCES, is_any, longer, signed, tried};
 use crate::print::figures;
-use crate::result::caveats;
 
 impl Advice<'_> {
     /// Sentences: what to do.

@@ -12,12 +12,12 @@
 
 use anyhow::anyhow;
 use pageout_sim::scenario::{Share, TimeSpan};
+use pageout_study::result::run_result::RunResult;
+use pageout_study::result::trail::Trail;
+use pageout_study::result::variants::Runs;
 
 use crate::failure::Failure;
 use crate::print::figures;
-use crate::result::run_result::RunResult;
-use crate::result::trail::Trail;
-use crate::result::variants::Runs;
 
 /// What `--warm-up` says.
 #[derive(Clone, Copy, PartialEq, Debug)]

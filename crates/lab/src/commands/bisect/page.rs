@@ -1,8 +1,9 @@
 //! The HTML page of `bisect`: a bar a rule, how much of the change it brings alone.
 
+use pageout_study::scenario::source::Source;
+
 use super::Bisection;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
-use crate::scenario::source::Source;
 
 pub(super) fn page(source: &Source, found: &Bisection) -> Page {
     let (from, to) = (found.from.kernel.name(), found.to.kernel.name());

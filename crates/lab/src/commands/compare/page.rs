@@ -1,15 +1,15 @@
 //! The HTML page of `compare`: how each variant differs from the first, as bars with their intervals, beside the table.
 
 use pageout_sim::scenario::Scenario;
+use pageout_study::result::better::Better;
+use pageout_study::result::caveats;
+use pageout_study::result::effect;
+use pageout_study::result::variants::Extent;
+use pageout_study::scenario::source::Source;
 
 use super::{Column, Figures, difference, rows, sides, told};
 use crate::cli::CompareArgs;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
-use crate::result::better::Better;
-use crate::result::caveats;
-use crate::result::effect;
-use crate::result::variants::Extent;
-use crate::scenario::source::Source;
 
 /// Bars of one variant.
 const BARS: usize = 16;

@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
+use pageout_study::result::caveats;
+use pageout_study::result::effect::{self, FIGURES, Figure};
+use pageout_study::result::sign::{self, Signs};
+use pageout_study::result::spread::Paired;
+use pageout_study::scenario::grid;
 use serde_json::{Map, Value, json};
 
 use super::{CLASSIC, Combination, Crossover, SEAMS, combinations, lay_out, mglru, names};
 use crate::commands::ablate::untouched;
-use crate::print::{output, table};
-use crate::result::caveats;
-use crate::result::effect::{self, FIGURES, Figure};
-use crate::result::sign::{self, Signs};
-use crate::result::spread::Paired;
-use crate::scenario::grid;
+use crate::print::{output, remarks, table};
 
 /// The signs of a combination against a corner.
 fn signs(points: &[Crossover], figure: &Figure, corner: Combination, cell: Combination) -> Signs {
@@ -53,11 +53,11 @@ pub(super) fn to_text(points: &[Crossover]) -> String {
         extent.seeds_from(point.scenario.seed),
         point.scenario.kernel.name()
     );
-    text += &extent.warning_lines();
+    text += &remarks::warning(extent);
     text +=
-        &caveats::to_text(&caveats::of_rules(&points.iter().flat_map(Crossover::sides).collect::<Vec<_>>()));
+        &remarks::caveats(&caveats::of_rules(&points.iter().flat_map(Crossover::sides).collect::<Vec<_>>()));
     text += &untouched(&point.scenario);
-    text += &grid::list(points.iter().map(|point| &point.point));
+    text += &remarks::points(points.iter().map(|point| &point.point));
     for figure in FIGURES.iter().filter(|figure| points.iter().any(|point| point.is_shown(figure))) {
         let _ = writeln!(text, "\n{}\n", effect::capitalised(figure.title));
         text += &table::layout(&corners(points, figure), 1);

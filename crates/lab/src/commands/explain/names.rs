@@ -7,9 +7,9 @@ use anyhow::{Context, bail, ensure};
 use pageout_engine::{ObjectId, PageName};
 use pageout_sim::Machine;
 use pageout_sim::scenario::{Scenario, Task};
+use pageout_study::scenario::nearest::nearest;
 
 use crate::print::figures;
-use crate::scenario::nearest::nearest;
 
 /// Everything with pages, by its name.
 pub(super) struct Names {

@@ -10,11 +10,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, bail, ensure};
 use pageout_sim::scenario::{Knobs, Relation};
+use pageout_study::result::better::Better;
+use pageout_study::scenario::nearest::nearest;
+use pageout_study::scenario::source::{Setting, written};
 use serde::{Deserialize, Serialize};
-
-use crate::result::better::Better;
-use crate::scenario::nearest::nearest;
-use crate::scenario::source::{Setting, written};
 
 /// A published table, as far as it is to be reproduced.
 #[derive(Debug, Clone, Deserialize)]

@@ -3,11 +3,11 @@
 //! - The *sign* is right if it is so for nine seeds of ten.
 //! - The *size* is right if the mean change is between half and twice the published one.
 
+use pageout_study::result::metrics::{Metric, Unit};
+use pageout_study::result::spread::{Paired, Spread};
 use serde_json::{Value, json};
 
 use super::chapter::{Claim, Direction, Published};
-use crate::result::metrics::{Metric, Unit};
-use crate::result::spread::{Paired, Spread};
 
 /// The share of seeds for which the sign has to be right.
 const SIGN_SHARE: f64 = 0.9;

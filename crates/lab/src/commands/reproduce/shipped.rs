@@ -3,10 +3,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
+use pageout_study::scenario::nearest::nearest;
+use pageout_study::scenario::source::Source;
 
 use super::chapter::Chapter;
-use crate::scenario::nearest::nearest;
-use crate::scenario::source::Source;
 
 /// Files below `scenarios/`, as they were when the program was built.
 macro_rules! shipped {
@@ -127,9 +127,9 @@ impl Place {
                 let name = beside(Path::new(chapter), scenario);
                 let text = shipped(&name.to_string_lossy())
                     .with_context(|| format!("{} is not part of this program", path.display()))?;
-                Source::parse(&path, text.to_string())
+                Ok(Source::parse(&path, text.to_string())?)
             }
-            Place::File(_) => Source::read(&path),
+            Place::File(_) => Ok(Source::read(&path)?),
         }
     }
 }

@@ -13,20 +13,22 @@ mod text; // a stop as a terminal has it
 
 use serde_json::{Value, json};
 
-use crate::cli::{OutputOptions, RunOptions, TourArgs};
+use crate::cli::TourArgs;
 use crate::commands::reproduce::Reproduced;
 use crate::commands::reproduce::chapter::Chapter;
 use crate::commands::reproduce::judge::CRITERIA;
 use crate::failure::{Failure, Outcome};
+use crate::print::progress::Terminal;
 use crate::print::{output, signals};
 use crate::report::check_name;
-use crate::result::better::Better;
-use crate::result::metrics::Unit;
-use crate::result::variants::{Extent, Made, Plan, Runs};
-use crate::scenario::load::load;
-use crate::scenario::source::Source;
 use lines::{Figures, Line, Verdict, lines};
 use pageout_sim::scenario::Scenario;
+use pageout_study::result::better::Better;
+use pageout_study::result::metrics::Unit;
+use pageout_study::result::variants::{Extent, Made, Plan, Runs};
+use pageout_study::scenario::load::{Changes, load};
+use pageout_study::scenario::source::Source;
+use pageout_study::{Error, Failed};
 use stops::{Stop, Tour};
 
 /// What a verdict that is none means.
@@ -59,14 +61,14 @@ struct Done<'a> {
     told: Vec<Told>,
     /// Every row of the experiment, as `reproduce --json` has them.
     rows: Value,
-    failures: Vec<Failure>,
+    failures: Vec<Failed>,
 }
 
 /// What running a stop came to.
 enum Came<'a> {
     Stop(Box<Done<'a>>),
     /// No table: why, or nothing where a signal came first.
-    Nothing(Vec<Failure>),
+    Nothing(Vec<Failed>),
 }
 
 /// All that was found out.
@@ -115,7 +117,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     let all = chosen.iter().map(|stop| ready(stop, args)).collect::<Result<Vec<Ready>, Failure>>()?;
     let count = all.len();
     let mut found = Found::default();
-    let mut failures: Vec<Failure> = Vec::new();
+    let mut failures: Vec<Failed> = Vec::new();
     let mut extent: Option<Extent> = None;
     // Between two stops a signal is meant for the tour as well.
     let listening = signals::listen();
@@ -128,7 +130,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
                 if !args.output.json {
                     output::print_text(&text::stop(number, count, &of))?;
                 }
-                failures.extend(of.failures.iter().map(|failure| failure.told_as(failure.to_string())));
+                failures.extend(of.failures.iter().cloned());
                 found.stops.push(*of);
             }
             Came::Nothing(of) if of.is_empty() => found.not_run.push(name),
@@ -143,7 +145,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     });
     if found.stops.is_empty() {
         let failure = extent.nothing("every run failed", &failures);
-        return output::no_result(&args.output, failure, Value::Null);
+        return output::no_result(&args.output, failure.into(), Value::Null);
     }
     match args.output.json {
         true => output::print_json(&found.json(&extent, &failures))?,
@@ -152,7 +154,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         page::page(&found).write(path)?;
     }
-    extent.verdict(&failures)
+    Ok(extent.verdict(&failures)?)
 }
 
 fn ready<'a>(stop: &'a Stop, args: &TourArgs) -> Result<Ready<'a>, Failure> {
@@ -161,12 +163,12 @@ fn ready<'a>(stop: &'a Stop, args: &TourArgs) -> Result<Ready<'a>, Failure> {
     let experiment = chapter.choose(std::slice::from_ref(&stop.experiment))?[0];
     let scenario = experiment.scenario_at(scale)?;
     let source = place.scenario(scenario)?;
-    let OutputOptions { json, quiet } = args.output;
-    let options =
-        RunOptions { settings: Vec::new(), kernel: None, seed: None, output: OutputOptions { json, quiet } };
-    let scenarios =
-        chapter.side.iter().map(|side| load(&source, &options, &experiment.settings(side, scale)));
-    let scenarios = scenarios.collect::<Result<Vec<Scenario>, Failure>>()?;
+    let terminal = Terminal::new(&args.output);
+    let scenarios = chapter
+        .side
+        .iter()
+        .map(|side| load(&source, &Changes::default(), &experiment.settings(side, scale), &terminal));
+    let scenarios = scenarios.collect::<Result<Vec<Scenario>, Error>>()?;
     let path = place.path_of(scenario).display().to_string();
     Ok(Ready { stop, chapter, source, path, scenarios })
 }
@@ -174,15 +176,12 @@ fn ready<'a>(stop: &'a Stop, args: &TourArgs) -> Result<Ready<'a>, Failure> {
 impl<'a> Ready<'a> {
     fn run(self, name: &str, args: &TourArgs) -> Result<(Came<'a>, Extent), Failure> {
         let Ready { stop, chapter, source, path, scenarios } = self;
-        let plan = Plan {
-            name: name.to_string(),
-            repeat: stop.seeds,
-            jobs: args.parallel.jobs,
-            output: &args.output,
-        };
+        let terminal = Terminal::new(&args.output);
+        let plan =
+            Plan { name: name.to_string(), repeat: stop.seeds, jobs: args.parallel.jobs, watcher: &terminal };
         let Made { variants, extent } = plan.run(&scenarios)?;
         let failures = variants.iter().zip(&chapter.side);
-        let failures: Vec<Failure> = failures
+        let failures: Vec<Failed> = failures
             .flat_map(|(runs, side)| runs.failures_of(&format!("{}, {}", stop.name, side.name)))
             .collect();
         // A table needs all of its sides.
@@ -366,7 +365,7 @@ impl Found<'_> {
         Tally::of_all(&self.stops)
     }
 
-    fn json(&self, extent: &Extent, failures: &[Failure]) -> Value {
+    fn json(&self, extent: &Extent, failures: &[Failed]) -> Value {
         let mut json = json!({
             "complete": !extent.is_interrupted() && failures.is_empty(),
             "stops": self.stops.iter().map(Done::json).collect::<Vec<_>>(),

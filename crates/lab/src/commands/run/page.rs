@@ -11,6 +11,12 @@ use std::cmp::Reverse;
 use pageout_engine::{PAGE_SIZE, Stat};
 use pageout_sim::Resource;
 use pageout_sim::scenario::Scenario;
+use pageout_study::result::access::AccessResult;
+use pageout_study::result::better::Verdict;
+use pageout_study::result::marks::{Mark, Marked};
+use pageout_study::result::run_result::{DelaysResult, RunResult, TaskResult, TiersResult};
+use pageout_study::result::samples::{Extent, Level, Load, Sampled, Samples, ZswapSize};
+use pageout_study::scenario::source::Source;
 
 use crate::cli::RunArgs;
 use crate::commands::vmscan_report::Heard;
@@ -19,12 +25,6 @@ use crate::print::summary::{kill_told, summary};
 use crate::report::{
     Axis, Bar, Bars, Chart, Colour, Heat, Lanes, Line, Page, Part, Shape, Span, Unit, scenario,
 };
-use crate::result::access::AccessResult;
-use crate::result::better::Verdict;
-use crate::result::marks::{Mark, Marked};
-use crate::result::run_result::{DelaysResult, RunResult, TaskResult, TiersResult};
-use crate::result::samples::{Extent, Level, Load, Sampled, Samples, ZswapSize};
-use crate::scenario::source::Source;
 
 /// Tasks in the picture.
 const TASKS: usize = 12;

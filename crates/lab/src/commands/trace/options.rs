@@ -4,6 +4,8 @@ use std::path::Path;
 
 use pageout_engine::PAGE_SIZE;
 use pageout_sim::scenario::{Table, TableError};
+use pageout_study::scenario::nearest::nearest;
+use pageout_study::scenario::source;
 use pageout_workload::trace::{self, Column, Interpretation};
 use pageout_workload::{ReadOptions, TraceError};
 use toml_edit::{DocumentMut, value};
@@ -11,8 +13,6 @@ use toml_edit::{DocumentMut, value};
 use crate::cli::ReadingOptions;
 use crate::print::figures;
 use crate::print::output;
-use crate::scenario::nearest::nearest;
-use crate::scenario::source;
 
 /// The `read` table that the options amount to.
 pub(crate) fn read_table(reading: &ReadingOptions) -> anyhow::Result<Table> {

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use pageout_engine::Nanos;
+use pageout_study::result::parallel;
 use pageout_workload::Access;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,6 @@ use super::recording::select;
 use crate::cli::ValidateArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::{figures, output, progress, table};
-use crate::result::parallel;
 use play::{Clock, Ending, Played};
 use trace::Trace;
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
+use pageout_study::scenario::nearest;
 use pageout_workload::Access;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -12,7 +13,6 @@ use serde::de::IgnoredAny;
 use super::class::Class;
 use super::files::{self, read_json, read_runs, read_words, words_path};
 use crate::print::output;
-use crate::scenario::nearest;
 
 /// A folder of recorded runs.
 #[derive(Debug)]

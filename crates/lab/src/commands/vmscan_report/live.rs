@@ -1,7 +1,7 @@
 //! The sums of `vmscan-report` of a run while it runs: its tracepoints, without a text in between.
 
 use pageout_engine::{LruType, ThrottleReason, Tracepoint};
-use pageout_sim::{Machine, TraceRecord};
+use pageout_sim::{Machine, Observer, TraceRecord};
 
 use super::Reading;
 use super::ftrace::{CallKind, Event, Isolated, Lru, Record, Shrunk, Task, Totals, WriteKind};
@@ -24,18 +24,6 @@ impl Listener {
         Listener { tally: Tally::new(Options::default()), tasks: Tasks::default() }
     }
 
-    pub(in crate::commands) fn hear(&mut self, record: &TraceRecord, machine: &Machine) {
-        let Some(event) = event(&record.event) else { return };
-        let task = self.tasks.get(record.task, machine);
-        let is_call = matches!(event, Event::Begin { .. } | Event::End { .. });
-        // Whoever asks for pages back waits for nothing: such a call is no stall.
-        if is_call && record.task.is_some_and(|task| machine.is_control_task(task)) {
-            return;
-        }
-        let task = Task::new(task.comm.as_bytes(), task.pid);
-        self.tally.add(Record { time_ns: record.at.0, task, event });
-    }
-
     /// The run has ended.
     pub(in crate::commands) fn finish(self, end_ns: u64) -> Heard {
         let totals = Totals { span_ns: Some((0, end_ns)), ..Totals::default() };
@@ -50,6 +38,20 @@ impl Listener {
             outside,
             is_recorded: false,
         })
+    }
+}
+
+impl Observer for Listener {
+    fn tracepoint(&mut self, record: &TraceRecord, machine: &Machine) {
+        let Some(event) = event(&record.event) else { return };
+        let task = self.tasks.get(record.task, machine);
+        let is_call = matches!(event, Event::Begin { .. } | Event::End { .. });
+        // Whoever asks for pages back waits for nothing: such a call is no stall.
+        if is_call && record.task.is_some_and(|task| machine.is_control_task(task)) {
+            return;
+        }
+        let task = Task::new(task.comm.as_bytes(), task.pid);
+        self.tally.add(Record { time_ns: record.at.0, task, event });
     }
 }
 

@@ -18,10 +18,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use pageout_study::scenario::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 
 use super::dump::{self, Dump, Fault};
 use crate::failure::told;
-use crate::scenario::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 
 /// What a dump on standard input is called.
 const STDIN: &str = "stdin";

@@ -8,12 +8,12 @@
 //! it compares contains the bound, as with few seeds.
 
 use pageout_sim::scenario::{Relation, Sign, Term};
+use pageout_study::result::metrics::Unit;
+use pageout_study::result::spread::{Paired, Spread};
 
 use crate::commands::reproduce::chapter::{Claim, Published};
 use crate::commands::reproduce::judge::{Measured, SIZE_FACTOR};
 use crate::commands::reproduce::{change, told};
-use crate::result::metrics::Unit;
-use crate::result::spread::{Paired, Spread};
 
 /// What the runs say of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

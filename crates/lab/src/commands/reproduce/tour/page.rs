@@ -1,11 +1,12 @@
 //! The HTML page of the tour: all claims with what holds of them, then each with its picture and its table.
 
+use pageout_study::result::metrics;
+
 use super::{Done, Figures, Found, Tally, Told, UNDECIDED, WAY, text};
 use crate::commands::reproduce::change;
 use crate::commands::reproduce::judge::CRITERIA;
 use crate::print::output;
 use crate::report::{Axis, Badge, Bar, Bars, Chart, Colour, Letter, Line, Page, Part, Shape, Table, Unit};
-use crate::result::metrics;
 
 /// Characters of a line of text.
 const LINE: usize = 100;

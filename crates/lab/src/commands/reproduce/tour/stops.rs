@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, ensure};
+use pageout_study::scenario::nearest::nearest;
 use serde::Deserialize;
 
 use crate::commands::reproduce::chapter::{Chapter, no_twins};
 use crate::commands::reproduce::shipped::{Place, beside};
-use crate::scenario::nearest::nearest;
 
 /// The tour that the program brings along.
 const SHIPPED: &str =

@@ -1,0 +1,136 @@
+//! Errors: why a study can't be begun or has no result, and failures of single runs, which are part of one.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use pageout_sim::RunError;
+use pageout_sim::scenario::{Problem, SEED_MAX};
+use serde::{Serialize, Serializer};
+
+use crate::scenario::diagnostic::Diagnostics;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A scenario file can't be read.
+    #[error("cannot read scenario {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What reading it says.
+        source: io::Error,
+    },
+    /// A scenario says something that is wrong, each with its place.
+    #[error(transparent)]
+    Scenario(#[from] Diagnostics),
+    /// What was asked for makes no sense; the text says why, and what would.
+    #[error("{0}")]
+    Asked(String),
+    /// There are not so many seeds.
+    #[error(
+        "{repeat} seeds from {first} on count up past the largest, {SEED_MAX}; start with a smaller seed"
+    )]
+    SeedsPastLargest {
+        /// The first one.
+        first: u64,
+        /// So many were asked for.
+        repeat: u32,
+    },
+    /// A scenario passes all checks, and its machine can't be built nevertheless.
+    #[error("{}: {}", .0.key, .0.message)]
+    NotBuilt(Problem),
+    /// The simulated workload failed.
+    #[error("{}", told(.0))]
+    Run(#[source] RunError),
+    /// Who watched had the runs end ([`crate::Watcher::stop`]).
+    #[error("{0}")]
+    Interrupted(String),
+    /// Runs failed, each for its reason.
+    #[error("{heading}{}", lines(failures))]
+    Runs {
+        /// How many, or what that means.
+        heading: String,
+        /// The reasons.
+        failures: Vec<Failed>,
+    },
+}
+
+impl Error {
+    /// What was asked for makes no sense.
+    pub(crate) fn asked(why: impl Into<String>) -> Error {
+        Error::Asked(why.into())
+    }
+
+    /// Whether what was given is at fault, rather than the simulated workload: a scenario, a trace, a setting.
+    pub fn is_input(&self) -> bool {
+        match self {
+            Error::Read { .. }
+            | Error::Scenario(_)
+            | Error::Asked(_)
+            | Error::SeedsPastLargest { .. }
+            | Error::NotBuilt(_) => true,
+            // A trace that can't be read to its end and an event on a file that does not exist are faults of what was given.
+            Error::Run(error) => {
+                matches!(error, RunError::Stream { .. } | RunError::File { .. } | RunError::Removed { .. })
+            }
+            Error::Interrupted(_) => false,
+            // One run's bad input makes it a fault of the input, as it is where that run is alone.
+            Error::Runs { failures, .. } => failures.iter().any(|failure| failure.is_input),
+        }
+    }
+}
+
+/// Why a run has no result. The other runs of the study have theirs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// Whether what was given is at fault, rather than the simulated workload.
+    pub is_input: bool,
+    /// The reason.
+    pub message: String,
+}
+
+impl Failed {
+    /// The failure with words in front that say whose it is.
+    pub fn of(&self, whose: &str) -> Failed {
+        Failed { is_input: self.is_input, message: format!("{whose}: {}", self.message) }
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed { is_input: error.is_input(), message: error.to_string() }
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Serialize for Failed {
+    /// As a text: a result has it where a run's figures would be.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+fn lines(failures: &[Failed]) -> String {
+    failures.iter().map(|failure| format!("\n  {failure}")).collect()
+}
+
+/// An error with its causes. Many errors of the crates below say what their cause says; it is told once.
+pub fn told(error: &(dyn StdError + 'static)) -> String {
+    let mut told = String::new();
+    for cause in std::iter::successors(Some(error), |&error| error.source()) {
+        let cause = cause.to_string();
+        if !told.contains(&cause) {
+            let between = if told.is_empty() { "" } else { ": " };
+            told += &format!("{between}{cause}");
+        }
+    }
+    told
+}

@@ -1,0 +1,49 @@
+//! Studies: scenario files, runs of them with several seeds, their figures, and how those of two scenarios differ beyond noise.
+//!
+//! It is what the command `pageout` is made of, without a command line and without a terminal, for programs that ask for more than one
+//! run. A scenario is read, changed, and run side by side with its variants; what comes of it is data.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use pageout_study::result::effect::Figure;
+//! use pageout_study::result::variants::Plan;
+//! use pageout_study::scenario::source::Source;
+//!
+//! # fn main() -> Result<(), pageout_study::Error> {
+//! let file = r#"
+//!     [[memcg]]
+//!     path = "/web"
+//!     memory.max = "4MiB"
+//!     [[task]]
+//!     name = "reader"
+//!     memcg = "/web"
+//!     object = [{ channel = "file", size = "8MiB", workload = { pattern = "zipf", alpha = 0.9, ops = 20_000 } }]
+//! "#;
+//! let scenario = Source::parse(Path::new("web.toml"), file.to_string())?.scenario(&[])?;
+//! let plan = Plan { name: "web".to_string(), repeat: 3, jobs: 0, watcher: &() };
+//! let made = plan.run(&[scenario])?;
+//! let refaults = Figure::called("refaults_file").expect("every run has it");
+//! let spread = refaults.spread(&made.variants[0]).expect("no run failed");
+//! println!("refaults: {:.0} ± {:.0}", spread.mean, spread.half_width().expect("there are three seeds"));
+//! # assert!(spread.mean > 0.0 && spread.count == 3);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Read it in this order:
+#![forbid(unsafe_code)]
+// The bans on clocks, threads and files keep the engine and the simulator deterministic. Here scenarios and traces are read, and runs are
+// spread over threads; which of them ends first changes no result.
+#![allow(clippy::disallowed_methods)]
+
+mod error; // why there is no result
+mod watch; // who watches, and may have it end early
+
+pub mod scenario; // from a file to a scenario that can be built
+pub mod result; // runs, their figures, and how those differ
+pub mod figures; // numbers as people read them
+pub mod json; // JSON objects put together
+
+pub use error::{Error, Failed, told};
+pub use watch::{Stage, Watcher};

@@ -1,0 +1,363 @@
+//! Notes on what a run leaves out or does not do. A result has a note wherever its user would miss something.
+
+use std::collections::BTreeSet;
+
+use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, kernel_bool};
+use pageout_sim::scenario::keys::Limit;
+use pageout_sim::scenario::{Advice, Channel, KernelFile, OomRule, Scalar, Scenario, SwapKind};
+use pageout_sim::{Report, TaskReport};
+use serde::Serialize;
+
+use super::run_result::{Counters, counter};
+use crate::figures;
+use crate::scenario::nearest::nearest;
+use crate::scenario::switches;
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// What it is about, in a word.
+    pub about: &'static str,
+    /// All of it, in a sentence or two.
+    pub text: String,
+}
+
+/// Limits that are named; more than that are counted.
+const NAMED: usize = 3;
+
+/// Shares of what was read below which nothing is said of readahead.
+const FILE_SHARE: f64 = 0.1;
+const SWAP_SHARE: f64 = 0.01;
+
+/// Share of the scanned pages that is activated, below which it hardly matters that active ones don't age.
+const ACTIVATED_SHARE: f64 = 0.05;
+
+/// Share of the accesses to slow memory above which its promotion matters, and of hot pages below which it does not happen.
+const SLOW_SHARE: f64 = 0.01;
+const PROMOTED_SHARE: f64 = 0.1;
+
+/// What can be told before the run.
+pub fn of_scenario(scenario: &Scenario) -> Vec<Note> {
+    [
+        no_min_ttl(scenario),
+        no_lower_tier(scenario),
+        limits_out_of_reach(scenario),
+        limits_of_nobody(scenario),
+        pages_of_many(scenario),
+        accesses_of_many(scenario),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What the run has shown, behind what could be told before.
+pub fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Counters) -> Vec<Note> {
+    let mut notes = of_scenario(scenario);
+    notes.extend(no_access(scenario, report));
+    notes.extend(no_readahead(scenario, report));
+    notes.extend(textbook_with_readahead(scenario, report));
+    notes.extend(no_swap_readahead(scenario, report, counter(vmstat, "pswpin").unsigned_abs()));
+    notes.extend(no_flush(scenario, report, engine, vmstat));
+    notes.extend(no_promotion(scenario, report, vmstat));
+    notes.extend(no_such_line(scenario, report));
+    notes.extend(report.reads_thinned.iter().map(|thinned| {
+        let text = format!(
+            "{} was read {} times, more than a result holds: one reading in {} was kept, and the last.",
+            thinned.path,
+            figures::count(thinned.taken),
+            figures::count(thinned.every),
+        );
+        Note { about: "readings", text }
+    }));
+    notes
+}
+
+/// Lines that an event is to show and that were in none of its readings: a slip of the pen would be a column of dashes.
+fn no_such_line(scenario: &Scenario, report: &Report) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for event in &scenario.event {
+        let of_event =
+            || report.reads.iter().filter(|read| Some(read.path.as_str()) == event.read.as_deref());
+        let lines = || of_event().flat_map(|read| read.text.lines()).map(str::trim_start);
+        let words: BTreeSet<&str> = lines().filter_map(|line| line.split([' ', ':']).next()).collect();
+        let begins = |name: &str| {
+            lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', ':'])))
+        };
+        for name in event.show.iter().filter(|name| *name != "*") {
+            if words.is_empty() || begins(name) {
+                continue;
+            }
+            let path = event.read.as_deref().unwrap_or_default();
+            let meant = nearest(name, words.iter().copied());
+            let meant = meant.map_or(String::new(), |meant| format!(": did you mean `{meant}`?"));
+            let text = format!("No line of {path} begins with `{name}`, which an event is to show{meant}");
+            notes.push(Note { about: "readings", text });
+        }
+    }
+    notes
+}
+
+/// The notes of several runs, each thing once, with the name of the first run that has it.
+pub fn of_several<'a>(runs: impl Iterator<Item = (&'a str, &'a [Note])>) -> Vec<Note> {
+    let mut told: Vec<Note> = Vec::new();
+    for (name, notes) in runs {
+        let new = notes.iter().filter(|note| !told.iter().any(|known| known.about == note.about));
+        let new: Vec<Note> =
+            new.map(|note| Note { text: format!("{name}: {}", note.text), ..note.clone() }).collect();
+        told.extend(new);
+    }
+    told
+}
+
+/// What a note on tasks without an access is about: where none made any, no figure of the run says anything.
+pub const NO_ACCESS: &str = "accesses";
+
+/// Tasks that made no access, and why not.
+fn no_access(scenario: &Scenario, report: &Report) -> Option<Note> {
+    let mut idle: Vec<String> = Vec::new();
+    for task in report.tasks.iter().filter(|task| task.accesses == 0 && task.killed.is_none()) {
+        let says = format!("{} made no access: {}", task.name, why_no_access(scenario, report, task));
+        if !idle.contains(&says) {
+            idle.push(says);
+        }
+    }
+    let more = idle.len().saturating_sub(NAMED);
+    idle.truncate(NAMED);
+    idle.extend((more > 0).then(|| figures::counted(more as u64, "more task")));
+    (!idle.is_empty()).then(|| Note { about: NO_ACCESS, text: format!("Task {}.", idle.join("; ")) })
+}
+
+fn why_no_access(scenario: &Scenario, report: &Report, task: &TaskReport) -> String {
+    let end = figures::time(report.end.0);
+    let Some(of) = scenario.task.iter().find(|of| of.name == task.name) else { return String::new() };
+    match &of.after {
+        _ if task.is_finished => "its objects have none to make".to_string(),
+        Some(before) if task.started >= report.end => {
+            format!("it waits for the end of {before}, which the run, over after {end}, did not come to")
+        }
+        None if task.started >= report.end => {
+            format!("it starts after {}, and the run was over after {end}", figures::time(of.start.0))
+        }
+        _ if of.think_time.0 > 0 => format!(
+            "it had not made its first one when the run ended, after {end}; its think_time is {}",
+            figures::time(of.think_time.0)
+        ),
+        _ => format!("it waited for its first page when the run ended, after {end}"),
+    }
+}
+
+fn pages_of_many(scenario: &Scenario) -> Option<Note> {
+    let stands_for = scenario.machine.page_stands_for;
+    let text = format!("each page, and each access to it, stands for {}.", figures::count(stands_for.into()));
+    (stands_for > 1).then_some(Note { about: "page_stands_for", text })
+}
+
+fn accesses_of_many(scenario: &Scenario) -> Option<Note> {
+    let tasks = || scenario.task.iter().filter(|task| task.stands_for > 1);
+    let mut told: Vec<String> = tasks()
+        .take(NAMED)
+        .map(|task| format!("of {} for {}", task.name, figures::count(task.stands_for.into())))
+        .collect();
+    let more = tasks().count().saturating_sub(NAMED);
+    told.extend((more > 0).then(|| format!("of {} for others", figures::counted(more as u64, "more task"))));
+    let text = format!("An access stands for several: {}.", told.join(", "));
+    (!told.is_empty()).then_some(Note { about: "stands_for", text })
+}
+
+fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
+    if scenario.machine.oom == OomRule::Kill {
+        return None;
+    }
+    let is_ttl = |path: &str| matches!(KernelFile::parse(path), Some(KernelFile::LruGen(name)) if name == "min_ttl_ms");
+    let is_set =
+        |value: &Scalar| !value.to_string().trim_start_matches("0x").chars().all(|digit| digit == '0');
+    let mut writes =
+        scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
+    let (path, value) = writes.find(|(path, value)| is_ttl(path) && is_set(value))?;
+    let text = format!(
+        "{value} in {path} has no effect: kswapd keeps it by killing a process, which machine.oom = \"kill\" allows."
+    );
+    Some(Note { about: "min_ttl_ms", text })
+}
+
+/// What moves pages between tiers can be turned on while a machine with one runs: Linux takes it, and so do we. Before a run it is refused.
+fn no_lower_tier(scenario: &Scenario) -> Option<Note> {
+    let moves_pages = |path: &str, value: &Scalar| match KernelFile::parse(path) {
+        Some(KernelFile::Numa(_)) => kernel_bool(&value.to_string()) == Some(true),
+        Some(KernelFile::Sysctl(name)) if name == "kernel.numa_balancing" => {
+            value.to_string().parse::<u8>().is_ok_and(|bits| bits & 2 != 0)
+        }
+        Some(KernelFile::Sysctl(name)) if name.starts_with("vm.pghot_record_") => value.to_string() == "1",
+        Some(KernelFile::Sysctl(name)) if name == "vm.pghot_enabled_sources" => value.to_string() != "0",
+        Some(KernelFile::Pghot(name)) if name == "enabled_sources" => value.to_string() != "0",
+        _ => false,
+    };
+    let mut writes =
+        scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
+    let (path, value) = writes.find(|(path, value)| moves_pages(path, value))?;
+    if scenario.machine.tiers().is_ok_and(|tiers| tiers.has_lower_tier()) {
+        return None;
+    }
+    let text = format!(
+        "{value} in {path} has no effect: all memory of this machine is in its top tier. A [[machine.node]] without cpus and \
+         with slower memory (preset = \"cxl-1.1\") is another."
+    );
+    Some(Note { about: "tiers", text })
+}
+
+/// A limit beyond what there is never binds. Linux takes it, and so do we; but what it was meant to do does not happen.
+fn limits_out_of_reach(scenario: &Scenario) -> Option<Note> {
+    let memory: u64 = scenario.machine.node_sizes().iter().map(|size| size.0).sum();
+    let swap: u64 = scenario.swap.iter().map(|swap| swap.size.0).sum();
+    let listed = scenario.memcg.iter().flat_map(|memcg| {
+        memcg.files.iter().map(|(file, value)| (memcg.path.clone(), file.to_string(), value.clone()))
+    });
+    let written = scenario.event.iter().filter_map(|event| {
+        let (path, value) = event.write.as_deref().zip(event.value.clone())?;
+        let KernelFile::Memcg { path, file } = KernelFile::parse(path)? else { return None };
+        Some((path, file, value))
+    });
+    let mut beyond = Vec::new();
+    for (path, file, value) in listed.chain(written) {
+        let most = match file.as_str() {
+            "memory.max" | "memory.high" => memory,
+            "memory.swap.max" if swap > 0 => swap,
+            _ => continue,
+        };
+        let is_limit = CgroupFile::by_name(&file).is_some_and(|file| matches!(file.holds, Holds::Limit(_)));
+        if let Ok(Limit::Size(size)) = value.to_string().parse()
+            && is_limit
+            && size.0 > most
+        {
+            beyond.push(format!("{file} of {path} ({} of {})", figures::bytes(size.0), figures::bytes(most)));
+        }
+    }
+    let told = match beyond.len() {
+        0 => return None,
+        count if count <= NAMED => beyond.join(", "),
+        count => format!("{} and {} more", beyond[..NAMED].join(", "), count - NAMED),
+    };
+    let text = format!(
+        "Larger than the machine, so it never binds: {told}. Reclaim for the machine as a whole comes first."
+    );
+    Some(Note { about: "limits", text })
+}
+
+/// A group that no task is in, whatever its limits are.
+fn limits_of_nobody(scenario: &Scenario) -> Option<Note> {
+    let is_within = |path: &str, group: &str| {
+        path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let has_task = |group: &str| scenario.task.iter().any(|task| is_within(&task.memcg, group));
+    let empty = scenario.memcg.iter().filter(|memcg| memcg.files.iter().next().is_some());
+    let mut empty: Vec<String> =
+        empty.filter(|memcg| !has_task(&memcg.path)).map(|memcg| memcg.path.clone()).collect();
+    let more = empty.len().saturating_sub(NAMED);
+    empty.truncate(NAMED);
+    empty.extend((more > 0).then(|| format!("{more} more")));
+    let text = format!(
+        "No task is in {}, so what is set there binds nobody (task.*.memcg says which group a task is in).",
+        empty.join(", ")
+    );
+    (!empty.is_empty()).then_some(Note { about: "groups", text })
+}
+
+fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
+    let is_off = scenario.readahead().iter().all(|(_, kib)| *kib == 0);
+    let files = scenario.task.iter().flat_map(|task| &task.object);
+    let mut files = files.filter(|object| matches!(object.channel, Channel::File | Channel::Mapped));
+    // Who says that it reads at random is not read ahead for on Linux either.
+    let is_wanted = files.any(|object| object.advice != Advice::Random);
+    let (pages, in_order) = (report.file_pages_read, report.file_pages_read_in_order);
+    let share = figures::share(in_order, pages);
+    if !is_off || !is_wanted || share < FILE_SHARE {
+        return None;
+    }
+    let busy: u64 =
+        report.devices.iter().filter(|device| device.pages_read > 0).map(|device| device.busy.0).sum();
+    let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
+    let text = format!(
+        "Readahead is off: {} of the pages read from files follow one read earlier, and each was a request of its own, at {} \
+         in all. Linux reads such pages ahead, 128 KiB at a time by default (device.*.read_ahead_kb, replay --read-ahead-kb), and would be faster.",
+        figures::percent(share),
+        figures::bandwidth(read * 4096, busy)
+    );
+    Some(Note { about: "readahead", text })
+}
+
+/// Figures of others for these policies are of caches that bring in what is asked for and nothing else.
+fn textbook_with_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
+    let is_textbook = matches!(switches::policy_of(scenario).group.lru, Lru::SingleList | Lru::Sieve);
+    if !is_textbook || report.readahead.pages == 0 {
+        return None;
+    }
+    let text = format!(
+        "{} is a textbook policy, and {} were read ahead for it. Figures of cache simulators are without readahead:          device.*.read_ahead_kb = 0, or replay --read-ahead-kb 0.",
+        scenario.kernel.name(),
+        figures::counted(report.readahead.pages, "page")
+    );
+    Some(Note { about: "textbook", text })
+}
+
+fn no_swap_readahead(scenario: &Scenario, report: &Report, pages_swapped_in: u64) -> Option<Note> {
+    let page_cluster = scenario.sysctl.get("vm.page-cluster").map(ToString::to_string);
+    let is_off = page_cluster.unwrap_or_else(|| Config::default().page_cluster.to_string()) == "0";
+    let has_disk = scenario.swap.iter().any(|swap| swap.kind == SwapKind::Disk);
+    let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
+    if !is_off || !has_disk || figures::share(pages_swapped_in, read) < SWAP_SHARE {
+        return None;
+    }
+    let text = format!(
+        "Swap readahead is off (vm.page-cluster = 0): {} pages were read from swap, one at a time. Linux reads up to 7 \
+         neighbours with each (vm.page-cluster = 3).",
+        figures::count(pages_swapped_in)
+    );
+    Some(Note { about: "swap readahead", text })
+}
+
+/// Two lists age by sizes as of the last flush of statistics, and so does a short run's reclaim by those of an empty machine.
+fn no_flush(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Counters) -> Option<Note> {
+    let period = engine.stat_flush_period().filter(|&period| report.end < period)?;
+    let has_two_lists = switches::policy_of(scenario).group.lru == Lru::TwoLists;
+    let of = |name| counter(vmstat, name).unsigned_abs();
+    let scanned = of("pgscan_file") + of("pgscan_anon");
+    if !has_two_lists || figures::share(of("pgactivate"), scanned) < ACTIVATED_SHARE {
+        return None;
+    }
+    let text = format!(
+        "Reclaim's statistics are flushed every {}, and the run ended after {}: reclaim went by the sizes that lists had before, \
+         so active pages hardly aged. What a machine settles at shows in a longer run, or with kernel.memcg.stat_flush = \"live\".",
+        figures::time(period.0),
+        figures::time(report.end.0)
+    );
+    Some(Note { about: "statistics", text })
+}
+
+/// NUMA balancing was asked to promote, slow memory was in use, and (nearly) all that was in use there stayed.
+fn no_promotion(scenario: &Scenario, report: &Report, vmstat: &Counters) -> Option<Note> {
+    let tiers = report.tiers.as_ref()?;
+    if !scenario.balances_tiers() || 1.0 - tiers.fast_share()? < SLOW_SHARE {
+        return None;
+    }
+    let of = |name| counter(vmstat, name).unsigned_abs();
+    let demotes = scenario.kernel.switches.get("numa.demotion_enabled") == Some(&Scalar::Bool(true));
+    let (hot, promoted) = (of("pgpromote_candidate"), of("pgpromote_success"));
+    let text = if of("numa_pte_updates") == 0 {
+        format!(
+            "NUMA balancing has looked at no memory: it leaves a new thread's alone for some CPU time, by default a second \
+             (kernel.sched.numa_balancing.scan_delay_ms), and the run ended after {}.",
+            figures::time(report.end.0)
+        )
+    } else if !demotes && hot > 0 && figures::share(promoted, hot) < PROMOTED_SHARE {
+        format!(
+            "A page of slow memory was found hot {} times, and {} were promoted. Where fast memory is full, what is cold in it makes \
+             room only with kernel.numa.demotion_enabled = true, which Linux leaves off by default.",
+            figures::count(hot),
+            figures::count(promoted)
+        )
+    } else {
+        return None;
+    };
+    Some(Note { about: "promotion", text })
+}

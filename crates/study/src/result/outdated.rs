@@ -1,0 +1,152 @@
+//! Outdated statistics in a result: decisions by memcg statistics of the last flush that live ones would have turned.
+
+use std::collections::BTreeMap;
+
+use pageout_engine::{Engine, StaleDecision, StaleDecisions, StaleNumber, Turned};
+use serde::Serialize;
+
+use crate::figures;
+
+/// How decisions of one kind went, of those that were made a second time by live statistics.
+#[derive(Debug, Clone, Serialize)]
+pub struct OutdatedResult {
+    #[serde(skip)]
+    decision: StaleDecision,
+    /// How many that are.
+    pub compared: u64,
+    /// By live statistics they would have been no.
+    pub yes_for_no: TurnedResult,
+    /// By live statistics they would have been yes.
+    pub no_for_yes: TurnedResult,
+    /// For how long writers slept that would not have slept.
+    pub slept_ns: u64,
+}
+
+/// Decisions that live statistics turn, and the number that was furthest from what it seemed to be.
+#[derive(Debug, Clone, Serialize)]
+pub struct TurnedResult {
+    /// How many that are.
+    pub count: u64,
+    /// The age of the oldest statistics among them.
+    pub oldest_ns: u64,
+    /// The number that was furthest from what it seemed to be.
+    pub furthest: Option<NumberResult>,
+}
+
+/// A counter that a decision went by, in pages or events.
+#[derive(Debug, Clone, Serialize)]
+pub struct NumberResult {
+    /// When it was looked at.
+    pub at_ns: u64,
+    /// The cgroup that it is of.
+    pub memcg: String,
+    /// Its name in `memory.stat`, or the kernel's for it.
+    pub counter: &'static str,
+    /// What it was taken to be.
+    pub stale: u64,
+    /// What it was.
+    pub live: u64,
+    /// How old the statistics were.
+    pub age_ns: u64,
+}
+
+/// The summary is silent where fewer decisions of a kind were turned one way than this share.
+const TOLD_FROM: f64 = 0.01;
+
+/// All kinds of which there was any, by name.
+pub fn of(engine: &Engine) -> BTreeMap<&'static str, OutdatedResult> {
+    let of_kind = |decision: StaleDecision| {
+        let StaleDecisions { compared, yes_for_no, no_for_yes, slept } = engine.stale_decisions(decision);
+        let [yes_for_no, no_for_yes] =
+            [yes_for_no, no_for_yes].map(|turned| TurnedResult::of(turned, engine));
+        let result = OutdatedResult { decision, compared, yes_for_no, no_for_yes, slept_ns: slept.0 };
+        (compared > 0).then_some((decision.name(), result))
+    };
+    StaleDecision::ALL.into_iter().filter_map(of_kind).collect()
+}
+
+/// Whether a result tells all that there is: decisions were compared, or no statistics are ever old.
+pub fn is_told(engine: &Engine) -> bool {
+    engine.compares_with_live() || engine.stat_flush_period().is_none()
+}
+
+/// JSON tells it where it is not so.
+pub fn is_compared(compared: &bool) -> bool {
+    *compared
+}
+
+impl TurnedResult {
+    fn of(turned: Turned, engine: &Engine) -> TurnedResult {
+        let number = |StaleNumber { at, memcg, stat, stale, live, age }| NumberResult {
+            at_ns: at.0,
+            memcg: engine.memcg_path(memcg),
+            counter: stat.name(),
+            stale,
+            live,
+            age_ns: age.0,
+        };
+        TurnedResult {
+            count: turned.count,
+            oldest_ns: turned.oldest.0,
+            furthest: turned.furthest.map(number),
+        }
+    }
+}
+
+impl OutdatedResult {
+    /// Decisions that live statistics turn.
+    pub fn turned(&self) -> u64 {
+        self.yes_for_no.count + self.no_for_yes.count
+    }
+
+    /// In sentences; nothing where it hardly ever mattered.
+    pub fn told(&self) -> Option<String> {
+        let compared = figures::count(self.compared);
+        let slept = figures::time(self.slept_ns);
+        let (of, yes, no) = match self.decision {
+            StaleDecision::DirtyThrottle => (
+                format!("{compared} looks at writers of cgroups"),
+                format!("put one to sleep that had room, for {slept} in all"),
+                "let one go on that had none",
+            ),
+            StaleDecision::Aging => (
+                format!("{compared} looks at active lists"),
+                "had one aged that was not to be".to_string(),
+                "left one that was to be aged",
+            ),
+            StaleDecision::CacheTrim => (
+                format!("{compared} passes of reclaim"),
+                "left anonymous memory alone for want of a look at it".to_string(),
+                "took from it though there was enough idle page cache",
+            ),
+            StaleDecision::Refault => (
+                format!("{compared} pages that came back"),
+                "were activated though they had been away for too long".to_string(),
+                "were not though they had been away for short enough",
+            ),
+        };
+        let turned = [(&self.yes_for_no, yes.as_str()), (&self.no_for_yes, no)];
+        let told =
+            turned.iter().filter(|(turned, _)| figures::share(turned.count, self.compared) >= TOLD_FROM);
+        let told: Vec<String> = told.map(|(turned, what)| turned.told(self.compared, what)).collect();
+        (!told.is_empty()).then(|| format!("of {of}, {}", told.join("; ")))
+    }
+}
+
+impl TurnedResult {
+    fn told(&self, compared: u64, what: &str) -> String {
+        let share = figures::percent(figures::share(self.count, compared));
+        let mut text = format!("{} ({share}) {what}", figures::count(self.count));
+        if let Some(NumberResult { at_ns, memcg, counter, stale, live, age_ns }) = &self.furthest {
+            text += &format!(
+                " by statistics up to {} old (at {} {counter} of {memcg} was {} pages, and taken to be {}, as {} before)",
+                figures::time(self.oldest_ns),
+                figures::time(*at_ns),
+                figures::count(*live),
+                figures::count(*stale),
+                figures::time(*age_ns),
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,300 @@
+//! Variants of a scenario, each run with several seeds, all runs side by side.
+//!
+//! ```text
+//!              seed 1   seed 2   seed 3        all variants run with the first seed, then all with the second, and so on:
+//!   variant a  ■        ■        ▨             there is a result early, and an interruption (▨: the runs it ended) leaves whole columns
+//!   variant b  ■        ■        ·             of pairs. The figures are of those seeds alone, here of two.
+//!   variant c  ■        ■        ·
+//! ```
+//! Run number *n* of every variant has the same seed, so that figures can be compared run by run.
+
+use std::fmt::Write;
+
+use pageout_sim::scenario::{SEED_MAX, Scenario};
+use serde_json::{Value, json};
+
+use crate::error::{Error, Failed};
+use crate::result::parallel;
+use crate::result::run_result::RunResult;
+use crate::result::simulate::{Stopped, accesses, simulate, simulate_with_trail};
+use crate::scenario::traces::Traces;
+use crate::{Stage, Watcher, figures};
+
+/// How often to run, how many at a time, and who watches.
+pub struct Plan<'a> {
+    /// What it is called where progress is shown.
+    pub name: String,
+    /// Seeds for each variant, counted up from the scenario's.
+    pub repeat: u32,
+    /// Runs at the same time; 0 is one a CPU.
+    pub jobs: usize,
+    /// Who watches, and may have it end early.
+    pub watcher: &'a dyn Watcher,
+}
+
+/// What came of a plan.
+#[derive(Debug)]
+pub struct Made {
+    /// The runs of each variant, in their order.
+    pub variants: Vec<Runs>,
+    /// How many of the runs asked for that is.
+    pub extent: Extent,
+}
+
+/// What came of one variant. A variant that an interruption came before has neither results nor failures.
+#[derive(Debug, Clone, Default)]
+pub struct Runs {
+    /// The results of those that ended well, in order of their seeds; all of them if `failures` is empty.
+    pub results: Vec<RunResult>,
+    /// Why the others didn't, with their seeds where there are several.
+    pub failures: Vec<Failed>,
+}
+
+impl Runs {
+    /// Whether there are runs, and all of them ended well: nothing else has a figure that can be compared.
+    pub fn is_whole(&self) -> bool {
+        self.failures.is_empty() && self.was_made()
+    }
+
+    /// Whether any run came to an end, good or bad.
+    pub fn was_made(&self) -> bool {
+        !(self.failures.is_empty() && self.results.is_empty())
+    }
+
+    /// What stands where the figures would be that it doesn't have.
+    pub fn missing(&self) -> String {
+        let all = self.failures.len() + self.results.len();
+        match self.was_made() {
+            true => format!("failed {} of {all}", self.failures.len()),
+            false => NOT_RUN.to_string(),
+        }
+    }
+
+    /// Its failures, saying whose they are.
+    pub fn failures_of(&self, name: &str) -> Vec<Failed> {
+        self.failures.iter().map(|failure| failure.of(name)).collect()
+    }
+}
+
+/// What stands where the figures of something would be that an interruption came before.
+pub const NOT_RUN: &str = "not run";
+
+/// How many of the runs asked for the figures speak of: all, unless they were interrupted.
+#[derive(Debug, Clone)]
+pub struct Extent {
+    /// Seeds that figures are over, the first ones.
+    pub seeds: u32,
+    /// Seeds asked for.
+    repeat: u32,
+    /// Runs asked for.
+    runs: usize,
+    interruption: Option<Interruption>,
+}
+
+#[derive(Debug, Clone)]
+struct Interruption {
+    by: &'static str,
+    /// Runs that had come to their end.
+    made: usize,
+    /// Whether every variant was run with the first seed.
+    has_all: bool,
+}
+
+impl Extent {
+    /// The extent of what was found out by two plans, one after the other.
+    pub fn and(&self, next: &Extent) -> Extent {
+        let both = [self, next];
+        let first = both.iter().find_map(|extent| extent.interruption.as_ref());
+        let interruption = first.map(|&Interruption { by, .. }| Interruption {
+            by,
+            made: both.iter().map(|extent| extent.made()).sum(),
+            has_all: both.iter().all(|extent| extent.interruption.as_ref().is_none_or(|cut| cut.has_all)),
+        });
+        Extent {
+            seeds: self.seeds.min(next.seeds),
+            repeat: self.repeat,
+            runs: self.runs + next.runs,
+            interruption,
+        }
+    }
+
+    /// Runs that came to their end.
+    fn made(&self) -> usize {
+        self.interruption.as_ref().map_or(self.runs, |interruption| interruption.made)
+    }
+
+    /// `seed 1`, or `seeds 1 to 5`, and how many it should have been.
+    pub fn seeds_from(&self, first: u64) -> String {
+        let mut text = match self.seeds {
+            1 => format!("seed {first}"),
+            seeds => format!("seeds {first} to {}", first + u64::from(seeds) - 1),
+        };
+        if self.seeds < self.repeat {
+            let _ = write!(text, " of the {} asked for", figures::counted(self.repeat.into(), "seed"));
+        }
+        text
+    }
+
+    /// Whether it was interrupted before all was run.
+    pub fn is_interrupted(&self) -> bool {
+        self.interruption.is_some()
+    }
+
+    /// What a reader has to know before the figures of an interrupted command; nothing of one that was not.
+    pub fn warning(&self) -> Option<String> {
+        let Interruption { has_all, .. } = self.interruption.as_ref()?;
+        let speaks_of = match (has_all, self.seeds) {
+            (true, 1) => "all was run with one seed, and the figures are of that one".to_string(),
+            (true, seeds) => format!("all was run with {seeds} seeds, and the figures are of those"),
+            (false, _) => "what was not run is marked so, and nothing here speaks of it".to_string(),
+        };
+        Some(format!("Not complete: {}; {speaks_of}.", self.interrupted()?))
+    }
+
+    /// `interrupted by SIGINT after 3 of 10 runs`; nothing where all was run.
+    pub fn interrupted(&self) -> Option<String> {
+        let Interruption { by, made, .. } = *self.interruption.as_ref()?;
+        let [made, runs] = [made, self.runs].map(|runs| figures::count(runs as u64));
+        Some(format!("interrupted by {by} after {made} of {runs} runs"))
+    }
+
+    /// What JSON says of seeds: how many the figures are over, and of an interrupted command how many runs there are.
+    pub fn json(&self) -> Value {
+        let mut json = json!({ "repeat": self.seeds });
+        if let Some(Interruption { by, made, .. }) = self.interruption {
+            json["interrupted"] = json!({
+                "signal": by,
+                "repeat_asked_for": self.repeat,
+                "runs_made": made,
+                "runs_asked_for": self.runs,
+            });
+        }
+        json
+    }
+
+    /// Whether everything is there. Errors: it was interrupted, or these runs failed.
+    pub fn verdict(&self, failures: &[Failed]) -> Result<(), Error> {
+        let heading = format!("{} of {} runs failed", failures.len(), self.made());
+        let failed = Error::Runs { heading, failures: failures.to_vec() };
+        match self.interrupted() {
+            Some(told) if failures.is_empty() => Err(Error::Interrupted(told)),
+            Some(told) => Err(Error::Interrupted(format!("{told}; {failed}"))),
+            None if failures.is_empty() => Ok(()),
+            None => Err(failed),
+        }
+    }
+
+    /// Why there is no result at all: an interruption, or else what `heading` says of these failures.
+    pub fn nothing(&self, heading: &str, failures: &[Failed]) -> Error {
+        let failed = || Error::Runs { heading: heading.to_string(), failures: failures.to_vec() };
+        match self.is_interrupted() {
+            true => self.verdict(failures).err().unwrap_or_else(failed),
+            false => failed(),
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// Runs all variants with the first seed, then with the second, and so on. The answer is in their order and, if nobody interrupts them,
+    /// depends on nothing else. Errors: there are not so many seeds.
+    pub fn run(&self, variants: &[Scenario]) -> Result<Made, Error> {
+        self.run_each(variants, simulate)
+    }
+
+    /// Runs all variants likewise; each result has its trail.
+    pub fn run_with_trails(&self, variants: &[Scenario]) -> Result<Made, Error> {
+        self.run_each(variants, simulate_with_trail)
+    }
+
+    fn run_each(
+        &self,
+        variants: &[Scenario],
+        simulate: fn(&Scenario, &dyn Watcher) -> Result<RunResult, Stopped>,
+    ) -> Result<Made, Error> {
+        if self.repeat == 0 {
+            return Err(Error::asked("with no seed nothing is run: 1 is the least"));
+        }
+        for &Scenario { seed, .. } in variants {
+            // Two numbers of half the range have no sum beyond it.
+            if seed + u64::from(self.repeat) - 1 > SEED_MAX {
+                return Err(Error::SeedsPastLargest { first: seed, repeat: self.repeat });
+            }
+        }
+        // What is the same is run once, such as two kernels whose difference no switch makes.
+        let mut firsts: Vec<usize> = Vec::new();
+        let which: Vec<usize> = variants
+            .iter()
+            .enumerate()
+            .map(|(index, variant)| {
+                firsts.iter().position(|&first| variants[first] == *variant).unwrap_or_else(|| {
+                    firsts.push(index);
+                    firsts.len() - 1
+                })
+            })
+            .collect();
+        let mut distinct: Vec<Scenario> = firsts.iter().map(|&first| variants[first].clone()).collect();
+        let mut shared_by = vec![0; distinct.len()];
+        which.iter().for_each(|&index| shared_by[index] += 1);
+        let runs = distinct.len() * self.repeat as usize;
+        if runs > 1 {
+            let traces = Traces::default();
+            distinct.iter_mut().for_each(|scenario| traces.keep(scenario, self.watcher));
+        }
+        let accesses = || distinct.iter().map(accesses).sum::<Option<u64>>()?.checked_mul(self.repeat.into());
+        let accesses = self.watcher.is_seen().then(accesses).flatten();
+        self.watcher.begin(&Stage::Running { name: &self.name, runs, accesses });
+        let mut results = parallel::map_while(runs, self.jobs, |run| {
+            let scenario = with_seed(&distinct[run % distinct.len()], run / distinct.len());
+            if self.watcher.stop().is_some() {
+                return None;
+            }
+            match simulate(&scenario, self.watcher) {
+                Err(Stopped::Interrupted(..)) => None,
+                result => Some(result.map_err(|stopped| {
+                    let failure = Failed::from(Error::from(stopped));
+                    match self.repeat {
+                        1 => failure,
+                        _ => failure.of(&format!("seed {}", scenario.seed)),
+                    }
+                })),
+            }
+        });
+        self.watcher.end();
+
+        // With how many seeds everything was run. If with none, what was run with the first is all there is.
+        let is_all = results.len() == runs;
+        let made = results.iter().map(|(run, _)| shared_by[run % distinct.len()]).sum();
+        let in_order = results.iter().enumerate().take_while(|(at, (run, _))| at == run).count();
+        let whole = in_order / distinct.len().max(1);
+        let seeds = if is_all { self.repeat } else { whole.max(1) as u32 };
+        results.retain(|(run, _)| run / distinct.len() < seeds as usize);
+        let mut by_variant: Vec<Runs> = distinct.iter().map(|_| Runs::default()).collect();
+        for (run, result) in results {
+            let runs = &mut by_variant[run % distinct.len()];
+            match result {
+                Ok(result) => runs.results.push(result),
+                Err(failure) => runs.failures.push(failure),
+            }
+        }
+        let interruption = self.watcher.stop().filter(|_| !is_all);
+        let interruption = interruption.map(|by| Interruption { by, made, has_all: whole > 0 });
+        let runs = variants.len() * self.repeat as usize;
+        let variants = which.into_iter().map(|index| {
+            shared_by[index] -= 1;
+            // There may be very many results.
+            if shared_by[index] == 0 {
+                std::mem::take(&mut by_variant[index])
+            } else {
+                by_variant[index].clone()
+            }
+        });
+        Ok(Made {
+            variants: variants.collect(),
+            extent: Extent { seeds, repeat: self.repeat, runs, interruption },
+        })
+    }
+}
+
+fn with_seed(scenario: &Scenario, repeat: usize) -> Scenario {
+    Scenario { seed: scenario.seed + repeat as u64, ..scenario.clone() }
+}

@@ -1,0 +1,36 @@
+//! Loading a scenario: from a file and what is changed in it to a scenario that is ready to be built.
+
+use pageout_sim::scenario::Scenario;
+
+use super::prepare;
+use super::source::{Setting, Source};
+use crate::Watcher;
+use crate::error::Error;
+
+/// What is changed in a scenario before it runs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Changes {
+    /// Keys that are set, in this order.
+    pub settings: Vec<Setting>,
+    /// The seed of every random choice, instead of the scenario's.
+    pub seed: Option<u64>,
+}
+
+/// The scenario of a file with all changes made, ready to be built. Traces that say how large its objects are have been read. Errors: a
+/// change or the scenario makes no sense, a trace can't be read.
+pub fn load(
+    source: &Source,
+    changes: &Changes,
+    more: &[Setting],
+    watcher: &dyn Watcher,
+) -> Result<Scenario, Error> {
+    let settings: Vec<Setting> = changes.settings.iter().chain(more).cloned().collect();
+    if changes.seed.is_some() && settings.iter().any(|setting| setting.key == "seed") {
+        return Err(Error::asked("the seed is given twice: by --seed and as a key"));
+    }
+    let mut scenario = source.scenario(&settings)?;
+    scenario.seed = changes.seed.unwrap_or(scenario.seed);
+    prepare::prepare(&mut scenario, source, watcher)
+        .map_err(|problem| source.locate_with(&settings, problem))?;
+    Ok(scenario)
+}

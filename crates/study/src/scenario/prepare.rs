@@ -1,0 +1,72 @@
+//! Preparing a checked scenario: the checks and sizes that need other files, such as traces.
+
+use std::path::Path;
+
+use pageout_sim::scenario::{Object, Problem, Scenario, Size, Task, TraceFile};
+use pageout_workload::trace::Footprint;
+use pageout_workload::{ReadOptions, TraceError, trace};
+
+use super::source::Source;
+use crate::Watcher;
+
+/// Makes the paths of traces start where the scenario's file is, and looks whether each is a trace. Reads those that are to say
+/// how large objects are, or what percentages are of.
+pub(super) fn prepare(
+    scenario: &mut Scenario,
+    source: &Source,
+    watcher: &dyn Watcher,
+) -> Result<(), Problem> {
+    let directory = source.directory();
+    let has_percentages = scenario.has_percentages();
+    for (index, task) in scenario.task.iter_mut().enumerate() {
+        for at in 0..task.object.len() {
+            let Some(trace) = &task.object[at].trace else { continue };
+            let key = format!("task[{index}].object[{at}].trace");
+            // Without the "./" of a scenario in the current directory, which nobody wrote.
+            let path = &trace.path;
+            let trace = if directory == Path::new(".") { path.clone() } else { directory.join(path) };
+            let read = task.object[at]
+                .read_options()
+                .map_err(|error| Problem::in_table(&key.replace(".trace", ".read"), error))?;
+            task.object[at].trace = Some(trace.clone().into());
+            let is_to_size = task.object[at..].iter().any(needs_size);
+            if is_to_size || has_percentages {
+                let loaded = source.traces().load(&trace, &read, watcher);
+                let loaded = loaded.map_err(|error| Problem::new(&key, error.to_string()))?;
+                if is_to_size {
+                    size_by_trace(task, at, &loaded.footprint, &key)?;
+                }
+                task.object[at].trace = Some(TraceFile { path: trace, loaded: Some(loaded) });
+            } else {
+                read_head(&trace, &read).map_err(|error| Problem::new(&key, error.to_string()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn needs_size(object: &Object) -> bool {
+    object.size.is_none() && object.file.is_none()
+}
+
+/// What is no trace at all would otherwise be found when the run gets there, and by a check never.
+fn read_head(path: &Path, read: &ReadOptions) -> Result<(), TraceError> {
+    trace::open(path, read)?.fill(&mut Vec::new(), 1)?;
+    Ok(())
+}
+
+/// A trace of several objects sizes the objects behind the one it stands at as well.
+fn size_by_trace(task: &mut Task, at: usize, footprint: &Footprint, key: &str) -> Result<(), Problem> {
+    let (objects, there) = (footprint.objects.len(), task.object.len() - at);
+    if objects > there {
+        let message =
+            format!("the trace accesses {objects} objects, but from object {at} on the task has {there}");
+        return Err(Problem::new(key, message).help("add a [[task.object]] for each"));
+    }
+    for (object, of) in task.object[at..].iter_mut().zip(&footprint.objects) {
+        if needs_size(object) {
+            object.size = Some(Size::from_pages(of.pages.max(1)));
+        }
+    }
+    Ok(())
+}

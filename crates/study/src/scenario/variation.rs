@@ -1,0 +1,74 @@
+//! A variation: a key of a scenario, and the values that it is given one after the other.
+
+use std::str::FromStr;
+
+use super::source::Setting;
+
+/// A key and several values of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variation {
+    /// The key, from the top of the scenario.
+    pub key: String,
+    /// The values of the key; at least two, no two the same.
+    pub values: Vec<String>,
+}
+
+impl FromStr for Variation {
+    type Err = String;
+
+    /// `KEY=A,B`.
+    fn from_str(text: &str) -> Result<Variation, String> {
+        let setting: Setting = text.parse().map_err(|_| {
+            format!(
+                "`{text}` has no key and values; write KEY=A,B, for example kernel.profile=classic@6.12,lru"
+            )
+        })?;
+        let values = split_values(&setting.value);
+        if values.len() < 2 || values.iter().any(String::is_empty) {
+            return Err(format!(
+                "`{text}` names fewer than two values; write KEY=A,B (to change one key everywhere use --set)"
+            ));
+        }
+        if let Some(twice) = values.iter().enumerate().find(|(at, value)| values[..*at].contains(value)) {
+            return Err(format!("`{text}` names the value `{}` twice", twice.1));
+        }
+        Ok(Variation { key: setting.key, values })
+    }
+}
+
+/// The values between commas; a comma within braces, brackets or quotes is part of its value.
+fn split_values(text: &str) -> Vec<String> {
+    let mut values = vec![String::new()];
+    let (mut depth, mut quote) = (0u32, None);
+    for c in text.chars() {
+        match (c, quote) {
+            (c, Some(open)) => quote = Some(open).filter(|&open| open != c),
+            ('"' | '\'', None) => quote = Some(c),
+            ('{' | '[', None) => depth += 1,
+            ('}' | ']', None) => depth = depth.saturating_sub(1),
+            (',', None) if depth == 0 => {
+                values.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        values.last_mut().expect("there is one from the start").push(c);
+    }
+    values.iter().map(|value| value.trim().to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variation_has_at_least_two_different_values() {
+        let variation: Variation = "memcg./a.memory.max=1MiB, 2MiB".parse().unwrap();
+        assert_eq!((variation.key.as_str(), variation.values.len()), ("memcg./a.memory.max", 2));
+        let variation: Variation = "a={b = [1, 2], c = 'x,y'}, {b = []}, \",\"".parse().unwrap();
+        assert_eq!(variation.values, ["{b = [1, 2], c = 'x,y'}", "{b = []}", "\",\""]);
+        for bad in ["a", "a=", "a=1", "a=1,", "a=1,1", "a={b=1,c=2}"] {
+            assert!(bad.parse::<Variation>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Watching a study: how far it has come, and whether it is to end before its time.
+
+use std::path::Path;
+
+/// Watches a study, from several threads at a time.
+pub trait Watcher: Sync {
+    /// Whether anyone sees how far it comes. Where nobody does, nobody finds out beforehand how long a stage will be.
+    fn is_seen(&self) -> bool {
+        false
+    }
+
+    /// A stage begins. One begins after the other has ended.
+    fn begin(&self, stage: &Stage<'_>) {
+        let _ = stage;
+    }
+
+    /// So many accesses more were read, or simulated.
+    fn advance(&self, accesses: u64) {
+        let _ = accesses;
+    }
+
+    /// The stage has ended.
+    fn end(&self) {}
+
+    /// Why runs are to end, if they are, such as "SIGINT". It is asked while runs are under way, some hundred times a second. Once there is a
+    /// reason it stays: runs that have not begun then don't.
+    fn stop(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Watches nothing.
+impl Watcher for () {}
+
+/// What is done for some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Stage<'a> {
+    /// A trace is read.
+    Reading(&'a Path),
+    /// Scenarios are simulated.
+    Running {
+        /// What the plan is called.
+        name: &'a str,
+        /// How many runs there are.
+        runs: usize,
+        /// Accesses of all of them, where that is known.
+        accesses: Option<u64>,
+    },
+}
