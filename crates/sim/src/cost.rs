@@ -305,7 +305,8 @@ impl Costs {
         takes.clone().any(|(_, nanos)| nanos > 0).then(|| takes.map(rate).max().unwrap_or(0))
     }
 
-    /// The costs where a page stands for so many: all that is done page by page takes as much longer.
+    /// The costs where a page stands for so many: all that is done page by page takes as much longer. What is done by call, by batch or by task
+    /// is not, so a machine pays less for it the more a page stands for ([`Costs::of_calls`]).
     pub fn of_pages(self, stands_for: u64) -> Costs {
         Costs {
             reclaim_call: self.reclaim_call,
@@ -315,6 +316,14 @@ impl Costs {
             context_switch: self.context_switch,
             ..self.clone().scaled(stands_for, 1)
         }
+    }
+
+    /// Time of what [`Costs::of_pages`] does not multiply, in so much work, switches of tasks and wake-ups.
+    pub(crate) fn of_calls(&self, work: &Work, switches: u64, wake_ups: u64) -> Nanos {
+        let calls = work.reclaim_calls * self.reclaim_call
+            + work.batch_drains * self.batch_drain
+            + work.stat_flushes * self.stat_flush;
+        Nanos(calls + switches * self.context_switch + wake_ups * self.wake_up)
     }
 }
 
@@ -408,6 +417,19 @@ mod tests {
     #[test]
     fn pages_that_nothing_maps_migrate_at_the_price_of_the_letter() {
         assert_eq!(Costs::server_2025().migrate, 710);
+    }
+
+    #[test]
+    fn what_is_not_multiplied_is_what_is_told_of_calls() {
+        let costs = Costs::xeon_vm();
+        let work =
+            Work { scanned: 53, reclaimed: 53, reclaim_calls: 3, batch_drains: 5, stat_flushes: 7, ..CALL };
+        let pages = Work { reclaim_calls: 0, batch_drains: 0, stat_flushes: 0, ..work };
+        let by_page = costs.price(&work).0 - costs.of_calls(&work, 0, 0).0;
+        assert_eq!(by_page, costs.price(&pages).0);
+        let many = costs.clone().of_pages(64);
+        assert_eq!(many.of_calls(&work, 2, 4), costs.of_calls(&work, 2, 4));
+        assert_eq!(many.price(&work).0 - many.of_calls(&work, 0, 0).0, 64 * by_page);
     }
 
     #[test]

@@ -184,6 +184,8 @@ pub struct Machine {
     outcome: timed::Outcome,
     kills: Vec<Kill>,
     sequences: Sequences,
+    /// Wake-ups of tasks by another, which take time.
+    wake_ups: u64,
     /// Buffers that engine calls fill, reused.
     ops: Vec<Op>,
     ios: Vec<IoId>,
@@ -262,6 +264,7 @@ impl Machine {
             outcome: timed::Outcome::default(),
             kills: Vec::new(),
             sequences: Sequences::default(),
+            wake_ups: 0,
             ops: Vec::new(),
             gathered: Vec::new(),
             ios: Vec::new(),
@@ -360,6 +363,7 @@ impl Machine {
             spent: self.account().spent(&self.costs),
             spent_by_tasks: self.account_of_tasks().spent(&self.costs),
             context_switches: self.sched.switches(),
+            by_call: self.costs.of_calls(&self.account_of_tasks().work, self.sched.switches(), self.wake_ups),
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
             readahead: self.engine.readahead_stats(),
@@ -529,6 +533,7 @@ impl Machine {
             let runner = self.runner_mut(index);
             let latency = if runner.state == State::Asleep { Nanos::ZERO } else { wake_up };
             if let Some(at) = runner.wake(now) {
+                self.wake_ups += u64::from(latency > Nanos::ZERO);
                 self.push_run(at.max(now + latency), index);
             }
         }

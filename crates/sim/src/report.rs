@@ -49,6 +49,9 @@ pub struct Report {
     pub spent_by_tasks: Spent,
     /// How often a CPU went from one task to another that waited for it.
     pub context_switches: u64,
+    /// Time of tasks that a machine whose pages stand for many pays by call, batch or task and not by page: their calls of reclaim, drains and flushes,
+    /// and all switches and wake-ups.
+    pub by_call: Nanos,
     /// Pages read from files, and those of them that went on where another read of the file had ended: what Linux would have
     /// read ahead.
     pub file_pages_read: u64,

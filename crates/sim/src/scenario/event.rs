@@ -14,33 +14,33 @@ use super::{Scalar, TimeSpan};
 section! {
     /// One timed action: a `write` of `value`, a `read`, a `rmdir`, a `sync` or a `syncfs`.
     pub struct Event {
-        at: TimeSpan, [required] in TIME,
+        at: TimeSpan, [required] in TIME => Same,
             "When, from the start of the run.";
-        every: Option<TimeSpan>, [absent "once"] in Accepts::Time(1_000, TIME_MAX),
+        every: Option<TimeSpan>, [absent "once"] in Accepts::Time(1_000, TIME_MAX) => Same,
             "Again after every such period until the run ends.";
-        until: Option<TimeSpan>, [absent "the end of the run"] in TIME,
+        until: Option<TimeSpan>, [absent "the end of the run"] in TIME => Same,
             "With `every`: the last time that it may come again.";
-        times: Option<u64>, [absent "no loop"] in Accepts::Integer(1, 1 << 32),
+        times: Option<u64>, [absent "no loop"] in Accepts::Integer(1, 1 << 32) => Same,
             "With `every`: a loop of its shell. It comes so many times in all, and `every` is the rest between the end of one and the next. What else the shell is to do waits for the end of the loop.";
-        shell: Option<String>, [absent "one of its own"] in Accepts::Text,
+        shell: Option<String>, [absent "one of its own"] in Accepts::Text => Same,
             "The shell that does it. Events of the same one are done one after the other: while it is in the middle of a write that takes time, what else is due waits. Of what repeats one time waits, and further ones are left out.";
-        write: Option<String>, [absent ""] in Accepts::KernelFile,
+        write: Option<String>, [absent ""] in Accepts::KernelFile => Same,
             "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms acts where machine.oom is \"kill\": kswapd rather has a process killed than evicts generations younger than that.";
-        value: Option<Scalar>, [absent ""] in Accepts::Scalar,
+        value: Option<Scalar>, [absent ""] in Accepts::Scalar => ByFile,
             "What is written; sizes as elsewhere (\"64MiB\").";
-        add: Option<u64>, [absent ""] in Accepts::Integer(1, 1 << 32),
+        add: Option<u64>, [absent ""] in Accepts::Integer(1, 1 << 32) => ByFile,
             "Of a write to a sysctl or to nr_hugepages, instead of `value`: the number that the file shows is written, and so much more, as by echo $(($(cat FILE) + 1)).";
-        timeout: Option<TimeSpan>, [absent "none"] in Accepts::Time(1_000, TIME_MAX),
+        timeout: Option<TimeSpan>, [absent "none"] in Accepts::Time(1_000, TIME_MAX) => Same,
             "Of a write to memory.reclaim: how long it may take, as with timeout(1). Then a signal comes for its shell. What that does is kernel.reclaim.on_signal: the request ends, and its write fails with EINTR, or it goes on all the same.";
-        read: Option<String>, [absent ""] in Accepts::KernelFile,
+        read: Option<String>, [absent ""] in Accepts::KernelFile => Same,
             "The kernel file to read: \"/proc/vmstat\".";
-        rmdir: Option<String>, [absent ""] in Accepts::KernelFile,
+        rmdir: Option<String>, [absent ""] in Accepts::KernelFile => Same,
             "The directory of a cgroup to remove: \"/sys/fs/cgroup/web\". All tasks in it have to have exited by then (their `lifetime`), and cgroups in it have to be removed before. Pages that it has left stay charged until they are reclaimed; cgroup.stat of its parent tells of them as nr_dying_descendants. Events that repeat on its files end.";
-        sync: bool, [unless false] in Accepts::Bool,
+        sync: bool, [unless false] in Accepts::Bool => Same,
             "All that is dirty is written, and the shell waits until the devices have it: sync(1). All flushers are woken. Then each file system in turn has its files written as wholes, one after the other, each of which its flusher waits for. What becomes dirty meanwhile is left. It tells of no errors.";
-        syncfs: Option<String>, [absent ""] in Accepts::NameOf("device"),
+        syncfs: Option<String>, [absent ""] in Accepts::NameOf("device") => Same,
             "The same of the file system on a device alone: sync -f. Its result says if a write there has failed of which nobody was told (EIO).";
-        show: Vec<String>, [unless Vec::new()] in Accepts::Texts,
+        show: Vec<String>, [unless Vec::new()] in Accepts::Texts => Same,
             "Which lines of a file that is read the summary shows, by their first word. [\"*\"] shows the whole file; lru_gen needs it, because its lines have no names. --json has all of it.";
     }
 }

@@ -28,14 +28,16 @@ use super::Knobs;
 use super::keys::Accepts;
 use super::section::section;
 
+// Half of a scale leaves both tables out: their values are of the whole scale.
+
 section! {
     /// The scenario with some keys set otherwise.
     pub struct Variant {
-        name: String, [required] in Accepts::Text,
+        name: String, [required] in Accepts::Text => Same,
             "Name of the variant's column in `pageout compare`, and its name in expectations.";
-        set: Knobs, [default Knobs::default()] in Accepts::Table("keys and values, as --set takes them"),
+        set: Knobs, [default Knobs::default()] in Accepts::Table("keys and values, as --set takes them") => Same,
             "What is different in this variant: { kernel.lru.aging = \"6.12\" }. Lists as in --set: \"memcg./web.memory.max\".";
-        fails: String, [unless String::new()] in Accepts::Text,
+        fails: String, [unless String::new()] in Accepts::Text => Same,
             "What the failure of this variant says, in part: \"out of memory in /job\". `pageout compare` then expects it to fail so with every seed; it has no figures to compare.";
     }
 }
@@ -43,11 +45,11 @@ section! {
 section! {
     /// A relation that holds between figures of the variants.
     pub struct Expect {
-        figure: String, [required] in Accepts::Text,
+        figure: String, [required] in Accepts::Text => Same,
             "A figure of the result, under the name that `pageout compare --all --json` gives it: \"task reader: misses\", \"memcg /web: pgscan\".";
-        holds: Relation, [required] in Accepts::Table("relation, such as \"old > 2 * new\" or \"new == 0\""),
+        holds: Relation, [required] in Accepts::Table("relation, such as \"old > 2 * new\" or \"new == 0\"") => Same,
             "What is true of the figure: variants, numbers, and numbers times variants, compared by < <= == != >= or >. `pageout compare` without --vary checks it.";
-        because: String, [unless String::new()] in Accepts::Text,
+        because: String, [unless String::new()] in Accepts::Text => Same,
             "Why it should be; shown where it isn't.";
     }
 }

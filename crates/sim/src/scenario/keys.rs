@@ -19,7 +19,7 @@ pub use workload::WORKLOAD_KEYS;
 use super::compressed::Deciles;
 use pageout_engine::{Kernel, Version};
 
-use super::{Bandwidth, Scalar, Scenario, Section, Share, Size, TimeSpan};
+use super::{Bandwidth, Scalar, Scale, Scenario, Section, Share, Size, TimeSpan};
 
 /// What a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -234,6 +234,8 @@ pub struct Key {
     pub path: String,
     /// The values that the key accepts.
     pub accepts: Accepts,
+    /// What becomes of the key's value in a machine whose pages stand for half as many.
+    pub scale: Scale,
     /// The key's value when it is absent; empty when it must be given.
     pub default: String,
     /// The key's meaning, and the reason of its default.
@@ -366,8 +368,8 @@ mod tests {
         serde_json::from_value(full).unwrap()
     }
 
-    /// Paths of all values; tables that other crates define count as values.
-    fn leaves(value: &serde_json::Value, path: String, into: &mut Vec<String>) {
+    /// All values and their paths; tables that other crates define count as values.
+    fn leaves(value: &Value, path: String, into: &mut Vec<(String, Value)>) {
         let is_foreign = path.ends_with(".workload")
             || path.ends_with(".read") && path.contains("object")
             || path.ends_with(".set");
@@ -381,18 +383,52 @@ mod tests {
             serde_json::Value::Array(items) if items.iter().all(serde_json::Value::is_object) => {
                 items.iter().for_each(|item| leaves(item, format!("{path}[]"), into));
             }
-            _ => into.push(path),
+            _ => into.push((path, value.clone())),
         }
+    }
+
+    fn values(scenario: &Scenario) -> Vec<(String, Value)> {
+        let mut values = Vec::new();
+        leaves(&serde_json::to_value(scenario).unwrap(), String::new(), &mut values);
+        values
     }
 
     #[test]
     fn every_key_of_the_reference_is_read_and_written_where_it_stands() {
-        let mut written = Vec::new();
-        leaves(&serde_json::to_value(full()).unwrap(), String::new(), &mut written);
+        let mut written: Vec<String> = values(&full()).into_iter().map(|(path, _)| path).collect();
         let mut listed: Vec<String> = KEYS.iter().map(|key| key.path.clone()).collect();
         written.sort();
         listed.sort();
         assert_eq!(listed, written);
+    }
+
+    #[test]
+    fn what_a_key_says_of_half_the_scale_is_what_becomes_of_it() {
+        let mut whole = full();
+        // Half of it is written, too.
+        whole.machine.page_stands_for = 8;
+        let mut halved = whole.clone();
+        halved.halve("", &mut super::super::scale::Halving::default());
+        let amount = |value: &Value| -> u64 {
+            let text = value.as_str().map_or(value.to_string(), str::to_string);
+            text.parse::<Size>()
+                .map(|size| size.0)
+                .or(text.parse::<TimeSpan>().map(|time| time.0))
+                .unwrap_or(0)
+        };
+        let mut doubled = 0;
+        for ((path, before), (of, after)) in values(&whole).into_iter().zip(values(&halved)) {
+            assert_eq!(path, of);
+            match Key::find(&path).unwrap().scale {
+                Scale::Twice => {
+                    doubled += u32::from(amount(&before) > 0);
+                    assert_eq!(amount(&after), 2 * amount(&before), "{path}: {before} {after}");
+                }
+                Scale::Half => assert_eq!(2 * amount(&after), amount(&before), "{path}: {before} {after}"),
+                _ => assert_eq!(after, before, "{path}"),
+            }
+        }
+        assert!(doubled > 15, "{doubled} keys have an amount to double");
     }
 
     #[test]

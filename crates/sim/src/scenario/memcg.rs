@@ -14,9 +14,9 @@ pub(super) const GROUPS_MAX: usize = u16::MAX as usize;
 section! {
     /// One memory cgroup. The keys beside `path` and `policy` are the names of its files, as in `/sys/fs/cgroup`.
     pub struct Memcg {
-        path: String, [required] in Accepts::Text,
+        path: String, [required] in Accepts::Text => Same,
             "Where the cgroup is, from the root: \"/job/web\". Parents that are not listed exist without limits.";
-        policy: Option<String>, [absent "the kernel's profile"] in Accepts::Policy,
+        policy: Option<String>, [absent "the kernel's profile"] in Accepts::Policy => Same,
             "The reclaim policy of this cgroup alone, as the profile has it: the kernel's single switches do not apply.";
         files: Knobs, [rest] knobs memcg_keys,
             "What is written to its files.";

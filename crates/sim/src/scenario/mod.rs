@@ -36,6 +36,7 @@ mod quantity; // quantities as people write them: sizes, durations, bandwidths, 
 mod knobs; // settings under dotted kernel names
 mod foreign; // tables that another crate defines: access patterns, trace options
 mod section; // how a table is declared: fields, defaults, rows of the reference and checks in one place
+mod scale; // the same machine with pages that stand for half as many
 
 mod machine; // [machine] and [kernel]
 mod memcg; // [[memcg]]
@@ -71,6 +72,7 @@ pub use machine::{Hints, Kernel, Machine, MemoryFigure, Migration, Node, OomRule
 pub use measure::Percentage;
 pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
+pub use scale::Scale;
 pub use section::Section;
 pub use storage::{Device, File, FileKind, PresetFigure, Swap, SwapKind};
 pub use task::{Advice, Channel, FirstThread, Lifetime, Object, OpenedBy, Session, Task, TraceFile};
@@ -85,13 +87,13 @@ pub const SEED_MAX: u64 = i64::MAX as u64;
 section! {
     /// One scenario. Every part but the tasks has a default that is worth simulating.
     pub struct Scenario {
-        question: String, [default String::new()] in Accepts::Text,
+        question: String, [default String::new()] in Accepts::Text => Same,
             "The question the scenario answers; shown above the result.";
-        look_at: String, [unless String::new()] in Accepts::Text,
+        look_at: String, [unless String::new()] in Accepts::Text => Same,
             "What to look at in the result; shown below it.";
-        seed: u64, [default 1] in Accepts::Integer(0, SEED_MAX as i64),
+        seed: u64, [default 1] in Accepts::Integer(0, SEED_MAX as i64) => Same,
             "Seed of every random choice. Same scenario, same seed: same bytes. A fixed default, so that a run without a seed is repeatable too.";
-        until: Option<TimeSpan>, [absent "when the last task is done"] in Accepts::Time(1, TIME_MAX),
+        until: Option<TimeSpan>, [absent "when the last task is done"] in Accepts::Time(1, TIME_MAX) => Same,
             "Simulated time at which the run ends even if tasks still run. Needed when every task is in the background or a workload has no end.";
         machine: Machine, [default Machine::default()] table Machine,
             "CPUs, memory, costs.";

@@ -5,9 +5,10 @@
 //!   section! {
 //!       /// The simulated hardware.
 //!       pub struct Machine {
-//!           cpus: u16, [default 4] in Accepts::Integer(1, 4096), "Processors. ...";
-//!       }                 │              │                        └─ documentation of the field, and row of the reference
-//!   }                     │              └─ what the check accepts, and the reference says so
+//!           cpus: u16, [default 4] in Accepts::Integer(1, 4096) => Same, "Processors. ...";
+//!       }                 │              │                     │         └─ documentation of the field, and row of the reference
+//!   }                     │              │                     └─ what becomes of it where a page stands for half as many (`scale.rs`)
+//!                         │              └─ what the check accepts, and the reference says so
 //!                         └─ what it is when absent, and the reference says so
 //! ```
 //!
@@ -33,6 +34,7 @@ use serde::{Deserializer, de};
 
 use super::compressed::Deciles;
 use super::keys::{Accepts, Key};
+use super::scale::Halving;
 use super::{Bandwidth, Knobs, Relation, Scalar, Share, Size, Table, TimeSpan, TraceFile};
 
 /// A table of a scenario, as declared.
@@ -42,6 +44,9 @@ pub trait Section {
 
     /// Calls `each` with every value that is there, its key and what that accepts. Tables below are not looked at.
     fn values(&self, each: &mut dyn FnMut(&'static str, Accepts, &Scalar));
+
+    /// Makes it that of a machine whose pages stand for half as many, tables below included; `prefix` is the way to it, with indices.
+    fn halve(&mut self, prefix: &str, halving: &mut Halving);
 }
 
 /// What a key of a section holds.
@@ -186,7 +191,7 @@ macro_rules! section {
     (
         $(#[$attribute:meta])*
         pub struct $name:ident {
-            $($field:ident: $type:ty, $absence:tt $(in $accepts:expr,)? $(each $element:ty,)? $(table $table:ty,)?
+            $($field:ident: $type:ty, $absence:tt $(in $accepts:expr => $scale:ident,)? $(each $element:ty,)? $(table $table:ty,)?
                 $(knobs $rows:path,)? $meaning:literal;)*
         }
     ) => {
@@ -204,6 +209,7 @@ macro_rules! section {
                     $(rows.push($crate::scenario::keys::Key {
                         path: format!("{prefix}{}", stringify!($field)),
                         accepts: $accepts,
+                        scale: $crate::scenario::scale::Scale::$scale,
                         default: section!(@default $type, $absence),
                         meaning: $meaning.to_string(),
                     });)?
@@ -220,6 +226,27 @@ macro_rules! section {
                 $($(if let Some(value) = $crate::scenario::section::Held::scalar(&self.$field) {
                     each(stringify!($field), $accepts, &value);
                 })?)*
+            }
+
+            #[allow(unused_variables, reason = "some sections have nothing that changes")]
+            fn halve(&mut self, prefix: &str, halving: &mut $crate::scenario::scale::Halving) {
+                $(
+                    $(section!(@halve $scale, halving, self.$field, format!("{prefix}{}", stringify!($field)));)?
+                    $(for (index, element) in self.$field.iter_mut().enumerate() {
+                        let prefix = format!("{prefix}{}[{index}].", stringify!($field));
+                        <$element as $crate::scenario::section::Section>::halve(element, &prefix, halving);
+                    })?
+                    // A table that is absent has nothing that was written at a scale.
+                    $(if self.$field != <$table>::default() {
+                        let prefix = format!("{prefix}{}.", stringify!($field));
+                        <$table as $crate::scenario::section::Section>::halve(&mut self.$field, &prefix, halving);
+                    })?
+                    $(halving.knobs(
+                        &section!(@way prefix, $field, $absence),
+                        &$rows(),
+                        &mut self.$field,
+                    );)?
+                )*
             }
         }
 
@@ -264,6 +291,17 @@ macro_rules! section {
     (@default $type:ty, [default $value:expr]) => { <$type as $crate::scenario::section::Held>::text(&$value) };
     (@default $type:ty, [unless $value:expr]) => { <$type as $crate::scenario::section::Held>::text(&$value) };
     (@default $type:ty, [absent $text:expr]) => { $text.to_string() };
+
+    (@halve Same, $halving:ident, $value:expr, $key:expr) => {};
+    (@halve Twice, $halving:ident, $value:expr, $key:expr) => { $halving.twice(&$key, &mut $value) };
+    (@halve Half, $halving:ident, $value:expr, $key:expr) => { $halving.half(&$key, &mut $value) };
+    (@halve Never, $halving:ident, $value:expr, $key:expr) => { $halving.never(&$key, &$value) };
+    (@halve Inside, $halving:ident, $value:expr, $key:expr) => { $halving.inside(&$key, &mut $value) };
+    // Of a table that is looked at as a whole.
+    (@halve ByFile, $halving:ident, $value:expr, $key:expr) => {};
+
+    (@way $prefix:ident, $field:ident, [rest]) => { $prefix.to_string() };
+    (@way $prefix:ident, $field:ident, $absence:tt) => { format!("{}{}.", $prefix, stringify!($field)) };
 
     (@is_rest [rest]) => { true };
     (@is_rest $absence:tt) => { false };

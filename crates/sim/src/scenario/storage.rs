@@ -11,47 +11,48 @@ use crate::device::{DeviceSpec, Figure, IoScheduler, Preset, Tail};
 section! {
     /// A block device: a preset by class, and what differs from it.
     pub struct Device {
-        name: String, [required] in Accepts::Text,
+        name: String, [required] in Accepts::Text => Same,
             "The name files and swap areas refer to. Without any [[device]] there is one called \"nvme\".";
-        preset: String, [default DEFAULT_DEVICE.to_string()] in Accepts::Choice(DeviceSpec::PRESETS),
+        preset: String, [default DEFAULT_DEVICE.to_string()] in Accepts::Choice(DeviceSpec::PRESETS) => Same,
             "The class of device that gives every figure not overridden here. nvme, because most machines have one.";
-        read_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+        read_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
             "Median latency of a random read with nothing else queued.";
-        read_p99: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+        read_p99: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
             "99th percentile of the same; the tail is lognormal. Equal to the median: no tail.";
-        write_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+        write_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
             "Median latency of a write.";
-        write_p99: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+        write_p99: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
             "99th percentile of the same.";
-        sequential_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY,
+        sequential_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
             "Latency of a request that begins where the one before ended, on a device that seeks.";
-        read_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth,
+        read_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth => Same,
             "Bytes a second that reads share.";
-        write_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth,
+        write_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth => Same,
             "Bytes a second that writes share.";
-        queue_depth: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 65_536),
+        queue_depth: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 65_536) => Same,
             "Requests served at the same time; more wait.";
-        nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536),
+        nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536) => Same,
             "Requests served and waiting at the same time, under a scheduler of each direction. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
-        scheduler: Option<DiskScheduler>, [absent "mq-deadline where there is one queue (hdd, sata-ssd, virtio)"] in Accepts::Choice(DiskScheduler::WORDS),
+        scheduler: Option<DiskScheduler>, [absent "mq-deadline where there is one queue (hdd, sata-ssd, virtio)"] in Accepts::Choice(DiskScheduler::WORDS) => Same,
             "Who puts requests that wait for a slot in order. mq-deadline: reads before writes, each in order of their places, and neighbours become one. cfq: each task that reads has a share of the disk's time, and all writes together have one (the default from 2006 to 2018). none: they are served as they come. The block layer's queue/scheduler.";
-        read_ahead_kb: u32, [default Device::READ_AHEAD_KB] in Accepts::Integer(0, KB_MAX),
+        // A window, and a request, of the machine as it is: one stands for as many as a page for pages.
+        read_ahead_kb: u32, [default Device::READ_AHEAD_KB] in Accepts::Integer(0, KB_MAX) => Same,
             "How far ahead a file is read at most while it is read in order, in KiB, of which whole pages count. The block layer's read_ahead_kb. 0: nothing is read before it is asked for.";
-        max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX),
+        max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX) => Same,
             "The largest request, in KiB, of which whole pages count; what is larger becomes several. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";
-        min_ratio: u32, [unless 0] in Accepts::Integer(0, 100),
+        min_ratio: u32, [unless 0] in Accepts::Integer(0, 100) => Same,
             "Of the pages that may be dirty, so many percent may be this device's however little it has written lately beside others. /sys/class/bdi/8:0/min_ratio and its default.";
-        max_ratio: u32, [unless 100] in Accepts::Integer(0, 100),
+        max_ratio: u32, [unless 100] in Accepts::Integer(0, 100) => Same,
             "So many percent of them are its own at most. /sys/class/bdi/8:0/max_ratio and its default.";
-        strict_limit: bool, [unless false] in Accepts::Bool,
+        strict_limit: bool, [unless false] in Accepts::Bool => Same,
             "Who dirties its pages is held up by the device's own share, even while the machine has few dirty pages: for a slow device whose max_ratio shall hold at all times. /sys/class/bdi/8:0/strict_limit; FUSE has it on.";
-        iops: Option<u64>, [absent "the preset's"] in Accepts::Integer(1, 1_000_000_000),
+        iops: Option<u64>, [absent "the preset's"] in Accepts::Integer(1, 1_000_000_000) => Same,
             "Requests a second that the device can't exceed however deep its queue.";
-        fail_reads: Option<Share>, [absent "0"] in Accepts::Share,
+        fail_reads: Option<Share>, [absent "0"] in Accepts::Share => Same,
             "Share of reads that end in an I/O error, drawn from the seed.";
-        fail_writes: Option<Share>, [absent "0"] in Accepts::Share,
+        fail_writes: Option<Share>, [absent "0"] in Accepts::Share => Same,
             "Share of writes that end in an I/O error, drawn from the seed.";
-        remote_completions: Option<Share>, [absent "0"] in Accepts::Share,
+        remote_completions: Option<Share>, [absent "0"] in Accepts::Share => Same,
             "Share of requests whose end is handled on a CPU other than the one that submitted them, drawn from the seed. What waits in that CPU's batches is out of its reach.";
     }
 }
@@ -178,27 +179,27 @@ impl Contents {
 section! {
     /// A swap area.
     pub struct Swap {
-        size: Size, [required] in Accepts::Size(4096, SIZE_MAX),
+        size: Size, [required] in Accepts::Size(4096, SIZE_MAX) => Twice,
             "How much the area holds, uncompressed.";
-        kind: SwapKind, [default SwapKind::Disk] in Accepts::Choice(SwapKind::WORDS),
+        kind: SwapKind, [default SwapKind::Disk] in Accepts::Choice(SwapKind::WORDS) => Same,
             "disk waits for a device. zram compresses into memory and is done when the call returns.";
-        device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
+        device: Option<String>, [absent "the only device"] in Accepts::NameOf("device") => Same,
             "The device of kind \"disk\".";
-        priority: Option<u32>, [absent "below the areas before"] in Accepts::Integer(0, 32_767),
+        priority: Option<u32>, [absent "below the areas before"] in Accepts::Integer(0, 32_767) => Same,
             "Areas of a higher priority are filled first; equal ones in turn, some pages each. Areas without one are filled last, in the order of the file.";
-        contents: Option<String>, [absent "as `compressed_min` and `compressed_max` say"] in Accepts::Choice(CONTENTS_NAMES),
+        contents: Option<String>, [absent "as `compressed_min` and `compressed_max` say"] in Accepts::Choice(CONTENTS_NAMES) => Same,
             "zram: what its pages hold, of what was measured: shares of zeroes and of one word, and lengths, with the compressor behind the @.";
-        compressed_deciles: Option<Deciles>, [absent "as `compressed_min` and `compressed_max` say"] in Accepts::Deciles,
+        compressed_deciles: Option<Deciles>, [absent "as `compressed_min` and `compressed_max` say"] in Accepts::Deciles => Same,
             "zram: what its pages compress to, in bytes: the shortest, the nine below which a tenth, two tenths, ... of the pages stay, and the longest. `pageout trace compressibility` measures them of a file or process.";
-        compressed_min: Option<Share>, [absent "a third"] in Accepts::Share,
+        compressed_min: Option<Share>, [absent "a third"] in Accepts::Share => Same,
             "zram: what a page compresses to at best, as a share of its size. Each page comes to a length of its own, drawn from what it is, the same in every run. A third to a half is what lzo-rle makes of usual memory.";
-        compressed_max: Option<Share>, [absent "a half"] in Accepts::Share,
+        compressed_max: Option<Share>, [absent "a half"] in Accepts::Share => Same,
             "zram: what a page compresses to at worst. Pages above 0.886 are kept as they are.";
-        same_filled: Option<Share>, [absent "0"] in Accepts::Share,
+        same_filled: Option<Share>, [absent "0"] in Accepts::Share => Same,
             "zram: share of pages that are one word repeated, which take no memory.";
-        zero_filled: Option<Share>, [absent "0"] in Accepts::Share,
+        zero_filled: Option<Share>, [absent "0"] in Accepts::Share => Same,
             "Share of pages that are all zeroes: swapped out they are a bit of their slot, on any kind of area (kernel.swap.zero_map).";
-        memory_limit: Option<Size>, [absent "no limit"] in Accepts::Size(4096, SIZE_MAX),
+        memory_limit: Option<Size>, [absent "no limit"] in Accepts::Size(4096, SIZE_MAX) => Twice,
             "zram: memory that the area takes at most (mem_limit). Beyond it, as when the machine has none left, a page can't be swapped out and stays.";
     }
 }
@@ -216,13 +217,13 @@ words! {
 section! {
     /// A file that objects refer to by name.
     pub struct File {
-        name: String, [required] in Accepts::Text,
+        name: String, [required] in Accepts::Text => Same,
             "The name objects refer to.";
-        size: Size, [required] in Accepts::Size(1, SIZE_MAX),
+        size: Size, [required] in Accepts::Size(1, SIZE_MAX) => Twice,
             "Its size; the last page counts whole.";
-        kind: FileKind, [default FileKind::Regular] in Accepts::Choice(FileKind::WORDS),
+        kind: FileKind, [default FileKind::Regular] in Accepts::Choice(FileKind::WORDS) => Same,
             "regular lives on a device, tmpfs in memory and swap.";
-        device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
+        device: Option<String>, [absent "the only device"] in Accepts::NameOf("device") => Same,
             "The device a regular file lives on.";
     }
 }

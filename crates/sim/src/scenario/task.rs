@@ -25,53 +25,53 @@ use super::{Share, Size, Table, TableError, TimeSpan};
 section! {
     /// One task, `copies` of it, or the threads of each copy.
     pub struct Task {
-        name: String, [required] in Accepts::Text,
+        name: String, [required] in Accepts::Text => Same,
             "Its name in the result.";
-        memcg: String, [default "/".to_string()] in Accepts::NameOf("memcg"),
+        memcg: String, [default "/".to_string()] in Accepts::NameOf("memcg") => Same,
             "The cgroup it runs in.";
-        cpu: Option<u16>, [absent "dealt out in turn"] in Accepts::Integer(0, CPU_MAX as i64),
+        cpu: Option<u16>, [absent "dealt out in turn"] in Accepts::Integer(0, CPU_MAX as i64) => Same,
             "The CPU it is bound to, or starts on if it migrates.";
-        migrates: bool, [unless false] in Accepts::Bool,
+        migrates: bool, [unless false] in Accepts::Bool => Same,
             "It may run on any CPU: where it was if that is idle, else on an idle one, else where fewest wait. Off, because what stays on its CPU is easier to follow.";
-        nice: i8, [unless 0] in Accepts::Integer(-20, 19),
+        nice: i8, [unless 0] in Accepts::Integer(-20, 19) => Same,
             "Its claim to a CPU that others want, too: each step below 0 is worth a quarter more of it.";
-        rt_priority: u8, [unless 0] in Accepts::Integer(0, 99),
+        rt_priority: u8, [unless 0] in Accepts::Integer(0, 99) => Same,
             "Its real-time priority (SCHED_FIFO, as `chrt -f`): it runs before all tasks that have none or a lower one, until it sleeps. It may use half of the reserve of free memory, and dirty a quarter more than others before it is held up. 0: it shares its CPU, by nice.";
-        start: TimeSpan, [default TimeSpan(0)] in TIME,
+        start: TimeSpan, [default TimeSpan(0)] in TIME => Same,
             "When it starts; with `after`, how long after the end of that task.";
-        after: Option<String>, [absent "nothing to wait for"] in Accepts::NameOf("task"),
+        after: Option<String>, [absent "nothing to wait for"] in Accepts::NameOf("task") => Same,
             "The task whose end it waits for; all copies and threads of it have to end.";
-        think_time: TimeSpan, [default TimeSpan(0)] in Accepts::Time(0, 3_600_000_000_000),
+        think_time: TimeSpan, [default TimeSpan(0)] in Accepts::Time(0, 3_600_000_000_000) => Half,
             "Time it computes between two accesses. 0 makes memory the bottleneck.";
-        stands_for: u32, [default 1] in Accepts::Integer(1, 1_000_000),
+        stands_for: u32, [default 1] in Accepts::Integer(1, 1_000_000) => Same,
             "Accesses that each of its own stands for, in a run that would be too long otherwise: it takes so many times as long, loads memory so many times as much, and is so many times as likely to be sampled. The others go to other pages of the same kind, so what happens to a page, such as a fault, happens once. Sound where a page is still used more often than anybody looks; half as many is a check.";
-        copies: u32, [default 1] in Accepts::Integer(1, 10_000),
+        copies: u32, [default 1] in Accepts::Integer(1, 10_000) => Same,
             "How many such tasks run: each a process with mappings and random numbers of its own; files are shared.";
-        threads: u32, [default 1] in Accepts::Integer(1, 10_000),
+        threads: u32, [default 1] in Accepts::Integer(1, 10_000) => Same,
             "Threads of each process. They share its address space, so what one has brought in is there for all; each makes the accesses below, with random numbers of its own. Results tell of all threads together.";
-        first_thread: FirstThread, [unless FirstThread::Works] in Accepts::Choice(FirstThread::WORDS),
+        first_thread: FirstThread, [unless FirstThread::Works] in Accepts::Choice(FirstThread::WORDS) => Same,
             "What the thread does that a process begins with. works: it is one of `threads`. waits: it starts them, and then waits for them, as in programs with a pool of workers. NUMA balancing scans for the first thread as often as the size of the process asks, for others once in scan_delay_ms of CPU time until faults say otherwise.";
-        depth: u32, [default 1] in Accepts::Integer(1, 4096),
+        depth: u32, [default 1] in Accepts::Integer(1, 4096) => Same,
             "Reads of each thread that may wait for a device at once, as with io_uring: so many workers take the accesses of one stream in turn, all on the thread's CPU. For open files only, because a fault stops its thread. What a worker's wait costs is a context switch, and a batch of submissions saves nothing.";
-        oom_score_adj: i16, [unless 0] in Accepts::Integer(-1000, 1000),
+        oom_score_adj: i16, [unless 0] in Accepts::Integer(-1000, 1000) => Same,
             "How much rather than others it is killed when memory runs out, in thousandths of the machine's memory and swap, or of its cgroup's: with 500, as if it had half of that besides what it has. -1000: never. With machine.oom = \"kill\".";
-        io_flusher: bool, [unless false] in Accepts::Bool,
+        io_flusher: bool, [unless false] in Accepts::Bool => Same,
             "I/O may wait for it, so reclaim for its memory starts none and enters no file system, as with prctl(PR_SET_IO_FLUSHER): who serves a block device or a file system.";
-        preferred_node: Option<u16>, [absent "that of its CPU"] in Accepts::Integer(0, 63),
+        preferred_node: Option<u16>, [absent "that of its CPU"] in Accepts::Integer(0, 63) => Same,
             "The NUMA node from which pages come first that it brings in, of files, too, as with `numactl --preferred`; where that has none left, from others.";
-        membind: Option<String>, [absent "all nodes"] in Accepts::Text,
+        membind: Option<String>, [absent "all nodes"] in Accepts::Text => Same,
             "The only NUMA nodes that its pages come from, as \"0-1,3\" (numactl --membind). Of preferred_node, membind, interleave and weighted_interleave a task has one at most. With any of them NUMA balancing leaves its memory alone, and page cache that it reads is not promoted.";
-        interleave: Option<String>, [absent "none"] in Accepts::Text,
+        interleave: Option<String>, [absent "none"] in Accepts::Text => Same,
             "NUMA nodes that its pages come from in turn, as long as they have some (numactl --interleave).";
-        weighted_interleave: Option<String>, [absent "none"] in Accepts::Text,
+        weighted_interleave: Option<String>, [absent "none"] in Accepts::Text => Same,
             "The same, as many pages from each node in a row as its machine.node.interleave_weight (numactl --weighted-interleave).";
-        cpunodebind: Option<String>, [absent "all nodes"] in Accepts::Text,
+        cpunodebind: Option<String>, [absent "all nodes"] in Accepts::Text => Same,
             "NUMA nodes on whose CPUs it runs, dealt out in turn among those (numactl --cpunodebind). Not with cpu or migrates.";
-        lifetime: Lifetime, [default Lifetime::Run] in Accepts::Choice(Lifetime::WORDS),
+        lifetime: Lifetime, [default Lifetime::Run] in Accepts::Choice(Lifetime::WORDS) => Same,
             "How long its memory lives. run: to the end of the run, as if the task slept after its last access. task: it exits, and its anonymous memory is freed. loop: each of its loops is a process of its own, which starts with an empty address space and exits, as compilers under make do.";
-        loops: u32, [default 1] in Accepts::Integer(1, 4_000_000_000),
+        loops: u32, [default 1] in Accepts::Integer(1, 4_000_000_000) => Same,
             "How often it runs through its accesses; random ones differ from loop to loop. A large number makes a background task that never ends.";
-        background: bool, [unless false] in Accepts::Bool,
+        background: bool, [unless false] in Accepts::Bool => Same,
             "The run does not wait for this task: it ends when all others have.";
         session: Session, [unless Session::default()] table Session,
             "A user who looks at one copy at a time.";
@@ -111,17 +111,17 @@ impl Task {
 section! {
     /// When each copy of a task is in the foreground: tabs of a browser, apps of a phone.
     pub struct Session {
-        visits: u32, [default 0] in Accepts::Integer(0, 1_000_000),
+        visits: u32, [default 0] in Accepts::Integer(0, 1_000_000) => Same,
             "Visits in all, each to one copy: the first ones open one copy each, in turn. 0: there is no user, and all copies run at once.";
-        dwell: TimeSpan, [default TimeSpan(10_000_000_000)] in Accepts::Time(1_000_000, 86_400_000_000_000),
+        dwell: TimeSpan, [default TimeSpan(10_000_000_000)] in Accepts::Time(1_000_000, 86_400_000_000_000) => Same,
             "Mean time of a visit, drawn evenly from half to one and a half times this. Seconds, because people read what they go to.";
-        recency: f64, [default 1.0] in Accepts::Number(0.0, 100.0),
+        recency: f64, [default 1.0] in Accepts::Number(0.0, 100.0) => Same,
             "How much the next copy is one used lately: the k-th last with probability proportional to k^-recency; 0 is any. No law of it is published; at 1 each doubling of k is as likely as the one before.";
-        first_ops: u64, [default 10_000] in Accepts::Integer(1, 1 << 40),
+        first_ops: u64, [default 10_000] in Accepts::Integer(1, 1 << 40) => Twice,
             "Accesses of a copy's first visit, in which it starts.";
-        visit_ops: u64, [default 1_000] in Accepts::Integer(1, 1 << 40),
+        visit_ops: u64, [default 1_000] in Accepts::Integer(1, 1 << 40) => Twice,
             "Accesses of each later visit.";
-        busy: TimeSpan, [default TimeSpan(1_000_000_000)] in Accepts::Time(0, 86_400_000_000_000),
+        busy: TimeSpan, [default TimeSpan(1_000_000_000)] in Accepts::Time(0, 86_400_000_000_000) => Same,
             "Time over which the accesses of a visit are spread, from its start; then the copy idles. What takes longer goes on when the user has left.";
     }
 }
@@ -135,65 +135,66 @@ impl Default for Session {
 section! {
     /// One mapping or open file of a task, and the accesses to it.
     pub struct Object {
-        channel: Channel, [required] in Accepts::Choice(Channel::WORDS),
+        channel: Channel, [required] in Accepts::Choice(Channel::WORDS) => Same,
             "file: read(2) and write(2) of a regular file. mapped: a shared mapping of one. anonymous: private memory. tmpfs: read(2) and write(2) of a tmpfs file.";
-        file: Option<String>, [absent "a file of its own"] in Accepts::NameOf("file"),
+        file: Option<String>, [absent "a file of its own"] in Accepts::NameOf("file") => Same,
             "The [[file]] behind a file, mapped or tmpfs object, when several objects share it.";
-        size: Option<Size>, [absent "the trace's"] in Accepts::Size(1, SIZE_MAX),
+        size: Option<Size>, [absent "the trace's"] in Accepts::Size(1, SIZE_MAX) => Twice,
             "Size of an anonymous mapping or of a file of its own.";
-        device: Option<String>, [absent "the only device"] in Accepts::NameOf("device"),
+        device: Option<String>, [absent "the only device"] in Accepts::NameOf("device") => Same,
             "The device of a file of its own, for file and mapped objects.";
-        request_size: Option<Size>, [absent "one page"] in Accepts::Size(4096, (2 << 30) - 4096),
+        // A call of the machine as it is: one stands for as many calls as a page for pages.
+        request_size: Option<Size>, [absent "one page"] in Accepts::Size(4096, (2 << 30) - 4096) => Same,
             "Size of each read(2) and write(2), of which whole pages count: fio's bs. The workload then draws requests, which lie one behind the other, and its `pages` and `ops` count them; each of their pages is an access. Readahead goes by the size, and the pages of a large request are cheaper, as they share a call. For workloads on file and tmpfs objects.";
-        advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS),
+        advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS) => Same,
             "What the task tells the kernel before its first access: of a mapping by madvise, of a file by posix_fadvise. sequential: an open file's readahead window is twice as large, and a mapped file is read ahead as if it were read in order. random: nothing is read but what is asked for. willneed: as much of the file's beginning is read as the largest window or request holds, however much more there is. noreuse: nothing that is accessed through a mapping of this open file counts as recent use, nor does it in a mapping that is sequential or random.";
-        opened_by: OpenedBy, [default OpenedBy::Process] in Accepts::Choice(OpenedBy::WORDS),
+        opened_by: OpenedBy, [default OpenedBy::Process] in Accepts::Choice(OpenedBy::WORDS) => Same,
             "Who opens a file or tmpfs object. process: once for all threads, which then share its position and readahead window, as those of a server do. thread: each for itself.";
-        per_copy: bool, [unless false] in Accepts::Bool,
+        per_copy: bool, [unless false] in Accepts::Bool => Same,
             "Each copy of the task has a file of its own, as each job of fio does that is not told one. Without it all copies share the object's file. For objects that name no file; anonymous memory is each copy's own anyway.";
-        copies_per_file: Option<u32>, [absent "all of them"] in Accepts::Integer(1, 10_000),
+        copies_per_file: Option<u32>, [absent "all of them"] in Accepts::Integer(1, 10_000) => Same,
             "So many copies of the task in a row share a file, and the next ones have another, as the compilers of one build share its tree. 1 is `per_copy`. For objects that name no file.";
-        end_fsync: bool, [unless false] in Accepts::Bool,
+        end_fsync: bool, [unless false] in Accepts::Bool => Same,
             "When the task has made all its accesses, it has what is dirty of the file written and waits until the device has it: fsync(2), as dd does with conv=fsync and fio with end_fsync. The time counts. A write that failed, whoever began it, is an error then. For regular files.";
-        fsync_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30),
+        fsync_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30) => Twice,
             "After so many of its writes to the object a task, or each thread, has what is dirty of the file written and waits until the device has it, before its next access: fsync(2), as a database does at each commit and fio with fsync. Of a large request each page counts. The wait is one for I/O. A write that failed, whoever began it, is an error then. For regular files.";
-        truncate_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30),
+        truncate_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30) => Twice,
             "After so many of its accesses to the object a task, or each thread, takes all pages of the file away, before its next access: ftruncate(2) to nothing, as of a log that begins again. What was dirty is not written. To its flusher the file is as old as its first dirty page all the same. Whoever reads such a page later finds zeroes. For file, mapped and tmpfs objects.";
-        delete_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30),
+        delete_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30) => Twice,
             "After so many of its accesses to the object a task, or each thread, deletes the file and makes an empty one in its place, before its next access: unlink(2), as of a temporary file. What was dirty is not written, and the new file's pages age from their own first write. For file, mapped and tmpfs objects.";
-        populate_node: Option<u16>, [absent "nothing is there"] in Accepts::Integer(0, 63),
+        populate_node: Option<u16>, [absent "nothing is there"] in Accepts::Integer(0, 63) => Same,
             "All its pages are there before the run begins, on this NUMA node as far as it has room: mmap with MAP_POPULATE by a process whose policy prefers that node, and is back to what it was when the run begins. It takes no time; its work and counters are those of the run. For mappings.";
-        hugepage: Option<bool>, [absent "as the machine has it"] in Accepts::Bool,
+        hugepage: Option<bool>, [absent "as the machine has it"] in Accepts::Bool => Same,
             "Whether it is worth huge pages, told to the kernel before the first access. true: madvise(MADV_HUGEPAGE), and with `kernel.transparent_hugepage` at madvise or always the fault reclaims and compacts for them. false: MADV_NOHUGEPAGE, none. Said of nothing they are had by always alone, where a block is free. For anonymous objects; one of less than 2 MiB has none.";
-        locked: bool, [unless false] in Accepts::Bool,
+        locked: bool, [unless false] in Accepts::Bool => Same,
             "Locked by mlock2(MLOCK_ONFAULT): what was touched once stays. For mappings, not for read(2).";
-        executable: bool, [unless false] in Accepts::Bool,
+        executable: bool, [unless false] in Accepts::Bool => Same,
             "A mapping with execute permission, which reclaim spares longer.";
-        share: u32, [default 1] in Accepts::Integer(1, 1_000_000),
+        share: u32, [default 1] in Accepts::Integer(1, 1_000_000) => Same,
             "Its part of the task's accesses relative to the task's other objects.";
-        read_only: bool, [unless false] in Accepts::Bool,
+        read_only: bool, [unless false] in Accepts::Bool => Same,
             "Writes become reads: what would the accesses cost if nothing had to be written back?";
-        partial_writes: bool, [unless false] in Accepts::Bool,
+        partial_writes: bool, [unless false] in Accepts::Bool => Same,
             "write(2) writes less than a page each time, so that a page that is not in memory is read first. For channel \"file\".";
-        write_first: Option<bool>, [absent "true for anonymous and tmpfs"] in Accepts::Bool,
+        write_first: Option<bool>, [absent "true for anonymous and tmpfs"] in Accepts::Bool => Same,
             "The first access to each page is made a write. Programs write their memory before they read it; reading memory that was never written only maps the zero page and takes no memory at all.";
-        contents: Option<String>, [absent "as the swap area says"] in Accepts::Choice(CONTENTS_NAMES),
+        contents: Option<String>, [absent "as the swap area says"] in Accepts::Choice(CONTENTS_NAMES) => Same,
             "What its pages hold, of what was measured: shares of zeroes and of one word, and lengths, with the compressor behind the @. For anonymous and tmpfs objects.";
-        compressed_deciles: Option<Deciles>, [absent "as the swap area says"] in Accepts::Deciles,
+        compressed_deciles: Option<Deciles>, [absent "as the swap area says"] in Accepts::Deciles => Same,
             "What its pages compress to, in bytes: the shortest, the nine below which a tenth, two tenths, ... of the pages stay, and the longest. `pageout trace compressibility` measures them of a file or process. For anonymous and tmpfs objects.";
-        compressed_min: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
+        compressed_min: Option<Share>, [absent "as the swap area says"] in Accepts::Share => Same,
             "What its pages compress to at best on zram, as a share of their size. For anonymous and tmpfs objects. Where one of these keys is given, the others are those of a [[swap]] that says nothing.";
-        compressed_max: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
+        compressed_max: Option<Share>, [absent "as the swap area says"] in Accepts::Share => Same,
             "What its pages compress to at worst on zram.";
-        same_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
+        same_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share => Same,
             "Share of its pages that are one word repeated, which take no memory on zram.";
-        zero_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share,
+        zero_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share => Same,
             "Share of its pages that are all zeroes, which are never written to swap.";
-        workload: Option<Table>, [absent ""] in Accepts::Table("access pattern"),
+        workload: Option<Table>, [absent ""] in Accepts::Table("access pattern") => Inside,
             "Accesses made by a generator: { pattern = \"zipf\", ... }. Either this or a trace.";
-        trace: Option<TraceFile>, [absent ""] in Accepts::HostPath,
+        trace: Option<TraceFile>, [absent ""] in Accepts::HostPath => Never,
             "Accesses from a recorded trace; a relative path starts at the scenario file.";
-        read: Option<Table>, [absent "{}"] in Accepts::Table("options of the trace reader"),
+        read: Option<Table>, [absent "{}"] in Accepts::Table("options of the trace reader") => Same,
             "How the trace is read: its format when the name does not tell, whether sizes count.";
     }
 }

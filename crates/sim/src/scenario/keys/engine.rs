@@ -6,6 +6,7 @@ use pageout_engine::{
 };
 
 use super::{Accepts, Key};
+use crate::scenario::Scale;
 
 /// The keys of `[kernel]` beside the profile: parameters, switches, and the one that the machine adds.
 pub(in crate::scenario) fn kernel_keys() -> Vec<Key> {
@@ -39,12 +40,73 @@ fn stat_flush_phase() -> Key {
     Key {
         path: "kernel.memcg.stat_flush_phase".to_string(),
         accepts: Accepts::Time(0, 3_000_000_000),
+        scale: Scale::Same,
         default: "\"0s\"".to_string(),
         meaning: "When the first periodic flush falls after the start. On a running kernel it counts from boot and is any \
                   number below the period of 2.016s."
             .to_string(),
     }
 }
+
+/// What becomes of parameters that count memory. An amount that a scenario gives is one of its own memory; batches and windows are the kernel's,
+/// whatever the memory.
+const OF_MEMORY: &[(&str, Scale)] = &[
+    ("sched.numa_balancing.scan_size_mb", Scale::Twice),
+    ("kernel.numa_balancing_promote_rate_limit_MBps", Scale::Twice),
+    ("vm.min_free_kbytes", Scale::Twice),
+    ("vm.dirty_bytes", Scale::Twice),
+    ("vm.dirty_background_bytes", Scale::Twice),
+    // What one load brings in, as readahead is what one read does.
+    ("fault_around_bytes", Scale::Same),
+    // Of a system call, whose size stays.
+    ("numa.pagecache_promote_pages_per_work", Scale::Same),
+    ("charge_stock", Scale::Same),
+    ("folio_batch", Scale::Same),
+    ("reclaim_batch", Scale::Same),
+    ("pghot.kmigrated_batch_nr", Scale::Same),
+    ("pghot.klruscand_buffer", Scale::Same),
+];
+
+/// Units that count no memory: what is in one of them stays.
+const NO_MEMORY: &[&str] =
+    &["", "%", "1/10000", "1/100 s", "ms", "s", "bits", "CPUs", "ticks a second", "translations", "requests"];
+
+/// What becomes of a parameter.
+const fn scale_of(parameter: &Parameter) -> Option<Scale> {
+    let mut at = 0;
+    while at < OF_MEMORY.len() {
+        if is_same(OF_MEMORY[at].0, parameter.name) {
+            return Some(OF_MEMORY[at].1);
+        }
+        at += 1;
+    }
+    let mut at = 0;
+    while at < NO_MEMORY.len() {
+        if is_same(NO_MEMORY[at], parameter.unit) {
+            return Some(Scale::Same);
+        }
+        at += 1;
+    }
+    None
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+// A parameter that counts memory and is in no row above does not compile.
+const _: () = {
+    let mut at = 0;
+    while at < PARAMETERS.len() {
+        assert!(scale_of(&PARAMETERS[at]).is_some(), "a parameter counts memory: give it a row in OF_MEMORY");
+        at += 1;
+    }
+};
 
 fn parameter_keys(section: Section, table: &'static str) -> impl Iterator<Item = Key> {
     PARAMETERS.iter().filter(move |parameter| parameter.section == section).map(move |parameter| {
@@ -59,6 +121,7 @@ fn parameter_keys(section: Section, table: &'static str) -> impl Iterator<Item =
         });
         Key {
             accepts: accepted(*values),
+            scale: scale_of(parameter).expect("a parameter without one does not compile"),
             default: if is_word { format!("\"{default}\"") } else { default },
             meaning: format!("{doc} {reason}{}", shown.unwrap_or_default()),
             path,
@@ -73,6 +136,8 @@ fn switch_key(switch: &Switch) -> Key {
         .map(|(scenario, value)| format!(" Shown by scenarios/{scenario} with --set {path}={value}."));
     Key {
         accepts: accepted(switch.values),
+        // A rule is the same whatever the memory.
+        scale: Scale::Same,
         default: "as the profile has it".to_string(),
         meaning: switch.doc.to_string() + &shown.unwrap_or_default(),
         path,
@@ -82,14 +147,15 @@ fn switch_key(switch: &Switch) -> Key {
 /// The files of a cgroup that a scenario may set.
 pub(in crate::scenario) fn memcg_keys() -> Vec<Key> {
     let settings = CGROUP_FILES.iter().filter_map(|file| match file.holds {
-        Holds::Limit(initial) => Some((file, initial, Accepts::Limit)),
-        Holds::Switch(initial) => Some((file, initial, Accepts::Integer(0, 1))),
-        Holds::Nodes => Some((file, "\"\"", Accepts::Text)),
+        Holds::Limit(initial) => Some((file, initial, Accepts::Limit, Scale::Twice)),
+        Holds::Switch(initial) => Some((file, initial, Accepts::Integer(0, 1), Scale::Same)),
+        Holds::Nodes => Some((file, "\"\"", Accepts::Text, Scale::Same)),
         _ => None,
     });
-    let key = |(file, initial, accepts): (&CgroupFile, &str, Accepts)| Key {
+    let key = |(file, initial, accepts, scale): (&CgroupFile, &str, Accepts, Scale)| Key {
         path: format!("memcg[].{}", file.name),
         accepts,
+        scale,
         default: if initial == "max" { "\"max\"".to_string() } else { initial.to_string() },
         meaning: file.doc.to_string(),
     };

@@ -6,6 +6,8 @@
 use std::sync::LazyLock;
 
 use super::{Accepts, Key};
+use crate::scenario::Scale;
+use crate::scenario::Scale::{Inside, Same, Twice};
 
 const ANY: Accepts = Accepts::Integer(0, i64::MAX);
 const PAGES: Accepts = Accepts::Integer(1, 1 << 40);
@@ -15,116 +17,117 @@ const PATTERN: Accepts = Accepts::Table("access pattern");
 
 /// Keys of the tables that the workload crate defines.
 pub static WORKLOAD_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
-    let key = |&(path, accepts, default, meaning): &Row| Key {
+    let key = |&(path, accepts, scale, default, meaning): &Row| Key {
         path: String::from(path),
         accepts,
+        scale,
         default: String::from(default),
         meaning: String::from(meaning),
     };
     ROWS.iter().map(key).collect()
 });
 
-/// Path, what it accepts, default and meaning.
-type Row = (&'static str, Accepts, &'static str, &'static str);
+/// Path, what it accepts, what becomes of it where a page stands for half as many, default and meaning.
+type Row = (&'static str, Accepts, Scale, &'static str, &'static str);
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    ("workload.pattern", Accepts::Choice(PATTERNS), "", "Which pages are accessed in which order; the other keys are those of the pattern."),
+    ("workload.pattern", Accepts::Choice(PATTERNS), Same, "", "Which pages are accessed in which order; the other keys are those of the pattern."),
 
-    ("workload.sequential.pages", PAGES, "the object's", "One pass over so many pages, in ascending order."),
-    ("workload.sequential.stride", COUNT, "1", "Pages from one access to the next. 1 touches every page."),
-    ("workload.sequential.write_ratio", FRACTION, "0", "Share of the accesses that write. A scan reads."),
-    ("workload.sequential.seed", ANY, "derived", "Seed of the choice of writes."),
+    ("workload.sequential.pages", PAGES, Twice, "the object's", "One pass over so many pages, in ascending order."),
+    ("workload.sequential.stride", COUNT, Same, "1", "Pages from one access to the next. 1 touches every page."),
+    ("workload.sequential.write_ratio", FRACTION, Same, "0", "Share of the accesses that write. A scan reads."),
+    ("workload.sequential.seed", ANY, Same, "derived", "Seed of the choice of writes."),
 
-    ("workload.loop.pages", PAGES, "the object's", "So many pages round and round, in ascending order."),
-    ("workload.loop.ops", ANY, "", "Accesses in all; the last round may be cut short."),
-    ("workload.loop.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    ("workload.loop.seed", ANY, "derived", "Seed of the choice of writes."),
+    ("workload.loop.pages", PAGES, Twice, "the object's", "So many pages round and round, in ascending order."),
+    ("workload.loop.ops", ANY, Twice, "", "Accesses in all; the last round may be cut short."),
+    ("workload.loop.write_ratio", FRACTION, Same, "0", "Share of the accesses that write."),
+    ("workload.loop.seed", ANY, Same, "derived", "Seed of the choice of writes."),
 
-    ("workload.uniform.pages", PAGES, "the object's", "Every one of so many pages with the same probability."),
-    ("workload.uniform.ops", ANY, "", "Accesses in all."),
-    ("workload.uniform.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    ("workload.uniform.seed", ANY, "derived", "Seed of pages and writes."),
+    ("workload.uniform.pages", PAGES, Twice, "the object's", "Every one of so many pages with the same probability."),
+    ("workload.uniform.ops", ANY, Twice, "", "Accesses in all."),
+    ("workload.uniform.write_ratio", FRACTION, Same, "0", "Share of the accesses that write."),
+    ("workload.uniform.seed", ANY, Same, "derived", "Seed of pages and writes."),
 
-    ("workload.zipf.pages", PAGES, "the object's", "Pages to choose from; which ones are popular is scattered over them."),
-    ("workload.zipf.ops", ANY, "", "Accesses in all."),
-    ("workload.zipf.alpha", Accepts::Number(0.0, 100.0), "0.99", "How skewed: rank k has a probability proportional to k^-alpha; 0 is uniform. 0.99 is YCSB's."),
-    ("workload.zipf.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    ("workload.zipf.seed", ANY, "derived", "Seed of popularity, pages and writes."),
+    ("workload.zipf.pages", PAGES, Twice, "the object's", "Pages to choose from; which ones are popular is scattered over them."),
+    ("workload.zipf.ops", ANY, Twice, "", "Accesses in all."),
+    ("workload.zipf.alpha", Accepts::Number(0.0, 100.0), Same, "0.99", "How skewed: rank k has a probability proportional to k^-alpha; 0 is uniform. 0.99 is YCSB's."),
+    ("workload.zipf.write_ratio", FRACTION, Same, "0", "Share of the accesses that write."),
+    ("workload.zipf.seed", ANY, Same, "derived", "Seed of popularity, pages and writes."),
 
-    ("workload.hot_set.pages", PAGES, "the object's", "Pages in all, hot and cold; the hot ones are neighbours."),
-    ("workload.hot_set.ops", ANY, "", "Accesses in all."),
-    ("workload.hot_set.hot_pages_fraction", FRACTION, "0.2", "Share of the pages that is hot. With the next key the 80-20 rule."),
-    ("workload.hot_set.hot_access_fraction", FRACTION, "0.8", "Share of the accesses that go to hot pages."),
-    ("workload.hot_set.move_every", ANY, "0", "Accesses after which the hot range moves on by its own length; 0: never."),
-    ("workload.hot_set.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    ("workload.hot_set.seed", ANY, "derived", "Seed of pages and writes."),
+    ("workload.hot_set.pages", PAGES, Twice, "the object's", "Pages in all, hot and cold; the hot ones are neighbours."),
+    ("workload.hot_set.ops", ANY, Twice, "", "Accesses in all."),
+    ("workload.hot_set.hot_pages_fraction", FRACTION, Same, "0.2", "Share of the pages that is hot. With the next key the 80-20 rule."),
+    ("workload.hot_set.hot_access_fraction", FRACTION, Same, "0.8", "Share of the accesses that go to hot pages."),
+    ("workload.hot_set.move_every", ANY, Twice, "0", "Accesses after which the hot range moves on by its own length; 0: never."),
+    ("workload.hot_set.write_ratio", FRACTION, Same, "0", "Share of the accesses that write."),
+    ("workload.hot_set.seed", ANY, Same, "derived", "Seed of pages and writes."),
 
-    ("workload.zipf_scan.pages", Accepts::Integer(1, (1 << 40) - 1), "", "Popular pages, from page 0; what is scanned lies above them, so the object is larger than this."),
-    ("workload.zipf_scan.ops", ANY, "", "Zipf accesses; those of the scans come on top."),
-    ("workload.zipf_scan.alpha", Accepts::Number(0.0, 100.0), "0.99", "As of zipf."),
-    ("workload.zipf_scan.scan_every", COUNT, "", "Zipf accesses from one scan to the next."),
-    ("workload.zipf_scan.scan_length", COUNT, "", "Pages of one scan."),
-    ("workload.zipf_scan.scan_pages", COUNT, "as many as all scans", "Pages that the scans go round in."),
-    ("workload.zipf_scan.write_ratio", FRACTION, "0", "Share of the accesses that write, scans included."),
-    ("workload.zipf_scan.seed", ANY, "derived", "Seed of pages and writes."),
+    ("workload.zipf_scan.pages", Accepts::Integer(1, (1 << 40) - 1), Twice, "", "Popular pages, from page 0; what is scanned lies above them, so the object is larger than this."),
+    ("workload.zipf_scan.ops", ANY, Twice, "", "Zipf accesses; those of the scans come on top."),
+    ("workload.zipf_scan.alpha", Accepts::Number(0.0, 100.0), Same, "0.99", "As of zipf."),
+    ("workload.zipf_scan.scan_every", COUNT, Twice, "", "Zipf accesses from one scan to the next."),
+    ("workload.zipf_scan.scan_length", COUNT, Twice, "", "Pages of one scan."),
+    ("workload.zipf_scan.scan_pages", COUNT, Twice, "as many as all scans", "Pages that the scans go round in."),
+    ("workload.zipf_scan.write_ratio", FRACTION, Same, "0", "Share of the accesses that write, scans included."),
+    ("workload.zipf_scan.seed", ANY, Same, "derived", "Seed of pages and writes."),
 
-    ("workload.phase_shift.phases[].pages", PAGES, "", "Pages of a phase."),
-    ("workload.phase_shift.phases[].ops", ANY, "", "Accesses of a phase."),
-    ("workload.phase_shift.phases[].offset", ANY, "0", "First page of a phase."),
-    ("workload.phase_shift.phases[].order", Accepts::Choice(&["uniform", "looping"]), "\"uniform\"", "How a phase goes over its pages."),
-    ("workload.phase_shift.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    ("workload.phase_shift.seed", ANY, "derived", "Seed of pages and writes."),
+    ("workload.phase_shift.phases[].pages", PAGES, Twice, "", "Pages of a phase."),
+    ("workload.phase_shift.phases[].ops", ANY, Twice, "", "Accesses of a phase."),
+    ("workload.phase_shift.phases[].offset", ANY, Twice, "0", "First page of a phase."),
+    ("workload.phase_shift.phases[].order", Accepts::Choice(&["uniform", "looping"]), Same, "\"uniform\"", "How a phase goes over its pages."),
+    ("workload.phase_shift.write_ratio", FRACTION, Same, "0", "Share of the accesses that write."),
+    ("workload.phase_shift.seed", ANY, Same, "derived", "Seed of pages and writes."),
 
-    ("workload.fill.pages", PAGES, "the object's", "Writes each page once: how programs come by their memory."),
+    ("workload.fill.pages", PAGES, Twice, "the object's", "Writes each page once: how programs come by their memory."),
 
-    ("workload.runs.pages", PAGES, "the object's", "Pages of all runs: whole files of a tree, one after the other."),
-    ("workload.runs.ops", ANY, "", "Accesses in all; the last run may be cut short."),
-    ("workload.runs.length", COUNT, "4", "Pages of a run, which is read from its start to its end; 4 are the 16 KiB of a typical source file."),
-    ("workload.runs.alpha", Accepts::Number(0.0, 100.0), "0.99", "How skewed the popularity of runs is, as of zipf; 0 draws all alike."),
-    ("workload.runs.write_ratio", FRACTION, "0", "Share of the accesses that write."),
-    ("workload.runs.seed", ANY, "derived", "Seed of popularity, runs and writes."),
+    ("workload.runs.pages", PAGES, Twice, "the object's", "Pages of all runs: whole files of a tree, one after the other."),
+    ("workload.runs.ops", ANY, Twice, "", "Accesses in all; the last run may be cut short."),
+    ("workload.runs.length", COUNT, Same, "4", "Pages of a run, which is read from its start to its end; 4 are the 16 KiB of a typical source file."),
+    ("workload.runs.alpha", Accepts::Number(0.0, 100.0), Same, "0.99", "How skewed the popularity of runs is, as of zipf; 0 draws all alike."),
+    ("workload.runs.write_ratio", FRACTION, Same, "0", "Share of the accesses that write."),
+    ("workload.runs.seed", ANY, Same, "derived", "Seed of popularity, runs and writes."),
 
-    ("workload.index.pages", PAGES, "the object's", "Pages of a search tree, the root first and the leaves last."),
-    ("workload.index.ops", ANY, "", "Accesses in all; a lookup makes one at each level."),
-    ("workload.index.fanout", Accepts::Integer(2, i64::MAX), "256", "Pages that an inner page leads to; 256 entries of 16 bytes fill one."),
-    ("workload.index.alpha", Accepts::Number(0.0, 100.0), "0.99", "How skewed the popularity of leaves is, as of zipf."),
-    ("workload.index.write_ratio", FRACTION, "0", "Share of the accesses that write, those to inner pages included."),
-    ("workload.index.seed", ANY, "derived", "Seed of popularity, lookups and writes."),
+    ("workload.index.pages", PAGES, Twice, "the object's", "Pages of a search tree, the root first and the leaves last."),
+    ("workload.index.ops", ANY, Twice, "", "Accesses in all; a lookup makes one at each level."),
+    ("workload.index.fanout", Accepts::Integer(2, i64::MAX), Same, "256", "Pages that an inner page leads to; 256 entries of 16 bytes fill one."),
+    ("workload.index.alpha", Accepts::Number(0.0, 100.0), Same, "0.99", "How skewed the popularity of leaves is, as of zipf."),
+    ("workload.index.write_ratio", FRACTION, Same, "0", "Share of the accesses that write, those to inner pages included."),
+    ("workload.index.seed", ANY, Same, "derived", "Seed of popularity, lookups and writes."),
 
-    ("workload.mix.parts[].of", PATTERN, "", "A pattern; the parts take turns at random."),
-    ("workload.mix.parts[].weight", COUNT, "1", "Its share of the accesses, relative to the others'."),
-    ("workload.mix.parts[].object", ANY, "the mix's", "Number of the task's object that it accesses."),
-    ("workload.mix.end", Accepts::Choice(&["first", "last"]), "\"first\"", "Whether the mix ends with the first part that ends, so that the proportions hold, or with the last."),
-    ("workload.mix.seed", ANY, "derived", "Seed of the choice of parts."),
+    ("workload.mix.parts[].of", PATTERN, Inside, "", "A pattern; the parts take turns at random."),
+    ("workload.mix.parts[].weight", COUNT, Same, "1", "Its share of the accesses, relative to the others'."),
+    ("workload.mix.parts[].object", ANY, Same, "the mix's", "Number of the task's object that it accesses."),
+    ("workload.mix.end", Accepts::Choice(&["first", "last"]), Same, "\"first\"", "Whether the mix ends with the first part that ends, so that the proportions hold, or with the last."),
+    ("workload.mix.seed", ANY, Same, "derived", "Seed of the choice of parts."),
 
-    ("workload.chain.parts[].of", PATTERN, "", "A pattern; the parts come one after the other."),
-    ("workload.chain.parts[].object", ANY, "the chain's", "Number of the task's object that it accesses."),
+    ("workload.chain.parts[].of", PATTERN, Inside, "", "A pattern; the parts come one after the other."),
+    ("workload.chain.parts[].object", ANY, Same, "the chain's", "Number of the task's object that it accesses."),
 
-    ("workload.repeat.times", COUNT, "", "How often in all, with the same draws each time."),
-    ("workload.repeat.of", PATTERN, "", "The pattern repeated."),
+    ("workload.repeat.times", COUNT, Same, "", "How often in all, with the same draws each time."),
+    ("workload.repeat.of", PATTERN, Inside, "", "The pattern repeated."),
 
-    ("workload.limit.ops", ANY, "", "Accesses to keep."),
-    ("workload.limit.of", PATTERN, "", "The pattern cut short."),
+    ("workload.limit.ops", ANY, Twice, "", "Accesses to keep."),
+    ("workload.limit.of", PATTERN, Inside, "", "The pattern cut short."),
 
-    ("read.format", Accepts::Choice(FORMATS), "told from content and name", "The format of the trace. csv has any columns; msr (MSR Cambridge), alibaba (its block traces), tencent (its CBS) and spc (UMass) are collections whose columns and units are known, with a header line or without."),
-    ("read.page_size", Accepts::Range("power of two from 512 to 2^30, as a number of bytes or a size such as \"64KiB\""), "a .pgt's own, else 4096", "Bytes a page; byte ranges are split into pages of this size, and simulated as if of 4096."),
-    ("read.ignore_size", Accepts::Bool, "false", "One id is one page, whatever its size."),
-    ("read.page_ids", Accepts::Choice(&["auto", "dense", "as_given"]), "\"auto\"", "Whether pages keep their numbers. auto: places (offsets, page numbers) do, opaque ids are numbered in order of first appearance."),
-    ("read.keep_ids", Accepts::Bool, "false", "Conversion only: keep a table of the original ids."),
-    ("read.unterminated_ok", Accepts::Bool, "false", "Accept a text file whose last line has no line feed; it may be half a line."),
-    ("read.implausible_ok", Accepts::Bool, "false", "Accept what no trace in order has: in oracle-general times that go back and next accesses that can't be, and sizes that make far more pages of a few records than traces do."),
-    ("read.csv.delimiter", Accepts::Text, "a tab in a .tsv, else a comma; where the first line has none, a tab, ;, | or blanks", "What is between fields: one ASCII character, \"tab\", or \"blank\" (also \" \") for any number of blanks and tabs."),
-    ("read.csv.header", Accepts::Bool, "true", "Whether the first line names the columns."),
-    ("read.csv.time", Accepts::Text, "by its usual names, else none", "Column of the time; only `trace info` uses it. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, lba, len, rw, ...) count for what is not chosen; \"\" takes none."),
-    ("read.csv.object", Accepts::Text, "by its usual names, all there are, else one object", "Column of the file, volume or region accessed, or a list of several that are it together: [\"Hostname\", \"DiskNumber\"]. Pages of different objects are different pages. Usual names (volume, disk, dev, lun, asu, host, file, path, inode, ... also with id or number) count wherever the place is from; [] takes none of them."),
-    ("read.csv.id", Accepts::Text, "by its usual names", "Column of an opaque id; exactly one of id, page and offset is needed."),
-    ("read.csv.page", Accepts::Text, "by its usual names", "Column of a page number within the object."),
-    ("read.csv.offset", Accepts::Text, "by its usual names", "Column of an offset within the object. Besides offset and address, lba, lbn, sector and blkno are usual names, and count sectors."),
-    ("read.csv.size", Accepts::Text, "by its usual names, else one page each", "Column of the size."),
-    ("read.csv.op", Accepts::Text, "by its usual names, else all are taken for reads", "Column of the operation: r, read, get, w, write, set, ..., or SCSI's codes in hexadecimal (28 reads, 2a writes)."),
-    ("read.csv.offset_unit", COUNT, "512 if the column is called lba, lbn, sector or blkno, else 1", "Bytes in a unit of offset, such as 512 for sectors."),
-    ("read.csv.size_unit", COUNT, "512 if the column is called sectors, bcount or alike, else 1", "Bytes in a unit of size."),
+    ("read.format", Accepts::Choice(FORMATS), Same, "told from content and name", "The format of the trace. csv has any columns; msr (MSR Cambridge), alibaba (its block traces), tencent (its CBS) and spc (UMass) are collections whose columns and units are known, with a header line or without."),
+    ("read.page_size", Accepts::Range("power of two from 512 to 2^30, as a number of bytes or a size such as \"64KiB\""), Same, "a .pgt's own, else 4096", "Bytes a page; byte ranges are split into pages of this size, and simulated as if of 4096."),
+    ("read.ignore_size", Accepts::Bool, Same, "false", "One id is one page, whatever its size."),
+    ("read.page_ids", Accepts::Choice(&["auto", "dense", "as_given"]), Same, "\"auto\"", "Whether pages keep their numbers. auto: places (offsets, page numbers) do, opaque ids are numbered in order of first appearance."),
+    ("read.keep_ids", Accepts::Bool, Same, "false", "Conversion only: keep a table of the original ids."),
+    ("read.unterminated_ok", Accepts::Bool, Same, "false", "Accept a text file whose last line has no line feed; it may be half a line."),
+    ("read.implausible_ok", Accepts::Bool, Same, "false", "Accept what no trace in order has: in oracle-general times that go back and next accesses that can't be, and sizes that make far more pages of a few records than traces do."),
+    ("read.csv.delimiter", Accepts::Text, Same, "a tab in a .tsv, else a comma; where the first line has none, a tab, ;, | or blanks", "What is between fields: one ASCII character, \"tab\", or \"blank\" (also \" \") for any number of blanks and tabs."),
+    ("read.csv.header", Accepts::Bool, Same, "true", "Whether the first line names the columns."),
+    ("read.csv.time", Accepts::Text, Same, "by its usual names, else none", "Column of the time; only `trace info` uses it. Columns are named as in the header, or #1, #2, ... Usual names (timestamp, volume, offset, lba, len, rw, ...) count for what is not chosen; \"\" takes none."),
+    ("read.csv.object", Accepts::Text, Same, "by its usual names, all there are, else one object", "Column of the file, volume or region accessed, or a list of several that are it together: [\"Hostname\", \"DiskNumber\"]. Pages of different objects are different pages. Usual names (volume, disk, dev, lun, asu, host, file, path, inode, ... also with id or number) count wherever the place is from; [] takes none of them."),
+    ("read.csv.id", Accepts::Text, Same, "by its usual names", "Column of an opaque id; exactly one of id, page and offset is needed."),
+    ("read.csv.page", Accepts::Text, Same, "by its usual names", "Column of a page number within the object."),
+    ("read.csv.offset", Accepts::Text, Same, "by its usual names", "Column of an offset within the object. Besides offset and address, lba, lbn, sector and blkno are usual names, and count sectors."),
+    ("read.csv.size", Accepts::Text, Same, "by its usual names, else one page each", "Column of the size."),
+    ("read.csv.op", Accepts::Text, Same, "by its usual names, else all are taken for reads", "Column of the operation: r, read, get, w, write, set, ..., or SCSI's codes in hexadecimal (28 reads, 2a writes)."),
+    ("read.csv.offset_unit", COUNT, Same, "512 if the column is called lba, lbn, sector or blkno, else 1", "Bytes in a unit of offset, such as 512 for sectors."),
+    ("read.csv.size_unit", COUNT, Same, "512 if the column is called sectors, bcount or alike, else 1", "Bytes in a unit of size."),
 ];
 
 /// The patterns there are.
