@@ -12,13 +12,17 @@ Examples:
   pageout advise-tier requests.pgt --memory 64GiB             a trace, read by one task through an open file
   pageout advise-tier web.toml --device cxl-1.1,pmem --ratio 1:1,1:2,1:4
   pageout advise-tier web.toml --report advice.html --repeat 5
+  pageout advise-tier web.toml --check-scale                  the same at half of machine.page_stands_for: is the verdict the same?
   pageout advise-tier web.toml --warm-up 30s                  what all memory fast does in 30 s of simulated time counts nowhere
   pageout advise-tier web.toml --json | jq '.advice'
 The scenario's memory is taken as it is, all of it fast; that is what each share of slow memory is compared with.
 With --repeat N all is run with N seeds and compared seed by seed: a loss is then a mean ± half of its 95 % interval.
-A machine of 2 TiB: write it at a 1024th, memory and what uses it alike, with machine.page_stands_for = 1024. Each page, and each access
-to it, then stands for so many, and what is told of memory saved is of the whole. task.stands_for makes a long run shorter and no memory
-larger: what a page goes through, such as a fault, is not multiplied by it.";
+A machine of 2 TiB takes two keys, which do different things:
+  machine.page_stands_for = 1024   a smaller machine. Memory, files, processes and counts of accesses are written at a 1024th; each page,
+                                   and each access to it, stands for 1024, and what is told of memory saved is of the whole.
+                                   --check-scale makes the study at 512 as well: the answer should not depend on it.
+  task.stands_for = 64             a shorter run on the same memory. Each access stands for 64 to other pages of its kind; what a page
+                                   goes through, such as a fault, is not multiplied. Half of it with twice the ops is the check.";
 
 /// Arguments of `advise-tier`.
 #[derive(Debug, Args)]
@@ -54,6 +58,15 @@ pub(crate) struct AdviseTierArgs {
     /// Seeds for each run, counted up from the scenario's
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
+
+    /// Make the study again at half of machine.page_stands_for, and say whether the verdict is the same
+    ///
+    /// With a page that stands for many, batches and defaults of the kernel and latencies of devices weigh as if each were of so many pages.
+    /// The check has twice the memory, files, processes and accesses of the scenario, and half as many pages behind each: the same
+    /// machine. Each of its runs takes about twice as long, so with it the command takes three times as long as without. It says how
+    /// long before it starts.
+    #[arg(long)]
+    pub(crate) check_scale: bool,
 
     #[command(flatten)]
     pub(crate) parallel: ParallelOptions,

@@ -6,6 +6,7 @@
 //!   ratio x device x source                                            one run each, on all CPUs
 //!     ─▶ of each device the least fast memory that loses little enough: the advice
 //!        ─▶ each knob of the best source that promotes turned there, one at a time: by how much each matters
+//!   the same at half of the scale, on request                          whether the advice is that of the machine
 //! ```
 //! All of it is run with each seed, and a loss is taken seed by seed: what a seed's own luck is drops out. The first part of each run is left out
 //! of it (`warm_up`): as many accesses everywhere, those that all memory fast makes in the warm-up.
@@ -15,6 +16,7 @@
 mod nodes; // what the scenario says of its own
 mod gain; // why slower memory may gain
 mod page; // the same as a page
+mod scale; // the same at half of the scale
 mod sources; // who finds hot pages, and the knobs of each
 mod story; // the advice in sentences
 mod warm_up; // the part of each run that is left out
@@ -40,6 +42,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, is_seen, name_of};
 use crate::print::{figures, output, signals, table};
 use crate::report::check_name;
+use scale::{AtHalf, Half};
 use sources::{Knob, SOURCES};
 use warm_up::WarmUp;
 
@@ -126,6 +129,8 @@ struct Advice<'a> {
     /// those where something is.
     at: usize,
     turned: Vec<Turned>,
+    /// The same at half of the scale, where that was asked for.
+    at_half: Option<AtHalf<'a>>,
 }
 
 /// Sweeps ratio, device and source, turns knobs at the best, and prints a page of advice.
@@ -133,6 +138,7 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     let (ratios, warm_up) = checked(args)?;
     let source = read(args)?;
     let (base, memory, put_aside) = all_fast(args, &source)?;
+    let half = args.check_scale.then(|| Half::of(args, &source, &ratios, &base, memory)).transpose()?;
     let questions = questions(args, &ratios, &base, memory)?;
     let terminal = Terminal::new(&args.options.output);
     let plan = Plan {
@@ -146,33 +152,13 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     let _listening = signals::listen();
     let Made { variants, extent } = plan.run_with_trails(std::slice::from_ref(&base))?;
     let all_fast = variants.into_iter().next().expect("one was asked for");
-    if let Some(failure) = all_fast.failures.first() {
-        let failure = failure.of("with all its memory fast the workload fails");
-        return output::no_result(&args.options.output, failure.into(), Value::Null);
+    if let Some(failure) = no_base(&all_fast, &extent) {
+        return output::no_result(&args.options.output, failure, Value::Null);
     }
-    if all_fast.results.iter().any(|run| !run.kills.is_empty()) {
-        let message = "with all its memory fast the workload runs out of it, and tasks are killed: give it more (--memory)";
-        return output::no_result(&args.options.output, Failure::Workload(anyhow!(message)), Value::Null);
-    }
-    if !all_fast.is_whole() {
-        let nothing = extent.nothing("nothing was run", &[]);
-        return output::no_result(&args.options.output, nothing.into(), Value::Null);
-    }
-    let warm_up = warm_up.accesses(&all_fast)?;
+    let accesses = warm_up.accesses(&all_fast)?;
     announce(args, began.elapsed(), questions.len());
-    let divided: Vec<Scenario> = questions.iter().map(|question| question.scenario.clone()).collect();
-    let made = plan.run_with_trails(&divided)?;
-    let extent = extent.and(&made.extent);
-    let answered = |(question, runs): (&Question, Runs)| Cell {
-        ratio: question.ratio,
-        device: question.device.clone(),
-        source: question.source,
-        runs,
-    };
-    let cells = questions.iter().zip(made.variants).map(answered).collect();
-    let (at, turned) = (0, Vec::new());
-    let mut advice =
-        Advice { args, memory, scenario: base, put_aside, extent, all_fast, warm_up, cells, at, turned };
+    let mut advice = Advice::begun(args, base, memory, put_aside, extent, all_fast, accesses);
+    advice.ask(&plan, &questions)?;
     advice.at = advice.promoting_beside(advice.chosen());
     let Question { scenario: here, source: winner, .. } = &questions[advice.at];
     let knobs = SOURCES[*winner].knobs();
@@ -180,9 +166,26 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     let made = plan.run_with_trails(&turned)?;
     advice.turned = knobs.zip(made.variants).map(|(knob, runs)| Turned { knob, runs }).collect();
     advice.extent = advice.extent.and(&made.extent);
+    if let Some(half) = half {
+        let at_half = half.run(&plan, &advice, |all_fast| warm_up.accesses(all_fast))?;
+        advice.extent = advice.extent.and(at_half.extent());
+        advice.at_half = Some(at_half);
+    }
     advice.tell(&source)?;
     let failures = advice.failures();
     Ok(advice.extent.verdict(&failures)?)
+}
+
+/// Why nothing can be compared with runs in which all memory was fast, if nothing can.
+fn no_base(all_fast: &Runs, extent: &Extent) -> Option<Failure> {
+    if let Some(failure) = all_fast.failures.first() {
+        return Some(failure.of("with all its memory fast the workload fails").into());
+    }
+    if was_killed(all_fast) {
+        let message = "with all its memory fast the workload runs out of it, and tasks are killed: give it more (--memory)";
+        return Some(Failure::Workload(anyhow!(message)));
+    }
+    (!all_fast.is_whole()).then(|| extent.nothing("nothing was run", &[]).into())
 }
 
 /// Says how many runs are still to come and how long they may take, by how long the runs with all memory fast took.
@@ -194,10 +197,20 @@ fn announce(args: &AdviseTierArgs, took: Duration, questions: usize) {
     // The first runs were as many at a time as there were seeds.
     let each = took.as_secs_f64() * jobs.min(args.repeat as usize) as f64 / f64::from(args.repeat);
     let seconds = each * (runs + knobs) as f64 / jobs as f64;
-    if !args.options.output.quiet && (seconds >= ANNOUNCED_S || is_seen(&args.options.output)) {
-        let left = figures::time((seconds.max(1.0) * 1e9) as u64);
-        eprintln!("{runs} runs of ratios, devices and sources and at most {knobs} of knobs: about {left}");
+    let more = if args.check_scale { runs + args.repeat as usize } else { 0 };
+    let check = each * scale::TIMES_AS_LONG * more as f64 / jobs as f64;
+    if args.options.output.quiet || seconds + check < ANNOUNCED_S && !is_seen(&args.options.output) {
+        return;
     }
+    let shown = |seconds: f64| figures::time((seconds.max(1.0) * 1e9) as u64);
+    let check = match args.check_scale {
+        true => format!("; {more} more at half of the scale, each twice as long: about {}", shown(check)),
+        false => String::new(),
+    };
+    eprintln!(
+        "{runs} runs of ratios, devices and sources and at most {knobs} of knobs: about {}{check}",
+        shown(seconds)
+    );
 }
 
 /// The ratios and the warm-up asked for, if all that was asked for can be.
@@ -384,6 +397,37 @@ fn longer(percent: f64) -> String {
     }
 }
 
+impl<'a> Advice<'a> {
+    /// What is known once all memory was fast.
+    fn begun(
+        args: &'a AdviseTierArgs,
+        scenario: Scenario,
+        memory: Size,
+        put_aside: BTreeSet<&'static str>,
+        extent: Extent,
+        all_fast: Runs,
+        warm_up: Vec<u64>,
+    ) -> Advice<'a> {
+        let (cells, at, turned, at_half) = (Vec::new(), 0, Vec::new(), None);
+        Advice { args, memory, scenario, put_aside, extent, all_fast, warm_up, cells, at, turned, at_half }
+    }
+
+    /// Runs every question.
+    fn ask(&mut self, plan: &Plan, questions: &[Question]) -> Result<(), Failure> {
+        let divided: Vec<Scenario> = questions.iter().map(|question| question.scenario.clone()).collect();
+        let made = plan.run_with_trails(&divided)?;
+        let answered = |(question, runs): (&Question, Runs)| Cell {
+            ratio: question.ratio,
+            device: question.device.clone(),
+            source: question.source,
+            runs,
+        };
+        self.cells = questions.iter().zip(made.variants).map(answered).collect();
+        self.extent = self.extent.and(&made.extent);
+        Ok(())
+    }
+}
+
 impl Advice<'_> {
     /// How much longer a run takes than with fast memory alone, in percent.
     fn loss(&self, runs: &Runs) -> Option<f64> {
@@ -503,7 +547,8 @@ impl Advice<'_> {
         let of_turned = |turned: &Turned| {
             turned.runs.failures_of(&format!("{} = {}", turned.knob.key(), turned.knob.value))
         };
-        of_cells.chain(self.turned.iter().flat_map(of_turned)).collect()
+        let at_half = self.at_half.iter().flat_map(AtHalf::failures);
+        of_cells.chain(self.turned.iter().flat_map(of_turned)).chain(at_half).collect()
     }
 
     fn ratios(&self) -> Vec<Ratio> {
@@ -635,6 +680,14 @@ impl Advice<'_> {
             "\nHow much longer it takes, by the best source:\n\n{}",
             table::layout(&self.overview(), 1)
         );
+        if let (Some(title), Some(scales)) = (self.scales_title(), self.scales()) {
+            let _ = write!(
+                text,
+                "\n{}\n{}",
+                output::wrap(&format!("{title}:"), output::width(), ""),
+                table::layout(&scales, 2)
+            );
+        }
         let knobs = self.knob_table();
         if knobs.len() > 1 {
             let at = self.cells[self.at].name();
@@ -688,6 +741,7 @@ impl Advice<'_> {
             "knobs_at": self.cells[self.at].name(),
             "knobs": knobs.collect::<Vec<_>>(),
             "runs": self.cells.iter().map(cell).collect::<Vec<_>>(),
+            "scale_check": self.scale_json(),
         });
         output::merged(json, self.extent.json())
     }

@@ -1,6 +1,8 @@
 //! How much memory may be slower, and with which knobs.
 
-use super::{check_failure, check_success, pageout, with_scenario};
+use pageout_study::scenario::source::Source;
+
+use super::{check_failure, check_success, pageout, scenarios, with_scenario};
 
 /// Pages of a file that come and go, on memory that is too small for them, and some that are used more than others.
 const CHURN: &str = r#"
@@ -335,4 +337,158 @@ fn a_run_that_ends_at_a_time_loses_accesses_after_the_same_work() {
         &["advise-tier", "scenario.toml", "--ratio", "1:3", "--device", "pmem", "--warm-up", "99%"],
     ));
     assert!(text.contains("not past warm-up"), "{text}");
+}
+
+#[test]
+fn half_of_the_scale_is_made_again_and_the_verdicts_stand_side_by_side() {
+    let directory = with_scenario(DATABASE);
+    let always = ["advise-tier", "scenario.toml", "--ratio", "2:1,1:4", "--device", "cxl-1.1"];
+    let advise = |arguments: &[&str]| {
+        let output = pageout(directory.path(), &[&always[..], &["--loss", "200"], arguments].concat());
+        check_success(&output)
+    };
+    let told: serde_json::Value = serde_json::from_str(&advise(&["--check-scale", "--json"])).unwrap();
+    let check = &told["scale_check"];
+    assert_eq!((&told["page_stands_for"], &check["page_stands_for"]), (&2048.into(), &1024.into()));
+    assert_eq!(check["memory_bytes"], 64 << 20);
+    let verdict = &check["verdicts"][0];
+    assert_eq!((&verdict["advised"], &verdict["advised_at_half"]), (&"1:4".into(), &"1:4".into()));
+    assert_eq!(verdict["same"], true);
+    for row in check["ratios"].as_array().unwrap() {
+        let points = |of: &str| row[of].as_f64().unwrap();
+        let loss = |of: &str| row[of]["loss_percent"].as_f64().unwrap();
+        let difference = loss("best_at_half") - loss("best");
+        assert!(
+            (points("difference_points") - difference).abs() < 1e-9 && points("explained_points") >= 0.0,
+            "{row}"
+        );
+    }
+    // What is done at half of the scale is what someone would do who wrote the scenario so.
+    let half = DATABASE
+        .replace("2048", "1024")
+        .replace("32MiB", "64MiB")
+        .replace("28MiB", "56MiB")
+        .replace("3_000", "6_000");
+    let half = with_scenario(&half);
+    let by_hand: serde_json::Value =
+        serde_json::from_str(&check_success(&pageout(half.path(), &[&always[..], &["--json"]].concat())))
+            .unwrap();
+    for row in check["ratios"].as_array().unwrap() {
+        let runs = by_hand["runs"].as_array().unwrap().iter();
+        let here =
+            runs.filter(|run| run["ratio"] == row["ratio"]).map(|run| run["loss_percent"].as_f64().unwrap());
+        assert_eq!(here.min_by(f64::total_cmp), row["best_at_half"]["loss_percent"].as_f64(), "{row}");
+    }
+    let text = advise(&["--check-scale", "--report", "advice.html"]);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "cxl-1.1: the verdict is the same where each page stands for 1,024 instead of 2,048: 1:4.",
+        "Losses differ most at",
+        "priced by call and not by page (reclaim call, batch drain, statistics flush, wake-up, context switch)",
+        "where each page stands for 2,048 (32MiB), and where for 1,024 (64MiB)",
+    ] {
+        assert!(words.contains(part), "{part}: {text}");
+    }
+    let page = std::fs::read_to_string(directory.path().join("advice.html")).unwrap();
+    assert!(page.contains("At half of the scale"), "{page}");
+}
+
+/// Between the losses at both scales there is a limit by which the verdict is another.
+#[test]
+fn a_verdict_that_depends_on_the_scale_says_which_to_believe() {
+    let directory = with_scenario(DATABASE);
+    let advise = |limit: &str, arguments: &[&str]| {
+        let always = [
+            "advise-tier",
+            "scenario.toml",
+            "--ratio",
+            "1:4",
+            "--device",
+            "pmem",
+            "--check-scale",
+            "--loss",
+            limit,
+        ];
+        check_success(&pageout(directory.path(), &[&always[..], arguments].concat()))
+    };
+    let told: serde_json::Value = serde_json::from_str(&advise("5", &["--json"])).unwrap();
+    let row = &told["scale_check"]["ratios"][0];
+    let loss = |of: &str| row[of]["loss_percent"].as_f64().unwrap();
+    let between = (loss("best") + loss("best_at_half")) / 2.0;
+    let text = advise(&between.to_string(), &[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("pmem: the verdict depends on the scale:"), "{text}");
+    let is_explained =
+        row["difference_points"].as_f64().unwrap().abs() <= row["explained_points"].as_f64().unwrap();
+    let says = if is_explained {
+        "more seeds (--repeat)"
+    } else {
+        "Believe the second: it is nearer to the machine"
+    };
+    assert!(text.contains(says), "{row} {text}");
+}
+
+#[test]
+fn what_has_no_half_of_its_scale_is_refused_by_its_key_before_anything_is_run() {
+    let event = |path: &str, value: &str| {
+        format!("{DATABASE}\n[[event]]\nat = \"1s\"\nwrite = \"{path}\"\nvalue = {value}\n")
+    };
+    for (scenario, parts) in [
+        (CHURN.to_string(), ["page_stands_for", "each page stands for itself"]),
+        (DATABASE.replace("2048", "7"), ["page_stands_for = 7", "give an even number"]),
+        (
+            event("/sys/fs/cgroup/memory.reclaim", "\"1MiB\""),
+            ["scenario.toml:19", "take the event out for the check"],
+        ),
+        (
+            event("/sys/kernel/debug/lru_gen", "\"- 1 0 0\""),
+            ["value = \"- 1 0 0\"", "counts memory in its own way"],
+        ),
+    ] {
+        let directory = with_scenario(&scenario);
+        let output = pageout(directory.path(), &["advise-tier", "scenario.toml", "--check-scale"]);
+        check_failure(
+            &output,
+            2,
+            &[&["--check-scale: half of the scale can't be made"][..], &parts].concat(),
+        );
+    }
+    let directory = with_scenario(&DATABASE.replace("workload = {", "trace = \"db.csv\" # {"));
+    std::fs::write(directory.path().join("db.csv"), "page,op\n1,r\n2,w\n").unwrap();
+    let output = pageout(directory.path(), &["advise-tier", "scenario.toml", "--check-scale"]);
+    check_failure(
+        &output,
+        2,
+        &["trace = \"db.csv\"", "what was recorded", "describe the accesses by a `workload`"],
+    );
+}
+
+/// The scenarios that are shipped, as if each page stood for four.
+#[test]
+fn every_shipped_scenario_is_halved_to_one_that_is_valid_or_says_which_key_cannot_be() {
+    let (mut whole, mut refused) = (0, Vec::new());
+    for folder in ["", "large", "mglru-v4", "no-writeback", "pghot", "regressions", "zswap-lru"] {
+        for entry in std::fs::read_dir(scenarios().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let mut scenario = Source::read(&path).unwrap().scenario(&[]).unwrap();
+            scenario.machine.page_stands_for = 4;
+            let halved = scenario.halved().and_then(|half| half.halved());
+            match halved {
+                Ok(quarter) => {
+                    assert_eq!(quarter.machine.page_stands_for, 1);
+                    whole += 1;
+                }
+                Err(problems) => refused.extend(problems.into_iter().map(|problem| (path.clone(), problem))),
+            }
+        }
+    }
+    assert!(whole > 60, "{whole}");
+    for (path, problem) in refused {
+        let is_known = [".trace", ".value", ".think_time", "transparent_hugepage"]
+            .iter()
+            .any(|end| problem.key.ends_with(end));
+        assert!(is_known, "{}: {problem:?}", path.display());
+    }
 }

@@ -42,7 +42,8 @@ impl Scenario {
     pub fn halved(&self) -> Result<Scenario, Vec<Problem>> {
         let mut scenario = Scenario { variant: Vec::new(), expect: Vec::new(), ..self.clone() };
         if scenario.machine.page_stands_for == 1 {
-            let message = "each page stands for itself: the machine has its whole size, and there is no half of its scale";
+            let message =
+                "machine.page_stands_for is 1: each page stands for itself, and there is no half of that";
             let problem = Problem::new("machine.page_stands_for", message)
                 .help("with accesses that stand for many (task.stands_for), half of that with twice the ops is a check");
             return Err(vec![problem]);

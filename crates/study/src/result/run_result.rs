@@ -73,6 +73,9 @@ pub struct RunResult {
     pub spent_by_tasks: SpentResult,
     /// How often a CPU went from one waiting task to another.
     pub context_switches: u64,
+    /// Time of tasks that is priced by call, batch or task, and not by page.
+    #[serde(skip)]
+    pub by_call_ns: u64,
     /// `/proc/vmstat` at the end.
     pub vmstat: Counters,
     /// Who wrote pages.
@@ -678,6 +681,7 @@ impl RunResult {
             spent: report.spent.into(),
             spent_by_tasks: report.spent_by_tasks.into(),
             context_switches: report.context_switches,
+            by_call_ns: report.by_call.0,
             vmstat,
             writeback: WritebackResult::of(machine.engine()),
             stale_decisions: outdated::of(machine.engine()),

@@ -31,6 +31,6 @@ pub fn load(
     let mut scenario = source.scenario(&settings)?;
     scenario.seed = changes.seed.unwrap_or(scenario.seed);
     prepare::prepare(&mut scenario, source, watcher)
-        .map_err(|problem| source.locate_with(&settings, problem))?;
+        .map_err(|problem| source.locate_with(&settings, vec![problem]))?;
     Ok(scenario)
 }

@@ -117,10 +117,13 @@ impl Source {
         self.locate_problem(&[], problem)
     }
 
-    /// A problem of the scenario with the settings applied, which may be what is at fault.
-    pub(crate) fn locate_with(&self, settings: &[Setting], problem: Problem) -> Error {
+    /// Problems of the scenario with the settings applied, which may be what is at fault.
+    pub fn locate_with(&self, settings: &[Setting], problems: Vec<Problem>) -> Error {
         match self.edited(settings) {
-            Ok((_, changed)) => Diagnostics(vec![self.locate_problem(&changed, problem)]).into(),
+            Ok((_, changed)) => {
+                let located = problems.into_iter().map(|problem| self.locate_problem(&changed, problem));
+                Diagnostics(located.collect()).into()
+            }
             Err(faults) => faults.into(),
         }
     }

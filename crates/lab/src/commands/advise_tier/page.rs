@@ -35,6 +35,10 @@ pub(super) fn page(source: &Source, advice: &Advice) -> Page {
         advice.details(),
         3,
     );
+    let scales = advice
+        .scales_title()
+        .zip(advice.scales())
+        .map(|(says, rows)| table("At half of the scale", &format!("{says}."), rows, 2));
     let charts = advice.args.device.iter().filter_map(|device| chart(advice, device)).map(Part::Chart);
     let scenario = scenario(source, &advice.args.options, &[]);
     Page {
@@ -42,7 +46,7 @@ pub(super) fn page(source: &Source, advice: &Advice) -> Page {
         of: format!("{name}, {} of memory. {}", advice.memory, advice.scenario.question),
         story: advice.extent.warning().into_iter().chain(advice.story()).collect(),
         parts: charts
-            .chain([Some(overview), knobs, Some(details), Some(scenario)].into_iter().flatten())
+            .chain([Some(overview), scales, knobs, Some(details), Some(scenario)].into_iter().flatten())
             .collect(),
     }
 }

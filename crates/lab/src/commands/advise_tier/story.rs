@@ -60,6 +60,7 @@ impl Advice<'_> {
             story.extend(self.gaps(device));
             story.extend(self.gains(device));
         }
+        story.extend(self.scale_story());
         let knobs: Vec<String> = self
             .knobs()
             .iter()

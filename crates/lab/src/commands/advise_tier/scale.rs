@@ -1,0 +1,360 @@
+//! The same study at half of the scale (`--check-scale`): whether the advice is that of the machine, or of how small it was written.
+//!
+//! ```text
+//!   each page stands for 1,024    loss at each ratio ──┐
+//!   each page stands for   512    loss at each ratio ──┴─ difference, and how much of it is explained
+//! ```
+//! Twice the pages and twice the accesses, each for half as many, are the same machine (`Scenario::halved`). What is explained of a difference is
+//! the noise of seeds, where there are several, and what is priced by call and not by page: five costs that `page_stands_for` does not multiply
+//! (reclaim call, batch drain, statistics flush, wake-up, context switch). With twice the pages there are twice the calls at most, so at half of the
+//! scale up to half of their time is new. Where they take a share `d` of a run, its time differs by `d / 2` at most, and a loss of `L` percent by
+//! `(100 + L) * d / 2` points, with the larger `d` of the two runs that it compares.
+
+use std::fmt::Write;
+
+use pageout_sim::scenario::{PAGE_SIZE, Scenario, Size};
+use pageout_study::Failed;
+use pageout_study::result::run_result::RunResult;
+use pageout_study::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
+use pageout_study::scenario::source::Source;
+use serde_json::{Value, json};
+
+use super::{Advice, Cell, Loss, Question, Ratio, SOURCES, no_base, questions};
+use crate::cli::AdviseTierArgs;
+use crate::failure::Failure;
+use crate::print::figures;
+
+/// How many times as long a check takes as the study without its knobs: twice the accesses, of twice the pages.
+pub(super) const TIMES_AS_LONG: f64 = 2.0;
+
+/// The study at half of the scale, before it is made.
+pub(super) struct Half {
+    scenario: Scenario,
+    memory: Size,
+    questions: Vec<Question>,
+}
+
+impl Half {
+    /// Errors name the keys of which there is no half or no double.
+    pub(super) fn of(
+        args: &AdviseTierArgs,
+        source: &Source,
+        ratios: &[Ratio],
+        base: &Scenario,
+        memory: Size,
+    ) -> Result<Half, Failure> {
+        let scenario = base.halved().map_err(|problems| {
+            let told = anyhow::Error::from(source.locate_with(&args.options.changes().settings, problems));
+            Failure::Input(told.context("--check-scale: half of the scale can't be made"))
+        })?;
+        let memory = Size(memory.0 * 2);
+        let questions = questions(args, ratios, &scenario, memory)?;
+        Ok(Half { scenario, memory, questions })
+    }
+
+    /// Makes the study, with as much left out as the whole leaves out.
+    pub(super) fn run<'a>(
+        self,
+        plan: &Plan,
+        whole: &Advice<'a>,
+        accesses: impl Fn(&Runs) -> Result<Vec<u64>, Failure>,
+    ) -> Result<AtHalf<'a>, Failure> {
+        let Half { scenario, memory, questions } = self;
+        let Made { variants, extent } = plan.run_with_trails(std::slice::from_ref(&scenario))?;
+        let all_fast = variants.into_iter().next().expect("one was asked for");
+        let begun = no_base(&all_fast, &extent).map_or_else(|| accesses(&all_fast), Err);
+        let warm_up = match begun {
+            Ok(warm_up) => warm_up,
+            Err(failure) => return Ok(AtHalf::Failed { failure, extent }),
+        };
+        let (args, put_aside) = (whole.args, whole.put_aside.clone());
+        let mut half = Advice::begun(args, scenario, memory, put_aside, extent, all_fast, warm_up);
+        half.ask(plan, &questions)?;
+        Ok(AtHalf::Made(Box::new(half)))
+    }
+}
+
+/// What came of the study at half of the scale.
+pub(super) enum AtHalf<'a> {
+    Made(Box<Advice<'a>>),
+    /// With all its memory fast, the workload came to no figures.
+    Failed {
+        failure: Failure,
+        extent: Extent,
+    },
+}
+
+impl AtHalf<'_> {
+    pub(super) fn extent(&self) -> &Extent {
+        match self {
+            AtHalf::Made(half) => &half.extent,
+            AtHalf::Failed { extent, .. } => extent,
+        }
+    }
+
+    pub(super) fn failures(&self) -> Vec<Failed> {
+        const WHOSE: &str = "at half of the scale";
+        match self {
+            AtHalf::Made(half) => half.failures().iter().map(|failed| failed.of(WHOSE)).collect(),
+            // The signal is told by itself.
+            AtHalf::Failed { extent, .. } if extent.is_interrupted() => Vec::new(),
+            AtHalf::Failed { failure, .. } => {
+                let is_input = matches!(failure, Failure::Input(_));
+                vec![Failed { is_input, message: failure.to_string() }.of(WHOSE)]
+            }
+        }
+    }
+}
+
+/// The best at a ratio on a device, at both scales.
+struct Pair<'a> {
+    ratio: Ratio,
+    device: &'a str,
+    whole: Option<(&'a Cell, Loss)>,
+    half: Option<(&'a Cell, Loss)>,
+    /// Points of the difference that seeds and calls explain.
+    explained: Option<f64>,
+}
+
+impl Pair<'_> {
+    /// Points that half of the scale loses more.
+    fn difference(&self) -> Option<f64> {
+        Some(self.half?.1.percent - self.whole?.1.percent)
+    }
+
+    fn is_explained(&self) -> Option<bool> {
+        Some(self.difference()?.abs() <= self.explained?)
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.ratio, self.device)
+    }
+}
+
+impl<'a> Advice<'a> {
+    fn best_with_loss(&self, ratio: Ratio, device: &str) -> Option<(&Cell, Loss)> {
+        let (at, _) = self.best(ratio, device)?;
+        Some((&self.cells[at], self.interval(&self.cells[at].runs)?))
+    }
+
+    /// The share of a run's time that is priced by call, in that of all its tasks together.
+    fn by_call(runs: &Runs) -> f64 {
+        let sum = |of: fn(&RunResult) -> u64| runs.results.iter().map(of).sum();
+        let calls = sum(|run| run.by_call_ns);
+        figures::share(calls, sum(|run| run.tasks.iter().map(|task| task.thread_time_ns).sum()))
+    }
+
+    fn pairs<'s>(&'s self, half: &'s Advice<'a>) -> Vec<Pair<'s>> {
+        let pair = |device: &'s String, ratio: Ratio| {
+            let (whole, at_half) = (self.best_with_loss(ratio, device), half.best_with_loss(ratio, device));
+            let explained = whole.zip(at_half).map(|((_, one), (cell, other))| {
+                let calls = Self::by_call(&half.all_fast).max(Self::by_call(&cell.runs)) / 2.0;
+                one.noise().hypot(other.noise()) + calls * (100.0 + other.percent)
+            });
+            Pair { ratio, device, whole, half: at_half, explained }
+        };
+        self.args
+            .device
+            .iter()
+            .flat_map(|device| self.ratios().into_iter().map(move |ratio| pair(device, ratio)))
+            .collect()
+    }
+
+    fn each(&self) -> String {
+        figures::count(self.scenario.machine.page_stands_for.into())
+    }
+
+    /// A row a ratio and device: what is lost at both scales.
+    pub(super) fn scales(&self) -> Option<Vec<Vec<String>>> {
+        let AtHalf::Made(half) = self.at_half.as_ref()? else { return None };
+        let heading = [
+            "fast:slow".to_string(),
+            "memory".to_string(),
+            format!("{} each", self.each()),
+            format!("{} each", half.each()),
+            "differ by".to_string(),
+            "explained".to_string(),
+        ];
+        let shown = |best: Option<(&Cell, Loss)>| {
+            best.map_or(NOT_RUN.to_string(), |(cell, loss)| {
+                format!("{} ({})", loss.show(), SOURCES[cell.source].name)
+            })
+        };
+        let points = |points: Option<f64>, of: fn(f64) -> String| points.map_or("-".to_string(), of);
+        let row = |pair: Pair| {
+            vec![
+                pair.ratio.to_string(),
+                pair.device.to_string(),
+                shown(pair.whole),
+                shown(pair.half),
+                points(pair.difference(), |points| format!("{points:+.2}")),
+                points(pair.explained, |points| format!("± {points:.2}")),
+            ]
+        };
+        Some(std::iter::once(heading.to_vec()).chain(self.pairs(half).into_iter().map(row)).collect())
+    }
+
+    /// What the table is of.
+    pub(super) fn scales_title(&self) -> Option<String> {
+        let AtHalf::Made(half) = self.at_half.as_ref()? else { return None };
+        Some(format!(
+            "How much longer it takes where each page stands for {} ({}), and where for {} ({}), in percent; differences in points",
+            self.each(),
+            self.memory,
+            half.each(),
+            half.memory
+        ))
+    }
+
+    /// Sentences: whether the verdict is that of the machine.
+    pub(super) fn scale_story(&self) -> Vec<String> {
+        let half = match &self.at_half {
+            None => return Vec::new(),
+            Some(AtHalf::Failed { .. }) => {
+                return vec!["Nothing is known of the scale: half of it came to no figures.".to_string()];
+            }
+            Some(AtHalf::Made(half)) => half,
+        };
+        let pairs = self.pairs(half);
+        let mut story: Vec<String> =
+            self.args.device.iter().map(|device| self.verdicts(half, &pairs, device)).collect();
+        story.extend(self.largest(half, &pairs));
+        story
+    }
+
+    /// Whether the ratio that is advised for a device is the same at both scales; nothing where a run is missing.
+    fn is_same(&self, half: &Advice, device: &str) -> Option<bool> {
+        let is_known = |advice: &Advice| advice.tried(device).len() == advice.ratios().len();
+        let ratio = |advice: &Advice| advice.advised(device).map(|(at, _)| advice.cells[at].ratio);
+        (is_known(self) && is_known(half)).then(|| ratio(self) == ratio(half))
+    }
+
+    fn verdicts(&self, half: &Advice, pairs: &[Pair], device: &str) -> String {
+        let verdict = |advice: &Advice| {
+            let advised = advice.advised(device).map(|(at, _)| advice.cells[at].ratio.to_string());
+            advised.unwrap_or_else(|| "none of the ratios".to_string())
+        };
+        let (one, other) = (verdict(self), verdict(half));
+        match self.is_same(half, device) {
+            None => {
+                format!("{device}: whether the scale matters is not known, as some runs have no figures.")
+            }
+            Some(true) => format!(
+                "{device}: the verdict is the same where each page stands for {} instead of {}: {one}.",
+                half.each(),
+                self.each()
+            ),
+            Some(false) => {
+                let limit = self.args.loss;
+                let disputed = pairs.iter().filter(|pair| {
+                    let is_good = |best: Option<(&Cell, Loss)>| best.map(|(_, loss)| loss.percent < limit);
+                    pair.device == device && is_good(pair.whole) != is_good(pair.half)
+                });
+                let is_noise = disputed.clone().all(|pair| pair.is_explained() == Some(true));
+                let at: Vec<String> = disputed.map(|pair| pair.ratio.to_string()).collect();
+                let advice = match is_noise {
+                    true => format!(
+                        "At {} the losses are on both sides of {limit} % and differ by no more than is explained: take the ratio with more fast \
+                         memory, or tell them apart with more seeds (--repeat)",
+                        at.join(" and ")
+                    ),
+                    false => format!(
+                        "Believe the second: it is nearer to the machine, where the kernel's batches and defaults and the latencies of devices are \
+                         those of single pages. Write the scenario at {} and check again, until two agree",
+                        half.each()
+                    ),
+                };
+                format!(
+                    "{device}: the verdict depends on the scale: {one} where each page stands for {}, {other} where it stands for {}. {advice}.",
+                    self.each(),
+                    half.each()
+                )
+            }
+        }
+    }
+
+    /// Where the two scales differ most, what differs there, and what of it is explained.
+    fn largest(&self, half: &Advice, pairs: &[Pair]) -> Option<String> {
+        let size = |pair: &&Pair| pair.difference().map_or(-1.0, f64::abs);
+        let most = pairs.iter().max_by(|one, other| size(one).total_cmp(&size(other)))?;
+        let (difference, explained) = (most.difference()?, most.explained?);
+        let (noise, one_seed) = match self.args.repeat {
+            1 => ("", " What one seed's luck is of it, only more seeds tell (--repeat)."),
+            _ => ("the noise of seeds and ", ""),
+        };
+        let beyond = pairs.iter().filter(|pair| pair.is_explained() == Some(false)).count();
+        let beyond = match beyond {
+            0 => "No difference is".to_string(),
+            beyond if beyond == pairs.len() => "All differences are".to_string(),
+            beyond => format!("{beyond} of {} differences are", pairs.len()),
+        };
+        Some(format!(
+            "Losses differ most at {}: by {difference:+.2} points. Up to {explained:.2} of them are explained by {noise}what is priced by call and not by page \
+             (reclaim call, batch drain, statistics flush, wake-up, context switch).{one_seed}{} {beyond} larger than what is explained.",
+            most.name(),
+            self.what_differs(half, most).unwrap_or_default(),
+        ))
+    }
+
+    /// The figures of the two best runs at a ratio that tell why they differ: where accesses went, and what was moved.
+    fn what_differs(&self, half: &Advice, pair: &Pair) -> Option<String> {
+        let figures = |advice: &Advice, best: Option<(&Cell, Loss)>| {
+            let tiers = best?.0.result()?.tiers.as_ref()?;
+            let each = u64::from(advice.scenario.machine.page_stands_for) * PAGE_SIZE;
+            let moved = [tiers.promoted, tiers.demoted].map(|pages| pages * each);
+            Some((figures::percent(tiers.fast_hit_ratio?), moved))
+        };
+        let (hits, moved) = figures(self, pair.whole)?;
+        let (hits_at_half, moved_at_half) = figures(half, pair.half)?;
+        let mut told = format!(" There fast memory serves {hits} and {hits_at_half} of accesses");
+        for ((what, bytes), at_half) in ["promoted", "demoted"].iter().zip(moved).zip(moved_at_half) {
+            if bytes.max(at_half) > 0 {
+                let [bytes, at_half] = [bytes, at_half].map(figures::bytes);
+                let _ = write!(told, ", {bytes} and {at_half} of the machine are {what}");
+            }
+        }
+        Some(told + ".")
+    }
+
+    /// The check, for JSON; null where nobody asked.
+    pub(super) fn scale_json(&self) -> Value {
+        let half = match &self.at_half {
+            None => return Value::Null,
+            Some(AtHalf::Failed { failure, .. }) => return json!({ "failure": failure.to_string() }),
+            Some(AtHalf::Made(half)) => half,
+        };
+        let verdict = |advice: &Advice, device: &str| {
+            advice.advised(device).map(|(at, _)| advice.cells[at].ratio.to_string())
+        };
+        let verdicts = self.args.device.iter().map(|device| {
+            json!({
+                "device": device,
+                "advised": verdict(self, device),
+                "advised_at_half": verdict(half, device),
+                "same": self.is_same(half, device),
+            })
+        });
+        let best = |best: Option<(&Cell, Loss)>| {
+            best.map(
+                |(cell, loss)| json!({ "source": SOURCES[cell.source].name, "loss_percent": loss.percent }),
+            )
+        };
+        let ratios = self.pairs(half).into_iter().map(|pair| {
+            json!({
+                "ratio": pair.ratio.to_string(),
+                "device": pair.device,
+                "best": best(pair.whole),
+                "best_at_half": best(pair.half),
+                "difference_points": pair.difference(),
+                "explained_points": pair.explained,
+            })
+        });
+        json!({
+            "page_stands_for": half.scenario.machine.page_stands_for,
+            "memory_bytes": half.memory.0,
+            "verdicts": verdicts.collect::<Vec<_>>(),
+            "ratios": ratios.collect::<Vec<_>>(),
+            "story": self.scale_story(),
+        })
+    }
+}
