@@ -341,7 +341,8 @@ fn a_run_that_ends_at_a_time_loses_accesses_after_the_same_work() {
 
 #[test]
 fn half_of_the_scale_is_made_again_and_the_verdicts_stand_side_by_side() {
-    let directory = with_scenario(DATABASE);
+    let database = DATABASE.replace("3_000", "1_000");
+    let directory = with_scenario(&database);
     let always = ["advise-tier", "scenario.toml", "--ratio", "2:1,1:4", "--device", "cxl-1.1"];
     let advise = |arguments: &[&str]| {
         let output = pageout(directory.path(), &[&always[..], &["--loss", "200"], arguments].concat());
@@ -364,11 +365,11 @@ fn half_of_the_scale_is_made_again_and_the_verdicts_stand_side_by_side() {
         );
     }
     // What is done at half of the scale is what someone would do who wrote the scenario so.
-    let half = DATABASE
+    let half = database
         .replace("2048", "1024")
         .replace("32MiB", "64MiB")
         .replace("28MiB", "56MiB")
-        .replace("3_000", "6_000");
+        .replace("1_000", "2_000");
     let half = with_scenario(&half);
     let by_hand: serde_json::Value =
         serde_json::from_str(&check_success(&pageout(half.path(), &[&always[..], &["--json"]].concat())))
@@ -396,7 +397,8 @@ fn half_of_the_scale_is_made_again_and_the_verdicts_stand_side_by_side() {
 /// Between the losses at both scales there is a limit by which the verdict is another.
 #[test]
 fn a_verdict_that_depends_on_the_scale_says_which_to_believe() {
-    let directory = with_scenario(DATABASE);
+    let database = DATABASE.replace("3_000", "1_000");
+    let directory = with_scenario(&database);
     let advise = |limit: &str, arguments: &[&str]| {
         let always = [
             "advise-tier",
