@@ -101,7 +101,9 @@ pub use oom::{Badness, OomCause, OomKill};
 pub use page_cache::PageCacheEvent;
 pub use pghot::Source as HotSource;
 pub use reclaim::{KswapdActivity, Pageouts, ThrottleReason};
+pub use serve::builder::EngineBuilder;
 pub use serve::engine::Engine;
+pub use serve::figures::Figures;
 pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Turned};
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,

@@ -55,7 +55,7 @@ impl Bench {
 
     fn age(&mut self, is_forced: bool) -> (Duration, Work) {
         let (start, before) = (Instant::now(), *self.engine.work());
-        let newest = self.engine.lru_gen(self.group, NodeId(0)).last().unwrap().seq;
+        let newest = self.engine.figures().lru_gen(self.group, NodeId(0)).last().unwrap().seq;
         let swappiness = Some(100);
         let step = self.engine.lru_gen_age(self.task, self.group, NodeId(0), newest, swappiness, is_forced);
         let mut step = step.unwrap();

@@ -208,9 +208,9 @@ impl Machine {
         let files = spec.files.iter().map(|&(file, device)| (file.0 as usize, device));
         let swaps = spec.swaps.iter().map(|&(swap, device)| (usize::from(swap.0), device));
         let nodes = (0..spec.memory.len()).map(|node| NodeId(node as u8));
-        let is_top_tier = nodes.map(|node| engine.tiers().node_is_top_tier(node)).collect();
-        let hints = Hints::new(spec.hints, spec.seed, engine.cpus().into(), spec.memory.len());
-        let cpus = u64::from(engine.cpus());
+        let is_top_tier = nodes.map(|node| engine.figures().tiers().node_is_top_tier(node)).collect();
+        let hints = Hints::new(spec.hints, spec.seed, engine.figures().cpus().into(), spec.memory.len());
+        let cpus = u64::from(engine.figures().cpus());
         let asked = Asked {
             bandwidth: spec.costs.bandwidth(spec.page_stands_for).map(|each| each.saturating_mul(cpus)),
             stands_for: spec.page_stands_for,
@@ -227,9 +227,9 @@ impl Machine {
             memory,
             file_device: device_table(files, count, "file")?,
             swap_device: device_table(swaps, count, "swap area")?,
-            kernel_time: vec![Nanos::ZERO; usize::from(engine.cpus())],
-            sched: Scheduler::new(engine.cpus(), spec.sched),
-            psi: Psi::new(engine.cpus(), engine.hz()),
+            kernel_time: vec![Nanos::ZERO; usize::from(engine.figures().cpus())],
+            sched: Scheduler::new(engine.figures().cpus(), spec.sched),
+            psi: Psi::new(engine.figures().cpus(), engine.figures().hz()),
             engine,
             costs: spec.costs,
             quantum: spec.quantum,
@@ -288,7 +288,7 @@ impl Machine {
             "the first thread is added first"
         );
         let name = spec.name.clone();
-        let Some(memcg) = self.engine.memcg_by_path(&spec.memcg) else {
+        let Some(memcg) = self.engine.figures().memcg_by_path(&spec.memcg) else {
             return Err(BuildError::NoSuchMemcg { task: name, path: spec.memcg });
         };
         let next = self.reclaim_by_memcg.len();
@@ -366,7 +366,7 @@ impl Machine {
             by_call: self.costs.of_calls(&self.account_of_tasks().work, self.sched.switches(), self.wake_ups),
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
-            readahead: self.engine.readahead_stats(),
+            readahead: self.engine.figures().readahead_stats(),
             tiers: self.tier_report(),
             kills: self.kills.clone(),
             reads: self.outcome.readings.kept(),
@@ -499,7 +499,11 @@ impl Machine {
 
     /// What the CPUs' time of all work went to, whoever paid for it.
     fn account(&self) -> Account {
-        Account { work: *self.engine.work(), work_for: *self.engine.work_for(), carried: self.carried }
+        Account {
+            work: *self.engine.work(),
+            work_for: *self.engine.figures().work_for(),
+            carried: self.carried,
+        }
     }
 
     /// Settles an engine call that no task made.

@@ -54,13 +54,14 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new(setup: &Setup, show: bool) -> Machine {
-        let mut engine = Engine::new(setup.config.clone()).expect("every setup is in range");
-        engine.record_page_cache_events();
+        let mut builder = Engine::builder(setup.config.clone()).expect("every setup is in range");
         let ended_early = Arc::default();
-        engine.set_full_plug(race(setup.writes_won, Arc::clone(&ended_early)));
+        builder.set_full_plug(race(setup.writes_won, Arc::clone(&ended_early)));
         for &spec in &setup.swap {
-            engine.swap_on(spec).expect("every swap device is in range");
+            builder.swap_on(spec).expect("every swap device is in range");
         }
+        let mut engine = builder.build();
+        engine.record_page_cache_events();
         let mut machine = Machine {
             engine,
             cpus: setup.config.cpus,
@@ -140,7 +141,7 @@ impl Machine {
         }
         self.check_counters();
         let kernel = self.kernel_frames();
-        let free = self.engine.vmstat(Stat::NrFreePages);
+        let free = self.engine.figures().vmstat(Stat::NrFreePages);
         // A task that is charging a page has its frame in its hands, and nothing in it, and so have the pages that it has gathered
         // to be read ahead. One that compacts has the free pages of a pageblock; it stops between two steps only, and waits for nothing.
         let may_compact = self.tasks.iter().filter(|task| matches!(task.state, State::Runnable(_))).count();
@@ -177,13 +178,13 @@ impl Machine {
 
     /// Frames that are free, but on the lists of CPUs, where no counter sees them.
     fn frames_of_cpus(&self) -> i64 {
-        self.engine.zones().flat_map(|zone| zone.pagesets).map(|pageset| i64::from(pageset.count)).sum()
+        self.engine.figures().zones().flat_map(|zone| zone.pagesets).map(|pageset| i64::from(pageset.count)).sum()
     }
 
     /// Frames that the kernel says it has taken for itself.
     fn kernel_frames(&mut self) -> i64 {
         let in_pools = self.pool_frames();
-        let gauge = |stat| self.engine.vmstat(stat);
+        let gauge = |stat| self.engine.figures().vmstat(stat);
         let stacks = gauge(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
         gauge(Stat::NrPageTablePages)
             + gauge(Stat::NrSlabReclaimable)

@@ -49,7 +49,7 @@ mod tests {
     const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
     fn low(engine: &Engine) -> u64 {
-        engine.zones().next().unwrap().low
+        engine.figures().zones().next().unwrap().low
     }
 
     #[test]

@@ -53,7 +53,7 @@ const PER_NODE: &[Stat] = &[
 pub(super) fn meminfo_show(engine: &mut Engine) -> String {
     let count = |stat: Stat| engine.core.vmstat(stat).max(0) as u64;
     let swap = &engine.core.memory.swap;
-    let managed: u64 = engine.zones().map(|zone| zone.managed).sum();
+    let managed: u64 = engine.figures().zones().map(|zone| zone.managed).sum();
     let [inactive_anon, active_anon] = [Stat::NrInactiveAnon, Stat::NrActiveAnon].map(count);
     let [inactive_file, active_file] = [Stat::NrInactiveFile, Stat::NrActiveFile].map(count);
     let mut text = String::new();
@@ -74,8 +74,8 @@ pub(super) fn meminfo_show(engine: &mut Engine) -> String {
         ("Mlocked", count(Stat::NrMlock)),
         ("SwapTotal", swap.total_pages()),
         ("SwapFree", swap.free_pages()),
-        ("Zswap", engine.zswap_pool().pages),
-        ("Zswapped", engine.zswap_pool().stored),
+        ("Zswap", engine.figures().zswap_pool().pages),
+        ("Zswapped", engine.figures().zswap_pool().stored),
         ("Dirty", count(Stat::NrDirty)),
         ("Writeback", count(Stat::NrWriteback)),
         ("AnonPages", count(Stat::NrAnonPages)),
@@ -106,16 +106,16 @@ pub(super) fn meminfo_show(engine: &mut Engine) -> String {
 /// `MemAvailable` in pages: the kernel's estimate of what a new program could take without swapping.
 fn available_pages(engine: &Engine) -> u64 {
     let count = |stat: Stat| engine.core.vmstat(stat).max(0) as u64;
-    let low: u64 = engine.zones().map(|zone| zone.low).sum();
+    let low: u64 = engine.figures().zones().map(|zone| zone.low).sum();
     let given_back = |pages: u64| pages - (pages / 2).min(low);
     let cache = count(Stat::NrActiveFile) + count(Stat::NrInactiveFile);
     let free = count(Stat::NrFreePages) + given_back(cache) + given_back(count(Stat::NrSlabReclaimable));
-    free.saturating_sub(engine.total_reserve())
+    free.saturating_sub(engine.figures().total_reserve())
 }
 
 pub(super) fn buddyinfo_show(engine: &mut Engine) -> String {
     let mut text = String::new();
-    for ZoneInfo { node: NodeId(node), zone, free_blocks, .. } in engine.zones() {
+    for ZoneInfo { node: NodeId(node), zone, free_blocks, .. } in engine.figures().zones() {
         let blocks: String = free_blocks.iter().map(|blocks| format!("{blocks:>6} ")).collect();
         writeln!(text, "Node {node}, zone {:>8} {blocks}", zone.name())
             .expect("writing to a string can't fail");
@@ -126,7 +126,7 @@ pub(super) fn buddyinfo_show(engine: &mut Engine) -> String {
 pub(super) fn zoneinfo_show(engine: &mut Engine) -> String {
     let mut text = String::new();
     let mut node = None;
-    for zone in engine.zones() {
+    for zone in engine.figures().zones() {
         zone_text(engine, &mut text, &zone, node != Some(zone.node)).expect("writing to a string can't fail");
         node = Some(zone.node);
     }
@@ -201,9 +201,9 @@ mod tests {
         let has_unit = |line: &str| line.is_char_boundary(24) && line[24..].starts_with(" kB");
         assert!(text.lines().all(|line| has_unit(line) || line.starts_with("HugePages_")), "{text}");
         assert!(text.starts_with("MemTotal:       "), "{text}");
-        let managed: u64 = engine.zones().map(|zone| zone.managed).sum();
+        let managed: u64 = engine.figures().zones().map(|zone| zone.managed).sum();
         assert_eq!(figure(&text, "MemTotal:"), managed * 4);
-        assert_eq!(figure(&text, "MemFree:"), engine.vmstat(crate::Stat::NrFreePages) as u64 * 4);
+        assert_eq!(figure(&text, "MemFree:"), engine.figures().vmstat(crate::Stat::NrFreePages) as u64 * 4);
         assert_eq!((figure(&text, "SwapTotal:"), figure(&text, "Active(file):")), (0, 0));
     }
 
@@ -216,7 +216,7 @@ mod tests {
         let task = engine.task_create(mm, crate::CpuId(0));
         let text = engine.read_file("/proc/meminfo").expect("it is readable");
         let available = figure(&text, "MemAvailable:");
-        assert_eq!(available, figure(&text, "MemFree:") - 4 * engine.total_reserve());
+        assert_eq!(available, figure(&text, "MemFree:") - 4 * engine.figures().total_reserve());
         let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
         let mut step = engine.write_file(task, path, "3").expect("it takes a number");
         while step == crate::Step::Again {
@@ -233,7 +233,7 @@ mod tests {
         let mut engine = Engine::new(Config { node_pages: vec![1 << 16, 1 << 16], ..Config::default() })
             .expect("it is good");
         let text = engine.read_file("/proc/buddyinfo").expect("it is readable");
-        let zones: Vec<_> = engine.zones().collect();
+        let zones: Vec<_> = engine.figures().zones().collect();
         assert_eq!(text.lines().count(), zones.len());
         for (line, zone) in text.lines().zip(&zones) {
             let head = format!("Node {}, zone {:>8} ", zone.node.0, zone.zone.name());
@@ -252,7 +252,7 @@ mod tests {
             Engine::new(Config { node_pages: vec![1 << 16, 1 << 16], cpus: 2, ..Config::default() })
                 .expect("it is good");
         let text = engine.read_file("/proc/zoneinfo").expect("it is readable");
-        let zones: Vec<_> = engine.zones().collect();
+        let zones: Vec<_> = engine.figures().zones().collect();
         let heads: Vec<&str> = text.lines().filter(|line| line.starts_with("Node ")).collect();
         let expected: Vec<String> =
             zones.iter().map(|zone| format!("Node {}, zone {:>8}", zone.node.0, zone.zone.name())).collect();

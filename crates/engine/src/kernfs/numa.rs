@@ -293,8 +293,8 @@ mod tests {
                 |engine: &Engine| engine.core.memory.zones.is_balanced(NodeId(0), 0, ZoneType::Movable);
             assert!(rests(&engine));
             let request = Request { order: 5, ..Request::movable(Gfp::KERNEL, NodeId(0)) };
-            let zone = engine.zones().next().unwrap();
-            while engine.zones().next().unwrap().free > (zone.high + zone.promo) / 2 {
+            let zone = engine.figures().zones().next().unwrap();
+            while engine.figures().zones().next().unwrap().free > (zone.high + zone.promo) / 2 {
                 engine.core.alloc_pages(&request, MemcgId::ROOT).expect("there is enough");
             }
             assert_eq!(rests(&engine), rests_between, "numa_balancing {numa_balancing}");

@@ -2,17 +2,17 @@
 
 use crate::memcg::{MemcgEvent, SwapEvent};
 use crate::oom::{Badness, OomCause, OomKill};
-use crate::serve::engine::Engine;
+use crate::serve::figures::Figures;
 use crate::units::{MmId, PAGE_SIZE, TaskId};
 use std::fmt::Write;
 
 /// The log's figure for "no limit": the largest number of pages that the kernel counts to, in kB.
 const UNLIMITED_KB: u64 = 9_007_199_254_740_988;
 
-impl Engine {
+impl Figures<'_> {
     /// The lines of the kernel's log about a kill, from who invoked the OOM killer to who was killed. Processes are numbered as their
     /// first tasks are; `comm` tells a process's name by that task.
-    pub fn oom_log(&self, kill: &OomKill, comm: impl Fn(TaskId) -> String) -> String {
+    pub fn oom_log(self, kill: &OomKill, comm: impl Fn(TaskId) -> String) -> String {
         let mut text = String::new();
         let name = |mm: MmId| self.first_task(mm).map_or_else(|| "?".to_owned(), &comm);
         let pid = |mm: MmId| self.first_task(mm).map_or(0, |task| task.0);
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// The head of the log: the task that invoked the OOM killer, its limits, and how the memory in question is used.
-    fn log_header(&self, text: &mut String, kill: &OomKill, comm: &impl Fn(TaskId) -> String) {
+    fn log_header(self, text: &mut String, kill: &OomKill, comm: &impl Fn(TaskId) -> String) {
         let by = self.mm_if_any(kill.invoked_by);
         let adj = by.map_or(0, |mm| self.core.memory.mm(mm).oom_score_adj);
         // A charge is for the kernel's own memory as well; a page of the machine is one of a process or a file.

@@ -126,7 +126,7 @@ mod tests {
         let mut engine = Engine::new(Config::default()).unwrap();
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
-        let low = |engine: &Engine| engine.zones().next().unwrap().low;
+        let low = |engine: &Engine| engine.figures().zones().next().unwrap().low;
         // 2^18 pages: the root of 16 times 2^20 kB is 4096.
         assert_eq!(engine.read_file("/proc/sys/vm/min_free_kbytes").unwrap(), "4096\n");
         assert_eq!(low(&engine), 1024 + 262);

@@ -9,7 +9,7 @@ use crate::units::{FileId, IoId, Pfn, SwapId};
 use std::ops::Range;
 
 /// A machine's answer to a full plug, which reclaim submits in the middle of a batch: how those of its writes end, from the first,
-/// that end before the batch does ([`crate::Engine::set_full_plug`]).
+/// that end before the batch does ([`crate::EngineBuilder::set_full_plug`]).
 pub type FullPlug = Box<dyn FnMut(&[Op]) -> Vec<Result<(), IoError>> + Send + Sync>;
 
 /// One operation on a page.

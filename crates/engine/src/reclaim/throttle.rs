@@ -323,7 +323,7 @@ mod tests {
         let task = engine.task_create(mm, CpuId(0));
         engine.enter(task);
         engine.core.note_written(NODE, 3);
-        assert_eq!(engine.vmstat(Stat::NrThrottledWritten), 0, "nobody waits");
+        assert_eq!(engine.figures().vmstat(Stat::NrThrottledWritten), 0, "nobody waits");
         let mut sc = ScanControl { stall: Some(Stall::Writeback(NODE)), ..direct() };
         engine.core.take_stall(&mut sc).expect("it waits");
         // The last of these lets it go on.
@@ -331,8 +331,8 @@ mod tests {
             engine.core.note_written(NODE, 1);
         }
         engine.core.note_written(NODE, 1);
-        assert_eq!(engine.vmstat(Stat::NrThrottledWritten), 33);
-        assert_eq!(engine.throttled(ThrottleReason::Writeback), 1);
+        assert_eq!(engine.figures().vmstat(Stat::NrThrottledWritten), 33);
+        assert_eq!(engine.figures().throttled(ThrottleReason::Writeback), 1);
     }
 
     #[test]
@@ -402,7 +402,7 @@ mod tests {
         let second = Wait::WokenOr(Nanos::SECOND, DelayReason::Reclaim);
         assert_eq!(engine.core.throttle_direct_reclaim(&request(Gfp::NOFS)), Some(second));
         assert_eq!(engine.core.throttle_direct_reclaim(&request(Gfp::KERNEL)), Some(Wait::Woken));
-        assert_eq!(engine.vmstat(Stat::PgscanDirectThrottle), 2);
+        assert_eq!(engine.figures().vmstat(Stat::PgscanDirectThrottle), 2);
     }
 
     #[test]
@@ -448,8 +448,8 @@ mod tests {
         assert!(steps > 1 && engine.core.is_gate_open(NODE));
         assert_eq!(named, [task], "after a pass that has freed enough");
         while engine.resume(task) == Step::Again {}
-        assert_eq!(engine.vmstat(Stat::PgscanDirectThrottle), 1);
-        assert!(engine.vmstat(Stat::AllocstallMovable) > 0, "it reclaims all the same");
+        assert_eq!(engine.figures().vmstat(Stat::PgscanDirectThrottle), 1);
+        assert!(engine.figures().vmstat(Stat::AllocstallMovable) > 0, "it reclaims all the same");
     }
 
     /// 2 * 51 > 101, and at 250 Hz a tick is 4 ms.

@@ -1,6 +1,8 @@
 //! Serving accesses: the stages of a task's access, from the first touch of a page to its end.
 
+pub(crate) mod builder; // a machine's hardware, put together
 pub(crate) mod engine; // the facade a machine holds
+pub(crate) mod figures; // what there is to know of a machine
 mod objects; // what a task accesses: open files and mappings
 pub(crate) mod task; // what each task is in the middle of
 pub(crate) mod access; // hits: what an access to a resident page writes

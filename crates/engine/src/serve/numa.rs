@@ -2,14 +2,12 @@
 //! [tiering 2; tiering-zswap-6.12 3]
 
 use crate::config::{ConfigError, check_range};
-use crate::machine::step::Access;
 use crate::memory::mempolicy::{MemPolicy, Placement};
-use crate::memory::mm::Backing;
 use crate::page_alloc::request::Request;
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::task::{Current, Task};
-use crate::units::{FileId, MmId, Nanos, TaskId};
+use crate::units::{MmId, Nanos, TaskId};
 
 impl Engine {
     /// Sets the memory policy of a process. Errors: it names a node that does not exist, or none.
@@ -22,25 +20,6 @@ impl Engine {
         let mems = self.core.memcgs.mems_allowed(self.core.memory.mm(mm).memcg);
         self.core.memory.mm_mut(mm).placement = Placement::new(policy, mems);
         Ok(())
-    }
-
-    /// A number that names the page of an access, resident or not, as long as its file or its address space exists.
-    pub fn page_key(&self, task: TaskId, access: Access) -> u64 {
-        const FILES: u64 = 1 << 63;
-        const SPACE_SHIFT: u32 = 36;
-        let of_file = |file: FileId, page: u64| FILES | u64::from(file.0) << SPACE_SHIFT | page;
-        match self.tasks[task.index()].objects[access.object.index()] {
-            Object::File { file, .. } => of_file(file, access.page),
-            Object::Mapping { mm, vma, start, .. } => match self.core.memory.mm(mm).vmas[vma].backing {
-                Backing::File(file) => of_file(file, access.page),
-                Backing::Anon => u64::from(mm.0) << SPACE_SHIFT | (start + access.page),
-            },
-        }
-    }
-
-    /// The memory policy of a process.
-    pub fn mempolicy(&self, mm: MmId) -> MemPolicy {
-        self.core.memory.mm(mm).placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy)
     }
 
     /// The CPU time of a task beyond which its next timer tick is worth an [`Engine::scan_tick`]; `None` as long as nothing is scanned,

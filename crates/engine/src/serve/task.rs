@@ -15,6 +15,7 @@ use crate::reclaim::{UserReclaim, UserReclaimStep};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::serve::exit::Exit;
+use crate::serve::figures::Figures;
 use crate::serve::miss::Attempt;
 use crate::serve::proc::Opening;
 use crate::serve::promote::PromotionWork;
@@ -152,17 +153,19 @@ pub(crate) struct Current<'a> {
     pub(super) id: TaskId,
 }
 
-impl Engine {
+impl Figures<'_> {
     /// The address space of a task; a kernel thread has none.
-    pub(crate) fn mm_if_any(&self, task: TaskId) -> Option<MmId> {
+    pub(crate) fn mm_if_any(self, task: TaskId) -> Option<MmId> {
         self.tasks[task.index()].mm
     }
 
     /// The task by which a process is known.
-    pub(crate) fn first_task(&self, mm: MmId) -> Option<TaskId> {
+    pub(crate) fn first_task(self, mm: MmId) -> Option<TaskId> {
         self.tasks.iter().position(|task| task.mm == Some(mm)).map(|at| TaskId(at as u32))
     }
+}
 
+impl Engine {
     /// A task, for what it does.
     #[inline]
     pub(crate) fn current(&mut self, task: TaskId) -> Current<'_> {

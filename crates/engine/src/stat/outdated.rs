@@ -225,7 +225,7 @@ mod tests {
         note(true, false, 10, 4);
         note(true, false, 2, 9);
         note(false, true, 4, 5);
-        let told = &engine.stale_decisions(StaleDecision::DirtyThrottle);
+        let told = &engine.figures().stale_decisions(StaleDecision::DirtyThrottle);
         assert_eq!((told.compared, told.yes_for_no.count, told.no_for_yes.count), (4, 2, 1));
         let number =
             StaleNumber { at: Nanos(700), memcg, stat: Stat::NrDirty, stale: 2, live: 9, age: Nanos(200) };

@@ -16,12 +16,13 @@ struct Bench {
 impl Bench {
     /// With so many pages of each, on the lists already.
     fn new(pages: u64) -> Bench {
-        let mut engine = Engine::new(Config::default()).unwrap();
+        let mut builder = Engine::builder(Config::default()).unwrap();
+        builder.swap_on(SwapSpec { pages: 100, kind: SwapKind::Device }).unwrap();
+        let mut engine = builder.build();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let spec =
             FileSpec { name: "data".to_owned(), pages: 100, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
         let file = engine.file_create(spec).unwrap();
-        engine.swap_on(SwapSpec { pages: 100, kind: SwapKind::Device }).unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
         let file = engine.open(task, file).unwrap();
@@ -130,7 +131,10 @@ fn a_folio_said_to_be_cold_and_free_is_deactivated_first() {
     bench.engine.core.lru_deactivate(pfn);
     bench.engine.core.lru_add_drain();
     assert!(bench.list(LruList::InactiveFile).contains(&pfn));
-    assert_eq!((bench.engine.vmstat(Stat::Pgdeactivate), bench.engine.vmstat(Stat::Pglazyfree)), (1, 1));
+    assert_eq!(
+        (bench.engine.figures().vmstat(Stat::Pgdeactivate), bench.engine.figures().vmstat(Stat::Pglazyfree)),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -195,7 +199,7 @@ fn a_folio_isolated_while_it_waits_is_skipped() {
     bench.engine.core.lru_activate(pfn);
     bench.engine.core.lru_unlink(pfn);
     bench.engine.core.lru_add_drain();
-    assert_eq!((bench.queued(), bench.engine.vmstat(Stat::Pgactivate)), (0, 0));
+    assert_eq!((bench.queued(), bench.engine.figures().vmstat(Stat::Pgactivate)), (0, 0));
     assert_eq!(bench.engine.core.memory.folios[pfn].refs, 0, "the batch has let go of it");
     bench.engine.core.put_back(pfn);
     assert_eq!(bench.list(LruList::InactiveFile), [pfn]);
@@ -209,7 +213,7 @@ fn a_folio_that_was_given_a_slot_while_it_waits_is_not_made_forgettable() {
     bench.engine.core.memory.folios[pfn].set(FolioFlags::SWAPCACHE);
     bench.engine.core.lru_add_drain();
     assert!(bench.engine.core.memory.folios[pfn].has(FolioFlags::SWAPBACKED));
-    assert_eq!(bench.engine.vmstat(Stat::Pglazyfree), 0);
+    assert_eq!(bench.engine.figures().vmstat(Stat::Pglazyfree), 0);
 }
 
 #[test]
@@ -222,7 +226,7 @@ fn a_folio_queued_twice_for_activation_moves_once_and_ages_twice() {
     // 0 was read four times with another page in between: marked, queued, marked, queued. 1 was read three times.
     assert_eq!((bench.queued(), bench.engine.core.lruvecs[lruvec].nonresident_age), (3, 3));
     bench.engine.core.lru_add_drain();
-    assert_eq!(bench.engine.vmstat(Stat::Pgactivate), 2);
+    assert_eq!(bench.engine.figures().vmstat(Stat::Pgactivate), 2);
 }
 
 #[test]

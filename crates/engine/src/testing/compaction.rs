@@ -72,7 +72,7 @@ impl Bench {
     }
 
     pub(super) fn blocks(&self, order: usize) -> u64 {
-        self.engine.zones().next().unwrap().free_blocks[order..].iter().sum()
+        self.engine.figures().zones().next().unwrap().free_blocks[order..].iter().sum()
     }
 
     fn compact(&mut self, order: u8, mode: CompactMode) -> (Compacted, usize) {
@@ -104,13 +104,13 @@ fn scattered_free_pages_become_large_blocks_and_no_page_is_lost() {
     }
     bench.engine.check_invariants();
     // Three quarters of each pageblock are free: of eight, the first are emptied into the last two.
-    let blocks = bench.engine.zones().next().unwrap().free_blocks;
+    let blocks = bench.engine.figures().zones().next().unwrap().free_blocks;
     assert!(blocks[9] + 2 * blocks[10] >= 5, "{blocks:?}");
     assert!(copies.iter().all(|(from, to)| from < to), "pages move towards the end of the zone");
     assert_eq!(words(&bench.engine, bench.file), before);
-    let moved = bench.engine.vmstat(Stat::PgmigrateSuccess);
-    assert_eq!((moved, bench.engine.vmstat(Stat::PgmigrateFail)), (copies.len() as i64, 0));
-    assert_eq!(bench.engine.vmstat(Stat::NrIsolatedFile), 0);
+    let moved = bench.engine.figures().vmstat(Stat::PgmigrateSuccess);
+    assert_eq!((moved, bench.engine.figures().vmstat(Stat::PgmigrateFail)), (copies.len() as i64, 0));
+    assert_eq!(bench.engine.figures().vmstat(Stat::NrIsolatedFile), 0);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_run_for_a_request_ends_with_the_first_block_and_is_not_made_where_there_is_
     let mut bench = Bench::new(MigrateType::Movable);
     let (ended, steps) = bench.compact(5, CompactMode::Async);
     assert_eq!(ended, Compacted::Success);
-    let moved = bench.engine.vmstat(Stat::PgmigrateSuccess);
+    let moved = bench.engine.figures().vmstat(Stat::PgmigrateSuccess);
     assert!(moved <= 128, "a pageblock has 128 pages, and {moved} were moved in {steps} steps");
     assert_eq!(bench.compact(5, CompactMode::Async), (Compacted::Skipped, 1));
 }
@@ -130,8 +130,8 @@ fn what_is_held_stays_and_failures_put_off_the_next_run() {
         bench.engine.core.memory.folios[pfn].refs += 1;
     }
     assert_eq!(bench.compact(5, CompactMode::SyncLight).0, Compacted::Complete);
-    assert_eq!(bench.engine.vmstat(Stat::PgmigrateSuccess), 0);
-    assert!(bench.engine.vmstat(Stat::PgmigrateFail) > 0);
+    assert_eq!(bench.engine.figures().vmstat(Stat::PgmigrateSuccess), 0);
+    assert!(bench.engine.figures().vmstat(Stat::PgmigrateFail) > 0);
     assert_eq!(bench.compact(5, CompactMode::SyncLight), (Compacted::Deferred, 1));
     assert_eq!(bench.compact(5, CompactMode::SyncLight).0, Compacted::Complete);
     assert_eq!(bench.compact(5, CompactMode::Sync).0, Compacted::Complete, "the last try is not put off");
@@ -141,5 +141,5 @@ fn what_is_held_stays_and_failures_put_off_the_next_run() {
 fn an_asynchronous_run_takes_from_movable_pageblocks_only() {
     let mut bench = Bench::new(MigrateType::Unmovable);
     assert_eq!(bench.compact(5, CompactMode::Async).0, Compacted::Complete);
-    assert_eq!(bench.engine.vmstat(Stat::PgmigrateSuccess), 0);
+    assert_eq!(bench.engine.figures().vmstat(Stat::PgmigrateSuccess), 0);
 }

@@ -80,29 +80,32 @@ fn neighbours_in_swap_are_one_request_and_others_fill_the_queue() {
 fn a_task_keeps_dirty_pages_of_a_congested_device_unless_it_is_writing_itself() {
     let mut bench = full_of_dirty_pages();
     use_up(&mut bench, Gfp::KERNEL, true);
-    assert_eq!(bench.engine.pageouts().direct, 0);
+    assert_eq!(bench.engine.figures().pageouts().direct, 0);
 
     let mut writer = full_of_dirty_pages();
     use_up(&mut writer, Gfp::KERNEL | Gfp::WRITE, true);
-    assert!(writer.engine.pageouts().direct > 0);
+    assert!(writer.engine.figures().pageouts().direct > 0);
 
     let mut free = full_of_dirty_pages();
     use_up(&mut free, Gfp::KERNEL, false);
-    assert!(free.engine.pageouts().direct > 0, "a device that has time is written to");
+    assert!(free.engine.figures().pageouts().direct > 0, "a device that has time is written to");
 }
 
 #[test]
 fn a_file_system_that_marks_pages_dirty_again_lets_reclaim_count_writes_that_never_begin() {
     let mut bench = full_of_dirty_pages();
     bench.engine.core.memcgs[MemcgId::ROOT].policy.reclaim.writepage = Writepage::Redirties;
-    let dirty = bench.engine.vmstat(Stat::NrDirty);
+    let dirty = bench.engine.figures().vmstat(Stat::NrDirty);
     use_up(&mut bench, Gfp::KERNEL, false);
-    let pageouts = bench.engine.pageouts();
+    let pageouts = bench.engine.figures().pageouts();
     assert!(pageouts.direct > 0);
     assert_eq!(pageouts.redirtied, pageouts.direct);
-    assert_eq!(bench.engine.vmstat(Stat::NrVmscanWrite), pageouts.direct as i64);
-    assert_eq!(bench.engine.pages_written_by(WritebackReason::Pageout), 0);
-    assert_eq!((bench.engine.vmstat(Stat::NrDirty), bench.engine.vmstat(Stat::NrWriteback)), (dirty, 0));
+    assert_eq!(bench.engine.figures().vmstat(Stat::NrVmscanWrite), pageouts.direct as i64);
+    assert_eq!(bench.engine.figures().pages_written_by(WritebackReason::Pageout), 0);
+    assert_eq!(
+        (bench.engine.figures().vmstat(Stat::NrDirty), bench.engine.figures().vmstat(Stat::NrWriteback)),
+        (dirty, 0)
+    );
     bench.engine.check_invariants();
 }
 
@@ -117,7 +120,7 @@ fn kswapd_writes_to_a_congested_device() {
     bench.engine.take_woken(&mut woken);
     assert!(woken.contains(&kswapd));
     while bench.engine.resume(kswapd) == Step::Again {}
-    assert!(bench.engine.pageouts().kswapd > 0);
+    assert!(bench.engine.figures().pageouts().kswapd > 0);
 }
 
 /// Takes a call of reclaim on for so many steps, with so much being written all the time; whether it has ended.

@@ -90,7 +90,7 @@ impl Bench {
     }
 
     fn stats<const N: usize>(&self, stats: [Stat; N]) -> [i64; N] {
-        stats.map(|stat| self.engine.vmstat(stat))
+        stats.map(|stat| self.engine.figures().vmstat(stat))
     }
 
     fn used(&self, node: NodeId) -> u64 {

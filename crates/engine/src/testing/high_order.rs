@@ -48,7 +48,7 @@ impl Bench {
     }
 
     fn stats<const N: usize>(&self, stats: [Stat; N]) -> [i64; N] {
-        stats.map(|stat| self.engine.vmstat(stat))
+        stats.map(|stat| self.engine.figures().vmstat(stat))
     }
 
     fn hold_all(&mut self) {
@@ -153,7 +153,7 @@ fn nobody_is_killed_for_a_large_block_and_one_that_has_failed_puts_off_the_next(
         assert_eq!(bench.ask(movable(PAGEBLOCK_ORDER, gfp)), None);
     }
     let [stalls, successes, fails] = bench.stats(COMPACT);
-    assert_eq!((successes, bench.engine.vmstat(Stat::OomKill)), (0, 0));
+    assert_eq!((successes, bench.engine.figures().vmstat(Stat::OomKill)), (0, 0));
     assert!(stalls == fails && stalls >= 2, "{stalls} stalls, {fails} of them in vain");
     let before = bench.stats(COMPACT);
     assert_eq!(bench.ask(movable(PAGEBLOCK_ORDER, Gfp::KERNEL | Gfp::NORETRY)), None);
@@ -172,7 +172,7 @@ fn who_can_not_wait_neither_reclaims_nor_compacts() {
 fn a_block_that_compaction_has_made_is_its_makers_below_the_mark_too() {
     let mut bench = Bench::keeping(MigrateType::Movable, every(4));
     // So many kernel pages at the end that what is free is just above the mark for compaction.
-    let zone = bench.engine.zones().next().unwrap();
+    let zone = bench.engine.figures().zones().next().unwrap();
     let spare = zone.free - zone.low - 1024 - 1;
     let core = &mut bench.engine.core;
     let request = Request { order: 0, ..Request::kernel(MigrateType::Movable, Gfp::KERNEL, NodeId(0)) };
@@ -181,10 +181,10 @@ fn a_block_that_compaction_has_made_is_its_makers_below_the_mark_too() {
         core.memory.folios[pfn].refs = 1;
     }
     core.memory.drain_all_pages();
-    let free = bench.engine.zones().next().unwrap().free;
+    let free = bench.engine.figures().zones().next().unwrap().free;
     assert!(free > zone.low && free < PAGES);
     let got = bench.ask(movable(PAGEBLOCK_ORDER, Gfp::KERNEL));
-    assert!(got.is_some() || bench.engine.vmstat(Stat::CompactFail) > 0);
+    assert!(got.is_some() || bench.engine.figures().vmstat(Stat::CompactFail) > 0);
 }
 
 /// The threads of a bench's node: kswapd and kcompactd.
@@ -235,7 +235,7 @@ fn kcompactd_makes_the_block_that_kswapd_was_woken_for() {
     assert_eq!(woken(&mut bench), [kswapd]);
     assert!(matches!(run(&mut bench, kswapd), Wait::WokenOr(_, DelayReason::Nap)));
     assert_eq!(woken(&mut bench), [kcompactd], "kswapd hands over before its nap");
-    assert_eq!((bench.blocks(9), bench.engine.vmstat(Stat::CompactDaemonWake)), (0, 0));
+    assert_eq!((bench.blocks(9), bench.engine.figures().vmstat(Stat::CompactDaemonWake)), (0, 0));
     assert_eq!(run(&mut bench, kcompactd), Wait::Woken);
     assert!(bench.blocks(9) > 0);
     let [wakes, all, of_daemon] = bench.stats([
@@ -259,11 +259,11 @@ fn kcompactd_lowers_the_score_unasked_once_kswapd_has_been_woken() {
     assert_eq!(run(&mut bench, kcompactd), Wait::WokenOr(Nanos(500_000_000), DelayReason::Nap));
     let score = bench.score();
     assert!((50..=80).contains(&score), "{score}: it ends when its aim is reached");
-    assert_eq!(bench.engine.vmstat(Stat::CompactDaemonWake), 0, "nobody has asked");
-    let moved = bench.engine.vmstat(Stat::PgmigrateSuccess);
+    assert_eq!(bench.engine.figures().vmstat(Stat::CompactDaemonWake), 0, "nobody has asked");
+    let moved = bench.engine.figures().vmstat(Stat::PgmigrateSuccess);
     bench.engine.set_now(Nanos(600_000_000));
     assert_eq!(run(&mut bench, kcompactd), Wait::WokenOr(Nanos(400_000_000), DelayReason::Nap));
-    assert_eq!(bench.engine.vmstat(Stat::PgmigrateSuccess), moved, "the score is low enough");
+    assert_eq!(bench.engine.figures().vmstat(Stat::PgmigrateSuccess), moved, "the score is low enough");
 }
 
 #[test]
@@ -275,9 +275,9 @@ fn a_run_that_does_not_lower_the_score_leaves_out_63() {
     let mut scans = Vec::new();
     for look in 0..66 {
         bench.engine.set_now(Nanos(look * 500_000_000));
-        let before = bench.engine.vmstat(Stat::CompactDaemonMigrateScanned);
+        let before = bench.engine.figures().vmstat(Stat::CompactDaemonMigrateScanned);
         run(&mut bench, kcompactd);
-        if bench.engine.vmstat(Stat::CompactDaemonMigrateScanned) > before {
+        if bench.engine.figures().vmstat(Stat::CompactDaemonMigrateScanned) > before {
             scans.push(look);
         }
     }
@@ -329,7 +329,7 @@ fn a_pool_of_huge_pages_grows_as_far_as_blocks_can_be_had_and_gives_them_back() 
     // Clean pages of files: all but what the kernel and the reserve need can be had.
     assert!((4..8).contains(&blocks), "{blocks} of 8 pageblocks");
     assert_eq!(bench.stats([Stat::HtlbBuddyAllocSuccess, Stat::HtlbBuddyAllocFail]), [blocks, 1]);
-    assert_eq!(bench.engine.vmstat(Stat::OomKill), 0);
+    assert_eq!(bench.engine.figures().vmstat(Stat::OomKill), 0);
     assert_eq!(resize_pool(&mut bench, huge, &(blocks - 2).to_string()), format!("{}\n", blocks - 2));
     assert_eq!(resize_pool(&mut bench, "hugepages-16kB", "9"), "9\n");
     assert_eq!(resize_pool(&mut bench, huge, "0"), "0\n");

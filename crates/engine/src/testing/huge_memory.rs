@@ -40,10 +40,12 @@ impl Bench {
         let memory_types = vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)];
         let layout = Layout { memory_types, ..Layout::default() };
         let config = Config { node_pages: vec![8192, 8192], layout, kmem: false, ..config };
-        let mut engine = Engine::new(config).unwrap();
-        if !engine.core.config.demotion_enabled {
-            engine.swap_on(SwapSpec { pages: 4096, kind: SwapKind::Synchronous }).unwrap();
+        let demotes = config.demotion_enabled;
+        let mut builder = Engine::builder(config).unwrap();
+        if !demotes {
+            builder.swap_on(SwapSpec { pages: 4096, kind: SwapKind::Synchronous }).unwrap();
         }
+        let mut engine = builder.build();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
@@ -98,7 +100,7 @@ impl Bench {
     }
 
     fn stats<const N: usize>(&self, stats: [Stat; N]) -> [i64; N] {
-        stats.map(|stat| self.engine.vmstat(stat))
+        stats.map(|stat| self.engine.figures().vmstat(stat))
     }
 
     fn usage(&self) -> u64 {
@@ -107,7 +109,7 @@ impl Bench {
 
     /// The folio that a page of the heap is in.
     fn folio(&self, page: u64) -> crate::memory::folio::Folio {
-        let word = self.engine.core.memory.mm(self.engine.mm_of_task(self.task)).table.word(page);
+        let word = self.engine.core.memory.mm(self.engine.mm_of(self.task)).table.word(page);
         self.engine.core.memory.folios[word.pfn()]
     }
 
@@ -146,7 +148,10 @@ fn a_first_write_brings_in_2_mib_and_all_of_its_pages_are_hits_from_then_on() {
         let third = bench.fault(3);
         assert_eq!(third.0 % LEAF_PAGES as u32, 3, "its frames are a block of their own");
         assert_eq!(bench.stats(THP), [1, 1, 0, 0]);
-        assert_eq!((bench.engine.vmstat(Stat::NrAnonPages), bench.usage()), (HUGE, HUGE_PAGE_PAGES));
+        assert_eq!(
+            (bench.engine.figures().vmstat(Stat::NrAnonPages), bench.usage()),
+            (HUGE, HUGE_PAGE_PAGES)
+        );
         for page in 0..LEAF_PAGES {
             assert_eq!(bench.frame(page).0, third.0 - 3 + page as u32);
         }
@@ -221,8 +226,8 @@ fn where_its_group_has_no_room_a_single_page_does() {
         assert_eq!(bench.stats(THP), [0, 0, 1, 1], "{advice:?}");
         assert_eq!(bench.usage(), 200);
         bench.fault(LEAF_PAGES);
-        assert_eq!(bench.engine.vmstat(Stat::PgscanAnon) > 0, reclaims, "{advice:?}");
-        assert_eq!(bench.engine.vmstat(Stat::OomKill), 0);
+        assert_eq!(bench.engine.figures().vmstat(Stat::PgscanAnon) > 0, reclaims, "{advice:?}");
+        assert_eq!(bench.engine.figures().vmstat(Stat::OomKill), 0);
     }
 }
 
@@ -310,7 +315,7 @@ fn a_walk_finds_a_huge_page_by_one_entry() {
     let walked = bench.engine.core.work.ptes_walked - before;
     assert!(walked <= PAGES - 2 * LEAF_PAGES, "{walked} entries of the rest of the heap at most");
     let anon: Vec<u64> =
-        bench.engine.lru_gen(bench.memcg, HERE).iter().map(|generation| generation.anon).collect();
+        bench.engine.figures().lru_gen(bench.memcg, HERE).iter().map(|generation| generation.anon).collect();
     let youngest = anon.iter().rev().find(|&&pages| pages > 0);
     assert_eq!(youngest, Some(&HUGE_PAGE_PAGES), "{anon:?}: the one that was used");
 }
@@ -381,7 +386,7 @@ fn it_moves_to_another_node_as_a_whole() {
         bench.engine.check_invariants();
         assert_eq!(bench.stats(MOVED), [HUGE, 1, 0, 0]);
         let on = |bench: &Bench, node| {
-            [Stat::NrAnonPages, Stat::NrAnonThps].map(|stat| bench.engine.node_stat(node, stat))
+            [Stat::NrAnonPages, Stat::NrAnonThps].map(|stat| bench.engine.figures().node_stat(node, stat))
         };
         assert_eq!((on(&bench, HERE), on(&bench, THERE)), ([0, 0], [HUGE, 1]));
         let to = bench.frame(0);
@@ -415,7 +420,7 @@ fn a_misplaced_one_goes_page_by_page_where_no_block_is_free_and_the_rule_says_so
     bench.engine.check_invariants();
     assert_eq!((moved, bench.stats(MOVED)), (HUGE_PAGE_PAGES, [HUGE, 0, 0, 1]));
     assert_eq!(bench.stats([Stat::NrAnonThps, Stat::NrIsolatedAnon]), [0, 0]);
-    assert_eq!(bench.engine.node_stat(THERE, Stat::NrAnonPages), HUGE);
+    assert_eq!(bench.engine.figures().node_stat(THERE, Stat::NrAnonPages), HUGE);
 }
 
 #[test]
@@ -434,8 +439,8 @@ fn it_is_demoted_as_a_whole_or_as_single_pages_where_no_block_is_free() {
             let whole = [HUGE, 1, 0, 0];
             let single = [HUGE, 0, 0, 1];
             assert_eq!(bench.stats(MOVED), if is_fragmented { single } else { whole }, "{profile}");
-            assert_eq!(bench.engine.node_stat(THERE, Stat::NrAnonPages), HUGE);
-            assert_eq!(bench.engine.node_stat(THERE, Stat::NrAnonThps), i64::from(!is_fragmented));
+            assert_eq!(bench.engine.figures().node_stat(THERE, Stat::NrAnonPages), HUGE);
+            assert_eq!(bench.engine.figures().node_stat(THERE, Stat::NrAnonThps), i64::from(!is_fragmented));
         }
     }
 }
@@ -465,7 +470,7 @@ fn it_leaves_a_node_that_goes_as_a_whole_or_as_single_pages_where_no_block_is_fr
         let whole = [4 * HUGE, 4, 0, 0];
         let single = [4 * HUGE, 2, 0, 2];
         assert_eq!(bench.stats(MOVED), if is_fragmented { single } else { whole });
-        assert_eq!(bench.engine.node_stat(HERE, Stat::NrAnonPages), 2 * HUGE);
+        assert_eq!(bench.engine.figures().node_stat(HERE, Stat::NrAnonPages), 2 * HUGE);
         assert_eq!(bench.stats([Stat::NrAnonThps]), [if is_fragmented { 0 } else { 2 }]);
         let isolated = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile];
         assert_eq!(bench.stats(isolated), [0, 0]);

@@ -49,7 +49,7 @@ impl Bench {
     }
 
     fn stat(&self, stat: Stat) -> i64 {
-        self.engine.memcg_stat_now(self.memcg, stat)
+        self.engine.figures().memcg_stat_now(self.memcg, stat)
     }
 
     fn cached(&self) -> i64 {
@@ -84,7 +84,7 @@ fn a_large_folio_counts_as_its_pages_on_every_list() {
         assert_eq!(bench.cached(), ALL);
         assert_eq!(bench.stat(Stat::NrFilePages), ALL);
         assert_eq!(bench.engine.core.memcgs[bench.memcg].usage, ALL as u64);
-        let generations = bench.engine.lru_gen(bench.memcg, NodeId(0));
+        let generations = bench.engine.figures().lru_gen(bench.memcg, NodeId(0));
         let in_generations: u64 = generations.iter().map(|generation| generation.file).sum();
         assert!(in_generations == ALL as u64 || in_generations == 0, "{in_generations} pages in generations");
     });
@@ -94,15 +94,15 @@ fn a_large_folio_counts_as_its_pages_on_every_list() {
 fn a_large_folio_is_scanned_stolen_and_freed_as_its_pages() {
     with_every_policy(|mut bench| {
         bench.reclaim(PAGES);
-        let stolen = bench.engine.vmstat(Stat::PgstealFile);
+        let stolen = bench.engine.figures().vmstat(Stat::PgstealFile);
         assert!(stolen >= PAGES as i64 && stolen % PAGES as i64 == 0, "{stolen} pages stolen");
-        let scanned = bench.engine.vmstat(Stat::PgscanFile);
+        let scanned = bench.engine.figures().vmstat(Stat::PgscanFile);
         assert!(scanned >= stolen && scanned % PAGES as i64 == 0, "{scanned} pages scanned");
         assert_eq!(bench.cached(), ALL - stolen);
         assert_eq!(bench.engine.core.memcgs[bench.memcg].usage, (ALL - stolen) as u64);
         bench.reclaim(ALL as u64);
         assert_eq!(bench.engine.core.memcgs[bench.memcg].usage, 0);
-        assert_eq!(bench.engine.vmstat(Stat::Pgfree), ALL);
+        assert_eq!(bench.engine.figures().vmstat(Stat::Pgfree), ALL);
         assert_eq!(bench.engine.used_folios(), []);
     });
 }
@@ -119,7 +119,7 @@ fn a_large_folio_moves_to_the_other_lists_as_its_pages_when_the_policy_is_switch
         }
         bench.engine.check_invariants();
         assert_eq!(bench.cached(), ALL);
-        generations.extend(bench.engine.lru_gen(bench.memcg, NodeId(0)));
+        generations.extend(bench.engine.figures().lru_gen(bench.memcg, NodeId(0)));
         assert_eq!(generations.drain(..).map(|generation| generation.file).sum::<u64>(), expected);
     }
 }

@@ -84,7 +84,7 @@ impl Bench {
                         Wait::Io(_) => asked.waits_for_pages += 1,
                         _ => asked.waits += 1,
                     }
-                    asked.isolated = asked.isolated.max(self.engine.vmstat(Stat::NrIsolatedFile));
+                    asked.isolated = asked.isolated.max(self.engine.figures().vmstat(Stat::NrIsolatedFile));
                     for io in writes.drain(..) {
                         self.engine.io_done(io, CpuId(0), Ok(()));
                     }
@@ -102,7 +102,7 @@ impl Bench {
                 asked.contig.failed += contig.failed;
             }
         }
-        assert_eq!(self.engine.vmstat(Stat::NrIsolatedFile), 0);
+        assert_eq!(self.engine.figures().vmstat(Stat::NrIsolatedFile), 0);
         asked
     }
 }
@@ -110,7 +110,7 @@ impl Bench {
 const COMPACTED: [Stat; 2] = [Stat::CompactStall, Stat::CompactMigrateScanned];
 
 fn stats<const N: usize>(bench: &Bench, stats: [Stat; N]) -> [i64; N] {
-    stats.map(|stat| bench.engine.vmstat(stat))
+    stats.map(|stat| bench.engine.figures().vmstat(stat))
 }
 
 #[test]
@@ -138,9 +138,9 @@ fn active_pages_of_a_block_are_deactivated_and_go_with_it() {
         }
     });
     bench.engine.core.lru_add_drain();
-    let before = bench.engine.vmstat(Stat::Pgdeactivate);
+    let before = bench.engine.figures().vmstat(Stat::Pgdeactivate);
     assert!(bench.ask_for(huge(Gfp::KERNEL)).got.is_some());
-    assert!(bench.engine.vmstat(Stat::Pgdeactivate) - before > 400);
+    assert!(bench.engine.figures().vmstat(Stat::Pgdeactivate) - before > 400);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn the_walk_over_a_block_ends_at_the_first_page_that_can_not_be_had() {
             core.memory.folios[pfn].refs += 1;
         }
     });
-    let held = bench.engine.vmstat(Stat::NrIsolatedFile);
+    let held = bench.engine.figures().vmstat(Stat::NrIsolatedFile);
     let request = huge(Gfp::KERNEL | Gfp::NORETRY);
     let mut sc_contig = Contig::default();
     let mm = bench.engine.mm_of(bench.task);
@@ -170,7 +170,7 @@ fn the_walk_over_a_block_ends_at_the_first_page_that_can_not_be_had() {
         }
     }
     assert!(sc_contig.failed > 0);
-    assert_eq!(bench.engine.vmstat(Stat::NrIsolatedFile), held);
+    assert_eq!(bench.engine.figures().vmstat(Stat::NrIsolatedFile), held);
     assert_eq!(bench.blocks(9), 0);
 }
 
@@ -180,7 +180,7 @@ fn dirty_pages_of_a_block_are_written_and_waited_for_one_by_one() {
     bench.dirty_all();
     let asked = bench.ask_for(huge(Gfp::KERNEL));
     assert!(asked.got.is_some());
-    let pageouts = bench.engine.pageouts();
+    let pageouts = bench.engine.figures().pageouts();
     assert_eq!(pageouts.direct, 113, "the first look begins writes until the device has much to do");
     assert!(pageouts.direct_sync > 300, "{pageouts:?}: the second begins the others");
     assert!(asked.waits > 0 && asked.isolated > 400, "they are held for a tenth of a second");
@@ -230,22 +230,22 @@ fn what_is_dirtied_again_is_written_while_the_task_waits_for_it() {
     }
     bench.engine.check_invariants();
     assert!(waits_for_pages > 0);
-    assert_eq!(bench.engine.pageouts().direct_sync, 1, "the one that was dirty again");
+    assert_eq!(bench.engine.figures().pageouts().direct_sync, 1, "the one that was dirty again");
 }
 
 #[test]
 fn who_may_not_write_has_the_flushers_do_it_50_times_at_most_and_puts_all_back() {
     let mut bench = full(Policy::of("classic@2010-nodirect"));
     bench.dirty_all();
-    let listed = bench.engine.vmstat(Stat::NrInactiveFile);
+    let listed = bench.engine.figures().vmstat(Stat::NrInactiveFile);
     let asked = bench.ask_for(huge(Gfp::KERNEL | Gfp::NORETRY));
     assert_eq!(asked.got, None, "no flusher has come by");
-    let pageouts = bench.engine.pageouts();
+    let pageouts = bench.engine.figures().pageouts();
     assert_eq!((pageouts.direct, pageouts.direct_sync), (0, 0));
     let one_batch = 2 + 50;
     assert!(asked.waits >= one_batch, "{} waits", asked.waits);
-    assert_eq!(bench.engine.vmstat(Stat::NrInactiveFile), listed);
-    assert_eq!(bench.engine.vmstat(Stat::NrDirty), listed);
+    assert_eq!(bench.engine.figures().vmstat(Stat::NrInactiveFile), listed);
+    assert_eq!(bench.engine.figures().vmstat(Stat::NrDirty), listed);
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_large_request_goes_on_while_it_frees_something_and_less_than_the_block_hold
     // Every page is held, so that nothing can be freed.
     bench.for_each_page(|core, pfn| core.memory.folios[pfn].refs += 1);
     assert_eq!(bench.ask_for(large).got, None);
-    assert_eq!(bench.engine.vmstat(Stat::OomKill), 0);
+    assert_eq!(bench.engine.figures().vmstat(Stat::OomKill), 0);
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn single_pages_are_not_plenty_for_who_wants_a_block() {
             core.free_folio(pfn);
         }
     });
-    let zone = bench.engine.zones().next().unwrap();
+    let zone = bench.engine.figures().zones().next().unwrap();
     assert!(zone.free > 8 * zone.high, "{zone:?}");
     let core = &bench.engine.core;
     let has_plenty = |order: u8| core.has_plenty(NodeId(0), order, ZoneType::Movable);

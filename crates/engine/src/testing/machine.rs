@@ -94,7 +94,7 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(setup: &Setup, mutant: Option<Mutant>, checks: Checks) -> Machine {
         let types = vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)];
-        let mut engine = Engine::new(Config {
+        let mut builder = Engine::builder(Config {
             node_pages: match setup.tiers {
                 Some(tiers) => vec![tiers.fast, setup.memory],
                 None if setup.demotes || setup.spares => vec![setup.memory / 2; 2],
@@ -136,18 +136,19 @@ impl Machine {
             ..Config::default()
         })
         .unwrap();
-        engine.core.mutant = mutant;
-        engine.set_full_plug(transfers::race(setup.writes_won));
-        engine.record_page_cache_events();
+        builder.set_full_plug(transfers::race(setup.writes_won));
         for &spec in &setup.swap {
-            let swap = engine.swap_on(spec).unwrap();
+            let swap = builder.swap_on(spec).unwrap();
             if setup.seeks {
-                engine.swap_rotational(swap).unwrap();
+                builder.swap_rotational(swap).unwrap();
             }
             if spec.kind == SwapKind::Synchronous {
-                engine.zram_limit(swap, setup.zram_limit).unwrap();
+                builder.zram_limit(swap, setup.zram_limit).unwrap();
             }
         }
+        let mut engine = builder.build();
+        engine.core.mutant = mutant;
+        engine.record_page_cache_events();
         let file = |engine: &mut Engine, name: &str, kind| {
             engine
                 .file_create(FileSpec { name: name.to_owned(), pages: PAGES, kind, bdi: setup.bdi })
@@ -160,7 +161,7 @@ impl Machine {
         let second = engine.memcg_create(parent, "b").unwrap();
         let mms = [engine.process_create(first), engine.process_create(second)];
         let groups = [first, second].map(|memcg| {
-            let (_, path) = engine.memcgs().find(|(id, _)| *id == memcg).unwrap();
+            let (_, path) = engine.figures().memcgs().find(|(id, _)| *id == memcg).unwrap();
             format!("/sys/fs/cgroup{path}")
         });
         let mut machine = Machine {

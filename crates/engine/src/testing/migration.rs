@@ -89,7 +89,7 @@ impl Bench {
     }
 
     fn of(&self, node: NodeId, stats: &[Stat]) -> Vec<i64> {
-        stats.iter().map(|&stat| self.engine.node_stat(node, stat)).collect()
+        stats.iter().map(|&stat| self.engine.figures().node_stat(node, stat)).collect()
     }
 
     fn carry_out(&mut self) -> usize {
@@ -130,7 +130,7 @@ fn folios_of_every_kind_move_to_another_node_with_all_that_is_known_of_them() {
         assert_eq!(bench.engine.core.memcgs[MemcgId(1)].usage, in_group);
         assert_eq!((bench.listed(HERE).len(), bench.listed(THERE).len() as u64), (0, 4 * PAGES));
         let counted = [Stat::NumaPagesMigrated, Stat::PgmigrateSuccess, Stat::PgmigrateFail];
-        assert_eq!(counted.map(|stat| bench.engine.vmstat(stat)), [32, 32, 0]);
+        assert_eq!(counted.map(|stat| bench.engine.figures().vmstat(stat)), [32, 32, 0]);
         assert_eq!(bench.access_all() as u64, 5 * PAGES, "every page is found where it went");
         bench.engine.process_exit(bench.engine.mm_of(bench.task));
         bench.engine.check_invariants();
@@ -175,7 +175,7 @@ fn what_may_not_move_now_or_never_stays_on_its_list() {
     bench.engine.core.migrate_put_back(anon);
     bench.engine.core.lru_add_drain();
     // The other node is full up to its high mark.
-    let zone = bench.engine.zones().find(|zone| zone.node == THERE).unwrap();
+    let zone = bench.engine.figures().zones().find(|zone| zone.node == THERE).unwrap();
     let request =
         crate::page_alloc::request::Request::movable(crate::page_alloc::request::Gfp::THISNODE, THERE);
     for _ in 0..zone.free - zone.high {
@@ -184,8 +184,12 @@ fn what_may_not_move_now_or_never_stays_on_its_list() {
     }
     assert_eq!(prepare(&mut bench, anon, None), Err(NotMigrated::Again));
     bench.engine.check_invariants();
-    assert_eq!(bench.engine.vmstat(Stat::PgmigrateSuccess), 0);
-    assert_eq!(bench.engine.vmstat(Stat::NrIsolatedAnon) + bench.engine.vmstat(Stat::NrIsolatedFile), 0);
+    assert_eq!(bench.engine.figures().vmstat(Stat::PgmigrateSuccess), 0);
+    assert_eq!(
+        bench.engine.figures().vmstat(Stat::NrIsolatedAnon)
+            + bench.engine.figures().vmstat(Stat::NrIsolatedFile),
+        0
+    );
 }
 
 #[test]
@@ -203,5 +207,9 @@ fn of_a_batch_what_can_not_move_is_put_back_and_counted() {
     bench.engine.check_invariants();
     assert_eq!(bench.listed(HERE), held);
     assert_eq!(bench.of(HERE, &[Stat::PgmigrateSuccess, Stat::PgmigrateFail]), [27, 5]);
-    assert_eq!(bench.engine.vmstat(Stat::NrIsolatedAnon) + bench.engine.vmstat(Stat::NrIsolatedFile), 0);
+    assert_eq!(
+        bench.engine.figures().vmstat(Stat::NrIsolatedAnon)
+            + bench.engine.figures().vmstat(Stat::NrIsolatedFile),
+        0
+    );
 }

@@ -98,7 +98,7 @@ impl Bench {
     }
 
     fn stats<const N: usize>(&self, stats: [Stat; N]) -> [i64; N] {
-        stats.map(|stat| self.engine.vmstat(stat))
+        stats.map(|stat| self.engine.figures().vmstat(stat))
     }
 
     fn write(&mut self, path: &str, value: &str) {
@@ -495,7 +495,7 @@ fn a_full_fast_node_refuses_and_asks_its_kswapd() {
     let mut bench = Bench::new(64);
     bench.engine.start_kernel_threads();
     bench.run_for(2100);
-    let zone = bench.engine.zones().find(|zone| zone.node == FAST).unwrap();
+    let zone = bench.engine.figures().zones().find(|zone| zone.node == FAST).unwrap();
     let request =
         crate::page_alloc::request::Request::movable(crate::page_alloc::request::Gfp::THISNODE, FAST);
     for _ in 0..zone.free - zone.high {

@@ -208,9 +208,9 @@ fn pages_of_a_node_that_goes_move_to_others_and_nothing_new_comes_until_it_is_ba
     assert_eq!(bench.engine.core.folios_in_use(NodeId(1)), []);
     let [_, gone, _] = bench.touch_all();
     assert_eq!(gone, 0, "and they are there without a fault");
-    assert_eq!(bench.engine.tiers().iter().count(), 2);
+    assert_eq!(bench.engine.figures().tiers().iter().count(), 2);
     bench.write(&online(1), "1").unwrap();
-    assert_eq!(bench.engine.tiers().iter().count(), 3);
+    assert_eq!(bench.engine.figures().tiers().iter().count(), 3);
     assert!(matches!(bench.engine.read_file(&online(3)), Err(FileError::NoSuchFile(_))));
     let error = bench.write(&online(0), "0").unwrap_err();
     assert!(error.to_string().contains("a node without CPUs"), "{error}");

@@ -120,7 +120,7 @@ impl Bench {
     }
 
     fn count(&self, stat: Stat) -> i64 {
-        self.engine.vmstat(stat)
+        self.engine.figures().vmstat(stat)
     }
 
     /// Pages on slow memory, in readers' hands, and promoted so far.
@@ -186,7 +186,7 @@ fn nothing_is_counted_or_moved_without_the_switch_or_without_tiering() {
 fn who_has_said_where_its_memory_is_to_be_promotes_nothing() {
     for policy in [MemPolicy::Bind(Nodemask::of([SLOW])), MemPolicy::Preferred(FAST)] {
         let mut bench = Bench::promoting(Policy::of("classic@6.12"));
-        let mm = bench.engine.mm_of_task(bench.task);
+        let mm = bench.engine.mm_of(bench.task);
         bench.engine.set_mempolicy(mm, policy).unwrap();
         for _ in 2..=4 {
             bench.read_all(PAGES as u32);
@@ -207,7 +207,7 @@ fn who_has_said_where_its_memory_is_to_be_promotes_nothing() {
 fn the_nodes_of_a_group_do_not_keep_its_pages_from_being_promoted() {
     let mut bench = Bench::promoting(Policy::of("classic@6.12"));
     let _ = bench.engine.memcg_create(MemcgId::ROOT, "slow").unwrap();
-    let memcg = bench.engine.memcg_by_path("/slow").unwrap();
+    let memcg = bench.engine.figures().memcg_by_path("/slow").unwrap();
     let _ = bench.engine.write_file(bench.task, "/sys/fs/cgroup/slow/cpuset.mems", "1").unwrap();
     let mm = bench.engine.process_create(memcg);
     bench.task = bench.engine.task_create(mm, CpuId(0));

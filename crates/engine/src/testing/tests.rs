@@ -187,8 +187,8 @@ fn in_random_runs_near_nodes_are_reclaimed_with_and_without_success_and_soft_lim
             };
             soft += told.drain(..).filter(of_soft_limit).count() as i64;
         }
-        success += machine.engine.vmstat(Stat::ZoneReclaimSuccess);
-        failed += machine.engine.vmstat(Stat::ZoneReclaimFailed);
+        success += machine.engine.figures().vmstat(Stat::ZoneReclaimSuccess);
+        failed += machine.engine.figures().vmstat(Stat::ZoneReclaimFailed);
     }
     assert!(success > 50 && failed > 100 && soft > 1000, "{success}, {failed}, {soft}");
 }
@@ -205,9 +205,9 @@ fn in_random_runs_with_tiers_every_step_fails_and_pages_move_both_ways() {
         for (sum, of_run) in failed.iter_mut().zip(machine.engine.core.refusals.failed) {
             *sum += of_run;
         }
-        promoted += machine.engine.vmstat(Stat::PgpromoteSuccess);
-        demoted +=
-            machine.engine.vmstat(Stat::PgdemoteKswapd) + machine.engine.vmstat(Stat::PgdemoteProactive);
+        promoted += machine.engine.figures().vmstat(Stat::PgpromoteSuccess);
+        demoted += machine.engine.figures().vmstat(Stat::PgdemoteKswapd)
+            + machine.engine.figures().vmstat(Stat::PgdemoteProactive);
     }
     assert!(failed.iter().all(|&failed| failed > 20), "{failed:?}, in the order of {:?}", MigrateStep::ALL);
     assert!(promoted > 15 && demoted > 200, "{promoted} promoted, {demoted} demoted");
@@ -226,7 +226,8 @@ fn counted(seed: u64, gives_back: bool) -> (Vec<Vec<i64>>, usize) {
         }
         let engine = &machine.engine;
         let nodes = engine.core.memory.nodes();
-        let counters = nodes.flat_map(|node| Stat::ALL.iter().map(move |&stat| engine.node_stat(node, stat)));
+        let counters =
+            nodes.flat_map(|node| Stat::ALL.iter().map(move |&stat| engine.figures().node_stat(node, stat)));
         let hot = engine.core.pghot.records.iter();
         let hot: Vec<[i64; 3]> =
             hot.map(|(pfn, record)| [pfn.0, record.freq as u32, record.time as u32].map(i64::from)).collect();

@@ -62,7 +62,7 @@ impl Bench {
     }
 
     fn stats<const N: usize>(&self, stats: [Stat; N]) -> [i64; N] {
-        stats.map(|stat| self.engine.vmstat(stat))
+        stats.map(|stat| self.engine.figures().vmstat(stat))
     }
 
     /// Isolates a batch for a request of this class, and puts it back.

@@ -140,8 +140,8 @@ mod tests {
         }
         // Too many for a group without pages. They lie on the first node, of whose lists reclaim is through when the last of
         // them loses its pages of the second node.
-        let freed = |node| engine.node_stat(NodeId(node), Stat::WorkingsetNodereclaim);
+        let freed = |node| engine.figures().node_stat(NodeId(node), Stat::WorkingsetNodereclaim);
         assert_eq!((freed(0), freed(1)), (4, 0));
-        assert_eq!(engine.node_stat(NodeId(0), Stat::WorkingsetNodes), 1);
+        assert_eq!(engine.figures().node_stat(NodeId(0), Stat::WorkingsetNodes), 1);
     }
 }

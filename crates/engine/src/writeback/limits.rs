@@ -253,8 +253,15 @@ mod tests {
 
     #[test]
     fn a_share_is_that_of_what_was_written_within_what_the_device_may_have() {
-        let mut engine = Engine::new(Config::default()).unwrap();
-        let bdis = ["fast", "slow", "idle"].map(|name| engine.bdi_register(name).unwrap());
+        let mut builder = Engine::builder(Config::default()).unwrap();
+        let bdis = ["fast", "slow", "idle"].map(|name| builder.bdi_register(name).unwrap());
+        let mut limit = |at: usize, min_ratio, max_ratio| {
+            let limits = BdiLimits { min_ratio, max_ratio, strict_limit: false };
+            builder.bdi_set_limits(bdis[at], limits).map_err(|error| error.to_string())
+        };
+        assert!(limit(0, 60, 50).unwrap_err().contains("min_ratio"));
+        assert!(limit(0, 0, 101).unwrap_err().contains("max_ratio"));
+        let mut engine = builder.build();
         let wbs = bdis.map(|bdi| engine.core.wb_for(bdi, MemcgId::ROOT));
         for (wb, pages) in wbs.into_iter().zip([90, 10, 0]) {
             engine.core.writeback.wb_mut(wb).completions.add(engine.core.now, pages);
@@ -262,15 +269,10 @@ mod tests {
         }
         let shares = |engine: &Engine| wbs.map(|wb| engine.core.wb_share(wb, MemcgId::ROOT, 1000));
         assert_eq!(shares(&engine), [900, 100, 0]);
-        let mut limit = |at: usize, min_ratio, max_ratio| {
+        for (at, min_ratio, max_ratio) in [(0, 0, 50), (1, 20, 100), (2, 5, 100)] {
             let limits = BdiLimits { min_ratio, max_ratio, strict_limit: false };
-            engine.bdi_set_limits(bdis[at], limits).map_err(|error| error.to_string())
-        };
-        limit(0, 0, 50).unwrap();
-        limit(1, 20, 100).unwrap();
-        limit(2, 5, 100).unwrap();
-        assert!(limit(0, 60, 50).unwrap_err().contains("min_ratio"));
-        assert!(limit(0, 0, 101).unwrap_err().contains("max_ratio"));
+            engine.core.writeback.set_bdi_limits(bdis[at], limits);
+        }
         assert_eq!(shares(&engine), [500, 200, 50]);
     }
 

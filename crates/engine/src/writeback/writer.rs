@@ -142,7 +142,7 @@ mod tests {
                     _ => step = engine.resume(task),
                 }
             }
-            most = most.max(engine.vmstat(Stat::NrDirty) as u64);
+            most = most.max(engine.figures().vmstat(Stat::NrDirty) as u64);
         }
         engine.check_invariants();
         (engine, sleeps, most)
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn who_dirties_too_much_writes_it_itself() {
         let (engine, sleeps, most) = write_all(1);
-        let written = engine.pages_written_by(WritebackReason::Writer);
+        let written = engine.figures().pages_written_by(WritebackReason::Writer);
         assert!(written > 1000, "{written} pages");
         assert!(sleeps < 10, "{sleeps} sleeps, where less was dirty than it was to write");
         // A fifth of free and page cache, and what is dirtied between two looks.
@@ -162,7 +162,7 @@ mod tests {
     fn it_sleeps_where_all_that_is_too_much_is_being_written_already() {
         let (engine, sleeps, _) = write_all(u64::MAX);
         assert!(sleeps > 0);
-        assert!(engine.pages_written_by(WritebackReason::Writer) > 1000);
+        assert!(engine.figures().pages_written_by(WritebackReason::Writer) > 1000);
     }
 
     #[test]

@@ -234,7 +234,7 @@ proptest! {
             (Stat::NrActiveFile, model.active.len() as i64),
         ];
         for (stat, expected) in counters {
-            prop_assert_eq!(reader.engine.vmstat(stat), expected, "{}", stat.name());
+            prop_assert_eq!(reader.engine.figures().vmstat(stat), expected, "{}", stat.name());
         }
     }
 }

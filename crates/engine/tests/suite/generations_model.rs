@@ -300,7 +300,7 @@ proptest! {
             (Stat::PgscanFile, model.scanned),
         ];
         for (stat, expected) in counters {
-            prop_assert_eq!(reader.engine.vmstat(stat), expected, "{}", stat.name());
+            prop_assert_eq!(reader.engine.figures().vmstat(stat), expected, "{}", stat.name());
         }
     }
 }

@@ -24,8 +24,9 @@ impl Machine {
             stat_flush: StatFlush::Live,
             ..Config::default()
         };
-        let mut engine = Engine::new(config).unwrap();
-        engine.swap_on(SwapSpec { pages: 1000, kind: SwapKind::Synchronous }).unwrap();
+        let mut builder = Engine::builder(config).unwrap();
+        builder.swap_on(SwapSpec { pages: 1000, kind: SwapKind::Synchronous }).unwrap();
+        let mut engine = builder.build();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));

@@ -7,6 +7,7 @@ use pageout_engine::{Access, Advice, Config, CpuId, Engine, MemcgId, Served, Ste
 /// Free pages and those that CPUs hold.
 fn spare(engine: &Engine) -> u64 {
     engine
+        .figures()
         .zones()
         .map(|zone| zone.free + zone.pagesets.iter().map(|set| u64::from(set.count)).sum::<u64>())
         .sum()
@@ -23,7 +24,7 @@ fn what_the_kernel_holds_is_free_no_more() {
     engine.hold_kernel_memory(3_000).unwrap();
     assert_eq!(spare(&engine), 28_005 - 3_000);
     assert_eq!(
-        engine.zones().map(|zone| zone.free).sum::<u64>(),
+        engine.figures().zones().map(|zone| zone.free).sum::<u64>(),
         28_005 - 3_000,
         "no CPU keeps any of the rest"
     );
@@ -61,7 +62,7 @@ fn who_wants_fresh_statistics_has_all_cpus_give_back_what_they_hold_too_many_of(
     for page in 0..4_000 {
         assert!(matches!(engine.start(task, Access::new(memory, page, true)), Step::Done(Served::Minor(_))));
     }
-    let held = |engine: &Engine| engine.zones().next().unwrap().pagesets[1];
+    let held = |engine: &Engine| engine.figures().zones().next().unwrap().pagesets[1];
     let before = held(&engine);
     assert_eq!(engine.read_file("/proc/sys/vm/stat_refresh").unwrap(), "");
     let after = held(&engine);

@@ -19,8 +19,9 @@ struct Machine {
 
 impl Machine {
     fn new(policy: Policy) -> Machine {
-        let mut engine = Engine::new(Config { policy, ..Config::default() }).unwrap();
-        engine.swap_on(SwapSpec { pages: 4000, kind: SwapKind::Synchronous }).unwrap();
+        let mut builder = Engine::builder(Config { policy, ..Config::default() }).unwrap();
+        builder.swap_on(SwapSpec { pages: 4000, kind: SwapKind::Synchronous }).unwrap();
+        let mut engine = builder.build();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
@@ -77,7 +78,7 @@ impl Machine {
 
     /// (seq, anon, file) of the group's generations.
     fn generations(&self) -> Vec<(u64, u64, u64)> {
-        let generations = self.engine.lru_gen(self.memcg, NodeId(0));
+        let generations = self.engine.figures().lru_gen(self.memcg, NodeId(0));
         generations.into_iter().map(|one| (one.seq, one.anon, one.file)).collect()
     }
 }
@@ -167,7 +168,11 @@ fn plus_finds_what_is_in_use_and_minus_evicts_what_is_not() {
     assert_eq!(machine.generations(), [(4, 210, 0), (5, 0, 0), (6, 100, 0), (7, 0, 0)]);
     assert_eq!(machine.write(LRU_GEN, "- 2 0 4 200 64"), Ok(64), "no more than asked for, in a batch of 64");
     assert_eq!(machine.write(LRU_GEN, "- 2 0 5 200"), Ok(146));
-    assert_eq!(machine.engine.memcg_usage(machine.memcg), 100 + 64 - 310 % 64, "what is left, and the stock");
+    assert_eq!(
+        machine.engine.figures().memcg_usage(machine.memcg),
+        100 + 64 - 310 % 64,
+        "what is left, and the stock"
+    );
     assert_eq!(machine.write(LRU_GEN, "- 2 0 5 200"), Ok(0), "nothing is left to take");
 }
 
@@ -273,7 +278,7 @@ fn an_eviction_that_user_space_asks_for_is_direct_reclaim_to_the_counters() {
         panic!("it is no access")
     };
     assert!((100..164).contains(&pages), "{pages}");
-    assert_eq!(machine.engine.memcg_stat_now(memcg, Stat::PgstealDirect), pages as i64);
+    assert_eq!(machine.engine.figures().memcg_stat_now(memcg, Stat::PgstealDirect), pages as i64);
 }
 
 #[test]
@@ -312,14 +317,16 @@ fn switched_pages_go_where_their_state_puts_them_and_back() {
     machine.access(machine.file, 0..310, false);
     machine.access(machine.file, 0..155, false);
     machine.access(machine.heap, 0..155, true);
-    let classic = [LruType::Anon, LruType::File].map(|kind| machine.engine.list_sizes(machine.memcg, kind));
+    let classic =
+        [LruType::Anon, LruType::File].map(|kind| machine.engine.figures().list_sizes(machine.memcg, kind));
     assert_eq!(classic, [(155, 0), (155, 155)]);
     assert_eq!(machine.write(ENABLED, "7"), Ok(0));
     assert_eq!(machine.engine.read_file(ENABLED).unwrap(), "0x0007\n");
     assert_eq!(machine.generations(), [(0, 0, 0), (1, 0, 155), (2, 155, 0), (3, 0, 155)]);
     machine.write(LRU_GEN, "+ 2 0 3 0").unwrap();
     assert_eq!(machine.write(ENABLED, "n"), Ok(0));
-    let classic = [LruType::Anon, LruType::File].map(|kind| machine.engine.list_sizes(machine.memcg, kind));
+    let classic =
+        [LruType::Anon, LruType::File].map(|kind| machine.engine.figures().list_sizes(machine.memcg, kind));
     assert_eq!(classic, [(155, 0), (155, 155)], "what was in the two youngest generations is active");
     machine.write(ENABLED, "1").unwrap();
     assert_eq!(machine.generations().last().unwrap().0, 4, "sequence numbers go on from where they were");
@@ -371,7 +378,7 @@ fn a_call_for_a_group_or_node_that_is_not_there_is_refused() {
     let mut machine = Machine::new(Policy::of("mglru@6.12"));
     let (task, there) = (machine.task, machine.memcg);
     for (memcg, node) in [(there, NodeId(1)), (MemcgId(99), NodeId(0))] {
-        assert!(machine.engine.lru_gen(memcg, node).is_empty());
+        assert!(machine.engine.figures().lru_gen(memcg, node).is_empty());
         let aged = machine.engine.lru_gen_age(task, memcg, node, 3, None, false);
         let evicted = machine.engine.lru_gen_evict(task, memcg, node, 0, None, None);
         for refused in [aged, evicted] {
@@ -412,7 +419,7 @@ fn switch_at_the_limit(from: Policy, to: &str, switching: &str) -> Option<Access
     }
     assert!(steps >= 3, "{steps} steps for {PAGES} pages");
     machine.engine.check_invariants();
-    assert!(!machine.engine.is_switching(machine.memcg));
+    assert!(!machine.engine.figures().is_switching(machine.memcg));
     None
 }
 

@@ -34,7 +34,7 @@ fn metadata(policy: Policy) -> f64 {
         }
         assert!(matches!(step, Step::Done(Served::Major(_))), "{step:?}");
     }
-    engine.metadata_bytes() as f64
+    engine.figures().metadata_bytes() as f64
 }
 
 #[test]

@@ -52,19 +52,20 @@ fn written(engine: &mut Engine) -> BTreeSet<Pfn> {
 
 #[test]
 fn the_end_of_a_pass_submits_no_writes_of_a_reclaimer_that_is_in_the_middle_of_its_own() {
-    let mut engine = Engine::new(Config::default()).unwrap();
-    engine.swap_on(SwapSpec { pages: 4 * PAGES, kind: SwapKind::Device }).unwrap();
+    let mut builder = Engine::builder(Config::default()).unwrap();
+    builder.swap_on(SwapSpec { pages: 4 * PAGES, kind: SwapKind::Device }).unwrap();
+    let mut engine = builder.build();
     let [first, second] = ["first", "second"].map(|name| Group::new(&mut engine, name));
 
     let mut step = engine.reclaim(first.task, first.memcg, PAGES, None);
-    while engine.vmstat(Stat::NrWriteback) == 0 {
+    while engine.figures().vmstat(Stat::NrWriteback) == 0 {
         assert_eq!(step, Step::Again);
         assert!(written(&mut engine).is_empty());
         step = engine.resume(first.task);
     }
     assert_eq!(step, Step::Again, "the first reclaimer is in the middle of a pass");
     assert!(written(&mut engine).is_empty(), "what it has begun to write is held back");
-    let held = engine.vmstat(Stat::NrWriteback);
+    let held = engine.figures().vmstat(Stat::NrWriteback);
 
     step = engine.reclaim(second.task, second.memcg, PAGES, None);
     let of_second = loop {

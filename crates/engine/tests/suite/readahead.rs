@@ -64,7 +64,7 @@ impl Machine {
 
     /// A read(2) call for so many bytes from a byte on, cut off at the end of the file.
     pub(crate) fn read_bytes(&mut self, object: ObjectId, from: u64, bytes: u64) -> Vec<Run> {
-        let end = (from + bytes).min(self.engine.file_pages(self.file) * PAGE_SIZE);
+        let end = (from + bytes).min(self.engine.figures().file_pages(self.file) * PAGE_SIZE);
         let pages = from / PAGE_SIZE..end.div_ceil(PAGE_SIZE);
         let access =
             |page| Access { wanted: (end - page * PAGE_SIZE) as u32, ..Access::new(object, page, false) };
@@ -500,7 +500,11 @@ fn a_reader_that_runs_out_of_memory_lets_go_of_the_page_that_readahead_could_not
     in_flight
         .extend(ops.iter().filter_map(|op| if let Op::ReadFile { io, .. } = *op { Some(io) } else { None }));
     let reading: usize = in_flight.iter().map(|&io| machine.engine.frames_of(io).count()).sum();
-    assert_eq!(machine.engine.memcg_usage(job), reading as u64, "the pages still being read are all it has");
+    assert_eq!(
+        machine.engine.figures().memcg_usage(job),
+        reading as u64,
+        "the pages still being read are all it has"
+    );
 }
 
 #[test]
@@ -508,7 +512,7 @@ fn pages_that_nobody_has_used_are_counted_until_someone_does_or_they_go() {
     let mut machine = Machine::new(1000, Bdi::default());
     let object = machine.open();
     machine.read(object, (0, 1));
-    let stats = |machine: &Machine| machine.engine.readahead_stats();
+    let stats = |machine: &Machine| machine.engine.figures().readahead_stats();
     assert_eq!(stats(&machine), ReadaheadStats { pages: 3, unused: 3, dropped: 0 });
     machine.read(object, (1, 1));
     assert_eq!(stats(&machine), ReadaheadStats { pages: 11, unused: 10, dropped: 0 });

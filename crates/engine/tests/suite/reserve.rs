@@ -37,9 +37,10 @@ struct Machine {
 
 impl Machine {
     fn new() -> Machine {
-        let mut engine =
-            Engine::new(Config { node_pages: vec![PAGES], cpus: 2, ..Config::default() }).unwrap();
-        engine.swap_on(SwapSpec { pages: 40_000, kind: SwapKind::Device }).unwrap();
+        let mut builder =
+            Engine::builder(Config { node_pages: vec![PAGES], cpus: 2, ..Config::default() }).unwrap();
+        builder.swap_on(SwapSpec { pages: 40_000, kind: SwapKind::Device }).unwrap();
+        let mut engine = builder.build();
         let bdi = Bdi::default();
         let spec = FileSpec { name: "data".to_owned(), pages: FILE_PAGES, kind: FileKind::Regular, bdi };
         let file = engine.file_create(spec).unwrap();
@@ -102,7 +103,7 @@ impl Machine {
         let mut kills = Vec::new();
         self.engine.take_oom_kills(&mut kills);
         assert!(kills.is_empty(), "there is swap for all");
-        let zone = self.engine.zones().next().unwrap();
+        let zone = self.engine.figures().zones().next().unwrap();
         let min = (zone.min - zone.boost) as i64;
         let held: u32 = zone.pagesets.iter().map(|pageset| pageset.count).sum();
         self.least = self.least.min(zone.free as i64 + i64::from(held) - min);
@@ -164,5 +165,8 @@ fn only_a_refill_takes_free_pages_below_the_min_mark_and_nobody_takes_what_it_ho
     assert!(machine.least >= 0, "{} pages of the reserve are gone", -machine.least);
     assert!((1..=100).contains(&machine.deepest_refill), "{} % of a refill", machine.deepest_refill);
     // The min mark had nothing more to give: so nobody stood back before.
-    assert!(machine.engine.vmstat(Stat::AllocstallMovable) > 0, "tasks had to reclaim for themselves");
+    assert!(
+        machine.engine.figures().vmstat(Stat::AllocstallMovable) > 0,
+        "tasks had to reclaim for themselves"
+    );
 }

@@ -94,9 +94,9 @@ fn waiting_for_a_page_is_a_memstall_if_it_was_in_the_working_set() {
     // Another task that wants the same page.
     let mm = machine.engine.process_create(MemcgId::ROOT);
     let other = machine.engine.task_create(mm, CpuId(0));
-    let file = machine.engine.file_by_name("f").unwrap();
+    let file = machine.engine.figures().file_by_name("f").unwrap();
     assert_eq!(machine.engine.open(other, file), Ok(machine.object));
-    let restored = |engine: &Engine| engine.vmstat(Stat::WorkingsetRestoreFile);
+    let restored = |engine: &Engine| engine.figures().vmstat(Stat::WorkingsetRestoreFile);
     let mut sections = [0; 2];
     for round in 0u64..4_000 {
         // A hot half and a cold one, of 64 pages of which 40 fit.

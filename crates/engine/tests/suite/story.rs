@@ -11,8 +11,9 @@ const ACCESSES: u64 = 30_000;
 
 /// A task with an open and a mapped file, tmpfs, and a heap, in a group with room for half of it all; swap on a device.
 fn engine(policy: Policy) -> (Engine, TaskId) {
-    let mut engine = Engine::new(Config { policy, charge_stock: 1, ..Config::default() }).unwrap();
-    engine.swap_on(SwapSpec { pages: 1000, kind: SwapKind::Device }).unwrap();
+    let mut builder = Engine::builder(Config { policy, charge_stock: 1, ..Config::default() }).unwrap();
+    builder.swap_on(SwapSpec { pages: 1000, kind: SwapKind::Device }).unwrap();
+    let mut engine = builder.build();
     let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
     let mm = engine.process_create(memcg);
     let task = engine.task_create(mm, CpuId(0));
@@ -73,7 +74,7 @@ fn run(policy: Policy, filter: Option<StoryFilter>) -> Run {
     engine.check_invariants();
     let mut read = |path: &str| engine.read_file(path).unwrap();
     let (vmstat, stat) = (read("/proc/vmstat"), read("/sys/fs/cgroup/job/memory.stat"));
-    let states = every_page().iter().map(|&page| engine.page_state(page)).collect();
+    let states = every_page().iter().map(|&page| engine.figures().page_state(page)).collect();
     Run { ops: all, vmstat, stat, states, told }
 }
 

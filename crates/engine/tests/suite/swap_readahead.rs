@@ -34,8 +34,16 @@ impl Swapped {
     }
 
     fn with(config: Config, memory: Memory, pages: u64, kind: SwapKind) -> Swapped {
-        let mut engine = Engine::new(config).unwrap();
-        engine.swap_on(SwapSpec { pages: 2 * pages, kind }).unwrap();
+        Swapped::on(config, memory, pages, kind, false)
+    }
+
+    fn on(config: Config, memory: Memory, pages: u64, kind: SwapKind, seeks: bool) -> Swapped {
+        let mut builder = Engine::builder(config).unwrap();
+        let swap = builder.swap_on(SwapSpec { pages: 2 * pages, kind }).unwrap();
+        if seeks {
+            builder.swap_rotational(swap).unwrap();
+        }
+        let mut engine = builder.build();
         let job = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(job);
         let task = engine.task_create(mm, CpuId(0));
@@ -62,7 +70,7 @@ impl Swapped {
             };
             page_of.insert(pfn, page);
         }
-        while swapped.engine.memcg_usage(job) > 0 {
+        while swapped.engine.figures().memcg_usage(job) > 0 {
             let step =
                 swapped.engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", "64M swappiness=200");
             let ops = swapped.finish(step.unwrap());
@@ -110,15 +118,15 @@ impl Swapped {
     }
 
     fn vmstat(&self, stat: Stat) -> i64 {
-        self.engine.vmstat(stat)
+        self.engine.figures().vmstat(stat)
     }
 
     fn is_in_memory(&self, page: u64) -> bool {
         let name = match self.file {
             Some(file) => PageName::File { file, page },
-            None => self.engine.page_name(self.task, self.object, page).unwrap(),
+            None => self.engine.figures().page_name(self.task, self.object, page).unwrap(),
         };
-        self.engine.page_state(name).is_some()
+        self.engine.figures().page_state(name).is_some()
     }
 }
 
@@ -198,12 +206,11 @@ fn tmpfs_is_read_by_slot() {
 fn a_device_that_seeks_is_read_by_slot() {
     let config =
         Config { page_cluster: 3, kmem: false, folio_batch: 1, charge_stock: 1, ..Config::default() };
-    let mut heap = Swapped::with(config.clone(), Memory::Heap, 1000, SwapKind::Device);
-    heap.engine.swap_rotational(SwapId(0)).unwrap();
+    let mut heap = Swapped::on(config.clone(), Memory::Heap, 1000, SwapKind::Device, true);
     assert_eq!(heap.load(10), range(8..16));
     let by_slot = Config { vma_ra_enabled: false, ..config };
     assert_eq!(Swapped::with(by_slot, Memory::Heap, 1000, SwapKind::Device).load(10), range(8..16));
-    assert!(heap.engine.swap_rotational(SwapId(1)).is_err());
+    assert!(Engine::builder(Config::default()).unwrap().swap_rotational(SwapId(0)).is_err());
 }
 
 #[test]
@@ -221,9 +228,9 @@ fn a_synchronous_device_is_read_page_by_page() {
 fn pages_read_for_others_belong_to_their_group_and_can_be_dropped_without_a_write() {
     let mut heap = Swapped::new(Memory::Heap, 1000, 3);
     heap.load(10);
-    let job = heap.engine.memcg_by_path("/job").unwrap();
-    assert_eq!(heap.engine.memcg_usage(job), 8);
-    while heap.engine.memcg_usage(job) > 0 {
+    let job = heap.engine.figures().memcg_by_path("/job").unwrap();
+    assert_eq!(heap.engine.figures().memcg_usage(job), 8);
+    while heap.engine.figures().memcg_usage(job) > 0 {
         let step =
             heap.engine.write_file(heap.task, "/sys/fs/cgroup/job/memory.reclaim", "64M swappiness=200");
         let ops = heap.finish(step.unwrap());
@@ -235,8 +242,9 @@ fn pages_read_for_others_belong_to_their_group_and_can_be_dropped_without_a_writ
 
 #[test]
 fn a_page_of_another_group_is_paid_for_by_that_group() {
-    let mut heap = Swapped::new(Memory::Heap, 996, 3);
-    heap.engine.swap_rotational(SwapId(0)).unwrap();
+    let config =
+        Config { page_cluster: 3, kmem: false, folio_batch: 1, charge_stock: 1, ..Config::default() };
+    let mut heap = Swapped::on(config, Memory::Heap, 996, SwapKind::Device, true);
     // Four pages of a second group lie in the same block of eight slots as the last four of the first.
     let other = heap.engine.memcg_create(MemcgId::ROOT, "other").unwrap();
     let mm = heap.engine.process_create(other);
@@ -246,15 +254,15 @@ fn a_page_of_another_group_is_paid_for_by_that_group() {
         let step = heap.engine.start(task, Access::new(object, page, true));
         heap.finish(step);
     }
-    while heap.engine.memcg_usage(other) > 0 {
+    while heap.engine.figures().memcg_usage(other) > 0 {
         let step =
             heap.engine.write_file(heap.task, "/sys/fs/cgroup/other/memory.reclaim", "64M swappiness=200");
         heap.finish(step.unwrap());
     }
-    let job = heap.engine.memcg_by_path("/job").unwrap();
+    let job = heap.engine.figures().memcg_by_path("/job").unwrap();
     let step = heap.engine.start(heap.task, Access::new(heap.object, 995, false));
     assert_eq!(heap.finish(step).iter().filter(|op| matches!(op, Op::ReadSwap { .. })).count(), 8);
-    assert_eq!((heap.engine.memcg_usage(job), heap.engine.memcg_usage(other)), (4, 4));
+    assert_eq!((heap.engine.figures().memcg_usage(job), heap.engine.figures().memcg_usage(other)), (4, 4));
     heap.engine.check_invariants();
 }
 

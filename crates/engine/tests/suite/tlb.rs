@@ -17,8 +17,9 @@ impl Machine {
     /// A process with pages 0 to 8 of anonymous memory in memory, and no accessed bit set.
     fn new(tlb_entries: u32) -> Machine {
         let config = Config { tlb_entries, folio_batch: 1, reclaim_batch: 1, ..Config::default() };
-        let mut engine = Engine::new(config).unwrap();
-        engine.swap_on(SwapSpec { pages: 64, kind: SwapKind::Synchronous }).unwrap();
+        let mut builder = Engine::builder(config).unwrap();
+        builder.swap_on(SwapSpec { pages: 64, kind: SwapKind::Synchronous }).unwrap();
+        let mut engine = builder.build();
         let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(group);
         let task = engine.task_create(mm, CpuId(0));
@@ -41,14 +42,14 @@ impl Machine {
 
     /// Pages that reclaim looked at to free one.
     fn looks_for_one(&mut self) -> i64 {
-        let before = self.engine.vmstat(Stat::PgscanAnon);
+        let before = self.engine.figures().vmstat(Stat::PgscanAnon);
         let mut step = self.engine.reclaim(self.task, self.group, 1, None);
         while step == Step::Again {
             self.engine.take_ops(&mut Vec::new());
             step = self.engine.resume(self.task);
         }
         assert_eq!(step, Step::Done(Served::Written { reclaimed: 1 }));
-        self.engine.vmstat(Stat::PgscanAnon) - before
+        self.engine.figures().vmstat(Stat::PgscanAnon) - before
     }
 }
 

@@ -102,7 +102,7 @@ fn marks_of_ten_machines_equal_the_formula_written_a_second_time() {
     assert_eq!(machines.len(), 10);
     for machine in machines {
         let engine = Engine::new(machine.config.clone()).unwrap();
-        let zones: Vec<ZoneInfo> = engine.zones().collect();
+        let zones: Vec<ZoneInfo> = engine.figures().zones().collect();
         let found: Vec<_> =
             zones.iter().map(|zone| (zone.node.0, zone.zone.name(), zone.present, zone.managed)).collect();
         assert_eq!(found, machine.zones, "zones of {}", machine.name);
@@ -121,12 +121,12 @@ fn marks_of_ten_machines_equal_the_formula_written_a_second_time() {
 #[test]
 fn marks_are_the_recorded_ones() {
     let engine = Engine::new(recorded()).unwrap();
-    let zone = engine.zones().next().unwrap();
+    let zone = engine.figures().zones().next().unwrap();
     assert_eq!([zone.min, zone.low, zone.high], [331, 413, 495]);
     assert_eq!((zone.node, zone.zone, zone.managed, zone.free), (NodeId(0), ZoneType::Dma32, 28005, 28005));
     // The range of sizes from which they can have been computed.
     for managed in [27_391, 27_555] {
-        let zone = Engine::new(of_pages(&[managed])).unwrap().zones().next().unwrap();
+        let zone = Engine::new(of_pages(&[managed])).unwrap().figures().zones().next().unwrap();
         assert_eq!([zone.min, zone.low, zone.high], [331, 413, 495], "{managed} pages");
     }
 }
@@ -152,9 +152,9 @@ fn a_layout_that_can_not_be_is_refused() {
 #[test]
 fn a_scattered_page_of_the_kernel_keeps_a_pageblock_from_being_whole_and_leaves_the_rest_free() {
     let pageblocks = |engine: &Engine| -> u64 {
-        engine.zones().map(|zone| zone.free_blocks[9] + 2 * zone.free_blocks[10]).sum()
+        engine.figures().zones().map(|zone| zone.free_blocks[9] + 2 * zone.free_blocks[10]).sum()
     };
-    let free = |engine: &Engine| -> u64 { engine.zones().map(|zone| zone.free).sum() };
+    let free = |engine: &Engine| -> u64 { engine.figures().zones().map(|zone| zone.free).sum() };
     for (pages, blocks) in [(GIB, 0), (GIB, 1), (GIB, 97), (GIB, 512), (5 * GIB, 300), (4096 + 512, 2)] {
         let layout = Layout { unmovable_blocks: vec![blocks], ..Layout::default() };
         let engine = Engine::new(Config { layout, ..of_pages(&[pages]) }).unwrap();

@@ -69,7 +69,7 @@ impl Question<'_> {
         let mut following = Following::new(self.args.steps, None);
         let played = self.play(StoryFilter::Pages([page].into()), &mut following, "following")?;
         let (story, since) = following.into_page(page);
-        let now = played.machine.engine().page_state(page);
+        let now = played.machine.engine().figures().page_state(page);
         let title = self.names.notation(page);
         let head = now.and_then(|now| self.names.head(page, now.huge?));
         let report = PageReport { title, eviction: None, back: None, story, since, now, head };
@@ -96,7 +96,7 @@ impl Question<'_> {
         let played = self.play(StoryFilter::Pages(pages), &mut following, "following")?;
         let report = |Residency { eviction, story, back }| PageReport {
             title: self.names.notation(eviction.page),
-            now: played.machine.engine().page_state(eviction.page),
+            now: played.machine.engine().figures().page_state(eviction.page),
             eviction: Some(eviction),
             back,
             story,
@@ -111,7 +111,7 @@ impl Question<'_> {
     fn answer(self, played: Played, reports: &[PageReport], evictions: Option<u64>) -> Outcome {
         let report = played.machine.report();
         let telling = Telling {
-            groups: played.machine.engine().memcgs().collect(),
+            groups: played.machine.engine().figures().memcgs().collect(),
             has_nodes: self.scenario.machine.node.len() > 1,
             tasks: task_names(&played.machine, &self.scenario),
             policy: self.scenario.kernel.name(),
@@ -132,7 +132,7 @@ impl Question<'_> {
 
     fn group(&self, path: &str) -> Result<MemcgId, Failure> {
         let machine = self.machine.as_ref().expect("groups are named before anything runs");
-        let groups: Vec<(MemcgId, String)> = machine.engine().memcgs().collect();
+        let groups: Vec<(MemcgId, String)> = machine.engine().figures().memcgs().collect();
         if let Some((id, _)) = groups.iter().find(|(_, known)| known == path) {
             return Ok(*id);
         }

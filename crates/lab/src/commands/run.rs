@@ -131,7 +131,7 @@ fn over_time(
     let timeline =
         args.timeline.as_ref().map(|path| Timeline::new(path, &args.timeline_columns, &machine)).transpose();
     let mut timeline = timeline.map_err(Failure::Input)?;
-    let tracing = args.trace.as_ref().map(|path| Tracing::new(path, args, machine.engine().cpus()));
+    let tracing = args.trace.as_ref().map(|path| Tracing::new(path, args, machine.engine().figures().cpus()));
     let mut tracing = tracing.transpose().map_err(Failure::Input)?;
     if let Some(tracing) = &mut tracing {
         tracing.begin();

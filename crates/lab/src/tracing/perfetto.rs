@@ -141,7 +141,7 @@ impl Perfetto {
             out.extend_from_slice(b"}}");
         };
         for (name, counters) in MEMORY {
-            let bytes = |stat| engine.vmstat(stat).max(0) as u64 * PAGE_SIZE;
+            let bytes = |stat| engine.figures().vmstat(stat).max(0) as u64 * PAGE_SIZE;
             let values: Vec<_> =
                 counters.iter().map(|&(counter, stat)| (counter, Hundredths(bytes(stat) * 100))).collect();
             track(self, &[name], &values);

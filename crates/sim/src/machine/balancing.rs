@@ -43,7 +43,7 @@ impl Machine {
         }
         if has_scanned {
             // CPU time is counted in ticks.
-            let tick = Nanos::from_ticks(1, self.engine.hz()).0;
+            let tick = Nanos::from_ticks(1, self.engine.figures().hz()).0;
             let ticks = runner.clock.0 / tick - began.0 / tick;
             self.engine.scan_took(id, Nanos(ticks * tick));
         }

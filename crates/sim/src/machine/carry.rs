@@ -119,7 +119,7 @@ impl Machine {
             }
         }
         if let Some(memory) = &mut self.memory {
-            let (now, spent, by) = (self.agenda.now(), settled.spent, self.engine.node_of_cpu(cpu));
+            let (now, spent, by) = (self.agenda.now(), settled.spent, self.engine.figures().node_of_cpu(cpu));
             settled.spent += memory.carry_out(&ops, now, spent, by, |pfn| self.engine.node_of(pfn));
         }
         ops.clear();

@@ -75,7 +75,7 @@ impl Machine {
         let Hints { source, is_due, sampled } = &mut memory.hints;
         match source {
             Source::Samples(sampler) => {
-                let from = self.engine.node_of_cpu(cpu);
+                let from = self.engine.figures().node_of_cpu(cpu);
                 let spec = sampler.spec;
                 let ring = usize::from(cpu.0);
                 let taken = sampled.len() as u64;
@@ -116,7 +116,7 @@ impl Machine {
         hints.is_due[usize::from(ring)] = false;
         let cpu = match &mut hints.source {
             Source::Samples(sampler) => {
-                let from = self.engine.node_of_cpu(CpuId(ring));
+                let from = self.engine.figures().node_of_cpu(CpuId(ring));
                 for pfn in sampler.take(usize::from(ring)) {
                     self.engine.hardware_hinted(pfn, Some(from), 1);
                 }

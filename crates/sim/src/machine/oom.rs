@@ -15,7 +15,7 @@ impl Machine {
         let mut kills = Vec::new();
         self.engine.take_oom_kills(&mut kills);
         for kill in kills {
-            let log = self.engine.oom_log(&kill, |task| self.name_of(task));
+            let log = self.engine.figures().oom_log(&kill, |task| self.name_of(task));
             let was_at_rest = kill.tasks.iter().all(|&task| self.is_at_rest(task));
             let OomKill { at, memcg, badness, invoked_by, with_group, .. } = &kill;
             self.kills.push(Kill {

@@ -70,7 +70,7 @@ impl Machine {
     /// Reads a kernel file: one of pressure, or one of the engine's.
     pub fn read_file(&mut self, path: &str) -> Result<String, FileError> {
         let Some((group, resource)) = pressure_file(path) else { return self.engine.read_file(path) };
-        let memcg = self.engine.memcg_by_path(group);
+        let memcg = self.engine.figures().memcg_by_path(group);
         let memcg = memcg.ok_or_else(|| FileError::NoSuchGroup { path: path.into(), group: group.into() })?;
         self.follow_groups();
         self.psi.set_now(self.agenda.now());
@@ -86,7 +86,7 @@ impl Machine {
             let [memory, io, cpu] = totals.map(|[some, full]| Stall { some, full });
             Pressure { group, memory, io, cpu }
         };
-        self.engine.memcgs().map(of_group).collect()
+        self.engine.figures().memcgs().map(of_group).collect()
     }
 
     /// What the files of the group of this directory say; `None` if there is no such group.
@@ -103,11 +103,11 @@ impl Machine {
 
     /// Makes groups known that came into being since the last time.
     pub(super) fn follow_groups(&mut self) {
-        let groups: Vec<(MemcgId, String)> = self.engine.memcgs().collect();
+        let groups: Vec<(MemcgId, String)> = self.engine.figures().memcgs().collect();
         for (memcg, path) in groups {
             if !self.psi.has_group(memcg) {
                 let (parent, _) = path.rsplit_once('/').expect("a path begins at the root");
-                let parent = self.engine.memcg_by_path(parent).expect("parents come first");
+                let parent = self.engine.figures().memcg_by_path(parent).expect("parents come first");
                 self.psi.group_add(memcg, Some(parent));
             }
         }

@@ -223,7 +223,8 @@ impl Machine {
     /// A task takes all pages of a file away.
     fn truncate(&mut self, index: usize, object: ObjectId) -> Begun {
         let task = self.tasks[index].runner.id;
-        let pages = self.engine.object_pages(task, object).expect("the object is one of the task's");
+        let pages =
+            self.engine.figures().object_pages(task, object).expect("the object is one of the task's");
         Begun::Step(self.engine.truncate(task, object, 0..pages).expect("a file's pages are there"))
     }
 
@@ -275,7 +276,7 @@ impl Machine {
             self.end_memstall(index as TaskIndex);
         }
         let task = &self.tasks[index];
-        if task.scan_due != NEVER && task.scan_clock(self.engine.hz()) <= task.runner.clock {
+        if task.scan_due != NEVER && task.scan_clock(self.engine.figures().hz()) <= task.runner.clock {
             return Ok(Some(Begun::Next(self.scan_tick(index, observer))));
         }
         Ok(None)
@@ -293,7 +294,7 @@ impl Machine {
         let undisturbed = if sched.is_contended(task.runner.cpu) { now } else { agenda.next_at().min(stop) };
         let mut horizon = undisturbed.max(now + self.quantum);
         if task.scan_due != NEVER {
-            horizon = horizon.min(task.scan_clock(engine.hz()));
+            horizon = horizon.min(task.scan_clock(engine.figures().hz()));
         }
         let longest = memory.as_mut().map_or(0, |memory| memory.longest(now));
         let allowed = task.hits_allowed(now, horizon, longest);
@@ -493,7 +494,7 @@ impl Machine {
         let object = task.begin.will_need.get(done).copied();
         task.begin.next = object.map(|_| done + 1);
         let object = object?;
-        let pages = self.engine.object_pages(id, object).unwrap_or(0);
+        let pages = self.engine.figures().object_pages(id, object).unwrap_or(0);
         let step = self.engine.readahead(id, object, 0, pages);
         Some(step.expect("the object is an open file of the task"))
     }

@@ -288,12 +288,12 @@ impl Machine {
     pub(super) fn tier_report(&self) -> Option<TierReport> {
         let memory = self.memory.as_deref().filter(|memory| !memory.is_alike)?;
         let pages = |is_top_tier: bool| {
-            let zones = self.engine.zones();
+            let zones = self.engine.figures().zones();
             let of_tier = zones.filter(|zone| memory.is_top_tier[zone.node.index()] == is_top_tier);
             of_tier.map(|zone| zone.managed).sum()
         };
         let tracker = self.tracker_time(memory);
-        Some(memory.report(self.engine.hotness_bytes(), tracker, pages(true), pages(false)))
+        Some(memory.report(self.engine.figures().hotness_bytes(), tracker, pages(true), pages(false)))
     }
 
     /// What it took to know which pages are in use. Their moves are not among it.
@@ -375,14 +375,14 @@ impl Machine {
                 }
                 if let Some(hindsight) = &mut memory.hindsight {
                     let is_fast = memory.is_top_tier[node.index()];
-                    let key = self.engine.page_key(task.runner.id, access);
+                    let key = self.engine.figures().page_key(task.runner.id, access);
                     hindsight.note(key, pfn, at, is_fast, || memory.arrivals.has(pfn));
                 }
             } else {
                 zeroes.add(moves, access.write, weight);
             }
         }
-        let from = self.engine.node_of_cpu(cpu);
+        let from = self.engine.figures().node_of_cpu(cpu);
         for (sum, touches) in memory.accessed.iter_mut().zip(&memory.touches) {
             *sum += *touches;
         }
@@ -394,8 +394,9 @@ impl Machine {
             let lists = [Stat::NrInactiveAnon, Stat::NrActiveAnon, Stat::NrInactiveFile, Stat::NrActiveFile];
             let engine = &self.engine;
             let of_node = |node: usize| {
-                let pages =
-                    lists.iter().map(|&stat| engine.node_stat(NodeId(node as u8), stat).max(0) as u64);
+                let pages = lists
+                    .iter()
+                    .map(|&stat| engine.figures().node_stat(NodeId(node as u8), stat).max(0) as u64);
                 pages.sum()
             };
             memory.residency.add(at, (0..memory.is_top_tier.len()).map(of_node).collect());

@@ -459,8 +459,8 @@ impl Machine {
 
     fn refaults(&self, memcgs: &[MemcgId]) -> i64 {
         let of = |&memcg: &MemcgId| {
-            self.engine.memcg_stat_now(memcg, Stat::WorkingsetRefaultAnon)
-                + self.engine.memcg_stat_now(memcg, Stat::WorkingsetRefaultFile)
+            self.engine.figures().memcg_stat_now(memcg, Stat::WorkingsetRefaultAnon)
+                + self.engine.figures().memcg_stat_now(memcg, Stat::WorkingsetRefaultFile)
         };
         memcgs.iter().map(of).sum()
     }
@@ -469,7 +469,7 @@ impl Machine {
     fn reclaims_from(&self, write: &FileWrite) -> Vec<MemcgId> {
         let mut memcgs: Vec<MemcgId> = match KernelFile::parse(&write.path) {
             Some(KernelFile::Memcg { path, file }) if file == "memory.reclaim" => {
-                self.engine.memcg_by_path(&path).into_iter().collect()
+                self.engine.figures().memcg_by_path(&path).into_iter().collect()
             }
             Some(KernelFile::LruGen(name)) if name == "lru_gen" => {
                 let commands = write.value.split([',', ';', '\n']);

@@ -19,8 +19,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pageout_engine::{
-    Config, ConfigError, CpuId, Engine, MemcgId, Nanos, Nodemask, Parameter, PghotPosting, Policy, Section,
-    SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TransparentHugepage, parameters_of,
+    Config, ConfigError, CpuId, Engine, EngineBuilder, MemcgId, Nanos, Nodemask, Parameter, PghotPosting,
+    Policy, Section, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TransparentHugepage,
+    parameters_of,
 };
 use pageout_workload::generator::ZipfTables;
 
@@ -40,11 +41,13 @@ use crate::{Machine, MachineSpec, Repeat, SchedRules, TimedAction, TimedEvent, V
 impl Scenario {
     /// The machine with everything in it, at time 0. Traces are opened when their task starts to run.
     pub fn build(&self) -> Result<Machine, Problem> {
-        let mut engine = Engine::new(self.config()?).map_err(|error| problem("machine", error))?;
+        let mut builder = Engine::builder(self.config()?).map_err(|error| problem("machine", error))?;
+        let bdis = self.register_bdis(&mut builder)?;
+        let swaps = self.create_swap(&mut builder)?;
+        let mut engine = builder.build();
         self.create_memcgs(&mut engine)?;
         let sizes = self.files();
-        let files = self.create_files(&mut engine, &sizes)?;
-        let swaps = self.create_swap(&mut engine)?;
+        let files = self.create_files(&mut engine, &bdis, &sizes)?;
         let touchable = Touchable::of(self);
         self.write_settings(&mut engine, &touchable)?;
         let spec = MachineSpec {
@@ -191,7 +194,7 @@ impl Scenario {
             let (parent, name) = path.rsplit_once('/').expect("paths of cgroups begin with a slash");
             let index = listed.get(path.as_str()).copied();
             let key = index.map_or("memcg".to_string(), |index| format!("memcg[{index}]"));
-            let parent = engine.memcg_by_path(if parent.is_empty() { "/" } else { parent });
+            let parent = engine.figures().memcg_by_path(if parent.is_empty() { "/" } else { parent });
             let parent = parent.unwrap_or(MemcgId::ROOT);
             let created = match index.and_then(|index| self.memcg[index].policy.as_deref()) {
                 Some(own) => {
@@ -204,7 +207,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn create_swap(&self, engine: &mut Engine) -> Result<Vec<(SwapId, usize)>, Problem> {
+    fn create_swap(&self, builder: &mut EngineBuilder) -> Result<Vec<(SwapId, usize)>, Problem> {
         let mut on_devices = Vec::new();
         for (index, swap) in self.swap.iter().enumerate() {
             let kind = match swap.kind {
@@ -215,25 +218,25 @@ impl Scenario {
             let refuse = |error: ConfigError| problem(&format!("swap[{index}]"), error);
             // The check has bounded it.
             let id =
-                engine.swap_on_at(spec, swap.priority.map(|priority| priority as u16)).map_err(refuse)?;
+                builder.swap_on_at(spec, swap.priority.map(|priority| priority as u16)).map_err(refuse)?;
             let compressed = Compressed::of_swap(swap).engine();
             if let Some(compressed) =
                 compressed.map_err(|message| problem(&format!("swap[{index}]"), message))?
             {
-                engine.swap_compressibility(id, compressed).map_err(refuse)?;
+                builder.swap_compressibility(id, compressed).map_err(refuse)?;
             }
             match swap.kind {
                 SwapKind::Disk => {
                     let device = self.device_index(swap.device.as_deref());
                     if self.device_specs()?[device].sequential.is_some() {
-                        engine
+                        builder
                             .swap_rotational(id)
                             .map_err(|error| problem(&format!("swap[{index}]"), error))?;
                     }
                     on_devices.push((id, device));
                 }
                 SwapKind::Zram => {
-                    engine.zram_limit(id, swap.memory_limit.map(Size::pages_floor)).map_err(refuse)?;
+                    builder.zram_limit(id, swap.memory_limit.map(Size::pages_floor)).map_err(refuse)?;
                 }
             }
         }

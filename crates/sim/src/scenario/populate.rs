@@ -13,11 +13,11 @@ pub(super) fn populate(
     is_anonymous: bool,
     node: NodeId,
 ) -> Result<(), String> {
-    let mm = engine.mm_of_task(task);
-    let before = engine.mempolicy(mm);
+    let mm = engine.mm_of(task);
+    let before = engine.figures().mempolicy(mm);
     let preferred = MemPolicy::Preferred(node);
     engine.set_mempolicy(mm, preferred).map_err(|error| format!("`populate_node`: {error}"))?;
-    for page in 0..engine.object_pages(task, object).unwrap_or(0) {
+    for page in 0..engine.figures().object_pages(task, object).unwrap_or(0) {
         let access = Access::new(object, page, is_anonymous);
         match finish(engine, task, access) {
             Served::Hit(_) | Served::Minor(_) | Served::Major(_) => {}

@@ -22,7 +22,7 @@ const RAISING: [&str; 2] = ["vm.min_free_kbytes", "vm.watermark_scale_factor"];
 /// What a machine of this configuration keeps free, if that leaves no task any room.
 fn shortage(config: Config) -> Result<Option<String>, Problem> {
     let engine = Engine::new(config).map_err(|error| Problem::new("machine", error.to_string()))?;
-    let zones: Vec<ZoneInfo> = engine.zones().collect();
+    let zones: Vec<ZoneInfo> = engine.figures().zones().collect();
     let bytes = |pages: u64| Size(pages * PAGE_SIZE);
     let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
     let for_kernel: u64 =

@@ -48,11 +48,10 @@ fn on_a_device_that_always_takes_as_long_the_median_of_what_reads_lose_is_that()
 
 #[test]
 fn every_nanosecond_of_tasks_that_hinder_each_other_has_a_cause() {
-    let mut rig = Rig::new();
+    let mut rig = Rig::with_swap(SwapKind::Synchronous);
     rig.limit("/job", 1_000);
     rig.high("/job", 800);
     let file = rig.file(2_000);
-    rig.swap(SwapKind::Synchronous);
     for name in ["first", "second", "third"] {
         rig.reader(name, "/job", file, pages(0..2_000), 2);
     }
@@ -102,9 +101,8 @@ fn who_comes_for_a_page_that_another_reads_waits_for_that_and_who_has_read_ahead
 #[test]
 fn a_page_from_swap_is_swapped_in_whether_it_is_read_or_decompressed() {
     for kind in [SwapKind::Synchronous, SwapKind::Device] {
-        let mut rig = Rig::new();
+        let mut rig = Rig::with_swap(kind);
         rig.limit("/job", 200);
-        rig.swap(kind);
         rig.anon("heap", "/job", 400, pages((0..400).chain(0..400)));
         let decompress = rig.spec.costs.decompress;
         let report = rig.run();

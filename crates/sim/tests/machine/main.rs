@@ -80,10 +80,9 @@ fn cpu_time_in_user_space_is_thinking_and_accesses_to_mappings() {
 #[test]
 fn the_time_of_a_run_that_is_cut_off_is_accounted_for_up_to_there() {
     let cut_off_after = |nanoseconds: u64| {
-        let mut rig = Rig::new();
+        let mut rig = Rig::with_swap(SwapKind::Synchronous);
         rig.limit("/job", 400);
         let file = rig.file(2_000);
-        rig.swap(SwapKind::Synchronous);
         for name in ["first", "second", "third"] {
             rig.reader(name, "/job", file, pages(0..2_000), 2);
         }
@@ -183,8 +182,7 @@ impl Observer for Trace {
 #[test]
 fn swap_on_a_device_waits_for_it_and_zram_takes_cpu_time() {
     let run = |kind| {
-        let mut rig = Rig::new();
-        rig.swap(kind);
+        let mut rig = Rig::with_swap(kind);
         rig.limit("/job", 500);
         rig.anon("anon", "/job", 1_000, pages((0..1_000).chain(0..1_000)));
         rig.run()
@@ -201,10 +199,9 @@ fn swap_on_a_device_waits_for_it_and_zram_takes_cpu_time() {
 #[test]
 fn reclaim_writes_no_more_to_swap_than_the_device_takes_in() {
     let written = |nr_requests: u32| {
-        let mut rig = Rig::new();
+        let mut rig = Rig::with_swap(SwapKind::Device);
         rig.spec.devices =
             vec![DeviceSpec { nr_requests, ..DeviceSpec::preset("hdd").expect("it is a preset") }];
-        rig.swap(SwapKind::Device);
         rig.anon("filler", "/job", 8_000, pages(0..8_000));
         rig.events.push(timed::write(1_000_000_000, "/sys/fs/cgroup/job/memory.reclaim", "4M"));
         // Keeps the run going until the request is served.

@@ -95,8 +95,8 @@ fn threads_read_a_file_by_one_position_or_by_their_own() {
             r#"{{"name": "t", "memcg": "/job", "cpu": 0, "threads": 2, "object": [{{"channel": "file", "size": "500 pages",
                 "opened_by": "{opened_by}", "workload": {{"pattern": "sequential"}}}}]}}"#
         ));
-        let job = machine.engine().memcg_by_path("/job").unwrap();
-        machine.engine().list_sizes(job, LruType::File).1
+        let job = machine.engine().figures().memcg_by_path("/job").unwrap();
+        machine.engine().figures().list_sizes(job, LruType::File).1
     };
     // Both read each page once, one right behind the other.
     let [together, apart] = [active("process"), active("thread")];

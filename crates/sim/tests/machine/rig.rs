@@ -25,20 +25,35 @@ impl Rig {
     }
 
     pub(crate) fn of(policy: Policy) -> Rig {
+        Rig::made(policy, None)
+    }
+
+    pub(crate) fn with_swap(kind: SwapKind) -> Rig {
+        Rig::made(Config::default().policy, Some(kind))
+    }
+
+    fn made(policy: Policy, swap: Option<SwapKind>) -> Rig {
         let config = Config { cpus: 4, kmem: false, page_cluster: 0, policy, ..Config::default() };
-        let mut engine = Engine::new(config).unwrap();
+        let mut builder = Engine::builder(config).unwrap();
+        let swap = swap.map(|kind| (kind, builder.swap_on(SwapSpec { pages: 10_000, kind }).unwrap()));
+        let mut engine = builder.build();
         let mm = engine.process_create(MemcgId::ROOT);
         let shell = engine.task_create(mm, CpuId(0));
         let spec = MachineSpec {
             devices: vec![DeviceSpec::preset("virtio").expect("it is a preset")],
             times_accesses: true,
+            swaps: swap
+                .filter(|(kind, _)| *kind == SwapKind::Device)
+                .map(|(_, swap)| (swap, 0))
+                .into_iter()
+                .collect(),
             ..MachineSpec::default()
         };
         Rig { engine, shell, spec, tasks: Vec::new(), events: Vec::new() }
     }
 
     fn memcg(&mut self, path: &str) -> MemcgId {
-        let known = self.engine.memcg_by_path(path);
+        let known = self.engine.figures().memcg_by_path(path);
         known.unwrap_or_else(|| self.engine.memcg_create(MemcgId::ROOT, &path[1..]).unwrap())
     }
 
@@ -68,13 +83,6 @@ impl Rig {
         let file = self.engine.file_create(spec).unwrap();
         self.spec.files.push((file, 0));
         file
-    }
-
-    pub(crate) fn swap(&mut self, kind: SwapKind) {
-        let swap = self.engine.swap_on(SwapSpec { pages: 10_000, kind }).unwrap();
-        if kind == SwapKind::Device {
-            self.spec.swaps.push((swap, 0));
-        }
     }
 
     /// A task on CPU 0 that reads these pages of a file, so many times over.

@@ -98,8 +98,8 @@ impl Column {
     fn parse(name: &str, machine: &Machine) -> Result<Column, String> {
         let engine = machine.engine();
         if let Some((group, name)) = name.strip_prefix('/').and_then(|_| name.split_once(':')) {
-            let Some(memcg) = engine.memcg_by_path(group) else {
-                let known: Vec<String> = engine.memcgs().map(|(_, path)| path).collect();
+            let Some(memcg) = engine.figures().memcg_by_path(group) else {
+                let known: Vec<String> = engine.figures().memcgs().map(|(_, path)| path).collect();
                 return Err(format!("there is no cgroup `{group}`{}", meant(group, &known)));
             };
             return Column::of_group(memcg, name);
@@ -169,7 +169,7 @@ impl Column {
     }
 
     fn of_node(node: &str, name: &str, engine: &Engine) -> Result<Column, String> {
-        let nodes = engine.zones().map(|zone| zone.node.0).max().map_or(0, |last| last + 1);
+        let nodes = engine.figures().zones().map(|zone| zone.node.0).max().map_or(0, |last| last + 1);
         let Some(id) = node.parse().ok().filter(|&id| id < nodes) else {
             return Err(format!("there is no node `{node}`; they are 0 to {}", nodes - 1));
         };
@@ -179,10 +179,10 @@ impl Column {
 
     fn value(&self, at: Nanos, machine: &Machine) -> i64 {
         let engine: &Engine = machine.engine();
-        let is_there = |memcg: MemcgId| engine.memcgs().any(|(known, _)| known == memcg);
+        let is_there = |memcg: MemcgId| engine.figures().memcgs().any(|(known, _)| known == memcg);
         match self {
             Column::Accesses => machine.accesses_by(at) as i64,
-            Column::Vmstat(stat) => engine.vmstat(*stat),
+            Column::Vmstat(stat) => engine.figures().vmstat(*stat),
             // Of a cgroup that has been removed nothing is known.
             Column::Usage(memcg)
             | Column::Counter(memcg, _)
@@ -192,15 +192,15 @@ impl Column {
             {
                 0
             }
-            Column::Event(memcg, position) => engine.memcg_events(*memcg)[*position] as i64,
-            Column::Swap(memcg) => (engine.memcg_swap_usage(*memcg) * PAGE_SIZE) as i64,
+            Column::Event(memcg, position) => engine.figures().memcg_events(*memcg)[*position] as i64,
+            Column::Swap(memcg) => (engine.figures().memcg_swap_usage(*memcg) * PAGE_SIZE) as i64,
             Column::Device(name, figure) => {
                 let devices = machine.devices_by(at);
                 devices.iter().find(|device| device.name == *name).map_or(0, |device| figure(device) as i64)
             }
-            Column::Node(node, stat) => engine.node_stat(*node, *stat),
-            Column::Usage(memcg) => (engine.memcg_usage(*memcg) * PAGE_SIZE) as i64,
-            Column::Counter(memcg, stat) => engine.memcg_stat_now(*memcg, *stat),
+            Column::Node(node, stat) => engine.figures().node_stat(*node, *stat),
+            Column::Usage(memcg) => (engine.figures().memcg_usage(*memcg) * PAGE_SIZE) as i64,
+            Column::Counter(memcg, stat) => engine.figures().memcg_stat_now(*memcg, *stat),
             Column::Pressure(memcg, resource, full) => {
                 (machine.stall_totals(*memcg)[*resource as usize][usize::from(*full)].0 / 1000) as i64
             }

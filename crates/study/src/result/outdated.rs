@@ -56,7 +56,8 @@ const TOLD_FROM: f64 = 0.01;
 /// All kinds of which there was any, by name.
 pub fn of(engine: &Engine) -> BTreeMap<&'static str, OutdatedResult> {
     let of_kind = |decision: StaleDecision| {
-        let StaleDecisions { compared, yes_for_no, no_for_yes, slept } = engine.stale_decisions(decision);
+        let StaleDecisions { compared, yes_for_no, no_for_yes, slept } =
+            engine.figures().stale_decisions(decision);
         let [yes_for_no, no_for_yes] =
             [yes_for_no, no_for_yes].map(|turned| TurnedResult::of(turned, engine));
         let result = OutdatedResult { decision, compared, yes_for_no, no_for_yes, slept_ns: slept.0 };
@@ -67,7 +68,7 @@ pub fn of(engine: &Engine) -> BTreeMap<&'static str, OutdatedResult> {
 
 /// Whether a result tells all that there is: decisions were compared, or no statistics are ever old.
 pub fn is_told(engine: &Engine) -> bool {
-    engine.compares_with_live() || engine.stat_flush_period().is_none()
+    engine.figures().compares_with_live() || engine.stat_flush_period().is_none()
 }
 
 /// JSON tells it where it is not so.
@@ -79,7 +80,7 @@ impl TurnedResult {
     fn of(turned: Turned, engine: &Engine) -> TurnedResult {
         let number = |StaleNumber { at, memcg, stat, stale, live, age }| NumberResult {
             at_ns: at.0,
-            memcg: engine.memcg_path(memcg),
+            memcg: engine.figures().memcg_path(memcg),
             counter: stat.name(),
             stale,
             live,

@@ -593,7 +593,7 @@ impl From<LatencySummary> for Latency {
 
 impl KswapdResult {
     fn of(engine: &Engine) -> KswapdResult {
-        let KswapdActivity { requests, wakeups, awake } = engine.kswapd_activity();
+        let KswapdActivity { requests, wakeups, awake } = engine.figures().kswapd_activity();
         KswapdResult { requests, wakeups, awake_ns: awake.0 }
     }
 }

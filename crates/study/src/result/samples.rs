@@ -124,7 +124,7 @@ impl Samples {
     }
 
     fn add(&mut self, at: Nanos, machine: &Machine) {
-        let kills = machine.engine().vmstat(Stat::OomKill);
+        let kills = machine.engine().figures().vmstat(Stat::OomKill);
         if kills > self.kills {
             self.marks.add(Mark::OomKill, at, Nanos::ZERO, (kills - self.kills) as u64);
             self.kills = kills;
@@ -147,14 +147,14 @@ impl Samples {
 
     fn row(&self, at: Nanos, machine: &Machine) -> Vec<i64> {
         let engine = machine.engine();
-        let marks = engine.zones().fold([0; 3], |sum, zone| {
+        let marks = engine.figures().zones().fold([0; 3], |sum, zone| {
             [sum[0] + zone.min as i64, sum[1] + zone.low as i64, sum[2] + zone.high as i64]
         });
         let devices = machine.devices_by(at);
-        let zswap = engine.zswap_pool();
+        let zswap = engine.figures().zswap_pool();
         let stalls = machine.stall_totals(MemcgId::ROOT);
         let value = |sampled: &Sampled| match *sampled {
-            Sampled::Vmstat(stat) => engine.vmstat(stat),
+            Sampled::Vmstat(stat) => engine.figures().vmstat(stat),
             Sampled::Watermark(level) => marks[level as usize],
             Sampled::Zswap(ZswapSize::Pool) => zswap.pages as i64,
             Sampled::Zswap(ZswapSize::Stored) => zswap.stored as i64,

@@ -30,11 +30,11 @@ impl WritebackResult {
     /// What became of them on this machine.
     pub fn of(engine: &Engine) -> WritebackResult {
         let reasons = WritebackReason::ALL.iter();
-        let Pageouts { direct, direct_sync, kswapd, group, redirtied } = engine.pageouts();
+        let Pageouts { direct, direct_sync, kswapd, group, redirtied } = engine.figures().pageouts();
         let by = [("direct", direct), ("direct_sync", direct_sync), ("kswapd", kswapd), ("group", group)];
-        let waits = ThrottleReason::ALL.map(|reason| (reason.name(), engine.throttled(reason)));
-        let waits = waits.into_iter().chain([("congestion_wait", engine.congestion_waits())]);
-        let Rotations { queued, not_listed, unfit, active, dropped } = engine.rotations();
+        let waits = ThrottleReason::ALL.map(|reason| (reason.name(), engine.figures().throttled(reason)));
+        let waits = waits.into_iter().chain([("congestion_wait", engine.figures().congestion_waits())]);
+        let Rotations { queued, not_listed, unfit, active, dropped } = engine.figures().rotations();
         let rotations = [
             ("queued", queued),
             ("not on a list", not_listed),
@@ -44,12 +44,12 @@ impl WritebackResult {
         ];
         WritebackResult {
             pages_by_reason: reasons
-                .map(|&reason| (reason.name().to_string(), engine.pages_written_by(reason).into()))
+                .map(|&reason| (reason.name().to_string(), engine.figures().pages_written_by(reason).into()))
                 .collect(),
             pages_by_reclaim: by.map(|(who, pages)| (who.to_string(), pages.into())).into_iter().collect(),
             redirtied,
-            cancelled: engine.file_writes_cancelled(),
-            wakeups_by_reclaim: engine.flusher_wakeups(),
+            cancelled: engine.figures().file_writes_cancelled(),
+            wakeups_by_reclaim: engine.figures().flusher_wakeups(),
             waits_of_reclaim: waits.map(|(reason, times)| (reason.to_string(), times.into())).collect(),
             rotations: rotations.map(|(what, pages)| (what.to_string(), pages.into())).into_iter().collect(),
         }

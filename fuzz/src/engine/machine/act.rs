@@ -171,7 +171,7 @@ impl Machine {
                 let group = usize::from(group) % self.groups.len();
                 let memcg = self.groups[group].0;
                 let path = LRU_GEN_FILES[usize::from(file) % LRU_GEN_FILES.len()];
-                let generations = self.engine.lru_gen(memcg, NodeId(0));
+                let generations = self.engine.figures().lru_gen(memcg, NodeId(0));
                 let youngest = generations.last().map_or(0, |generation| generation.seq);
                 let value = lru_gen_text(memcg, youngest, file, text);
                 let result = self.engine.write_file(TaskId(task as u32), path, &value);

@@ -8,12 +8,12 @@ impl Machine {
     /// Panics if an event was taken back, if there is less than nothing of anything, or if more was promoted than was asked about.
     pub(super) fn check_counters(&mut self) {
         for (&stat, before) in Stat::ALL.iter().zip(&mut self.counted) {
-            let now = self.engine.vmstat(stat);
+            let now = self.engine.figures().vmstat(stat);
             assert!(stat.is_gauge() || now >= *before, "{} falls from {before} to {now}", stat.name());
             assert!(now >= 0, "{} is {now}", stat.name());
             *before = now;
         }
-        let count = |stat| self.engine.vmstat(stat);
+        let count = |stat| self.engine.figures().vmstat(stat);
         // A node this small never has so much free that nobody asks.
         let (promoted, asked) = (count(Stat::PgpromoteSuccess), count(Stat::PgpromoteCandidate));
         assert!(promoted <= asked, "{promoted} pages were promoted, {asked} asked about");
@@ -22,7 +22,7 @@ impl Machine {
     /// Panics unless nobody has taken a page off its list: all tasks have ended, and kernel threads rest.
     pub(super) fn check_nothing_isolated(&self) {
         for stat in [Stat::NrIsolatedAnon, Stat::NrIsolatedFile] {
-            assert_eq!(self.engine.vmstat(stat), 0, "{} at the end", stat.name());
+            assert_eq!(self.engine.figures().vmstat(stat), 0, "{} at the end", stat.name());
         }
     }
 }

@@ -12,7 +12,7 @@ impl Machine {
         let name = format!("g{}", self.groups.len());
         let memcg = self.engine.memcg_create_with(parent, &name, policy.group).expect("the name is new");
         let path = format!("{path}/{name}");
-        assert_eq!(self.engine.memcg_by_path(&path), Some(memcg));
+        assert_eq!(self.engine.figures().memcg_by_path(&path), Some(memcg));
         self.groups.push((memcg, path));
         memcg
     }
@@ -40,7 +40,7 @@ impl Machine {
         match self.engine.remove_directory(&directory) {
             Ok(()) => {
                 let (parent, name) = path.rsplit_once('/').expect("only the root has no name");
-                let parent = self.engine.memcg_by_path(parent).expect("a parent outlives its children");
+                let parent = self.engine.figures().memcg_by_path(parent).expect("a parent outlives its children");
                 heir = self.engine.memcg_create(parent, name).expect("the name is free");
                 self.groups[group].0 = heir;
                 let gone = self.engine.read_file("/sys/fs/cgroup/cgroup.stat").expect("the root has it");

@@ -262,7 +262,7 @@ impl Machine {
         let mut kills = Vec::new();
         self.engine.take_oom_kills(&mut kills);
         for kill in kills {
-            let log = self.engine.oom_log(&kill, |task| format!("task{}", task.0));
+            let log = self.engine.figures().oom_log(&kill, |task| format!("task{}", task.0));
             if self.show {
                 eprintln!("    {log}");
             }

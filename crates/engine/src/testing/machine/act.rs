@@ -183,11 +183,11 @@ impl Machine {
     fn replace(&mut self, group: usize) {
         let directory = self.groups[group].clone();
         let path = directory.strip_prefix("/sys/fs/cgroup").unwrap();
-        let memcg = self.engine.memcg_by_path(path).unwrap();
+        let memcg = self.engine.figures().memcg_by_path(path).unwrap();
         let mms = self.engine.core.memcgs[memcg].mms.clone();
         let is_busy = (0..TASKS).any(|task| {
             self.tasks[task].state != State::Idle
-                && self.engine.mm_if_any(TaskId(task as u32)).is_some_and(|mm| mms.contains(&mm))
+                && self.engine.figures().mm_if_any(TaskId(task as u32)).is_some_and(|mm| mms.contains(&mm))
         });
         if is_busy {
             return;
@@ -197,7 +197,7 @@ impl Machine {
         let heir = match self.engine.remove_directory(&directory) {
             Ok(()) => {
                 let (parent, name) = path.rsplit_once('/').unwrap();
-                let parent = self.engine.memcg_by_path(parent).unwrap();
+                let parent = self.engine.figures().memcg_by_path(parent).unwrap();
                 self.engine.memcg_create(parent, name).unwrap()
             }
             Err(error) => {
@@ -215,7 +215,7 @@ impl Machine {
     }
 
     fn lru_gen(&mut self, task: TaskId, memcg: MemcgId, evicts: Option<u64>) {
-        let generations = self.engine.lru_gen(memcg, NodeId(0));
+        let generations = self.engine.figures().lru_gen(memcg, NodeId(0));
         let Some(youngest) = generations.last().map(|one| one.seq) else { return };
         let id = memcg.0 + 1;
         let command = match evicts {

@@ -10,12 +10,12 @@ impl Machine {
     /// be, or if pages that are in nobody's hands count as isolated.
     pub(super) fn check_counters(&mut self) {
         for (&stat, before) in Stat::ALL.iter().zip(&mut self.counted) {
-            let now = self.engine.vmstat(stat);
+            let now = self.engine.figures().vmstat(stat);
             assert!(stat.is_gauge() || now >= *before, "{} falls from {before} to {now}", stat.name());
             assert!(now >= 0, "{} is {now}", stat.name());
             *before = now;
         }
-        let count = |stat| self.engine.vmstat(stat);
+        let count = |stat| self.engine.figures().vmstat(stat);
         // A node this small never has so much free that nobody asks.
         let (promoted, asked) = (count(Stat::PgpromoteSuccess), count(Stat::PgpromoteCandidate));
         assert!(promoted <= asked, "{promoted} pages were promoted, {asked} asked about");
@@ -52,7 +52,12 @@ impl Machine {
         for node in self.engine.core.memory.nodes() {
             for (kind, stat) in ISOLATED.into_iter().enumerate() {
                 let held = held.get(&(node, kind)).copied().unwrap_or_default();
-                assert_eq!(self.engine.node_stat(node, stat), held, "{} of {node:?} at rest", stat.name());
+                assert_eq!(
+                    self.engine.figures().node_stat(node, stat),
+                    held,
+                    "{} of {node:?} at rest",
+                    stat.name()
+                );
             }
         }
     }

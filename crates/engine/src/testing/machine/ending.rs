@@ -72,9 +72,9 @@ impl Machine {
         self.take_ops();
         self.engine.check_invariants();
         let kernel = self.engine.core.kernel_frames().len() as i64;
-        let stacks = self.engine.vmstat(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
-        let slab = self.engine.vmstat(Stat::NrSlabReclaimable);
-        let compressed = self.engine.vmstat(Stat::NrZspages);
+        let stacks = self.engine.figures().vmstat(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
+        let slab = self.engine.figures().vmstat(Stat::NrSlabReclaimable);
+        let compressed = self.engine.figures().vmstat(Stat::NrZspages);
         assert_eq!(kernel, stacks + slab + compressed, "no page table is left");
         if !self.has_room {
             // What kswapd was writing to swap as its owner let go of it stays until reclaim comes by again. Pages of tmpfs that it

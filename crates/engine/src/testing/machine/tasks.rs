@@ -321,8 +321,8 @@ impl Machine {
         match at {
             Touched::Frame(pfn) if access.write => {
                 self.next_value += 1;
-                let name = self.engine.page_name(task, access.object, access.page).unwrap();
-                let value = if self.engine.is_of_zeroes(name) { 0 } else { self.next_value };
+                let name = self.engine.figures().page_name(task, access.object, access.page).unwrap();
+                let value = if self.engine.figures().is_of_zeroes(name) { 0 } else { self.next_value };
                 self.frames.insert(pfn, value);
                 self.model.written(page, value);
             }
@@ -345,11 +345,11 @@ impl Machine {
                 // in may have become reclaimable since it last looked.
                 // The old rule of a switch is the bug that ends here.
                 let mut groups = self.engine.core.memcgs.ids();
-                let is_bug = groups.any(|memcg| self.engine.is_switching(memcg))
+                let is_bug = groups.any(|memcg| self.engine.figures().is_switching(memcg))
                     && self.engine.core.config.policy.group.generations.switching == Switching::NewOnly;
                 // What others have in their hands may be too much for anyone to take more.
-                let isolated =
-                    [Stat::NrIsolatedAnon, Stat::NrIsolatedFile].map(|stat| self.engine.vmstat(stat));
+                let isolated = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile]
+                    .map(|stat| self.engine.figures().vmstat(stat));
                 if self.checks == Checks::All
                     && isolated == [0; 2]
                     && self.engine.core.config.stat_flush == StatFlush::Live

@@ -129,12 +129,12 @@ fn an_address_space_lives_as_long_as_its_last_thread() {
     let second = engine.task_create(mm, CpuId(0));
     let heap = engine.map_anon(first, 100, Advice::Normal).unwrap();
     write(&mut engine, first, heap, 0..100);
-    let job = engine.memcg_by_path("/job").unwrap();
+    let job = engine.figures().memcg_by_path("/job").unwrap();
     assert_eq!(engine.task_exit(first), Step::Done(Served::Exited));
-    assert_eq!(engine.memcg_usage(job), 100);
+    assert_eq!(engine.figures().memcg_usage(job), 100);
     assert!(engine.has_exited(first) && !engine.has_exited(second));
     engine.process_exit(mm);
-    assert_eq!(engine.memcg_usage(job), 0);
+    assert_eq!(engine.figures().memcg_usage(job), 0);
     assert!(engine.has_exited(second));
     engine.check_invariants();
 }
@@ -145,12 +145,12 @@ fn an_exit_goes_on_table_by_table_and_passes_by_what_was_never_used() {
     let heap = engine.map_anon(task, 1 << 20, Advice::Normal).unwrap();
     write(&mut engine, task, heap, 0..1);
     write(&mut engine, task, heap, 700_000..700_600);
-    let job = engine.memcg_by_path("/job").unwrap();
+    let job = engine.figures().memcg_by_path("/job").unwrap();
     let before = *engine.work();
     let mut usage = Vec::new();
     let mut step = engine.task_exit(task);
     while step == Step::Again {
-        usage.push(engine.memcg_usage(job));
+        usage.push(engine.figures().memcg_usage(job));
         engine.check_invariants();
         step = engine.resume(task);
     }

@@ -106,14 +106,15 @@ fn a_hopeless_node_stays_so_until_enough_is_free_where_the_rule_is_that_of_7_0()
     check(
         "
         config memory=4096 boost=0 reclaim.kswapd_reset=balanced
-        group top
+        swap 1000 sync
+        group top swap.max=0
         task t in top
         t anon 5000 as heap
         threads
         t write heap 0..3900      => 3900m
         run kswapd0               => naps
         time out kswapd0          => sleeps
-        swap 1000 sync
+        t sets top swap.max max => reclaimed 0
         t write heap 3900         => m
         vmstat pageoutrun         => 16
         t sets top reclaim 4
@@ -134,14 +135,15 @@ fn a_hopeless_node_recovers_when_anyone_reclaims_a_page_of_it() {
     check(
         "
         config memory=4096 boost=0
-        group top
+        swap 1000 sync
+        group top swap.max=0
         task t in top
         t anon 5000 as heap
         threads
         t write heap 0..3900      => 3900m
         run kswapd0               => naps
         time out kswapd0          => sleeps
-        swap 1000 sync
+        t sets top swap.max max => reclaimed 0
         t write heap 3900         => m
         run kswapd0               => was not woken
         vmstat pageoutrun         => 16

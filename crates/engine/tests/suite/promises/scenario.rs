@@ -1,5 +1,8 @@
 //! The text that a scenario is written in: a command a line, and after `=>` what it must answer.
 //!
+//! What the machine is made of is there before the first command, wherever a line says it: `swap`, `zram`, `zram-limit`, and of `device` what it
+//! has and outruns.
+//!
 //! | command | |
 //! |---|---|
 //! | `config KEY=VALUE...` | `memory` (pages, of several nodes `4096+4096`), `cpu_nodes` (`0+1`), `boost` (vm.watermark_boost_factor), `folio_batch`, `charge_stock`, `reclaim_batch`, `plug_requests`, `fault_around_bytes`, `cpus`, `swappiness`, `stat=live`, `kmem=on`, `policy=lru` |
@@ -39,6 +42,7 @@
 //! | `swap-events PATH NAME` | of `memory.swap.events` |
 //! | `rmdir PATH`, `dying PATH` | removes a group, or says why not; `nr_dying_descendants` of `cgroup.stat` |
 //! | `zram LEAST MOST SAME`, `zram-limit PAGES` | bytes that pages of the first swap device compress to, and of a thousand those of one word |
+//! | `lengths TASK OBJECT LEAST MOST SAME` | the same of an object's pages, from now on |
 //! | `swap PAGES priority=N`, `swaps` | a device of that priority; all devices, as `/proc/swaps` has them |
 //! | `zeroes TASK OBJECT SHARE` | of a thousand pages of it, those that hold nothing but zeroes |
 //! | `debug zswap NAME` | a figure of `/sys/kernel/debug/zswap` |
@@ -65,6 +69,7 @@ pub(crate) fn check(scenario: &str) {
     let mut machine: Option<Machine> = None;
     // What a scenario is about is a few pages. It says so when kernel memory or swap readahead shall be among them.
     let mut config = Config { kmem: false, page_cluster: 0, ..Config::default() };
+    let hardware: Vec<&str> = scenario.lines().filter(|line| is_hardware(&words_of(line))).collect();
     for line in scenario.lines() {
         let line = line.split('#').next().expect("a first part").trim();
         let (command, expected) = match line.split_once("=>") {
@@ -76,7 +81,10 @@ pub(crate) fn check(scenario: &str) {
             [] => continue,
             ["config", settings @ ..] => configure(&mut config, settings),
             words => {
-                let machine = machine.get_or_insert_with(|| Machine::new(config.clone()));
+                let machine = machine.get_or_insert_with(|| Machine::new(built(config.clone(), &hardware)));
+                if is_hardware(words) {
+                    continue;
+                }
                 let answer = machine.run(words);
                 machine.engine.check_invariants();
                 if let Some(expected) = expected {
@@ -85,6 +93,61 @@ pub(crate) fn check(scenario: &str) {
             }
         }
     }
+}
+
+fn words_of(line: &str) -> Vec<&str> {
+    line.split('#').next().expect("a first part").split_whitespace().collect()
+}
+
+/// Whether a line says what the machine is made of: that is there before the first command.
+fn is_hardware(words: &[&str]) -> bool {
+    matches!(
+        words,
+        ["swap" | "zram" | "zram-limit", ..]
+            | ["device", "has", ..]
+            | ["device", "outruns", "batches"]
+            | ["device", "fails", "within", "batches"]
+    )
+}
+
+/// The engine of a machine with this hardware, and with one device for files if a line is about it.
+fn built(config: Config, hardware: &[&str]) -> Engine {
+    let mut builder = Engine::builder(config).unwrap();
+    for line in hardware {
+        let line = line.split('#').next().expect("a first part");
+        match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["swap", pages, how @ ..] => {
+                let kind = if how == ["sync"] { SwapKind::Synchronous } else { SwapKind::Device };
+                let priority = how.first().and_then(|how| how.strip_prefix("priority="));
+                let spec = SwapSpec { pages: number(pages), kind };
+                builder.swap_on_at(spec, priority.map(|priority| number(priority) as u16)).unwrap();
+            }
+            ["zram", least, most, same_filled] => {
+                let contents = compressibility(least, most, same_filled);
+                builder.swap_compressibility(SwapId(0), contents).unwrap();
+            }
+            ["zram-limit", pages] => builder.zram_limit(SwapId(0), Some(number(pages))).unwrap(),
+            ["device", "has", min, "to", max, strict @ ..] => {
+                let [min_ratio, max_ratio] = [min, max].map(|percent| number(percent) as u8);
+                let limits = BdiLimits { min_ratio, max_ratio, strict_limit: strict == ["strictly"] };
+                let bdi = builder.bdi_register("0").unwrap();
+                builder.bdi_set_limits(bdi, limits).unwrap();
+            }
+            ["device", "outruns", ..] => {
+                builder.set_full_plug(Box::new(|writes| vec![Ok(()); writes.len()]));
+            }
+            ["device", "fails", ..] => {
+                builder.set_full_plug(Box::new(|writes| vec![Err(IoError::Device); writes.len()]));
+            }
+            words => panic!("no machine is made of {words:?}"),
+        }
+    }
+    builder.build()
+}
+
+fn compressibility(least: &str, most: &str, same_filled: &str) -> Compressibility {
+    let [least, most, same_filled] = [least, most, same_filled].map(|text| number(text) as u16);
+    Compressibility { zero_filled: 0, same_filled, lengths: Lengths::Even { least, most } }
 }
 
 fn configure(config: &mut Config, settings: &[&str]) {
@@ -136,14 +199,6 @@ impl Machine {
             ["group", path, limits @ ..] => self.group(path, limits),
             ["file", name, pages] => self.file(name, pages, FileKind::Regular),
             ["tmpfs", name, pages] => self.file(name, pages, FileKind::Tmpfs),
-            ["swap", pages] => self.swap(pages, SwapKind::Device),
-            ["swap", pages, priority] if priority.starts_with("priority=") => {
-                let spec = SwapSpec { pages: number(pages), kind: SwapKind::Device };
-                let priority = number(priority.strip_prefix("priority=").expect("it was seen")) as u16;
-                self.engine.swap_on_at(spec, Some(priority)).unwrap();
-                String::new()
-            }
-            ["swap", pages, "sync"] => self.swap(pages, SwapKind::Synchronous),
             ["task", name, "in", path] => self.task(name, path, 0),
             ["task", name, "in", path, cpu] => {
                 self.task(name, path, number(cpu.strip_prefix("cpu=").expect("cpu=")))
@@ -152,21 +207,6 @@ impl Machine {
                 range(pages).for_each(|page| {
                     assert!(self.engine.pin(self.files[*file], page), "page {page} is absent")
                 });
-                String::new()
-            }
-            ["device", "has", min, "to", max, strict @ ..] => {
-                let [min_ratio, max_ratio] = [min, max].map(|percent| number(percent) as u8);
-                let strict_limit = strict == ["strictly"];
-                let limits = BdiLimits { min_ratio, max_ratio, strict_limit };
-                self.engine.bdi_set_limits(BdiId(0), limits).unwrap();
-                String::new()
-            }
-            ["device", "outruns", "batches"] => {
-                self.engine.set_full_plug(Box::new(|writes| vec![Ok(()); writes.len()]));
-                String::new()
-            }
-            ["device", "fails", "within", "batches"] => {
-                self.engine.set_full_plug(Box::new(|writes| vec![Err(IoError::Device); writes.len()]));
                 String::new()
             }
             ["device", mode @ ..] => {
@@ -191,10 +231,10 @@ impl Machine {
                 }
                 self.threads.keys().cloned().collect::<Vec<_>>().join(" ")
             }
-            ["cancelled"] => self.engine.file_writes_cancelled().to_string(),
+            ["cancelled"] => self.engine.figures().file_writes_cancelled().to_string(),
             ["written", name] => {
                 let reason = WritebackReason::ALL.iter().find(|reason| reason.name() == *name);
-                self.engine.pages_written_by(*reason.expect("a reason")).to_string()
+                self.engine.figures().pages_written_by(*reason.expect("a reason")).to_string()
             }
             ["run", name] => match self.threads[*name].is_woken {
                 true => self.run_thread(name),
@@ -208,7 +248,7 @@ impl Machine {
                 }
                 wait => panic!("{name} has no end to {wait:?}"),
             },
-            ["free"] => self.engine.vmstat(Stat::NrFreePages).to_string(),
+            ["free"] => self.engine.figures().vmstat(Stat::NrFreePages).to_string(),
             ["flush"] => {
                 self.engine.flush_stats();
                 String::new()
@@ -218,18 +258,20 @@ impl Machine {
                 String::new()
             }
             ["lists", path] => {
-                let [anon, file] = LruType::BOTH.map(|kind| self.engine.list_sizes(self.memcg(path), kind));
+                let [anon, file] =
+                    LruType::BOTH.map(|kind| self.engine.figures().list_sizes(self.memcg(path), kind));
                 format!("anon {}+{} file {}+{}", anon.0, anon.1, file.0, file.1)
             }
-            ["usage", path] => self.engine.memcg_usage(self.memcg(path)).to_string(),
+            ["usage", path] => self.engine.figures().memcg_usage(self.memcg(path)).to_string(),
             ["swapped", path] => (number(self.read(path, "swap.current").trim()) / PAGE_SIZE).to_string(),
             ["events", path, name] => line_of(&self.read(path, "events"), name),
             ["local", path, name] => line_of(&self.read(path, "events.local"), name),
-            ["zram", least, most, same_filled] => {
-                let [least, most, same_filled] = [least, most, same_filled].map(|text| number(text) as u16);
-                let lengths = Lengths::Even { least, most };
-                let compressibility = Compressibility { zero_filled: 0, same_filled, lengths };
-                self.engine.swap_compressibility(SwapId(0), compressibility).unwrap();
+            ["lengths", task, object, least, most, same_filled] => {
+                let task = self.tasks[*task];
+                let object = self.objects[&(task, (*object).to_owned())];
+                self.engine
+                    .set_compressibility(task, object, compressibility(least, most, same_filled))
+                    .unwrap();
                 String::new()
             }
             ["zeroes", task, object, share] => {
@@ -251,10 +293,6 @@ impl Machine {
             ["debug", room, name] => {
                 self.engine.read_file(&format!("/sys/kernel/debug/{room}/{name}")).unwrap().trim().to_owned()
             }
-            ["zram-limit", pages] => {
-                self.engine.zram_limit(SwapId(0), Some(number(pages))).unwrap();
-                String::new()
-            }
             ["zram-file", name] => {
                 self.engine.read_file(&format!("/sys/block/zram0/{name}")).unwrap().trim().to_owned()
             }
@@ -270,7 +308,7 @@ impl Machine {
             ["cat", path, name] => line_of(&self.read(path, "stat"), name),
             ["stat", path, name] => {
                 let stat = *Stat::ALL.iter().find(|stat| stat.name() == *name).expect("a counter");
-                self.engine.memcg_stat(self.memcg(path), stat).to_string()
+                self.engine.figures().memcg_stat(self.memcg(path), stat).to_string()
             }
             ["vmstat", names @ ..] => {
                 let text = self.engine.read_file("/proc/vmstat").unwrap();
@@ -450,7 +488,7 @@ impl Machine {
     }
 
     fn memcg(&self, path: &str) -> MemcgId {
-        self.engine.memcg_by_path(path).unwrap_or_else(|| panic!("there is no group {path}"))
+        self.engine.figures().memcg_by_path(path).unwrap_or_else(|| panic!("there is no group {path}"))
     }
 
     fn read(&mut self, path: &str, file: &str) -> String {
@@ -460,11 +498,6 @@ impl Machine {
     fn file(&mut self, name: &str, pages: &str, kind: FileKind) -> String {
         let spec = FileSpec { name: name.to_owned(), pages: number(pages), kind, bdi: Bdi::NO_READAHEAD };
         self.files.insert(name.to_owned(), self.engine.file_create(spec).unwrap());
-        String::new()
-    }
-
-    fn swap(&mut self, pages: &str, kind: SwapKind) -> String {
-        self.engine.swap_on(SwapSpec { pages: number(pages), kind }).unwrap();
         String::new()
     }
 

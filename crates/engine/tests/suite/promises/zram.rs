@@ -105,11 +105,11 @@ fn pages_of_one_word_take_nothing_and_pages_that_hardly_shrink_a_page() {
         task t in job
         t anon 64 as heap
         t write heap 0..20         => 20m
-        zram 1 1 1000
+        lengths t heap 1 1 1000
         t sets job reclaim 20      => reclaimed 20
         zram-file mm_stat          => 81920 0 0 0 0 20 0 0 0
         t write heap 0..20         => 20M
-        zram 4000 4000 0
+        lengths t heap 4000 4000 0
         t sets job reclaim 20      => reclaimed 20
         zram-file mm_stat          => 81920 81920 81920 0 81920 0 0 20 20
     ",
@@ -121,9 +121,10 @@ fn pages_of_one_word_take_nothing_and_pages_that_hardly_shrink_a_page() {
 fn the_same_pages_come_to_the_same_lengths_each_time() {
     let mut seen = Vec::new();
     for _ in 0..2 {
-        let mut engine = pageout_engine::Engine::new(pageout_engine::Config::default()).unwrap();
+        let mut builder = pageout_engine::Engine::builder(pageout_engine::Config::default()).unwrap();
         let kind = pageout_engine::SwapKind::Synchronous;
-        engine.swap_on(pageout_engine::SwapSpec { pages: 300, kind }).unwrap();
+        builder.swap_on(pageout_engine::SwapSpec { pages: 300, kind }).unwrap();
+        let mut engine = builder.build();
         let job = engine.memcg_create(pageout_engine::MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(job);
         let task = engine.task_create(mm, pageout_engine::CpuId(0));

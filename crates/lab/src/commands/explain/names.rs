@@ -33,16 +33,16 @@ impl Names {
         let engine = machine.engine();
         let mut ranges = Vec::new();
         for file in &scenario.file {
-            let Some(id) = engine.file_by_name(&file.name) else { continue };
+            let Some(id) = engine.figures().file_by_name(&file.name) else { continue };
             let first = PageName::File { file: id, page: 0 };
-            ranges.push(Range { name: file.name.clone(), first, pages: engine.file_pages(id) });
+            ranges.push(Range { name: file.name.clone(), first, pages: engine.figures().file_pages(id) });
         }
         for (name, task) in tasks(scenario) {
             let Some(id) = machine.task_by_name(&name) else { continue };
             for at in 0..task.object.len() as u32 {
                 let object = ObjectId(at);
                 let (Ok(first), Some(pages)) =
-                    (engine.page_name(id, object, 0), engine.object_pages(id, object))
+                    (engine.figures().page_name(id, object, 0), engine.figures().object_pages(id, object))
                 else {
                     continue;
                 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pageout_engine::{Bdi, BdiId, Engine, FileId, FileKind as EngineFileKind, FileSpec};
+use pageout_engine::{Bdi, BdiId, Engine, EngineBuilder, FileId, FileKind as EngineFileKind, FileSpec};
 
 use super::problem;
 use crate::TimedAction;
@@ -18,9 +18,13 @@ pub(super) struct OpenFile {
 }
 
 impl Scenario {
-    pub(super) fn create_files(&self, engine: &mut Engine, sizes: &Files<'_>) -> Result<OpenFiles, Problem> {
+    pub(super) fn create_files(
+        &self,
+        engine: &mut Engine,
+        bdis: &[BdiId],
+        sizes: &Files<'_>,
+    ) -> Result<OpenFiles, Problem> {
         let mut files = OpenFiles::new();
-        let bdis = self.register_bdis(engine)?;
         for (index, file) in self.file.iter().enumerate() {
             let kind = match file.kind {
                 FileKind::Regular => EngineFileKind::Regular,
@@ -76,15 +80,15 @@ impl Scenario {
     }
 
     /// Each device has a flusher thread of its own.
-    fn register_bdis(&self, engine: &mut Engine) -> Result<Vec<BdiId>, Problem> {
+    pub(super) fn register_bdis(&self, builder: &mut EngineBuilder) -> Result<Vec<BdiId>, Problem> {
         let mut names: Vec<&str> = self.device.iter().map(|device| device.name.as_str()).collect();
         if names.is_empty() {
             names.push(DEFAULT_DEVICE);
         }
-        let bdis = names.into_iter().map(|name| engine.bdi_register(name));
+        let bdis = names.into_iter().map(|name| builder.bdi_register(name));
         let bdis: Vec<BdiId> = bdis.collect::<Result<_, _>>().map_err(|error| problem("device", error))?;
         for (index, (device, &bdi)) in self.device.iter().zip(&bdis).enumerate() {
-            let set = engine.bdi_set_limits(bdi, device.limits());
+            let set = builder.bdi_set_limits(bdi, device.limits());
             set.map_err(|error| problem(&format!("device[{index}]"), error))?;
         }
         Ok(bdis)

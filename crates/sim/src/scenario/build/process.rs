@@ -45,8 +45,10 @@ impl Scenario {
         let key = format!("task[{index}]");
         let refuse = |error: ConfigError| problem(&key, error);
         let engine = machine.engine_mut();
-        let memcg =
-            engine.memcg_by_path(&task.memcg).ok_or_else(|| problem(&key, "its cgroup does not exist"))?;
+        let memcg = engine
+            .figures()
+            .memcg_by_path(&task.memcg)
+            .ok_or_else(|| problem(&key, "its cgroup does not exist"))?;
         let process = engine.process_create(memcg);
         engine.set_oom_score_adj(process, task.oom_score_adj);
         engine.set_io_flusher(process, task.io_flusher);

@@ -50,9 +50,9 @@ pub(super) struct Thread {
 }
 
 impl Machine {
-    pub(super) fn new(config: Config) -> Machine {
+    pub(super) fn new(engine: Engine) -> Machine {
         Machine {
-            engine: Engine::new(config).unwrap(),
+            engine,
             now: Nanos::ZERO,
             files: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -89,7 +89,7 @@ impl Machine {
         self.engine.take_oom_kills(&mut kills);
         for kill in kills {
             self.has_killed = true;
-            self.log = self.engine.oom_log(&kill, |task| self.name_of(task));
+            self.log = self.engine.figures().oom_log(&kill, |task| self.name_of(task));
             // Who is killed for its own want of memory ends by itself.
             for &task in &kill.tasks {
                 let goes_on = self.running == Some(task) && self.engine.is_exiting(task);

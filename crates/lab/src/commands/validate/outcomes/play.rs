@@ -134,11 +134,12 @@ impl Play {
 
     /// Plays it; the worker's phase is the `simulation`-th of `simulations`.
     pub(super) fn perform(&self, simulation: u64, simulations: u64) -> anyhow::Result<Played> {
-        let mut engine = Engine::new(self.config.clone())?;
+        let mut builder = Engine::builder(self.config.clone())?;
+        builder.swap_on(SwapSpec { pages: SWAP_PAGES, kind: self.swap })?;
+        let mut engine = builder.build();
         let group = engine.memcg_create(MemcgId::ROOT, "job")?;
         let process = engine.process_create(group);
         let task = engine.task_create(process, CpuId(0));
-        engine.swap_on(SwapSpec { pages: SWAP_PAGES, kind: self.swap })?;
         let limit = self.limit_pages.saturating_mul(pageout_engine::PAGE_SIZE).to_string();
         let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit)?;
         let object = engine.map_anon(task, self.object_pages, Advice::Normal)?;

@@ -75,11 +75,11 @@ fn round(
         serve(&mut stage.engine, task, Access::new(id, page, true))?;
     }
     stage.engine.process_exit(filler);
-    let free: u64 = stage.engine.zones().map(|zone| zone.free).sum();
+    let free: u64 = stage.engine.figures().zones().map(|zone| zone.free).sum();
     stage.engine.hold_kernel_memory(free.saturating_sub(FREE_PAGES))?;
 
     let before = Snapshot::take(&stage.engine, MemcgId::ROOT);
-    let on_fast_node = stage.engine.node_stat(FAST, Stat::NrAnonPages);
+    let on_fast_node = stage.engine.figures().node_stat(FAST, Stat::NrAnonPages);
     let used = Nanos(SECOND * unrecorded.simulation as u64 / unrecorded.simulations as u64);
     let mut clock = Clock::new(&run.windows, stage.now, held_up);
     let accesses: Vec<Access> =
@@ -88,7 +88,7 @@ fn round(
         stage.play(task, &accesses, &mut clock, time * accesses.len() as u64, used)?;
     }
     let after = Snapshot::take(&stage.engine, MemcgId::ROOT);
-    let moved = stage.engine.node_stat(FAST, Stat::NrAnonPages) - on_fast_node;
+    let moved = stage.engine.figures().node_stat(FAST, Stat::NrAnonPages) - on_fast_node;
     let played = Played {
         vmstat: before.to(&after, |snapshot| &snapshot.vmstat),
         memcg: before.to(&after, |snapshot| &snapshot.memcg),
@@ -157,10 +157,10 @@ impl Stage {
     fn fill_fast_node(&mut self) -> Result<MmId, Unplayable> {
         let mm = self.engine.process_create(MemcgId::ROOT);
         let task = self.engine.task_create(mm, CpuId(0));
-        let pages = self.engine.zones().map(|zone| zone.managed).sum::<u64>();
+        let pages = self.engine.figures().zones().map(|zone| zone.managed).sum::<u64>();
         let memory = self.engine.map_anon(task, pages, Advice::Normal)?;
         let mut page = 0;
-        while self.engine.node_stat(SLOW, Stat::NrAnonPages) == 0 {
+        while self.engine.figures().node_stat(SLOW, Stat::NrAnonPages) == 0 {
             serve(&mut self.engine, task, Access::new(memory, page, true))?;
             page += 1;
         }
@@ -175,8 +175,8 @@ impl Stage {
         serve(&mut self.engine, task, Access::new(memory, 0, true))?;
         for _ in 0..steps {
             self.pass(61 * SECOND);
-            let marked = self.engine.vmstat(Stat::NumaPteUpdates);
-            while self.engine.vmstat(Stat::NumaPteUpdates) == marked {
+            let marked = self.engine.figures().vmstat(Stat::NumaPteUpdates);
+            while self.engine.figures().vmstat(Stat::NumaPteUpdates) == marked {
                 self.pass(SECOND);
                 self.engine.scan_tick(task, self.now);
             }
@@ -205,7 +205,7 @@ impl Stage {
         first: u64,
         used: Nanos,
     ) -> Result<(), Unplayable> {
-        let tick = Nanos::from_ticks(1, self.engine.hz()).0;
+        let tick = Nanos::from_ticks(1, self.engine.figures().hz()).0;
         let mut next = 0;
         while next < accesses.len() {
             clock.reach(first + next as u64);
@@ -247,7 +247,7 @@ impl Stage {
         if !self.engine.scan_tick(task, runtime) {
             return 0;
         }
-        let tick = Nanos::from_ticks(1, self.engine.hz()).0;
+        let tick = Nanos::from_ticks(1, self.engine.figures().hz()).0;
         let took = self.costs.price(self.engine.work()).0 - begun.0;
         self.engine.scan_took(task, Nanos(took / tick * tick));
         took

@@ -106,7 +106,7 @@ impl Stage {
         for page in 0..PROGRAM_PAGES {
             engine.fadvise_dontneed(task, program, page)?;
         }
-        let generations = engine.lru_gen(group, NodeId(0));
+        let generations = engine.figures().lru_gen(group, NodeId(0));
         Ok(Played {
             vmstat: before.to(&after, |snapshot| &snapshot.vmstat),
             memcg: before.to(&after, |snapshot| &snapshot.memcg),

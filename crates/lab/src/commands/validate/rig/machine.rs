@@ -127,12 +127,13 @@ impl Observer for Watcher {
 }
 
 fn free_pages(engine: &Engine) -> u64 {
-    engine.zones().map(|zone| zone.free).sum()
+    engine.figures().zones().map(|zone| zone.free).sum()
 }
 
 /// Free pages, and those that CPUs hold.
 fn spare_pages(engine: &Engine) -> u64 {
     engine
+        .figures()
         .zones()
         .map(|zone| zone.free + zone.pagesets.iter().map(|set| u64::from(set.count)).sum::<u64>())
         .sum()
@@ -141,12 +142,12 @@ fn spare_pages(engine: &Engine) -> u64 {
 pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
     let run = playable.run;
     let slowness = slowness(run);
-    let mut engine = Engine::new(config(playable, unrecorded))?;
+    let mut builder = Engine::builder(config(playable, unrecorded))?;
     match run.swap.as_str() {
         "none" => {}
         "zram" => {
-            let swap = engine.swap_on(SwapSpec { pages: run.swap_pages, kind: SwapKind::Synchronous })?;
-            engine.swap_compressibility(swap, COMPRESSIBILITY)?;
+            let swap = builder.swap_on(SwapSpec { pages: run.swap_pages, kind: SwapKind::Synchronous })?;
+            builder.swap_compressibility(swap, COMPRESSIBILITY)?;
         }
         other => {
             return Err(
@@ -154,6 +155,7 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
             );
         }
     }
+    let mut engine = builder.build();
     let programs = programs(playable);
     let mut tasks = Vec::new();
     let mut files: Vec<(String, FileId)> = Vec::new();
@@ -229,7 +231,7 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
         missed: first,
         stream: Vec::new(),
         reads: Vec::new(),
-        generations: machine.engine().lru_gen(MemcgId::ROOT, NodeId(0)),
+        generations: machine.engine().figures().lru_gen(MemcgId::ROOT, NodeId(0)),
         sequence: playable.sequence.clone(),
         hole: None,
         whole_writes: playable.whole_writes(),

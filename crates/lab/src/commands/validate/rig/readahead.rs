@@ -47,7 +47,7 @@ impl Stage {
             missed,
             stream,
             reads,
-            generations: self.engine.lru_gen(self.group, NodeId(0)),
+            generations: self.engine.figures().lru_gen(self.group, NodeId(0)),
             sequence: sequence.clone(),
             hole: None,
             whole_writes: playable.whole_writes(),

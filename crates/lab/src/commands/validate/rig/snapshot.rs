@@ -11,8 +11,8 @@ pub(super) struct Snapshot {
 impl Snapshot {
     pub(super) fn take(engine: &Engine, group: MemcgId) -> Snapshot {
         Snapshot {
-            vmstat: Stat::ALL.iter().map(|&stat| engine.vmstat(stat)).collect(),
-            memcg: Stat::ALL.iter().map(|&stat| engine.memcg_stat_now(group, stat)).collect(),
+            vmstat: Stat::ALL.iter().map(|&stat| engine.figures().vmstat(stat)).collect(),
+            memcg: Stat::ALL.iter().map(|&stat| engine.figures().memcg_stat_now(group, stat)).collect(),
         }
     }
 

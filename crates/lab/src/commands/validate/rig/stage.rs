@@ -84,8 +84,21 @@ impl Stage {
             ..Config::default()
         };
         let queued = unrecorded.queued_folios(config.folio_batch);
-        let mut engine = Engine::new(config)?;
-        engine.set_full_plug(disk(unrecorded.writes_won()));
+        let mut builder = Engine::builder(config)?;
+        builder.set_full_plug(disk(unrecorded.writes_won()));
+        let mut swap_on = |kind| builder.swap_on(SwapSpec { pages: run.swap_pages, kind });
+        let swap = match run.swap.as_str() {
+            "none" => None,
+            "disk" => Some(swap_on(SwapKind::Device)?),
+            "zram" => Some(swap_on(SwapKind::Synchronous)?),
+            other => return Err(anyhow!("swap is `{other}`, and must be none, disk or zram").into()),
+        };
+        if let Some(swap) = swap.filter(|_| run.zswap != 0) {
+            let lengths = Lengths::Even { least: COMPRESSED_BYTES, most: COMPRESSED_BYTES };
+            let contents = Compressibility { zero_filled: 0, same_filled: 0, lengths };
+            builder.swap_compressibility(swap, contents)?;
+        }
+        let mut engine = builder.build();
         leave_queued(&mut engine, queued)?;
         let group = engine.memcg_create(MemcgId::ROOT, GROUP)?;
         let mm = engine.process_create(MemcgId::ROOT);
@@ -96,20 +109,6 @@ impl Stage {
             live_elsewhere(&mut engine, task)?;
         }
         engine.process_move(mm, group);
-        let mut swap_on = |kind| engine.swap_on(SwapSpec { pages: run.swap_pages, kind });
-        let swap = match run.swap.as_str() {
-            "none" => None,
-            "disk" => Some(swap_on(SwapKind::Device)?),
-            "zram" => Some(swap_on(SwapKind::Synchronous)?),
-            other => return Err(anyhow!("swap is `{other}`, and must be none, disk or zram").into()),
-        };
-        if let Some(swap) = swap {
-            let lengths = Lengths::Even { least: COMPRESSED_BYTES, most: COMPRESSED_BYTES };
-            let contents = Compressibility { zero_filled: 0, same_filled: 0, lengths };
-            if run.zswap != 0 {
-                engine.swap_compressibility(swap, contents)?;
-            }
-        }
         let limit = run.limit_pages.saturating_mul(pageout_engine::PAGE_SIZE).to_string();
         let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit)?;
         let program = FileSpec {
