@@ -1,6 +1,6 @@
 //! `pageout keys`: the reference of scenario keys.
 
-pub(crate) mod at; // what held in a version
+mod at; // what held in a version
 
 use pageout_sim::scenario::keys::{KEYS, Key, WORKLOAD_KEYS};
 use pageout_sim::scenario::{CONTENTS, Contents, Device, Hints, Node};

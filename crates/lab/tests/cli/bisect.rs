@@ -57,6 +57,47 @@ fn bisect_names_the_rate_limit_of_flushes_for_a_premature_out_of_memory() {
     assert_eq!(rule(&found, "folio_batch")["alone"]["brings"]["share"], 0.0);
 }
 
+/// A file that is read at random in a group, for so short a time that seeds differ by as much as versions do.
+const SHORT: &str = r#"
+[[memcg]]
+path = "/web"
+memory.max = "8MiB"
+[[task]]
+name = "reader"
+memcg = "/web"
+[[task.object]]
+channel = "file"
+size = "16MiB"
+workload = { pattern = "zipf", alpha = 0.9, ops = 40_000 }
+"#;
+
+#[test]
+fn a_rule_is_named_without_a_doubt_only_where_its_interval_keeps_above_half_of_the_change() {
+    let directory = with_scenario(SHORT);
+    let bisect = |more: &str| {
+        let command = format!("bisect scenario.toml --from 6.1 --to 6.12 --figure refaults_file {more}");
+        let output = pageout(directory.path(), &command.split_whitespace().collect::<Vec<_>>());
+        check_success(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let doubt = "reclaim.stat_flush may have done it";
+    let more = "More seeds are needed to say so: of 2 seeds, the interval reaches below half of the change. Try --repeat 4.";
+    let text = bisect("--repeat 2 --report page.html");
+    let page = std::fs::read_to_string(directory.path().join("page.html")).unwrap();
+    for told in [&text, &page] {
+        assert!(told.contains(doubt) && told.contains(more), "{told}");
+    }
+    let verdict = |more: &str| {
+        let found: serde_json::Value = serde_json::from_str(&bisect(&format!("{more} --json"))).unwrap();
+        (found["verdict"]["seeds_to_be_sure"].as_u64(), found["verdict"]["says"][0].to_string())
+    };
+    let (seeds, says) = verdict("--repeat 2");
+    assert_eq!(seeds, Some(4));
+    assert!(says.contains(doubt) && says.contains(more), "{says}");
+    let (seeds, says) = verdict("--repeat 10");
+    assert_eq!(seeds, None);
+    assert!(says.contains("reclaim.stat_flush did it (6.1") && !says.contains("More seeds"), "{says}");
+}
+
 #[test]
 fn a_rule_that_the_scenario_sets_itself_does_not_differ_between_versions() {
     let fixed = TURNS_OVER.replace("memcg.kmem = false", "memcg.kmem = false\nreclaim.stat_flush = \"6.1\"");

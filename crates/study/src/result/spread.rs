@@ -31,6 +31,17 @@ impl Spread {
     }
 }
 
+/// The fewest values with which the half width of the mean's interval would come to `wanted`, if they scatter as `count` of them do, which have
+/// this `half_width`. At least twice as many, since the deviation of a few is a guess itself.
+pub fn values_for(wanted: f64, half_width: f64, count: u32) -> u32 {
+    let width = |count: u32| student_t(count as usize - 1) / f64::from(count).sqrt();
+    let deviation = half_width / width(count);
+    (2 * count..VALUES_MAX).find(|&more| deviation * width(more) <= wanted).unwrap_or(VALUES_MAX)
+}
+
+/// Nobody repeats a run more often.
+const VALUES_MAX: u32 = 1000;
+
 /// How a figure differs between two variants, run by run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paired {
@@ -121,6 +132,14 @@ mod tests {
     fn a_spread_is_mean_and_sample_deviation() {
         assert_eq!(Spread::of(&[10.0, 12.0, 11.0]), Spread { count: 3, mean: 11.0, deviation: 1.0 });
         assert_eq!(Spread::of(&[10.0]).deviation, 0.0);
+    }
+
+    #[test]
+    fn an_interval_is_as_narrow_as_wanted_with_so_many_values_and_not_with_fewer() {
+        // A deviation of 0.5 makes 1.242 of three values, and 0.358 of ten.
+        assert_eq!(values_for(0.36, 1.242, 3), 10);
+        assert_eq!(values_for(1.2, 1.242, 3), 6, "twice as many at least");
+        assert_eq!(values_for(1e-9, 1.242, 3), 1000);
     }
 
     #[test]

@@ -2,16 +2,17 @@
 
 use pageout_study::scenario::source::Source;
 
-use super::Bisection;
+use super::{Bisection, change_text, heading, rows};
+use crate::cli::BisectArgs;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 
-pub(super) fn page(source: &Source, found: &Bisection) -> Page {
+pub(super) fn page(source: &Source, args: &BisectArgs, found: &Bisection) -> Page {
     let (from, to) = (found.from.kernel.name(), found.to.kernel.name());
     let mut page = Page {
         title: format!("What changed from {from} to {to}"),
-        of: format!("{}. {}", found.heading(), found.from.question),
+        of: format!("{}. {}", heading(args, found), found.from.question),
         story: (found.extent.warning().into_iter())
-            .chain(found.change_text())
+            .chain(change_text(found))
             .chain(found.verdict())
             .chain(found.doubts())
             .collect(),
@@ -23,17 +24,17 @@ pub(super) fn page(source: &Source, found: &Bisection) -> Page {
     page.parts.push(Part::Table(Table {
         title: "Rules that differ, in the order in which they came".to_string(),
         says: String::new(),
-        rows: found.table(),
+        rows: rows(found),
         words: 4,
         last_words: 0,
     }));
-    page.parts.push(scenario(source, &found.args.options, &[]));
+    page.parts.push(scenario(source, &args.options, &[]));
     page
 }
 
 /// A bar for every rule, in percent of the whole change.
 fn bars_of(found: &Bisection, title: &str, which: usize) -> Option<Bars> {
-    let change = found.measure?.change(&found.ends).ok()?;
+    let change = found.change()?;
     let better = found.measure?.better();
     let bars: Vec<Bar> = (0..found.rules.len())
         .filter_map(|at| {
