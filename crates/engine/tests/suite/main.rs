@@ -2,7 +2,6 @@
 
 mod readahead; // what is read before anyone asks for it, by the table of cases
 mod swap_readahead; // the same of swapped pages
-mod promises; // what must come of short texts, command and answer line by line
 mod hits; // the fast path beside the slow one
 mod served; // frames that accesses name
 mod tlb;

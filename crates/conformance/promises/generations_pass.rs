@@ -1,6 +1,6 @@
 //! How a pass over generations is made: what it scans at each priority, when it ages, when it is enough.
 
-use super::scenario::check;
+use crate::check;
 
 /// A group of so many pages, all read once and so in the oldest generation, is one page over its limit. Batches and stocks of one
 /// page, so that all of them are on lists.

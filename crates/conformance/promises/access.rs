@@ -1,6 +1,6 @@
 //! Accesses through descriptors and mappings, what they tell reclaim, and advice.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn a_second_read_through_a_descriptor_activates() {

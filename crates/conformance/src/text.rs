@@ -1,4 +1,4 @@
-//! The text that a scenario is written in: a command a line, and after `=>` what it must answer.
+//! The text that a promise is written in: a command a line, and after `=>` what it must answer.
 //!
 //! What the machine is made of is there before the first command, wherever a line says it: `swap`, `zram`, `zram-limit`, and of `device` what it
 //! has and outruns.
@@ -55,22 +55,35 @@
 //! PAGES of an object are `3` or, without the last, `0..4`. Accesses are served as a Hit, `m`inor or Major fault, or fail
 //! with `E`IO or `O`ut of memory; `W` means that the task waits for the device, `T` that it waits for kswapd; `64M 2H` are 64 majors and then two hits.
 
-#![allow(clippy::unwrap_used)] // a test helper: failing is what it is for
-
-mod bench;
-
-use bench::{Machine, Thread};
+use crate::machine::{Came, Device, Machine, Rested, Stepped};
 use pageout_engine::*;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Runs a scenario and panics at the first answer that isn't the expected one.
+/// A machine, and what a text has named on it.
+struct Run<M> {
+    machine: M,
+    files: BTreeMap<String, FileId>,
+    tasks: BTreeMap<String, TaskId>,
+    processes: BTreeMap<TaskId, MmId>,
+    objects: BTreeMap<(TaskId, String), ObjectId>,
+    /// All work until the last question for any.
+    worked: Work,
+    /// The last access that failed.
+    failure: String,
+    /// Who was killed since the last question, and the log of the last of them.
+    kills: Vec<OomKill>,
+    log: String,
+}
+
+/// Runs a text and panics at the first answer that isn't the expected one.
 #[track_caller]
-pub(crate) fn check(scenario: &str) {
-    let mut machine: Option<Machine> = None;
-    // What a scenario is about is a few pages. It says so when kernel memory or swap readahead shall be among them.
+pub fn check<M: Machine>(text: &str) {
+    let mut run: Option<Run<M>> = None;
+    // What a text is about is a few pages. It says so when kernel memory or swap readahead shall be among them.
     let mut config = Config { kmem: false, page_cluster: 0, ..Config::default() };
-    let hardware: Vec<&str> = scenario.lines().filter(|line| is_hardware(&words_of(line))).collect();
-    for line in scenario.lines() {
+    let hardware: Vec<&str> = text.lines().filter(|line| is_hardware(&words_of(line))).collect();
+    for line in text.lines() {
         let line = line.split('#').next().expect("a first part").trim();
         let (command, expected) = match line.split_once("=>") {
             Some((command, expected)) => (command.trim(), Some(expected.trim())),
@@ -81,14 +94,13 @@ pub(crate) fn check(scenario: &str) {
             [] => continue,
             ["config", settings @ ..] => configure(&mut config, settings),
             words => {
-                let machine = machine.get_or_insert_with(|| Machine::new(built(config.clone(), &hardware)));
+                let run = run.get_or_insert_with(|| Run::new(M::new(built(config.clone(), &hardware))));
                 if is_hardware(words) {
                     continue;
                 }
-                let answer = machine.run(words);
-                machine.engine.check_invariants();
+                let answer = run.command(words);
                 if let Some(expected) = expected {
-                    assert_eq!(answer, expected, "answer to `{command}` of the scenario\n{scenario}");
+                    assert_eq!(answer, expected, "answer to `{command}` of the text\n{text}");
                 }
             }
         }
@@ -110,8 +122,8 @@ fn is_hardware(words: &[&str]) -> bool {
     )
 }
 
-/// The engine of a machine with this hardware, and with one device for files if a line is about it.
-fn built(config: Config, hardware: &[&str]) -> Engine {
+/// This hardware, with one device for files if a line is about it.
+fn built(config: Config, hardware: &[&str]) -> EngineBuilder {
     let mut builder = Engine::builder(config).unwrap();
     for line in hardware {
         let line = line.split('#').next().expect("a first part");
@@ -142,7 +154,7 @@ fn built(config: Config, hardware: &[&str]) -> Engine {
             words => panic!("no machine is made of {words:?}"),
         }
     }
-    builder.build()
+    builder
 }
 
 fn compressibility(least: &str, most: &str, same_filled: &str) -> Compressibility {
@@ -193,8 +205,31 @@ fn range(text: &str) -> Range<u64> {
     }
 }
 
-impl Machine {
-    fn run(&mut self, words: &[&str]) -> String {
+impl<M: Machine> Run<M> {
+    fn new(machine: M) -> Run<M> {
+        Run {
+            machine,
+            files: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            worked: Work::default(),
+            failure: String::new(),
+            kills: Vec::new(),
+            log: String::new(),
+        }
+    }
+
+    /// What only a machine can answer that does one thing after the other.
+    fn stepped(&mut self) -> &mut dyn Stepped {
+        self.machine.stepped().expect("this text is for a machine that does one thing after the other")
+    }
+
+    fn engine<T>(&mut self, call: impl FnOnce(&mut Engine) -> T) -> T {
+        self.machine.with(call)
+    }
+
+    fn command(&mut self, words: &[&str]) -> String {
         let answer = match words {
             ["group", path, limits @ ..] => self.group(path, limits),
             ["file", name, pages] => self.file(name, pages, FileKind::Regular),
@@ -204,74 +239,67 @@ impl Machine {
                 self.task(name, path, number(cpu.strip_prefix("cpu=").expect("cpu=")))
             }
             ["pin", file, pages] => {
-                range(pages).for_each(|page| {
-                    assert!(self.engine.pin(self.files[*file], page), "page {page} is absent")
+                let file = self.files[*file];
+                self.engine(|engine| {
+                    range(pages).for_each(|page| assert!(engine.pin(file, page), "page {page} is absent"));
                 });
                 String::new()
             }
             ["device", mode @ ..] => {
-                self.answer = if mode == ["fails"] { Err(IoError::Device) } else { Ok(()) };
-                self.latency = match mode {
-                    ["holds"] => None,
-                    ["answers" | "fails"] => Some(0),
-                    ["answers", steps] => Some(number(steps)),
+                let device = match mode {
+                    ["holds"] => Device::Holds,
+                    ["fails"] => Device::Fails,
+                    ["answers"] => Device::Answers { after: 0 },
+                    ["answers", steps] => Device::Answers { after: number(steps) },
                     mode => panic!("there is no device {mode:?}"),
                 };
+                self.stepped().set_device(device);
                 String::new()
             }
             ["io"] => self.io(Ok(())),
             ["io", "fails"] => self.io(Err(IoError::Device)),
-            ["threads"] => {
-                for ThreadInfo { task, name, wait, .. } in self.engine.start_kernel_threads() {
-                    if name.starts_with("flush-") {
-                        self.flushers.insert(task, None);
-                    } else {
-                        self.threads.insert(name, Thread { task, wait, is_woken: false });
-                    }
-                }
-                self.threads.keys().cloned().collect::<Vec<_>>().join(" ")
-            }
-            ["cancelled"] => self.engine.figures().file_writes_cancelled().to_string(),
+            ["threads"] => self.stepped().start_threads().join(" "),
+            ["cancelled"] => self.engine(|engine| engine.figures().file_writes_cancelled()).to_string(),
             ["written", name] => {
                 let reason = WritebackReason::ALL.iter().find(|reason| reason.name() == *name);
-                self.engine.figures().pages_written_by(*reason.expect("a reason")).to_string()
+                let reason = *reason.expect("a reason");
+                self.engine(|engine| engine.figures().pages_written_by(reason)).to_string()
             }
-            ["run", name] => match self.threads[*name].is_woken {
-                true => self.run_thread(name),
-                false => "was not woken".to_owned(),
+            ["run", name] => match self.stepped().run_thread(name) {
+                Some(rested) => self.rested(rested),
+                None => "was not woken".to_owned(),
             },
-            ["time", "out", name] => match self.threads[*name].wait {
-                Wait::WokenOr(span, _) => {
-                    self.now += span;
-                    self.engine.set_now(self.now);
-                    self.run_thread(name)
-                }
-                wait => panic!("{name} has no end to {wait:?}"),
-            },
-            ["free"] => self.engine.figures().vmstat(Stat::NrFreePages).to_string(),
+            ["time", "out", name] => {
+                let rested = self.stepped().end_nap(name);
+                self.rested(rested)
+            }
+            ["free"] => self.engine(|engine| engine.figures().vmstat(Stat::NrFreePages)).to_string(),
             ["flush"] => {
-                self.engine.flush_stats();
+                self.engine(Engine::flush_stats);
                 String::new()
             }
             ["wait", seconds] => {
-                self.pass(Nanos(number(seconds) * Nanos::SECOND.0));
+                self.machine.pass(Nanos(number(seconds) * Nanos::SECOND.0));
                 String::new()
             }
             ["lists", path] => {
+                let memcg = self.memcg(path);
                 let [anon, file] =
-                    LruType::BOTH.map(|kind| self.engine.figures().list_sizes(self.memcg(path), kind));
+                    LruType::BOTH.map(|kind| self.engine(|engine| engine.figures().list_sizes(memcg, kind)));
                 format!("anon {}+{} file {}+{}", anon.0, anon.1, file.0, file.1)
             }
-            ["usage", path] => self.engine.figures().memcg_usage(self.memcg(path)).to_string(),
+            ["usage", path] => {
+                let memcg = self.memcg(path);
+                self.engine(|engine| engine.figures().memcg_usage(memcg)).to_string()
+            }
             ["swapped", path] => (number(self.read(path, "swap.current").trim()) / PAGE_SIZE).to_string(),
             ["events", path, name] => line_of(&self.read(path, "events"), name),
             ["local", path, name] => line_of(&self.read(path, "events.local"), name),
             ["lengths", task, object, least, most, same_filled] => {
                 let task = self.tasks[*task];
                 let object = self.objects[&(task, (*object).to_owned())];
-                self.engine
-                    .set_compressibility(task, object, compressibility(least, most, same_filled))
-                    .unwrap();
+                let contents = compressibility(least, most, same_filled);
+                self.engine(|engine| engine.set_compressibility(task, object, contents)).unwrap();
                 String::new()
             }
             ["zeroes", task, object, share] => {
@@ -279,11 +307,11 @@ impl Machine {
                 let object = self.objects[&(task, (*object).to_owned())];
                 let zero_filled = number(share) as u16;
                 let contents = Compressibility { zero_filled, ..Compressibility::default() };
-                self.engine.set_compressibility(task, object, contents).unwrap();
+                self.engine(|engine| engine.set_compressibility(task, object, contents)).unwrap();
                 String::new()
             }
             ["swaps"] => {
-                let text = self.engine.read_file("/proc/swaps").unwrap();
+                let text = self.read_file("/proc/swaps");
                 let lines = text.lines().skip(1).map(|line| {
                     let words: Vec<&str> = line.split_whitespace().collect();
                     format!("{} {}/{} at {}", words[0], words[3], words[2], words[4])
@@ -291,58 +319,64 @@ impl Machine {
                 lines.collect::<Vec<_>>().join(", ")
             }
             ["debug", room, name] => {
-                self.engine.read_file(&format!("/sys/kernel/debug/{room}/{name}")).unwrap().trim().to_owned()
+                self.read_file(&format!("/sys/kernel/debug/{room}/{name}")).trim().to_owned()
             }
-            ["zram-file", name] => {
-                self.engine.read_file(&format!("/sys/block/zram0/{name}")).unwrap().trim().to_owned()
-            }
+            ["zram-file", name] => self.read_file(&format!("/sys/block/zram0/{name}")).trim().to_owned(),
             ["rmdir", path] => {
-                let removed = self.engine.remove_directory(&format!("/sys/fs/cgroup/{path}"));
+                let removed =
+                    self.engine(|engine| engine.remove_directory(&format!("/sys/fs/cgroup/{path}")));
                 removed.map_or_else(|error| error.to_string(), |()| String::new())
             }
             ["dying", path] => {
-                let text = self.engine.read_file(&format!("/sys/fs/cgroup/{path}/cgroup.stat")).unwrap();
+                let text = self.read_file(&format!("/sys/fs/cgroup/{path}/cgroup.stat"));
                 line_of(&text, "nr_dying_descendants")
             }
             ["swap-events", path, name] => line_of(&self.read(path, "swap.events"), name),
             ["cat", path, name] => line_of(&self.read(path, "stat"), name),
             ["stat", path, name] => {
                 let stat = *Stat::ALL.iter().find(|stat| stat.name() == *name).expect("a counter");
-                self.engine.figures().memcg_stat(self.memcg(path), stat).to_string()
+                let memcg = self.memcg(path);
+                self.engine(|engine| engine.figures().memcg_stat(memcg, stat)).to_string()
             }
             ["vmstat", names @ ..] => {
-                let text = self.engine.read_file("/proc/vmstat").unwrap();
+                let text = self.read_file("/proc/vmstat");
                 names.iter().map(|name| line_of(&text, name)).collect::<Vec<_>>().join(" ")
             }
             ["ops"] => {
-                let ops = std::mem::take(&mut self.ops);
+                let ops = self.stepped().take_ops();
                 ops.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
             }
             ["work", name] => {
-                let work = *self.engine.work() - self.worked;
-                self.worked = *self.engine.work();
+                let all = self.engine(|engine| *engine.work());
+                let work = all - self.worked;
+                self.worked = all;
                 let (_, count) = work.iter().find(|(other, _)| other == name).expect("a unit of work");
                 count.to_string()
             }
             ["why"] => self.failure.clone(),
             ["oom-group", path] => {
                 let file = format!("/sys/fs/cgroup/{path}/memory.oom.group");
-                let mm = self.engine.process_create(MemcgId::ROOT);
-                let task = self.engine.task_create(mm, CpuId(0));
+                let task = self.administrator();
                 let done = Ok(Step::Done(Served::Written { reclaimed: 0 }));
-                assert_eq!(self.engine.write_file(task, &file, "1"), done);
+                assert_eq!(self.engine(|engine| engine.write_file(task, &file, "1")), done);
                 String::new()
             }
             ["kills"] => {
+                self.hear_kills();
                 let kills = std::mem::take(&mut self.kills);
                 let told = kills.iter().map(|kill| {
-                    let name =
-                        kill.tasks.first().map_or_else(|| "nobody".to_owned(), |&task| self.name_of(task));
+                    let name = kill
+                        .tasks
+                        .first()
+                        .map_or_else(|| "nobody".to_owned(), |&task| self.name_of(task).to_owned());
                     format!("{name} {}", kill.badness.score)
                 });
                 told.collect::<Vec<_>>().join(", ")
             }
-            ["log"] => self.log.trim_end().replace('\n', " | "),
+            ["log"] => {
+                self.hear_kills();
+                self.log.trim_end().replace('\n', " | ")
+            }
             [task, rest @ ..] => {
                 let id =
                     *self.tasks.get(*task).unwrap_or_else(|| panic!("there is no command or task {task}"));
@@ -350,8 +384,7 @@ impl Machine {
             }
             [] => unreachable!("empty lines are skipped"),
         };
-        self.carry_out();
-        self.run_flushers();
+        self.machine.settle();
         answer
     }
 
@@ -364,11 +397,13 @@ impl Machine {
                 self.bind(task, name, map, file)
             }
             ["advises", object, said] => {
-                self.engine.fadvise(task, self.object(task, object), advice(&[*said])).unwrap();
+                let object = self.object(task, object);
+                self.engine(|engine| engine.fadvise(task, object, advice(&[*said]))).unwrap();
                 String::new()
             }
             ["anon", pages, "as", name, flags @ ..] => {
-                let object = self.engine.map_anon(task, number(pages), advice(flags)).unwrap();
+                let object =
+                    self.engine(|engine| engine.map_anon(task, number(pages), advice(flags))).unwrap();
                 self.objects.insert((task, (*name).to_owned()), object);
                 String::new()
             }
@@ -379,7 +414,7 @@ impl Machine {
                 let bytes =
                     if *pages == "max" { "max".to_owned() } else { (number(pages) * PAGE_SIZE).to_string() };
                 let value = [&[bytes.as_str()], options].concat().join(" ");
-                match self.engine.write_file(task, &file, &value) {
+                match self.engine(|engine| engine.write_file(task, &file, &value)) {
                     Ok(step) => self.go_on(task, step),
                     Err(error) => {
                         format!("{error:?}").split([' ', '(']).next().unwrap_or_default().to_owned()
@@ -396,7 +431,7 @@ impl Machine {
                 self.advise(task, object, "0", |engine, object, _| engine.munmap(task, object))
             }
             ["thread", name] => {
-                let thread = self.engine.thread_create(task, CpuId(0));
+                let thread = self.engine(|engine| engine.thread_create(task, CpuId(0)));
                 let objects: Vec<(String, ObjectId)> = self
                     .objects
                     .iter()
@@ -404,44 +439,50 @@ impl Machine {
                     .map(|((_, name), id)| (name.clone(), *id))
                     .collect();
                 self.objects.extend(objects.into_iter().map(|(name, id)| ((thread, name), id)));
+                self.machine.name_task(thread, name);
                 self.tasks.insert((*name).to_owned(), thread);
                 String::new()
             }
             ["reopens", object] => {
-                self.engine.open_for_itself(task, self.objects[&(task, (*object).to_owned())]);
+                let object = self.object(task, object);
+                self.engine(|engine| engine.open_for_itself(task, object));
                 String::new()
             }
             ["writes", "partial", object] => {
-                self.engine.set_partial_writes(task, self.object(task, object)).unwrap();
+                let object = self.object(task, object);
+                self.engine(|engine| engine.set_partial_writes(task, object)).unwrap();
                 String::new()
             }
             ["fsyncs", object] => {
-                let step = self.engine.fsync(task, self.object(task, object)).unwrap();
+                let object = self.object(task, object);
+                let step = self.engine(|engine| engine.fsync(task, object)).unwrap();
                 self.go_on(task, step)
             }
             ["truncates", object, pages] => {
                 let object = self.object(task, object);
-                let step = self.engine.truncate(task, object, range(pages)).unwrap();
+                let step = self.engine(|engine| engine.truncate(task, object, range(pages))).unwrap();
                 self.go_on(task, step)
             }
             ["deletes", object] => {
-                let step = self.engine.unlink(task, self.object(task, object)).unwrap();
+                let object = self.object(task, object);
+                let step = self.engine(|engine| engine.unlink(task, object)).unwrap();
                 self.go_on(task, step)
             }
             ["syncs"] => {
-                let step = self.engine.sync(task);
+                let step = self.engine(|engine| engine.sync(task));
                 self.go_on(task, step)
             }
             ["syncfs", object] => {
-                let step = self.engine.syncfs(task, self.object(task, object)).unwrap();
+                let object = self.object(task, object);
+                let step = self.engine(|engine| engine.syncfs(task, object)).unwrap();
                 self.go_on(task, step)
             }
             ["exits"] => {
-                let step = self.engine.task_exit(task);
+                let step = self.engine(|engine| engine.task_exit(task));
                 self.go_on(task, step)
             }
             ["execs"] => {
-                let step = self.engine.task_exec(task);
+                let step = self.engine(|engine| engine.task_exec(task));
                 self.go_on(task, step)
             }
             ["cold", object, pages] => self
@@ -449,25 +490,30 @@ impl Machine {
             ["free", object, pages] => self
                 .advise(task, object, pages, |engine, object, page| engine.madvise_free(task, object, page)),
             ["flushes", "io"] => {
-                self.engine.set_io_flusher(self.processes[&task], true);
+                let process = self.processes[&task];
+                self.engine(|engine| engine.set_io_flusher(process, true));
                 String::new()
             }
             ["adj", adj] => {
-                self.engine.set_oom_score_adj(self.processes[&task], adj.parse().unwrap());
+                let process = self.processes[&task];
+                self.engine(|engine| engine.set_oom_score_adj(process, adj.parse().unwrap()));
                 String::new()
             }
             ["is", "signalled"] => {
-                self.signalled = Some(task);
+                self.stepped().signal_later(task);
                 String::new()
             }
             ["moves", path] => {
                 let process = self.processes[&task];
-                self.engine.process_move(process, self.memcg(path));
+                let memcg = self.memcg(path);
+                self.engine(|engine| engine.process_move(process, memcg));
                 String::new()
             }
             ["dontneed", file, pages] => {
                 let file = self.files[*file];
-                range(pages).for_each(|page| self.engine.fadvise_dontneed(task, file, page).unwrap());
+                self.engine(|engine| {
+                    range(pages).for_each(|page| engine.fadvise_dontneed(task, file, page).unwrap());
+                });
                 String::new()
             }
             words => panic!("there is no task command {words:?}"),
@@ -477,9 +523,8 @@ impl Machine {
     fn group(&mut self, path: &str, limits: &[&str]) -> String {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         let parent = self.memcg(parent);
-        self.engine.memcg_create(parent, name).unwrap();
-        let mm = self.engine.process_create(MemcgId::ROOT);
-        let task = self.engine.task_create(mm, CpuId(0));
+        self.engine(|engine| engine.memcg_create(parent, name)).unwrap();
+        let task = self.administrator();
         for limit in limits {
             let (file, pages) = limit.split_once('=').expect("FILE=PAGES");
             assert_eq!(self.run_task(task, &["sets", path, file, pages]), "reclaimed 0");
@@ -487,23 +532,123 @@ impl Machine {
         String::new()
     }
 
-    fn memcg(&self, path: &str) -> MemcgId {
-        self.engine.figures().memcg_by_path(path).unwrap_or_else(|| panic!("there is no group {path}"))
+    /// Somebody whom no text has named, and whom nobody kills.
+    fn administrator(&mut self) -> TaskId {
+        self.engine(|engine| {
+            let mm = engine.process_create(MemcgId::ROOT);
+            engine.task_create(mm, CpuId(0))
+        })
+    }
+
+    fn read_file(&mut self, path: &str) -> String {
+        self.engine(|engine| engine.read_file(path)).unwrap()
+    }
+
+    fn name_of(&self, task: TaskId) -> &str {
+        self.tasks.iter().find(|(_, id)| **id == task).map_or("?", |(name, _)| name)
+    }
+
+    fn hear_kills(&mut self) {
+        for (kill, log) in self.machine.take_kills() {
+            self.kills.push(kill);
+            self.log = log;
+        }
+    }
+
+    fn accesses(&mut self, task: TaskId, object: &str, pages: Range<u64>, write: bool) -> String {
+        let object = self.object(task, object);
+        let mut runs: Vec<(u64, String)> = Vec::new();
+        for page in pages {
+            let came = self.machine.access(task, Access::new(object, page, write));
+            let served = self.told(came);
+            match runs.last_mut() {
+                Some((count, last)) if *last == served => *count += 1,
+                _ => runs.push((1, served)),
+            }
+        }
+        let text = |(count, served): &(u64, String)| match count {
+            1 => served.clone(),
+            count => format!("{count}{served}"),
+        };
+        runs.iter().map(text).collect::<Vec<_>>().join(" ")
+    }
+
+    fn go_on(&mut self, task: TaskId, step: Step) -> String {
+        let came = self.machine.go_on(task, step);
+        self.told(came)
+    }
+
+    /// How far a task has come, in a word.
+    fn told(&mut self, came: Came) -> String {
+        let (served, slept) = match came {
+            Came::WaitsForDevice => return "W".to_owned(),
+            Came::WaitsForWake => return "T".to_owned(),
+            Came::Done(served, slept) => (served, slept),
+        };
+        let served = match served {
+            Served::Hit(_) => "H".to_owned(),
+            Served::Minor(_) => "m".to_owned(),
+            Served::Major(_) => "M".to_owned(),
+            Served::Written { reclaimed: pages } => format!("reclaimed {pages}"),
+            Served::Interrupted { reclaimed } => format!("interrupted, reclaimed {reclaimed}"),
+            Served::Synced(Ok(())) => "synced".to_owned(),
+            Served::Synced(Err(IoError::Device)) => "failed".to_owned(),
+            Served::Truncated => "truncated".to_owned(),
+            Served::Exited => "exited".to_owned(),
+            Served::Advised => "advised".to_owned(),
+            Served::Opened => "opened".to_owned(),
+            Served::Refused(error) => panic!("{error}"),
+            Served::Failed(error) => {
+                self.failure = error.to_string();
+                let name = if error == AccessError::Io { "E" } else { "O" };
+                assert!(matches!(error, AccessError::Io | AccessError::Oom(_)), "{error}");
+                name.to_owned()
+            }
+        };
+        if slept == Nanos::ZERO { served } else { format!("{served} after {slept}") }
+    }
+
+    fn io(&mut self, result: Result<(), IoError>) -> String {
+        let (name, woken) = self.stepped().end_transfer(result);
+        name.to_owned() + &self.all_told(woken)
+    }
+
+    fn rested(&mut self, rested: Rested) -> String {
+        let how = if rested.naps { "naps" } else { "sleeps" };
+        how.to_owned() + &self.all_told(rested.woken)
+    }
+
+    fn all_told(&mut self, woken: Vec<(TaskId, Came)>) -> String {
+        let mut answer = String::new();
+        for (task, came) in woken {
+            let served = self.told(came);
+            let name = self.tasks.iter().find(|(_, id)| **id == task).map_or("", |(name, _)| name);
+            answer += &format!(", {name} {served}");
+        }
+        answer
+    }
+
+    fn memcg(&mut self, path: &str) -> MemcgId {
+        let found = self.engine(|engine| engine.figures().memcg_by_path(path));
+        found.unwrap_or_else(|| panic!("there is no group {path}"))
     }
 
     fn read(&mut self, path: &str, file: &str) -> String {
-        self.engine.read_file(&format!("/sys/fs/cgroup/{path}/memory.{file}")).unwrap()
+        self.read_file(&format!("/sys/fs/cgroup/{path}/memory.{file}"))
     }
 
     fn file(&mut self, name: &str, pages: &str, kind: FileKind) -> String {
         let spec = FileSpec { name: name.to_owned(), pages: number(pages), kind, bdi: Bdi::NO_READAHEAD };
-        self.files.insert(name.to_owned(), self.engine.file_create(spec).unwrap());
+        let file = self.machine.create_file(spec).unwrap();
+        self.files.insert(name.to_owned(), file);
         String::new()
     }
 
     fn task(&mut self, name: &str, path: &str, cpu: u64) -> String {
-        let mm = self.engine.process_create(self.memcg(path));
-        let task = self.engine.task_create(mm, CpuId(cpu as u16));
+        let memcg = self.memcg(path);
+        let mm = self.engine(|engine| engine.process_create(memcg));
+        let task = self.engine(|engine| engine.task_create(mm, CpuId(cpu as u16)));
+        self.machine.name_task(task, name);
         self.tasks.insert(name.to_owned(), task);
         self.processes.insert(task, mm);
         String::new()
@@ -516,7 +661,8 @@ impl Machine {
         make: impl FnOnce(&mut Engine, FileId) -> Result<ObjectId, ConfigError>,
         file: &str,
     ) -> String {
-        let object = make(&mut self.engine, self.files[file]).unwrap();
+        let file = self.files[file];
+        let object = self.engine(|engine| make(engine, file)).unwrap();
         self.objects.insert((task, name.to_owned()), object);
         String::new()
     }
@@ -534,7 +680,7 @@ impl Machine {
         advise: impl Fn(&mut Engine, ObjectId, u64) -> Result<(), ConfigError>,
     ) -> String {
         let object = self.object(task, object);
-        range(pages).for_each(|page| advise(&mut self.engine, object, page).unwrap());
+        self.engine(|engine| range(pages).for_each(|page| advise(engine, object, page).unwrap()));
         String::new()
     }
 }

@@ -1,6 +1,6 @@
 //! Refaults: the effect of a page that comes back.
 
-use super::scenario::check;
+use crate::check;
 
 /// A page is evicted, and so many others after it, while four pages are active. The list is long enough for one page a call.
 #[track_caller]

@@ -1,6 +1,6 @@
 //! Swap: slots and the swap cache, and devices that fail.
 
-use super::scenario::check;
+use crate::check;
 
 /// A task with a heap of one page, which has been swapped out.
 const SWAPPED_OUT: &str = "

@@ -1,6 +1,6 @@
 //! How old the numbers are that a reader, and reclaim itself, gets of a group.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn a_reader_of_memory_stat_flushes_only_above_64_updates_a_cpu() {

@@ -3,7 +3,7 @@
 //! A machine of 4096 pages: min 128, low 160, high 192. The reader's stack takes 4 of them, the nodes of its file's index 9. Its CPU
 //! takes 32 free pages at a time, so that what is free for all falls in steps.
 
-use super::scenario::check;
+use crate::check;
 
 /// Of the 3890 pages on the list it takes 0, 1, 3, 7 and 15 at priorities 12 to 8. While it runs, its CPU keeps but a few free pages
 /// for itself, so that the others lift the zone above its high mark.

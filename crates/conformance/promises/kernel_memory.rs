@@ -1,6 +1,6 @@
 //! Kernel memory: what the kernel takes for itself, which group pays for it, and when it is given back.
 
-use super::scenario::check;
+use crate::check;
 
 /// 256 leaves of 64 pages, 4 nodes above them, one on top: 261 of 584 bytes. That is 37.2 pages, so 38 are charged, and 4 for the
 /// stack. Seven nodes share a page of the machine: 38 of those, too.

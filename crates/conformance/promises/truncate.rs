@@ -1,6 +1,6 @@
 //! Truncation: what a file no longer has is nowhere, and is written nowhere.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn what_was_dirty_in_a_truncated_file_is_never_written() {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // tests: failing is what it is for
 
-use super::scenario::check;
+use crate::check;
 use pageout_engine::*;
 
 #[test]

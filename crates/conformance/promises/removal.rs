@@ -1,6 +1,6 @@
 //! Removal of groups: what keeps one, what it leaves behind, and when that is gone.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn a_group_is_removed_when_nobody_runs_in_it_and_no_group_is_below() {

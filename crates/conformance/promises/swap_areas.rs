@@ -1,6 +1,6 @@
 //! Several swap devices, pages of zeroes, and devices that fail.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn swap_areas_are_filled_by_priority_and_equal_ones_in_turn() {

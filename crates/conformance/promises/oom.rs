@@ -2,7 +2,7 @@
 //!
 //! A process that has touched one mapping has three page-table pages: its score is its pages, those in swap, and these three.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn the_process_of_the_group_that_frees_most_is_killed_and_the_charge_goes_on() {

@@ -4,7 +4,7 @@ use pageout_engine::{
     Access, Bdi, Config, CpuId, Engine, FileKind, FileSpec, IoId, MemcgId, Policy, Served, Step, Wait,
 };
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn a_cpu_charges_64_pages_ahead() {

@@ -1,6 +1,6 @@
 //! Threads of a process: what they share.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn a_page_that_one_thread_has_faulted_in_is_mapped_for_all() {

@@ -1,6 +1,6 @@
 //! Compressed pages in front of a swap device: what is stored, what comes back, and what goes on to the device.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn a_page_is_stored_once_and_comes_back_dirty_without_its_entry() {

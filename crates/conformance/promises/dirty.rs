@@ -1,6 +1,6 @@
 //! Dirty pages of files: what makes them dirty, who writes them and when, what reclaim does with them, and who waits.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn a_page_is_counted_dirty_once_however_often_it_is_written() {

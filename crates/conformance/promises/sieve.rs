@@ -1,6 +1,6 @@
 //! SIEVE: what it makes of a use through each channel, and of pages that can't go.
 
-use super::scenario::check;
+use crate::check;
 
 #[test]
 fn sieve_spares_what_was_read_again_and_takes_what_was_read_once() {

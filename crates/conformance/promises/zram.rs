@@ -1,6 +1,6 @@
 //! Compressed swap in memory: what it takes of the machine, and what happens where there is none left.
 
-use super::scenario::check;
+use crate::check;
 
 /// 11 objects of up to 2224 bytes lie in 6 pages.
 #[test]

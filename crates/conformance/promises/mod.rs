@@ -1,4 +1,5 @@
-//! Promises of the engine, seen from outside: each test is a scenario with what it must come to.
+//! Promises of the engine, seen from outside: each test is a text with what it must come to. They belong to no crate: whoever has a machine
+//! includes them, with a `check` that runs a text on it.
 
 mod access; // descriptors, mappings, advice
 mod dirty; // dirty pages of files: who writes them, who waits
@@ -10,7 +11,6 @@ mod oom; // who is killed for want of memory
 mod machine; // kswapd, direct reclaim, and those who wait for them
 mod refault; // shadows and the working set
 mod removal; // groups that go before their pages
-mod scenario; // the text that a scenario is written in
 mod sieve; // a policy that is not a kernel's
 mod statistics; // how old a reader's numbers are
 mod threads; // several tasks in one address space

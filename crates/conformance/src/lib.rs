@@ -1,0 +1,17 @@
+//! What holds on every machine that the engine decides for.
+//!
+//! ```text
+//!   promises/*.rs: texts ─▶ check ─▶ trait Machine ─▶ ByHand       the engine alone: what is under way goes on when a text says so
+//! ```
+//! A text is a command a line with what it must answer; [`check`] names them all. A machine of another kind, with threads and real files,
+//! runs the same texts as far as they don't say in which order things go on.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)] // for tests: failing is what it is for
+
+mod machine; // what a text asks of a machine
+mod by_hand; // the machine that does one thing after the other
+mod text; // the commands of a text
+
+pub use by_hand::ByHand;
+pub use machine::{Came, Device, Machine, Rested, Stepped};
+pub use text::check;
