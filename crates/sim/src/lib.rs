@@ -49,14 +49,14 @@ pub use access_time::{AccessReport, AccessTimes, Cause, Slowest};
 pub use calls::Calls;
 pub use machine::{
     BuildError, Machine, MachineSpec, PRESSURE_FILES, Repeat, RunError, TimedAction, TimedEvent, TraceRecord,
-    Value,
+    Value, When,
 };
 pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
 pub use psi::Resource;
 pub use report::{
     Convergence, CpuReport, Delays, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, RemovedGroup,
-    Report, Residency, Spent, Stall, TaskReport, Thinned, ThreadReport, TierReport, TrackerTime,
+    Report, Residency, Spent, Stall, TaskReport, Thinned, ThreadReport, TierReport, TrackerTime, Watched,
 };
 pub use sched::SchedRules;
 pub use task::{StreamSource, TaskSpec};

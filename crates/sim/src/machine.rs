@@ -26,6 +26,7 @@ mod agenda;
 mod arrivals;
 mod balancing;
 mod carry;
+mod condition;
 mod error;
 mod hints;
 mod oom;
@@ -41,6 +42,7 @@ mod tiers;
 mod timed;
 mod tracing;
 
+pub use condition::When;
 pub use error::{BuildError, RunError};
 pub use pressure::PRESSURE_FILES;
 pub use timed::{Repeat, TimedAction, TimedEvent, Value};
@@ -372,6 +374,7 @@ impl Machine {
             reads: self.outcome.readings.kept(),
             reads_thinned: self.outcome.readings.thinned(),
             writes: self.timed_writes(),
+            watched: self.outcome.watched.values().cloned().collect(),
             timed_left: self.timed_left,
             timed_left_out: self.outcome.left_out,
         }

@@ -70,7 +70,9 @@ pub struct Report {
     pub reads_thinned: Vec<Thinned>,
     /// Kernel files written by timed events, in order of time.
     pub writes: Vec<FileWrite>,
-    /// Timed events that were not due yet when the run ended; recurring ones don't count.
+    /// What events with a condition waited for, in their order.
+    pub watched: Vec<Watched>,
+    /// Timed events that were not due yet when the run ended; recurring ones and those with a condition don't count.
     pub timed_left: usize,
     /// Times at which an event that repeats was left out, as the time before still waited for its shell.
     pub timed_left_out: u64,
@@ -474,6 +476,19 @@ pub struct Thinned {
     pub kept: u64,
     /// The first of so many readings was kept.
     pub every: u64,
+}
+
+/// What an event with a condition waited for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Watched {
+    /// The condition, as it was written.
+    pub condition: String,
+    /// The path of the file that was looked at.
+    pub path: String,
+    /// How often somebody looked.
+    pub looks: u64,
+    /// Looks at which it held.
+    pub held: u64,
 }
 
 /// A kernel file written by a timed event, or another call of it that takes time.

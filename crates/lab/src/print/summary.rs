@@ -9,8 +9,8 @@ use pageout_study::result::caveats;
 use pageout_study::result::metrics::STORY;
 use pageout_study::result::outdated::OutdatedResult;
 use pageout_study::result::run_result::{
-    Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadResult, ReadaheadResult,
-    RunResult, TaskResult, ThreadResult, TiersResult, counter,
+    ConditionResult, Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadResult,
+    ReadaheadResult, RunResult, TaskResult, ThreadResult, TiersResult, counter,
 };
 use pageout_study::result::writeback::WritebackResult;
 
@@ -94,6 +94,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text.push('\n');
         text += &device_text(device, result.end_ns);
     }
+    text += &conditions(result);
     text += &writes(result);
     text += &reads(scenario, &result.reads);
     if result.events_not_reached > 0 {
@@ -577,6 +578,19 @@ fn device_text(device: &DeviceResult, end_ns: u64) -> String {
         }
     }
     text
+}
+
+/// What events waited for.
+fn conditions(result: &RunResult) -> String {
+    if result.conditions.is_empty() {
+        return String::new();
+    }
+    let heading = ["condition", "file", "looks", "held"].map(str::to_string).to_vec();
+    let row = |of: &ConditionResult| {
+        vec![of.condition.clone(), of.path.clone(), figures::count(of.looks), figures::count(of.held)]
+    };
+    let rows: Vec<_> = std::iter::once(heading).chain(result.conditions.iter().map(row)).collect();
+    format!("\n{}", table::layout(&rows, 2))
 }
 
 fn writes(result: &RunResult) -> String {

@@ -384,6 +384,65 @@ fn events_write_and_read_while_it_runs() {
 }
 
 #[test]
+fn an_event_with_a_condition_happens_when_it_holds_and_says_how_often_that_was() {
+    let reclaim = |when: &str| {
+        format!(
+            "{GOOD}\n[[event]]\n{when}\nwrite = \"/sys/fs/cgroup/web/memory.reclaim\"\nvalue = \"128KiB\"\n"
+        )
+    };
+    let result = |when: &str| json(with_scenario(&reclaim(when)).path(), &["run", "scenario.toml"]);
+    // Once, and not before there is so much; of all lines of a file, in all units.
+    for when in [
+        "memory.current > 50%",
+        "memory.current >= 512KiB",
+        "memory.stat file > 131072",
+        "/sys/fs/cgroup/web/memory.stat file > 10%",
+        "/proc/meminfo Cached > 128KiB",
+        "/proc/vmstat pgfault >= 0",
+    ] {
+        let result = result(&format!("when = \"{when}\""));
+        assert_eq!(result["writes"].as_array().unwrap().len(), 1, "{when}: {}", result["writes"]);
+        assert_eq!(result["conditions"][0]["held"], 1, "{when}");
+        assert_eq!(result["events_not_reached"], 0);
+    }
+    let again = result("when = \"memory.current > 50%\"\nevery = \"100us\"");
+    let held = again["conditions"][0]["held"].as_u64().unwrap();
+    assert!(held > 1 && held == again["writes"].as_array().unwrap().len() as u64, "{}", again["conditions"]);
+    // By then it is over: told where results are read, and not only left out.
+    let directory = with_scenario(&reclaim("when = \"memory.current > 200%\""));
+    let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        printed.contains("The event with when = \"memory.current > 200%\" did nothing: it held at none of"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn a_condition_that_can_never_be_looked_at_is_refused() {
+    for (event, message) in [
+        ("read = \"/proc/vmstat\"", "an event needs `at`"),
+        ("when = \"memory.current > 5%\"\nread = \"/proc/vmstat\"", "of which cgroup?"),
+        ("when = \"memory.curent > 5%\"\nread = \"/sys/fs/cgroup/web/memory.stat\"", "memory.current"),
+        ("when = \"memory.reclaim > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"", "can only be written"),
+        ("when = \"/proc/vmstat pgfault > 5%\"\nread = \"/proc/vmstat\"", "what 100 % of it is"),
+        (
+            "when = \"memory.stat files > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"",
+            "begin with anon, file,",
+        ),
+        ("when = \"memory.stat > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"", "not one number"),
+        ("when = \"memory.current is large\"\nread = \"/proc/vmstat\"", "compares nothing"),
+        (
+            "when = \"memory.current > 5%\"\nevery = \"1s\"\ntimes = 3\nread = \"/sys/fs/cgroup/web/memory.stat\"",
+            "`times` and `when`",
+        ),
+    ] {
+        let directory = with_scenario(&format!("{GOOD}\n[[event]]\n{event}\n"));
+        check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 2, &[message, "scenario.toml:"]);
+    }
+}
+
+#[test]
 fn events_age_and_evict_generations_and_show_which_command_was_refused() {
     let directory = with_scenario(&format!(
         "{}\n[[event]]\nat = \"10ms\"\nwrite = \"/sys/kernel/debug/lru_gen\"\nvalue = \"+ 2 0 3; - 2 0 1 60 64\"\n\

@@ -38,6 +38,9 @@ pub enum BuildError {
         /// What is wrong with the pace.
         source: PaceError,
     },
+    /// The condition of an event is about a figure that its file does not have.
+    #[error(transparent)]
+    Condition(#[from] pageout_engine::FileError),
     /// A recurring event that would never let time pass.
     #[error("an event on {path} recurs every 0 ns")]
     ZeroPeriod {

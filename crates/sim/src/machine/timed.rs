@@ -16,21 +16,24 @@ use std::collections::{BTreeMap, VecDeque};
 use pageout_engine::{CpuId, FileError, FileId, IoError, MemcgId, Nanos, ObjectId, Stat, Step, TaskId};
 
 use super::agenda::Event;
+use super::condition::When;
 use super::readings::Readings;
 use super::threads::{Role, THREAD, Thread};
 use super::{BuildError, Machine, RunError};
 use crate::account::Account;
 use crate::observe::Observer;
-use crate::report::{Ended, FileWrite, RemovedGroup};
+use crate::report::{Ended, FileWrite, RemovedGroup, Watched};
 use crate::runner::{Runner, State};
 use crate::scenario::KernelFile;
 use crate::sched::{CpuRow, TaskIndex};
 
 /// An action at a time, once or again and again.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct TimedEvent {
-    /// When the event happens.
+    /// When the event happens, or is first looked at.
     pub at: Nanos,
+    /// What has to hold for it to happen.
+    pub when: Option<When>,
     /// When the event happens again.
     pub repeat: Repeat,
     /// The shell that does it, which does one thing after the other. Without a name it has one of its own.
@@ -127,6 +130,8 @@ pub(super) struct Outcome {
     /// Directories of cgroups that were removed, with a slash at the end.
     removed: Vec<String>,
     pub(super) removed_groups: Vec<RemovedGroup>,
+    /// By event, what it waited for.
+    pub(super) watched: BTreeMap<usize, Watched>,
     /// Times at which an event that repeats was still waiting for its shell, and was left out.
     pub(super) left_out: u64,
     /// Files that control tasks have open to sync the file systems that they are on.
@@ -153,6 +158,11 @@ impl TimedEvent {
     fn is_timer(&self) -> bool {
         matches!(self.repeat, Repeat::Timer { .. })
     }
+
+    /// Whether it is among those that were not due yet when the run ends. Of a condition the report says how often it held.
+    fn is_counted(&self) -> bool {
+        !self.is_timer() && self.when.is_none()
+    }
 }
 
 impl Machine {
@@ -169,7 +179,12 @@ impl Machine {
         {
             return Err(BuildError::ZeroPeriod { path: event.action.path() });
         }
-        self.timed_left += usize::from(!event.is_timer());
+        if let Some(When { condition, path, .. }) = &event.when {
+            self.shown(path, condition.words())?;
+            let watched = Watched { condition: condition.to_string(), path: path.clone(), looks: 0, held: 0 };
+            self.outcome.watched.insert(self.timed.len(), watched);
+        }
+        self.timed_left += usize::from(event.is_counted());
         let named = |shell: &Shell| shell.name.is_some() && shell.name == event.shell;
         let shell = self.shells.iter().position(named).unwrap_or_else(|| {
             let name = event.shell.clone();
@@ -198,6 +213,18 @@ impl Machine {
             && at.0.saturating_add(every.0) <= until.0
         {
             self.agenda.push(at + every, Event::Timed(index as u32));
+        }
+        if let Some(When { look, .. }) = event.when {
+            let is_timer = event.is_timer();
+            // A shell in the middle of something looks at no file.
+            let is_free = !self.shells[shell].is_busy && self.shells[shell].in_loop.is_none();
+            let holds = is_free && self.holds(index).map_err(|source| RunError::File { at, source })?;
+            if !holds {
+                if !is_timer {
+                    self.agenda.push(at + look, Event::Timed(index as u32));
+                }
+                return Ok(());
+            }
         }
         match &mut self.shells[shell] {
             Shell { is_busy: false, in_loop: None, .. } => self.begin_event(index, observer),
@@ -250,7 +277,7 @@ impl Machine {
     fn begin_event(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), Box<RunError>> {
         let (event, shell) = &self.timed[index];
         match event.repeat {
-            Repeat::Never => self.timed_left -= 1,
+            Repeat::Never => self.timed_left -= usize::from(event.is_counted()),
             Repeat::Timer { .. } => {}
             Repeat::Loop { times, .. } => {
                 self.shells[*shell].in_loop = Some((index, times.saturating_sub(1)));

@@ -36,7 +36,10 @@ use super::{
 };
 use crate::cost::{COPIED_BY_16_THREADS, COPIED_BY_DMA, Costs};
 use crate::device::DeviceSpec;
-use crate::{Machine, MachineSpec, Repeat, SchedRules, TimedAction, TimedEvent, Value};
+use crate::{Machine, MachineSpec, Repeat, SchedRules, TimedAction, TimedEvent, Value, When};
+
+/// How often an event's condition is looked at where `every` does not say.
+const LOOK: Nanos = Nanos(10_000_000);
 
 impl Scenario {
     /// The machine with everything in it, at time 0. Traces are opened when their task starts to run.
@@ -303,7 +306,13 @@ impl Scenario {
             (Some(rest), Some(times)) => Repeat::Loop { times, rest },
             (Some(every), None) => Repeat::Timer { every, until: event.until.map_or(Nanos(u64::MAX), nanos) },
         };
-        Ok(TimedEvent { at: nanos(event.at), repeat, shell: event.shell.clone(), action })
+        let when = event.when.clone().map(|condition| When {
+            path: condition.path(event.file()).expect("checked: its file is known"),
+            condition,
+            look: event.every.map_or(LOOK, nanos),
+        });
+        let at = event.at.map_or(Nanos::ZERO, nanos);
+        Ok(TimedEvent { at, when, repeat, shell: event.shell.clone(), action })
     }
 }
 

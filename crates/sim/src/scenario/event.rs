@@ -9,13 +9,15 @@
 
 use super::keys::{Accepts, TIME, TIME_MAX};
 use super::section::section;
-use super::{Scalar, TimeSpan};
+use super::{Condition, Scalar, TimeSpan};
 
 section! {
-    /// One timed action: a `write` of `value`, a `read`, a `rmdir`, a `sync` or a `syncfs`.
+    /// One action, at a time or when a file shows enough: a `write` of `value`, a `read`, a `rmdir`, a `sync` or a `syncfs`.
     pub struct Event {
-        at: TimeSpan, [required] in TIME => Same,
-            "When, from the start of the run.";
+        at: Option<TimeSpan>, [absent "0s with `when`; else it has to be given"] in TIME => Same,
+            "When, from the start of the run. With `when`: from when on its file is looked at.";
+        when: Option<Condition>, [absent "whatever files show"] in Accepts::Condition => Same,
+            "What a kernel file has to show for the event to happen: \"memory.current > 95%\". A file, a word of its line where it has several (two for a figure of memory.pressure: \"memory.pressure some avg10 > 20\"), an operator (>, >=, <, <=), and a number, size or percentage. A bare name is a file of the cgroup whose file the event itself names. A percentage is of memory.max of the cgroup (memory.swap.max for swap, all memory where there is no limit), or of MemTotal in /proc/meminfo. The file is looked at every 10 ms, or at each `every`. Without `every` the event happens once, with it at each look at which the condition holds. Reading memory.stat brings its statistics up to date, as for everyone who reads it.";
         every: Option<TimeSpan>, [absent "once"] in Accepts::Time(1_000, TIME_MAX) => Same,
             "Again after every such period until the run ends.";
         until: Option<TimeSpan>, [absent "the end of the run"] in TIME => Same,

@@ -30,6 +30,8 @@ pub enum Accepts {
     NameOf(&'static str),
     /// The path of a kernel file.
     KernelFile,
+    /// A kernel file, and what it has to show.
+    Condition,
     /// A path in the file system of the user.
     HostPath,
     /// A list of texts.
@@ -125,7 +127,11 @@ impl Accepts {
                 value.to_string().parse::<Limit>().map(|_| ())
             }
             (
-                Accepts::Text | Accepts::NameOf(_) | Accepts::KernelFile | Accepts::HostPath,
+                Accepts::Text
+                | Accepts::NameOf(_)
+                | Accepts::KernelFile
+                | Accepts::Condition
+                | Accepts::HostPath,
                 Scalar::Text(_),
             ) => Ok(()),
             (Accepts::Bandwidth, _) => {
@@ -163,6 +169,7 @@ impl fmt::Display for Accepts {
             Accepts::Text => f.write_str("text"),
             Accepts::NameOf(what) => write!(f, "name of a {what}"),
             Accepts::KernelFile => f.write_str("path of a kernel file"),
+            Accepts::Condition => f.write_str("condition on a kernel file"),
             Accepts::HostPath => f.write_str("path of a file"),
             Accepts::Texts => f.write_str("list of texts"),
             Accepts::Numbers => f.write_str("list of numbers"),
@@ -330,6 +337,7 @@ mod tests {
             Accepts::Deciles => json!("1 2 3 4 5 6 7 8 9 10 11"),
             Accepts::Texts => json!(["a"]),
             Accepts::Numbers => json!([1]),
+            Accepts::Condition => json!("memory.current > 95%"),
             Accepts::Table(_) if key.path == "expect[].holds" => json!("v == 1"),
             Accepts::Table(_) => json!({ "a": 1 }),
             Accepts::Text

@@ -43,6 +43,7 @@ mod memcg; // [[memcg]]
 mod storage; // [[device]], [[swap]], [[file]]
 mod task; // [[task]] and [[task.object]]
 mod compressed; // how well pages compress
+mod condition; // what a kernel file has to show for an event to happen
 mod event; // [[event]], and the kernel files an event may name
 mod expect; // [[variant]] and [[expect]]
 
@@ -63,6 +64,8 @@ use pageout_workload::rng::SplitMix64;
 use section::section;
 
 pub use compressed::{CONTENTS, Contents, Deciles};
+pub(crate) use condition::figure;
+pub use condition::{Bound, Condition, ConditionError, Order};
 pub use event::{Event, KernelFile};
 pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use files::Files;

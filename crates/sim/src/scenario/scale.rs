@@ -17,7 +17,9 @@
 use serde_json::Value;
 
 use super::keys::{Accepts, Key, Limit, WORKLOAD_KEYS, without_indices};
-use super::{Event, KernelFile, Knobs, Machine, Problem, Scalar, Scenario, Section, Size, Table, TimeSpan};
+use super::{
+    Bound, Event, KernelFile, Knobs, Machine, Problem, Scalar, Scenario, Section, Size, Table, TimeSpan,
+};
 
 /// What becomes of a key's value where a page stands for half as many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,6 +181,14 @@ impl Halving {
 
     /// What an event writes: a value that the file's key declares, or one of which nobody says what memory it counts.
     fn event(&mut self, prefix: &str, event: &mut Event) {
+        if let Some(condition) = &event.when
+            && let Bound::Number(_) = condition.bound()
+        {
+            let message =
+                format!("`{condition}`: nobody says whether this number is an amount that is doubled");
+            let problem = Problem::new(format!("{prefix}.when"), message);
+            self.problems.push(problem.help("give a percentage, or take the event out for the check"));
+        }
         let Some(path) = event.write.as_deref() else { return };
         let key = |keys: &[String]| keys.iter().find_map(|key| Key::find(key));
         let row = match KernelFile::parse(path) {

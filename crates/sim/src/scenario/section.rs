@@ -35,7 +35,7 @@ use serde::{Deserializer, de};
 use super::compressed::Deciles;
 use super::keys::{Accepts, Key};
 use super::scale::Halving;
-use super::{Bandwidth, Knobs, Relation, Scalar, Share, Size, Table, TimeSpan, TraceFile};
+use super::{Bandwidth, Condition, Knobs, Relation, Scalar, Share, Size, Table, TimeSpan, TraceFile};
 
 /// A table of a scenario, as declared.
 pub trait Section {
@@ -98,6 +98,7 @@ held! {
     Scalar: self => Some(self.clone());
     Relation: self => None;
     TraceFile: self => None;
+    Condition: self => None;
 }
 
 impl Held for TimeSpan {

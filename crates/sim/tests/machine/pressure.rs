@@ -168,7 +168,13 @@ fn pressure_is_read_by_events_in_the_kernels_format() {
     rig.reader("reader", "/job", file, pages((0..100_000).rev()), 1);
     for path in ["/proc/pressure/io", "/sys/fs/cgroup/job/io.pressure", "/sys/fs/cgroup/cpu.pressure"] {
         let action = TimedAction::Read { path: path.to_string() };
-        rig.events.push(TimedEvent { at: Nanos(2_100_000_000), repeat: Repeat::Never, shell: None, action });
+        rig.events.push(TimedEvent {
+            at: Nanos(2_100_000_000),
+            when: None,
+            repeat: Repeat::Never,
+            shell: None,
+            action,
+        });
     }
     let report = rig.run();
     let [machine, job, cpu] = &report.reads[..] else { panic!("{:?}", report.reads) };

@@ -10,12 +10,13 @@ const SECOND: u64 = 1_000_000_000;
 pub(crate) fn write(at: u64, path: &str, value: &str) -> TimedEvent {
     let value = Value::Text(value.to_string());
     let action = TimedAction::Write { path: path.to_string(), value, timeout: None };
-    TimedEvent { at: Nanos(at), repeat: Repeat::Never, shell: None, action }
+    TimedEvent { at: Nanos(at), when: None, repeat: Repeat::Never, shell: None, action }
 }
 
 fn read(at: u64, path: &str) -> TimedEvent {
     TimedEvent {
         at: Nanos(at),
+        when: None,
         repeat: Repeat::Never,
         shell: None,
         action: TimedAction::Read { path: path.to_string() },

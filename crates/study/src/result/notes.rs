@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, kernel_bool};
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Advice, Channel, KernelFile, OomRule, Scalar, Scenario, SwapKind};
-use pageout_sim::{Report, TaskReport};
+use pageout_sim::{Report, TaskReport, Watched};
 use serde::Serialize;
 
 use super::run_result::{Counters, counter};
@@ -70,7 +70,22 @@ pub fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Co
         );
         Note { about: "readings", text }
     }));
+    notes.extend(never_held(report));
     notes
+}
+
+/// Events whose condition held at no look did nothing, which a list of what was done does not show.
+fn never_held(report: &Report) -> impl Iterator<Item = Note> {
+    report.watched.iter().filter(|watched| watched.held == 0).map(
+        |Watched { condition, path, looks, .. }| {
+            let looked = match looks {
+                0 => "nobody looked before the run ended".to_string(),
+                _ => format!("it held at none of {}", figures::counted(*looks, "look")),
+            };
+            let text = format!("The event with when = \"{condition}\" did nothing: {looked} at {path}.");
+            Note { about: "conditions", text }
+        },
+    )
 }
 
 /// Lines that an event is to show and that were in none of its readings: a slip of the pen would be a column of dashes.

@@ -7,7 +7,7 @@ use pageout_sim::latency::LatencySummary;
 use pageout_sim::memory::HeatMap;
 use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
 use pageout_sim::{
-    Ended, Kill, Machine, Pressure, Residency, Spent, Stall, Thinned, ThreadReport, TierReport,
+    Ended, Kill, Machine, Pressure, Residency, Spent, Stall, Thinned, ThreadReport, TierReport, Watched,
 };
 use serde::Serialize;
 
@@ -98,6 +98,9 @@ pub struct RunResult {
     pub writes: Vec<WriteResult>,
     /// Events whose readings were too many for all to be kept.
     pub reads_thinned: Vec<ThinnedResult>,
+    /// What events with a condition waited for, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionResult>,
     /// Events that were not due yet when the run ended.
     pub events_not_reached: usize,
     /// Times at which an event that repeats was left out, as the time before still waited.
@@ -550,6 +553,19 @@ pub struct ThinnedResult {
     pub every: u64,
 }
 
+/// What an event waited for, and at how many looks at the file it held.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConditionResult {
+    /// The condition as the scenario has it.
+    pub condition: String,
+    /// The file that was looked at.
+    pub path: String,
+    /// How often somebody looked at the file.
+    pub looks: u64,
+    /// Looks at which the condition held.
+    pub held: u64,
+}
+
 /// A file written by an event, or a sync. A write that has to reclaim, to `memory.reclaim` or of a limit below what is in use, takes
 /// time; it may not be done when the run ends.
 #[derive(Debug, Clone, Serialize)]
@@ -687,6 +703,16 @@ impl RunResult {
             stale_decisions: outdated::of(machine.engine()),
             stale_decisions_compared: outdated::is_told(machine.engine()),
             kswapd: KswapdResult::of(machine.engine()),
+            conditions: report
+                .watched
+                .into_iter()
+                .map(|Watched { condition, path, looks, held }| ConditionResult {
+                    condition,
+                    path,
+                    looks,
+                    held,
+                })
+                .collect(),
             events_not_reached: report.timed_left,
             events_left_out: report.timed_left_out,
             tasks: report.tasks.iter().map(task_result).collect(),

@@ -8,7 +8,7 @@ use pageout_engine::{
 use super::{Check, Problem};
 use crate::scenario::event::HUGEPAGES;
 use crate::scenario::keys::{Accepts, Key};
-use crate::scenario::{Event, KernelFile, Lifetime, Scalar, Size, SwapKind, Task};
+use crate::scenario::{Bound, Event, KernelFile, Lifetime, Scalar, Size, SwapKind, Task};
 use crate::{PRESSURE_FILES, Resource};
 
 const ONE_THING: &str =
@@ -32,13 +32,14 @@ impl Check<'_> {
             let key = format!("{prefix}.until");
             if event.every.is_none() {
                 self.report(Problem::new(key, "`until` ends what comes again: it needs `every`"));
-            } else if until < event.at {
+            } else if event.at.is_some_and(|at| until < at) {
                 self.report(Problem::new(
                     key,
                     "it would end before it begins: `until` is no earlier than `at`",
                 ));
             }
         }
+        self.event_when(prefix, event);
         self.event_times(prefix, event);
         self.event_timeout(prefix, event);
         if event.sync || event.syncfs.is_some() {
@@ -62,6 +63,43 @@ impl Check<'_> {
             _ => {
                 self.report(Problem::new(prefix, ONE_THING));
             }
+        }
+    }
+
+    /// Checks `at` and `when`: an event has a time, or a condition on a file that can be read.
+    fn event_when(&mut self, prefix: &str, event: &Event) {
+        let Some(condition) = &event.when else {
+            if event.at.is_none() {
+                let problem = Problem::new(
+                    prefix,
+                    "an event needs `at`, the time at which it happens, or `when`, what has to hold",
+                );
+                self.report(problem.help("for example: at = \"1s\", or when = \"memory.current > 95%\""));
+            }
+            return;
+        };
+        let key = format!("{prefix}.when");
+        if event.times.is_some() {
+            let problem = Problem::new(
+                key.clone(),
+                "a loop goes on by its count, not by a condition: this has `times` and `when`",
+            );
+            self.report(problem.help(
+                "leave `times` out: with `every` the event happens at each look at which the condition holds",
+            ));
+        }
+        let Some(path) = condition.path(event.file()) else {
+            let problem =
+                Problem::new(key, format!("`{condition}`: of which cgroup? This event names no file of one"));
+            return self.report(
+                problem.help("give the path of the file: \"/sys/fs/cgroup/web/memory.current > 95%\""),
+            );
+        };
+        let percent_of_nothing =
+            matches!(condition.bound(), Bound::Percent(_)) && condition.whole(&path).is_none();
+        if self.readable(&key, &path) && percent_of_nothing {
+            let problem = Problem::new(key, format!("`{condition}`: nothing says what 100 % of it is"));
+            self.report(problem.help("give a number or a size; percentages are for memory.current, memory.swap.current, sizes in memory.stat and /proc/meminfo"));
         }
     }
 
@@ -311,17 +349,23 @@ impl Check<'_> {
     }
 
     fn event_read(&mut self, prefix: &str, path: &str) {
-        let key = format!("{prefix}.read");
-        let is_readable = match self.kernel_file(&key, path) {
-            Some(KernelFile::Memcg { file, .. }) => {
+        self.readable(&format!("{prefix}.read"), path);
+    }
+
+    /// Whether a path names a file that can be read; if not, that is reported.
+    fn readable(&mut self, key: &str, path: &str) -> bool {
+        let Some(file) = self.kernel_file(key, path) else { return false };
+        let is_readable = match file {
+            KernelFile::Memcg { file, .. } => {
                 CgroupFile::by_name(&file).is_none_or(|file| file.is_readable())
             }
-            Some(KernelFile::Sysctl(name)) => name != COMPACT_MEMORY && name != DROP_CACHES,
+            KernelFile::Sysctl(name) => name != COMPACT_MEMORY && name != DROP_CACHES,
             _ => true,
         };
         if !is_readable {
             self.report(Problem::new(key, format!("{path} can only be written")));
         }
+        is_readable
     }
 
     /// What a path names, if it names something there is.

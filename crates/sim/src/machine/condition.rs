@@ -1,0 +1,67 @@
+//! Conditions of timed events: who watches a kernel file reads it again and again, as a daemon does, and acts when it shows enough.
+//!
+//! A look takes no time, as reading a file for the report takes none; but it is a reading, so one of `memory.stat` brings the
+//! statistics of its group up to date, as for everyone who reads it. While a shell is in the middle of something, nobody looks.
+
+use pageout_engine::{FileError, Nanos};
+
+use super::Machine;
+use crate::scenario::{Bound, Condition, figure};
+
+/// What has to hold for an event to happen.
+#[derive(Clone, PartialEq, Debug)]
+pub struct When {
+    /// What the file has to show.
+    pub condition: Condition,
+    /// The path of the file.
+    pub path: String,
+    /// Time between two looks; more than 0.
+    pub look: Nanos,
+}
+
+impl Machine {
+    /// Whether what an event waits for holds now; it does for one that waits for nothing.
+    pub(super) fn holds(&mut self, index: usize) -> Result<bool, FileError> {
+        let Some(When { condition, path, .. }) = self.timed[index].0.when.clone() else { return Ok(true) };
+        let shown = self.shown(&path, condition.words())?;
+        let bound = match condition.bound() {
+            Bound::Number(number) => number,
+            Bound::Percent(percent) => {
+                let (of, word) = condition.whole(&path).expect("checked: a percentage is of something");
+                let words: Vec<String> = word.iter().map(|word| (*word).to_string()).collect();
+                let mut whole = self.shown(&of, &words)?;
+                if whole.is_infinite() {
+                    // Without a limit, all memory is.
+                    whole = self.shown("/proc/meminfo", &["MemTotal".to_string()])?;
+                }
+                whole * percent / 100.0
+            }
+        };
+        let holds = condition.order().holds(shown, bound);
+        let watched = self.outcome.watched.get_mut(&index).expect("it was added with the event");
+        watched.looks += 1;
+        watched.held += u64::from(holds);
+        Ok(holds)
+    }
+
+    /// A figure of a kernel file.
+    pub(super) fn shown(&mut self, path: &str, words: &[String]) -> Result<f64, FileError> {
+        let text = self.read_file(path)?;
+        figure(&text, words).ok_or_else(|| FileError::Invalid {
+            path: path.to_string(),
+            value: words.join(" "),
+            expected: match words {
+                [] => "a word of one of its lines, as the file is not one number".to_string(),
+                [..] => {
+                    format!("words of a line with a number, of those that begin with {}", first_words(&text))
+                }
+            },
+        })
+    }
+}
+
+/// The first words of the lines of a file.
+fn first_words(text: &str) -> String {
+    let words = text.lines().filter_map(|line| line.split_whitespace().next());
+    words.map(|word| word.trim_end_matches(':')).collect::<Vec<_>>().join(", ")
+}
