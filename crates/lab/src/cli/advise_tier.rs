@@ -63,7 +63,7 @@ pub(crate) struct AdviseTierArgs {
     ///
     /// With a page that stands for many, batches and defaults of the kernel and latencies of devices weigh as if each were of so many pages.
     /// The check has twice the memory, files, processes and accesses of the scenario, and half as many pages behind each: the same
-    /// machine. Each of its runs takes about twice as long, so with it the command takes three times as long as without. It says how
+    /// machine. Each of its runs takes about twice as long; with it the command takes two to three times as long as without. It says how
     /// long before it starts.
     #[arg(long)]
     pub(crate) check_scale: bool,

@@ -27,6 +27,9 @@ use crate::print::figures;
 /// How many times as long a check takes as the study without its knobs: twice the accesses, of twice the pages.
 pub(super) const TIMES_AS_LONG: f64 = 2.0;
 
+/// Fewer points than this are told as less than it.
+const LEAST: f64 = 0.01;
+
 /// The study at half of the scale, before it is made.
 pub(super) struct Half {
     scenario: Scenario,
@@ -188,7 +191,10 @@ impl<'a> Advice<'a> {
                 shown(pair.whole),
                 shown(pair.half),
                 points(pair.difference(), |points| format!("{points:+.2}")),
-                points(pair.explained, |points| format!("± {points:.2}")),
+                points(pair.explained, |points| match points < LEAST {
+                    true => format!("< {LEAST}"),
+                    false => format!("± {points:.2}"),
+                }),
             ]
         };
         Some(std::iter::once(heading.to_vec()).chain(self.pairs(half).into_iter().map(row)).collect())
@@ -251,13 +257,15 @@ impl<'a> Advice<'a> {
                     pair.device == device && is_good(pair.whole) != is_good(pair.half)
                 });
                 let is_noise = disputed.clone().all(|pair| pair.is_explained() == Some(true));
-                let at: Vec<String> = disputed.map(|pair| pair.ratio.to_string()).collect();
+                let loss = |best: Option<(&Cell, Loss)>| best.map_or(0.0, |(_, loss)| loss.percent);
+                let shown = |pair: &Pair| {
+                    format!("{} loses {:.2} and {:.2} %", pair.ratio, loss(pair.whole), loss(pair.half))
+                };
+                let at: Vec<String> = disputed.map(shown).collect();
                 let advice = match is_noise {
-                    true => format!(
-                        "At {} the losses are on both sides of {limit} % and differ by no more than is explained: take the ratio with more fast \
-                         memory, or tell them apart with more seeds (--repeat)",
-                        at.join(" and ")
-                    ),
+                    true => "That is no more than is explained: take the ratio with more fast memory, or tell them apart with more seeds \
+                             (--repeat)"
+                        .to_string(),
                     false => format!(
                         "Believe the second: it is nearer to the machine, where the kernel's batches and defaults and the latencies of devices are \
                          those of single pages. Write the scenario at {} and check again, until two agree",
@@ -265,9 +273,11 @@ impl<'a> Advice<'a> {
                     ),
                 };
                 format!(
-                    "{device}: the verdict depends on the scale: {one} where each page stands for {}, {other} where it stands for {}. {advice}.",
+                    "{device}: the verdict depends on the scale: {one} where each page stands for {}, {other} where it stands for {}. Of a limit of {limit} %, {}. \
+                     {advice}.",
                     self.each(),
-                    half.each()
+                    half.each(),
+                    at.join(", ")
                 )
             }
         }
@@ -282,6 +292,10 @@ impl<'a> Advice<'a> {
             1 => ("", " What one seed's luck is of it, only more seeds tell (--repeat)."),
             _ => ("the noise of seeds and ", ""),
         };
+        let explained = match explained < LEAST {
+            true => format!("Less than {LEAST} of them is"),
+            false => format!("Up to {explained:.2} of them are"),
+        };
         let beyond = pairs.iter().filter(|pair| pair.is_explained() == Some(false)).count();
         let beyond = match beyond {
             0 => "No difference is".to_string(),
@@ -289,7 +303,7 @@ impl<'a> Advice<'a> {
             beyond => format!("{beyond} of {} differences are", pairs.len()),
         };
         Some(format!(
-            "Losses differ most at {}: by {difference:+.2} points. Up to {explained:.2} of them are explained by {noise}what is priced by call and not by page \
+            "Losses differ most at {}: by {difference:+.2} points. {explained} explained by {noise}what is priced by call and not by page \
              (reclaim call, batch drain, statistics flush, wake-up, context switch).{one_seed}{} {beyond} larger than what is explained.",
             most.name(),
             self.what_differs(half, most).unwrap_or_default(),
@@ -306,7 +320,9 @@ impl<'a> Advice<'a> {
         };
         let (hits, moved) = figures(self, pair.whole)?;
         let (hits_at_half, moved_at_half) = figures(half, pair.half)?;
-        let mut told = format!(" There fast memory serves {hits} and {hits_at_half} of accesses");
+        let [by, by_at_half] = [pair.whole?, pair.half?].map(|(cell, _)| SOURCES[cell.source].name);
+        let by = if by == by_at_half { String::new() } else { format!(", with {by} and {by_at_half},") };
+        let mut told = format!(" There{by} fast memory serves {hits} and {hits_at_half} of accesses");
         for ((what, bytes), at_half) in ["promoted", "demoted"].iter().zip(moved).zip(moved_at_half) {
             if bytes.max(at_half) > 0 {
                 let [bytes, at_half] = [bytes, at_half].map(figures::bytes);
