@@ -109,6 +109,6 @@ pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,
     ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp,
     StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, TracedWork, Tracepoint, TypeChoice,
-    Verdict, Whereabouts,
+    Verdict, Whereabouts, WritebackTracepoint,
 };
 pub use writeback::{BdiLimits, WritebackReason};

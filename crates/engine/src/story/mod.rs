@@ -35,7 +35,7 @@ pub use event::{
 };
 pub use tracepoint::{
     Contig, FilePage, GfpFlags, InodeMark, InodeState, Kept, ListedInode, Shrinker, TracedInode, TracedPause,
-    TracedWb, TracedWork, Tracepoint,
+    TracedWb, TracedWork, Tracepoint, WritebackTracepoint,
 };
 
 /// What is told, and what has yet to be handed over.
@@ -164,12 +164,13 @@ impl Core {
             Whereabouts::NoList
         } else if folio.has(FolioFlags::UNEVICTABLE) {
             Whereabouts::Unevictable
-        } else if matches!(self.lru_of(lruvec), Lru::SingleList | Lru::Sieve) {
-            Whereabouts::SingleList
-        } else if use_bits.contains(UseBits::ACTIVE) {
-            Whereabouts::Active
         } else {
-            Whereabouts::Inactive
+            match self.lru_of(lruvec) {
+                Lru::SingleList | Lru::Sieve => Whereabouts::SingleList,
+                // Of generations these are on no list yet, or on the way to another.
+                Lru::TwoLists | Lru::Generations if use_bits.contains(UseBits::ACTIVE) => Whereabouts::Active,
+                Lru::TwoLists | Lru::Generations => Whereabouts::Inactive,
+            }
         };
         let tier = (self.lru_of(lruvec) == Lru::Generations).then(|| {
             let references = self.generation_rules(lruvec).references;
@@ -273,16 +274,16 @@ impl Core {
 
     /// Tells a tracepoint of a node.
     #[inline]
-    pub(crate) fn trace(&mut self, node: NodeId, event: impl FnOnce(&Core) -> Tracepoint) {
+    pub(crate) fn trace<T: Into<Tracepoint>>(&mut self, node: NodeId, event: impl FnOnce(&Core) -> T) {
         if self.story.is_some() {
             self.trace_heard(node, event);
         }
     }
 
     #[cold]
-    fn trace_heard(&mut self, node: NodeId, event: impl FnOnce(&Core) -> Tracepoint) {
+    fn trace_heard<T: Into<Tracepoint>>(&mut self, node: NodeId, event: impl FnOnce(&Core) -> T) {
         if self.is_traced() {
-            let told = Told::Tracepoint(event(self));
+            let told = Told::Tracepoint(event(self).into());
             let at = self.now;
             let story = self.story.as_mut().expect("it is traced");
             story.events.push(StoryEvent { at, memcg: MemcgId::ROOT, node, told });

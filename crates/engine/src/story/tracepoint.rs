@@ -13,28 +13,46 @@ use crate::units::{BdiId, FileId, LruType, MemcgId, Nanos, Pfn};
 use crate::writeback::WritebackReason;
 
 macro_rules! tracepoints {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal $({ $($(#[$field_doc:meta])* $field:ident: $type:ty),* $(,)? })?,)*) => {
-        /// A tracepoint of the kernel. A field with the name of one of the kernel's has its meaning.
+    (
+        $(#[$of:meta])* $points:ident $(, $(#[$rest_doc:meta])* $rest:ident($others:ident))?:
+        $($(#[$doc:meta])* $variant:ident = $name:literal $({ $($(#[$field_doc:meta])* $field:ident: $type:ty),* $(,)? })?,)*
+    ) => {
+        $(#[$of])*
         #[derive(Clone, Copy, PartialEq, Debug)]
-        pub enum Tracepoint {
+        pub enum $points {
             $($(#[$doc])* $variant $({ $($(#[$field_doc])* $field: $type),* })?,)*
+            $($(#[$rest_doc])* $rest($others),)?
         }
 
-        impl Tracepoint {
+        impl $points {
             /// The names of all, as Linux 6.12 has them.
-            pub const NAMES: &[&str] = &[$($name),*];
+            pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+                [$($name),*].into_iter()$(.chain($others::names()))?
+            }
 
             /// The tracepoint's name, as Linux 6.12 has it.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Tracepoint::$variant { .. } => $name,)*
+                    $($points::$variant { .. } => $name,)*
+                    $($points::$rest(other) => other.name(),)?
                 }
             }
         }
+
+        $(impl From<$others> for $points {
+            fn from(other: $others) -> $points {
+                $points::$rest(other)
+            }
+        })?
     };
 }
 
 tracepoints! {
+    /// A tracepoint of the kernel. A field with the name of one of the kernel's has its meaning.
+    Tracepoint,
+    /// One of writeback.
+    Writeback(WritebackTracepoint):
+
     /// kswapd has found nothing to do for the length of a nap.
     KswapdSleep = "mm_vmscan_kswapd_sleep",
     /// kswapd goes to work.
@@ -206,6 +224,12 @@ tracepoints! {
         /// Objects freed.
         freed: u64,
     },
+}
+
+tracepoints! {
+    /// A tracepoint of writeback: of dirty pages, and of the flushers that write them.
+    WritebackTracepoint:
+
     /// A page of a file becomes dirty.
     DirtyFolio = "writeback_dirty_folio" {
         /// The page and its file.

@@ -22,7 +22,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
 use crate::memory::table::Word;
 use crate::stat::Stat;
-use crate::story::{PageEvent, Tracepoint};
+use crate::story::{PageEvent, WritebackTracepoint};
 use crate::units::{BdiId, FileId, MemcgId, PAGE_SIZE, Pfn, WbId};
 use crate::writeback::WritebackReason;
 
@@ -70,7 +70,9 @@ impl Core {
             self.track_foreign_dirty(folio.memcg, wb);
         }
         self.tell(pfn, |_| PageEvent::Dirtied);
-        self.trace(folio.node, |core| Tracepoint::DirtyFolio { folio: core.traced_page(file, page) });
+        self.trace(folio.node, |core| WritebackTracepoint::DirtyFolio {
+            folio: core.traced_page(file, page),
+        });
         self.mark_inode_pages(file);
         true
     }
@@ -117,7 +119,9 @@ impl Core {
         self.count(lruvec, Stat::NrWriteback, 1);
         self.count_node(folio.node, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
         if is_first {
-            self.trace(folio.node, |core| Tracepoint::MarkInodeWriteback { inode: core.listed_inode(file) });
+            self.trace(folio.node, |core| WritebackTracepoint::MarkInodeWriteback {
+                inode: core.listed_inode(file),
+            });
         }
         self.tell(pfn, |_| PageEvent::FileWriteBegun { reason });
         self.start_write_file(pfn, reason);
@@ -153,7 +157,9 @@ impl Core {
             self.writeback.domain_mut(memcg).completions.add(now, 1);
         }
         if is_last {
-            self.trace(folio.node, |core| Tracepoint::ClearInodeWriteback { inode: core.listed_inode(file) });
+            self.trace(folio.node, |core| WritebackTracepoint::ClearInodeWriteback {
+                inode: core.listed_inode(file),
+            });
         }
         #[cfg(test)]
         if self.mutant == Some(crate::testing::Mutant::CleanAfterRewrite) && folio.has(FolioFlags::DIRTY) {

@@ -22,7 +22,7 @@ use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::{DelayReason, Wait};
 use crate::memory::errors::WriteErrors;
-use crate::story::Tracepoint;
+use crate::story::WritebackTracepoint;
 use crate::units::{BdiId, FileId, Nanos, NodeId, TaskId, WbId};
 use crate::writeback::sync::Orders;
 use crate::writeback::work::{Asked, ENDLESS, Work, WorkStep};
@@ -162,7 +162,7 @@ impl Core {
     pub(super) fn start_background(&mut self, wb: WbId) {
         let worker = &mut self.writeback.wb_mut(wb).worker;
         if worker.begin() {
-            self.trace(NodeId(0), |core| Tracepoint::WakeBackground { wb: core.traced_wb(wb) });
+            self.trace(NodeId(0), |core| WritebackTracepoint::WakeBackground { wb: core.traced_wb(wb) });
             self.wake_flusher(wb);
         }
     }
@@ -201,7 +201,9 @@ impl Core {
         worker.begin();
         worker.asked.push_back(Asked::Sync);
         let work = Work::asked(Asked::Sync, ENDLESS, self.now);
-        self.trace(NodeId(0), |core| Tracepoint::WritebackQueue { work: core.traced_work(wb, &work) });
+        self.trace(NodeId(0), |core| WritebackTracepoint::WritebackQueue {
+            work: core.traced_work(wb, &work),
+        });
         self.wake_flusher(wb);
     }
 
@@ -212,7 +214,9 @@ impl Core {
         if !worker.asked.contains(&Asked::Foreign) {
             worker.asked.push_back(Asked::Foreign);
             let work = Work::asked(Asked::Foreign, self.writeback.wb(wb).nr_dirty, self.now);
-            self.trace(NodeId(0), |core| Tracepoint::WritebackQueue { work: core.traced_work(wb, &work) });
+            self.trace(NodeId(0), |core| WritebackTracepoint::WritebackQueue {
+                work: core.traced_work(wb, &work),
+            });
         }
         self.wake_flusher(wb);
     }
@@ -327,7 +331,9 @@ impl Core {
             Asked::Sync => ENDLESS,
         };
         let work = Work::asked(asked, budget, self.now);
-        self.trace(NodeId(0), |core| Tracepoint::WritebackExec { work: core.traced_work(wb, &work) });
+        self.trace(NodeId(0), |core| WritebackTracepoint::WritebackExec {
+            work: core.traced_work(wb, &work),
+        });
         work
     }
 
@@ -345,7 +351,7 @@ impl Core {
     fn go_to_sleep(&mut self, wb: WbId) {
         let timer = self.periodic_interval().map(|interval| self.now + interval);
         let pages = std::mem::take(&mut self.writeback.wb_mut(wb).worker.written);
-        self.trace(NodeId(0), |_| Tracepoint::PagesWritten { pages });
+        self.trace(NodeId(0), |_| WritebackTracepoint::PagesWritten { pages });
         let of = self.writeback.wb_mut(wb);
         of.worker.timer = timer.filter(|_| of.has_dirty_files());
         // Those who hoped for a write look for themselves.

@@ -14,7 +14,7 @@
 
 use crate::core::Core;
 use crate::memory::file::InodeList;
-use crate::story::{InodeMark, InodeState, ListedInode, Tracepoint};
+use crate::story::{InodeMark, InodeState, ListedInode, WritebackTracepoint};
 use crate::units::{FileId, NodeId, WbId};
 
 impl Core {
@@ -31,16 +31,16 @@ impl Core {
             inode.dirtied_when = now;
         }
         let mark = |core: &Core| core.inode_mark(file, InodeState::TIMES);
-        self.trace(NodeId(0), |core| Tracepoint::MarkInodeDirty { inode: mark(core) });
-        self.trace(NodeId(0), |core| Tracepoint::DirtyInodeStart { inode: mark(core) });
-        self.trace(NodeId(0), |core| Tracepoint::DirtyInode { inode: mark(core) });
+        self.trace(NodeId(0), |core| WritebackTracepoint::MarkInodeDirty { inode: mark(core) });
+        self.trace(NodeId(0), |core| WritebackTracepoint::DirtyInodeStart { inode: mark(core) });
+        self.trace(NodeId(0), |core| WritebackTracepoint::DirtyInode { inode: mark(core) });
         self.memory.file_mut(file).inode.has_dirty_times = true;
         self.trace_enqueue(file, was_clean);
     }
 
     /// A page of a file has become dirty.
     pub(super) fn mark_inode_pages(&mut self, file: FileId) {
-        self.trace(NodeId(0), |core| Tracepoint::MarkInodeDirty {
+        self.trace(NodeId(0), |core| WritebackTracepoint::MarkInodeDirty {
             inode: core.inode_mark(file, InodeState::PAGES),
         });
         let inode = &mut self.memory.file_mut(file).inode;
@@ -55,8 +55,8 @@ impl Core {
         inode.has_dirty_pages = !inode.dirty.is_empty();
         if std::mem::take(&mut inode.has_dirty_times) {
             let wb = self.traced_wb(wb);
-            self.trace(NodeId(0), |_| Tracepoint::WriteInodeStart { wb, file, is_sync });
-            self.trace(NodeId(0), |_| Tracepoint::WriteInode { wb, file, is_sync });
+            self.trace(NodeId(0), |_| WritebackTracepoint::WriteInodeStart { wb, file, is_sync });
+            self.trace(NodeId(0), |_| WritebackTracepoint::WriteInode { wb, file, is_sync });
         }
     }
 
@@ -79,7 +79,9 @@ impl Core {
 
     fn trace_enqueue(&mut self, file: FileId, was_clean: bool) {
         if was_clean {
-            self.trace(NodeId(0), |core| Tracepoint::DirtyInodeEnqueue { inode: core.listed_inode(file) });
+            self.trace(NodeId(0), |core| WritebackTracepoint::DirtyInodeEnqueue {
+                inode: core.listed_inode(file),
+            });
         }
     }
 

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use crate::core::Core;
 use crate::memory::errors::IoError;
 use crate::memory::file::Inode;
-use crate::story::Tracepoint;
+use crate::story::WritebackTracepoint;
 use crate::units::{BdiId, FileId, OpenFileId, Pfn, TaskId, WbId};
 use crate::writeback::WritebackReason;
 
@@ -178,6 +178,6 @@ impl Core {
     /// A task is about to wait for the write of a page.
     pub(super) fn trace_wait(&mut self, file: FileId, page: u64) {
         let node = self.memory.folios[self.cached_folio(file, page)].node;
-        self.trace(node, |core| Tracepoint::WaitWriteback { folio: core.traced_page(file, page) });
+        self.trace(node, |core| WritebackTracepoint::WaitWriteback { folio: core.traced_page(file, page) });
     }
 }

@@ -5,7 +5,7 @@ use super::rates::{Position, Rates};
 use super::throttle::DirtyThrottle;
 use crate::core::Core;
 use crate::stat::Stat;
-use crate::story::{FilePage, TracedPause, TracedWb, Tracepoint};
+use crate::story::{FilePage, TracedPause, TracedWb, WritebackTracepoint};
 use crate::units::{FileId, MemcgId, Nanos, NodeId, WbId};
 
 impl Core {
@@ -27,7 +27,7 @@ impl Core {
         let Limits { background, thresh, nr_dirty, dirty, .. } = *limits;
         self.trace(NodeId(0), |core| {
             let stat = |stat| core.vmstat(stat).max(0) as u64;
-            Tracepoint::GlobalDirtyState {
+            WritebackTracepoint::GlobalDirtyState {
                 dirty: nr_dirty,
                 writeback: dirty - nr_dirty,
                 bg_thresh: background,
@@ -60,7 +60,7 @@ impl Core {
             .map_or(position.limit, |machine| machine.dirty_limit.max(position.limit));
         let setpoint = (limit + freerun) / 2;
         let (dirtied, dirtied_pause, think) = throttle.traced(now);
-        self.trace(NodeId(0), |core| Tracepoint::BalanceDirtyPages {
+        self.trace(NodeId(0), |core| WritebackTracepoint::BalanceDirtyPages {
             wb: core.traced_wb(wb),
             pause: TracedPause {
                 limit,
@@ -86,7 +86,7 @@ impl Core {
         self.trace(NodeId(0), |core| {
             let rates = &core.writeback.wb(wb).rates;
             let [write_bw, balanced_dirty_ratelimit] = rates.traced_now();
-            Tracepoint::BdiDirtyRatelimit {
+            WritebackTracepoint::BdiDirtyRatelimit {
                 wb: core.traced_wb(wb),
                 write_bw,
                 awrite_bw: rates.average,

@@ -17,7 +17,7 @@ use crate::core::Core;
 use crate::memory::file::InodeList;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
-use crate::story::{TracedInode, TracedWork, Tracepoint};
+use crate::story::{TracedInode, TracedWork, WritebackTracepoint};
 use crate::units::{FileId, MemcgId, Nanos, NodeId, WbId};
 use crate::writeback::WritebackReason;
 use crate::writeback::whole::WholeFile;
@@ -174,7 +174,9 @@ impl Core {
             | WritebackReason::Pageout
             | WritebackReason::Writer => Some(work.begun),
         };
-        self.trace(NodeId(0), |core| Tracepoint::WritebackStart { work: core.traced_work(wb, work) });
+        self.trace(NodeId(0), |core| WritebackTracepoint::WritebackStart {
+            work: core.traced_work(wb, work),
+        });
         if self.writeback.wb(wb).b_io.is_empty() {
             self.queue_io(wb, cutoff);
             self.trace(NodeId(0), |core| core.traced_queue_io(wb, cutoff, work.reason));
@@ -188,7 +190,9 @@ impl Core {
     }
 
     fn trace_written(&mut self, wb: WbId, work: &Work) {
-        self.trace(NodeId(0), |core| Tracepoint::WritebackWritten { work: core.traced_work(wb, work) });
+        self.trace(NodeId(0), |core| WritebackTracepoint::WritebackWritten {
+            work: core.traced_work(wb, work),
+        });
     }
 
     pub(super) fn traced_work(&self, wb: WbId, work: &Work) -> TracedWork {
@@ -197,11 +201,16 @@ impl Core {
     }
 
     /// Files were chosen for a pass.
-    fn traced_queue_io(&self, wb: WbId, cutoff: Option<Nanos>, reason: WritebackReason) -> Tracepoint {
+    fn traced_queue_io(
+        &self,
+        wb: WbId,
+        cutoff: Option<Nanos>,
+        reason: WritebackReason,
+    ) -> WritebackTracepoint {
         let cutoff = cutoff.unwrap_or(Nanos::ZERO);
         let (older, age) = (self.ticks_of(cutoff), Nanos(self.now.0 - cutoff.0));
         let enqueue = self.writeback.wb(wb).b_io.len() as u64;
-        Tracepoint::QueueIo { wb: self.traced_wb(wb), older, age, enqueue, reason }
+        WritebackTracepoint::QueueIo { wb: self.traced_wb(wb), older, age, enqueue, reason }
     }
 
     /// A file's turn, as it stands.
@@ -257,7 +266,7 @@ impl Core {
         let cursor = if work.is_sync { 0 } else { inode.writeback_index };
         let votes = Votes::new(owner, inode.foreign.carried());
         let chunk = Chunk { file, pages, left: pages, cursor, wrapped: None, begun_at: cursor, votes, whole };
-        self.trace(NodeId(0), |core| Tracepoint::SingleInodeStart {
+        self.trace(NodeId(0), |core| WritebackTracepoint::SingleInodeStart {
             wb: core.traced_wb(wb),
             inode: core.traced_inode(&chunk),
         });
@@ -315,7 +324,7 @@ impl Core {
     fn requeue(&mut self, wb: WbId, chunk: &Chunk) -> bool {
         let now = self.now;
         self.write_inode(wb, chunk.file, chunk.whole.is_some());
-        self.trace(NodeId(0), |core| Tracepoint::SingleInode {
+        self.trace(NodeId(0), |core| WritebackTracepoint::SingleInode {
             wb: core.traced_wb(wb),
             inode: core.traced_inode(chunk),
         });

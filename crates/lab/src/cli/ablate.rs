@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use pageout_study::scenario::switches::Wanted;
 use pageout_study::scenario::variation::Variation;
 
-use super::options::{PageOptions, ParallelOptions, RunOptions};
+use super::options::{FIVE_SEEDS, PageOptions, RepeatOptions, RunOptions, VariantOption};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -37,21 +37,16 @@ pub(crate) struct AblateArgs {
     #[arg(long = "switch", value_name = "NAME[=VALUE,..]")]
     pub(crate) switches: Vec<Wanted>,
 
-    /// Start from this variant of the scenario, one of its `[[variant]]`
-    #[arg(long, value_name = "NAME")]
-    pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) variant: VariantOption,
 
     /// A key and its values, separated by commas: all is done at each of them, and shown is which way each effect points
     /// there; may be given several times, and then at all combinations
     #[arg(long, value_name = "KEY=A,B[,C]")]
     pub(crate) over: Vec<Variation>,
 
-    /// Run everything with so many seeds, counted up from the scenario's
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
-
     #[command(flatten)]
-    pub(crate) parallel: ParallelOptions,
+    pub(crate) runs: RepeatOptions<FIVE_SEEDS>,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::{PageOptions, ParallelOptions, RunOptions};
+use super::options::{ONE_SEED, PageOptions, RepeatOptions, RunOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -55,9 +55,8 @@ pub(crate) struct AdviseTierArgs {
     #[arg(long, value_name = "TIME|PERCENT|none", default_value = "20%")]
     pub(crate) warm_up: String,
 
-    /// Seeds for each run, counted up from the scenario's
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
+    #[command(flatten)]
+    pub(crate) runs: RepeatOptions<ONE_SEED>,
 
     /// Make the study again at half of machine.page_stands_for, and say whether the verdict is the same
     ///
@@ -67,9 +66,6 @@ pub(crate) struct AdviseTierArgs {
     /// long before it starts.
     #[arg(long)]
     pub(crate) check_scale: bool,
-
-    #[command(flatten)]
-    pub(crate) parallel: ParallelOptions,
 
     #[command(flatten)]
     pub(crate) page: PageOptions,

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_engine::{Lists, Version};
 
-use super::options::{PageOptions, ParallelOptions, RunOptions, parse_lists, parse_version};
+use super::options::{
+    FIVE_SEEDS, PageOptions, RepeatOptions, RunOptions, VariantOption, parse_lists, parse_version,
+};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -40,16 +42,11 @@ pub(crate) struct BisectArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) figure: Option<String>,
 
-    /// Start from this variant of the scenario, one of its `[[variant]]`
-    #[arg(long, value_name = "NAME")]
-    pub(crate) variant: Option<String>,
-
-    /// Run everything with so many seeds, counted up from the scenario's
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
+    #[command(flatten)]
+    pub(crate) variant: VariantOption,
 
     #[command(flatten)]
-    pub(crate) parallel: ParallelOptions,
+    pub(crate) runs: RepeatOptions<FIVE_SEEDS>,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_study::scenario::variation::Variation;
 
-use super::options::{PageOptions, ParallelOptions, RunOptions};
+use super::options::{ONE_SEED, PageOptions, RepeatOptions, RunOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -29,12 +29,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "KEY=A,B[,C]")]
     pub(crate) vary: Vec<Variation>,
 
-    /// Run every variant with so many seeds, counted up from the scenario's
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
-
     #[command(flatten)]
-    pub(crate) parallel: ParallelOptions,
+    pub(crate) runs: RepeatOptions<ONE_SEED>,
 
     /// Print every counter, not only those that tell a story
     #[arg(long)]

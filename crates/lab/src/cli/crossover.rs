@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_study::scenario::variation::Variation;
 
-use super::options::{ParallelOptions, RunOptions};
+use super::options::{FIVE_SEEDS, RepeatOptions, RunOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -32,12 +32,8 @@ pub(crate) struct CrossoverArgs {
     #[arg(long, value_name = "KEY=A,B[,C]")]
     pub(crate) over: Vec<Variation>,
 
-    /// Run every combination with so many seeds, counted up from the scenario's
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
-
     #[command(flatten)]
-    pub(crate) parallel: ParallelOptions,
+    pub(crate) runs: RepeatOptions<FIVE_SEEDS>,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

@@ -1,17 +1,19 @@
 //! Options that commands share: how a scenario is changed, how a trace is read, where results go.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use pageout_engine::{Lists, Version};
 use pageout_sim::scenario::SEED_MAX;
 use pageout_sim::scenario::Scenario;
-use pageout_study::Error;
+use pageout_study::result::variants::Plan;
 use pageout_study::scenario::load::{self, Changes};
+use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
 use pageout_study::scenario::variation::Variation;
+use pageout_study::{Error, Watcher};
 
-use crate::print::progress::Terminal;
+use crate::print::progress::{Terminal, name_of};
 
 /// Options of everything that runs scenarios.
 #[derive(Debug, Args)]
@@ -54,6 +56,30 @@ pub(crate) struct ParallelOptions {
     /// Runs at the same time; 0 is one for each CPU
     #[arg(long, short, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) jobs: usize,
+}
+
+/// Unless another number is asked for, everything runs with one seed.
+pub(super) const ONE_SEED: bool = false;
+/// Unless another number is asked for, everything runs with five seeds: small effects are told from noise.
+pub(super) const FIVE_SEEDS: bool = true;
+
+/// With how many seeds everything runs: [`ONE_SEED`] or [`FIVE_SEEDS`].
+#[derive(Debug, Args)]
+pub(crate) struct RepeatOptions<const HAS_FIVE: bool> {
+    /// Run everything with so many seeds, counted up from the scenario's
+    #[arg(long, value_name = "N", default_value = if HAS_FIVE { "5" } else { "1" }, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
+    #[command(flatten)]
+    pub(crate) parallel: ParallelOptions,
+}
+
+/// The variant of a scenario that is meant.
+#[derive(Debug, Args)]
+pub(crate) struct VariantOption {
+    /// Take this variant of the scenario, one of its `[[variant]]`
+    #[arg(long = "variant", value_name = "NAME")]
+    pub(crate) name: Option<String>,
 }
 
 /// The page that a result may be written to as well.
@@ -121,6 +147,27 @@ pub(crate) fn one_way_to_vary_the_seed(
         "{option} seed and --repeat both vary the seed: give one of them"
     );
     Ok(())
+}
+
+impl<const HAS_FIVE: bool> RepeatOptions<HAS_FIVE> {
+    /// The plan of a study, which is called by the file's name.
+    pub(crate) fn plan<'a>(&self, file: &Path, watcher: &'a dyn Watcher) -> Plan<'a> {
+        Plan { name: name_of(file), repeat: self.repeat, jobs: self.parallel.jobs, watcher }
+    }
+}
+
+impl VariantOption {
+    /// The variant of a scenario, with `more` settings on top of its own; the scenario as it is where none is asked for.
+    pub(crate) fn of(
+        &self,
+        source: &Source,
+        options: &RunOptions,
+        scenario: Scenario,
+        more: &[Setting],
+    ) -> Result<Scenario, Error> {
+        let Some(name) = &self.name else { return Ok(scenario) };
+        own_variants::one(source, &options.changes(), &scenario, name, more, &Terminal::new(&options.output))
+    }
 }
 
 impl RunOptions {

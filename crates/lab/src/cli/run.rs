@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use pageout_sim::scenario::TimeSpan;
 use pageout_study::result::columns::DEFAULT_COLUMNS;
 
-use super::options::{PageOptions, RunOptions};
+use super::options::{PageOptions, RunOptions, VariantOption};
 use crate::tracing::Dialect;
 
 pub(super) const EXAMPLES: &str = "\
@@ -32,9 +32,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) options: RunOptions,
 
-    /// Run this variant of the scenario, one of its `[[variant]]`
-    #[arg(long, value_name = "NAME")]
-    pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) variant: VariantOption,
 
     /// Only check the scenario and that its traces can be opened, run nothing
     #[arg(long)]

@@ -15,9 +15,8 @@ use pageout_sim::scenario::Scenario;
 use pageout_study::result::caveats;
 use pageout_study::result::effect::{self, Figure, figures_of};
 use pageout_study::result::run_result::RunResult;
-use pageout_study::result::variants::{Extent, Made, Plan, Runs};
+use pageout_study::result::variants::{Extent, Made, Runs};
 use pageout_study::scenario::grid::{self, Point};
-use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{OVER, Source};
 use pageout_study::scenario::switches::{self, Knob, Turn, Wanted};
 use pageout_study::{Error, Failed};
@@ -25,7 +24,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::{AblateArgs, one_way_to_vary_the_seed};
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::{Terminal, name_of};
+use crate::print::progress::Terminal;
 use crate::print::summary::percentages;
 use crate::print::{output, remarks, table};
 use crate::report::check_name;
@@ -53,12 +52,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     }
     let (turns, refused) = possible(turns, &points)?;
     let terminal = Terminal::new(&args.options.output);
-    let plan = Plan {
-        name: name_of(&args.scenario),
-        repeat: args.repeat,
-        jobs: args.parallel.jobs,
-        watcher: &terminal,
-    };
+    let plan = args.runs.plan(&args.scenario, &terminal);
     let scenarios: Vec<Scenario> = points
         .iter()
         .flat_map(|Point { scenario, .. }| {
@@ -100,12 +94,11 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
 
 /// The scenario, or the variant that was asked for, at every point of the grid.
 fn points(args: &AblateArgs, source: &Source) -> Result<Vec<Point>, Failure> {
-    one_way_to_vary_the_seed(OVER, &args.over, args.repeat)?;
-    let (changes, terminal) = (args.options.changes(), Terminal::new(&args.options.output));
-    let points = grid::points(source, &changes, &args.over, OVER, &terminal)?;
-    let Some(name) = &args.variant else { return Ok(points) };
+    one_way_to_vary_the_seed(OVER, &args.over, args.runs.repeat)?;
+    let terminal = Terminal::new(&args.options.output);
+    let points = grid::points(source, &args.options.changes(), &args.over, OVER, &terminal)?;
     let varied = points.into_iter().map(|Point { settings, scenario }| {
-        let scenario = own_variants::one(source, &changes, &scenario, name, &settings, &terminal)?;
+        let scenario = args.variant.of(source, &args.options, scenario, &settings)?;
         Ok(Point { settings, scenario })
     });
     varied.collect()

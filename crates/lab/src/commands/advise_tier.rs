@@ -39,7 +39,7 @@ use serde_json::{Value, json};
 use crate::cli::AdviseTierArgs;
 use crate::cli::load;
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::{Terminal, is_seen, name_of};
+use crate::print::progress::{Terminal, is_seen};
 use crate::print::{figures, output, signals, table};
 use crate::report::check_name;
 use scale::{AtHalf, Half};
@@ -141,12 +141,7 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     let half = args.check_scale.then(|| Half::of(args, &source, &ratios, &base, memory)).transpose()?;
     let questions = questions(args, &ratios, &base, memory)?;
     let terminal = Terminal::new(&args.options.output);
-    let plan = Plan {
-        name: name_of(&args.scenario),
-        repeat: args.repeat,
-        jobs: args.parallel.jobs,
-        watcher: &terminal,
-    };
+    let plan = args.runs.plan(&args.scenario, &terminal);
     let began = Instant::now();
     // Between the sweeps a signal is meant for the command as well.
     let _listening = signals::listen();
@@ -191,13 +186,13 @@ fn no_base(all_fast: &Runs, extent: &Extent) -> Option<Failure> {
 /// Says how many runs are still to come and how long they may take, by how long the runs with all memory fast took.
 fn announce(args: &AdviseTierArgs, took: Duration, questions: usize) {
     let knobs = SOURCES.iter().map(|source| source.knobs().count()).max().unwrap_or(0);
-    let [runs, knobs] = [questions, knobs].map(|runs| runs * args.repeat as usize);
+    let [runs, knobs] = [questions, knobs].map(|runs| runs * args.runs.repeat as usize);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = if args.parallel.jobs == 0 { cpus } else { args.parallel.jobs };
+    let jobs = if args.runs.parallel.jobs == 0 { cpus } else { args.runs.parallel.jobs };
     // The first runs were as many at a time as there were seeds.
-    let each = took.as_secs_f64() * jobs.min(args.repeat as usize) as f64 / f64::from(args.repeat);
+    let each = took.as_secs_f64() * jobs.min(args.runs.repeat as usize) as f64 / f64::from(args.runs.repeat);
     let seconds = each * (runs + knobs) as f64 / jobs as f64;
-    let more = if args.check_scale { runs + args.repeat as usize } else { 0 };
+    let more = if args.check_scale { runs + args.runs.repeat as usize } else { 0 };
     let check = each * scale::TIMES_AS_LONG * more as f64 / jobs as f64;
     if args.options.output.quiet || seconds + check < ANNOUNCED_S && !is_seen(&args.options.output) {
         return;

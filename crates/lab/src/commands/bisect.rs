@@ -8,14 +8,12 @@ use pageout_engine::Version;
 use pageout_sim::scenario::Scenario;
 use pageout_study::bisect::{self, Bisection, Measure, Rule, Share};
 use pageout_study::result::effect;
-use pageout_study::result::variants::Plan;
-use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
 use serde_json::json;
 
 use crate::cli::{BisectArgs, load};
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::{Terminal, name_of};
+use crate::print::progress::Terminal;
 use crate::print::{output, remarks, table};
 use crate::report::check_name;
 
@@ -30,12 +28,7 @@ pub(crate) fn bisect(args: &BisectArgs) -> Outcome {
     let from = scenario_at(args, &source, args.from)?;
     let to = scenario_at(args, &source, args.to)?;
     let terminal = Terminal::new(&args.options.output);
-    let plan = Plan {
-        name: name_of(&args.scenario),
-        repeat: args.repeat,
-        jobs: args.parallel.jobs,
-        watcher: &terminal,
-    };
+    let plan = args.runs.plan(&args.scenario, &terminal);
     let found = bisect::bisect(&plan, from, to, figure)?;
     if args.options.output.json {
         let head = json!({ "scenario": args.scenario.to_string_lossy() });
@@ -74,17 +67,7 @@ fn scenario_at(args: &BisectArgs, source: &Source, version: Version) -> Result<S
     let mut more = vec![setting("kernel.version", version.to_string(), option)];
     more.extend(args.lists.map(|lists| setting("kernel.lists", lists.name().to_string(), "--lists")));
     let scenario = load(source, &args.options, &more)?;
-    match &args.variant {
-        Some(name) => Ok(own_variants::one(
-            source,
-            &args.options.changes(),
-            &scenario,
-            name,
-            &more,
-            &Terminal::new(&args.options.output),
-        )?),
-        None => Ok(scenario),
-    }
+    Ok(args.variant.of(source, &args.options, scenario, &more)?)
 }
 
 /// A row a rule.

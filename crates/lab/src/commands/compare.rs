@@ -18,7 +18,7 @@ use pageout_study::result::effect;
 use pageout_study::result::metrics::{Metric, Unit, metrics};
 use pageout_study::result::run_result::RunResult;
 use pageout_study::result::spread::{Paired, Spread};
-use pageout_study::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
+use pageout_study::result::variants::{Extent, Made, NOT_RUN, Runs};
 use pageout_study::result::{caveats, notes};
 use pageout_study::scenario::grid::{self, Point};
 use pageout_study::scenario::own_variants;
@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use crate::cli::{CompareArgs, one_way_to_vary_the_seed};
 use crate::commands::expectations::{self, Checked};
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::{Terminal, name_of};
+use crate::print::progress::Terminal;
 use crate::print::summary::TRUNCATED;
 use crate::print::summary::percentages;
 use crate::print::{output, remarks, table};
@@ -43,7 +43,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         check_name(path)?;
     }
     let source = Source::read(&args.scenario)?;
-    one_way_to_vary_the_seed(VARY, &args.vary, args.repeat)?;
+    one_way_to_vary_the_seed(VARY, &args.vary, args.runs.repeat)?;
     let (changes, terminal) = (args.options.changes(), Terminal::new(&args.options.output));
     let mut variants: Vec<Variant> = grid::points(&source, &changes, &args.vary, VARY, &terminal)?
         .into_iter()
@@ -63,12 +63,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
             return Err(Failure::Input(anyhow::anyhow!(message)));
         }
     }
-    let plan = Plan {
-        name: name_of(&args.scenario),
-        repeat: args.repeat,
-        jobs: args.parallel.jobs,
-        watcher: &terminal,
-    };
+    let plan = args.runs.plan(&args.scenario, &terminal);
     let scenarios: Vec<Scenario> = variants.iter().map(|variant| variant.scenario.clone()).collect();
     let Made { variants: results, extent } = plan.run(&scenarios)?;
     let columns: Vec<Column> =

@@ -22,7 +22,7 @@ use pageout_study::result::caveats;
 use pageout_study::result::effect::{self, FIGURES, Figure};
 use pageout_study::result::run_result::RunResult;
 use pageout_study::result::spread::Paired;
-use pageout_study::result::variants::{Extent, Made, Plan, Runs};
+use pageout_study::result::variants::{Extent, Made, Runs};
 use pageout_study::scenario::grid::{self, Point};
 use pageout_study::scenario::source::{OVER, Source};
 use pageout_study::scenario::switches;
@@ -32,7 +32,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::{CrossoverArgs, one_way_to_vary_the_seed};
 use crate::commands::ablate::untouched;
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::{Terminal, name_of};
+use crate::print::progress::Terminal;
 use crate::print::summary::percentages;
 use crate::print::{output, remarks, table};
 
@@ -171,15 +171,10 @@ fn scenario_of(base: &Scenario, combination: Combination) -> Scenario {
 pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     refuse_exchanged(&args.over)?;
-    one_way_to_vary_the_seed(OVER, &args.over, args.repeat)?;
+    one_way_to_vary_the_seed(OVER, &args.over, args.runs.repeat)?;
     let terminal = Terminal::new(&args.options.output);
     let points = grid::points(&source, &args.options.changes(), &args.over, OVER, &terminal)?;
-    let plan = Plan {
-        name: name_of(&args.scenario),
-        repeat: args.repeat,
-        jobs: args.parallel.jobs,
-        watcher: &terminal,
-    };
+    let plan = args.runs.plan(&args.scenario, &terminal);
     let combinations = combinations();
     let scenarios: Vec<Scenario> = points
         .iter()

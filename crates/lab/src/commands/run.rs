@@ -42,9 +42,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let source = Source::read(&args.scenario)?;
     let mut scenario = load(&source, &args.options, &[])?;
     remark_traces(&scenario)?;
-    let (changes, terminal) = (args.options.changes(), Terminal::new(&args.options.output));
+    let terminal = Terminal::new(&args.options.output);
     if args.check {
-        own_variants::all(&source, &changes, &scenario, &terminal)?;
+        own_variants::all(&source, &args.options.changes(), &scenario, &terminal)?;
         let notes = notes::of_scenario(&scenario);
         if args.options.output.json {
             return output::print_json(
@@ -54,9 +54,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         let told = remarks::notes(&notes);
         return output::print_text(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
     }
-    if let Some(name) = &args.variant {
-        scenario = own_variants::one(&source, &changes, &scenario, name, &[], &terminal)?;
-    }
+    scenario = args.variant.of(&source, &args.options, scenario, &[])?;
     check_outputs(args, &scenario)?;
     let accesses = terminal.is_seen().then(|| accesses(&scenario)).flatten();
     terminal.begin(&Stage::Running { name: &name_of(&args.scenario), runs: 1, accesses });

@@ -7,7 +7,7 @@
 use pageout_engine::{
     BdiId, Contig, FileId, FilePage, GfpFlags, InodeMark, InodeState, Kept, ListedInode, LruType, Nanos,
     PAGE_SIZE, Pfn, Shrinker, ThrottleReason, TracedInode, TracedPause, TracedWb, TracedWork, Tracepoint,
-    WritebackReason,
+    WritebackReason, WritebackTracepoint,
 };
 use pageout_sim::TraceRecord;
 
@@ -207,7 +207,7 @@ pub(super) fn modern<F: Form>(record: &TraceRecord, out: &mut Vec<u8>) {
                 );
             });
         }
-        ref writeback => of_writeback::<F>(writeback, out),
+        Tracepoint::Writeback(event) => of_writeback::<F>(event, out),
     }
 }
 
@@ -225,21 +225,29 @@ impl Part for ScanFunction {
 }
 
 /// Fields of writeback. Rates are KiB a second there, and times ms.
-fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
+fn of_writeback<F: Form>(event: WritebackTracepoint, out: &mut Vec<u8>) {
     let kib = |pages: u64| pages * (PAGE_SIZE / 1024);
-    match *event {
-        Tracepoint::DirtyFolio { folio } | Tracepoint::WaitWriteback { folio } => {
+    match event {
+        WritebackTracepoint::DirtyFolio { folio } | WritebackTracepoint::WaitWriteback { folio } => {
             let FilePage { bdi, file, index } = folio;
             device::<F>(bdi, out);
             fields!(F, out, "ino" => ino(file), "index" => index);
         }
-        Tracepoint::GlobalDirtyState { dirty, writeback, bg_thresh, thresh, limit, dirtied, written } => {
+        WritebackTracepoint::GlobalDirtyState {
+            dirty,
+            writeback,
+            bg_thresh,
+            thresh,
+            limit,
+            dirtied,
+            written,
+        } => {
             fields!(
                 F, out, "dirty" => dirty, "writeback" => writeback, "bg_thresh" => bg_thresh,
                 "thresh" => thresh, "limit" => limit, "dirtied" => dirtied, "written" => written
             )
         }
-        Tracepoint::BalanceDirtyPages { wb, pause } => {
+        WritebackTracepoint::BalanceDirtyPages { wb, pause } => {
             let (dirty_rate, task_rate) = (kib(pause.dirty_ratelimit), kib(pause.task_ratelimit));
             let TracedPause { limit, setpoint, dirty, wb_setpoint, wb_dirty, dirtied, dirtied_pause, .. } =
                 pause;
@@ -252,7 +260,7 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
                 "think" => think_ms, "cgroup_ino" => cgroup_ino(wb)
             );
         }
-        Tracepoint::BdiDirtyRatelimit {
+        WritebackTracepoint::BdiDirtyRatelimit {
             wb,
             write_bw,
             awrite_bw,
@@ -268,14 +276,14 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
                 "balanced_dirty_ratelimit" => kib(balanced_dirty_ratelimit), "cgroup_ino" => cgroup_ino(wb)
             );
         }
-        Tracepoint::WakeBackground { wb } => {
+        WritebackTracepoint::WakeBackground { wb } => {
             device::<F>(wb.bdi, out);
             fields!(F, out, "cgroup_ino" => cgroup_ino(wb));
         }
-        Tracepoint::WritebackQueue { work }
-        | Tracepoint::WritebackExec { work }
-        | Tracepoint::WritebackStart { work }
-        | Tracepoint::WritebackWritten { work } => {
+        WritebackTracepoint::WritebackQueue { work }
+        | WritebackTracepoint::WritebackExec { work }
+        | WritebackTracepoint::WritebackStart { work }
+        | WritebackTracepoint::WritebackWritten { work } => {
             let TracedWork { wb, nr_pages, reason, is_sync } = work;
             let is = |of: WritebackReason| u8::from(reason == of);
             device::<F>(wb.bdi, out);
@@ -286,18 +294,19 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
                 "reason" => reason.name(), "cgroup_ino" => cgroup_ino(wb)
             );
         }
-        Tracepoint::PagesWritten { pages } => {
+        WritebackTracepoint::PagesWritten { pages } => {
             // Its only field has no name there.
             out.extend_from_slice(if F::IS_JSON { b",\"pages\":" } else { b" " });
             pages.put(out);
         }
-        Tracepoint::QueueIo { wb, older, age, enqueue, reason } => {
+        WritebackTracepoint::QueueIo { wb, older, age, enqueue, reason } => {
             device::<F>(wb.bdi, out);
             fields!(F, out, "older" => older, "age" => micros(age) / 1000,
                 "enqueue" => enqueue, "reason" => reason.name(), "cgroup_ino" => cgroup_ino(wb)
             );
         }
-        Tracepoint::SingleInodeStart { wb, inode } | Tracepoint::SingleInode { wb, inode } => {
+        WritebackTracepoint::SingleInodeStart { wb, inode }
+        | WritebackTracepoint::SingleInode { wb, inode } => {
             let TracedInode { file, state, dirtied_when, age, index, to_write, wrote } = inode;
             device::<F>(wb.bdi, out);
             fields!(F, out, "ino" => ino(file), "state" => state_flags(state),
@@ -305,16 +314,16 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
                 "to_write" => to_write, "wrote" => wrote, "cgroup_ino" => cgroup_ino(wb)
             );
         }
-        Tracepoint::MarkInodeDirty { inode }
-        | Tracepoint::DirtyInodeStart { inode }
-        | Tracepoint::DirtyInode { inode } => {
+        WritebackTracepoint::MarkInodeDirty { inode }
+        | WritebackTracepoint::DirtyInodeStart { inode }
+        | WritebackTracepoint::DirtyInode { inode } => {
             let InodeMark { bdi, file, state, flags } = inode;
             device::<F>(bdi, out);
             fields!(F, out, "ino" => ino(file), "state" => state_flags(state), "flags" => state_flags(flags));
         }
-        Tracepoint::DirtyInodeEnqueue { inode }
-        | Tracepoint::MarkInodeWriteback { inode }
-        | Tracepoint::ClearInodeWriteback { inode } => {
+        WritebackTracepoint::DirtyInodeEnqueue { inode }
+        | WritebackTracepoint::MarkInodeWriteback { inode }
+        | WritebackTracepoint::ClearInodeWriteback { inode } => {
             let ListedInode { bdi, file, state, dirtied_when } = inode;
             word::<F>("dev", Dev(bdi), out);
             word::<F>("ino", ino(file), out);
@@ -322,29 +331,12 @@ fn of_writeback<F: Form>(event: &Tracepoint, out: &mut Vec<u8>) {
             word::<F>("state", state_flags(state), out);
             word::<F>("mode", REGULAR_FILE, out);
         }
-        Tracepoint::WriteInodeStart { wb, file, is_sync } | Tracepoint::WriteInode { wb, file, is_sync } => {
+        WritebackTracepoint::WriteInodeStart { wb, file, is_sync }
+        | WritebackTracepoint::WriteInode { wb, file, is_sync } => {
             device::<F>(wb.bdi, out);
             let sync_mode = u8::from(is_sync);
             fields!(F, out, "ino" => ino(file), "sync_mode" => sync_mode, "cgroup_ino" => cgroup_ino(wb));
         }
-        Tracepoint::KswapdSleep
-        | Tracepoint::KswapdWake { .. }
-        | Tracepoint::WakeupKswapd { .. }
-        | Tracepoint::DirectReclaimBegin { .. }
-        | Tracepoint::DirectReclaimEnd { .. }
-        | Tracepoint::MemcgReclaimBegin { .. }
-        | Tracepoint::MemcgReclaimEnd { .. }
-        | Tracepoint::SoftLimitReclaimBegin { .. }
-        | Tracepoint::NodeReclaimBegin { .. }
-        | Tracepoint::NodeReclaimEnd { .. }
-        | Tracepoint::SoftLimitReclaimEnd { .. }
-        | Tracepoint::LruIsolate { .. }
-        | Tracepoint::LruShrinkInactive { .. }
-        | Tracepoint::LruShrinkActive { .. }
-        | Tracepoint::WriteFolio { .. }
-        | Tracepoint::ShrinkSlabStart { .. }
-        | Tracepoint::ShrinkSlabEnd { .. }
-        | Tracepoint::Throttled { .. } => unreachable!("an event of reclaim"),
     }
 }
 

@@ -8,7 +8,7 @@
 //! written over, a pipe or a compressed file, has it not. Events that a kernel of 2010 does not have are left out. [machine 9.5; reclaim 8.1]
 
 use clap::ValueEnum;
-use pageout_engine::{Nanos, Tracepoint};
+use pageout_engine::{Nanos, Tracepoint, WritebackTracepoint};
 use pageout_sim::TraceRecord;
 
 use super::Task;
@@ -139,9 +139,10 @@ fn name(event: &Tracepoint, dialect: Dialect) -> Option<&'static str> {
 fn flags(event: &Tracepoint) -> &'static str {
     match event {
         Tracepoint::LruIsolate { .. }
-        | Tracepoint::DirtyFolio { .. }
-        | Tracepoint::MarkInodeWriteback { .. } => "d....",
-        Tracepoint::ClearInodeWriteback { .. } => "d.h..",
+        | Tracepoint::Writeback(
+            WritebackTracepoint::DirtyFolio { .. } | WritebackTracepoint::MarkInodeWriteback { .. },
+        ) => "d....",
+        Tracepoint::Writeback(WritebackTracepoint::ClearInodeWriteback { .. }) => "d.h..",
         _ => ".....",
     }
 }

@@ -82,12 +82,12 @@ impl Wanted {
         }
         let patterns = names.iter().map(|name| {
             let pattern = glob::Pattern::new(name).with_context(|| format!("--trace-events {name}"))?;
-            if !Tracepoint::NAMES.iter().any(|known| pattern.matches(known)) {
-                let near = nearest(name, Tracepoint::NAMES.iter().copied());
+            if !Tracepoint::names().any(|known| pattern.matches(known)) {
+                let near = nearest(name, Tracepoint::names());
                 let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
                 bail!(
                     "--trace-events {name}: no such tracepoint{near}; there are {}",
-                    Tracepoint::NAMES.join(", ")
+                    Tracepoint::names().collect::<Vec<_>>().join(", ")
                 );
             }
             Ok(pattern)

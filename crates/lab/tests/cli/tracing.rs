@@ -319,7 +319,7 @@ fn events_have_the_fields_of_recorded_ones_in_their_order() {
 #[test]
 fn each_event_that_kernels_have_is_told_or_is_of_what_is_not_modelled() {
     let told: BTreeSet<&str> = LISTED.iter().filter(|(_, is_told)| *is_told).map(|&(name, _)| name).collect();
-    assert_eq!(told, pageout_engine::Tracepoint::NAMES.iter().copied().collect());
+    assert_eq!(told, pageout_engine::Tracepoint::names().collect());
 }
 
 /// What a kernel has told of a file that is written.

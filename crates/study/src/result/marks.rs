@@ -1,7 +1,7 @@
 //! Moments of a run that a picture marks: kswapd woken, a reclaimer throttled, a writer put to sleep, a task killed. At most 512 of each kind, of
 //! which neighbours are joined when they are used up.
 
-use pageout_engine::{Nanos, Tracepoint};
+use pageout_engine::{Nanos, Tracepoint, WritebackTracepoint};
 
 /// Marks of a kind at most.
 const MARKS_MAX: usize = 512;
@@ -28,7 +28,9 @@ impl Mark {
         match event {
             Tracepoint::WakeupKswapd { .. } => Some((Mark::KswapdWoken, Nanos::ZERO)),
             Tracepoint::Throttled { .. } => Some((Mark::Throttled, Nanos::ZERO)),
-            Tracepoint::BalanceDirtyPages { pause, .. } if pause.sleep_ms() > 0 => {
+            Tracepoint::Writeback(WritebackTracepoint::BalanceDirtyPages { pause, .. })
+                if pause.sleep_ms() > 0 =>
+            {
                 Some((Mark::WriterSleeps, Nanos(pause.sleep_ms() * 1_000_000)))
             }
             _ => None,

@@ -288,7 +288,7 @@ impl<'a> Advice<'a> {
         let size = |pair: &&Pair| pair.difference().map_or(-1.0, f64::abs);
         let most = pairs.iter().max_by(|one, other| size(one).total_cmp(&size(other)))?;
         let (difference, explained) = (most.difference()?, most.explained?);
-        let (noise, one_seed) = match self.args.repeat {
+        let (noise, one_seed) = match self.args.runs.repeat {
             1 => ("", " What one seed's luck is of it, only more seeds tell (--repeat)."),
             _ => ("the noise of seeds and ", ""),
         };

@@ -40,7 +40,7 @@ pub(super) struct Seen {
 
 pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunResult, seen: &Seen) -> Page {
     let name = args.scenario.display().to_string();
-    let variant = args.variant.as_ref().map_or(String::new(), |variant| format!(", variant {variant}"));
+    let variant = args.variant.name.as_ref().map_or(String::new(), |variant| format!(", variant {variant}"));
     let title = if result.question.is_empty() { name.clone() } else { result.question.clone() };
     let text = summary(of, result);
     let mut parts = vec![Part::Bars(waits(&result.tasks))];
