@@ -5,54 +5,21 @@
 
 use std::fmt::Write;
 
-use pageout_study::result::caveats;
+use pageout_study::ablate::{Ablation, Ablations, Turned};
 use pageout_study::result::effect::{self, Figure, figures_of};
-use pageout_study::result::sign::{self, Signs};
-use pageout_study::result::spread::Paired;
+use pageout_study::result::sign;
 use pageout_study::scenario::grid;
-use pageout_study::scenario::switches::Turn;
-use serde_json::{Map, Value, json};
 
-use super::{Ablation, below_seams, not_run, refusals, untouched};
+use super::{below_seams, not_run, refusals, untouched};
+use crate::cli::AblateArgs;
 use crate::print::{output, remarks, table};
 
 /// Figures whose sizes are shown at each point.
 const SIZES: [&str; 3] = ["refaults_anon", "refaults_file", "pages_read"];
 
-/// One switch at one value, at all points.
-struct Turned<'a> {
-    turn: &'a Turn,
-    at: usize,
-    points: &'a [Ablation<'a>],
-}
-
-impl Turned<'_> {
-    /// What it does to a figure, point by point.
-    fn effects(&self, figure: &Figure) -> Vec<Option<Paired>> {
-        self.points.iter().map(|point| figure.effect(&point.base, &point.rows[self.at].runs)).collect()
-    }
-
-    /// Whether it was run at any point.
-    fn was_made(&self) -> bool {
-        self.points.iter().any(|point| point.rows[self.at].runs.was_made())
-    }
-
-    fn signs(&self, figure: &Figure) -> Signs {
-        Signs::of(self.effects(figure).iter().map(Option::as_ref))
-    }
-
-    fn changes_nothing(&self) -> bool {
-        figures_of(&self.points[0].base).all(|figure| self.signs(figure).is_same())
-    }
-}
-
-fn turned<'a>(points: &'a [Ablation<'a>]) -> Vec<Turned<'a>> {
-    let turns = points[0].rows.iter().enumerate();
-    turns.map(|(at, row)| Turned { turn: &row.turn, at, points }).collect()
-}
-
-pub(super) fn to_text(points: &[Ablation]) -> String {
-    let Ablation { args, point, config, refused, extent, base, .. } = &points[0];
+pub(super) fn to_text(args: &AblateArgs, found: &Ablations) -> String {
+    let Ablations { points, extent, refused } = found;
+    let Ablation { point, config, base, .. } = &points[0];
     let width = output::width();
     let mut text = String::new();
     if !point.scenario.question.is_empty() {
@@ -68,11 +35,10 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
         extent.seeds_from(point.scenario.seed)
     );
     text += &remarks::warning(extent);
-    text +=
-        &remarks::caveats(&caveats::of_rules(&points.iter().flat_map(Ablation::sides).collect::<Vec<_>>()));
+    text += &remarks::caveats(&found.caveats());
     text += &untouched(&point.scenario);
     text += &remarks::points(points.iter().map(|point| &point.point));
-    let all = turned(points);
+    let all = found.turned();
     let (made, missing): (Vec<&Turned>, Vec<&Turned>) = all.iter().partition(|turned| turned.was_made());
     let (idle, shown): (Vec<&Turned>, Vec<&Turned>) =
         made.into_iter().partition(|turned| turned.changes_nothing());
@@ -107,7 +73,7 @@ pub(super) fn to_text(points: &[Ablation]) -> String {
     }
     text += &not_run(missing.into_iter().map(|turned| turned.turn));
     text += &refusals(refused);
-    text += &output::failed(points.iter().flat_map(Ablation::failures).map(|failure| failure.to_string()));
+    text += &output::failed(found.failures().iter().map(ToString::to_string));
     text.push('\n');
     text + &sign::legend(extent.seeds)
 }
@@ -130,20 +96,4 @@ fn sizes(figure: &Figure, points: &[Ablation], shown: &[&Turned]) -> String {
     let lines = shown.iter().filter(|turned| !turned.signs(figure).is_same());
     rows.extend(below_seams(&points[0].config, lines.map(|turned| (turned.turn, cells(turned)))));
     table::layout(&rows, 1)
-}
-
-pub(super) fn to_json(points: &[Ablation]) -> Value {
-    let figures = figures_of(&points[0].base).collect::<Vec<_>>().into_iter();
-    let signs: Vec<Value> = turned(points)
-        .iter()
-        .map(|turned| {
-            let figures: Map<String, Value> = figures
-                .clone()
-                .map(|figure| (figure.name.to_string(), turned.signs(figure).json()))
-                .collect();
-            json!({ "switch": turned.turn.knob.name(), "value": turned.turn.value, "figures": figures })
-        })
-        .collect();
-    let found = points.iter().map(|point| (&point.point, point.is_whole(), point.found()));
-    grid::points_json(points[0].head(), found, signs.into())
 }

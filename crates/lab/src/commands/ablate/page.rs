@@ -1,26 +1,25 @@
 //! The HTML page of `ablate`: each effect as a bar with its interval, the largest first.
 
-use pageout_study::result::caveats;
+use pageout_study::ablate::{Ablation, Ablations, Row};
 use pageout_study::result::effect::{self, FIGURES, Figure, capitalised, figures_of};
 use pageout_study::scenario::grid;
 use pageout_study::scenario::source::Source;
 
-use super::{Ablation, Row};
-use crate::report::{Bar, Bars, Page, Part, Table, scenario};
+use super::effects;
+use crate::cli::AblateArgs;
+use crate::report::{Bar, Bars, Page, Part, Table};
 
 /// Bars of one figure.
 const BARS: usize = 20;
 
-pub(super) fn page(source: &Source, points: &[Ablation]) -> Page {
-    let first = &points[0];
-    let name = first.args.scenario.display();
-    let question = &first.point.scenario.question;
+pub(super) fn page(source: &Source, args: &AblateArgs, found: &Ablations) -> Page {
+    let Ablations { points, extent, .. } = found;
+    let scenario = &points[0].point.scenario;
+    let name = args.scenario.display();
     let mut page = Page {
-        title: format!("What each mechanism of {} is worth", first.point.scenario.kernel.name()),
-        of: format!("{name}, {}. {question}", first.extent.seeds_from(first.point.scenario.seed)),
-        story: (first.extent.warning().into_iter())
-            .chain(caveats::of_rules(&points.iter().flat_map(Ablation::sides).collect::<Vec<_>>()))
-            .collect(),
+        title: format!("What each mechanism of {} is worth", scenario.kernel.name()),
+        of: format!("{name}, {}. {}", extent.seeds_from(scenario.seed), scenario.question),
+        story: extent.warning().into_iter().chain(found.caveats()).collect(),
         parts: Vec::new(),
     };
     for point in points.iter().filter(|point| point.base.is_whole()) {
@@ -37,15 +36,15 @@ pub(super) fn page(source: &Source, points: &[Ablation]) -> Page {
             page.parts.push(Part::Table(Table {
                 title: format!("{at}{title}"),
                 says: String::new(),
-                rows: point.table(&figures),
+                rows: effects(point, &figures),
                 words: 1,
                 last_words: 0,
             }));
         }
     }
-    let legend = effect::legend(first.extent.seeds, true);
+    let legend = effect::legend(extent.seeds, true);
     page.parts.push(Part::Text { title: "How to read it".to_string(), text: legend, is_open: true });
-    page.parts.push(scenario(source, &first.args.options, &[]));
+    page.parts.push(crate::report::scenario(source, &args.options, &[]));
     page
 }
 

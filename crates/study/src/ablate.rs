@@ -1,0 +1,272 @@
+//! Ablation: every mechanism of a policy turned alone, and what that changes.
+//!
+//! One factor at a time: the scenario as it is runs against the scenario with one switch at another value, for every switch and
+//! every value, seed by seed. This tells what a mechanism is worth *among the others*. Done at every point of a grid, it tells whether it is
+//! worth that in another scenario. Mechanisms of memory tiers are parameters of the machine, and turned as well where it has tiers.
+
+use pageout_engine::{Config, SWITCHES};
+use pageout_sim::scenario::Scenario;
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Failed};
+use crate::json::merged;
+use crate::result::caveats;
+use crate::result::effect::{self, Figure, figures_of};
+use crate::result::run_result::RunResult;
+use crate::result::sign::Signs;
+use crate::result::spread::Paired;
+use crate::result::variants::{Extent, Made, Plan, Runs};
+use crate::scenario::grid::{self, Point};
+use crate::scenario::switches::{self, Turn, Wanted};
+
+/// A turn that makes no sense in the scenario, and why.
+pub type Refused = (Turn, String);
+
+/// All that was found out.
+pub struct Ablations {
+    /// What can't be turned here.
+    pub refused: Vec<Refused>,
+    /// How many of the runs asked for there are.
+    pub extent: Extent,
+    /// Each point of the grid; one where there is none.
+    pub points: Vec<Ablation>,
+}
+
+/// What was found out at one point.
+pub struct Ablation {
+    /// The point.
+    pub point: Point,
+    /// The machine's settings there.
+    pub config: Config,
+    /// The scenario as it is.
+    pub base: Runs,
+    /// Each turn, the same ones at all points.
+    pub rows: Vec<Row>,
+}
+
+/// One switch at one value.
+pub struct Row {
+    /// The switch and its value.
+    pub turn: Turn,
+    /// The scenario with that.
+    pub runs: Runs,
+}
+
+/// Runs a scenario as it is and with each switch turned, all that at every point of a grid: what is wanted, or everything that does something
+/// there. Values that fail are part of the result. Errors: a point changes what the switches are, nothing of what is wanted can be turned, and
+/// as of [`Plan::run`].
+pub fn ablate(plan: &Plan, points: Vec<Point>, wanted: &[Wanted]) -> Result<Ablations, Error> {
+    let configs: Vec<Config> = points.iter().map(config_of).collect();
+    let Some((config, first)) = configs.first().zip(points.first()) else {
+        return Err(Error::asked("there is no point at which anything can be turned"));
+    };
+    let turns = turns(config, &first.scenario, wanted)?;
+    for (other, point) in configs.iter().zip(&points) {
+        if other.policy != config.policy || self::turns(other, &point.scenario, wanted)? != turns {
+            let by = point.settings.first().map_or("a point", |setting| setting.option);
+            let why = "changes what the switches are, but they are turned one by one; give them by --set";
+            return Err(Error::Asked(format!("{by} {why}")));
+        }
+    }
+    let (turns, refused) = possible(turns, &points)?;
+    let scenarios: Vec<Scenario> = points
+        .iter()
+        .flat_map(|Point { scenario, .. }| {
+            let turned = turns.iter().map(|turn| turn.applied(scenario.clone()));
+            std::iter::once(scenario.clone()).chain(turned)
+        })
+        .collect();
+    let Made { variants, extent } = plan.run(&scenarios)?;
+    let mut results = variants.into_iter();
+    let points = points.into_iter().zip(configs).map(|(point, config)| {
+        let base = results.next().expect("the scenario as it is was run first");
+        let rows = turns.iter().cloned().zip(results.by_ref());
+        let rows = rows.map(|(turn, runs)| Row { turn, runs }).collect();
+        Ablation { point, config, base, rows }
+    });
+    let points = points.collect();
+    Ok(Ablations { refused, extent, points })
+}
+
+fn config_of(point: &Point) -> Config {
+    point.scenario.engine_config().expect("the scenario was checked")
+}
+
+fn turns(config: &Config, scenario: &Scenario, wanted: &[Wanted]) -> Result<Vec<Turn>, Error> {
+    let has_tiers = scenario.machine.tiers().is_ok_and(|tiers| tiers.has_lower_tier());
+    switches::turns(config, has_tiers, wanted)
+}
+
+/// Turns that every point can do with, and why it can't do with the others: some values make sense with others alone. Errors: none is left.
+fn possible(turns: Vec<Turn>, points: &[Point]) -> Result<(Vec<Turn>, Vec<Refused>), Error> {
+    let problem = |turn: &Turn| -> Option<String> {
+        let turned = points.iter().map(|point| turn.applied(point.scenario.clone()));
+        turned.flat_map(|scenario| scenario.validate()).next().map(|problem| problem.message)
+    };
+    let (mut left, mut refused) = (Vec::new(), Vec::new());
+    for turn in turns {
+        match problem(&turn) {
+            None => left.push(turn),
+            Some(why) => refused.push((turn, why)),
+        }
+    }
+    match refused.first().filter(|_| left.is_empty()) {
+        Some((turn, why)) => Err(Error::Asked(format!("{turn} makes no sense here: {why}"))),
+        None => Ok((left, refused)),
+    }
+}
+
+impl Row {
+    /// Whether no figure differs in any run.
+    pub fn changes_nothing(&self, base: &Runs) -> bool {
+        figures_of(base).all(|figure| figure.effect(base, &self.runs).is_some_and(|effect| effect.is_same))
+    }
+}
+
+impl Ablation {
+    /// The failures of all runs, saying whose they are.
+    pub fn failures(&self) -> Vec<Failed> {
+        let at = match self.point.settings.is_empty() {
+            true => String::new(),
+            false => format!(" at {}", grid::label(&self.point.settings)),
+        };
+        let base = self.base.failures_of(&format!("the scenario as it is{at}"));
+        let turned = self.rows.iter().flat_map(|row| row.runs.failures_of(&format!("{}{at}", row.turn)));
+        base.into_iter().chain(turned).collect()
+    }
+
+    /// All runs by what was turned.
+    pub fn sides(&self) -> impl Iterator<Item = (String, &[RunResult])> {
+        let base = (self.point.scenario.kernel.name(), &self.base.results[..]);
+        let turned = self.rows.iter().map(|row| (row.turn.to_string(), &row.runs.results[..]));
+        std::iter::once(base).chain(turned)
+    }
+}
+
+/// One switch at one value, at all points.
+pub struct Turned<'a> {
+    /// The switch and its value.
+    pub turn: &'a Turn,
+    at: usize,
+    points: &'a [Ablation],
+}
+
+impl Turned<'_> {
+    /// What it does to a figure, point by point.
+    pub fn effects(&self, figure: &Figure) -> Vec<Option<Paired>> {
+        self.points.iter().map(|point| figure.effect(&point.base, &point.rows[self.at].runs)).collect()
+    }
+
+    /// Whether it was run at any point.
+    pub fn was_made(&self) -> bool {
+        self.points.iter().any(|point| point.rows[self.at].runs.was_made())
+    }
+
+    /// Which way it moves a figure, point by point.
+    pub fn signs(&self, figure: &Figure) -> Signs {
+        Signs::of(self.effects(figure).iter().map(Option::as_ref))
+    }
+
+    /// Whether no figure differs at any point.
+    pub fn changes_nothing(&self) -> bool {
+        figures_of(&self.points[0].base).all(|figure| self.signs(figure).is_same())
+    }
+}
+
+impl Ablations {
+    /// Each turn over all points.
+    pub fn turned(&self) -> Vec<Turned<'_>> {
+        let turns = self.points[0].rows.iter().enumerate();
+        turns.map(|(at, row)| Turned { turn: &row.turn, at, points: &self.points }).collect()
+    }
+
+    /// The failures of all runs.
+    pub fn failures(&self) -> Vec<Failed> {
+        self.points.iter().flat_map(Ablation::failures).collect()
+    }
+
+    /// What makes figures say nothing, or not what they seem to.
+    pub fn caveats(&self) -> Vec<String> {
+        caveats::of_rules(&self.points.iter().flat_map(Ablation::sides).collect::<Vec<_>>())
+    }
+
+    /// All of the first point.
+    pub fn json(&self) -> Value {
+        merged(self.head(), self.found(&self.points[0]))
+    }
+
+    /// All points, and the signs of each figure over them.
+    pub fn grid_json(&self) -> Value {
+        let figures: Vec<&Figure> = figures_of(&self.points[0].base).collect();
+        let signs: Vec<Value> = self
+            .turned()
+            .iter()
+            .map(|turned| {
+                let figures = figures.iter();
+                let figures: Map<String, Value> =
+                    figures.map(|figure| (figure.name.to_string(), turned.signs(figure).json())).collect();
+                json!({ "switch": turned.turn.knob.name(), "value": turned.turn.value, "figures": figures })
+            })
+            .collect();
+        let found = self.points.iter().map(|point| (&point.point, self.is_whole(point), self.found(point)));
+        grid::points_json(self.head(), found, signs.into())
+    }
+
+    /// Whether all runs asked for are there.
+    fn is_whole(&self, point: &Ablation) -> bool {
+        !self.extent.is_interrupted() && point.failures().is_empty()
+    }
+
+    /// What was asked, whatever the point.
+    fn head(&self) -> Value {
+        let Ablation { point, config, rows, .. } = &self.points[0];
+        let switches = SWITCHES.iter();
+        let switches = switches.map(|switch| (switch.name.to_string(), switch.get(&config.policy).into()));
+        let mut switches: Map<String, Value> = switches.collect();
+        for Row { turn, .. } in rows {
+            switches.insert(turn.knob.name().to_string(), turn.knob.get(config).into());
+        }
+        let refused = self.refused.iter();
+        let refused =
+            refused.map(|(turn, why)| json!({ "switch": turn.knob.name(), "value": turn.value, "why": why }));
+        let head = json!({
+            "profile": point.scenario.kernel.name(),
+            "switches": switches,
+            "not_applied_to": switches::untouched(&point.scenario),
+            "refused": refused.collect::<Vec<Value>>(),
+            "seed": point.scenario.seed,
+            "criterion": effect::CRITERION,
+        });
+        merged(head, self.extent.json())
+    }
+
+    /// What was found out at a point.
+    fn found(&self, point: &Ablation) -> Value {
+        let variants: Vec<Value> = point
+            .rows
+            .iter()
+            .map(|row| {
+                let knob = row.turn.knob;
+                json!({
+                    "switch": knob.name(),
+                    "seam": knob.seam(),
+                    "value": row.turn.value,
+                    "own_value": knob.get(&point.config),
+                    "meaning": knob.doc(),
+                    "complete": row.runs.is_whole(),
+                    "failures": row.runs.failures,
+                    "changes_nothing": row.changes_nothing(&point.base),
+                    "figures": effect::figures_json(&row.runs),
+                    "effects": effect::effects_json(&point.base, &row.runs),
+                    "runs": row.runs.results,
+                })
+            })
+            .collect();
+        json!({
+            "complete": self.is_whole(point),
+            "caveats": caveats::of_rules(&point.sides().collect::<Vec<_>>()),
+            "base": { "figures": effect::figures_json(&point.base), "runs": point.base.results },
+            "variants": variants,
+        })
+    }
+}
