@@ -12,17 +12,16 @@ Examples:
   pageout advise-tier requests.pgt --memory 64GiB             a trace, read by one task through an open file
   pageout advise-tier web.toml --device cxl-1.1,pmem --ratio 1:1,1:2,1:4
   pageout advise-tier web.toml --report advice.html --repeat 5
-  pageout advise-tier web.toml --check-scale                  the same at half of machine.page_stands_for: is the verdict the same?
+  pageout advise-tier web.toml --check-scale                  is it the same at half of page_stands_for?
   pageout advise-tier web.toml --warm-up 30s                  what all memory fast does in 30 s of simulated time counts nowhere
   pageout advise-tier web.toml --json | jq '.advice'
 The scenario's memory is taken as it is, all of it fast; that is what each share of slow memory is compared with.
 With --repeat N all is run with N seeds and compared seed by seed: a loss is then a mean ± half of its 95 % interval.
-A machine of 2 TiB takes two keys, which do different things:
-  machine.page_stands_for = 1024   a smaller machine. Memory, files, processes and counts of accesses are written at a 1024th; each page,
-                                   and each access to it, stands for 1024, and what is told of memory saved is of the whole.
-                                   --check-scale makes the study at 512 as well: the answer should not depend on it.
-  task.stands_for = 64             a shorter run on the same memory. Each access stands for 64 to other pages of its kind; what a page
-                                   goes through, such as a fault, is not multiplied. Half of it with twice the ops is the check.";
+A machine of 2 TiB is written small, and two keys say so. machine.page_stands_for = 1024 is a smaller machine: memory, files, processes and
+counts of accesses at a 1024th; each page, and each access to it, stands for 1024, and what is told of memory saved is of the whole.
+--check-scale makes the study at 512 as well: the answer should not depend on it. task.stands_for = 64 is a shorter run on the same memory:
+each access stands for 64 to other pages of its kind, and what a page goes through, such as a fault, is not multiplied. Half of it with twice
+the ops is the check.";
 
 /// Arguments of `advise-tier`.
 #[derive(Debug, Args)]
