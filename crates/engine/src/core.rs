@@ -10,6 +10,7 @@ use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
 use crate::kmem::KernelMemory;
 use crate::kthread::{KernelThread, Sleepers};
+use crate::lru::GuestFault;
 use crate::lru::batch::Rotations;
 use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
 use crate::machine::op::{FullPlug, Op};
@@ -105,6 +106,8 @@ pub(crate) struct Core {
     pub(crate) threads_to_start: Vec<Box<dyn KernelThread>>,
     pub(crate) page_cache_events: Option<Vec<PageCacheEvent>>,
     pub(crate) story: Option<Box<Story>>,
+    /// What a guest has done wrong first: the machine ends the run.
+    pub(crate) guest_fault: Option<Box<GuestFault>>,
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
     pub(crate) isolated: Vec<Pfn>,
     #[cfg(test)]
@@ -129,7 +132,7 @@ impl Core {
         let nodes = config.node_pages.len();
         let (memory, tiers) = (Memory::new(&config), MemoryTiers::new(&config)?);
         let zones = memory.nodes().map(|node| memory.zones.of_node(node).len()).collect();
-        let mut lruvecs = Lruvecs::new(zones);
+        let mut lruvecs = Lruvecs::new(zones, config.node_pages.clone());
         lruvecs.add_memcg(MemcgId::ROOT, &config.policy.group, Nanos::ZERO);
         let threads_to_start = threads_at_start(&config, &tiers);
         let mut core = Core {
@@ -177,6 +180,7 @@ impl Core {
             threads_to_start,
             page_cache_events: None,
             story: None,
+            guest_fault: None,
             isolated: Vec::new(),
             #[cfg(test)]
             mutant: None,

@@ -5,7 +5,7 @@ use crate::kmem::INDEX_NODE_BYTES;
 use crate::lru::Place;
 use crate::lru::lruvec::{LruList, Lruvec};
 use crate::memcg::lru::MemcgLru;
-use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::memory::table::{Entry, LEAF_PAGES, NODE_SLOTS, Table, Word};
 use crate::stat::Stat;
@@ -192,12 +192,19 @@ impl Core {
             for pfn in self.check_list(lruvec, list) {
                 let folio = &self.memory.folios[pfn];
                 assert!(!self.memory.places.get(pfn).is_listed(), "{pfn:?} is on a list and in a generation");
-                let (expected, gauge) = self.list_of(self.lruvec_of(pfn), pfn);
-                assert_eq!(at, expected, "{pfn:?} is on another list than its state says");
-                assert_eq!(LruList::EVICTABLE[at].is_active(), gauge.is_active(), "{pfn:?} counts as active");
+                let gauge = self.list_of(folio);
+                assert_eq!(at, gauge as usize, "{pfn:?} is on another list than its state says");
                 sizes[gauge as usize] += folio.pages();
                 count_in_zone(pfn, gauge, folio.pages());
             }
+        }
+        if let Some(guest) = &lruvec.guest {
+            for (_, holder) in guest.seat.iter() {
+                let folio = self.check_listed(lruvec, Pfn(holder));
+                sizes[LruList::inactive(folio.lru_type()) as usize] += folio.pages();
+                count_in_zone(Pfn(holder), LruList::inactive(folio.lru_type()), folio.pages());
+            }
+            self.check_guest(self.lruvecs.id(lruvec.memcg, lruvec.pool));
         }
         if let Some(generations) = &lruvec.generations {
             for list in &generations.lists {
@@ -247,16 +254,18 @@ impl Core {
         list.check_invariants(&self.memory.folios);
         let folios: Vec<Pfn> = list.iter_from_tail(&self.memory.folios).map(Pfn).collect();
         for &pfn in &folios {
-            let folio = &self.memory.folios[pfn];
-            assert_eq!(
-                (folio.memcg, folio.node),
-                (lruvec.memcg, lruvec.node),
-                "{pfn:?} is on a stranger's list"
-            );
-            assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on a list without LRU");
-            assert!(!folio.has(FolioFlags::UNEVICTABLE), "{pfn:?} is unevictable and on a list");
+            self.check_listed(lruvec, pfn);
         }
         folios
+    }
+
+    /// A folio that an lruvec has says so, too.
+    fn check_listed(&self, lruvec: &Lruvec, pfn: Pfn) -> &Folio {
+        let folio = &self.memory.folios[pfn];
+        assert_eq!((folio.memcg, folio.node), (lruvec.memcg, lruvec.node), "{pfn:?} is on a stranger's list");
+        assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on a list without LRU");
+        assert!(!folio.has(FolioFlags::UNEVICTABLE), "{pfn:?} is unevictable and on a list");
+        folio
     }
 
     fn check_batches(&self) {

@@ -89,7 +89,7 @@ pub use kernfs::{
 };
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
-pub use lru::{Arrival, Deactivation, GenerationInfo, PlaceRule};
+pub use lru::{Arrival, Deactivation, GenerationInfo, GuestFault, PlaceRule};
 pub use machine::op::{FullPlug, Op};
 pub use machine::queue::OpQueue;
 pub use machine::step::{

@@ -3,7 +3,7 @@
 //! Some of its pages may be pinned. They are spared when they are nominated, as a machine spares what is dirty or locked.
 
 use crate::{Cause, End, Fault, Newcomer, PageId, Policy, Seat, Slot, Uses, Wrong};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// When a bare host tells of uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,6 @@ pub struct Cache {
     shadows: BTreeMap<u32, u64>,
     evictions: u64,
     now_ns: u64,
-    victims: Vec<Slot>,
 }
 
 impl Cache {
@@ -51,7 +50,6 @@ impl Cache {
             shadows: BTreeMap::new(),
             evictions: 0,
             now_ns: 0,
-            victims: Vec::new(),
         }
     }
 
@@ -71,7 +69,7 @@ impl Cache {
     }
 
     /// Accesses a page, and makes room for it where it is not there. True if it was there. `want`: how many pages to ask for where room is
-    /// needed; they are evicted together.
+    /// needed; those that it takes more are evicted when the page is there.
     pub fn access(&mut self, page: u32, write: bool, want: u32) -> Result<bool, Fault> {
         self.now_ns += 100;
         if let Some(&slot) = self.slots.get(&page) {
@@ -82,7 +80,7 @@ impl Cache {
             }
             return Ok(true);
         }
-        self.shrink_to(self.seat.capacity() - 1, want)?;
+        let also_nominated = self.shrink_to(self.seat.capacity() - 1, want)?;
         let cause = match self.shadows.remove(&page) {
             Some(then) => Cause::Refault { distance: self.evictions - then },
             None => Cause::Demand,
@@ -90,6 +88,7 @@ impl Cache {
         let newcomer = Newcomer { page: PageId(page.into()), cause, write, at_ns: self.now_ns };
         let slot = self.seat.add(page, newcomer);
         self.slots.insert(page, slot);
+        also_nominated.into_iter().for_each(|slot| self.end(slot));
         Ok(false)
     }
 
@@ -97,7 +96,7 @@ impl Cache {
     pub fn resize(&mut self, capacity: u32) -> Result<(), Fault> {
         assert!(capacity > 0, "a memory has room for a page");
         self.seat.resize(capacity);
-        self.shrink_to(capacity, 1)
+        self.shrink_to(capacity, 1).map(drop)
     }
 
     /// A page is gone: truncated, say. Nothing is remembered of it.
@@ -134,26 +133,27 @@ impl Cache {
         self.slots.keys().copied()
     }
 
-    /// Evicts until so many pages are left, or only pinned ones.
-    fn shrink_to(&mut self, pages: u32, want: u32) -> Result<(), Fault> {
+    /// Evicts until so many pages are left, or only pinned ones. Returns what was nominated besides.
+    fn shrink_to(&mut self, pages: u32, want: u32) -> Result<Vec<Slot>, Fault> {
         let mut in_vain = 0;
+        let mut nominated = VecDeque::new();
         while self.seat.len() > pages && self.pinned.len() < self.slots.len() {
             let want = want.clamp(1, self.seat.len());
             let before = self.evictions;
-            let mut victims = std::mem::take(&mut self.victims);
-            victims.clear();
-            let asked = self.seat.nominate(want, &mut victims);
-            if asked.is_ok() {
-                victims.iter().for_each(|&slot| self.end(slot));
+            let mut victims = Vec::new();
+            self.seat.nominate(want, &mut victims)?;
+            nominated.extend(victims);
+            while self.seat.len() > pages
+                && let Some(slot) = nominated.pop_front()
+            {
+                self.end(slot);
             }
-            self.victims = victims;
-            asked?;
             in_vain = if self.evictions > before { 0 } else { in_vain + 1 };
             if in_vain > 4 * u64::from(self.seat.len()) {
                 return Err(self.seat.fault(Wrong::Stuck(in_vain)));
             }
         }
-        Ok(())
+        Ok(nominated.into())
     }
 
     /// Evicts what was nominated, or spares it.

@@ -16,11 +16,12 @@
 //!    page has left.
 //! 2. Room is made first, then `added` is called. After a smaller capacity there may be more pages in memory than there is room for, until
 //!    they have been evicted.
-//! 3. All uses are told in their order before any other call. So it changes nothing how many the host tells at once.
+//! 3. All uses are told in their order before any other call. So it changes nothing how many the host tells at once. Calls that only look
+//!    (`figures`, `why`, `check`) may come at any time.
 //! 4. `nominate` is called only while a page is in memory, and with an empty list. The answer has one slot or more, at most as many as are
 //!    wanted, each of them in memory, and none twice.
-//! 5. What was nominated is in memory until `ended` says what became of it. Until each nominated slot has ended, the host calls nothing else
-//!    but `used`, for slots among them that are then spared.
+//! 5. What was nominated is in memory until `ended` says what became of it. Before all of it has ended, the host does not ask again. Pages
+//!    may come meanwhile: the parts of a large one that was nominated and stays.
 //! 6. A page that is spared stays, and may be nominated again. Asked again and again, a policy comes to every page: four times as many
 //!    questions as there are pages, and it has named one that can go.
 //! 7. A page may be gone at any time, nominated or not: its file was truncated, its process has ended, it was moved.

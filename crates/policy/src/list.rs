@@ -16,7 +16,7 @@ pub struct Listed {
 }
 
 /// All policies.
-pub static POLICIES: &[Listed] = &[
+pub const POLICIES: &[Listed] = &[
     Listed {
         name: "fifo",
         doc: "One queue in order of arrival; a use changes nothing. Not a kernel's: the least to compare with.",

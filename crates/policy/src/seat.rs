@@ -18,6 +18,7 @@ const NOBODY: u32 = u32::MAX;
 /// A policy with the slots of one memory.
 pub struct Seat {
     policy: Box<dyn Policy>,
+    uses: Uses,
     /// By slot: whom the host has there, and whether the policy has nominated it and not heard what became of it.
     places: Vec<Place>,
     free: Vec<Slot>,
@@ -64,7 +65,7 @@ pub enum Call {
     Ended(Slot, End),
     /// [`Policy::cold`].
     Cold(Slot),
-    /// [`Policy::check`].
+    /// [`Policy::check`]; the number is that of the call before.
     Check,
 }
 
@@ -102,6 +103,7 @@ impl Seat {
     /// A seat with room for so many pages. It tells uses when there are `batch` of them, if nothing else is told before.
     pub fn new(policy: Box<dyn Policy>, capacity: u32, batch: usize) -> Seat {
         let mut seat = Seat {
+            uses: policy.uses(),
             policy,
             places: Vec::new(),
             free: Vec::new(),
@@ -117,8 +119,9 @@ impl Seat {
     }
 
     /// What the policy has to hear of uses.
+    #[inline]
     pub fn uses(&self) -> Uses {
-        self.policy.uses()
+        self.uses
     }
 
     /// The policy.
@@ -185,7 +188,6 @@ impl Seat {
     /// has room for has the capacity raised.
     pub fn add(&mut self, holder: u32, newcomer: Newcomer) -> Slot {
         assert_ne!(holder, NOBODY, "this number stands for nobody");
-        debug_assert_eq!(self.nominated, 0, "what was nominated has ended before a page comes");
         let slot = self.free.pop().unwrap_or(Slot(self.places.len() as u32));
         if slot.0 >= self.capacity {
             self.resize(slot.0 + 1);
@@ -266,9 +268,9 @@ impl Seat {
     }
 
     /// Has the policy look whether all of it fits together.
-    pub fn check(&mut self) -> Result<(), Fault> {
-        self.begin(Call::Check);
-        self.policy.check().map_err(|found| self.fault(Wrong::Check(found)))
+    pub fn check(&self) -> Result<(), Fault> {
+        let wrong = |found| Fault { number: self.calls, call: Call::Check, wrong: Wrong::Check(found) };
+        self.policy.check().map_err(wrong)
     }
 
     /// What was wrong at the last call.

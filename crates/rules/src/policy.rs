@@ -19,6 +19,7 @@ use crate::switch::{Switch, rules};
 use crate::workingset::Workingset;
 use crate::writeback::WritebackRules;
 use crate::zswap::ZswapRules;
+use pageout_policy::{Listed, POLICIES};
 
 rules! {
     /// Rules that groups may differ in: a choice at each of the four seams, and what a reclaim call for the group does.
@@ -33,8 +34,7 @@ rules! {
         reclaim: ReclaimRules,
     }
     "lru.lists": lru: Lru = Lru::TwoLists,
-        [Lru::TwoLists => "two_lists .." "A B C D", Lru::Generations => "generations 6.1.." "A B C D M",
-            Lru::SingleList => "never" "", Lru::Sieve => "never" ""],
+        (crate::lru::LISTS),
         Some(("mechanisms.toml", "two_lists")),
         "Which lists there are, whatever the other three seams do.";
     "lru.executable_protection": executable_protection: bool = true,
@@ -212,8 +212,40 @@ pub fn parameters_of(name: &str) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-/// All profiles.
-pub const PROFILES: &[Profile] = &[
+/// All profiles: those of kernels, and one for each policy that is a guest.
+pub const PROFILES: &[Profile] = &ALL;
+
+static ALL: [Profile; OF_KERNELS.len() + POLICIES.len()] = {
+    let mut all = [OF_KERNELS[0]; OF_KERNELS.len() + POLICIES.len()];
+    let mut at = 1;
+    while at < all.len() {
+        all[at] = match at < OF_KERNELS.len() {
+            true => OF_KERNELS[at],
+            false => of_guest(at - OF_KERNELS.len()),
+        };
+        at += 1;
+    }
+    all
+};
+
+/// By guest: the rules that its profile has besides those of a kernel. A refault is counted, and means nothing to it that it does not
+/// remember itself.
+static OF_GUESTS: [[(&str, &str); 2]; POLICIES.len()] = {
+    let mut rules = [[("lru.lists", ""), ("workingset.recency", "count_only")]; POLICIES.len()];
+    let mut at = 0;
+    while at < rules.len() {
+        rules[at][0].1 = POLICIES[at].name;
+        at += 1;
+    }
+    rules
+};
+
+const fn of_guest(at: usize) -> Profile {
+    let Listed { name, doc, .. } = POLICIES[at];
+    Profile { name, is_version: false, doc, kernel: "classic@6.12", rules: &OF_GUESTS[at], parameters: &[] }
+}
+
+const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "classic@6.12",
         is_version: true,
@@ -342,22 +374,6 @@ pub const PROFILES: &[Profile] = &[
             OF_2010[4],
         ],
         parameters: &[("charge_stock", "64")],
-    },
-    Profile {
-        name: "lru",
-        is_version: false,
-        doc: "One list in exact order of access, no second chance: the textbook LRU. A reference, not a kernel's.",
-        kernel: "classic@6.12",
-        rules: &[("lru.lists", "single_list"), ("workingset.recency", "count_only")],
-        parameters: &[],
-    },
-    Profile {
-        name: "sieve",
-        is_version: false,
-        doc: "One queue and a hand that spares what was used: SIEVE. Not a kernel's; it shows what the seams carry.",
-        kernel: "classic@6.12",
-        rules: &[("lru.lists", "sieve"), ("workingset.recency", "count_only")],
-        parameters: &[],
     },
     Profile {
         name: "classic@6.8",

@@ -81,7 +81,7 @@ macro_rules! rules {
             $($(#[$part_doc:meta])* $part:ident: $part_type:ident,)*
         }
         $($key:literal: $field:ident: $type:tt $(in ($values:expr))? = $default:expr,
-            [$($value:expr => $span:literal $marks:literal),+ $(,)?],
+            $eras:tt,
             $shown_by:expr,
             $rule_doc:literal;)*
     ) => {
@@ -112,7 +112,7 @@ macro_rules! rules {
         pub(crate) const $rows: &[$crate::switch::Switch] = &[$($crate::switch::Switch {
             name: $key,
             values: $crate::switch::rules!(@values $type $($values)?),
-            eras: &[$($crate::era::Era::new($crate::switch::rules!(@word $value, $type), $span, $marks)),+],
+            eras: $crate::switch::rules!(@eras $type $eras),
             doc: $rule_doc,
             shown_by: $shown_by,
             get: |policy| $crate::switch::rules!(@word <$name as $crate::switch::Part>::of(policy).$field, $type (get)).to_string(),
@@ -122,6 +122,10 @@ macro_rules! rules {
             },
         }),*];
     };
+    (@eras $type:tt [$($value:expr => $span:literal $marks:literal),+ $(,)?]) => {
+        &[$($crate::era::Era::new($crate::switch::rules!(@word $value, $type), $span, $marks)),+]
+    };
+    (@eras $type:tt ($eras:expr)) => { &$eras };
     (@values bool) => { $crate::choice::Values::Bool };
     (@values u8 $values:expr) => { $values };
     (@values $choice:tt) => { $crate::choice::Values::Choice(<$choice>::NAMES) };

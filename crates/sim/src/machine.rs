@@ -441,6 +441,7 @@ impl Machine {
             if std::mem::take(&mut self.is_interrupted) {
                 return Ok(Ended::Interrupted);
             }
+            self.check_guests()?;
             if !self.agenda.is_driving() && self.has_tasks_left() {
                 return Err(Box::new(self.stalled()));
             }
@@ -471,7 +472,16 @@ impl Machine {
                 rare => self.rare_event(rare, observer)?,
             }
         }
+        self.check_guests()?;
         Ok(Ended::Complete)
+    }
+
+    /// Nothing means anything after a policy has said what can't be.
+    fn check_guests(&self) -> Result<(), Box<RunError>> {
+        match self.engine.guest_fault() {
+            None => Ok(()),
+            Some(fault) => Err(Box::new(RunError::Guest { at: self.agenda.now(), source: fault.clone() })),
+        }
     }
 
     /// Not inlined, and so out of the way of what comes by at every miss.

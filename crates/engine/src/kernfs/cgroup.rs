@@ -231,11 +231,13 @@ fn memory_low_write(engine: &mut Engine, _: TaskId, memcg: MemcgId, low: u64) ->
 
 fn memory_high_write(engine: &mut Engine, task: TaskId, memcg: MemcgId, pages: u64) -> Step {
     engine.core.memcgs[memcg].high = pages;
+    engine.core.resize_guests(memcg);
     reclaim_above(engine, task, memcg, pages)
 }
 
 fn memory_max_write(engine: &mut Engine, task: TaskId, memcg: MemcgId, pages: u64) -> Step {
     engine.core.memcgs[memcg].max = pages;
+    engine.core.resize_guests(memcg);
     reclaim_above(engine, task, memcg, pages)
 }
 

@@ -257,6 +257,18 @@ impl Core {
         }
     }
 
+    /// A listed folio is to go next. What is known of its use is forgotten in a way.
+    fn to_cold_end(&mut self, pfn: Pfn, forget: impl FnOnce(&mut Core)) {
+        if let Lru::Guest(_) = self.lru_of(self.lruvec_of(pfn)) {
+            forget(self);
+            self.guest_cold(pfn);
+        } else {
+            self.lru_unlink(pfn);
+            forget(self);
+            self.lru_place(pfn, Arrival::Rotated);
+        }
+    }
+
     fn batch_move(&mut self, batch: Batch, pfn: Pfn) {
         let (lruvec, pages) = (self.lruvec_of(pfn), self.memory.folios[pfn].pages() as i64);
         let flags = self.memory.folios[pfn].flags();
@@ -269,26 +281,23 @@ impl Core {
         match batch {
             Batch::Add => unreachable!("new folios are placed, not moved"),
             Batch::MoveTail => {
-                self.lru_unlink(pfn);
-                self.memory.remove_use(pfn, UseBits::ACTIVE);
-                self.lru_place(pfn, Arrival::Rotated);
+                self.to_cold_end(pfn, |core| core.memory.remove_use(pfn, UseBits::ACTIVE));
                 self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
             }
             Batch::DeactivateFile => {
                 if self.memory.folios[pfn].mapped > 0 {
                     return;
                 }
-                self.lru_unlink(pfn);
-                self.forget_use(pfn);
                 // A folio that still has to be written can't go now; its write's end will bring it to the tail.
-                let arrival = if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
+                if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
+                    self.lru_unlink(pfn);
+                    self.forget_use(pfn);
                     self.change_reclaim(pfn, true);
-                    Arrival::Added
+                    self.lru_place(pfn, Arrival::Added);
                 } else {
+                    self.to_cold_end(pfn, |core| core.forget_use(pfn));
                     self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
-                    Arrival::Rotated
-                };
-                self.lru_place(pfn, arrival);
+                }
                 if may_deactivate {
                     self.count(lruvec, Stat::Pgdeactivate, pages);
                 }

@@ -11,14 +11,13 @@
 //! | how is a pass over the lruvec made, round by round? | `begin_pass`, `pass_round` |
 //! | what follows from references found by reclaim? | `lru_referenced` |
 //!
-//! To add one: a file beside `two_lists.rs` with its pass, and an arm in each `match` below; the compiler names them.
+//! Two families are Linux's. Any other is a guest: a file and a row in the crate `pageout_policy`, and nothing here (`guest.rs`).
 
 pub(crate) mod batch; // per-CPU folio batches in front of the lists
 mod seam; // the questions, and who answers them
 pub(crate) mod generations; // pages of about the same age together
 mod reparent; // a removed group's lists join its parent's
-mod sieve; // one queue and a hand
-mod single_list; // in order of access
+mod guest; // a policy that keeps the pages in its own way
 mod switching; // from one family of lists to the other
 mod two_lists; // active and inactive
 
@@ -26,6 +25,7 @@ pub use generations::GenerationInfo;
 pub(crate) use generations::{
     GenerationRequest, GenerationWork, MIN_LRU_BATCH, Refused, Requested, WorkStep,
 };
+pub use guest::GuestFault;
 pub(crate) use pageout_mm::lru::*;
 pub(crate) use seam::{Pass, Round};
 pub use two_lists::Deactivation;

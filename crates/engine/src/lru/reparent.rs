@@ -55,7 +55,7 @@ impl Core {
             && match self.lru_of(from) {
                 Lru::TwoLists => true,
                 Lru::Generations => self.have_windows_alike(from, to),
-                Lru::SingleList | Lru::Sieve => false,
+                Lru::Guest(_) => false,
             }
     }
 
@@ -84,6 +84,9 @@ impl Core {
 
     /// Takes all folios off the lists, the coldest of each first.
     fn empty_lists(&mut self, lruvec: LruvecId, folios: &mut Vec<Pfn>) {
+        if self.lruvecs[lruvec].guest.is_some() {
+            return self.guest_leave_all(lruvec, folios);
+        }
         let tail_of = |core: &Core| {
             let lists = &core.lruvecs[lruvec];
             let generations = lists.generations.iter().flat_map(|generations| &generations.lists);

@@ -6,7 +6,7 @@ use crate::lru::CountsUse;
 use crate::lru::generations::GenerationsPass;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists::TwoListsPass;
-use crate::lru::{Arrival, PlaceRule, sieve, single_list};
+use crate::lru::{Arrival, PlaceRule};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::memory::table::Mark;
@@ -20,10 +20,7 @@ use pageout_rules::lru::{FaultIn, GenerationRules, Lru, References};
 pub(crate) enum Pass {
     TwoLists(TwoListsPass),
     Generations(GenerationsPass),
-    SingleList {
-        remaining: u64,
-    },
-    Sieve {
+    Guest {
         remaining: u64,
     },
     /// While the group is switched: one after the other, from the last.
@@ -63,16 +60,15 @@ impl Core {
         match policy.lru {
             Lru::TwoLists => Mark::Classic,
             Lru::Generations => Mark::Count(policy.generations.references),
-            Lru::SingleList => Mark::EveryAccess,
-            Lru::Sieve => Mark::Visited,
+            Lru::Guest(_) => self.guest_mark(memcg),
         }
     }
 
     /// Tells an LRU that asked for it of an access.
     pub(crate) fn lru_accessed(&mut self, pfn: Pfn) {
         match self.lru_of(self.lruvec_of(pfn)) {
-            Lru::TwoLists | Lru::Generations | Lru::Sieve => {}
-            Lru::SingleList => self.single_list_accessed(pfn),
+            Lru::TwoLists | Lru::Generations => {}
+            Lru::Guest(_) => self.guest_used(pfn),
         }
     }
 
@@ -82,8 +78,7 @@ impl Core {
         match self.lru_of(self.lruvec_of(pfn)) {
             Lru::TwoLists => self.two_lists_young(pfn),
             Lru::Generations => return self.generations_young(pfn, executable),
-            Lru::SingleList => self.single_list_accessed(pfn),
-            Lru::Sieve => self.sieve_young(pfn),
+            Lru::Guest(_) => self.guest_young(pfn),
         }
         false
     }
@@ -92,7 +87,7 @@ impl Core {
     pub(crate) fn lru_young_nearby(&mut self, pfn: Pfn, executable: bool) {
         match self.lru_of(self.lruvec_of(pfn)) {
             Lru::Generations => self.generations_young_nearby(pfn, executable),
-            Lru::TwoLists | Lru::SingleList | Lru::Sieve => {
+            Lru::TwoLists | Lru::Guest(_) => {
                 self.lru_young(pfn, executable);
             }
         }
@@ -105,8 +100,8 @@ impl Core {
             Lru::Generations if policy.generations.references != References::Linux6_12 => {
                 self.referenced_by_count(pfn, referenced)
             }
-            Lru::TwoLists | Lru::Generations | Lru::SingleList => self.two_steps(pfn, referenced),
-            Lru::Sieve => self.sieve_referenced(pfn, referenced),
+            Lru::TwoLists | Lru::Generations => self.two_steps(pfn, referenced),
+            Lru::Guest(_) => self.guest_referenced(pfn, referenced),
         }
     }
 
@@ -135,7 +130,7 @@ impl Core {
         match self.lru_of(target) {
             Lru::TwoLists => self.two_lists_prepare(target, sc),
             // They have no opinion on how a descendant with other lists should age its pages.
-            Lru::Generations | Lru::SingleList | Lru::Sieve => {
+            Lru::Generations | Lru::Guest(_) => {
                 sc.may_deactivate = [true; 2];
                 sc.deactivation = [None; 2];
                 sc.cache_trim_mode = false;
@@ -155,8 +150,7 @@ impl Core {
         match lru {
             Lru::TwoLists => Pass::TwoLists(self.two_lists_begin(lruvec, sc)),
             Lru::Generations => Pass::Generations(self.generations_begin(sc)),
-            Lru::SingleList => Pass::SingleList { remaining: self.single_list_begin(lruvec, sc) },
-            Lru::Sieve => Pass::Sieve { remaining: self.sieve_begin(lruvec, sc) },
+            Lru::Guest(_) => Pass::Guest { remaining: self.guest_begin(lruvec, sc) },
         }
     }
 
@@ -164,8 +158,7 @@ impl Core {
         match pass {
             Pass::TwoLists(pass) => self.two_lists_round(lruvec, pass, sc),
             Pass::Generations(pass) => self.generations_round(lruvec, pass, sc),
-            Pass::SingleList { remaining } => self.untyped_round(lruvec, single_list::SINGLE, remaining, sc),
-            Pass::Sieve { remaining } => self.sieve_round(lruvec, remaining, sc),
+            Pass::Guest { remaining } => self.guest_round(lruvec, remaining, sc),
             Pass::Several(passes) => {
                 let Some(pass) = passes.last_mut() else { return Round::Last };
                 if self.pass_round(lruvec, pass, sc) == Round::Last {
@@ -181,13 +174,12 @@ impl Core {
         let list = |list: usize| &self.lruvecs[lruvec].lists[list];
         let coldest = match self.lru_of(lruvec) {
             Lru::TwoLists => list(LruList::inactive(kind) as usize),
-            Lru::SingleList => list(single_list::SINGLE),
             Lru::Generations => {
                 let generations = self.generations(lruvec);
                 let mut lists = generations.lists_of(generations.oldest(kind), kind).iter();
                 return lists.find_map(List::tail).map(Pfn);
             }
-            Lru::Sieve => return None,
+            Lru::Guest(_) => return None,
         };
         coldest.tail().map(Pfn)
     }
@@ -206,8 +198,8 @@ impl Core {
         let lru = self.memcgs[folio.memcg].policy.lru;
         let rule = match lru {
             Lru::Generations => self.generations_place(lruvec, pfn, arrival),
-            Lru::TwoLists | Lru::SingleList => self.list_place(lruvec, lru, pfn, &folio, arrival),
-            Lru::Sieve => self.sieve_place(lruvec, pfn, arrival),
+            Lru::TwoLists => self.list_place(lruvec, pfn, &folio, arrival),
+            Lru::Guest(_) => self.guest_place(lruvec, pfn, &folio, arrival),
         };
         self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
     }
@@ -234,17 +226,10 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn list_place(
-        &mut self,
-        lruvec: LruvecId,
-        lru: Lru,
-        pfn: Pfn,
-        folio: &Folio,
-        arrival: Arrival,
-    ) -> PlaceRule {
+    fn list_place(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio, arrival: Arrival) -> PlaceRule {
         let pages = folio.pages() as i64;
-        let (list, gauge) = self.list_in(lru, folio);
-        let (list, links) = (&mut self.lruvecs[lruvec].lists[list], &mut self.memory.folios);
+        let gauge = self.list_of(folio);
+        let (list, links) = (&mut self.lruvecs[lruvec].lists[gauge as usize], &mut self.memory.folios);
         match arrival {
             Arrival::Added | Arrival::PutBack => list.push_head(links, pfn.0),
             Arrival::Rotated => list.push_tail(links, pfn.0),
@@ -281,29 +266,20 @@ impl Core {
             self.generations_unlink(lruvec, pfn);
             return;
         }
-        let (list, gauge) = self.list_of(lruvec, pfn);
-        self.lruvecs[lruvec].lists[list].remove(&mut self.memory.folios, pfn.0);
+        if self.lruvecs[lruvec].guest.is_some() {
+            self.guest_unlink(lruvec, pfn, &folio);
+            return;
+        }
+        let gauge = self.list_of(&folio);
+        self.lruvecs[lruvec].lists[gauge as usize].remove(&mut self.memory.folios, pfn.0);
         self.update_size(lruvec, gauge, -(folio.pages() as i64));
         self.count_in_zone(lruvec, gauge, pfn, -(folio.pages() as i64));
     }
 
-    /// The list on which a folio's record puts it where there are no generations, and the gauge that counts it there.
-    pub(crate) fn list_of(&self, lruvec: LruvecId, pfn: Pfn) -> (usize, LruList) {
-        self.list_in(self.lru_of(lruvec), &self.memory.folios[pfn])
-    }
-
-    /// [`Core::list_of`] where the LRU and the folio's record are at hand.
+    /// The list of the two that a folio's record puts it on.
     #[inline]
-    fn list_in(&self, lru: Lru, folio: &Folio) -> (usize, LruList) {
-        let kind = folio.lru_type();
-        match lru {
-            Lru::SingleList => (single_list::SINGLE, LruList::inactive(kind)),
-            Lru::Sieve => (sieve::sieve_list(folio), LruList::inactive(kind)),
-            Lru::TwoLists | Lru::Generations => {
-                let list = LruList::new(kind, self.memory.use_bits_of(folio).contains(UseBits::ACTIVE));
-                (list as usize, list)
-            }
-        }
+    pub(crate) fn list_of(&self, folio: &Folio) -> LruList {
+        LruList::new(folio.lru_type(), self.memory.use_bits_of(folio).contains(UseBits::ACTIVE))
     }
 
     /// Where the zone of a folio stands among those of its node; 0 where there is but one.

@@ -25,6 +25,13 @@ pub(crate) struct Reach {
     most: u64,
 }
 
+impl Reach {
+    /// Whether it passes a folio of a zone of this rank by, having passed by so many pages.
+    pub(crate) fn passes_by(self, passed_by: u64, rank: usize) -> bool {
+        passed_by < self.most && rank < self.first_rank
+    }
+}
+
 /// Folios of other zones that were met on the way to a batch, the coldest first.
 struct PassedBy {
     reach: Reach,
@@ -57,8 +64,7 @@ impl Core {
                 self.memory.folios.prefetch(Pfn(next));
             }
             if let Some(others) = &mut passed_by
-                && others.pages < others.reach.most
-                && self.rank_in(lruvec, pfn) < others.reach.first_rank
+                && others.reach.passes_by(others.pages, self.rank_in(lruvec, pfn))
             {
                 others.pages += self.memory.folios[pfn].pages();
                 others.folios.push(pfn);
@@ -76,27 +82,39 @@ impl Core {
             into.push(pfn);
             self.prefetch_words(&folio);
         }
+        self.note_isolation(lruvec, active, taken, into);
+        let taken = taken[0] + taken[1];
+        let mapped = self.give_back_mapped(lruvec, list, &mapped);
+        let skipped = passed_by.map_or(0, |others| self.give_back_passed_by(lruvec, list, others));
+        let looked_at = taken + mapped + skipped;
+        self.note_looked_at(looked_at, into.len());
+        self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, looked_at, skipped, taken], sc);
+        taken + mapped
+    }
+
+    /// Folios were taken off lists, so many pages of each type: they are not counted there any more.
+    #[inline]
+    pub(crate) fn note_isolation(&mut self, lruvec: LruvecId, active: bool, taken: [u64; 2], folios: &[Pfn]) {
         for kind in LruType::BOTH {
             if taken[kind as usize] > 0 {
                 self.update_size(lruvec, LruList::new(kind, active), -(taken[kind as usize] as i64));
             }
         }
         if !self.lruvecs[lruvec].by_zone.is_empty() {
-            for &pfn in into.iter() {
+            for &pfn in folios {
                 let folio = &self.memory.folios[pfn];
                 let (gauge, pages) = (LruList::new(folio.lru_type(), active), folio.pages() as i64);
                 self.count_in_zone(lruvec, gauge, pfn, -pages);
             }
         }
-        let taken = taken[0] + taken[1];
-        let mapped = self.give_back_mapped(lruvec, list, &mapped);
-        let skipped = passed_by.map_or(0, |others| self.give_back_passed_by(lruvec, list, others));
-        let looked_at = taken + mapped + skipped;
-        self.rare_work().scanned += looked_at;
-        self.looked_at += looked_at;
-        self.work.list_moves += into.len() as u64;
-        self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, looked_at, skipped, taken], sc);
-        taken + mapped
+    }
+
+    /// Reclaim has looked at so many pages, and taken so many folios.
+    #[inline]
+    pub(crate) fn note_looked_at(&mut self, pages: u64, folios: usize) {
+        self.rare_work().scanned += pages;
+        self.looked_at += pages;
+        self.work.list_moves += folios as u64;
     }
 
     /// Which zones of an lruvec's node are no use to a reclaimer. `None`: all are.

@@ -4,6 +4,7 @@ use crate::GroupRules;
 use crate::config::{Config, ConfigError, FileKind, FileSpec, check_range};
 use crate::core::Core;
 use crate::io::Ended;
+use crate::lru::GuestFault;
 use crate::machine::op::Op;
 use crate::machine::work::Work;
 use crate::memory::errors::IoError;
@@ -79,7 +80,14 @@ impl Engine {
         policy.check()?;
         let id = self.core.memcgs.create(parent, name, policy);
         self.core.lruvecs.add_memcg(id, &policy, self.core.now);
+        self.core.resize_guests(id);
         Ok(id)
+    }
+
+    /// What a guest has done wrong, if one has: nothing that happened since means anything.
+    #[inline]
+    pub fn guest_fault(&self) -> Option<&GuestFault> {
+        self.core.guest_fault.as_deref()
     }
 
     /// Creates a file. A regular one is on the first device; if there is none yet, that comes with it.

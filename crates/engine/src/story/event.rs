@@ -129,7 +129,7 @@ pub enum Whereabouts {
     Inactive,
     /// On the active list of its type.
     Active,
-    /// On the one list there is.
+    /// Where its group's own policy has it: all of them stand in one order.
     SingleList,
     /// In a generation.
     Generation {
@@ -196,7 +196,7 @@ pub enum Because {
         /// The page is a program's code, which needs one use only.
         executable: bool,
     },
-    /// The page was used since the hand last came by.
+    /// The page was used since its group's own policy last nominated it.
     Visited {
         /// Page-table entries found used; a use through a descriptor shows in no entry.
         young: u32,
@@ -442,8 +442,13 @@ pub enum PageEvent {
         /// Why to this one.
         rule: PlaceRule,
     },
-    /// Used, in a list by access: it moved to the hot end.
-    MovedToHead,
+    /// Its group's own policy would have it go, and says why it stood there.
+    Nominated {
+        /// In the policy's words.
+        why: String,
+    },
+    /// Used, and its group's own policy was told.
+    UseTold,
     /// An entry that maps it was found used.
     FoundYoung {
         /// By whom.

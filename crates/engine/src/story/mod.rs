@@ -166,7 +166,7 @@ impl Core {
             Whereabouts::Unevictable
         } else {
             match self.lru_of(lruvec) {
-                Lru::SingleList | Lru::Sieve => Whereabouts::SingleList,
+                Lru::Guest(_) => Whereabouts::SingleList,
                 // Of generations these are on no list yet, or on the way to another.
                 Lru::TwoLists | Lru::Generations if use_bits.contains(UseBits::ACTIVE) => Whereabouts::Active,
                 Lru::TwoLists | Lru::Generations => Whereabouts::Inactive,

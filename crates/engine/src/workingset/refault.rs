@@ -68,6 +68,7 @@ impl Core {
         if !by_generation {
             self.flush_stats_ratelimited();
         }
+        self.note_guest_refault(lruvec, pfn, shadow);
         self.count(lruvec, REFAULT.of(kind), pages as i64);
         let is_recent = match workingset {
             Workingset::Distance => self.is_within_distance(shadow, kind),

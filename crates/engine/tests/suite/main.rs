@@ -17,7 +17,8 @@ mod kernel_functions; // the page that says where a function of the kernel is
 mod kernel_files; // the page of kernel files
 
 mod reader; // a task that reads a file: what the models below are compared on
-mod exact; // textbook LRU and SIEVE
+mod exact; // guests: policies that are not a kernel's
+mod guests; // what they are told, and one that lies
 mod classic_model; // the two lists, written a second time
 mod generations_model; // generations, written a second time
 mod readahead_model; // readahead, written a second time

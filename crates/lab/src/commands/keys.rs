@@ -2,6 +2,7 @@
 
 mod at; // what held in a version
 
+use pageout_policy::{Listed, POLICIES};
 use pageout_sim::scenario::keys::{KEYS, Key, WORKLOAD_KEYS};
 use pageout_sim::scenario::{CONTENTS, Contents, Device, Hints, Node};
 use pageout_sim::{device, hints, memory};
@@ -60,7 +61,7 @@ fn describe(key: &Key) -> String {
 /// Name and class of a preset, and its figures: the keys that would give the same, their values and sources.
 type Described = (&'static str, &'static str, Vec<(&'static str, String, &'static str)>);
 
-/// The presets that a key chooses from.
+/// The presets that a key chooses from, and policies that are no kernel's.
 fn presets_of(key: &Key) -> Vec<Described> {
     let device = |preset: &device::Preset| {
         let figures =
@@ -79,7 +80,9 @@ fn presets_of(key: &Key) -> Vec<Described> {
         let figures = contents.figures().map(|figure| (figure.key, figure.value, figure.source));
         (contents.name, contents.what, figures.into())
     };
+    let policy = |listed: &Listed| (listed.name, listed.doc, vec![("", "source".to_owned(), listed.source)]);
     match key.path.as_str() {
+        "kernel.profile" => POLICIES.iter().map(policy).collect(),
         "swap[].contents" | "task[].object[].contents" => CONTENTS.iter().map(contents).collect(),
         "device[].preset" => device::PRESETS.iter().map(device).collect(),
         "machine.hints.preset" => hints::PRESETS.iter().map(hints_of).collect(),

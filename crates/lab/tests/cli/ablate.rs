@@ -97,7 +97,7 @@ fn an_ablation_has_a_line_for_every_value_below_its_seam() {
             "\nlru",
             "\n  lists (generations)",
             "\n    two_lists",
-            "\n    single_list",
+            "\n    lru",
             "\n  tiers=false",
             "\nworkingset",
             "\n  recency (oldest_generation)",
@@ -258,14 +258,13 @@ fn a_bad_value_of_a_switch_is_refused_with_what_it_takes() {
 #[test]
 fn a_value_that_fails_is_shown_and_not_dropped() {
     let directory = with_scenario(NARROW);
-    let arguments =
-        ["ablate", "scenario.toml", "--repeat", "2", "--switch", "lru.lists=single_list,generations"];
+    let arguments = ["ablate", "scenario.toml", "--repeat", "2", "--switch", "lru.lists=lru,generations"];
     let output = pageout(directory.path(), &arguments);
     let (stdout, stderr) = (super::text(&output.stdout), super::text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     check_order(
         &stdout,
-        &["single_list", "generations", "failed 2 of 2", "\nFailed", "lru.lists=generations: seed 1"],
+        &["    lru", "generations", "failed 2 of 2", "\nFailed", "lru.lists=generations: seed 1"],
     );
     assert!(stderr.contains("2 of 6 runs failed") && stderr.contains("out of memory"), "{stderr}");
     let output = pageout(directory.path(), &[&arguments[..], &["--json"]].concat());
@@ -358,7 +357,7 @@ const OVER: &str = "--over memcg./app.memory.max=768KiB,1MiB --over task.app.obj
 #[test]
 fn an_ablation_over_a_grid_is_the_ablation_at_each_of_its_points() {
     let command = "ablate scenario.toml --repeat 2 --set kernel.profile=mglru@6.12 --switch balance.controller \
-                   --switch lru.lists=two_lists,single_list";
+                   --switch lru.lists=two_lists,lru";
     let over = json(MIXED, &format!("{command} {OVER}"));
     let points = over["points"].as_array().unwrap();
     assert_eq!(points.len(), 4);
@@ -506,14 +505,14 @@ fn a_grid_that_makes_no_sense_is_refused() {
 fn a_point_where_the_scenario_fails_is_missing_and_the_others_are_shown() {
     let directory = with_scenario(NARROW);
     let arguments = "ablate scenario.toml --repeat 2 --set kernel.profile=mglru@6.12 --switch lru.tiers \
-                     --switch lru.lists=single_list --over memcg./app.memory.max=1MiB,2MiB";
+                     --switch lru.lists=lru --over memcg./app.memory.max=1MiB,2MiB";
     let arguments: Vec<&str> = arguments.split_whitespace().collect();
     let output = pageout(directory.path(), &arguments);
     let (stdout, stderr) = (super::text(&output.stdout), super::text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     check_order(
         &stdout,
-        &["What comes of it: signs", "single_list", "x", "\nFailed", "the scenario as it is at 1MiB: seed 1"],
+        &["What comes of it: signs", "    lru", "x", "\nFailed", "the scenario as it is at 1MiB: seed 1"],
     );
     assert!(stderr.contains("out of memory"), "{stderr}");
     let output = pageout(directory.path(), &[&arguments[..], &["--json"]].concat());

@@ -368,8 +368,8 @@ fn the_words_of_the_json_form_are_these() {
             "batch: activate add move_tail",
             "because: used visited write_begun",
             "by: look_around walk",
-            "event: deactivated drained evicted filled found_young isolated judged made_youngest mapped moved_to_head \
-             pass_begun placed protected queued read refaulted second_access sorted type_chosen written",
+            "event: deactivated drained evicted filled found_young isolated judged made_youngest mapped nominated \
+             pass_begun placed protected queued read refaulted second_access sorted type_chosen use_told written",
             "list: active generation inactive no_list single_list",
             "name: any_generation count_only distance oldest_generation",
             "reason: other_had_nothing refaults",

@@ -3,11 +3,13 @@
 use crate::balance::Feedback;
 use crate::harvest::TableWalkState;
 use crate::lru::GenerationLists;
+use crate::lru::guest::Guest;
 use crate::memory::list::List;
 use crate::policy::GroupRules;
 use crate::stat::{Counters, STATS, Stat};
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
 use crate::zswap::ZswapLru;
+use pageout_rules::lru::Lru;
 
 /// The kernel's five list names, as the gauges count them. How many lists there really are is the LRU's business.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,8 +119,8 @@ pub struct Lruvec {
     pub by_zone: Vec<[u64; 4]>,
     /// For groups that keep generations or, being able to be switched to them, two lists; empty then.
     pub generations: Option<Box<GenerationLists>>,
-    /// For SIEVE: the round that its hand is in is an odd one.
-    pub is_odd_round: bool,
+    /// A policy that keeps the pages instead of lists.
+    pub guest: Option<Box<Guest>>,
     /// The group's policy has changed, and folios may be left on the lists of the former one.
     pub is_switching: bool,
     /// What evictions have cost, by generation and tier.
@@ -183,13 +185,15 @@ pub struct Lruvecs {
     /// By pool: its node, and how many zones that has.
     nodes: Vec<NodeId>,
     zones: Vec<usize>,
+    pages: Vec<u64>,
     all: Vec<Lruvec>,
 }
 
 impl Lruvecs {
-    /// Each node is one pool, of so many zones.
-    pub fn new(zones: Vec<usize>) -> Lruvecs {
-        Lruvecs { nodes: (0..zones.len()).map(|node| NodeId(node as u8)).collect(), zones, all: Vec::new() }
+    /// Each node is one pool, of so many zones and pages.
+    pub fn new(zones: Vec<usize>, pages: Vec<u64>) -> Lruvecs {
+        let nodes = (0..zones.len()).map(|node| NodeId(node as u8)).collect();
+        Lruvecs { nodes, zones, pages, all: Vec::new() }
     }
 
     /// All pools.
@@ -205,13 +209,20 @@ impl Lruvecs {
             let zones = self.zones[pool.index()];
             let generations = GenerationLists::new(policy.generations.count_max, zones, now);
             let slots = usize::from(policy.generations.count_max);
+            let guest = match policy.lru {
+                Lru::TwoLists | Lru::Generations => None,
+                // No chance but by which lruvec it is.
+                Lru::Guest(listed) => {
+                    Some(Box::new(Guest::new(listed, self.all.len() as u64, self.pages[pool.index()])))
+                }
+            };
             self.all.push(Lruvec {
                 memcg,
                 pool,
                 node: self.nodes[pool.index()],
                 lists: [List::default(); 4],
                 by_zone: if zones > 1 { vec![[0; 4]; zones] } else { Vec::new() },
-                is_odd_round: false,
+                guest,
                 is_switching: false,
                 feedback: Feedback::new(slots),
                 walk: TableWalkState::new(slots, generations.max_seq),

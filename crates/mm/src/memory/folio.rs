@@ -41,14 +41,12 @@ bitflags::bitflags! {
         const INDEXED = 1 << 10;
         /// In use by something that can't let go of it (a busy buffer, a device): reclaim may look but not take.
         const PINNED = 1 << 11;
-        /// The hand of SIEVE comes to it in an odd round.
-        const ODD_ROUND = 1 << 12;
         /// The folio's group pays for it. A frame that is allocated and not charged yet is in the hands of the task that asked.
-        const CHARGED = 1 << 13;
+        const CHARGED = 1 << 12;
         /// The kernel's own: no folio of anybody, and nothing of it that a machine could see.
-        const KERNEL = 1 << 14;
+        const KERNEL = 1 << 13;
         /// The folio has left fast memory, and nobody has been seen to use it since.
-        const DEPARTED = 1 << 15;
+        const DEPARTED = 1 << 14;
     }
 }
 

@@ -7,20 +7,49 @@ pub use generations::*;
 pub use pass::*;
 
 use crate::choice::choice;
+use crate::era::Era;
+use pageout_policy::{Listed, POLICIES};
 
-choice! {
-    /// The lists that an LRU keeps its folios on.
-    Lru {
-        /// Active and inactive, for each type: the classic LRU of Linux.
-        TwoLists = "two_lists",
-        /// Pages of about the same age together: the multi-generational LRU of Linux.
-        Generations = "generations",
-        /// One list in order of access: the textbook LRU.
-        SingleList = "single_list",
-        /// One queue in order of arrival and a hand that spares what was used: SIEVE.
-        Sieve = "sieve",
-    }
+/// The lists that an LRU keeps its folios on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lru {
+    /// Active and inactive, for each type: the classic LRU of Linux.
+    TwoLists,
+    /// Pages of about the same age together: the multi-generational LRU of Linux.
+    Generations,
+    /// No lists: a policy that is a guest keeps the pages of each lruvec in its own way.
+    Guest(&'static Listed),
 }
+
+/// The kinds of lists that Linux has.
+const FAMILIES: [Era; 2] = [
+    Era::new("two_lists", "two_lists ..", "A B C D"),
+    Era::new("generations", "generations 6.1..", "A B C D M"),
+];
+
+/// When there was which: a guest never.
+pub(crate) const LISTS: [Era; FAMILIES.len() + POLICIES.len()] = {
+    let mut eras = [FAMILIES[0]; FAMILIES.len() + POLICIES.len()];
+    let mut at = 1;
+    while at < eras.len() {
+        eras[at] = match at < FAMILIES.len() {
+            true => FAMILIES[at],
+            false => Era::new(POLICIES[at - FAMILIES.len()].name, "never", ""),
+        };
+        at += 1;
+    }
+    eras
+};
+
+const NAMES: [&str; LISTS.len()] = {
+    let mut names = [""; LISTS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = LISTS[at].value;
+        at += 1;
+    }
+    names
+};
 
 choice! {
     /// What reclaim walks while a group is switched between generations and two lists.
@@ -56,6 +85,28 @@ choice! {
 }
 
 impl Lru {
+    /// The words of all values, in order.
+    pub const NAMES: &[&str] = &NAMES;
+
+    /// The word of the value.
+    #[inline]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Lru::TwoLists => "two_lists",
+            Lru::Generations => "generations",
+            Lru::Guest(listed) => listed.name,
+        }
+    }
+
+    /// The value of a word.
+    pub fn by_name(name: &str) -> Option<Lru> {
+        match name {
+            "two_lists" => Some(Lru::TwoLists),
+            "generations" => Some(Lru::Generations),
+            _ => Listed::by_name(name).map(Lru::Guest),
+        }
+    }
+
     /// Whether `lru_gen/enabled` concerns it: only the two LRUs that Linux has.
     #[inline]
     pub fn may_be_switched(self) -> bool {

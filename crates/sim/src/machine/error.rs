@@ -1,6 +1,6 @@
 //! Errors of the simulator: a machine that can't be built, and a run that ends before its time.
 
-use pageout_engine::{AccessError, FileError, Nanos};
+use pageout_engine::{AccessError, FileError, GuestFault, Nanos};
 use pageout_workload::TraceError;
 
 use crate::device::DeviceError;
@@ -97,6 +97,14 @@ pub enum RunError {
         at: Nanos,
         /// The path of the file.
         path: String,
+    },
+    /// A policy that keeps a group's pages has broken its contract.
+    #[error("{at} into the run: {source}")]
+    Guest {
+        /// When it was found out, in virtual time.
+        at: Nanos,
+        /// Which policy, and how.
+        source: GuestFault,
     },
     /// Tasks sleep and nothing is left that could wake them: a bug in the engine or the machine.
     #[error("at {at} no event is left, but {} not ended", tasks.join(", "))]

@@ -69,7 +69,10 @@ impl Machine {
             let clock = runner.clock;
             let free_at = match next {
                 Next::GoOn => {
-                    let is_stopped = clock > stop || self.is_interrupted || clock >= self.sample_at;
+                    let is_stopped = clock > stop
+                        || self.is_interrupted
+                        || clock >= self.sample_at
+                        || self.engine.guest_fault().is_some();
                     if !is_stopped && self.agenda.advance(clock) {
                         self.engine.set_now(clock);
                         continue;

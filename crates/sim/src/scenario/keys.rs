@@ -70,6 +70,11 @@ pub enum Accepts {
     Range(&'static str),
 }
 
+/// What a value is called that had another name before.
+fn renamed(value: &str) -> Option<&'static str> {
+    (value == "single_list").then_some("lru")
+}
+
 impl Accepts {
     /// The words that are right here, when they are few.
     pub fn words(self) -> Vec<String> {
@@ -106,7 +111,12 @@ impl Accepts {
                 }
                 match self.words().contains(&text) {
                     true => Ok(()),
-                    false => Err(format!("`{text}` is none of the allowed values")),
+                    false => Err(
+                        match renamed(&text).filter(|name| self.words().iter().any(|word| word == name)) {
+                            Some(name) => format!("`{text}` is called {name}"),
+                            None => format!("`{text}` is none of the allowed values"),
+                        },
+                    ),
                 }
             }
             (Accepts::Integer(min, max), Scalar::Integer(number)) => {

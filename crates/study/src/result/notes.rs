@@ -303,7 +303,7 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
 
 /// Figures of others for these policies are of caches that bring in what is asked for and nothing else.
 fn textbook_with_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
-    let is_textbook = matches!(switches::policy_of(scenario).group.lru, Lru::SingleList | Lru::Sieve);
+    let is_textbook = matches!(switches::policy_of(scenario).group.lru, Lru::Guest(_));
     if !is_textbook || report.readahead.pages == 0 {
         return None;
     }

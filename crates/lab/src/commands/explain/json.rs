@@ -197,7 +197,8 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
         PageEvent::NotMigrated { to, why } => json!({ "to": to.0, "why": name(why) }),
         PageEvent::OutOfReach { to } => json!({ "to": to }),
         PageEvent::Truncated { dirty } => json!({ "dirty": dirty }),
-        PageEvent::MovedToHead
+        PageEvent::Nominated { why } => json!({ "why": why }),
+        PageEvent::UseTold
         | PageEvent::Sorted
         | PageEvent::Isolated
         | PageEvent::IsolatedToMove

@@ -106,7 +106,8 @@ pub(super) fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String
         }
         PageEvent::Drained { .. } => "the batch is drained".to_string(),
         PageEvent::Placed { arrival, rule } => placed(*arrival, *rule, state),
-        PageEvent::MovedToHead => "accessed: moved to the head of the list".to_string(),
+        PageEvent::Nominated { why } => format!("the policy would have it go: {why}"),
+        PageEvent::UseTold => "accessed: the policy is told".to_string(),
         PageEvent::FoundYoung { by: FoundBy::Walk } => {
             "a walk of page tables finds its accessed bit set".to_string()
         }
@@ -396,9 +397,9 @@ fn judged(verdict: Verdict, because: Because) -> String {
                 _ => format!("{seen}, its first use: another round"),
             }
         }
-        Because::Visited { young: 0 } => "used since the hand last came by".to_string(),
+        Because::Visited { young: 0 } => "used since it was last nominated".to_string(),
         Because::Visited { young } => {
-            format!("used since the hand last came by ({} found so)", counted(u64::from(young), "mapping"))
+            format!("used since it was last nominated ({} found so)", counted(u64::from(young), "mapping"))
         }
         Because::NoSwapSlot => "there is no free swap slot".to_string(),
         Because::NoRoomToCompress => "the compressed swap device has no memory for it".to_string(),

@@ -321,7 +321,7 @@ fn is_decisive(event: &PageEvent) -> bool {
     matches!(
         event,
         PageEvent::Placed { .. }
-            | PageEvent::MovedToHead
+            | PageEvent::UseTold
             | PageEvent::MadeYoungest { .. }
             | PageEvent::Promoted { .. }
             | PageEvent::Sorted

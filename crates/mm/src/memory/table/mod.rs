@@ -293,7 +293,7 @@ impl Table {
     pub fn reread(&mut self, page: u64) -> Marked {
         let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
         match word.is_hit() {
-            true if word.0 & Word::MARK == Word::MARK_VISITED => self.mark(page),
+            true if matches!(word.0 & Word::MARK, Word::MARK_VISITED | Word::MARK_EVERY) => self.mark(page),
             true => {
                 self.note_use(page);
                 Marked::Done

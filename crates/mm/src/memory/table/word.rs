@@ -60,7 +60,7 @@ pub struct SwapEntry {
 pub enum Mark {
     /// Two-step use-once test: REFERENCED, then activation.
     Classic,
-    /// The LRU is told of each access.
+    /// The LRU is told of each access but the one for which the page was brought in.
     EveryAccess,
     /// Each access sets REFERENCED but the one for which the page was brought in.
     Visited,
@@ -73,9 +73,9 @@ impl Mark {
     /// page read last.
     pub fn counts(self, is_first_use: bool, is_reread: bool) -> bool {
         match self {
-            Mark::Visited => !is_first_use,
+            Mark::EveryAccess | Mark::Visited => !is_first_use,
             // The first use is the first of two steps, and the rest of one request is no second one.
-            Mark::Classic | Mark::EveryAccess | Mark::Count(_) => !is_reread,
+            Mark::Classic | Mark::Count(_) => !is_reread,
         }
     }
 
