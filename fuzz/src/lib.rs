@@ -9,7 +9,6 @@
 //! looked at in a debugger.
 #![forbid(unsafe_code)]
 
-mod engine; // the engine inside a machine that holds bytes and does things in any order
 mod scenario; // scenario files: read, checked, built, and run for a moment
 mod pgt; // the project's own trace format, with checksums that are right
 mod lru_gen; // dumps of lru_gen: read, printed, read again
@@ -22,7 +21,7 @@ pub type Target = fn(&[u8]);
 
 /// All targets. The binary in `targets/`, the seeds in `corpus/` and the former failures in `regressions/` have their names.
 pub const TARGETS: &[(&str, Target)] = &[
-    ("engine", engine::run),
+    ("engine", pageout_conformance::run),
     ("scenario", scenario::run),
     ("pgt", pgt::run),
     ("lru_gen", lru_gen::run),

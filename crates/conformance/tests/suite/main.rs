@@ -1,4 +1,6 @@
-//! What every machine must hold to, on the one that does one thing after the other.
+//! What every machine must hold to, on those that are here.
+
+mod bytes; // inputs of the machine that holds the contents of all pages
 
 /// The promises are written for any machine; these are of this one.
 #[track_caller]

@@ -178,7 +178,12 @@ impl Machine {
 
     /// Frames that are free, but on the lists of CPUs, where no counter sees them.
     fn frames_of_cpus(&self) -> i64 {
-        self.engine.figures().zones().flat_map(|zone| zone.pagesets).map(|pageset| i64::from(pageset.count)).sum()
+        self.engine
+            .figures()
+            .zones()
+            .flat_map(|zone| zone.pagesets)
+            .map(|pageset| i64::from(pageset.count))
+            .sum()
     }
 
     /// Frames that the kernel says it has taken for itself.

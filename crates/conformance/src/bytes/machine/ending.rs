@@ -4,8 +4,8 @@ use pageout_engine::*;
 
 use super::Machine;
 use super::tasks::{Doing, Object, State, Task};
-use crate::engine::contents::Page;
-use crate::engine::input::Limit;
+use crate::bytes::contents::Page;
+use crate::bytes::input::Limit;
 
 /// The most folios in any batch of any setup.
 const BATCH_MAX: u64 = 31;

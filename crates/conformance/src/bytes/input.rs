@@ -4,11 +4,31 @@
 //! whole actions at worst, and libFuzzer's mutations (flip, insert, copy, cross over) are mostly small changes of a run.
 //! Numbers are taken modulo what there is to choose from; an action that makes no sense at the moment does nothing.
 
-use arbitrary::{Result, Unstructured};
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, MigrateStep, PROFILES, Parameter,
     PghotPosting, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
+
+/// What an input still has, and zeroes behind that.
+pub(super) struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    pub(super) fn new(input: &[u8]) -> Bytes<'_> {
+        Bytes(input)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn next(&mut self) -> u8 {
+        self.0.split_off_first().copied().unwrap_or(0)
+    }
+
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        std::array::from_fn(|_| self.next())
+    }
+}
 
 /// Pages of a huge page.
 pub(super) const HUGE_PAGE_PAGES: u64 = 512;
@@ -70,8 +90,8 @@ impl Limit {
 
 const KNOBS: [&str; 5] = ["memory.max", "memory.high", "memory.low", "memory.min", "memory.swap.max"];
 
-fn pick<T: Clone>(bytes: &mut Unstructured, from: &[T]) -> Result<T> {
-    Ok(from[usize::from(bytes.arbitrary::<u8>()?) % from.len()].clone())
+fn pick<T: Clone>(bytes: &mut Bytes, from: &[T]) -> T {
+    from[usize::from(bytes.next()) % from.len()].clone()
 }
 
 /// A profile; from half of the bytes one with a switch turned.
@@ -133,36 +153,36 @@ fn sparing(config: &mut Config, bits: u8) {
 }
 
 impl Setup {
-    pub(super) fn decode(bytes: &mut Unstructured) -> Result<Setup> {
+    pub(super) fn decode(bytes: &mut Bytes) -> Setup {
         let (kernel, writes_won): (u8, u8);
         let config = Config {
             node_pages: pick(
                 bytes,
                 &[vec![4096], vec![300], vec![64], vec![100, 40], vec![2000, 2000], vec![1, 90]],
-            )?,
-            cpus: pick(bytes, &[1, 2, 3])?,
-            hz: pick(bytes, &[250, 1000, 100, 1])?,
-            swappiness: pick(bytes, &[60, 100, 200, 0, 1, 199])?,
-            folio_batch: pick(bytes, &[1, 2, 4, 15, 31])?,
-            charge_stock: pick(bytes, &[1, 3, 8, 64])?,
-            reclaim_batch: pick(bytes, &[1, 4, 7, 32])?,
+            ),
+            cpus: pick(bytes, &[1, 2, 3]),
+            hz: pick(bytes, &[250, 1000, 100, 1]),
+            swappiness: pick(bytes, &[60, 100, 200, 0, 1, 199]),
+            folio_batch: pick(bytes, &[1, 2, 4, 15, 31]),
+            charge_stock: pick(bytes, &[1, 3, 8, 64]),
+            reclaim_batch: pick(bytes, &[1, 4, 7, 32]),
             plug_requests: {
-                let requests = pick(bytes, &[32, 1, 2, 5])?;
-                writes_won = pick(bytes, &[0, 100, 50])?;
+                let requests = pick(bytes, &[32, 1, 2, 5]);
+                writes_won = pick(bytes, &[0, 100, 50]);
                 requests
             },
-            stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual])?,
+            stat_flush: pick(bytes, &[StatFlush::Periodic, StatFlush::Live, StatFlush::Manual]),
             kmem: {
-                kernel = bytes.arbitrary()?;
+                kernel = bytes.next();
                 kernel & 1 != 0
             },
             oom_kill: kernel & 2 != 0,
             tlb_entries: 0,
             interruptions: 0,
             policy: {
-                let policy = policy(bytes.arbitrary()?);
+                let policy = policy(bytes.next());
                 // Zero, which inputs are padded with, turns nothing.
-                match bytes.arbitrary::<[u8; 2]>()? {
+                match bytes.take::<2>() {
                     [0, _] => policy,
                     [switch, value] => turned(policy, switch.into(), value.into()),
                 }
@@ -186,43 +206,40 @@ impl Setup {
             zswap_max_pool_percent: if kernel & 16 != 0 { 1 } else { 20 },
             ..Config::default()
         };
-        let device = |bytes: &mut Unstructured| {
-            let kind = pick(bytes, &[SwapKind::Device, SwapKind::Synchronous])?;
-            Ok(SwapSpec { pages: pick(bytes, &[1, 4, 12, 40, 200])?, kind })
+        let device = |bytes: &mut Bytes| {
+            let kind = pick(bytes, &[SwapKind::Device, SwapKind::Synchronous]);
+            SwapSpec { pages: pick(bytes, &[1, 4, 12, 40, 200]), kind }
         };
-        let group = |bytes: &mut Unstructured, before: usize| {
-            let parent = bytes.arbitrary::<u8>()? % (before as u8 + 1);
-            let policy = policy(bytes.arbitrary()?);
+        let group = |bytes: &mut Bytes, before: usize| {
+            let parent = bytes.next() % (before as u8 + 1);
+            let policy = policy(bytes.next());
             let mut knobs = Vec::new();
             for knob in KNOBS {
-                match bytes.arbitrary::<u8>()? {
+                match bytes.next() {
                     0 => {}
                     byte => knobs.push((knob, Limit::of(byte))),
                 }
             }
-            Ok(Group { parent, policy, knobs })
+            Group { parent, policy, knobs }
         };
-        let swap = (0..pick(bytes, &[0, 1, 2])?).map(|_| device(bytes)).collect::<Result<_>>()?;
-        let mut groups =
-            (0..pick(bytes, &[1, 2, 3])?).map(|before| group(bytes, before)).collect::<Result<Vec<_>>>()?;
+        let swap = (0..pick(bytes, &[0, 1, 2])).map(|_| device(bytes)).collect();
+        let mut groups = (0..pick(bytes, &[1, 2, 3])).map(|before| group(bytes, before)).collect::<Vec<_>>();
         let kinds = [FileKind::Regular, FileKind::Tmpfs, FileKind::Regular];
-        let files = pick(bytes, &[1, 2, 3])?;
-        let files = kinds[..files].iter().map(|&kind| Ok((kind, pick(bytes, &[24, 8, 70, 600])?)));
-        let files = files.collect::<Result<_>>()?;
+        let files = pick(bytes, &[1, 2, 3]);
+        let files = kinds[..files].iter().map(|&kind| (kind, pick(bytes, &[24, 8, 70, 600])));
+        let files = files.collect();
         let groups_and_root = groups.len() as u8 + 1;
-        let process = |bytes: &mut Unstructured| {
-            let byte = bytes.arbitrary::<u8>()?;
+        let process = |bytes: &mut Bytes| {
+            let byte = bytes.next();
             const ADJ: [i16; 8] = [0, 0, 0, 0, 500, -500, 1000, -1000];
-            Ok((byte % groups_and_root, ADJ[usize::from(byte >> 5)]))
+            (byte % groups_and_root, ADJ[usize::from(byte >> 5)])
         };
-        let processes = (0..pick(bytes, &[1, 2, 3])?).map(|_| process(bytes));
-        let processes = processes.collect::<Result<Vec<_>>>()?;
-        let task = |bytes: &mut Unstructured| {
-            Ok((bytes.arbitrary::<u8>()? % processes.len() as u8, bytes.arbitrary::<u8>()?))
-        };
-        let tasks = (0..pick(bytes, &[2, 1, 3, 4])?).map(|_| task(bytes)).collect::<Result<_>>()?;
-        let mut anon_pages = pick(bytes, &[24, 8, 48])?;
-        let byte = bytes.arbitrary::<u8>()?;
+        let processes = (0..pick(bytes, &[1, 2, 3])).map(|_| process(bytes));
+        let processes = processes.collect::<Vec<_>>();
+        let task = |bytes: &mut Bytes| (bytes.next() % processes.len() as u8, bytes.next());
+        let tasks = (0..pick(bytes, &[2, 1, 3, 4])).map(|_| task(bytes)).collect();
+        let mut anon_pages = pick(bytes, &[24, 8, 48]);
+        let byte = bytes.next();
         let advice =
             [Advice::Normal, Advice::Random, Advice::Sequential, Advice::NoReuse][usize::from(byte % 4)];
         // A quarter of the setups each, and half have none, those that inputs are padded to among them.
@@ -235,8 +252,8 @@ impl Setup {
             // A huge page, and a rest that is none.
             anon_pages += HUGE_PAGE_PAGES;
         }
-        let ra_pages = pick(bytes, &[0, 4, 32, 7, 1])?;
-        let byte_of_device = bytes.arbitrary::<u8>()?;
+        let ra_pages = pick(bytes, &[0, 4, 32, 7, 1]);
+        let byte_of_device = bytes.next();
         let bdi = Bdi { ra_pages, io_pages: [0, 320, 5][usize::from(byte_of_device % 3)] };
         // One byte decides how far both kinds of readahead go.
         let mut config = Config { page_cluster: (bdi.ra_pages % 4) as u8, transparent_hugepage, ..config };
@@ -250,7 +267,7 @@ impl Setup {
                 knobs.push(("memory.soft_limit_in_bytes", Limit::Pages(8 * at as u64)));
             }
         }
-        Ok(Setup { tasks, processes, config, writes_won, swap, groups, files, anon_pages, advice, bdi })
+        Setup { tasks, processes, config, writes_won, swap, groups, files, anon_pages, advice, bdi }
     }
 }
 
@@ -405,11 +422,11 @@ pub(super) enum Action {
 }
 
 impl Action {
-    pub(super) fn decode(bytes: &mut Unstructured) -> Result<Action> {
-        let [code, a, b, c] = bytes.arbitrary::<[u8; 4]>()?;
+    pub(super) fn decode(bytes: &mut Bytes) -> Action {
+        let [code, a, b, c] = bytes.take::<4>();
         // Two numbers in one byte: a task below 8, and an object.
         let (task, object) = (a & 7, a >> 3);
-        Ok(match code {
+        match code {
             146 => Action::Signal { task },
             147 => Action::Exec { task },
             148 => Action::Replace { group: a },
@@ -455,6 +472,6 @@ impl Action {
             248 => Action::Hugepages { task, order: b % 10 + 1, blocks: c & 7 },
             249..253 => Action::Tick { nanos: (u64::from(b) + 1) << (c % 36) },
             253.. => Action::Spawn { parent: a, policy: policy(b), cpu: c },
-        })
+        }
     }
 }

@@ -4,7 +4,7 @@ use pageout_engine::*;
 
 use super::Machine;
 use super::tasks::{Doing, State};
-use crate::engine::input::Limit;
+use crate::bytes::input::Limit;
 
 impl Machine {
     pub(super) fn create_group(&mut self, parent: u8, policy: Policy) -> MemcgId {
@@ -40,7 +40,8 @@ impl Machine {
         match self.engine.remove_directory(&directory) {
             Ok(()) => {
                 let (parent, name) = path.rsplit_once('/').expect("only the root has no name");
-                let parent = self.engine.figures().memcg_by_path(parent).expect("a parent outlives its children");
+                let parent =
+                    self.engine.figures().memcg_by_path(parent).expect("a parent outlives its children");
                 heir = self.engine.memcg_create(parent, name).expect("the name is free");
                 self.groups[group].0 = heir;
                 let gone = self.engine.read_file("/sys/fs/cgroup/cgroup.stat").expect("the root has it");

@@ -4,9 +4,9 @@ use pageout_engine::*;
 
 use super::Machine;
 use super::tasks::{Doing, Object, State, Truncated};
-use crate::engine::contents::Page;
-use crate::engine::files::{FILES, LRU_GEN_FILES, ODDITIES, lru_gen_text};
-use crate::engine::input::Action;
+use crate::bytes::contents::Page;
+use crate::bytes::files::{FILES, LRU_GEN_FILES, ODDITIES, lru_gen_text};
+use crate::bytes::input::Action;
 
 /// Mappings of a task, former ones included: each takes a table of its own.
 const OBJECTS_MAX: usize = 24;
@@ -195,7 +195,7 @@ impl Machine {
             }
             Action::Replace { group } => self.replace_group(usize::from(group) % self.groups.len()),
             Action::FlushStats => self.engine.flush_stats(),
-            Action::Refuse { step, pattern } => self.engine.refuse_migrations(step, pattern),
+            Action::Refuse { step, pattern } => self.refuse(step, pattern),
             Action::Compact { task } => {
                 let Some(task) = self.idle(task) else { return };
                 let step = self.engine.write_file(TaskId(task as u32), "/proc/sys/vm/compact_memory", "1");
@@ -232,6 +232,15 @@ impl Machine {
             }
         }
     }
+
+    #[cfg(feature = "fault-injection")]
+    fn refuse(&mut self, step: MigrateStep, pattern: u8) {
+        self.engine.refuse_migrations(step, pattern);
+    }
+
+    /// No migration fails of itself.
+    #[cfg(not(feature = "fault-injection"))]
+    fn refuse(&mut self, _: MigrateStep, _: u8) {}
 
     pub(super) fn pass(&mut self, until: Nanos) {
         self.now = self.now.max(until);

@@ -20,18 +20,17 @@ mod input; // from bytes to a machine and what happens on it
 mod machine; // tasks and what they do
 mod store; // where the bytes are
 
-use arbitrary::Unstructured;
-use input::{Action, Setup};
+use input::{Action, Bytes, Setup};
 use machine::Machine;
 
 /// More would only be slow: what goes wrong goes wrong within a few dozen actions.
 const ACTIONS_MAX: usize = 400;
 
-/// Runs what the bytes say.
-pub(crate) fn run(bytes: &[u8]) {
+/// Runs what the bytes say. Every sequence of bytes is a run, and so is each beginning of it.
+pub fn run(bytes: &[u8]) {
     let show = std::env::var_os("PAGEOUT_FUZZ_SHOW").is_some();
-    let mut bytes = Unstructured::new(bytes);
-    let Ok(setup) = Setup::decode(&mut bytes) else { return };
+    let mut bytes = Bytes::new(bytes);
+    let setup = Setup::decode(&mut bytes);
     if show {
         eprintln!("{setup:#?}");
     }
@@ -40,8 +39,7 @@ pub(crate) fn run(bytes: &[u8]) {
         if bytes.is_empty() {
             break;
         }
-        let Ok(action) = Action::decode(&mut bytes) else { break };
-        machine.perform(action);
+        machine.perform(Action::decode(&mut bytes));
     }
     machine.finish();
 }

@@ -3,7 +3,7 @@
 use pageout_engine::*;
 
 use super::Machine;
-use crate::engine::input::HUGE_PAGE_PAGES;
+use crate::bytes::input::HUGE_PAGE_PAGES;
 
 /// Times that an access is made anew because its page was gone again.
 const REPEATS_MAX: u8 = 8;
