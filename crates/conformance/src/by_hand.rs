@@ -1,10 +1,15 @@
-//! [`ByHand`]: the engine, and nothing beside it. What it asks for is counted; transfers end and threads go on when a text says so.
+//! [`ByHand`]: the machine that does one thing after the other. Copies are made at once; transfers end and threads go on when a text says so.
+//! It holds what pages hold, and compares what each access finds with what was written.
 
+use crate::bytes::contents::{Contents, Heap, Page};
+use crate::bytes::store::Store;
 use crate::machine::{Came, Device, Machine, Rested, Stepped};
 use pageout_engine::{
-    CpuId, Engine, EngineBuilder, IoError, IoId, Nanos, OomKill, Op, Step, TaskId, ThreadInfo, Wait,
+    Access, ConfigError, CpuId, Engine, EngineBuilder, FileId, FileKind, FileSpec, IoError, IoId, Nanos,
+    ObjectId, OomKill, Op, PageName, Served, Step, TaskId, ThreadInfo, Touched, Wait,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 /// A transfer in flight.
 struct Transfer {
@@ -21,10 +26,21 @@ struct Thread {
     is_woken: bool,
 }
 
+/// What has to do with contents, of what a task is in the middle of.
+enum Doing {
+    Access(Access),
+    Truncate(Vec<Page>),
+}
+
 /// The machine that does one thing after the other.
 pub struct ByHand {
     engine: Engine,
     names: BTreeMap<TaskId, String>,
+    store: Store,
+    contents: Contents,
+    tmpfs: BTreeSet<FileId>,
+    /// What tasks are in the middle of.
+    doing: BTreeMap<TaskId, Doing>,
     now: Nanos,
     device: Device,
     transfers: VecDeque<Transfer>,
@@ -48,9 +64,15 @@ pub struct ByHand {
 
 impl Machine for ByHand {
     fn new(hardware: EngineBuilder) -> ByHand {
+        let mut engine = hardware.build();
+        engine.record_page_cache_events();
         ByHand {
-            engine: hardware.build(),
+            engine,
             names: BTreeMap::new(),
+            store: Store::default(),
+            contents: Contents::default(),
+            tmpfs: BTreeSet::new(),
+            doing: BTreeMap::new(),
             now: Nanos::ZERO,
             device: Device::Answers { after: 0 },
             transfers: VecDeque::new(),
@@ -74,6 +96,42 @@ impl Machine for ByHand {
         self.names.insert(task, name.to_owned());
     }
 
+    fn create_file(&mut self, spec: FileSpec) -> Result<FileId, ConfigError> {
+        let is_tmpfs = spec.kind == FileKind::Tmpfs;
+        let file = self.engine.file_create(spec)?;
+        self.tmpfs.extend(is_tmpfs.then_some(file));
+        Ok(file)
+    }
+
+    fn access(&mut self, task: TaskId, access: Access) -> Came {
+        self.doing.insert(task, Doing::Access(access));
+        let step = self.engine.start(task, access);
+        self.go_on(task, step)
+    }
+
+    fn truncate(&mut self, task: TaskId, object: ObjectId, pages: Option<Range<u64>>) -> Came {
+        let all = 0..self.engine.figures().object_pages(task, object).unwrap();
+        let of = pages.clone().unwrap_or(all);
+        let gone: Vec<Page> = of.map(|page| self.page(task, object, page)).collect();
+        for &page in &gone {
+            self.contents.is_going(page);
+            self.store.is_going(page);
+        }
+        self.doing.insert(task, Doing::Truncate(gone));
+        let step = match pages {
+            Some(pages) => self.engine.truncate(task, object, pages),
+            None => self.engine.unlink(task, object),
+        };
+        self.go_on(task, step.unwrap())
+    }
+
+    fn madvise_free(&mut self, task: TaskId, object: ObjectId, pages: Range<u64>) {
+        for page in pages {
+            self.contents.may_be_forgotten(self.page(task, object, page));
+            self.engine.madvise_free(task, object, page).unwrap();
+        }
+    }
+
     /// Until it is done, or waits for a device or a thread that waits for the text.
     fn go_on(&mut self, task: TaskId, mut step: Step) -> Came {
         let mut slept = Nanos::ZERO;
@@ -81,6 +139,10 @@ impl Machine for ByHand {
             self.steps += 1;
             self.running = Some(task);
             self.carry_out();
+            // Before anyone else gets to the page.
+            if let Step::Done(served) = &step {
+                self.is_done(task, served);
+            }
             self.bury();
             match step {
                 Step::Again => {
@@ -158,7 +220,7 @@ impl Stepped for ByHand {
 
     fn end_transfer(&mut self, result: Result<(), IoError>) -> (&'static str, Vec<(TaskId, Came)>) {
         let transfer = self.transfers.pop_front().expect("a transfer is in flight");
-        self.engine.io_done(transfer.io, CpuId(0), result);
+        self.end(transfer.io, result);
         let woken = self.take_woken();
         (transfer.name, self.resume_all(woken))
     }
@@ -307,11 +369,16 @@ impl ByHand {
                 Op::PunchHole { .. } => ("hole", None),
             };
             *self.ops.entry(name).or_default() += 1;
+            self.store.submit(&self.engine, op);
+            self.store.carry_out_any(0);
             if let Some(io) = io {
                 let after = if let Device::Answers { after } = self.device { after } else { 0 };
                 self.transfers.push_back(Transfer { io, name, due: self.steps + after });
             }
         }
+        let mut events = Vec::new();
+        self.engine.take_page_cache_events(&mut events);
+        events.into_iter().for_each(|event| self.store.note_page_cache(event));
         while self.device != Device::Holds
             && self.transfers.front().is_some_and(|transfer| transfer.due <= self.steps)
         {
@@ -319,11 +386,69 @@ impl ByHand {
         }
     }
 
+    /// A transfer ends, and the engine is told.
+    fn end(&mut self, io: IoId, result: Result<(), IoError>) {
+        let transfer = self.store.end(self.store.transfer_at(io), result.is_err(), false);
+        if let Some((file, page)) = transfer.written_page() {
+            self.contents.reached_device(
+                Page::Regular(file, page),
+                result.is_err(),
+                self.store.block(file, page),
+            );
+        }
+        self.engine.io_done(io, CpuId(0), result);
+    }
+
+    fn page(&self, task: TaskId, object: ObjectId, page: u64) -> Page {
+        match self.engine.figures().page_name(task, object, page).unwrap() {
+            PageName::Anon { mm, page } => Page::Anon(Heap::of_process(mm), page),
+            PageName::File { file, page } if self.tmpfs.contains(&file) => Page::Tmpfs(file, page),
+            PageName::File { file, page } => Page::Regular(file, page),
+        }
+    }
+
+    /// What a task was in the middle of is done, and changes what pages hold or says what they do.
+    fn is_done(&mut self, task: TaskId, served: &Served) {
+        match (self.doing.remove(&task), served) {
+            (Some(Doing::Access(access)), Served::Hit(at) | Served::Minor(at) | Served::Major(at)) => {
+                self.touch(task, access, *at);
+            }
+            (Some(Doing::Truncate(gone)), Served::Truncated) => {
+                for page in gone {
+                    self.contents.is_gone(page);
+                    self.store.is_gone(page);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn touch(&mut self, task: TaskId, access: Access, at: Touched) {
+        let page = self.page(task, access.object, access.page);
+        match at {
+            Touched::Frame(pfn) if access.write => {
+                let name = self.engine.figures().page_name(task, access.object, access.page).unwrap();
+                let value = match self.engine.figures().is_of_zeroes(name) {
+                    true => self.contents.write_zeroes(page),
+                    false => self.contents.write(page),
+                };
+                *self.store.written_mut(pfn, page) = value;
+            }
+            Touched::Frame(pfn) => self.contents.check_read(page, *self.store.value_mut(pfn, page)),
+            Touched::Zeroes => {
+                assert!(!access.write, "{page:?} was written, but is in no frame");
+                self.contents.check_read(page, 0);
+            }
+            // An instruction would run again.
+            Touched::Gone => {}
+        }
+    }
+
     /// The oldest transfer ends as the device has it.
     fn complete(&mut self) {
         let transfer = self.transfers.pop_front().expect("a transfer is in flight");
         let result = if self.device == Device::Fails { Err(IoError::Device) } else { Ok(()) };
-        self.engine.io_done(transfer.io, CpuId(0), result);
+        self.end(transfer.io, result);
         self.carry_out();
     }
 }

@@ -4,10 +4,11 @@
 //! or real files, and do one thing after the other or many at once. What only the former can do is [`Stepped`].
 
 use pageout_engine::{
-    Access, ConfigError, Engine, EngineBuilder, FileId, FileSpec, IoError, Nanos, OomKill, Served, Step,
-    TaskId,
+    Access, ConfigError, Engine, EngineBuilder, FileId, FileSpec, IoError, Nanos, ObjectId, OomKill, Served,
+    Step, TaskId,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// How far a task has come with what it was to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,21 +33,22 @@ pub trait Machine: Sized {
     fn name_task(&mut self, task: TaskId, name: &str);
 
     /// Creates a file on the first device.
-    fn create_file(&mut self, spec: FileSpec) -> Result<FileId, ConfigError> {
-        self.with(|engine| engine.file_create(spec))
-    }
+    fn create_file(&mut self, spec: FileSpec) -> Result<FileId, ConfigError>;
 
-    /// Makes an access, and sees it through.
-    fn access(&mut self, task: TaskId, access: Access) -> Came {
-        let step = self.with(|engine| engine.start(task, access));
-        self.go_on(task, step)
-    }
+    /// Makes an access, and sees it through. What it finds or leaves is the machine's to check.
+    fn access(&mut self, task: TaskId, access: Access) -> Came;
 
     /// Sees through what a call of the engine has begun on behalf of a task.
     fn go_on(&mut self, task: TaskId, step: Step) -> Came;
 
     /// Carries out what calls have asked for, and checks the engine as a whole.
     fn settle(&mut self);
+
+    /// Takes pages out of an open file, or deletes it (`None`), and sees it through.
+    fn truncate(&mut self, task: TaskId, object: ObjectId, pages: Option<Range<u64>>) -> Came;
+
+    /// Says that anonymous pages need not be kept (`MADV_FREE`).
+    fn madvise_free(&mut self, task: TaskId, object: ObjectId, pages: Range<u64>);
 
     /// Time passes, and all goes on that waits for it.
     fn pass(&mut self, span: Nanos);

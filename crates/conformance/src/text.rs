@@ -460,13 +460,13 @@ impl<M: Machine> Run<M> {
             }
             ["truncates", object, pages] => {
                 let object = self.object(task, object);
-                let step = self.engine(|engine| engine.truncate(task, object, range(pages))).unwrap();
-                self.go_on(task, step)
+                let came = self.machine.truncate(task, object, Some(range(pages)));
+                self.told(came)
             }
             ["deletes", object] => {
                 let object = self.object(task, object);
-                let step = self.engine(|engine| engine.unlink(task, object)).unwrap();
-                self.go_on(task, step)
+                let came = self.machine.truncate(task, object, None);
+                self.told(came)
             }
             ["syncs"] => {
                 let step = self.engine(|engine| engine.sync(task));
@@ -487,8 +487,11 @@ impl<M: Machine> Run<M> {
             }
             ["cold", object, pages] => self
                 .advise(task, object, pages, |engine, object, page| engine.madvise_cold(task, object, page)),
-            ["free", object, pages] => self
-                .advise(task, object, pages, |engine, object, page| engine.madvise_free(task, object, page)),
+            ["free", object, pages] => {
+                let object = self.object(task, object);
+                self.machine.madvise_free(task, object, range(pages));
+                String::new()
+            }
             ["flushes", "io"] => {
                 let process = self.processes[&task];
                 self.engine(|engine| engine.set_io_flusher(process, true));

@@ -7,15 +7,36 @@
 
 use std::collections::BTreeMap;
 
-use pageout_engine::{FileId, ObjectId, TaskId};
+use pageout_engine::{FileId, MmId, ObjectId, TaskId};
 
 /// A page, by what it is of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Page {
+pub(crate) enum Page {
     Regular(FileId, u64),
     Tmpfs(FileId, u64),
-    /// Private to the task whose mapping it is.
-    Anon(TaskId, ObjectId, u64),
+    /// Anonymous.
+    Anon(Heap, u64),
+}
+
+/// Anonymous memory, by a number that its machine gives it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Heap(u64);
+
+impl Heap {
+    /// A mapping that is private to a task.
+    pub(super) fn of_object(task: TaskId, object: ObjectId) -> Heap {
+        Heap(u64::from(task.0) << 32 | u64::from(object.0))
+    }
+
+    /// The task and its mapping.
+    pub(super) fn object(self) -> (TaskId, ObjectId) {
+        (TaskId((self.0 >> 32) as u32), ObjectId(self.0 as u32))
+    }
+
+    /// All of an address space.
+    pub(crate) fn of_process(mm: MmId) -> Heap {
+        Heap(mm.0.into())
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +50,7 @@ enum Written {
 
 /// The contents of all pages.
 #[derive(Default)]
-pub(super) struct Contents {
+pub(crate) struct Contents {
     written: BTreeMap<Page, Written>,
     /// Pages of files that are being taken away, and by how many: nobody can say what a read of them finds.
     going: BTreeMap<Page, u32>,
@@ -37,20 +58,26 @@ pub(super) struct Contents {
 }
 
 /// Contents of a page of a regular file that was never written.
-pub(super) fn of_file(file: FileId, page: u64) -> u64 {
+pub(crate) fn of_file(file: FileId, page: u64) -> u64 {
     0xf11e << 48 | u64::from(file.0) << 32 | page
 }
 
 impl Contents {
     /// A write to the page, of a value that was never written before.
-    pub(super) fn write(&mut self, page: Page) -> u64 {
+    pub(crate) fn write(&mut self, page: Page) -> u64 {
         self.last_value += 1;
         self.written.insert(page, Written::Known(self.last_value));
         self.last_value
     }
 
+    /// A write of nothing but zeroes.
+    pub(crate) fn write_zeroes(&mut self, page: Page) -> u64 {
+        self.written.insert(page, Written::Known(0));
+        0
+    }
+
     /// Panics unless a read may see this value.
-    pub(super) fn check_read(&mut self, page: Page, seen: u64) {
+    pub(crate) fn check_read(&mut self, page: Page, seen: u64) {
         if self.going.contains_key(&page) {
             return;
         }
@@ -77,7 +104,7 @@ impl Contents {
     }
 
     /// A write to a file's device has ended; `on_device` is what is there now.
-    pub(super) fn reached_device(&mut self, page: Page, failed: bool, on_device: u64) {
+    pub(crate) fn reached_device(&mut self, page: Page, failed: bool, on_device: u64) {
         let (Written::Known(last) | Written::Lost(last, _)) = self.of(page) else { return };
         if failed {
             self.written.insert(page, Written::Lost(last, on_device));
@@ -87,18 +114,18 @@ impl Contents {
     }
 
     /// Panics unless the device, after fsync, has what was written last.
-    pub(super) fn check_device(&self, page: Page, found: u64) {
+    pub(crate) fn check_device(&self, page: Page, found: u64) {
         if let Written::Known(value) = self.of(page) {
             assert_eq!(found, value, "on its device {page:?} reads as {found:#x}");
         }
     }
 
-    pub(super) fn is_going(&mut self, page: Page) {
+    pub(crate) fn is_going(&mut self, page: Page) {
         *self.going.entry(page).or_default() += 1;
     }
 
     /// A page of a file is gone, and reads as zero.
-    pub(super) fn is_gone(&mut self, page: Page) {
+    pub(crate) fn is_gone(&mut self, page: Page) {
         self.written.insert(page, Written::Known(0));
         let by = self.going.get_mut(&page).expect("it was going");
         *by -= 1;
@@ -108,7 +135,7 @@ impl Contents {
     }
 
     /// `MADV_FREE`.
-    pub(super) fn may_be_forgotten(&mut self, page: Page) {
+    pub(crate) fn may_be_forgotten(&mut self, page: Page) {
         if let Some(written) = self.written.get_mut(&page)
             && let Written::Known(value) = *written
         {
@@ -117,17 +144,17 @@ impl Contents {
     }
 
     /// The mapping is gone, and what was in it.
-    pub(super) fn unmapped(&mut self, task: TaskId, object: ObjectId) {
-        self.written.retain(|page, _| !matches!(page, Page::Anon(t, o, _) if (*t, *o) == (task, object)));
+    pub(crate) fn unmapped(&mut self, heap: Heap) {
+        self.written.retain(|page, _| !matches!(page, Page::Anon(of, _) if *of == heap));
     }
 
     /// The anonymous memory of a task is gone: new memory is in its place.
-    pub(super) fn forgotten(&mut self, task: TaskId) {
-        self.written.retain(|page, _| !matches!(page, Page::Anon(of, ..) if *of == task));
+    pub(crate) fn forgotten(&mut self, task: TaskId) {
+        self.written.retain(|page, _| !matches!(page, Page::Anon(heap, _) if heap.object().0 == task));
     }
 
     /// Pages that were written.
-    pub(super) fn pages(&self) -> Vec<Page> {
+    pub(crate) fn pages(&self) -> Vec<Page> {
         self.written.keys().copied().collect()
     }
 }

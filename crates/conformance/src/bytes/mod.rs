@@ -14,11 +14,11 @@
 //!
 //! With `PAGEOUT_FUZZ_SHOW` set, the setup and each action are printed: the readable form of an input.
 
-mod contents; // what each page must hold
+pub(crate) mod contents; // what each page must hold
 mod files; // kernel files, and what is written to them
 mod input; // from bytes to a machine and what happens on it
 mod machine; // tasks and what they do
-mod store; // where the bytes are
+pub(crate) mod store; // where the bytes are
 
 use input::{Action, Bytes, Setup};
 use machine::Machine;

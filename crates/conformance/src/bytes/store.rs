@@ -28,20 +28,20 @@ enum Medium {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Transfer {
-    pub(super) io: IoId,
+pub(crate) struct Transfer {
+    pub(crate) io: IoId,
     medium: Medium,
     frames: Vec<Pfn>,
-    pub(super) is_write: bool,
+    pub(crate) is_write: bool,
     /// Nobody's access depends on it.
-    pub(super) is_readahead: bool,
+    pub(crate) is_readahead: bool,
     /// Contents of the frame when a write began.
     at_start: u64,
 }
 
 /// A device that ends so many of a hundred of a full plug's writes before the batch does, and fails at some of those. Whether any
 /// has ended is noted.
-pub(super) fn race(writes_won: u8, ended_early: Arc<AtomicBool>) -> FullPlug {
+pub(crate) fn race(writes_won: u8, ended_early: Arc<AtomicBool>) -> FullPlug {
     let mut seed = 0_u64;
     let mut draw = move |sides: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -56,7 +56,7 @@ pub(super) fn race(writes_won: u8, ended_early: Arc<AtomicBool>) -> FullPlug {
 
 /// All that holds bytes.
 #[derive(Default)]
-pub(super) struct Store {
+pub(crate) struct Store {
     frames: BTreeMap<Pfn, u64>,
     slots: BTreeMap<(SwapId, u32), u64>,
     /// What was compressed in place of it.
@@ -102,7 +102,7 @@ impl Transfer {
     }
 
     /// The page of a file that it has written.
-    pub(super) fn written_page(&self) -> Option<(FileId, u64)> {
+    pub(crate) fn written_page(&self) -> Option<(FileId, u64)> {
         match self.medium {
             Medium::File(file, page) if self.is_write => Some((file, page)),
             _ => None,
@@ -112,23 +112,29 @@ impl Transfer {
 
 impl Store {
     /// Frames in use.
-    pub(super) fn frames(&self) -> usize {
+    pub(crate) fn frames(&self) -> usize {
         self.pages.len()
     }
 
     /// Transfers in flight.
-    pub(super) fn transfers(&self) -> usize {
+    pub(crate) fn transfers(&self) -> usize {
         self.transfers.len()
     }
 
+    /// Where a transfer is among those in flight.
+    pub(crate) fn transfer_at(&self, io: IoId) -> usize {
+        let at = self.transfers.iter().position(|transfer| transfer.io == io);
+        at.unwrap_or_else(|| panic!("{io:?} is not in flight"))
+    }
+
     /// The pages that frames and slots hold.
-    pub(super) fn pages(&self) -> impl Iterator<Item = Page> {
+    pub(crate) fn pages(&self) -> impl Iterator<Item = Page> {
         self.pages.values().chain(self.slot_pages.values()).copied().flatten()
     }
 
     /// What a frame holds, which must be what the store knows of the page. Who accesses it waits until nothing in the queue has to do
     /// with it.
-    pub(super) fn value_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
+    pub(crate) fn value_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
         while self.queue.names(pfn) {
             self.carry_out_youngest();
         }
@@ -145,7 +151,7 @@ impl Store {
     }
 
     /// The same for a write, which may be the first that the store hears of a page: whoever overwrites one reads nothing.
-    pub(super) fn written_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
+    pub(crate) fn written_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
         if matches!(page, Page::Regular(..)) && !self.home.contains_key(&page) {
             while self.queue.names(pfn) {
                 self.carry_out_youngest();
@@ -157,16 +163,16 @@ impl Store {
     }
 
     /// Contents of a file's page on its device.
-    pub(super) fn block(&self, file: FileId, page: u64) -> u64 {
+    pub(crate) fn block(&self, file: FileId, page: u64) -> u64 {
         self.blocks.get(&(file, page)).copied().unwrap_or_else(|| of_file(file, page))
     }
 
-    pub(super) fn is_going(&mut self, page: Page) {
+    pub(crate) fn is_going(&mut self, page: Page) {
         *self.going.entry(page).or_default() += 1;
     }
 
     /// A page of a file is gone. Frames that had it are somebody's for a while yet.
-    pub(super) fn is_gone(&mut self, page: Page) {
+    pub(crate) fn is_gone(&mut self, page: Page) {
         self.home.remove(&page);
         let by = self.going.get_mut(&page).expect("it was going");
         *by -= 1;
@@ -175,7 +181,7 @@ impl Store {
         }
     }
 
-    pub(super) fn note_page_cache(&mut self, event: PageCacheEvent) {
+    pub(crate) fn note_page_cache(&mut self, event: PageCacheEvent) {
         let PageCacheEvent { file, page, removed } = event;
         let changed =
             if removed { self.cached.remove(&(file, page)) } else { self.cached.insert((file, page)) };
@@ -188,7 +194,7 @@ impl Store {
     }
 
     /// Takes note of an operation, which is to be carried out later: from now on the engine goes by what it does.
-    pub(super) fn submit(&mut self, engine: &Engine, op: Op) {
+    pub(crate) fn submit(&mut self, engine: &Engine, op: Op) {
         self.queue.push(op, |io| engine.frames_of(io).collect());
         self.check_transfers(op);
         match op {
@@ -286,25 +292,25 @@ impl Store {
     }
 
     /// Carries out what was asked for last, of all that may be.
-    pub(super) fn carry_out_youngest(&mut self) {
+    pub(crate) fn carry_out_youngest(&mut self) {
         let youngest = self.queue.ready().next_back();
         self.carry_out_at(youngest.expect("the first is always ready"));
     }
 
     /// Carries out operations until so many wait that it is worth their while.
-    pub(super) fn keep_up(&mut self) {
+    pub(crate) fn keep_up(&mut self) {
         while self.queue.len() > WAITING_MAX {
             self.carry_out_youngest();
         }
     }
 
     /// Whether any operation waits.
-    pub(super) fn has_operations(&self) -> bool {
+    pub(crate) fn has_operations(&self) -> bool {
         !self.queue.is_empty()
     }
 
     /// Carries out one of those that may be, if there are any.
-    pub(super) fn carry_out_any(&mut self, which: usize) {
+    pub(crate) fn carry_out_any(&mut self, which: usize) {
         let ready: Vec<usize> = self.queue.ready().collect();
         if !ready.is_empty() {
             self.carry_out_at(ready[which % ready.len()]);
@@ -407,7 +413,7 @@ impl Store {
     }
 
     /// Ends a transfer: moves its data, or leaves garbage if it fails. `early`: a write takes what the frame held when it began.
-    pub(super) fn end(&mut self, at: usize, fails: bool, early: bool) -> Transfer {
+    pub(crate) fn end(&mut self, at: usize, fails: bool, early: bool) -> Transfer {
         let transfer = self.transfers.swap_remove(at);
         for (at, &pfn) in (0..).zip(&transfer.frames) {
             let data = match transfer.medium {

@@ -4,7 +4,7 @@ use pageout_engine::*;
 
 use super::Machine;
 use super::tasks::{Doing, Object, State, Truncated};
-use crate::bytes::contents::Page;
+use crate::bytes::contents::{Heap, Page};
 use crate::bytes::files::{FILES, LRU_GEN_FILES, ODDITIES, lru_gen_text};
 use crate::bytes::input::Action;
 
@@ -49,7 +49,8 @@ impl Machine {
                 let result = self.engine.madvise_free(TaskId(task as u32), id, page);
                 self.check_advice(object, page, result);
                 if object == Object::Anon {
-                    self.contents.may_be_forgotten(Page::Anon(TaskId(task as u32), id, page));
+                    self.contents
+                        .may_be_forgotten(Page::Anon(Heap::of_object(TaskId(task as u32), id), page));
                 }
             }
             Action::MadviseCold { task, object, page } => {
@@ -272,7 +273,7 @@ impl Machine {
                 (id, FileKind::Regular, _) => Page::Regular(id, access.page),
                 (id, FileKind::Tmpfs, _) => Page::Tmpfs(id, access.page),
             },
-            Object::Anon => Page::Anon(TaskId(task as u32), access.object, access.page),
+            Object::Anon => Page::Anon(Heap::of_object(TaskId(task as u32), access.object), access.page),
         }
     }
 
@@ -289,7 +290,7 @@ impl Machine {
             let step = self.engine.start(TaskId(task as u32), Access::new(id, 0, false));
             let gone = AccessError::BeyondObject { page: 0, pages: 0 };
             assert_eq!(step, Step::Done(Served::Failed(gone)), "an access to what is unmapped");
-            self.contents.unmapped(TaskId(task as u32), id);
+            self.contents.unmapped(Heap::of_object(TaskId(task as u32), id));
         }
     }
 }

@@ -97,7 +97,10 @@ impl Machine {
     fn read_back(&mut self, shell: usize) {
         for page in self.contents.pages() {
             let (task, object) = match page {
-                Page::Anon(task, object, _) => (task.0 as usize, (object, Object::Anon)),
+                Page::Anon(heap, _) => {
+                    let (task, object) = heap.object();
+                    (task.0 as usize, (object, Object::Anon))
+                }
                 Page::Tmpfs(file, _) | Page::Regular(file, _) => {
                     let is_it =
                         |object: Object| matches!(object, Object::Open(at) if self.files[at].0 == file);
@@ -105,7 +108,7 @@ impl Machine {
                     (shell, *found.expect("each task has each file open"))
                 }
             };
-            let (Page::Anon(_, _, at) | Page::Tmpfs(_, at) | Page::Regular(_, at)) = page;
+            let (Page::Anon(_, at) | Page::Tmpfs(_, at) | Page::Regular(_, at)) = page;
             // Some of them are killed for what others have read back.
             if self.tasks[task].state == State::Idle {
                 self.start(task, Access::new(object.0, at, false), object.1);
