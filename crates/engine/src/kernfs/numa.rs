@@ -16,6 +16,8 @@ pub(super) fn tier_of_path(path: &str) -> Option<u32> {
     number.parse().ok().filter(|tier: &u32| tier.to_string() == number)
 }
 
+type NodeStore = fn(&mut Engine, NodeId, &str) -> Result<Step, WriteError>;
+
 /// A file of each node.
 pub struct NodeFile {
     /// The file's name in the node's directory, `/sys/devices/system/node/nodeN`.
@@ -23,7 +25,7 @@ pub struct NodeFile {
     /// Meaning of the file's contents, or effect of a write to it.
     pub doc: &'static str,
     pub(super) show: fn(&Engine, NodeId) -> String,
-    pub(super) store: Option<fn(&mut Engine, NodeId, &str) -> Result<Step, WriteError>>,
+    pub(super) store: Option<NodeStore>,
 }
 
 /// The files of a node.
