@@ -18,6 +18,8 @@
 //!
 //! Source: J. Yang and others, *FIFO Queues are All You Need for Cache Eviction*, SOSP 2023, <https://dl.acm.org/doi/10.1145/3600006.3613147>.
 //! A page that can't go when its turn comes (it is dirty, pinned or locked) goes to the main queue: it would stand in the small one's way.
+//!
+//! Where pages are dense numbers and nothing is spared, names need no map: `crates/cache` has S3-FIFO so, with its shares as parameters.
 
 use crate::queue::{Links, Queue};
 use crate::{Arrival, End, PageId, Policy, Slot};

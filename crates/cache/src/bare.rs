@@ -1,0 +1,80 @@
+//! Policies over slots, without a machine: page numbers go in, and whoever is nominated goes.
+//!
+//! *What.* FIFO, LRU and SIEVE are written once, in [`pageout_policy`], and run here and in a simulated machine: `fifo`, `lru` and `sieve` are
+//! those. So would any policy that is written over slots.
+//!
+//! *Why not all of them.* What a policy remembers of pages that have left, it keeps there by names, in a map. Here names are dense, and
+//! memories of them are arrays: S3-FIFO takes a third of the time. That is why it stands here once more, with parameters.
+//!
+//! The host is [`Seat`], which checks every answer: a policy that breaks the contract ends the run with the call and the slot.
+
+use crate::Simulation;
+use pageout_policy::{Cause, End, Newcomer, PageId, Policy, Seat, Slot, Uses};
+
+/// Not in memory.
+const ABSENT: u32 = u32::MAX;
+/// So many uses are told at once.
+const BATCH: usize = 256;
+
+/// A memory under a policy over slots.
+pub struct Bare {
+    seat: Seat,
+    capacity: u32,
+    is_told: bool,
+    /// By page: its slot.
+    slots: Vec<u32>,
+    victims: Vec<Slot>,
+}
+
+impl Bare {
+    /// An empty memory with room for so many pages, one at least.
+    pub fn new(policy: Box<dyn Policy>, capacity: u32) -> Bare {
+        let seat = Seat::new(policy, capacity, BATCH);
+        let is_told = seat.uses() != Uses::Never;
+        Bare { seat, capacity, is_told, slots: Vec::new(), victims: Vec::new() }
+    }
+
+    fn make_room(&mut self) {
+        self.victims.clear();
+        if let Err(fault) = self.seat.nominate(1, &mut self.victims) {
+            panic!("the policy breaks its contract: {fault}");
+        }
+        let slot = self.victims[0];
+        let page = self.seat.holder(slot).expect("what was nominated is there");
+        self.slots[page as usize] = ABSENT;
+        self.seat.end(slot, PageId(page.into()), End::Evicted);
+    }
+}
+
+impl Simulation for Bare {
+    fn reserve(&mut self, pages: u32) {
+        if self.slots.len() < pages as usize {
+            self.slots.resize(pages as usize, ABSENT);
+        }
+    }
+
+    fn access(&mut self, page: u32) -> bool {
+        let slot = self.slots[page as usize];
+        if slot != ABSENT {
+            if self.is_told {
+                self.seat.used(Slot(slot));
+            }
+            return true;
+        }
+        if self.seat.len() == self.capacity {
+            self.make_room();
+        }
+        let newcomer = Newcomer { page: PageId(page.into()), cause: Cause::Demand, write: false, at_ns: 0 };
+        self.slots[page as usize] = self.seat.add(page, newcomer).0;
+        false
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let there = self.slots.iter().filter(|&&slot| slot != ABSENT).count();
+        let is_so = self.seat.iter().all(|(slot, page)| self.slots[page as usize] == slot.0);
+        if !is_so || there != self.seat.len() as usize || self.seat.len() > self.capacity {
+            return Err(format!("{there} pages have a slot, and {} slots a page", self.seat.len()));
+        }
+        self.seat.policy().check()
+    }
+}

@@ -1,0 +1,165 @@
+//! Any policy at any size, estimated from a few of the pages: a small trace in a small memory.
+//!
+//! *How.* A page is kept if the hash of its number is below the rate; all its accesses are, then. A memory of so many pages is simulated by one of
+//! the rate's share of them. Misses are divided by the number of accesses that *should* be in the sample, not by how many are: whether a very
+//! hot page is in it changes the number of hits a lot, and that of misses hardly.
+//!
+//! *What it can't.* Samples of few pages say nothing: fewer than [`PAGES_MIN`] are refused. So are memories whose share is not one page. The spread
+//! over [`SALTS`] samples of other pages is printed with an estimate; it is no bound of the error.
+//!
+//! *When not to use it:* for traces with few pages, and where a policy is asked about a few pages that are special.
+//!
+//! Source: C. A. Waldspurger and others, *Efficient MRC Construction with SHARDS*, FAST 2015,
+//! <https://www.usenix.org/conference/fast15/technical-sessions/presentation/waldspurger>; other policies: C. A. Waldspurger and others,
+//! *Cache Modeling and Optimization using Miniature Simulations*, USENIX ATC 2017,
+//! <https://www.usenix.org/conference/atc17/technical-sessions/presentation/waldspurger>.
+
+use pageout_policy::check::Random;
+use std::fmt;
+
+/// Samples of other pages, for the spread.
+pub const SALTS: usize = 5;
+/// The fewest pages that a sample may have.
+pub const PAGES_MIN: u32 = 1_000;
+
+/// A sample of a trace: all accesses to some of its pages.
+pub struct Sample {
+    /// The accesses, to dense numbers of its own.
+    pub accesses: Vec<u32>,
+    /// Its pages.
+    pub pages: u32,
+}
+
+/// Samples of one trace at one rate.
+pub struct Samples {
+    rate: f64,
+    /// How many accesses should be in a sample.
+    expected: f64,
+    samples: Vec<Sample>,
+}
+
+/// A share of accesses, from several samples.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// The mean of the samples.
+    pub mean: f64,
+    /// The least of them.
+    pub least: f64,
+    /// The largest of them.
+    pub most: f64,
+}
+
+/// Why there is no estimate.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Refused {
+    /// The rate is no share above 0.
+    Rate(f64),
+    /// A sample has so few pages, and would need such a rate to have enough; above 1 if the trace has too few.
+    Pages {
+        /// The pages of the smallest sample.
+        pages: u32,
+        /// The rate at which there should be enough.
+        rate: f64,
+    },
+    /// The sample's memory would have less than one page.
+    Size {
+        /// The size asked for, in pages.
+        size: u32,
+        /// The least size at this rate.
+        least: u32,
+    },
+}
+
+impl Samples {
+    /// Takes [`SALTS`] samples of accesses to dense page numbers, in one pass.
+    pub fn new(accesses: &[u32], rate: f64) -> Result<Samples, Refused> {
+        if !(rate > 0.0 && rate <= 1.0) {
+            return Err(Refused::Rate(rate));
+        }
+        let all = accesses.iter().max().map_or(0, |&most| most as usize + 1);
+        // By page: a bit for each sample that it is in.
+        let mut is_in = vec![0_u8; all];
+        for (page, is_in) in is_in.iter_mut().enumerate() {
+            for salt in 0..SALTS {
+                let hash = Random::new(((salt as u64 + 1) << 32) + page as u64).draw();
+                // The upper 53 bits, as a share of 1.
+                let share = (hash >> 11) as f64 / (1_u64 << 53) as f64;
+                *is_in |= u8::from(share < rate) << salt;
+            }
+        }
+        let mut samples: Vec<Sample> =
+            (0..SALTS).map(|_| Sample { accesses: Vec::new(), pages: 0 }).collect();
+        const NONE: u32 = u32::MAX;
+        let mut numbers = vec![NONE; SALTS * all];
+        for &page in accesses {
+            let mut left = is_in[page as usize];
+            while left > 0 {
+                let salt = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let number = &mut numbers[salt * all + page as usize];
+                let sample = &mut samples[salt];
+                if *number == NONE {
+                    *number = sample.pages;
+                    sample.pages += 1;
+                }
+                sample.accesses.push(*number);
+            }
+        }
+        let pages = samples.iter().map(|sample| sample.pages).min().unwrap_or(0);
+        if pages < PAGES_MIN {
+            let distinct = f64::from(pages.max(1)) / rate;
+            return Err(Refused::Pages { pages, rate: 1.1 * f64::from(PAGES_MIN) / distinct });
+        }
+        Ok(Samples { rate, expected: rate * accesses.len() as f64, samples })
+    }
+
+    /// The samples.
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// How large a sample's memory is for one of so many pages.
+    pub fn size(&self, size: u32) -> Result<u32, Refused> {
+        let scaled = (f64::from(size) * self.rate).round() as u32;
+        if scaled == 0 {
+            return Err(Refused::Size { size, least: (0.5 / self.rate).ceil() as u32 });
+        }
+        Ok(scaled)
+    }
+
+    /// The share of misses, by each sample's number of them.
+    pub fn estimate(&self, misses: impl Fn(&Sample) -> u64) -> Estimate {
+        let shares = self.samples.iter().map(|sample| (misses(sample) as f64 / self.expected).min(1.0));
+        let zero = Estimate { mean: 0.0, least: f64::INFINITY, most: 0.0 };
+        shares.fold(zero, |so_far, share| Estimate {
+            mean: so_far.mean + share / SALTS as f64,
+            least: so_far.least.min(share),
+            most: so_far.most.max(share),
+        })
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Rate(rate) => write!(f, "a rate of {rate}: a sample is a share above 0, up to 1"),
+            Refused::Pages { pages, rate } if *rate <= 1.0 => {
+                write!(
+                    f,
+                    "a sample of {pages} pages says too little ({PAGES_MIN} at least): sample {rate:.2}"
+                )
+            }
+            Refused::Pages { pages, .. } => {
+                write!(
+                    f,
+                    "a sample of {pages} pages says too little ({PAGES_MIN} at least): take all of them"
+                )
+            }
+            Refused::Size { size, least } => {
+                write!(f, "{size} pages are less than one of the sample: {least} at least, or a higher rate")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refused {}

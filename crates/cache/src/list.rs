@@ -1,0 +1,318 @@
+//! All policies, by name: a row says what a policy is, where it was published, and what can be chosen about it.
+
+use crate::arc::Arc;
+use crate::clock::Clock;
+use crate::lfu::Lfu;
+use crate::lirs::Lirs;
+use crate::lru_2::Lru2;
+use crate::mru::Mru;
+use crate::random::Random;
+use crate::s3_fifo::S3Fifo;
+use crate::slru::{SEGMENTS_MAX, Slru};
+use crate::two_q::TwoQ;
+use crate::w_tinylfu::{Shape, WTinyLfu};
+use crate::{Bare, Simulation};
+
+/// A policy with a name.
+pub struct Row {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub doc: &'static str,
+    /// When not to use it.
+    pub not_for: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// What can be chosen about it.
+    pub parameters: &'static [Parameter],
+    /// How to make one.
+    pub make: Make,
+}
+
+/// What can be chosen about a policy.
+pub struct Parameter {
+    /// Its name after that of the policy.
+    pub name: &'static str,
+    /// What it is, with its unit.
+    pub doc: &'static str,
+    /// The least value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// Whether it is a whole number.
+    pub is_whole: bool,
+    /// Its value where none is given.
+    pub default: f64,
+    /// Why that one.
+    pub reason: &'static str,
+}
+
+/// How to make a policy.
+#[derive(Clone, Copy)]
+pub enum Make {
+    /// With room for so many pages, values of its parameters in their order, and a seed.
+    Simulation(fn(capacity: u32, values: &[f64], seed: u64) -> Box<dyn Simulation>),
+    /// It knows the future: [`crate::Opt`] takes all accesses at once.
+    Bound,
+}
+
+/// A share of memory, from nothing to all of it.
+const fn share(name: &'static str, doc: &'static str, default: f64, reason: &'static str) -> Parameter {
+    Parameter { name, doc, min: 0.0, max: 1.0, is_whole: false, default, reason }
+}
+
+/// A whole number.
+const fn whole(
+    name: &'static str,
+    doc: &'static str,
+    (min, max): (f64, f64),
+    default: f64,
+    reason: &'static str,
+) -> Parameter {
+    Parameter { name, doc, min, max, is_whole: true, default, reason }
+}
+
+const SEGMENTS: Parameter = whole(
+    "segments",
+    "lists of the SLRU: one on probation, and those that the protected part is divided into",
+    (2.0, SEGMENTS_MAX as f64),
+    2.0,
+    "the paper's",
+);
+
+/// All policies, the plain ones first.
+pub static POLICIES: &[Row] = &[
+    Row {
+        name: "fifo",
+        doc: "in order of arrival, used or not",
+        not_for: "anything but to compare with",
+        source: "Belady, IBM Systems Journal 5(2), 1966, https://doi.org/10.1147/sj.52.0078",
+        parameters: &[],
+        make: Make::Simulation(|capacity, _, _| {
+            Box::new(Bare::new(Box::new(pageout_policy::Fifo::default()), capacity))
+        }),
+    },
+    Row {
+        name: "lru",
+        doc: "the page that was not used for longest goes first",
+        not_for: "loops larger than memory, scans",
+        source: "Mattson and others, IBM Systems Journal 9(2), 1970, https://doi.org/10.1147/sj.92.0078",
+        parameters: &[],
+        make: Make::Simulation(|capacity, _, _| {
+            Box::new(Bare::new(Box::new(pageout_policy::Lru::default()), capacity))
+        }),
+    },
+    Row {
+        name: "mru",
+        doc: "the page that was used last goes first",
+        not_for: "anything but loops",
+        source: "Chou and DeWitt, VLDB 1985, https://www.vldb.org/conf/1985/P127.PDF",
+        parameters: &[],
+        make: Make::Simulation(|capacity, _, _| Box::new(Mru::new(capacity))),
+    },
+    Row {
+        name: "clock",
+        doc: "in order of arrival, and a page that was used goes round once more",
+        not_for: "scans of new pages: they stay for a round",
+        source: "Corbato, MIT Project MAC, 1968, https://apps.dtic.mil/sti/citations/AD0687552",
+        parameters: &[whole(
+            "bits",
+            "bits of the count of uses, each of which is a round",
+            (1.0, 7.0),
+            1.0,
+            "the one accessed bit of a processor",
+        )],
+        make: Make::Simulation(|capacity, values, _| Box::new(Clock::new(capacity, values[0] as u32))),
+    },
+    Row {
+        name: "sieve",
+        doc: "in order of arrival, and a hand that evicts what was not used since it last came by",
+        not_for: "mapped memory, loops larger than memory",
+        source: "Zhang and others, NSDI 2024, https://www.usenix.org/conference/nsdi24/presentation/zhang-yazhuo",
+        parameters: &[],
+        make: Make::Simulation(|capacity, _, _| {
+            Box::new(Bare::new(Box::new(pageout_policy::Sieve::default()), capacity))
+        }),
+    },
+    Row {
+        name: "slru",
+        doc: "LRU in two lists: pages used once, and pages used again, which are protected",
+        not_for: "second uses later than the first list is long",
+        source: "Karedla and others, IEEE Computer 27(3), 1994, https://doi.org/10.1109/2.268884",
+        parameters: &[
+            share(
+                "protected",
+                "most of memory that is protected, as a share",
+                0.8,
+                "what W-TinyLFU's paper gives the protected part",
+            ),
+            SEGMENTS,
+        ],
+        make: Make::Simulation(|capacity, values, _| {
+            Box::new(Slru::new(capacity, values[0], values[1] as u32))
+        }),
+    },
+    Row {
+        name: "lfu",
+        doc: "the page with the fewest uses goes first, of several the one not used for longest",
+        not_for: "popularity that moves",
+        source: "Aho, Denning and Ullman, J. ACM 18(1), 1971, https://doi.org/10.1145/321623.321632",
+        parameters: &[],
+        make: Make::Simulation(|capacity, _, _| Box::new(Lfu::new(capacity))),
+    },
+    Row {
+        name: "lru-2",
+        doc: "the page whose second last use is longest ago goes first",
+        not_for: "uses in bursts",
+        source: "O'Neil and others, SIGMOD 1993, https://doi.org/10.1145/170035.170081",
+        parameters: &[Parameter {
+            name: "history",
+            doc: "pages that have left and whose last use is remembered, as a share of memory",
+            min: 0.0,
+            max: 100.0,
+            is_whole: false,
+            default: 1.0,
+            reason: "as many names as ARC keeps; the paper's period of 200 seconds is no number of pages",
+        }],
+        make: Make::Simulation(|capacity, values, _| Box::new(Lru2::new(capacity, values[0]))),
+    },
+    Row {
+        name: "2q",
+        doc: "a queue for new pages, and an LRU for those that came back after they had left it",
+        not_for: "dear misses: a page is read twice before it stays",
+        source: "Johnson and Shasha, VLDB 1994, https://www.vldb.org/conf/1994/P439.PDF",
+        parameters: &[
+            share("in", "the queue of new pages, as a share of memory", 0.25, "the paper's Kin"),
+            share("out", "names of who left it, as a share of the pages in memory", 0.5, "the paper's Kout"),
+        ],
+        make: Make::Simulation(|capacity, values, _| Box::new(TwoQ::new(capacity, values[0], values[1]))),
+    },
+    Row {
+        name: "arc",
+        doc: "pages used once and pages used more often, and memory is split by who comes back",
+        not_for: "loops larger than memory",
+        source: "Megiddo and Modha, FAST 2003, \
+                 https://www.usenix.org/conference/fast-03/arc-self-tuning-low-overhead-replacement-cache",
+        parameters: &[],
+        make: Make::Simulation(|capacity, _, _| Box::new(Arc::new(capacity))),
+    },
+    Row {
+        name: "lirs",
+        doc: "who stays is decided by how many other pages came between the last two uses",
+        not_for: "hot sets that move",
+        source: "Jiang and Zhang, SIGMETRICS 2002, https://doi.org/10.1145/511334.511340",
+        parameters: &[
+            share("hir", "memory for pages that are not used often, as a share", 0.01, "the paper's 1 %"),
+            Parameter {
+                name: "ghost",
+                doc: "pages that have left and are still in the stack, as a share of the pages in memory",
+                min: 0.0,
+                max: 1000.0,
+                is_whole: false,
+                default: 1.0,
+                reason: "as many names as pages; with it the recorded sequences agree with libCacheSim to 0.03 %",
+            },
+        ],
+        make: Make::Simulation(|capacity, values, _| Box::new(Lirs::new(capacity, values[0], values[1]))),
+    },
+    Row {
+        name: "s3-fifo",
+        doc: "a small queue that most new pages leave unused, a main one, and names of who left the small one",
+        not_for: "second uses after the small queue has turned over",
+        source: "Yang and others, SOSP 2023, https://dl.acm.org/doi/10.1145/3600006.3613147",
+        parameters: &[
+            share("small", "the small queue, as a share of memory", 0.1, "the paper's 10 %"),
+            share(
+                "ghost",
+                "names of who left it, as a share of the pages in memory",
+                0.9,
+                "as many as the main queue has pages",
+            ),
+            whole(
+                "promote",
+                "uses in the small queue from which on a page goes to the main one",
+                (1.0, 3.0),
+                2.0,
+                "the paper's: more than one",
+            ),
+            whole(
+                "fill",
+                "1: until memory is full, pages that the small queue has no room for enter the main one",
+                (0.0, 1.0),
+                0.0,
+                "the paper's: new pages enter the small queue; 1 is what libCacheSim does",
+            ),
+        ],
+        make: Make::Simulation(|capacity, values, _| {
+            Box::new(S3Fifo::new(capacity, values[0], values[1], values[2] as u32, values[3] == 1.0))
+        }),
+    },
+    Row {
+        name: "w-tinylfu",
+        doc: "a window for new pages, then an SLRU that takes only who is used more often than who goes",
+        not_for: "bursts longer than the window",
+        source: "Einziger and others, ACM Transactions on Storage 13(4), 2017, https://doi.org/10.1145/3149371",
+        parameters: &[
+            share("window", "the window, as a share of memory", 0.01, "the paper's 1 %"),
+            share("protected", "most of the rest that is protected, as a share", 0.8, "the paper's 80 %"),
+            SEGMENTS,
+            whole(
+                "sample",
+                "accesses after which counts are halved, in sizes of memory",
+                (1.0, 1000.0),
+                10.0,
+                "the paper's sample of ten times the memory",
+            ),
+            whole(
+                "count",
+                "the most uses that are counted of a page",
+                (1.0, 65535.0),
+                15.0,
+                "four bits a page, as in the paper",
+            ),
+            whole(
+                "ties",
+                "1: a new page with as many uses as the older one stays",
+                (0.0, 1.0),
+                0.0,
+                "the paper's: it has to have more",
+            ),
+        ],
+        make: Make::Simulation(|capacity, values, _| {
+            Box::new(WTinyLfu::new(
+                capacity,
+                &Shape {
+                    window: values[0],
+                    protected: values[1],
+                    segments: values[2] as u32,
+                    sample: values[3] as u32,
+                    count: values[4] as u32,
+                    newer_wins_ties: values[5] == 1.0,
+                },
+            ))
+        }),
+    },
+    Row {
+        name: "random",
+        doc: "any page goes, by the seed",
+        not_for: "pages that differ in how often they are used",
+        source: "Belady, IBM Systems Journal 5(2), 1966, https://doi.org/10.1147/sj.52.0078",
+        parameters: &[],
+        make: Make::Simulation(|capacity, _, seed| Box::new(Random::new(capacity, seed))),
+    },
+    Row {
+        name: "opt",
+        doc: "the page that is used again last goes first: a bound, which knows the future",
+        not_for: "a bound of time or of writes: it counts misses alone",
+        source: "Belady, IBM Systems Journal 5(2), 1966, https://doi.org/10.1147/sj.52.0078",
+        parameters: &[],
+        make: Make::Bound,
+    },
+];
+
+impl Row {
+    /// The policy of this name.
+    pub fn by_name(name: &str) -> Option<&'static Row> {
+        POLICIES.iter().find(|row| row.name == name)
+    }
+}

@@ -1,0 +1,131 @@
+//! Curves beside single runs.
+
+use crate::{random, recorded};
+use pageout_cache::Choice;
+use pageout_cache::curve::distances::Distances;
+use pageout_cache::curve::marks::Marks;
+use pageout_cache::curve::sampling::{PAGES_MIN, Refused, Samples};
+
+fn choice(text: &str) -> Choice {
+    text.parse().expect("it is one")
+}
+
+fn marks(accesses: &[u32], sizes: &[u32]) -> Vec<u64> {
+    let mut marks = Marks::new(sizes);
+    marks.run(accesses);
+    marks.check().expect("it holds together");
+    marks.misses()
+}
+
+fn distances(accesses: &[u32]) -> Vec<u64> {
+    let mut distances = Distances::default();
+    // In blocks, as they come from a reader.
+    accesses.chunks(4096).for_each(|block| distances.run(block));
+    distances.misses()
+}
+
+#[test]
+fn lru_at_a_hundred_sizes_is_a_hundred_runs_by_marks_and_by_distances() {
+    let lru = choice("lru");
+    for name in ["zipfscan", "shift"] {
+        let accesses = recorded(name);
+        let all = distances(&accesses);
+        let pages = all.len() as u32;
+        let sizes: Vec<u32> = (1..=100).map(|part| pages * part / 100).collect();
+        let runs: Vec<u64> = sizes.iter().map(|&size| lru.misses(&accesses, size, 0)).collect();
+        assert_eq!(marks(&accesses, &sizes), runs, "{name}, by marks");
+        let by_distance: Vec<u64> = sizes.iter().map(|&size| all[size as usize - 1]).collect();
+        assert_eq!(by_distance, runs, "{name}, by distances");
+    }
+}
+
+#[test]
+fn lru_at_every_size_is_the_same_by_marks_by_distances_and_by_single_runs() {
+    let lru = choice("lru");
+    for seed in 0..20 {
+        let pages = 2 + 7 * seed as u32;
+        let accesses = random(seed, pages, 3_000);
+        let all = distances(&accesses);
+        let every: Vec<u32> = (1..=all.len() as u32 + 3).collect();
+        let by_marks = marks(&accesses, &every);
+        assert_eq!(by_marks[..all.len()], all, "seed {seed}");
+        assert!(by_marks[all.len()..].iter().all(|&misses| misses == all.len() as u64), "seed {seed}");
+        for size in [1, 2, 3, pages / 2 + 1, pages] {
+            assert_eq!(
+                by_marks[size as usize - 1],
+                lru.misses(&accesses, size, 0),
+                "seed {seed}, room for {size}"
+            );
+        }
+    }
+}
+
+#[test]
+fn marks_hold_together_after_each_access() {
+    for sizes in [&[1][..], &[2], &[1, 2, 3], &[1, 4, 9], &[3, 30], &[5, 6, 20, 100]] {
+        let mut marks = Marks::new(sizes);
+        for page in random(7, 40, 2_000) {
+            marks.run(&[page]);
+            marks.check().unwrap_or_else(|wrong| panic!("{sizes:?}: {wrong}"));
+        }
+    }
+}
+
+#[test]
+fn distances_survive_that_all_times_are_used_up() {
+    // More pages than times at first, then many more accesses than times.
+    let pages = 100_000;
+    let mut accesses: Vec<u32> = (0..pages).collect();
+    accesses.extend((0..400_000).map(|at| at * 7 % pages));
+    let all = distances(&accesses);
+    for size in [1, 10_000, 99_999, 100_000] {
+        assert_eq!(all[size as usize - 1], choice("lru").misses(&accesses, size, 0), "room for {size}");
+    }
+}
+
+#[test]
+fn a_sample_estimates_every_policy_near_its_run() {
+    let accesses = recorded("zipfscan");
+    let samples = Samples::new(&accesses, 0.1).expect("there are enough pages");
+    for policy in ["lru", "sieve", "s3-fifo", "arc", "opt"] {
+        let policy = choice(policy);
+        for size in [2_000, 8_000, 20_000, 40_000] {
+            let scaled = samples.size(size).expect("it is more than a page");
+            let estimate = samples.estimate(|sample| policy.misses(&sample.accesses, scaled, 0));
+            let exact = policy.misses(&accesses, size, 0) as f64 / accesses.len() as f64;
+            let off = (estimate.mean - exact).abs();
+            assert!(off < 0.02, "{policy} at {size}: {} for {exact}", estimate.mean);
+            assert!(estimate.least < estimate.mean && estimate.mean < estimate.most);
+        }
+    }
+}
+
+#[test]
+fn a_sample_of_all_pages_is_the_run() {
+    let accesses = recorded("shift");
+    let samples = Samples::new(&accesses, 1.0).expect("there are enough pages");
+    let estimate = samples.estimate(|sample| choice("sieve").misses(&sample.accesses, 1_597, 0));
+    assert_eq!((estimate.least, estimate.most), (85_232.0 / 300_000.0, 85_232.0 / 300_000.0));
+}
+
+#[test]
+fn a_sample_of_too_few_pages_or_of_no_memory_is_refused() {
+    let accesses = recorded("shift");
+    let Err(Refused::Pages { pages, rate }) = Samples::new(&accesses, 0.01) else {
+        panic!("it is not refused")
+    };
+    assert!(pages < PAGES_MIN && rate > 0.01);
+    if rate <= 1.0 {
+        assert!(Samples::new(&accesses, rate).is_ok(), "the rate that it names is enough");
+    }
+    let few: Vec<u32> = (0..900).collect();
+    let told = Samples::new(&few, 0.5).err().expect("it is refused").to_string();
+    assert!(told.ends_with("take all of them"), "{told}");
+    for rate in [0.0, -1.0, 1.5, f64::NAN] {
+        assert!(matches!(Samples::new(&accesses, rate), Err(Refused::Rate(_))), "{rate}");
+    }
+    let samples = Samples::new(&accesses, 0.25).expect("there are enough pages");
+    assert_eq!(samples.size(1), Err(Refused::Size { size: 1, least: 2 }));
+    assert_eq!(samples.size(2), Ok(1));
+    assert!(matches!(Samples::new(&[], 0.5), Err(Refused::Pages { pages: 0, .. })));
+}
