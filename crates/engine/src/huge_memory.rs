@@ -138,11 +138,7 @@ impl Core {
         let space = self.memory.mm_mut(mm);
         let is_young = space.table.is_leaf_young(first / LEAF_PAGES);
         for page in leaf_of(first) {
-            #[cfg(test)]
-            let first_only = self.mutant == Some(crate::testing::Mutant::SplitLeadsToFirst);
-            #[cfg(not(test))]
-            let first_only = false;
-            let of = if first_only { first } else { page };
+            let of = if mutant!(self, SplitLeadsToFirst) { first } else { page };
             space.table.update(page, |word| *word = word.of_split(of, is_young));
             if let Some(tlb) = &mut space.tlb {
                 tlb.drop_page(page);

@@ -4,6 +4,24 @@
 //! ([`Op`]), and counts of work ([`Work`]) tell the machine what to charge for. The map, in reading order:
 #![forbid(unsafe_code)]
 
+/// A place where a bug is built in for tests that must notice it (`testing/mutant.rs`): `mutant!(self, BUG if CONDITION => WHAT IT DOES)`, or
+/// `mutant!(self, BUG)` for whether it is there. Other builds have none of it.
+macro_rules! mutant {
+    ($core:expr, $bug:ident $(if $condition:expr)? => $does:expr) => {
+        #[cfg(test)]
+        if $core.mutant == Some(crate::testing::Mutant::$bug) $(&& $condition)? {
+            $does;
+        }
+    };
+    ($core:expr, $bug:ident) => {{
+        #[cfg(test)]
+        let is_there = $core.mutant == Some(crate::testing::Mutant::$bug);
+        #[cfg(not(test))]
+        let is_there = false;
+        is_there
+    }};
+}
+
 use pageout_mm::{memory, tiers}; // state: a crate of its own. A room below that has state there passes it on under its own name
 use pageout_rules::{config, policy, units}; // what can be chosen, and what everything is counted in
 mod machine; // how a machine talks to the engine: accesses and steps, operations, work

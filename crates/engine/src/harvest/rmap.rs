@@ -110,11 +110,7 @@ impl Core {
             tlb.drop_page(page);
         }
         let folio = &mut self.memory.folios[pfn];
-        #[cfg(test)]
-        let keep_dirty = self.mutant != Some(crate::testing::Mutant::DirtyLostAtUnmap);
-        #[cfg(not(test))]
-        let keep_dirty = true;
-        if word.is_dirty() && keep_dirty {
+        if word.is_dirty() && !mutant!(self, DirtyLostAtUnmap) {
             folio.set(FolioFlags::DIRTY);
         }
         folio.mapped -= 1;

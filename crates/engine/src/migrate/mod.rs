@@ -112,12 +112,7 @@ impl Core {
         let node = self.memory.folios[to].node;
         self.memory.folios[to] = folio;
         self.memory.folios[to].node = node;
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::DirtyLostAtMigration)
-            && folio.has(FolioFlags::SWAPBACKED)
-        {
-            self.memory.folios[to].clear(FolioFlags::DIRTY);
-        }
+        mutant!(self, DirtyLostAtMigration if folio.has(FolioFlags::SWAPBACKED) => self.memory.folios[to].clear(FolioFlags::DIRTY));
         if node != folio.node {
             self.memory.folios[to].clear(FolioFlags::DEPARTED);
             self.move_gauges(to, &folio);
@@ -125,23 +120,21 @@ impl Core {
         self.tell(to, |_| PageEvent::Migrated { from: folio.node, to: node, why });
         self.memory.folios[from] = Folio::new(folio.node, folio.order);
         self.ops.push(Op::Copy { from, to, pages: pages as u32 });
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::WrittenDuringCopy) && folio.refs > 0 {
-            // Who holds the old frame frees it.
-            (self.memory.folios[from].refs, self.memory.folios[to].refs) = (folio.refs, 0);
-            return true;
-        }
+        mutant!(self, WrittenDuringCopy if folio.refs > 0 => return self.left_to_its_holder(from, to, folio.refs));
         self.ops.push(Op::FreeFrame { pfn: from, pages: pages as u32 });
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::FrameFreedBeforeCopied) {
-            let last = self.ops.len() - 1;
-            self.ops.swap(last - 1, last);
-        }
+        mutant!(self, FrameFreedBeforeCopied => self.ops.last_chunk_mut::<2>().expect("a copy, and the end of its frame").reverse());
         self.free_folio(from);
         self.count_node(folio.node, Stat::PgmigrateSuccess, pages);
         if folio.is_huge() {
             self.count_node(folio.node, Stat::ThpMigrationSuccess, 1);
         }
+        true
+    }
+
+    /// Who holds the old frame frees it.
+    #[cfg(test)]
+    fn left_to_its_holder(&mut self, from: Pfn, to: Pfn, refs: u16) -> bool {
+        (self.memory.folios[from].refs, self.memory.folios[to].refs) = (refs, 0);
         true
     }
 
@@ -156,10 +149,7 @@ impl Core {
     /// Whether someone knows the folio by its frame: a device, a task in the middle of an access, a CPU's batch.
     pub(crate) fn is_held(&self, folio: &Folio) -> bool {
         let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::WrittenDuringCopy) {
-            return folio.flags().intersects(held);
-        }
+        mutant!(self, WrittenDuringCopy => return folio.flags().intersects(held));
         folio.refs > 0 || folio.flags().intersects(held)
     }
 
@@ -180,10 +170,7 @@ impl Core {
         if folio.mapped == 0 {
             return;
         }
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::OldFrameFreedWhileMapped) {
-            return;
-        }
+        mutant!(self, OldFrameFreedWhileMapped => return);
         let mut is_marked = false;
         for at in 0..self.rmap_len(folio) {
             let (mm_id, page) = self.rmap_entry(folio, at);
@@ -199,12 +186,7 @@ impl Core {
                 continue;
             }
             mm.table.update(page, |word| *word = word.with_pfn(to));
-            #[cfg(test)]
-            if self.mutant == Some(crate::testing::Mutant::DirtyLostAtMigration)
-                && folio.has(FolioFlags::SWAPBACKED)
-            {
-                mm.table.update(page, Word::clear_dirty);
-            }
+            mutant!(self, DirtyLostAtMigration if folio.has(FolioFlags::SWAPBACKED) => mm.table.update(page, Word::clear_dirty));
             if let Some(tlb) = &mut mm.tlb {
                 tlb.drop_page(page);
             }

@@ -125,11 +125,9 @@ impl Core {
     /// page table still leads to the slot.
     #[doc(alias = "folio_free_swap")]
     pub(crate) fn free_swap(&mut self, pfn: Pfn) {
-        let busy = FolioFlags::WRITEBACK | FolioFlags::LOCKED;
-        #[cfg(test)]
-        let busy = match self.mutant {
-            Some(crate::testing::Mutant::SlotFreedBeforeWritten) => FolioFlags::LOCKED,
-            _ => busy,
+        let busy = match mutant!(self, SlotFreedBeforeWritten) {
+            true => FolioFlags::LOCKED,
+            false => FolioFlags::WRITEBACK | FolioFlags::LOCKED,
         };
         if self.memory.folios[pfn].flags().intersects(busy) || self.is_slot_referenced(pfn) {
             return;
@@ -224,10 +222,7 @@ impl Core {
         }
         self.pghot_forget(pfn);
         self.memory.free(self.cpu, pfn);
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::FreedTwice) {
-            self.memory.free(self.cpu, pfn);
-        }
+        mutant!(self, FreedTwice => self.memory.free(self.cpu, pfn));
         self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);
     }
 }

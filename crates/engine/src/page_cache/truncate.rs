@@ -129,10 +129,7 @@ impl Core {
     }
 
     fn truncate_folio(&mut self, pfn: Pfn) -> Option<Pfn> {
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::FlushEndsAfterTruncation) {
-            self.count_as_written(pfn);
-        }
+        mutant!(self, FlushEndsAfterTruncation => self.count_as_written(pfn));
         let busy = FolioFlags::LOCKED | FolioFlags::WRITEBACK;
         let folio = self.memory.folios[pfn];
         if folio.flags().intersects(busy) {

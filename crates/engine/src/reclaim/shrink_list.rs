@@ -239,11 +239,10 @@ impl Core {
         }
         if folio.has(FolioFlags::DIRTY) && folio.has(FolioFlags::INDEXED) && folio.lru_type() == LruType::File
         {
-            #[cfg(test)]
-            if self.mutant == Some(crate::testing::Mutant::DirtyFilePageFreed) {
+            mutant!(self, DirtyFilePageFreed => {
                 self.clear_dirty(pfn);
                 return if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep };
-            }
+            });
             return self.judge_dirty_file(pfn, references, sc, stat);
         }
         if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) {
@@ -356,10 +355,7 @@ impl Core {
         if self.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
             self.count_node(node, Stat::NrWritten, pages);
             if !self.zram_store(pfn, entry) {
-                #[cfg(test)]
-                if self.mutant == Some(crate::testing::Mutant::FreedWithoutRoom) {
-                    return Pageout::Clean;
-                }
+                mutant!(self, FreedWithoutRoom => return Pageout::Clean);
                 // The only copy is in memory still.
                 self.memory.folios[pfn].set(FolioFlags::DIRTY);
                 self.io.write_failed(pages as u64);
@@ -368,11 +364,10 @@ impl Core {
             self.ops.push(Op::WriteSwapNow { swap: entry.swap, slot: entry.slot, pfn });
             return Pageout::Clean;
         }
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::FrameReusedBeforeWritten) {
+        mutant!(self, FrameReusedBeforeWritten => {
             self.start_write(pfn, entry, &mut sc.plug);
             return Pageout::Clean;
-        }
+        });
         self.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
         self.count(self.lruvec_of(pfn), Stat::NrWriteback, pages);
         self.start_write(pfn, entry, &mut sc.plug);

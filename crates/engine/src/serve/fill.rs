@@ -77,10 +77,7 @@ impl Current<'_> {
             return;
         }
         self.core.swap_cache_read(pfn, entry, Some(self.id));
-        #[cfg(test)]
-        if self.core.mutant == Some(crate::testing::Mutant::SlotFreedBeforeRead) {
-            self.core.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
-        }
+        mutant!(self.core, SlotFreedBeforeRead => self.core.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot }));
     }
 
     /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the

@@ -114,10 +114,7 @@ impl Current<'_> {
     /// Takes in the pages of a batch as far as it goes without waiting.
     pub(super) fn read_ahead(&mut self, mut batch: Readahead) -> Result<(), Stop> {
         while batch.next < batch.end {
-            #[cfg(test)]
-            if self.core.mutant == Some(crate::testing::Mutant::DirtyDroppedByReadahead) {
-                self.core.drop_although_dirty(batch.file, batch.next);
-            }
+            mutant!(self.core, DirtyDroppedByReadahead => self.core.drop_although_dirty(batch.file, batch.next));
             let is_cached = self.core.is_cached(batch.file, batch.next);
             let added = match is_cached {
                 true => self.pass_cached(&mut batch),
@@ -205,10 +202,7 @@ impl Current<'_> {
             self.core.change_reclaim(pfn, true);
         }
         batch.gathered = Some(self.core.gather_read_file(pfn, batch.gathered, true));
-        #[cfg(test)]
-        if self.core.mutant == Some(crate::testing::Mutant::ReadaheadNotAwaited) {
-            self.core.memory.file_mut(batch.file).index.update(page, |word| word.set_busy(false));
-        }
+        mutant!(self.core, ReadaheadNotAwaited => self.core.memory.file_mut(batch.file).index.update(page, |word| word.set_busy(false)));
         batch.next += 1;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Engines with a known bug, which the byte machine must reject: the test of the test.
 //!
-//! Each bug is one line behind `#[cfg(test)]` at the place where it would be made. The bytes must show it, so the machine
+//! Each bug is a `mutant!` at the place where it would be made. The bytes must show it, so the machine
 //! compares nothing but contents: no invariants, no check of the order of operations.
 
 use super::machine::Checks;

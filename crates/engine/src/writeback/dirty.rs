@@ -134,10 +134,7 @@ impl Core {
         let inode = &mut self.memory.file_mut(file).inode;
         inode.writeback.clear(folio.index.into());
         let is_last = inode.writeback.is_empty();
-        #[cfg(test)]
-        let is_lost = self.mutant == Some(crate::testing::Mutant::WriteErrorLost);
-        #[cfg(not(test))]
-        let is_lost = false;
+        let is_lost = mutant!(self, WriteErrorLost);
         let bdi = inode.bdi;
         if result.is_err() && !is_lost {
             inode.errors.note();
@@ -161,10 +158,7 @@ impl Core {
                 inode: core.listed_inode(file),
             });
         }
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::CleanAfterRewrite) && folio.has(FolioFlags::DIRTY) {
-            self.clear_dirty(pfn);
-        }
+        mutant!(self, CleanAfterRewrite if folio.has(FolioFlags::DIRTY) => self.clear_dirty(pfn));
     }
 
     /// A page of a file that nobody holds leaves the cache, even if it is dirty.

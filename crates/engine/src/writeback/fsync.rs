@@ -64,12 +64,8 @@ impl Core {
         if pages > 0 {
             return FsyncStep::Again;
         }
-        #[cfg(test)]
-        let forgets = self.mutant == Some(crate::testing::Mutant::FsyncForgetsWriteback);
-        #[cfg(not(test))]
-        let forgets = false;
         if let Some(page) = self.memory.file(call.file).inode.writeback.next(call.cursor)
-            && !forgets
+            && !mutant!(self, FsyncForgetsWriteback)
         {
             // Those before it are not looked at again: they would be of later writes.
             call.cursor = page;

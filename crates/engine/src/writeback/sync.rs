@@ -159,10 +159,7 @@ impl Core {
 
     /// The next page to wait for, of the last of some files from one page on. Who has been waited for is left out.
     fn next_to_wait_for(&mut self, files: &mut Vec<FileId>, from: &mut u64) -> Option<Pfn> {
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::SyncForgetsWriteback) {
-            return None;
-        }
+        mutant!(self, SyncForgetsWriteback => return None);
         while let Some(&file) = files.last() {
             if let Some(page) = self.memory.file(file).inode.writeback.next(*from) {
                 *from = page;

@@ -130,10 +130,7 @@ impl Core {
     /// The contents of a slot are of no use any more.
     pub(crate) fn zswap_invalidate(&mut self, slot: SwapEntry) {
         let Some(id) = self.zswap.find(slot) else { return };
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::EntryInvalidatedLate) {
-            return;
-        }
+        mutant!(self, EntryInvalidatedLate => return);
         self.zswap_free(id);
     }
 

@@ -47,11 +47,8 @@ impl Core {
     }
 
     fn zswap_try_write_back(&mut self, id: EntryId) -> Writeback {
-        #[cfg(test)]
-        if self.mutant == Some(crate::testing::Mutant::EntryInvalidatedLate) {
-            // Its slot may be free.
-            return Writeback::NoMemory;
-        }
+        // Its slot may be free.
+        mutant!(self, EntryInvalidatedLate => return Writeback::NoMemory);
         let Entry { slot, payer, node, is_anon, owner, index, .. } = *self.zswap.entry(id);
         if self.memory.swap.cached(slot).is_some() {
             return Writeback::Exists;
