@@ -45,6 +45,9 @@ pub enum Error {
     /// The simulated workload failed.
     #[error("{}", told(.0))]
     Run(#[source] RunError),
+    /// The run that all others were to be compared with has no result.
+    #[error("{0}")]
+    Failed(Failed),
     /// Who watched had the runs end ([`crate::Watcher::stop`]).
     #[error("{0}")]
     Interrupted(String),
@@ -76,6 +79,7 @@ impl Error {
             Error::Run(error) => {
                 matches!(error, RunError::Stream { .. } | RunError::File { .. } | RunError::Removed { .. })
             }
+            Error::Failed(failed) => failed.is_input,
             Error::Interrupted(_) => false,
             // One run's bad input makes it a fault of the input, as it is where that run is alone.
             Error::Runs { failures, .. } => failures.iter().any(|failure| failure.is_input),

@@ -1,281 +1,95 @@
-//! `pageout advise-tier`: how much of its memory a workload can have on slower memory, what has to find its hot pages there, and which knobs
-//! matter.
-//!
-//! ```text
-//!   the workload with all its memory fast                              what everything is compared with
-//!   ratio x device x source                                            one run each, on all CPUs
-//!     ─▶ of each device the least fast memory that loses little enough: the advice
-//!        ─▶ each knob of the best source that promotes turned there, one at a time: by how much each matters
-//!   the same at half of the scale, on request                          whether the advice is that of the machine
-//! ```
-//! All of it is run with each seed, and a loss is taken seed by seed: what a seed's own luck is drops out. The first part of each run is left out
-//! of it (`warm_up`): as many accesses everywhere, those that all memory fast makes in the warm-up.
-//!
-//! A source is who notices that a page of slow memory is in use. What the scenario itself says of nodes, demotion and promotion is put aside.
+//! `pageout advise-tier`: how much of its memory a workload can have on slower memory ([`pageout_study::advise_tier`]), as a page of advice.
 
-mod nodes; // what the scenario says of its own
-mod gain; // why slower memory may gain
 mod page; // the same as a page
-mod scale; // the same at half of the scale
-mod sources; // who finds hot pages, and the knobs of each
-mod story; // the advice in sentences
-mod warm_up; // the part of each run that is left out
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use pageout_sim::memory::MemorySpec;
-use pageout_sim::scenario::{Node, Scenario, Size};
-use pageout_study::Failed;
-use pageout_study::result::run_result::RunResult;
-use pageout_study::result::spread::Paired;
-use pageout_study::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
+use pageout_study::Error;
+use pageout_study::advise_tier::{Advice, Asked, Begun, Ratio, Ready};
 use pageout_study::scenario::source::Source;
-use pageout_study::scenario::switches::{Table, policy_of};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::cli::AdviseTierArgs;
-use crate::cli::load;
+use crate::cli::{AdviseTierArgs, load};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, is_seen};
 use crate::print::{figures, output, signals, table};
 use crate::report::check_name;
-use scale::{AtHalf, Half};
-use sources::{Knob, SOURCES};
-use warm_up::WarmUp;
 
 /// A command that takes as many seconds more says so, whoever looks.
 const ANNOUNCED_S: f64 = 10.0;
-/// So many of them are told of.
-const KNOBS_TOLD: usize = 3;
-
-/// Fast to slow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Ratio {
-    fast: u64,
-    slow: u64,
-}
-
-impl Ratio {
-    /// The part of fast memory.
-    fn share(self) -> f64 {
-        self.fast as f64 / (self.fast + self.slow) as f64
-    }
-
-    /// Fast and slow memory, in whole mebibytes as far as that goes.
-    fn of(self, memory: Size) -> (Size, Size) {
-        const UNIT: u64 = 1 << 20;
-        let fast = memory.0 / (self.fast + self.slow) * self.fast / UNIT * UNIT;
-        (Size(fast), Size(memory.0 - fast))
-    }
-}
-
-impl std::fmt::Display for Ratio {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.fast, self.slow)
-    }
-}
-
-impl std::str::FromStr for Ratio {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Ratio> {
-        let parts =
-            text.split_once(':').and_then(|(fast, slow)| Some((fast.parse().ok()?, slow.parse().ok()?)));
-        match parts {
-            Some((fast @ 1..=1000, slow @ 1..=1000)) => Ok(Ratio { fast, slow }),
-            _ => Err(anyhow!("--ratio {text}: fast to slow memory is wanted, as 1:2, each from 1 to 1000")),
-        }
-    }
-}
-
-/// A run, and what it says.
-struct Cell {
-    ratio: Ratio,
-    device: String,
-    source: usize,
-    runs: Runs,
-}
-
-/// A knob at another value.
-struct Turned {
-    knob: Knob,
-    runs: Runs,
-}
-
-/// What is to be run: a part of memory slow, and a source on.
-struct Question {
-    ratio: Ratio,
-    device: String,
-    source: usize,
-    scenario: Scenario,
-}
-
-/// All that was found out.
-struct Advice<'a> {
-    args: &'a AdviseTierArgs,
-    memory: Size,
-    scenario: Scenario,
-    /// Keys of the scenario that name nodes, which are others here.
-    put_aside: BTreeSet<&'static str>,
-    extent: Extent,
-    all_fast: Runs,
-    /// Accesses of each seed that are left out of what is compared.
-    warm_up: Vec<u64>,
-    cells: Vec<Cell>,
-    /// The cell whose knobs were turned: the one that is advised, or the best one if all lose too much; if nothing is promoted there, the best of
-    /// those where something is.
-    at: usize,
-    turned: Vec<Turned>,
-    /// The same at half of the scale, where that was asked for.
-    at_half: Option<AtHalf<'a>>,
-}
 
 /// Sweeps ratio, device and source, turns knobs at the best, and prints a page of advice.
 pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
-    let (ratios, warm_up) = checked(args)?;
+    if let Some(path) = &args.page.report {
+        check_name(path)?;
+    }
+    let asked = asked(args)?;
     let source = read(args)?;
-    let (base, memory, put_aside) = all_fast(args, &source)?;
-    let half = args.check_scale.then(|| Half::of(args, &source, &ratios, &base, memory)).transpose()?;
-    let questions = questions(args, &ratios, &base, memory)?;
+    let scenario = load(&source, &args.options, &[])?;
+    let ready = Ready::new(asked, &source, &args.options.changes().settings, scenario)?;
     let terminal = Terminal::new(&args.options.output);
     let plan = args.runs.plan(&args.scenario, &terminal);
     let began = Instant::now();
     // Between the sweeps a signal is meant for the command as well.
     let _listening = signals::listen();
-    let Made { variants, extent } = plan.run_with_trails(std::slice::from_ref(&base))?;
-    let all_fast = variants.into_iter().next().expect("one was asked for");
-    if let Some(failure) = no_base(&all_fast, &extent) {
-        return output::no_result(&args.options.output, failure, Value::Null);
+    let begun = match ready.begin(&plan) {
+        Ok(begun) => begun,
+        Err(error @ (Error::Failed(_) | Error::Interrupted(_) | Error::Runs { .. })) => {
+            return output::no_result(&args.options.output, error.into(), Value::Null);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    announce(args, began.elapsed(), &begun);
+    let advice = begun.finish(&plan)?;
+    if args.options.output.json {
+        output::print_json(&advice.json(&args.scenario.to_string_lossy()))?;
+    } else {
+        output::print_text(&to_text(args, &advice))?;
     }
-    let accesses = warm_up.accesses(&all_fast)?;
-    announce(args, began.elapsed(), questions.len());
-    let mut advice = Advice::begun(args, base, memory, put_aside, extent, all_fast, accesses);
-    advice.ask(&plan, &questions)?;
-    advice.at = advice.promoting_beside(advice.chosen());
-    let Question { scenario: here, source: winner, .. } = &questions[advice.at];
-    let knobs = SOURCES[*winner].knobs();
-    let turned: Vec<Scenario> = knobs.clone().map(|knob| knob.set_in(here.clone())).collect();
-    let made = plan.run_with_trails(&turned)?;
-    advice.turned = knobs.zip(made.variants).map(|(knob, runs)| Turned { knob, runs }).collect();
-    advice.extent = advice.extent.and(&made.extent);
-    if let Some(half) = half {
-        let at_half = half.run(&plan, &advice, |all_fast| warm_up.accesses(all_fast))?;
-        advice.extent = advice.extent.and(at_half.extent());
-        advice.at_half = Some(at_half);
+    if let Some(path) = &args.page.report {
+        page::page(&source, args, &advice).write(path)?;
     }
-    advice.tell(&source)?;
-    let failures = advice.failures();
-    Ok(advice.extent.verdict(&failures)?)
+    Ok(advice.extent.verdict(&advice.failures())?)
 }
 
-/// Why nothing can be compared with runs in which all memory was fast, if nothing can.
-fn no_base(all_fast: &Runs, extent: &Extent) -> Option<Failure> {
-    if let Some(failure) = all_fast.failures.first() {
-        return Some(failure.of("with all its memory fast the workload fails").into());
-    }
-    if was_killed(all_fast) {
-        let message = "with all its memory fast the workload runs out of it, and tasks are killed: give it more (--memory)";
-        return Some(Failure::Workload(anyhow!(message)));
-    }
-    (!all_fast.is_whole()).then(|| extent.nothing("nothing was run", &[]).into())
+/// What is asked, as far as it is something.
+fn asked(args: &AdviseTierArgs) -> Result<Asked, Failure> {
+    let of = |option: &str, why: String| Failure::Input(anyhow!("{option} {why}"));
+    let ratio = |text: &String| text.parse::<Ratio>().map_err(|why| of("--ratio", why));
+    let memory = |text: &String| text.parse().map_err(|why| of("--memory", format!("{text}: {why}")));
+    Ok(Asked {
+        ratios: args.ratio.iter().map(ratio).collect::<Result<_, _>>()?,
+        devices: args.device.clone(),
+        loss: args.loss,
+        warm_up: args.warm_up.parse().map_err(|why| of("--warm-up", why))?,
+        memory: args.memory.as_ref().map(memory).transpose()?,
+        checks_scale: args.check_scale,
+    })
 }
 
 /// Says how many runs are still to come and how long they may take, by how long the runs with all memory fast took.
-fn announce(args: &AdviseTierArgs, took: Duration, questions: usize) {
-    let knobs = SOURCES.iter().map(|source| source.knobs().count()).max().unwrap_or(0);
-    let [runs, knobs] = [questions, knobs].map(|runs| runs * args.runs.repeat as usize);
+fn announce(args: &AdviseTierArgs, took: Duration, begun: &Begun) {
+    let [runs, knobs, half] = begun.ahead();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = if args.runs.parallel.jobs == 0 { cpus } else { args.runs.parallel.jobs };
     // The first runs were as many at a time as there were seeds.
     let each = took.as_secs_f64() * jobs.min(args.runs.repeat as usize) as f64 / f64::from(args.runs.repeat);
     let seconds = each * (runs + knobs) as f64 / jobs as f64;
-    let more = if args.check_scale { runs + args.runs.repeat as usize } else { 0 };
-    let check = each * scale::TIMES_AS_LONG * more as f64 / jobs as f64;
+    let check = each * Begun::TIMES_AS_LONG * half as f64 / jobs as f64;
     if args.options.output.quiet || seconds + check < ANNOUNCED_S && !is_seen(&args.options.output) {
         return;
     }
     let shown = |seconds: f64| figures::time((seconds.max(1.0) * 1e9) as u64);
     let check = match args.check_scale {
-        true => format!("; {more} more at half of the scale, each twice as long: about {}", shown(check)),
+        true => format!("; {half} more at half of the scale, each twice as long: about {}", shown(check)),
         false => String::new(),
     };
     eprintln!(
         "{runs} runs of ratios, devices and sources and at most {knobs} of knobs: about {}{check}",
         shown(seconds)
     );
-}
-
-/// The ratios and the warm-up asked for, if all that was asked for can be.
-fn checked(args: &AdviseTierArgs) -> Result<(Vec<Ratio>, WarmUp), Failure> {
-    if let Some(path) = &args.page.report {
-        check_name(path)?;
-    }
-    let ratios = args.ratio.iter().map(|ratio| ratio.parse());
-    let ratios = ratios.collect::<anyhow::Result<_>>().map_err(Failure::Input)?;
-    if let Some(unknown) = args.device.iter().find(|name| MemorySpec::preset(name).is_none()) {
-        let known = MemorySpec::PRESETS.join(", ");
-        return Err(Failure::Input(anyhow!("--device {unknown}: there is no such memory; known: {known}")));
-    }
-    let loss = args.loss;
-    ensure_input(loss.is_finite() && loss >= 0.0, || {
-        format!("--loss {loss}: percent are wanted, 0 or more")
-    })?;
-    let warm_up = args.warm_up.parse().map_err(Failure::Input)?;
-    Ok((ratios, warm_up))
-}
-
-/// The workload with all its memory on one fast node, how much that is, and what of the scenario named its own nodes.
-fn all_fast(
-    args: &AdviseTierArgs,
-    source: &Source,
-) -> Result<(Scenario, Size, BTreeSet<&'static str>), Failure> {
-    let mut base = load(source, &args.options, &[])?;
-    let memory = match &args.memory {
-        Some(text) => {
-            text.parse().map_err(|error| anyhow!("--memory {text}: {error}")).map_err(Failure::Input)?
-        }
-        None => Size(base.machine.node_sizes().iter().map(|size| size.0).sum()),
-    };
-    let put_aside = nodes::put_aside(&mut base);
-    let base = with_memory(&base, &[json!({ "memory": memory.to_string(), "cpus": base.machine.cpus })])?;
-    let problems = base.validate();
-    let told = || {
-        let problem = &problems[0];
-        format!(
-            "with all its memory on one fast node: `{}`: {}; the nodes here are not the scenario's own: take this key out of it",
-            problem.key, problem.message
-        )
-    };
-    ensure_input(problems.is_empty(), told)?;
-    Ok((base, memory, put_aside))
-}
-
-/// Every source that the kernel of the scenario has, on every device at every ratio.
-fn questions(
-    args: &AdviseTierArgs,
-    ratios: &[Ratio],
-    base: &Scenario,
-    memory: Size,
-) -> Result<Vec<Question>, Failure> {
-    let mut questions = Vec::new();
-    for device in &args.device {
-        for &ratio in ratios {
-            for source in tried(base) {
-                let scenario = divided(base, memory, ratio, device, source)?;
-                questions.push(Question { ratio, device: device.clone(), source, scenario });
-            }
-        }
-    }
-    Ok(questions)
-}
-
-/// The sources that can be tried: page tables are looked at where some policy walks them.
-fn tried(base: &Scenario) -> Vec<usize> {
-    let walks = policy_of(base).group.harvest.page_table_walk;
-    (0..SOURCES.len()).filter(|&source| walks || !SOURCES[source].walks_page_tables()).collect()
 }
 
 /// A scenario, or one task that replays a trace.
@@ -293,451 +107,35 @@ fn read(args: &AdviseTierArgs) -> Result<Source, Failure> {
     Ok(Source::parse(path, text)?)
 }
 
-/// The scenario with these nodes, and nothing turned on that is about tiers.
-fn with_memory(scenario: &Scenario, nodes: &[Value]) -> Result<Scenario, Failure> {
-    let mut scenario = scenario.clone();
-    let nodes: Result<Vec<Node>, _> = nodes.iter().cloned().map(serde_json::from_value).collect();
-    scenario.machine.node = nodes.context("a node of a size and a preset").map_err(Failure::Input)?;
-    scenario.machine.memory = None;
-    scenario.kernel.switches.0.retain(|(name, _)| !sources::is_ours(Table::Kernel, name));
-    scenario.sysctl.0.retain(|(name, _)| !sources::is_ours(Table::Sysctl, name));
-    Ok(scenario)
-}
-
-/// The scenario with so much of its memory slow, and a source on.
-fn divided(
-    base: &Scenario,
-    memory: Size,
-    ratio: Ratio,
-    device: &str,
-    source: usize,
-) -> Result<Scenario, Failure> {
-    let (fast, slow) = ratio.of(memory);
-    let nodes = [
-        json!({ "memory": fast.to_string(), "cpus": base.machine.cpus }),
-        json!({ "memory": slow.to_string(), "preset": device }),
-    ];
-    let knobs = SOURCES[source].sets;
-    let scenario = knobs.iter().fold(with_memory(base, &nodes)?, |scenario, knob| knob.set_in(scenario));
-    let problems = scenario.validate();
-    let told = || format!("{ratio} of {memory} on {device}: {}", problems[0].message);
-    ensure_input(problems.is_empty(), told)?;
-    Ok(scenario)
-}
-
-fn ensure_input(holds: bool, message: impl FnOnce() -> String) -> Result<(), Failure> {
-    if holds { Ok(()) } else { Err(Failure::Input(anyhow!(message()))) }
-}
-
-impl Cell {
-    fn name(&self) -> String {
-        format!("{} {}, {}", self.ratio, self.device, SOURCES[self.source].name)
+fn to_text(args: &AdviseTierArgs, advice: &Advice) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{}: {} of memory, a part of it slower, compared with all of it fast; {}\n",
+        args.scenario.display(),
+        advice.memory,
+        advice.extent.seeds_from(advice.scenario.seed)
+    );
+    for says in advice.extent.warning().into_iter().chain(advice.story()) {
+        text += &output::wrap(&says, output::width(), "  ");
     }
-
-    fn result(&self) -> Option<&RunResult> {
-        self.runs.results.first()
-    }
-}
-
-/// Whether a task was killed for want of memory: then there is no work to compare.
-fn was_killed(runs: &Runs) -> bool {
-    runs.results.iter().any(|run| !run.kills.is_empty())
-}
-
-/// How much longer runs take than others of the same seeds, in percent.
-#[derive(Clone, Copy)]
-struct Loss {
-    percent: f64,
-    /// Half of its 95 % interval; nothing with one seed.
-    half_width: Option<f64>,
-}
-
-impl Loss {
-    /// Of rates of work, seed by seed.
-    fn of(base: &[f64], runs: &[f64]) -> Loss {
-        let losses: Vec<f64> = base.iter().zip(runs).map(|(base, run)| (base / run - 1.0) * 100.0).collect();
-        let paired = Paired::of_differences(&losses, base);
-        Loss { percent: paired.difference, half_width: paired.half_width }
-    }
-
-    /// The most that may be noise.
-    fn noise(self) -> f64 {
-        self.half_width.unwrap_or(0.0)
-    }
-
-    fn show(self) -> String {
-        match self.half_width {
-            Some(width) => format!("{} ± {width:.1}", signed(self.percent)),
-            None => signed(self.percent),
-        }
-    }
-}
-
-/// In percent, with a sign.
-fn signed(percent: f64) -> String {
-    if is_any(percent) { format!("{percent:+.1} %") } else { "0.0 %".to_string() }
-}
-
-/// Whether so many percent are to be seen.
-fn is_any(percent: f64) -> bool {
-    percent.abs() >= 0.05
-}
-
-/// How much longer, in words.
-fn longer(percent: f64) -> String {
-    match is_any(percent) {
-        true if percent > 0.0 => format!("takes {percent:.1} % longer than"),
-        true => format!("takes {:.1} % less time than", -percent),
-        false => "takes as long as".to_string(),
-    }
-}
-
-impl<'a> Advice<'a> {
-    /// What is known once all memory was fast.
-    fn begun(
-        args: &'a AdviseTierArgs,
-        scenario: Scenario,
-        memory: Size,
-        put_aside: BTreeSet<&'static str>,
-        extent: Extent,
-        all_fast: Runs,
-        warm_up: Vec<u64>,
-    ) -> Advice<'a> {
-        let (cells, at, turned, at_half) = (Vec::new(), 0, Vec::new(), None);
-        Advice { args, memory, scenario, put_aside, extent, all_fast, warm_up, cells, at, turned, at_half }
-    }
-
-    /// Runs every question.
-    fn ask(&mut self, plan: &Plan, questions: &[Question]) -> Result<(), Failure> {
-        let divided: Vec<Scenario> = questions.iter().map(|question| question.scenario.clone()).collect();
-        let made = plan.run_with_trails(&divided)?;
-        let answered = |(question, runs): (&Question, Runs)| Cell {
-            ratio: question.ratio,
-            device: question.device.clone(),
-            source: question.source,
-            runs,
-        };
-        self.cells = questions.iter().zip(made.variants).map(answered).collect();
-        self.extent = self.extent.and(&made.extent);
-        Ok(())
-    }
-}
-
-impl Advice<'_> {
-    /// How much longer a run takes than with fast memory alone, in percent.
-    fn loss(&self, runs: &Runs) -> Option<f64> {
-        Some(self.interval(runs)?.percent)
-    }
-
-    fn interval(&self, runs: &Runs) -> Option<Loss> {
-        self.between(&self.all_fast, runs)
-    }
-
-    /// How much longer some runs take than others for what comes after the warm-up.
-    fn between(&self, base: &Runs, runs: &Runs) -> Option<Loss> {
-        Some(Loss::of(&self.rates(base)?, &self.rates(runs)?))
-    }
-
-    /// Work done in a time, after the warm-up, by each seed; nothing where a run is missing, did none, or has lost a task.
-    fn rates(&self, runs: &Runs) -> Option<Vec<f64>> {
-        self.rates_of_part(runs, |_, warm_up| (warm_up, u64::MAX))
-    }
-
-    /// The same from one access to another, which come from all accesses of the run with all memory fast and those of the warm-up.
-    fn rates_of_part(&self, runs: &Runs, part: impl Fn(u64, u64) -> (u64, u64)) -> Option<Vec<f64>> {
-        if was_killed(runs) || !runs.is_whole() {
-            return None;
-        }
-        let seeds = runs.results.iter().zip(&self.all_fast.results).zip(&self.warm_up);
-        let rate = |((run, fast), &warm_up): ((&RunResult, &RunResult), &u64)| {
-            let (from, to) = part(fast.accesses, warm_up);
-            warm_up::rate(run, from, to)
-        };
-        seeds.map(rate).collect()
-    }
-
-    /// The loss over the first half of the work that is compared, and over the second.
-    fn halves(&self, runs: &Runs) -> Option<[f64; 2]> {
-        let middle = |all: u64, warm_up: u64| warm_up + (all - warm_up) / 2;
-        let first = |runs| self.rates_of_part(runs, |all, warm_up| (warm_up, middle(all, warm_up)));
-        let second = |runs| self.rates_of_part(runs, |all, warm_up| (middle(all, warm_up), u64::MAX));
-        Some([
-            Loss::of(&first(&self.all_fast)?, &first(runs)?).percent,
-            Loss::of(&second(&self.all_fast)?, &second(runs)?).percent,
-        ])
-    }
-
-    /// What stands where the figures of a cell would be.
-    fn missing(&self, cell: &Cell) -> String {
-        match cell.runs.is_whole() {
-            true if self.is_in_warm_up(cell) => "not past warm-up".to_string(),
-            true => "killed".to_string(),
-            false => cell.runs.missing(),
-        }
-    }
-
-    /// Whether a run, which ends at a time, did no more than what is left out.
-    fn is_in_warm_up(&self, cell: &Cell) -> bool {
-        cell.runs.is_whole() && !was_killed(&cell.runs) && self.rates(&cell.runs).is_none()
-    }
-
-    /// When the warm-up of the first seed's run was over, if it came to that.
-    fn warm_up_ends(&self, run: &RunResult) -> Option<u64> {
-        let accesses = *self.warm_up.first()?;
-        (accesses < run.accesses).then(|| warm_up::over_at(run, accesses))
-    }
-
-    /// What is left out of losses, in a sentence.
-    fn left_out(&self) -> String {
-        let (Some(run), Some(&accesses)) = (self.all_fast.results.first(), self.warm_up.first()) else {
-            return String::new();
-        };
-        if accesses == 0 {
-            return "No warm-up is left out: that memory is filled, and pages come to their places, is part of each loss.".to_string();
-        }
-        format!(
-            "Left out of each loss is a warm-up of {} accesses ({} of the work; {} with all memory fast): as many at each ratio. Hits and moved pages are \
-             those of whole runs.",
-            figures::count(accesses),
-            figures::percent(figures::share(accesses, run.accesses)),
-            figures::time(warm_up::over_at(run, accesses)),
-        )
-    }
-
-    /// That what is compared begins on one side of the limit and ends on the other.
-    fn unsettled(&self, cell: &Cell) -> Option<String> {
-        let [first, second] = self.halves(&cell.runs)?;
-        ((first < self.args.loss) != (second < self.args.loss)).then(|| {
-            format!(
-                "{}: the loss is {} over the first half of the work that is compared, and {} over the second: the advice depends on which. A longer \
-                 workload, or a longer --warm-up, tells.",
-                cell.name(),
-                signed(first),
-                signed(second)
-            )
-        })
-    }
-
-    /// Fast memory that a ratio does without, of the machine that pages stand for.
-    fn saved(&self, ratio: Ratio) -> u64 {
-        ratio.of(self.memory).1.0 * u64::from(self.scenario.machine.page_stands_for)
-    }
-
-    /// Every source at a ratio on a device.
-    fn here(&self, ratio: Ratio, device: &str) -> impl Iterator<Item = &Cell> {
-        self.cells.iter().filter(move |cell| cell.ratio == ratio && cell.device == device)
-    }
-
-    /// The source that loses least at a ratio on a device.
-    fn best(&self, ratio: Ratio, device: &str) -> Option<(usize, f64)> {
-        let here =
-            self.cells.iter().enumerate().filter(|(_, cell)| cell.ratio == ratio && cell.device == device);
-        let losses = here.filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
-        losses.min_by(|(_, one), (_, other)| one.total_cmp(other))
-    }
-
-    /// The failures of all runs, saying whose they are.
-    fn failures(&self) -> Vec<Failed> {
-        let of_cells = self.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name()));
-        let of_turned = |turned: &Turned| {
-            turned.runs.failures_of(&format!("{} = {}", turned.knob.key(), turned.knob.value))
-        };
-        let at_half = self.at_half.iter().flat_map(AtHalf::failures);
-        of_cells.chain(self.turned.iter().flat_map(of_turned)).chain(at_half).collect()
-    }
-
-    fn ratios(&self) -> Vec<Ratio> {
-        let mut ratios: Vec<Ratio> = Vec::new();
-        for cell in &self.cells {
-            if !ratios.contains(&cell.ratio) {
-                ratios.push(cell.ratio);
-            }
-        }
-        ratios
-    }
-
-    /// The least fast memory of a device that loses little enough.
-    fn advised(&self, device: &str) -> Option<(usize, f64)> {
-        let good = self.ratios().into_iter().filter_map(|ratio| Some((ratio, self.best(ratio, device)?)));
-        let good = good.filter(|(_, (_, loss))| *loss < self.args.loss);
-        good.min_by(|(one, _), (other, _)| one.share().total_cmp(&other.share())).map(|(_, best)| best)
-    }
-
-    /// The first device's advice, or else what loses least.
-    fn chosen(&self) -> usize {
-        let advised = self.args.device.iter().find_map(|device| self.advised(device));
-        let all = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
-        advised.or(all.min_by(|(_, one), (_, other)| one.total_cmp(other))).map_or(0, |(at, _)| at)
-    }
-
-    /// A cell, or, if it promotes nothing, the best one at its ratio on its device that does: most knobs would change nothing otherwise.
-    fn promoting_beside(&self, at: usize) -> usize {
-        let here = &self.cells[at];
-        if SOURCES[here.source].promotes() {
-            return at;
-        }
-        let is_beside = |cell: &Cell| {
-            (cell.ratio, &cell.device) == (here.ratio, &here.device) && SOURCES[cell.source].promotes()
-        };
-        let beside = self.cells.iter().enumerate().filter(|(_, cell)| is_beside(cell));
-        let losses = beside.filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
-        losses.min_by(|(_, one), (_, other)| one.total_cmp(other)).map_or(at, |(at, _)| at)
-    }
-
-    /// What each knob changes at the advised point, in percent of the time, the largest first.
-    fn knobs(&self) -> Vec<(&Turned, f64)> {
-        let here = &self.cells[self.at].runs;
-        let change = |turned: &Turned| Some(self.between(here, &turned.runs)?.percent);
-        let mut knobs: Vec<(&Turned, f64)> =
-            self.turned.iter().filter_map(|turned| Some((turned, change(turned)?))).collect();
-        knobs.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
-        knobs
-    }
-
-    /// A row a ratio, a column a device.
-    fn overview(&self) -> Vec<Vec<String>> {
-        let heading =
-            std::iter::once("fast:slow".to_string()).chain(self.args.device.iter().cloned()).collect();
-        let row = |ratio: Ratio| {
-            let of_device = |device: &String| match self.best(ratio, device) {
-                Some((at, _)) => {
-                    let cell = &self.cells[at];
-                    let loss = self.interval(&cell.runs).map_or(String::new(), Loss::show);
-                    format!("{loss} ({})", SOURCES[cell.source].name)
-                }
-                None => self
-                    .here(ratio, device)
-                    .find(|cell| cell.runs.was_made())
-                    .map_or(NOT_RUN.to_string(), |cell| self.missing(cell)),
-            };
-            std::iter::once(ratio.to_string()).chain(self.args.device.iter().map(of_device)).collect()
-        };
-        std::iter::once(heading).chain(self.ratios().into_iter().map(row)).collect()
-    }
-
-    /// A row a run.
-    fn details(&self) -> Vec<Vec<String>> {
-        let heading =
-            ["fast:slow", "memory", "source", "takes longer", "fast hits", "at best", "promoted", "demoted"];
-        let row = |cell: &Cell| {
-            let tiers = cell.result().and_then(|result| result.tiers.as_ref());
-            let show = |value: Option<f64>| value.map_or("-".to_string(), figures::percent);
-            vec![
-                cell.ratio.to_string(),
-                cell.device.clone(),
-                SOURCES[cell.source].name.to_string(),
-                self.interval(&cell.runs).map_or_else(|| self.missing(cell), Loss::show),
-                show(tiers.and_then(|tiers| tiers.fast_hit_ratio)),
-                show(tiers.and_then(|tiers| tiers.offline_fast_hit_ratio)),
-                tiers.map_or("-".to_string(), |tiers| figures::count(tiers.promoted)),
-                tiers.map_or("-".to_string(), |tiers| figures::count(tiers.demoted)),
-            ]
-        };
-        std::iter::once(heading.map(str::to_string).to_vec()).chain(self.cells.iter().map(row)).collect()
-    }
-
-    /// A row a knob that changes anything.
-    fn knob_table(&self) -> Vec<Vec<String>> {
-        let heading = ["knob", "value", "takes longer"].map(str::to_string).to_vec();
-        let rows =
-            self.knobs().into_iter().filter(|(_, change)| is_any(*change)).map(|(turned, change)| {
-                vec![turned.knob.key(), turned.knob.value.to_string(), signed(change)]
-            });
-        std::iter::once(heading).chain(rows).collect()
-    }
-
-    fn tell(&self, source: &Source) -> Outcome {
-        if self.args.options.output.json {
-            output::print_json(&self.to_json())?;
-        } else {
-            output::print_text(&self.to_text())?;
-        }
-        match &self.args.page.report {
-            Some(path) => page::page(source, self).write(path),
-            None => Ok(()),
-        }
-    }
-
-    fn to_text(&self) -> String {
-        let mut text = String::new();
-        let _ = writeln!(
-            text,
-            "{}: {} of memory, a part of it slower, compared with all of it fast; {}\n",
-            self.args.scenario.display(),
-            self.memory,
-            self.extent.seeds_from(self.scenario.seed)
-        );
-        for says in self.extent.warning().into_iter().chain(self.story()) {
-            text += &output::wrap(&says, output::width(), "  ");
-        }
+    let _ = write!(
+        text,
+        "\nHow much longer it takes, by the best source:\n\n{}",
+        table::layout(&advice.overview(), 1)
+    );
+    if let (Some(title), Some(scales)) = (advice.scales_title(), advice.scales()) {
         let _ = write!(
             text,
-            "\nHow much longer it takes, by the best source:\n\n{}",
-            table::layout(&self.overview(), 1)
+            "\n{}\n{}",
+            output::wrap(&format!("{title}:"), output::width(), ""),
+            table::layout(&scales, 2)
         );
-        if let (Some(title), Some(scales)) = (self.scales_title(), self.scales()) {
-            let _ = write!(
-                text,
-                "\n{}\n{}",
-                output::wrap(&format!("{title}:"), output::width(), ""),
-                table::layout(&scales, 2)
-            );
-        }
-        let knobs = self.knob_table();
-        if knobs.len() > 1 {
-            let at = self.cells[self.at].name();
-            let _ = write!(text, "\nKnobs that change anything ({at}):\n\n{}", table::layout(&knobs, 2));
-        }
-        text + &output::failed(self.failures().iter().map(ToString::to_string))
     }
-
-    fn to_json(&self) -> Value {
-        let cell = |cell: &Cell| {
-            json!({
-                "ratio": cell.ratio.to_string(),
-                "device": cell.device,
-                "source": SOURCES[cell.source].name,
-                "settings": SOURCES[cell.source].settings(),
-                "slow_share": 1.0 - cell.ratio.share(),
-                "fast_memory_saved_bytes": self.saved(cell.ratio),
-                "loss_percent": self.loss(&cell.runs),
-                "loss_half_width_percent": self.interval(&cell.runs).and_then(|loss| loss.half_width),
-                "complete": cell.runs.is_whole(),
-                "failures": cell.runs.failures,
-                "tiers": cell.result().and_then(|result| result.tiers.as_ref()),
-                "warm_up_ends_ns": cell.result().and_then(|run| self.warm_up_ends(run)),
-                "end_ns": cell.result().map(|result| result.end_ns),
-            })
-        };
-        let advice = self.args.device.iter().map(|device| {
-            let advised = self.advised(device).map(|(at, _)| cell(&self.cells[at]));
-            json!({ "device": device, "advised": advised })
-        });
-        let knobs = self.knobs().into_iter().map(
-            |(turned, change)| json!({ "key": turned.knob.key(), "value": turned.knob.value, "change_percent": change }),
-        );
-        let first = &self.all_fast.results[0];
-        let json = json!({
-            "complete": !self.extent.is_interrupted() && self.cells.iter().all(|cell| cell.runs.is_whole()),
-            "scenario": self.args.scenario.to_string_lossy(),
-            "memory_bytes": self.memory.0,
-            "page_stands_for": self.scenario.machine.page_stands_for,
-            "seed": self.scenario.seed,
-            "warm_up": { "asked_for": self.args.warm_up, "accesses": self.warm_up },
-            "all_fast": {
-                "end_ns": first.end_ns,
-                "accesses": first.accesses,
-                "warm_up_ends_ns": self.warm_up_ends(first),
-            },
-            "loss_limit_percent": self.args.loss,
-            "advice": advice.collect::<Vec<_>>(),
-            "story": self.story(),
-            "put_aside": self.put_aside,
-            "knobs_at": self.cells[self.at].name(),
-            "knobs": knobs.collect::<Vec<_>>(),
-            "runs": self.cells.iter().map(cell).collect::<Vec<_>>(),
-            "scale_check": self.scale_json(),
-        });
-        output::merged(json, self.extent.json())
+    let knobs = advice.knob_table();
+    if knobs.len() > 1 {
+        let at = advice.knobs_at();
+        let _ = write!(text, "\nKnobs that change anything ({at}):\n\n{}", table::layout(&knobs, 2));
     }
+    text + &output::failed(advice.failures().iter().map(ToString::to_string))
 }

@@ -1,23 +1,23 @@
 //! The HTML page of `advise-tier`: the advice in sentences, then the tables behind it.
 
+use pageout_study::advise_tier::Advice;
 use pageout_study::scenario::source::Source;
 
-use super::sources::SOURCES;
-use super::{Advice, Ratio};
+use crate::cli::AdviseTierArgs;
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit, scenario};
 
-pub(super) fn page(source: &Source, advice: &Advice) -> Page {
+pub(super) fn page(source: &Source, args: &AdviseTierArgs, advice: &Advice) -> Page {
     let table = |title: &str, says: &str, rows, words| {
         Part::Table(Table { title: title.to_string(), says: says.to_string(), rows, words, last_words: 0 })
     };
-    let name = advice.args.scenario.display();
+    let name = args.scenario.display();
     let knobs = advice.knob_table();
     let knobs = (knobs.len() > 1).then(|| {
         table(
             "Knobs",
             &format!(
                 "What each changes alone ({}). Below 0 it is faster. Those that change nothing are left out.",
-                advice.cells[advice.at].name()
+                advice.knobs_at()
             ),
             knobs,
             2,
@@ -39,8 +39,8 @@ pub(super) fn page(source: &Source, advice: &Advice) -> Page {
         .scales_title()
         .zip(advice.scales())
         .map(|(says, rows)| table("At half of the scale", &format!("{says}."), rows, 2));
-    let charts = advice.args.device.iter().filter_map(|device| chart(advice, device)).map(Part::Chart);
-    let scenario = scenario(source, &advice.args.options, &[]);
+    let charts = advice.devices().iter().filter_map(|device| chart(advice, device)).map(Part::Chart);
+    let scenario = scenario(source, &args.options, &[]);
     Page {
         title: "How much memory may be slower".to_string(),
         of: format!("{name}, {} of memory. {}", advice.memory, advice.scenario.question),
@@ -53,28 +53,20 @@ pub(super) fn page(source: &Source, advice: &Advice) -> Page {
 
 /// The loss by how much of the memory is slow, a line a source.
 fn chart(advice: &Advice, device: &str) -> Option<Chart> {
-    let mut ratios = advice.tried(device);
-    ratios.sort_by(|one, other| other.share().total_cmp(&one.share()));
-    if ratios.len() < 2 {
-        return None;
-    }
-    let line = |source: usize| {
-        let loss = |&ratio: &Ratio| {
-            let cell = advice.here(ratio, device).find(|cell| cell.source == source)?;
-            advice.loss(&cell.runs)
-        };
-        let ys: Vec<Option<f64>> = ratios.iter().map(loss).collect();
-        let name = SOURCES[source].name.to_string();
-        ys.iter().any(Option::is_some).then(|| Line { name, colour: Colour::nth(source), ys })
-    };
+    let (xs, lines) = advice.lines(device)?;
+    let lines = lines.into_iter().map(|line| Line {
+        name: line.name.to_string(),
+        colour: Colour::nth(line.source),
+        ys: line.losses,
+    });
     Some(Chart {
         title: format!("What {device} costs, by how much of the memory it is"),
         says: "Percent of time longer than with fast memory alone, after the warm-up, one line by who finds hot pages. The lowest line is what one buys."
             .to_string(),
         x: Axis::linear("slow memory, % of all", Unit::Number),
         y: Axis::linear("takes longer, %", Unit::Number),
-        xs: ratios.iter().map(|ratio| (1.0 - ratio.share()) * 100.0).collect(),
-        lines: (0..SOURCES.len()).filter_map(line).collect(),
+        xs,
+        lines: lines.collect(),
         shape: Shape::Points,
     })
 }

@@ -10,18 +10,23 @@
 //! ```
 //! A workload of a fixed amount of work has A = B, and the loss is time. One that runs `until` some time makes fewer accesses, and the loss is those.
 
-use anyhow::anyhow;
+use crate::result::run_result::RunResult;
+use crate::result::trail::Trail;
+use crate::result::variants::Runs;
 use pageout_sim::scenario::{Share, TimeSpan};
-use pageout_study::result::run_result::RunResult;
-use pageout_study::result::trail::Trail;
-use pageout_study::result::variants::Runs;
 
-use crate::failure::Failure;
-use crate::print::figures;
+use crate::error::Error;
+use crate::figures;
 
-/// What `--warm-up` says.
+/// What is left out: nothing, a part of the work, or what is done in some time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WarmUp {
+    text: String,
+    of: Of,
+}
+
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum WarmUp {
+enum Of {
     Nothing,
     /// A part of the accesses that a run with all memory fast makes.
     Share(Share),
@@ -29,39 +34,47 @@ pub(super) enum WarmUp {
     Time(TimeSpan),
 }
 
-impl std::str::FromStr for WarmUp {
-    type Err = anyhow::Error;
+impl std::fmt::Display for WarmUp {
+    /// As it was written.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
 
-    fn from_str(text: &str) -> anyhow::Result<WarmUp> {
-        let share = |text: &str| text.parse().ok().filter(|share: &Share| share.0 < 1.0).map(WarmUp::Share);
-        let parsed = match text {
-            "none" => Some(WarmUp::Nothing),
+impl std::str::FromStr for WarmUp {
+    type Err = String;
+
+    /// `none`, `20%` or `10s`.
+    fn from_str(text: &str) -> Result<WarmUp, String> {
+        let share = |text: &str| text.parse().ok().filter(|share: &Share| share.0 < 1.0).map(Of::Share);
+        let of = match text {
+            "none" => Some(Of::Nothing),
             _ if text.ends_with('%') => share(text),
-            _ => text.parse().ok().map(WarmUp::Time),
+            _ => text.parse().ok().map(Of::Time),
         };
-        parsed.ok_or_else(|| {
-            anyhow!("--warm-up {text}: a time is wanted, as 10s, or a part of the work below 100%, as 20%, or none")
+        of.map(|of| WarmUp { text: text.to_string(), of }).ok_or_else(|| {
+            format!("{text}: a time is wanted, as 10s, or a part of the work below 100%, as 20%, or none")
         })
     }
 }
 
 impl WarmUp {
     /// How many accesses are left out, of each seed. Errors: nothing would be left.
-    pub(super) fn accesses(self, all_fast: &Runs) -> Result<Vec<u64>, Failure> {
+    pub(super) fn accesses(&self, all_fast: &Runs) -> Result<Vec<u64>, Error> {
         all_fast.results.iter().map(|run| self.accesses_of(run)).collect()
     }
 
-    fn accesses_of(self, run: &RunResult) -> Result<u64, Failure> {
-        match self {
-            WarmUp::Nothing => Ok(0),
-            WarmUp::Share(share) => Ok((run.accesses as f64 * share.0) as u64),
-            WarmUp::Time(time) => {
+    fn accesses_of(&self, run: &RunResult) -> Result<u64, Error> {
+        match self.of {
+            Of::Nothing => Ok(0),
+            Of::Share(share) => Ok((run.accesses as f64 * share.0) as u64),
+            Of::Time(time) => {
                 let accesses = trail(run).accesses_by(time.0);
                 if time.0 < run.end_ns && accesses < run.accesses {
                     return Ok(accesses);
                 }
                 let end = figures::time(run.end_ns);
-                Err(Failure::Input(anyhow!(
+                Err(Error::Asked(format!(
                     "--warm-up {time}: nothing is left to compare, with all its memory fast the workload is over after {end}: \
                      give a shorter one, a part such as 20%, or none"
                 )))

@@ -4,11 +4,11 @@
 //! memory, or memory of two kinds gave more bytes a second than one. The first two are figures of the runs. What is left where neither
 //! differs is said to be so.
 
-use pageout_study::result::run_result::{RunResult, counter};
-use pageout_study::result::variants::Runs;
+use crate::result::run_result::{RunResult, counter};
+use crate::result::variants::Runs;
 
 use super::{Advice, Cell, Ratio, SOURCES, is_any};
-use crate::print::figures;
+use crate::figures;
 
 /// What a figure counts, and the figure of a run.
 type Counted = (&'static str, fn(&RunResult) -> i64);
@@ -46,7 +46,7 @@ fn more_hits(before: &Runs, after: &Runs) -> Option<String> {
     (points >= 0.005).then(|| format!("{points:.2} of a hundred accesses more were served by fast memory"))
 }
 
-impl Advice<'_> {
+impl Advice {
     /// Sentences on every ratio of a device that takes less time than all memory fast, or than a ratio with more fast memory.
     pub(super) fn gains(&self, device: &str) -> Vec<String> {
         let mut ratios: Vec<Ratio> = self.ratios();

@@ -1,13 +1,13 @@
 //! The advice of `pageout advise-tier` in sentences: which ratio loses little enough, by which source, and what its reader has to know.
 
-use pageout_study::result::caveats;
+use crate::result::caveats;
 
 use super::{Advice, Cell, KNOBS_TOLD, Ratio, SOURCES, is_any, longer, signed, tried};
-use crate::print::figures;
+use crate::figures;
 
-impl Advice<'_> {
+impl Advice {
     /// Sentences: what to do.
-    pub(super) fn story(&self) -> Vec<String> {
+    pub fn story(&self) -> Vec<String> {
         let mut story: Vec<String> =
             caveats::nothing_accessed(self.all_fast.results.iter()).into_iter().collect();
         story.push(self.left_out());
@@ -25,7 +25,7 @@ impl Advice<'_> {
                 keys.join(", ")
             ));
         }
-        for device in &self.args.device {
+        for device in &self.asked.devices {
             story.push(match self.advised(device) {
                 Some((at, loss)) => {
                     let cell = &self.cells[at];
@@ -35,7 +35,7 @@ impl Advice<'_> {
                         cell.ratio,
                         longer(loss),
                         self.interval(&cell.runs).and_then(|loss| loss.half_width).map_or(String::new(), |width| {
-                            format!(" (± {width:.1}, {})", figures::counted(self.args.runs.repeat.into(), "seed"))
+                            format!(" (± {width:.1}, {})", figures::counted(self.repeat.into(), "seed"))
                         }),
                         figures::bytes(self.saved(cell.ratio)),
                         match self.scenario.machine.page_stands_for {
@@ -100,12 +100,12 @@ impl Advice<'_> {
             ),
             0 => format!("{device}: nothing is known, as no run with it came to its end."),
             tried if tried == self.ratios().len() => {
-                format!("{device}: each ratio tried takes at least {} % longer.", self.args.loss)
+                format!("{device}: each ratio tried takes at least {} % longer.", self.asked.loss)
             }
             tried => format!(
                 "{device}: each of the {tried} ratios of {} that were run takes at least {} % longer.",
                 self.ratios().len(),
-                self.args.loss
+                self.asked.loss
             ),
         }
     }

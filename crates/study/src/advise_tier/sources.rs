@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::scenario::switches::{Table, with_knob};
 use pageout_sim::scenario::Scenario;
-use pageout_study::scenario::switches::{Table, with_knob};
 
 /// Who notices that a page of slow memory is in use, and what is turned on for it.
 pub(super) struct Noticing {

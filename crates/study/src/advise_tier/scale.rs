@@ -12,17 +12,15 @@
 
 use std::fmt::Write;
 
+use crate::error::{Error, Failed};
+use crate::result::run_result::RunResult;
+use crate::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
+use crate::scenario::source::{Setting, Source};
 use pageout_sim::scenario::{PAGE_SIZE, Scenario, Size};
-use pageout_study::Failed;
-use pageout_study::result::run_result::RunResult;
-use pageout_study::result::variants::{Extent, Made, NOT_RUN, Plan, Runs};
-use pageout_study::scenario::source::Source;
 use serde_json::{Value, json};
 
-use super::{Advice, Cell, Loss, Question, Ratio, SOURCES, no_base, questions};
-use crate::cli::AdviseTierArgs;
-use crate::failure::Failure;
-use crate::print::figures;
+use super::{Advice, Asked, Cell, Loss, Question, Ratio, SOURCES, no_base, questions};
+use crate::figures;
 
 /// How many times as long a check takes as the study without its knobs: twice the accesses, of twice the pages.
 pub(super) const TIMES_AS_LONG: f64 = 2.0;
@@ -40,54 +38,51 @@ pub(super) struct Half {
 impl Half {
     /// Errors name the keys of which there is no half or no double.
     pub(super) fn of(
-        args: &AdviseTierArgs,
+        asked: &Asked,
         source: &Source,
-        ratios: &[Ratio],
+        settings: &[Setting],
         base: &Scenario,
         memory: Size,
-    ) -> Result<Half, Failure> {
+    ) -> Result<Half, Error> {
         let scenario = base.halved().map_err(|problems| {
-            let told = anyhow::Error::from(source.locate_with(&args.options.changes().settings, problems));
-            Failure::Input(told.context("--check-scale: half of the scale can't be made"))
+            let told = source.locate_with(settings, problems);
+            Error::Asked(format!("--check-scale: half of the scale can't be made: {told}"))
         })?;
         let memory = Size(memory.0 * 2);
-        let questions = questions(args, ratios, &scenario, memory)?;
+        let questions = questions(asked, &scenario, memory)?;
         Ok(Half { scenario, memory, questions })
     }
 
     /// Makes the study, with as much left out as the whole leaves out.
-    pub(super) fn run<'a>(
-        self,
-        plan: &Plan,
-        whole: &Advice<'a>,
-        accesses: impl Fn(&Runs) -> Result<Vec<u64>, Failure>,
-    ) -> Result<AtHalf<'a>, Failure> {
+    pub(super) fn run(self, plan: &Plan, whole: &Advice) -> Result<AtHalf, Error> {
         let Half { scenario, memory, questions } = self;
         let Made { variants, extent } = plan.run_with_trails(std::slice::from_ref(&scenario))?;
         let all_fast = variants.into_iter().next().expect("one was asked for");
-        let begun = no_base(&all_fast, &extent).map_or_else(|| accesses(&all_fast), Err);
+        let accesses = || whole.asked.warm_up.accesses(&all_fast);
+        let begun = no_base(&all_fast, &extent).map_or_else(accesses, Err);
         let warm_up = match begun {
             Ok(warm_up) => warm_up,
-            Err(failure) => return Ok(AtHalf::Failed { failure, extent }),
+            Err(error) => return Ok(AtHalf::Failed { error, extent }),
         };
-        let (args, put_aside) = (whole.args, whole.put_aside.clone());
-        let mut half = Advice::begun(args, scenario, memory, put_aside, extent, all_fast, warm_up);
+        let (asked, put_aside) = (whole.asked.clone(), whole.put_aside.clone());
+        let mut half =
+            Advice::begun(asked, whole.repeat, scenario, memory, put_aside, extent, all_fast, warm_up);
         half.ask(plan, &questions)?;
         Ok(AtHalf::Made(Box::new(half)))
     }
 }
 
 /// What came of the study at half of the scale.
-pub(super) enum AtHalf<'a> {
-    Made(Box<Advice<'a>>),
+pub(super) enum AtHalf {
+    Made(Box<Advice>),
     /// With all its memory fast, the workload came to no figures.
     Failed {
-        failure: Failure,
+        error: Error,
         extent: Extent,
     },
 }
 
-impl AtHalf<'_> {
+impl AtHalf {
     pub(super) fn extent(&self) -> &Extent {
         match self {
             AtHalf::Made(half) => &half.extent,
@@ -101,9 +96,8 @@ impl AtHalf<'_> {
             AtHalf::Made(half) => half.failures().iter().map(|failed| failed.of(WHOSE)).collect(),
             // The signal is told by itself.
             AtHalf::Failed { extent, .. } if extent.is_interrupted() => Vec::new(),
-            AtHalf::Failed { failure, .. } => {
-                let is_input = matches!(failure, Failure::Input(_));
-                vec![Failed { is_input, message: failure.to_string() }.of(WHOSE)]
+            AtHalf::Failed { error, .. } => {
+                vec![Failed { is_input: error.is_input(), message: error.to_string() }.of(WHOSE)]
             }
         }
     }
@@ -134,7 +128,7 @@ impl Pair<'_> {
     }
 }
 
-impl<'a> Advice<'a> {
+impl Advice {
     fn best_with_loss(&self, ratio: Ratio, device: &str) -> Option<(&Cell, Loss)> {
         let (at, _) = self.best(ratio, device)?;
         Some((&self.cells[at], self.interval(&self.cells[at].runs)?))
@@ -147,7 +141,7 @@ impl<'a> Advice<'a> {
         figures::share(calls, sum(|run| run.tasks.iter().map(|task| task.thread_time_ns).sum()))
     }
 
-    fn pairs<'s>(&'s self, half: &'s Advice<'a>) -> Vec<Pair<'s>> {
+    fn pairs<'s>(&'s self, half: &'s Advice) -> Vec<Pair<'s>> {
         let pair = |device: &'s String, ratio: Ratio| {
             let (whole, at_half) = (self.best_with_loss(ratio, device), half.best_with_loss(ratio, device));
             let explained = whole.zip(at_half).map(|((_, one), (cell, other))| {
@@ -156,8 +150,8 @@ impl<'a> Advice<'a> {
             });
             Pair { ratio, device, whole, half: at_half, explained }
         };
-        self.args
-            .device
+        self.asked
+            .devices
             .iter()
             .flat_map(|device| self.ratios().into_iter().map(move |ratio| pair(device, ratio)))
             .collect()
@@ -168,7 +162,7 @@ impl<'a> Advice<'a> {
     }
 
     /// A row a ratio and device: what is lost at both scales.
-    pub(super) fn scales(&self) -> Option<Vec<Vec<String>>> {
+    pub fn scales(&self) -> Option<Vec<Vec<String>>> {
         let AtHalf::Made(half) = self.at_half.as_ref()? else { return None };
         let heading = [
             "fast:slow".to_string(),
@@ -201,7 +195,7 @@ impl<'a> Advice<'a> {
     }
 
     /// What the table is of.
-    pub(super) fn scales_title(&self) -> Option<String> {
+    pub fn scales_title(&self) -> Option<String> {
         let AtHalf::Made(half) = self.at_half.as_ref()? else { return None };
         Some(format!(
             "How much longer it takes where each page stands for {} ({}), and where for {} ({}), in percent; differences in points",
@@ -223,7 +217,7 @@ impl<'a> Advice<'a> {
         };
         let pairs = self.pairs(half);
         let mut story: Vec<String> =
-            self.args.device.iter().map(|device| self.verdicts(half, &pairs, device)).collect();
+            self.asked.devices.iter().map(|device| self.verdicts(half, &pairs, device)).collect();
         story.extend(self.largest(half, &pairs));
         story
     }
@@ -251,7 +245,7 @@ impl<'a> Advice<'a> {
                 self.each()
             ),
             Some(false) => {
-                let limit = self.args.loss;
+                let limit = self.asked.loss;
                 let disputed = pairs.iter().filter(|pair| {
                     let is_good = |best: Option<(&Cell, Loss)>| best.map(|(_, loss)| loss.percent < limit);
                     pair.device == device && is_good(pair.whole) != is_good(pair.half)
@@ -288,7 +282,7 @@ impl<'a> Advice<'a> {
         let size = |pair: &&Pair| pair.difference().map_or(-1.0, f64::abs);
         let most = pairs.iter().max_by(|one, other| size(one).total_cmp(&size(other)))?;
         let (difference, explained) = (most.difference()?, most.explained?);
-        let (noise, one_seed) = match self.args.runs.repeat {
+        let (noise, one_seed) = match self.repeat {
             1 => ("", " What one seed's luck is of it, only more seeds tell (--repeat)."),
             _ => ("the noise of seeds and ", ""),
         };
@@ -336,13 +330,13 @@ impl<'a> Advice<'a> {
     pub(super) fn scale_json(&self) -> Value {
         let half = match &self.at_half {
             None => return Value::Null,
-            Some(AtHalf::Failed { failure, .. }) => return json!({ "failure": failure.to_string() }),
+            Some(AtHalf::Failed { error, .. }) => return json!({ "failure": error.to_string() }),
             Some(AtHalf::Made(half)) => half,
         };
         let verdict = |advice: &Advice, device: &str| {
             advice.advised(device).map(|(at, _)| advice.cells[at].ratio.to_string())
         };
-        let verdicts = self.args.device.iter().map(|device| {
+        let verdicts = self.asked.devices.iter().map(|device| {
             json!({
                 "device": device,
                 "advised": verdict(self, device),

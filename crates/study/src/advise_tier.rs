@@ -1,0 +1,599 @@
+//! Advice on tiers: how much of its memory a workload can have on slower memory, what has to find its hot pages there, and which knobs matter.
+//!
+//! ```text
+//!   the workload with all its memory fast                              what everything is compared with
+//!   ratio x device x source                                            one run each, on all CPUs
+//!     ─▶ of each device the least fast memory that loses little enough: the advice
+//!        ─▶ each knob of the best source that promotes turned there, one at a time: by how much each matters
+//!   the same at half of the scale, on request                          whether the advice is that of the machine
+//! ```
+//! All of it is run with each seed, and a loss is taken seed by seed: what a seed's own luck is drops out. The first part of each run is left out
+//! of it (`warm_up`): as many accesses everywhere, those that all memory fast makes in the warm-up.
+//!
+//! A source is who notices that a page of slow memory is in use. What the scenario itself says of nodes, demotion and promotion is put aside.
+
+mod nodes; // what the scenario says of its own
+mod gain; // why slower memory may gain
+mod told; // the advice as rows of tables, points of a picture and JSON
+mod scale; // the same at half of the scale
+mod sources; // who finds hot pages, and the knobs of each
+mod story; // the advice in sentences
+mod warm_up; // the part of each run that is left out
+
+use std::collections::BTreeSet;
+
+use pageout_sim::memory::MemorySpec;
+use pageout_sim::scenario::{Node, Scenario, Size};
+use serde_json::{Value, json};
+
+use crate::error::{Error, Failed};
+use crate::figures;
+use crate::result::run_result::RunResult;
+use crate::result::spread::Paired;
+use crate::result::variants::{Extent, Made, Plan, Runs};
+use crate::scenario::source::{Setting, Source};
+use crate::scenario::switches::{Table, policy_of};
+use scale::{AtHalf, Half};
+use sources::{Knob, SOURCES};
+pub use warm_up::WarmUp;
+
+/// So many of them are told of.
+const KNOBS_TOLD: usize = 3;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Memory in all, fast and slow, instead of the scenario's.
+    pub memory: Option<Size>,
+    /// Classes of slow memory: names of presets.
+    pub devices: Vec<String>,
+    /// Fast to slow memory.
+    pub ratios: Vec<Ratio>,
+    /// How much longer than with fast memory alone is too long, in percent.
+    pub loss: f64,
+    /// What is left out of losses at the beginning of each run.
+    pub warm_up: WarmUp,
+    /// Whether all is asked again at half of the scale.
+    pub checks_scale: bool,
+}
+
+/// Fast to slow memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ratio {
+    fast: u64,
+    slow: u64,
+}
+
+impl Ratio {
+    /// The part of fast memory.
+    fn share(self) -> f64 {
+        self.fast as f64 / (self.fast + self.slow) as f64
+    }
+
+    /// Fast and slow memory, in whole mebibytes as far as that goes.
+    fn of(self, memory: Size) -> (Size, Size) {
+        const UNIT: u64 = 1 << 20;
+        let fast = memory.0 / (self.fast + self.slow) * self.fast / UNIT * UNIT;
+        (Size(fast), Size(memory.0 - fast))
+    }
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.fast, self.slow)
+    }
+}
+
+impl std::str::FromStr for Ratio {
+    type Err = String;
+
+    /// `1:2`.
+    fn from_str(text: &str) -> Result<Ratio, String> {
+        let parts =
+            text.split_once(':').and_then(|(fast, slow)| Some((fast.parse().ok()?, slow.parse().ok()?)));
+        match parts {
+            Some((fast @ 1..=1000, slow @ 1..=1000)) => Ok(Ratio { fast, slow }),
+            _ => Err(format!("{text}: fast to slow memory is wanted, as 1:2, each from 1 to 1000")),
+        }
+    }
+}
+
+/// A run, and what it says.
+struct Cell {
+    ratio: Ratio,
+    device: String,
+    source: usize,
+    runs: Runs,
+}
+
+/// A knob at another value.
+struct Turned {
+    knob: Knob,
+    runs: Runs,
+}
+
+/// What is to be run: a part of memory slow, and a source on.
+struct Question {
+    ratio: Ratio,
+    device: String,
+    source: usize,
+    scenario: Scenario,
+}
+
+/// All that was found out.
+pub struct Advice {
+    asked: Asked,
+    /// Seeds asked for.
+    repeat: u32,
+    /// Memory in all.
+    pub memory: Size,
+    /// The scenario with all its memory fast.
+    pub scenario: Scenario,
+    /// Keys of the scenario that name nodes, which are others here.
+    put_aside: BTreeSet<&'static str>,
+    /// How many of the runs asked for there are.
+    pub extent: Extent,
+    all_fast: Runs,
+    /// Accesses of each seed that are left out of what is compared.
+    warm_up: Vec<u64>,
+    cells: Vec<Cell>,
+    /// The cell whose knobs were turned: the one that is advised, or the best one if all lose too much; if nothing is promoted there, the best of
+    /// those where something is.
+    at: usize,
+    turned: Vec<Turned>,
+    /// The same at half of the scale, where that was asked for.
+    at_half: Option<AtHalf>,
+}
+
+/// A study that is about to be made.
+pub struct Ready {
+    asked: Asked,
+    base: Scenario,
+    memory: Size,
+    put_aside: BTreeSet<&'static str>,
+    questions: Vec<Question>,
+    half: Option<Half>,
+}
+
+/// A study of which it is known what all memory fast does.
+pub struct Begun {
+    advice: Advice,
+    questions: Vec<Question>,
+    half: Option<Half>,
+}
+
+impl Ready {
+    /// Looks whether all that is asked can be, of a scenario that came of `source` with these settings. Errors: it can't.
+    pub fn new(
+        asked: Asked,
+        source: &Source,
+        settings: &[Setting],
+        scenario: Scenario,
+    ) -> Result<Ready, Error> {
+        if let Some(unknown) = asked.devices.iter().find(|name| MemorySpec::preset(name).is_none()) {
+            let known = MemorySpec::PRESETS.join(", ");
+            return Err(Error::Asked(format!("--device {unknown}: there is no such memory; known: {known}")));
+        }
+        let loss = asked.loss;
+        ensure(loss.is_finite() && loss >= 0.0, || format!("--loss {loss}: percent are wanted, 0 or more"))?;
+        let (base, memory, put_aside) = all_fast(&asked, scenario)?;
+        let half =
+            asked.checks_scale.then(|| Half::of(&asked, source, settings, &base, memory)).transpose()?;
+        let questions = questions(&asked, &base, memory)?;
+        Ok(Ready { asked, base, memory, put_aside, questions, half })
+    }
+
+    /// Runs the workload with all its memory fast. Errors: nothing can be compared with that, and as of [`Plan::run`].
+    pub fn begin(self, plan: &Plan) -> Result<Begun, Error> {
+        let Ready { asked, base, memory, put_aside, questions, half } = self;
+        let Made { variants, extent } = plan.run_with_trails(std::slice::from_ref(&base))?;
+        let all_fast = variants.into_iter().next().expect("one was asked for");
+        if let Some(error) = no_base(&all_fast, &extent) {
+            return Err(error);
+        }
+        let warm_up = asked.warm_up.accesses(&all_fast)?;
+        let advice = Advice::begun(asked, plan.repeat, base, memory, put_aside, extent, all_fast, warm_up);
+        Ok(Begun { advice, questions, half })
+    }
+}
+
+impl Begun {
+    /// How many runs of ratios, devices and sources are still to come, how many of knobs at most, and how many at half of the scale, each of
+    /// which takes [`TIMES_AS_LONG`](Begun::TIMES_AS_LONG).
+    pub fn ahead(&self) -> [usize; 3] {
+        let repeat = self.advice.repeat as usize;
+        let knobs = SOURCES.iter().map(|source| source.knobs().count()).max().unwrap_or(0);
+        let half = if self.half.is_some() { self.questions.len() + 1 } else { 0 };
+        [self.questions.len(), knobs, half].map(|runs| runs * repeat)
+    }
+
+    /// How many times as long a run at half of the scale takes.
+    pub const TIMES_AS_LONG: f64 = scale::TIMES_AS_LONG;
+
+    /// Sweeps ratio, device and source, turns knobs at the best, and asks the same at half of the scale. Errors: as of [`Plan::run`].
+    pub fn finish(self, plan: &Plan) -> Result<Advice, Error> {
+        let Begun { mut advice, questions, half } = self;
+        advice.ask(plan, &questions)?;
+        advice.at = advice.promoting_beside(advice.chosen());
+        let Question { scenario: here, source: winner, .. } = &questions[advice.at];
+        let knobs = SOURCES[*winner].knobs();
+        let turned: Vec<Scenario> = knobs.clone().map(|knob| knob.set_in(here.clone())).collect();
+        let made = plan.run_with_trails(&turned)?;
+        advice.turned = knobs.zip(made.variants).map(|(knob, runs)| Turned { knob, runs }).collect();
+        advice.extent = advice.extent.and(&made.extent);
+        if let Some(half) = half {
+            let at_half = half.run(plan, &advice)?;
+            advice.extent = advice.extent.and(at_half.extent());
+            advice.at_half = Some(at_half);
+        }
+        Ok(advice)
+    }
+}
+
+/// Why nothing can be compared with runs in which all memory was fast, if nothing can.
+fn no_base(all_fast: &Runs, extent: &Extent) -> Option<Error> {
+    if let Some(failure) = all_fast.failures.first() {
+        return Some(Error::Failed(failure.of("with all its memory fast the workload fails")));
+    }
+    if was_killed(all_fast) {
+        let message = "with all its memory fast the workload runs out of it, and tasks are killed: give it more (--memory)";
+        return Some(Error::Failed(Failed { is_input: false, message: message.to_string() }));
+    }
+    (!all_fast.is_whole()).then(|| extent.nothing("nothing was run", &[]))
+}
+
+/// The workload with all its memory on one fast node, how much that is, and what of the scenario named its own nodes.
+fn all_fast(asked: &Asked, mut base: Scenario) -> Result<(Scenario, Size, BTreeSet<&'static str>), Error> {
+    let own = || Size(base.machine.node_sizes().iter().map(|size| size.0).sum());
+    let memory = asked.memory.unwrap_or_else(own);
+    let put_aside = nodes::put_aside(&mut base);
+    let base = with_memory(&base, &[json!({ "memory": memory.to_string(), "cpus": base.machine.cpus })]);
+    let problems = base.validate();
+    let told = || {
+        let problem = &problems[0];
+        format!(
+            "with all its memory on one fast node: `{}`: {}; the nodes here are not the scenario's own: take this key out of it",
+            problem.key, problem.message
+        )
+    };
+    ensure(problems.is_empty(), told)?;
+    Ok((base, memory, put_aside))
+}
+
+/// Every source that the kernel of the scenario has, on every device at every ratio.
+fn questions(asked: &Asked, base: &Scenario, memory: Size) -> Result<Vec<Question>, Error> {
+    let mut questions = Vec::new();
+    for device in &asked.devices {
+        for &ratio in &asked.ratios {
+            for source in tried(base) {
+                let scenario = divided(base, memory, ratio, device, source)?;
+                questions.push(Question { ratio, device: device.clone(), source, scenario });
+            }
+        }
+    }
+    Ok(questions)
+}
+
+/// The sources that can be tried: page tables are looked at where some policy walks them.
+fn tried(base: &Scenario) -> Vec<usize> {
+    let walks = policy_of(base).group.harvest.page_table_walk;
+    (0..SOURCES.len()).filter(|&source| walks || !SOURCES[source].walks_page_tables()).collect()
+}
+
+/// The scenario with these nodes, and nothing turned on that is about tiers.
+fn with_memory(scenario: &Scenario, nodes: &[Value]) -> Scenario {
+    let mut scenario = scenario.clone();
+    let node = |node: &Value| -> Node {
+        serde_json::from_value(node.clone()).expect("a size, and a number of CPUs or a preset that is known")
+    };
+    scenario.machine.node = nodes.iter().map(node).collect();
+    scenario.machine.memory = None;
+    scenario.kernel.switches.0.retain(|(name, _)| !sources::is_ours(Table::Kernel, name));
+    scenario.sysctl.0.retain(|(name, _)| !sources::is_ours(Table::Sysctl, name));
+    scenario
+}
+
+/// The scenario with so much of its memory slow, and a source on.
+fn divided(
+    base: &Scenario,
+    memory: Size,
+    ratio: Ratio,
+    device: &str,
+    source: usize,
+) -> Result<Scenario, Error> {
+    let (fast, slow) = ratio.of(memory);
+    let nodes = [
+        json!({ "memory": fast.to_string(), "cpus": base.machine.cpus }),
+        json!({ "memory": slow.to_string(), "preset": device }),
+    ];
+    let knobs = SOURCES[source].sets;
+    let scenario = knobs.iter().fold(with_memory(base, &nodes), |scenario, knob| knob.set_in(scenario));
+    let problems = scenario.validate();
+    let told = || format!("{ratio} of {memory} on {device}: {}", problems[0].message);
+    ensure(problems.is_empty(), told)?;
+    Ok(scenario)
+}
+
+fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::Asked(message())) }
+}
+
+impl Cell {
+    fn name(&self) -> String {
+        format!("{} {}, {}", self.ratio, self.device, SOURCES[self.source].name)
+    }
+
+    fn result(&self) -> Option<&RunResult> {
+        self.runs.results.first()
+    }
+}
+
+/// Whether a task was killed for want of memory: then there is no work to compare.
+fn was_killed(runs: &Runs) -> bool {
+    runs.results.iter().any(|run| !run.kills.is_empty())
+}
+
+/// How much longer runs take than others of the same seeds, in percent.
+#[derive(Clone, Copy)]
+struct Loss {
+    percent: f64,
+    /// Half of its 95 % interval; nothing with one seed.
+    half_width: Option<f64>,
+}
+
+impl Loss {
+    /// Of rates of work, seed by seed.
+    fn of(base: &[f64], runs: &[f64]) -> Loss {
+        let losses: Vec<f64> = base.iter().zip(runs).map(|(base, run)| (base / run - 1.0) * 100.0).collect();
+        let paired = Paired::of_differences(&losses, base);
+        Loss { percent: paired.difference, half_width: paired.half_width }
+    }
+
+    /// The most that may be noise.
+    fn noise(self) -> f64 {
+        self.half_width.unwrap_or(0.0)
+    }
+
+    fn show(self) -> String {
+        match self.half_width {
+            Some(width) => format!("{} ± {width:.1}", signed(self.percent)),
+            None => signed(self.percent),
+        }
+    }
+}
+
+/// In percent, with a sign.
+fn signed(percent: f64) -> String {
+    if is_any(percent) { format!("{percent:+.1} %") } else { "0.0 %".to_string() }
+}
+
+/// Whether so many percent are to be seen.
+fn is_any(percent: f64) -> bool {
+    percent.abs() >= 0.05
+}
+
+/// How much longer, in words.
+fn longer(percent: f64) -> String {
+    match is_any(percent) {
+        true if percent > 0.0 => format!("takes {percent:.1} % longer than"),
+        true => format!("takes {:.1} % less time than", -percent),
+        false => "takes as long as".to_string(),
+    }
+}
+
+impl Advice {
+    /// What is known once all memory was fast.
+    fn begun(
+        asked: Asked,
+        repeat: u32,
+        scenario: Scenario,
+        memory: Size,
+        put_aside: BTreeSet<&'static str>,
+        extent: Extent,
+        all_fast: Runs,
+        warm_up: Vec<u64>,
+    ) -> Advice {
+        let (cells, at, turned, at_half) = (Vec::new(), 0, Vec::new(), None);
+        Advice {
+            asked,
+            repeat,
+            memory,
+            scenario,
+            put_aside,
+            extent,
+            all_fast,
+            warm_up,
+            cells,
+            at,
+            turned,
+            at_half,
+        }
+    }
+
+    /// Runs every question.
+    fn ask(&mut self, plan: &Plan, questions: &[Question]) -> Result<(), Error> {
+        let divided: Vec<Scenario> = questions.iter().map(|question| question.scenario.clone()).collect();
+        let made = plan.run_with_trails(&divided)?;
+        let answered = |(question, runs): (&Question, Runs)| Cell {
+            ratio: question.ratio,
+            device: question.device.clone(),
+            source: question.source,
+            runs,
+        };
+        self.cells = questions.iter().zip(made.variants).map(answered).collect();
+        self.extent = self.extent.and(&made.extent);
+        Ok(())
+    }
+}
+
+impl Advice {
+    /// How much longer a run takes than with fast memory alone, in percent.
+    fn loss(&self, runs: &Runs) -> Option<f64> {
+        Some(self.interval(runs)?.percent)
+    }
+
+    fn interval(&self, runs: &Runs) -> Option<Loss> {
+        self.between(&self.all_fast, runs)
+    }
+
+    /// How much longer some runs take than others for what comes after the warm-up.
+    fn between(&self, base: &Runs, runs: &Runs) -> Option<Loss> {
+        Some(Loss::of(&self.rates(base)?, &self.rates(runs)?))
+    }
+
+    /// Work done in a time, after the warm-up, by each seed; nothing where a run is missing, did none, or has lost a task.
+    fn rates(&self, runs: &Runs) -> Option<Vec<f64>> {
+        self.rates_of_part(runs, |_, warm_up| (warm_up, u64::MAX))
+    }
+
+    /// The same from one access to another, which come from all accesses of the run with all memory fast and those of the warm-up.
+    fn rates_of_part(&self, runs: &Runs, part: impl Fn(u64, u64) -> (u64, u64)) -> Option<Vec<f64>> {
+        if was_killed(runs) || !runs.is_whole() {
+            return None;
+        }
+        let seeds = runs.results.iter().zip(&self.all_fast.results).zip(&self.warm_up);
+        let rate = |((run, fast), &warm_up): ((&RunResult, &RunResult), &u64)| {
+            let (from, to) = part(fast.accesses, warm_up);
+            warm_up::rate(run, from, to)
+        };
+        seeds.map(rate).collect()
+    }
+
+    /// The loss over the first half of the work that is compared, and over the second.
+    fn halves(&self, runs: &Runs) -> Option<[f64; 2]> {
+        let middle = |all: u64, warm_up: u64| warm_up + (all - warm_up) / 2;
+        let first = |runs| self.rates_of_part(runs, |all, warm_up| (warm_up, middle(all, warm_up)));
+        let second = |runs| self.rates_of_part(runs, |all, warm_up| (middle(all, warm_up), u64::MAX));
+        Some([
+            Loss::of(&first(&self.all_fast)?, &first(runs)?).percent,
+            Loss::of(&second(&self.all_fast)?, &second(runs)?).percent,
+        ])
+    }
+
+    /// What stands where the figures of a cell would be.
+    fn missing(&self, cell: &Cell) -> String {
+        match cell.runs.is_whole() {
+            true if self.is_in_warm_up(cell) => "not past warm-up".to_string(),
+            true => "killed".to_string(),
+            false => cell.runs.missing(),
+        }
+    }
+
+    /// Whether a run, which ends at a time, did no more than what is left out.
+    fn is_in_warm_up(&self, cell: &Cell) -> bool {
+        cell.runs.is_whole() && !was_killed(&cell.runs) && self.rates(&cell.runs).is_none()
+    }
+
+    /// When the warm-up of the first seed's run was over, if it came to that.
+    fn warm_up_ends(&self, run: &RunResult) -> Option<u64> {
+        let accesses = *self.warm_up.first()?;
+        (accesses < run.accesses).then(|| warm_up::over_at(run, accesses))
+    }
+
+    /// What is left out of losses, in a sentence.
+    fn left_out(&self) -> String {
+        let (Some(run), Some(&accesses)) = (self.all_fast.results.first(), self.warm_up.first()) else {
+            return String::new();
+        };
+        if accesses == 0 {
+            return "No warm-up is left out: that memory is filled, and pages come to their places, is part of each loss.".to_string();
+        }
+        format!(
+            "Left out of each loss is a warm-up of {} accesses ({} of the work; {} with all memory fast): as many at each ratio. Hits and moved pages are \
+             those of whole runs.",
+            figures::count(accesses),
+            figures::percent(figures::share(accesses, run.accesses)),
+            figures::time(warm_up::over_at(run, accesses)),
+        )
+    }
+
+    /// That what is compared begins on one side of the limit and ends on the other.
+    fn unsettled(&self, cell: &Cell) -> Option<String> {
+        let [first, second] = self.halves(&cell.runs)?;
+        ((first < self.asked.loss) != (second < self.asked.loss)).then(|| {
+            format!(
+                "{}: the loss is {} over the first half of the work that is compared, and {} over the second: the advice depends on which. A longer \
+                 workload, or a longer --warm-up, tells.",
+                cell.name(),
+                signed(first),
+                signed(second)
+            )
+        })
+    }
+
+    /// Fast memory that a ratio does without, of the machine that pages stand for.
+    fn saved(&self, ratio: Ratio) -> u64 {
+        ratio.of(self.memory).1.0 * u64::from(self.scenario.machine.page_stands_for)
+    }
+
+    /// Every source at a ratio on a device.
+    fn here(&self, ratio: Ratio, device: &str) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(move |cell| cell.ratio == ratio && cell.device == device)
+    }
+
+    /// The source that loses least at a ratio on a device.
+    fn best(&self, ratio: Ratio, device: &str) -> Option<(usize, f64)> {
+        let here =
+            self.cells.iter().enumerate().filter(|(_, cell)| cell.ratio == ratio && cell.device == device);
+        let losses = here.filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
+        losses.min_by(|(_, one), (_, other)| one.total_cmp(other))
+    }
+
+    /// The failures of all runs, saying whose they are.
+    pub fn failures(&self) -> Vec<Failed> {
+        let of_cells = self.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name()));
+        let of_turned = |turned: &Turned| {
+            turned.runs.failures_of(&format!("{} = {}", turned.knob.key(), turned.knob.value))
+        };
+        let at_half = self.at_half.iter().flat_map(AtHalf::failures);
+        of_cells.chain(self.turned.iter().flat_map(of_turned)).chain(at_half).collect()
+    }
+
+    fn ratios(&self) -> Vec<Ratio> {
+        let mut ratios: Vec<Ratio> = Vec::new();
+        for cell in &self.cells {
+            if !ratios.contains(&cell.ratio) {
+                ratios.push(cell.ratio);
+            }
+        }
+        ratios
+    }
+
+    /// The least fast memory of a device that loses little enough.
+    fn advised(&self, device: &str) -> Option<(usize, f64)> {
+        let good = self.ratios().into_iter().filter_map(|ratio| Some((ratio, self.best(ratio, device)?)));
+        let good = good.filter(|(_, (_, loss))| *loss < self.asked.loss);
+        good.min_by(|(one, _), (other, _)| one.share().total_cmp(&other.share())).map(|(_, best)| best)
+    }
+
+    /// The first device's advice, or else what loses least.
+    fn chosen(&self) -> usize {
+        let advised = self.asked.devices.iter().find_map(|device| self.advised(device));
+        let all = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
+        advised.or(all.min_by(|(_, one), (_, other)| one.total_cmp(other))).map_or(0, |(at, _)| at)
+    }
+
+    /// A cell, or, if it promotes nothing, the best one at its ratio on its device that does: most knobs would change nothing otherwise.
+    fn promoting_beside(&self, at: usize) -> usize {
+        let here = &self.cells[at];
+        if SOURCES[here.source].promotes() {
+            return at;
+        }
+        let is_beside = |cell: &Cell| {
+            (cell.ratio, &cell.device) == (here.ratio, &here.device) && SOURCES[cell.source].promotes()
+        };
+        let beside = self.cells.iter().enumerate().filter(|(_, cell)| is_beside(cell));
+        let losses = beside.filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
+        losses.min_by(|(_, one), (_, other)| one.total_cmp(other)).map_or(at, |(at, _)| at)
+    }
+
+    /// What each knob changes at the advised point, in percent of the time, the largest first.
+    fn knobs(&self) -> Vec<(&Turned, f64)> {
+        let here = &self.cells[self.at].runs;
+        let change = |turned: &Turned| Some(self.between(here, &turned.runs)?.percent);
+        let mut knobs: Vec<(&Turned, f64)> =
+            self.turned.iter().filter_map(|turned| Some((turned, change(turned)?))).collect();
+        knobs.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
+        knobs
+    }
+}
