@@ -123,8 +123,6 @@ struct Question {
 /// All that was found out.
 pub struct Advice {
     asked: Asked,
-    /// Seeds asked for.
-    repeat: u32,
     /// Memory in all.
     pub memory: Size,
     /// The scenario with all its memory fast.
@@ -192,7 +190,7 @@ impl Ready {
             return Err(error);
         }
         let warm_up = asked.warm_up.accesses(&all_fast)?;
-        let advice = Advice::begun(asked, plan.repeat, base, memory, put_aside, extent, all_fast, warm_up);
+        let advice = Advice::begun(asked, base, memory, put_aside, extent, all_fast, warm_up);
         Ok(Begun { advice, questions, half })
     }
 }
@@ -201,7 +199,7 @@ impl Begun {
     /// How many runs of ratios, devices and sources are still to come, how many of knobs at most, and how many at half of the scale, each of
     /// which takes [`TIMES_AS_LONG`](Begun::TIMES_AS_LONG).
     pub fn ahead(&self) -> [usize; 3] {
-        let repeat = self.advice.repeat as usize;
+        let repeat = self.advice.extent.repeat as usize;
         let knobs = SOURCES.iter().map(|source| source.knobs().count()).max().unwrap_or(0);
         let half = if self.half.is_some() { self.questions.len() + 1 } else { 0 };
         [self.questions.len(), knobs, half].map(|runs| runs * repeat)
@@ -385,7 +383,6 @@ impl Advice {
     /// What is known once all memory was fast.
     fn begun(
         asked: Asked,
-        repeat: u32,
         scenario: Scenario,
         memory: Size,
         put_aside: BTreeSet<&'static str>,
@@ -394,20 +391,7 @@ impl Advice {
         warm_up: Vec<u64>,
     ) -> Advice {
         let (cells, at, turned, at_half) = (Vec::new(), 0, Vec::new(), None);
-        Advice {
-            asked,
-            repeat,
-            memory,
-            scenario,
-            put_aside,
-            extent,
-            all_fast,
-            warm_up,
-            cells,
-            at,
-            turned,
-            at_half,
-        }
+        Advice { asked, memory, scenario, put_aside, extent, all_fast, warm_up, cells, at, turned, at_half }
     }
 
     /// Runs every question.

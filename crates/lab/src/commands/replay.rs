@@ -159,7 +159,7 @@ impl Point {
         let failures = self.runs.failures.iter();
         let told = failures.map(|failure| {
             let mut failure = failure.of(&format!("with {size} of memory"));
-            failure.message += &advice(args);
+            failure.message += advice(args);
             failure
         });
         told.collect()

@@ -65,8 +65,7 @@ impl Half {
             Err(error) => return Ok(AtHalf::Failed { error, extent }),
         };
         let (asked, put_aside) = (whole.asked.clone(), whole.put_aside.clone());
-        let mut half =
-            Advice::begun(asked, whole.repeat, scenario, memory, put_aside, extent, all_fast, warm_up);
+        let mut half = Advice::begun(asked, scenario, memory, put_aside, extent, all_fast, warm_up);
         half.ask(plan, &questions)?;
         Ok(AtHalf::Made(Box::new(half)))
     }
@@ -282,7 +281,7 @@ impl Advice {
         let size = |pair: &&Pair| pair.difference().map_or(-1.0, f64::abs);
         let most = pairs.iter().max_by(|one, other| size(one).total_cmp(&size(other)))?;
         let (difference, explained) = (most.difference()?, most.explained?);
-        let (noise, one_seed) = match self.repeat {
+        let (noise, one_seed) = match self.extent.repeat {
             1 => ("", " What one seed's luck is of it, only more seeds tell (--repeat)."),
             _ => ("the noise of seeds and ", ""),
         };

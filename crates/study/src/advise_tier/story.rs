@@ -35,7 +35,7 @@ impl Advice {
                         cell.ratio,
                         longer(loss),
                         self.interval(&cell.runs).and_then(|loss| loss.half_width).map_or(String::new(), |width| {
-                            format!(" (± {width:.1}, {})", figures::counted(self.repeat.into(), "seed"))
+                            format!(" (± {width:.1}, {})", figures::counted(self.extent.repeat.into(), "seed"))
                         }),
                         figures::bytes(self.saved(cell.ratio)),
                         match self.scenario.machine.page_stands_for {

@@ -85,7 +85,7 @@ pub struct Extent {
     /// Seeds that figures are over, the first ones.
     pub seeds: u32,
     /// Seeds asked for.
-    repeat: u32,
+    pub repeat: u32,
     /// Runs asked for.
     runs: usize,
     interruption: Option<Interruption>,
