@@ -33,6 +33,9 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
+/// Words that were others before.
+const RENAMED: &[(&str, &str)] = &[("single_list", "lru")];
+
 /// What a switch or a parameter accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Values {
@@ -53,6 +56,12 @@ impl Values {
                 value.parse().is_ok_and(|value: u32| (least..=most).contains(&value))
             }
         }
+    }
+
+    /// What a word is called now that was one of these before.
+    pub fn renamed(self, value: &str) -> Option<&'static str> {
+        let now = RENAMED.iter().find(|(before, _)| *before == value).map(|(_, now)| *now)?;
+        matches!(self, Values::Choice(words) if words.contains(&now)).then_some(now)
     }
 
     /// All words, or the ends of the range.

@@ -128,6 +128,9 @@ fn main() {
             ("engine, mapped, memory for 30 %", By::Mapping, Policy::of("classic@6.12")),
             ("engine, read(2), memory for 30 %, MGLRU", By::Read, Policy::of("mglru@6.12")),
             ("engine, mapped, memory for 30 %, MGLRU", By::Mapping, Policy::of("mglru@6.12")),
+            ("engine, read(2), memory for 30 %, LRU", By::Read, Policy::of("lru")),
+            ("engine, read(2), memory for 30 %, SIEVE", By::Read, Policy::of("sieve")),
+            ("engine, mapped, memory for 30 %, SIEVE", By::Mapping, Policy::of("sieve")),
         ] {
             if is_wanted(name) {
                 let mut bench = Bench::new(by, pages, part, policy, Nodes::One);

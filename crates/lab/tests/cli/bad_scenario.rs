@@ -42,6 +42,12 @@ fn an_unknown_key_of_the_kernel_shows_its_neighbours_or_where_it_belongs_and_not
 }
 
 #[test]
+fn a_value_that_had_another_name_is_refused_with_the_new_one() {
+    let output = run_with("[[memcg]]", "[kernel]\nlru.lists = \"single_list\"\n\n[[memcg]]", &[]);
+    check_failure(&output, 2, &["`single_list` is called lru", "scenario.toml:4:"]);
+}
+
+#[test]
 fn a_misspelt_name_is_answered_with_the_nearest() {
     let output = run_with("memcg = \"/web\"", "memcg = \"/wbe\"", &[]);
     check_failure(

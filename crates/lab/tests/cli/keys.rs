@@ -275,3 +275,13 @@ fn a_devices_preset_is_told_figure_by_figure_with_its_source() {
     assert_eq!(json[0]["presets"].as_array().unwrap().len(), 5);
     assert_eq!(json[0]["presets"][3]["figures"][0]["key"], "read_latency");
 }
+
+#[test]
+fn policies_that_are_no_kernels_are_told_with_their_sources() {
+    let directory = tempfile::tempdir().unwrap();
+    let told = check_success(&pageout(directory.path(), &["keys", "kernel.profile"]));
+    for listed in pageout_policy::POLICIES {
+        assert!(told.contains(&format!("{}: ", listed.name)), "{told}");
+    }
+    assert!(told.contains("https://dl.acm.org/doi/10.1145/3600006.3613147"), "{told}");
+}

@@ -17,7 +17,7 @@ pub(super) use engine::{kernel_keys, memcg_keys, range_of, sysctl_keys};
 pub use workload::WORKLOAD_KEYS;
 
 use super::compressed::Deciles;
-use pageout_engine::{Kernel, Version};
+use pageout_engine::{Kernel, Values, Version};
 
 use super::{Bandwidth, Scalar, Scale, Scenario, Section, Share, Size, TimeSpan};
 
@@ -70,11 +70,6 @@ pub enum Accepts {
     Range(&'static str),
 }
 
-/// What a value is called that had another name before.
-fn renamed(value: &str) -> Option<&'static str> {
-    (value == "single_list").then_some("lru")
-}
-
 impl Accepts {
     /// The words that are right here, when they are few.
     pub fn words(self) -> Vec<String> {
@@ -109,15 +104,18 @@ impl Accepts {
                             .unwrap_or_else(|| format!("`{text}` is none of the allowed values"))),
                     };
                 }
-                match self.words().contains(&text) {
-                    true => Ok(()),
-                    false => Err(
-                        match renamed(&text).filter(|name| self.words().iter().any(|word| word == name)) {
-                            Some(name) => format!("`{text}` is called {name}"),
-                            None => format!("`{text}` is none of the allowed values"),
-                        },
-                    ),
+                if self.words().contains(&text) {
+                    return Ok(());
                 }
+                let now = if let Accepts::Choice(words) = self {
+                    Values::Choice(words).renamed(&text)
+                } else {
+                    None
+                };
+                Err(match now {
+                    Some(now) => format!("`{text}` is called {now}"),
+                    None => format!("`{text}` is none of the allowed values"),
+                })
             }
             (Accepts::Integer(min, max), Scalar::Integer(number)) => {
                 in_range(*number, min, max, |n| n.to_string())

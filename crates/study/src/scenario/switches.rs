@@ -235,6 +235,9 @@ fn check(knob: Knob, value: &str) -> Result<(), String> {
     if knob.accepts(value) {
         return Ok(());
     }
+    if let Some(now) = knob.values().renamed(value) {
+        return Err(format!("`{}` can't be `{value}`, which is called {now}", knob.name()));
+    }
     let (allowed, words) = match knob.values() {
         Values::Bool => ("true, false".to_string(), &["true", "false"][..]),
         Values::Choice(words) => (words.join(", "), words),
