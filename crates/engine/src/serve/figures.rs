@@ -42,11 +42,13 @@ impl Engine {
 
 impl<'a> Figures<'a> {
     /// The number of CPUs of the machine.
+    #[inline]
     pub fn cpus(self) -> u16 {
         self.core.config.cpus
     }
 
     /// The node of a CPU.
+    #[inline]
     pub fn node_of_cpu(self, cpu: CpuId) -> NodeId {
         self.core.config.layout.node_of_cpu(cpu.0)
     }
@@ -57,6 +59,7 @@ impl<'a> Figures<'a> {
     }
 
     /// Timer ticks a second.
+    #[inline]
     pub fn hz(self) -> u32 {
         self.core.config.hz
     }
