@@ -258,7 +258,7 @@ impl Core {
     }
 
     /// A listed folio is to go next. What is known of its use is forgotten in a way.
-    fn to_cold_end(&mut self, pfn: Pfn, forget: impl FnOnce(&mut Core)) {
+    fn move_to_cold_end(&mut self, pfn: Pfn, forget: impl FnOnce(&mut Core)) {
         if let Lru::Guest(_) = self.lru_of(self.lruvec_of(pfn)) {
             forget(self);
             self.guest_cold(pfn);
@@ -281,7 +281,7 @@ impl Core {
         match batch {
             Batch::Add => unreachable!("new folios are placed, not moved"),
             Batch::MoveTail => {
-                self.to_cold_end(pfn, |core| core.memory.remove_use(pfn, UseBits::ACTIVE));
+                self.move_to_cold_end(pfn, |core| core.memory.remove_use(pfn, UseBits::ACTIVE));
                 self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
             }
             Batch::DeactivateFile => {
@@ -295,7 +295,7 @@ impl Core {
                     self.change_reclaim(pfn, true);
                     self.lru_place(pfn, Arrival::Added);
                 } else {
-                    self.to_cold_end(pfn, |core| core.forget_use(pfn));
+                    self.move_to_cold_end(pfn, |core| core.forget_use(pfn));
                     self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
                 }
                 if may_deactivate {
