@@ -182,6 +182,7 @@ impl Zswap {
         });
         let before = std::mem::replace(&mut of_device[slot as usize], number + 1);
         assert_eq!(before, 0, "slot {slot} has an entry");
+        assert!(self.entries.0[number as usize].is_none(), "entry {number} is made over another");
         self.entries.0[number as usize] = Some(entry);
         self.stored += 1;
         EntryId(number)
@@ -190,6 +191,15 @@ impl Zswap {
     /// Takes an entry out of the index; its bytes stay in the pool.
     pub fn remove(&mut self, id: EntryId) -> Entry {
         let entry = self.entries.0[id.0 as usize].take().expect("an entry is freed once");
+        let found = self.find(entry.slot);
+        assert_eq!(
+            found,
+            Some(id),
+            "slot {} leads to another entry than the one that is freed",
+            entry.slot.slot
+        );
+        debug_assert_eq!(entry.links, (0, 0), "an entry is freed while it is on a list");
+        assert!(self.stored > 0, "an entry is freed, and none is stored");
         self.index[entry.slot.swap.index()][entry.slot.slot as usize] = 0;
         self.free.push(id.0);
         self.stored -= 1;

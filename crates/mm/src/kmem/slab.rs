@@ -33,7 +33,7 @@ impl Slab {
     /// Adds an empty page.
     pub fn add_page(&mut self, pfn: Pfn) {
         let known = self.objects.insert(pfn, 0);
-        debug_assert_eq!(known, None, "{pfn:?} is added twice");
+        assert_eq!(known, None, "{pfn:?} is added twice");
         self.partial.insert(pfn);
         self.room += u64::from(self.per_page);
     }
@@ -42,6 +42,8 @@ impl Slab {
     pub fn take(&mut self) -> Pfn {
         let pfn = *self.partial.first().expect("room was made before");
         let objects = self.objects.get_mut(&pfn).expect("a page with room is one of the slab's");
+        assert!(*objects < self.per_page, "{pfn:?} has room and {objects} objects");
+        assert!(self.room > 0, "{pfn:?} has room, and the slab has none");
         *objects += 1;
         if *objects == self.per_page {
             self.partial.remove(&pfn);
@@ -54,12 +56,14 @@ impl Slab {
     #[must_use]
     pub fn give(&mut self, pfn: Pfn) -> bool {
         let objects = self.objects.get_mut(&pfn).expect("an object lies in one of the slab's pages");
+        assert!(*objects > 0, "an object of {pfn:?} is freed twice");
         *objects -= 1;
         self.room += 1;
         let is_empty = *objects == 0;
         if is_empty {
             self.objects.remove(&pfn);
             self.partial.remove(&pfn);
+            assert!(self.room >= u64::from(self.per_page), "the slab has less room than its empty page");
             self.room -= u64::from(self.per_page);
         } else {
             self.partial.insert(pfn);

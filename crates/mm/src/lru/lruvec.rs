@@ -203,7 +203,11 @@ impl Lruvecs {
 
     /// Makes the lruvecs of the next memcg.
     pub fn add_memcg(&mut self, memcg: MemcgId, policy: &GroupRules, now: Nanos) {
-        debug_assert_eq!(self.all.len(), memcg.index() * self.nodes.len());
+        assert_eq!(
+            self.all.len(),
+            memcg.index() * self.nodes.len(),
+            "groups get their lists in the order of their numbers"
+        );
         for pool in self.pools() {
             let may_keep_generations = policy.lru.may_be_switched();
             let zones = self.zones[pool.index()];

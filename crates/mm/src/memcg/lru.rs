@@ -124,7 +124,7 @@ impl MemcgLru {
     pub fn add(&mut self, memcg: MemcgId) {
         assert_eq!(self.entries.0.len(), memcg.index(), "groups join in the order of their numbers");
         let (generation, bin) = (self.old(), self.draw_bin());
-        self.entries.0.push(Entry { generation, bin, segment: Segment::Anywhere, links: (NONE, NONE) });
+        self.entries.0.push(Entry { generation, bin, segment: Segment::Anywhere, links: (0, 0) });
         self.queues[generation as usize][bin as usize].push_head(&mut self.entries, memcg.0.into());
         self.counts[generation as usize] += 1;
     }
@@ -148,6 +148,10 @@ impl MemcgLru {
             Move::Young => (self.young(), Segment::Anywhere),
         };
         let bin = self.draw_bin();
+        assert!(
+            generation != RELEASED && bin < BINS,
+            "{memcg:?} is sent to bin {bin} of generation {generation}"
+        );
         let entry = &mut self.entries.0[memcg.index()];
         (entry.generation, entry.bin, entry.segment) = (generation, bin, segment);
         let queue = &mut self.queues[generation as usize][bin as usize];
@@ -155,24 +159,38 @@ impl MemcgLru {
             Move::Old => queue.push_tail(&mut self.entries, memcg.0.into()),
             Move::Tail | Move::Young => queue.push_head(&mut self.entries, memcg.0.into()),
         }
+        assert!(self.counts[from as usize] > 0, "{memcg:?} leaves a generation that counts no group");
         self.counts[from as usize] -= 1;
         self.counts[generation as usize] += 1;
+        self.assert_count(from, bin);
         self.pass_empty_generation();
     }
 
     /// Nothing is left of a group that was removed.
     pub fn release(&mut self, memcg: MemcgId) {
         let Entry { generation, bin, .. } = self.entries.0[memcg.index()];
+        assert_ne!(generation, RELEASED, "{memcg:?} is released twice");
         self.queues[generation as usize][bin as usize].remove(&mut self.entries, memcg.0.into());
+        assert!(self.counts[generation as usize] > 0, "{memcg:?} leaves a generation that counts no group");
         self.counts[generation as usize] -= 1;
+        self.assert_count(generation, bin);
         self.entries.0[memcg.index()].generation = RELEASED;
         self.pass_empty_generation();
     }
 
     fn pass_empty_generation(&mut self) {
         if self.counts[self.old() as usize] == 0 {
+            let queues = &self.queues[self.old() as usize];
+            assert!(queues.iter().all(List::is_empty), "a generation is passed by that groups are in");
             self.seq += 1;
         }
+    }
+
+    /// A group has left a bin.
+    fn assert_count(&self, generation: u8, bin: u8) {
+        let (of_bin, of_all) =
+            (self.queues[generation as usize][bin as usize].len(), self.counts[generation as usize]);
+        assert!(of_bin <= of_all, "a bin has {of_bin} groups, all of its generation {of_all}");
     }
 
     /// Begins to visit the old generation at any of its bins.

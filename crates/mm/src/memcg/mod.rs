@@ -241,9 +241,11 @@ impl Memcgs {
 
     /// Adds a group below another.
     pub fn create(&mut self, parent: MemcgId, name: &str, policy: GroupRules) -> MemcgId {
+        assert!(self[parent].is_online, "a group is made below one that was removed");
         let id = self.push(name.to_owned(), Some(parent), policy);
         self[parent].children.push(id);
-        self[parent].children_by_name.insert(name.to_owned(), id);
+        let namesake = self[parent].children_by_name.insert(name.to_owned(), id);
+        assert_eq!(namesake, None, "{} is made twice", self.path(id));
         id
     }
 
@@ -362,6 +364,7 @@ impl Memcgs {
     /// Charges the group and its ancestors so many pages, or where these don't fit, the least that will do; says which. Where one
     /// has no room for those either, charges nothing and names that one.
     pub fn charge(&mut self, id: MemcgId, most: u64, least: u64) -> Result<u64, MemcgId> {
+        debug_assert!(least > 0 && least <= most, "{least} to {most} pages are charged");
         let mut pages = most;
         for id in self.ancestors(id) {
             let Memcg { usage, max, .. } = self[id];
@@ -393,10 +396,21 @@ impl Memcgs {
     /// Changes the usage of the group and of each of its ancestors, and what they claim of their parents' protection.
     #[inline]
     fn change_usage(&mut self, id: MemcgId, change: impl Fn(u64) -> u64) {
-        let mut level = Some(id);
+        let (mut level, mut below) = (Some(id), 0);
         while let Some(id) = level {
             let group = &mut self[id];
+            debug_assert!(
+                !group.is_released,
+                "{} is charged, or uncharged, after it was released",
+                group.name
+            );
             let usage = change(group.usage);
+            debug_assert!(
+                usage >= below,
+                "{} is charged {usage} pages, and one below it {below}",
+                group.name
+            );
+            below = usage;
             level = group.parent;
             if !group.is_protected() {
                 group.usage = usage;
@@ -420,6 +434,10 @@ impl Memcgs {
     fn claim_changed(&mut self, parent: Option<MemcgId>, before: Protection, after: Protection) {
         if let Some(parent) = parent {
             let claimed = &mut self[parent].claimed;
+            assert!(
+                claimed.min >= before.min && claimed.low >= before.low,
+                "a child claims more of its parent's protection than all children do: {before:?} of {claimed:?}"
+            );
             claimed.min = claimed.min - before.min + after.min;
             claimed.low = claimed.low - before.low + after.low;
         }
@@ -455,13 +473,25 @@ impl Memcgs {
             self.swap_event(id, SwapEvent::Fail);
             return false;
         }
-        self.change_upwards(id, |group| group.swap_usage += 1);
+        let mut below = 0;
+        self.change_upwards(id, |group| {
+            group.swap_usage += 1;
+            assert!(group.swap_usage <= group.swap_max, "{} has more slots than it may", group.name);
+            assert!(group.swap_usage >= below, "{} has fewer slots than one below it", group.name);
+            below = group.swap_usage;
+        });
         true
     }
 
     /// Takes a slot off the swap usage of a group and all above it.
     pub fn uncharge_swap(&mut self, id: MemcgId) {
-        self.change_upwards(id, |group| group.swap_usage -= 1);
+        let mut below = 0;
+        self.change_upwards(id, |group| {
+            assert!(group.swap_usage > 0, "a slot is taken off {}, which has none", group.name);
+            group.swap_usage -= 1;
+            assert!(group.swap_usage >= below, "{} has fewer slots than one below it", group.name);
+            below = group.swap_usage;
+        });
         self.note_if_empty(id);
     }
 
@@ -482,16 +512,22 @@ impl Memcgs {
     /// A removed group's directory is gone: nobody finds it by its path, and its path is free.
     pub fn unlink_name(&mut self, id: MemcgId) {
         let (parent, name) = (self[id].parent, self[id].name.clone());
+        assert!(self[id].is_online, "{} is removed twice", self.path(id));
+        assert!(self[id].mms.is_empty(), "{} is removed while processes are in it", self.path(id));
+        assert!(self[id].children_by_name.is_empty(), "{} is removed before those below it", self.path(id));
         self[id].is_online = false;
         if let Some(parent) = parent {
-            self[parent].children_by_name.remove(&name);
+            let removed = self[parent].children_by_name.remove(&name);
+            assert_eq!(removed, Some(id), "another group has the name of the one that is removed");
         }
         self.note_if_empty(id);
     }
 
     /// Kernel memory that a group pays for is its parent's: those above it are charged already.
     pub fn reparent_kmem(&mut self, id: MemcgId, parent: MemcgId) {
+        assert_eq!(self[id].parent, Some(parent), "kernel memory goes to another group than the parent");
         let group = &mut self[id];
+        assert!(group.usage >= group.kmem, "{} pages of kernel memory among {}", group.kmem, group.usage);
         let (pages, rest) = (std::mem::take(&mut group.kmem), std::mem::take(&mut group.kmem_rest));
         group.usage -= pages;
         self[parent].kmem += pages;
@@ -528,6 +564,12 @@ impl Memcgs {
     /// The group is no more. Its number is not given out again, so that what still names it names nobody else.
     pub fn release(&mut self, id: MemcgId) {
         let parent = self[id].parent.expect("the root is never removed");
+        let group = &self[id];
+        assert!(!group.is_online, "{} is released before it is removed", group.name);
+        assert!(!group.is_released, "{} is released twice", group.name);
+        assert_eq!((group.usage, group.swap_usage), (0, 0), "{} is released while it is charged", group.name);
+        assert_eq!((group.kmem, group.kmem_rest), (0, 0), "{} is released with kernel memory", group.name);
+        assert!(group.children.is_empty(), "{} is released before those below it", group.name);
         self[id].is_released = true;
         self[parent].children.retain(|&child| child != id);
         let above: Vec<MemcgId> = self.ancestors(parent).collect();

@@ -141,6 +141,7 @@ impl Folio {
 
     /// Page `at` of a huge page, as a folio of its own.
     pub fn single_page(self, at: u32) -> Folio {
+        assert!(u64::from(at) < self.pages(), "page {at} of a folio of order {}", self.order);
         Folio { order: 0, index: self.index + at, ..self }
     }
 
@@ -221,16 +222,24 @@ impl FolioTable {
     /// Says that a free block begins with this frame.
     #[inline]
     pub fn set_free(&mut self, pfn: Pfn, order: u8) {
+        debug_assert!(pfn.0.is_multiple_of(1 << order), "a free block of order {order} begins with {pfn:?}");
+        debug_assert_eq!(self.free_order(pfn), None, "{pfn:?} becomes free while it is");
         if order == MAX_BLOCK_ORDER {
             return self.largest.set_free(pfn, true);
         }
         let folio = &mut self[pfn];
+        debug_assert_eq!((folio.mapped, folio.refs), (0, 0), "{pfn:?} becomes free while somebody has it");
         (folio.mapped, folio.order) = (FREE_BLOCK, order);
     }
 
     /// Says that none does any more.
     #[inline]
     pub fn clear_free(&mut self, pfn: Pfn, order: u8) {
+        debug_assert_eq!(
+            self.free_order(pfn),
+            Some(order),
+            "{pfn:?} is taken as a free block of order {order}"
+        );
         if order == MAX_BLOCK_ORDER {
             return self.largest.set_free(pfn, false);
         }

@@ -81,12 +81,14 @@ impl LargestBlocks {
 
     pub(super) fn set_free(&mut self, pfn: Pfn, is_free: bool) {
         let block = &mut self.blocks[Self::number(pfn.0) as usize];
-        debug_assert!(block.is_used && block.is_free != is_free);
+        assert!(block.is_used, "a block becomes free of which no frame was ever used: {pfn:?}");
+        assert_ne!(block.is_free, is_free, "the block of {pfn:?} becomes free, or taken, twice");
         block.is_free = is_free;
         match is_free {
             true => self.free += 1,
             false => self.free -= 1,
         }
+        assert!(self.free <= self.used, "{} of {} used blocks are free", self.free, self.used);
         self.given_back = self.given_back.min(self.free);
     }
 
@@ -103,6 +105,7 @@ impl LargestBlocks {
 
     /// Records of free blocks are gone.
     pub(super) fn note_given_back(&mut self) {
+        assert!(self.given_back <= self.free, "records of blocks in use were given back");
         self.given_back = self.free;
     }
 }

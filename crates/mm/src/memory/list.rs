@@ -5,6 +5,10 @@
 /// The index that names no item.
 pub const NONE: u32 = u32::MAX;
 
+/// The links of an item on no list, as far as builds with debug assertions keep track: no list has one item on both sides of another.
+/// They are zeroes, so that a record that says nothing is on no list.
+const UNLISTED: (u32, u32) = (0, 0);
+
 /// Where the items keep their (previous, next) links.
 pub trait Links {
     /// An item's neighbours, the one before it and the one behind it.
@@ -46,8 +50,10 @@ impl List {
     /// Puts another list behind the last item.
     pub fn append(&mut self, links: &mut impl Links, other: List) {
         if other.head == NONE {
+            assert_eq!(other.len, 0, "a list without a head has items");
             return;
         }
+        debug_assert_eq!(links.links(other.head).0, NONE, "the list behind begins in the middle of another");
         links.links_mut(other.head).0 = self.tail;
         match self.tail {
             NONE => self.head = other.head,
@@ -55,6 +61,7 @@ impl List {
         }
         self.tail = other.tail;
         self.len += other.len;
+        self.assert_ends(links);
     }
 
     /// The number of items, which need not be that of pages.
@@ -64,7 +71,7 @@ impl List {
 
     /// Adds an item, which is on no list, at the head.
     pub fn push_head(&mut self, links: &mut impl Links, item: u32) {
-        debug_assert_ne!(self.head, item, "it is on the list already");
+        self.assert_unlisted(links, item);
         *links.links_mut(item) = (NONE, self.head);
         match self.head {
             NONE => self.tail = item,
@@ -72,10 +79,12 @@ impl List {
         }
         self.head = item;
         self.len += 1;
+        self.assert_ends(links);
     }
 
     /// Adds an item, which is on no list, at the tail.
     pub fn push_tail(&mut self, links: &mut impl Links, item: u32) {
+        self.assert_unlisted(links, item);
         *links.links_mut(item) = (self.tail, NONE);
         match self.tail {
             NONE => self.head = item,
@@ -83,11 +92,13 @@ impl List {
         }
         self.tail = item;
         self.len += 1;
+        self.assert_ends(links);
     }
 
     /// Takes an item off.
     pub fn remove(&mut self, links: &mut impl Links, item: u32) {
         let (prev, next) = links.links(item);
+        self.assert_listed(links, item);
         match prev {
             NONE => self.head = next,
             prev => links.links_mut(prev).1 = next,
@@ -97,30 +108,112 @@ impl List {
             next => links.links_mut(next).0 = prev,
         }
         self.len -= 1;
+        self.left(links, item);
     }
 
     /// Takes the item at the tail off.
     pub fn pop_tail(&mut self, links: &mut impl Links) -> Option<u32> {
         let item = self.tail()?;
+        self.assert_listed(links, item);
         self.tail = links.links(item).0;
         match self.tail {
             NONE => self.head = NONE,
             tail => links.links_mut(tail).1 = NONE,
         }
         self.len -= 1;
+        self.left(links, item);
         Some(item)
     }
 
     /// Takes the item at the head off.
     pub fn pop_head(&mut self, links: &mut impl Links) -> Option<u32> {
         let item = self.head()?;
+        self.assert_listed(links, item);
         self.head = links.links(item).1;
         match self.head {
             NONE => self.tail = NONE,
             head => links.links_mut(head).0 = NONE,
         }
         self.len -= 1;
+        self.left(links, item);
         Some(item)
+    }
+
+    /// An item is about to be added.
+    #[inline(always)]
+    fn assert_unlisted(&self, links: &impl Links, item: u32) {
+        debug_assert_ne!(item, NONE, "what names no item is added to a list");
+        debug_assert_eq!(
+            links.links(item),
+            UNLISTED,
+            "item {item} is added to a list while it is on another"
+        );
+    }
+
+    /// An item is about to be taken off.
+    #[inline(always)]
+    fn assert_listed(&self, links: &impl Links, item: u32) {
+        if cfg!(debug_assertions) {
+            let (prev, next) = links.links(item);
+            assert_ne!((prev, next), UNLISTED, "item {item} is taken off a list and is on none");
+            assert!(self.len > 0, "item {item} is taken off an empty list");
+            match prev {
+                NONE => assert_eq!(self.head, item, "item {item} is at the head of another list"),
+                prev => assert_eq!(
+                    links.links(prev).1,
+                    item,
+                    "item {prev} does not lead to item {item} behind it"
+                ),
+            }
+            match next {
+                NONE => assert_eq!(self.tail, item, "item {item} is at the tail of another list"),
+                next => assert_eq!(
+                    links.links(next).0,
+                    item,
+                    "item {next} does not lead to item {item} before it"
+                ),
+            }
+        }
+    }
+
+    /// An item has been taken off.
+    #[inline(always)]
+    fn left(&self, links: &mut impl Links, item: u32) {
+        if cfg!(debug_assertions) {
+            *links.links_mut(item) = UNLISTED;
+            self.assert_ends(links);
+        }
+    }
+
+    /// The list has changed: its ends and its length say the same.
+    #[inline(always)]
+    fn assert_ends(&self, links: &impl Links) {
+        if cfg!(debug_assertions) {
+            assert_eq!(
+                self.len == 0,
+                self.head == NONE,
+                "a list of {} items begins with {}",
+                self.len,
+                self.head
+            );
+            assert_eq!(
+                self.len == 0,
+                self.tail == NONE,
+                "a list of {} items ends with {}",
+                self.len,
+                self.tail
+            );
+            assert_eq!(
+                self.len == 1,
+                self.len > 0 && self.head == self.tail,
+                "a list of {} items has one end",
+                self.len
+            );
+            if self.len > 0 {
+                assert_eq!(links.links(self.head).0, NONE, "something is before the head of a list");
+                assert_eq!(links.links(self.tail).1, NONE, "something is behind the tail of a list");
+            }
+        }
     }
 
     /// From the cold end to the hot end.
@@ -168,7 +261,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_list_behaves_as_a_deque(operations in prop::collection::vec((0u8..5, 0u32..8), 1..200)) {
-            let mut links = vec![(NONE, NONE); 8];
+            let mut links = vec![UNLISTED; 8];
             let mut list = List::default();
             let mut model: VecDeque<u32> = VecDeque::new();
             for (operation, item) in operations {

@@ -172,13 +172,15 @@ impl Mm {
 
     /// The address space's last task is gone, and its mappings are: only its number is left, and it is not given out again.
     pub fn end(&mut self) {
-        debug_assert!(self.users == 0 && self.table.iter().next().is_none());
+        assert_eq!(self.users, 0, "an address space ends in which tasks run");
+        debug_assert!(self.table.iter().next().is_none(), "an address space ends that has pages");
         debug_assert!(self.nodes.iter().next().is_none(), "its page tables went with its mappings");
         *self = Mm::new(self.memcg, None);
     }
 
     /// Lays out a mapping behind the others; returns its position.
     pub fn map(&mut self, pages: u64, backing: Backing, advice: Advice, executable: bool) -> usize {
+        assert!(pages > 0, "a mapping of no page");
         let start = self.table.pages().next_multiple_of(LEAF_PAGES);
         self.table.grow(start + pages - self.table.pages());
         self.nodes.grow(start + pages);

@@ -21,6 +21,7 @@ use crate::lru::Place;
 use crate::memory::errors::WriteErrors;
 use crate::memory::file::File;
 use crate::memory::folio::{Folio, FolioFlags, FolioTable, HUGE_PAGE_PAGES, UseBits};
+use crate::memory::list::Links;
 use crate::memory::mm::Mm;
 use crate::memory::open_file::OpenFile;
 use crate::memory::per_frame::PerFrame;
@@ -132,6 +133,12 @@ impl Memory {
     ) -> Option<(ZoneType, Pfn)> {
         let (zone, pfn) = self.zones.take(&mut self.folios, cpu, request, mark, rights)?;
         let (kind, node) = (zone.kind, zone.node);
+        assert!(kind <= request.class, "a request up to zone {:?} gets a frame of {kind:?}", request.class);
+        debug_assert!(
+            request.allowed.contains(node),
+            "a request gets a frame of {node:?}, which it may not use"
+        );
+        self.assert_fresh(pfn, request.order);
         let folio = &mut self.folios[pfn];
         *folio = Default::default();
         folio.node = node;
@@ -149,6 +156,7 @@ impl Memory {
         memcg: MemcgId,
     ) -> Option<Pfn> {
         let pfn = self.zones.zone_mut(node, zone).capture(&mut self.folios, &request.wanted())?;
+        self.assert_fresh(pfn, request.order);
         self.folios[pfn] = Folio { memcg, ..Folio::new(node, request.order) };
         Some(pfn)
     }
@@ -158,14 +166,32 @@ impl Memory {
     pub fn alloc_listed(&mut self, cpu: CpuId, request: &Request, memcg: MemcgId) -> Option<(ZoneType, Pfn)> {
         let (zone, pfn) = self.zones.take_listed(&mut self.folios, cpu, request)?;
         let (kind, node) = (zone.kind, zone.node);
+        self.assert_fresh(pfn, 0);
         self.folios[pfn] = Folio { memcg, ..Folio::new(node, 0) };
         Some((kind, pfn))
+    }
+
+    /// The zones have given a block: nobody has it, and it is where blocks of its order are.
+    #[inline(always)]
+    fn assert_fresh(&self, pfn: Pfn, order: u8) {
+        debug_assert!(pfn.0.is_multiple_of(1 << order), "a block of order {order} begins with {pfn:?}");
+        debug_assert_eq!(self.folios.free_order(pfn), None, "{pfn:?} is given out and still counts as free");
+        debug_assert!(
+            self.folios[pfn].refs == 0 && self.folios[pfn].mapped == 0,
+            "{pfn:?} is given out while somebody has it: {:?}",
+            self.folios[pfn]
+        );
+        debug_assert_eq!(self.folios.links(pfn.0), (0, 0), "{pfn:?} is given out while it is on a list");
     }
 
     /// Gives a folio's frames back.
     #[inline]
     pub fn free(&mut self, cpu: CpuId, pfn: Pfn) {
-        let Folio { node, order, .. } = self.folios[pfn];
+        let Folio { node, order, refs, mapped, .. } = self.folios[pfn];
+        debug_assert_eq!((refs, mapped), (0, 0), "{pfn:?} is freed while somebody has it");
+        debug_assert_eq!(self.folios.free_order(pfn), None, "{pfn:?} is freed twice");
+        debug_assert_eq!(self.zones.node_of(pfn), node, "{pfn:?} is freed to another node than it is of");
+        debug_assert!(pfn.0.is_multiple_of(1 << order), "a folio of order {order} begins with {pfn:?}");
         self.zones.give_back(&mut self.folios, cpu, node, pfn, order);
     }
 
@@ -285,18 +311,26 @@ impl Memory {
     /// Puts a folio into the index of its file; from now on its use bits live there. Returns what was in the slot.
     pub fn index_insert(&mut self, pfn: Pfn, mark: Mark) -> (Word, NodeChange) {
         let folio = &mut self.folios[pfn];
-        debug_assert!(!folio.flags().intersects(FolioFlags::INDEXED | FolioFlags::ANON));
+        debug_assert!(!folio.has(FolioFlags::INDEXED), "{pfn:?} is put into an index twice");
+        debug_assert!(!folio.has(FolioFlags::ANON), "{pfn:?} is anonymous, and is put into a file's index");
         folio.set(FolioFlags::INDEXED);
         let mut word = Word::cached(pfn, folio.use_bits, mark);
         word.set_busy(folio.has(FolioFlags::LOCKED));
-        self.files[folio.owner as usize].index.replace(folio.index.into(), word)
+        let (found, change) = self.files[folio.owner as usize].index.replace(folio.index.into(), word);
+        debug_assert!(!found.is_present(), "page {} of a file is put over another", folio.index);
+        (found, change)
     }
 
     /// Takes a folio out of the index of its file, leaving `word`; its use bits move to its record.
     pub fn index_remove(&mut self, pfn: Pfn, word: Word) -> NodeChange {
+        debug_assert!(!word.is_present(), "a page leaves an index and leaves a page there");
         let folio = &mut self.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} leaves an index and is in none");
         let (old, change) = self.files[folio.owner as usize].index.replace(folio.index.into(), word);
-        debug_assert!(old.is_present() && old.pfn() == pfn);
+        debug_assert!(
+            old.is_present() && old.pfn() == pfn,
+            "{pfn:?} leaves an index that does not lead to it"
+        );
         folio.use_bits = old.use_bits();
         folio.clear(FolioFlags::INDEXED);
         change

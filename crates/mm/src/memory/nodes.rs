@@ -99,6 +99,7 @@ impl Nodes {
                 self.levels.push(Level { nodes: vec![Packed::NONE; count], children });
             } else {
                 let level = &mut self.levels[at];
+                assert!(count >= level.nodes.len(), "a table that grows loses nodes of level {at}");
                 level.nodes.resize(count, Packed::NONE);
                 level.children.resize(if at == 0 { 0 } else { count }, 0);
             }
@@ -154,11 +155,13 @@ impl Nodes {
     /// Makes those nodes, each by a call of `make`.
     pub fn add(&mut self, page: u64, mut make: impl FnMut() -> Node) {
         let height = self.height_for(page);
+        assert!(height <= self.levels.len(), "page {page} is beyond the end of its table");
         if self.height == 0 {
             self.height = height;
         }
         while self.height < height {
             let level = &mut self.levels[self.height];
+            assert!(level.nodes[0] == Packed::NONE, "a top is put over a table twice");
             level.nodes[0] = Packed::new(make());
             level.children[0] = 1;
             self.height += 1;
@@ -169,7 +172,15 @@ impl Nodes {
                 self.levels[level].nodes[number] = Packed::new(make());
                 if level + 1 < self.height {
                     let above = self.number(level + 1, page);
+                    assert!(
+                        self.levels[level + 1].nodes[above] != Packed::NONE,
+                        "nothing leads to a new node of level {level}"
+                    );
                     self.levels[level + 1].children[above] += 1;
+                    assert!(
+                        self.levels[level + 1].children[above] <= 1 << self.kind.bits(),
+                        "a node leads to more than it has slots"
+                    );
                 }
             }
         }
@@ -182,6 +193,10 @@ impl Nodes {
             let number = self.number(level, page);
             if level > 0 {
                 let children = &mut self.levels[level].children[number];
+                assert!(
+                    *children > 0,
+                    "a node of level {level} that leads to nothing loses what it leads to"
+                );
                 *children -= 1;
                 if *children > 0 {
                     return;

@@ -37,7 +37,9 @@ impl PageTags {
         if self.levels.is_empty() {
             self.allocate();
         }
+        debug_assert!(page < self.pages, "page {page} of a file of {} is tagged", self.pages);
         self.count += 1;
+        debug_assert!(self.count <= self.pages, "a file of {} pages has more that are tagged", self.pages);
         let mut at = page;
         for (level, words) in self.levels.iter_mut().enumerate() {
             let word = &mut words[(at / 64) as usize];
@@ -54,6 +56,7 @@ impl PageTags {
     /// Removes a page that is in it.
     pub fn clear(&mut self, page: u64) {
         debug_assert!(self.contains(page), "page {page} is not tagged");
+        debug_assert!(self.count > 0, "page {page} is tagged in a set without pages");
         self.count -= 1;
         let mut at = page;
         for words in &mut self.levels {

@@ -45,7 +45,7 @@ pub(super) struct Buddy {
 
 impl Buddy {
     pub(super) fn new(start: u32, pages: u32) -> Buddy {
-        debug_assert!(start.is_multiple_of(MAX_BLOCK_PAGES), "zones begin at the largest blocks");
+        assert!(start.is_multiple_of(MAX_BLOCK_PAGES), "zones begin at the largest blocks");
         Buddy {
             start,
             end: start + pages,
@@ -89,6 +89,7 @@ impl Buddy {
             let Some(from) = self.smallest(folios, order, kind) else { break };
             let Some(pfn) = self.pop(folios, from, kind) else { break };
             // Halves of a block are smaller than anything else there is, so all of it goes before the next is begun.
+            debug_assert!(from >= order, "a block of order {from} is cut to one of order {order}");
             let size = 1 << (from - order);
             let used = size.min(wanted - taken);
             for at in 0..used {
@@ -102,14 +103,31 @@ impl Buddy {
             }
             taken += used;
         }
+        debug_assert!(taken <= wanted, "{taken} blocks are taken of {wanted} that were wanted");
+        self.assert_taken(u64::from(taken) << order);
         self.free_pages -= u64::from(taken) << order;
         taken
     }
 
     /// A block back, joined with what is free beside it.
     pub(super) fn free(&mut self, folios: &mut FolioTable, pfn: u32, order: u8) {
-        debug_assert!(pfn >= self.start && pfn < self.fresh, "frame {pfn} was never handed out");
+        debug_assert!(order <= MAX_BLOCK_ORDER, "a block of order {order} is freed");
+        debug_assert!(
+            pfn.is_multiple_of(1 << order),
+            "a block of order {order} that is freed begins with frame {pfn}"
+        );
+        debug_assert!(
+            pfn >= self.start && pfn + (1 << order) <= self.fresh,
+            "frame {pfn} was never handed out as one of order {order}"
+        );
+        debug_assert_eq!(folios.free_order(Pfn(pfn)), None, "frame {pfn} is freed twice");
         self.free_pages += 1 << order;
+        debug_assert!(
+            self.free_pages <= u64::from(self.end - self.start),
+            "{} pages are free in a zone of {}",
+            self.free_pages,
+            self.end - self.start
+        );
         let kind = self.type_of(pfn);
         let (mut pfn, mut order) = (pfn, order);
         while order < MAX_BLOCK_ORDER {
@@ -130,6 +148,10 @@ impl Buddy {
             }
             pfn &= buddy;
             order += 1;
+            debug_assert!(
+                pfn.is_multiple_of(1 << order),
+                "buddies make a block that begins with frame {pfn}"
+            );
         }
         if order < PAGEBLOCK_ORDER {
             let joined = pfn & !(1 << order);
@@ -145,6 +167,7 @@ impl Buddy {
     pub(super) fn isolate(&mut self, folios: &mut FolioTable, pfn: Pfn) -> Option<u8> {
         let order = folios.free_order(pfn)?;
         self.unlink(folios, pfn.0, order, self.type_of(pfn.0));
+        self.assert_taken(1 << order);
         self.free_pages -= 1 << order;
         Some(order)
     }
@@ -183,12 +206,18 @@ impl Buddy {
 
     #[cold]
     fn list_rest(&mut self, folios: &mut FolioTable) -> bool {
+        assert_eq!(self.fresh, self.rest(), "the end of a zone is used before what lies before it");
         folios.populate(Pfn(self.end - 1));
         while self.fresh < self.end {
             let order = (self.end - self.fresh).ilog2();
+            assert!(
+                (order as u8) < MAX_BLOCK_ORDER,
+                "the end of a zone is as large as a block of the largest order"
+            );
             self.push_tail(folios, self.fresh, order as u8, MigrateType::Movable);
             self.fresh += 1 << order;
         }
+        assert_eq!(self.fresh, self.end, "the end of a zone is cut into blocks that go beyond it");
         true
     }
 
@@ -246,6 +275,7 @@ impl Buddy {
         is_fresh.then(|| {
             let pfn = self.fresh;
             self.fresh += MAX_BLOCK_PAGES;
+            assert!(self.fresh <= self.end, "a block is taken from beyond the end of its zone");
             folios.populate(Pfn(self.fresh - 1));
             pfn
         })
@@ -261,14 +291,37 @@ impl Buddy {
         order: u8,
         kind: MigrateType,
     ) {
+        debug_assert!(from >= order, "a block of order {from} is cut to one of order {order}");
+        debug_assert!(pfn.is_multiple_of(1 << from), "a block of order {from} begins with frame {pfn}");
         for half in (order..from).rev() {
             self.push_head(folios, pfn + (1 << half), half, kind);
         }
+        self.assert_taken(1 << order);
         self.free_pages -= 1 << order;
+    }
+
+    /// So many pages are about to leave.
+    #[inline(always)]
+    fn assert_taken(&self, pages: u64) {
+        debug_assert!(
+            self.free_pages >= pages,
+            "{pages} pages are taken of {} that are free",
+            self.free_pages
+        );
+    }
+
+    /// A block is about to be linked or unlinked: the list of its type is the one that its pageblock names.
+    #[inline(always)]
+    fn assert_placed(&self, pfn: u32, order: u8) {
+        debug_assert!(
+            pfn >= self.start && pfn + (1 << order) <= self.end,
+            "a block of order {order} that begins with frame {pfn} is not of its zone"
+        );
     }
 
     #[inline]
     fn push_head(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
+        self.assert_placed(pfn, order);
         folios.set_free(Pfn(pfn), order);
         let list = &mut self.lists[order as usize][kind as usize];
         match order {
@@ -279,6 +332,7 @@ impl Buddy {
     }
 
     fn push_tail(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
+        self.assert_placed(pfn, order);
         folios.set_free(Pfn(pfn), order);
         let list = &mut self.lists[order as usize][kind as usize];
         match order {
@@ -293,11 +347,20 @@ impl Buddy {
         self.orders[kind as usize] |= 1 << order;
         if kind == MigrateType::HighAtomic {
             self.highatomic_free += 1 << order;
+            assert!(
+                self.highatomic_free <= u64::from(self.end - self.start),
+                "a zone keeps more free pages than it has"
+            );
         }
     }
 
     #[inline]
     fn unlink(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
+        self.assert_placed(pfn, order);
+        debug_assert!(
+            self.orders[kind as usize] & 1 << order != 0,
+            "a block of order {order} is taken off an empty list of {kind:?}"
+        );
         let list = &mut self.lists[order as usize][kind as usize];
         match order {
             MAX_BLOCK_ORDER => list.remove(&mut folios.largest, LargestBlocks::number(pfn)),
@@ -308,6 +371,7 @@ impl Buddy {
         }
         folios.clear_free(Pfn(pfn), order);
         if kind == MigrateType::HighAtomic {
+            assert!(self.highatomic_free >= 1 << order, "a block that is kept is not counted as free");
             self.highatomic_free -= 1 << order;
         }
     }
@@ -320,6 +384,7 @@ impl Buddy {
     }
 
     pub(super) fn set_type(&mut self, pfn: u32, kind: MigrateType) {
+        debug_assert!(pfn >= self.start && pfn < self.end, "frame {pfn} gets a type, and is of another zone");
         let block = ((pfn - self.start) >> PAGEBLOCK_ORDER) as usize;
         if block >= self.types.len() {
             self.types.resize(block + 1, MigrateType::Movable);
@@ -335,7 +400,9 @@ impl Buddy {
 
     /// Gives a pageblock, and all of its free pages, to another type.
     pub(super) fn convert(&mut self, folios: &mut FolioTable, first: u32, kind: MigrateType) {
+        assert_eq!(self.whole_pageblock(first), Some(first), "part of a pageblock changes its type");
         let old = self.type_of(first);
+        assert_ne!(old, kind, "a pageblock changes to the type that it has");
         let mut pfn = first;
         while pfn < first + PAGEBLOCK_PAGES as u32 {
             match folios.free_order(Pfn(pfn)) {
@@ -346,6 +413,10 @@ impl Buddy {
                     pfn += 1 << PAGEBLOCK_ORDER;
                 }
                 Some(order) => {
+                    assert!(
+                        order <= PAGEBLOCK_ORDER,
+                        "a free block reaches beyond the pageblock that changes its type"
+                    );
                     self.unlink(folios, pfn, order, old);
                     self.push_tail(folios, pfn, order, kind);
                     pfn += 1 << order;

@@ -41,6 +41,7 @@ impl Deferral {
     /// A run for this order has gone through the zone and made no block.
     #[doc(alias = "defer_compaction")]
     pub fn failed(&mut self, order: u8) {
+        assert!(order > 0, "a run made no single page");
         self.considered = 0;
         self.shift = (self.shift + 1).min(Self::SHIFT_MAX);
         self.order_failed = self.order_failed.min(order);

@@ -90,6 +90,7 @@ impl Buddy {
             into.push_tail(folios, pfn);
             taken += 1;
         }
+        debug_assert!(taken <= number, "{taken} blocks are fetched of {number} that were wanted");
         taken
     }
 
@@ -152,6 +153,7 @@ impl Buddy {
         if rights.contains(Rights::NOFRAGMENT) {
             return None;
         }
+        debug_assert!(!self.has(order, kind), "a block is stolen though {kind:?} has one");
         for from in order..=MAX_BLOCK_ORDER {
             if let Some(other) = fallbacks(kind).into_iter().find(|&other| self.has(from, other)) {
                 let pfn = self.pop(folios, from, other)?;
@@ -194,6 +196,7 @@ impl Buddy {
         {
             self.convert(folios, first, MigrateType::HighAtomic);
             self.highatomic_blocks += 1;
+            assert!(self.highatomic_blocks <= most, "more pageblocks are kept than a hundredth of the zone");
         }
     }
 
@@ -212,6 +215,8 @@ impl Buddy {
             return false;
         };
         let first = self.whole_pageblock(pfn).expect("only whole pageblocks are kept");
+        assert_eq!(self.type_of(first), MigrateType::HighAtomic, "a pageblock is given up that is not kept");
+        assert_ne!(kind, MigrateType::HighAtomic, "a pageblock that is kept is given to who keeps it");
         self.convert(folios, first, kind);
         self.highatomic_blocks -= 1;
         true

@@ -15,7 +15,7 @@ use crate::memory::list::List;
 use crate::page_alloc::buddy::Buddy;
 use crate::page_alloc::fallback::Want;
 use crate::page_alloc::request::MigrateType;
-use crate::units::PAGEBLOCK_ORDER;
+use crate::units::{PAGEBLOCK_ORDER, Pfn};
 
 /// Types that have lists; pages of others are as good as movable ones.
 const TYPES: usize = 3;
@@ -108,9 +108,15 @@ impl Pcp {
         if self.lists[list].is_empty() {
             let number = self.refill(want.order, sizes, shortage);
             let taken = buddy.take_bulk(folios, want, number, &mut self.lists[list]);
+            debug_assert_eq!(
+                u64::from(taken),
+                self.lists[list].len(),
+                "blocks fetched for a CPU, and those on its list"
+            );
             self.count += taken << want.order;
         }
         let pfn = self.lists[list].pop_head(folios)?;
+        self.assert_held(want.order, pfn);
         self.count -= 1 << want.order;
         Some(pfn)
     }
@@ -131,9 +137,24 @@ impl Pcp {
     #[inline(always)]
     pub(super) fn take_listed(&mut self, folios: &mut FolioTable, kind: MigrateType) -> Option<u32> {
         let pfn = self.lists[list_of(0, kind)].pop_head(folios)?;
+        self.assert_held(0, pfn);
         self.free_count >>= 1;
         self.count -= 1;
         Some(pfn)
+    }
+
+    /// A block has left a list, and is about to leave the count.
+    #[inline(always)]
+    fn assert_held(&self, order: u8, pfn: u32) {
+        debug_assert!(
+            self.count >= 1 << order,
+            "a CPU counts {} pages and has one of order {order}",
+            self.count
+        );
+        debug_assert!(
+            pfn.is_multiple_of(1 << order),
+            "a CPU has a block of order {order} that begins with frame {pfn}"
+        );
     }
 
     /// How many blocks to fetch.
@@ -166,6 +187,16 @@ impl Pcp {
         sizes: &PcpSizes,
         shortage: Shortage,
     ) -> u32 {
+        debug_assert!(is_listed(order), "a block of order {order} is given to a CPU");
+        debug_assert!(
+            pfn.is_multiple_of(1 << order),
+            "a block of order {order} that a CPU gets begins with frame {pfn}"
+        );
+        debug_assert_eq!(
+            folios.free_order(Pfn(pfn)),
+            None,
+            "a CPU gets frame {pfn}, which is free in its zone"
+        );
         self.alloc_factor >>= 1;
         self.lists[list_of(order, kind)].push_head(folios, pfn);
         self.count += 1 << order;
@@ -224,12 +255,17 @@ impl Pcp {
             while left > 0
                 && let Some(pfn) = self.lists[list].pop_tail(folios)
             {
+                self.assert_held(order, pfn);
                 buddy.free(folios, pfn, order);
                 self.count -= 1 << order;
                 left = left.saturating_sub(1 << order);
             }
             list = (list + 1) % LISTS;
         }
+        debug_assert!(
+            self.count > 0 || self.lists.iter().all(List::is_empty),
+            "a CPU counts no page, and has some on its lists"
+        );
     }
 
     /// What a CPU's housekeeping leaves of a list that has grown: every second it loses an eighth of its limit.

@@ -179,6 +179,10 @@ impl Zone {
         if !pcp::is_listed(order) {
             return self.buddy.free(folios, pfn.0, order);
         }
+        debug_assert!(
+            pfn.0 >= self.start && pfn.0 + (1 << order) <= self.buddy.end(),
+            "{pfn:?} of order {order} is given back to a zone that it is not of"
+        );
         let kind = match self.buddy.type_of(pfn.0) {
             MigrateType::HighAtomic => MigrateType::Movable,
             kind => kind,
@@ -216,12 +220,14 @@ impl Zone {
     /// where nothing is raised.
     #[doc(alias = "boost_watermark")]
     pub(super) fn note_mixing(&mut self, boost_factor: u32) -> bool {
+        assert!(self.buddy.is_mixing, "a fallback is noted that did not mix types");
         self.buddy.is_mixing = false;
         if boost_factor == 0 || self.managed < 4 * PAGEBLOCK_PAGES {
             return false;
         }
         let most = (self.marks.high * u64::from(boost_factor) / 10_000).max(PAGEBLOCK_PAGES);
         self.boost = (self.boost + PAGEBLOCK_PAGES).min(most);
+        assert!(self.boost > 0, "a mark is raised by nothing");
         true
     }
 
@@ -264,8 +270,12 @@ impl Zone {
 
     /// Takes all free pages within a pageblock out of the lists. Each is referred to by who has it now.
     pub fn isolate_free(&mut self, folios: &mut FolioTable, within: Range<u32>, into: &mut Vec<Pfn>) {
+        assert!(
+            within.start >= self.start && within.end <= self.buddy.end(),
+            "pages of another zone are isolated"
+        );
         let first = into.len();
-        let mut pfn = within.start;
+        let (mut pfn, free) = (within.start, self.free_pages());
         while pfn < within.end {
             match self.buddy.isolate(folios, Pfn(pfn)) {
                 Some(order) => {
@@ -275,6 +285,8 @@ impl Zone {
                 None => pfn += 1,
             }
         }
+        let isolated = (into.len() - first) as u64;
+        assert_eq!(free - self.free_pages(), isolated, "pages isolated, and those that are free no more");
         for &pfn in &into[first..] {
             folios[pfn] = Folio::new(self.node, 0);
             folios[pfn].refs = 1;
@@ -302,17 +314,21 @@ impl Zone {
                 self.buddy.free(folios, first, PAGEBLOCK_ORDER);
                 continue;
             }
+            assert_eq!(folios.free_order(Pfn(first)), None, "frame {first} is taken for good, and is free");
             self.buddy.set_type(first, MigrateType::Unmovable);
             folios[Pfn(first)] = Folio::new(self.node, 0);
             held.push(Pfn(first));
             (first + 1..first + PAGEBLOCK_PAGES as u32).for_each(|page| self.buddy.free(folios, page, 0));
         }
+        assert_eq!(held.len() as u64, count.min(all), "pages taken for good, and those that were wanted");
         held
     }
 
     /// Puts isolated pages back.
     pub fn release_free(&mut self, folios: &mut FolioTable, pages: &mut Vec<Pfn>) {
         for pfn in pages.drain(..) {
+            assert_eq!(folios[pfn].refs, 1, "{pfn:?} is put back, and is not isolated");
+            assert_eq!(folios[pfn].mapped, 0, "{pfn:?} is put back, and is mapped");
             folios[pfn].refs = 0;
             self.buddy.free(folios, pfn.0, 0);
         }

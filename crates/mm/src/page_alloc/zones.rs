@@ -90,6 +90,10 @@ impl Zones {
     fn set_marks_at_boot(&mut self, config: &Config) {
         let of_init = config.layout.init_pages;
         let lowest = self.nodes[0].zones.end - 1;
+        assert!(
+            self.zones[lowest].managed >= of_init,
+            "the lowest zone has less memory than the kernel needs to start"
+        );
         self.zones[lowest].managed -= of_init;
         set_lowmem_reserves(&mut self.zones, &config.layout.lowmem_reserve_ratio);
         self.min_free_by_default = [false, true].map(|has_huge| min_free_kbytes(&self.zones, has_huge));
@@ -383,7 +387,15 @@ impl Zones {
 
     /// Pages of a zone come to lists that reclaim scans, or leave them.
     pub fn count_listed(&mut self, node: NodeId, rank: usize, kind: LruType, pages: i64) {
-        self.of_node_mut(node)[rank].listed[kind as usize] += pages;
+        let zone = &mut self.of_node_mut(node)[rank];
+        zone.listed[kind as usize] += pages;
+        let listed = zone.listed[kind as usize];
+        debug_assert!(listed >= 0, "{listed} pages of {:?} of {node:?} are on lists", zone.kind);
+        debug_assert!(
+            listed <= zone.managed as i64,
+            "{listed} pages of {:?} of {node:?} are on lists",
+            zone.kind
+        );
     }
 
     /// The node that a frame is on.

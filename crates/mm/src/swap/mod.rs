@@ -149,6 +149,7 @@ impl Swap {
 
     /// Notes whether a slot holds a page of zeroes.
     pub fn set_holds_zeroes(&mut self, entry: SwapEntry, holds: bool) {
+        assert!(self.is_taken(entry), "slot {} is free, and what it holds is noted", entry.slot);
         if self.holds_zeroes(entry) != holds {
             self.devices[entry.swap.index()].zeroes.flip(entry.slot);
         }
@@ -226,6 +227,7 @@ impl Swap {
 
     /// Notes whose page a slot holds.
     pub fn set_owner(&mut self, entry: SwapEntry, owner: Owner) {
+        assert!(self.is_taken(entry), "slot {} is free, and gets an owner", entry.slot);
         self.devices[entry.swap.index()].owners[entry.slot as usize] = owner.pack();
     }
 
@@ -237,7 +239,14 @@ impl Swap {
     /// Takes a slot for a page of this group on the first device that has one.
     pub fn take(&mut self, memcg: MemcgId, cpu: CpuId) -> Option<SwapEntry> {
         let (swap, slot) = self.priorities.take(&mut self.devices, cpu)?;
-        self.devices[swap.index()].memcgs[slot as usize] = memcg.0;
+        let device = &mut self.devices[swap.index()];
+        assert!(
+            device.index.word(slot.into()) == Word::EMPTY,
+            "slot {slot} is taken with what it held before"
+        );
+        assert!(!device.zeroes.has(slot), "slot {slot} is taken and holds zeroes");
+        assert!(device.slots.is_taken(slot), "slot {slot} was handed out and counts as free");
+        device.memcgs[slot as usize] = memcg.0;
         Some(SwapEntry { swap, slot })
     }
 
@@ -250,6 +259,7 @@ impl Swap {
             device.zeroes.flip(slot);
         }
         device.slots.free(slot, cpu);
+        assert!(!device.slots.is_taken(slot), "slot {slot} was freed and counts as taken");
         MemcgId(device.memcgs[slot as usize])
     }
 
@@ -273,7 +283,12 @@ impl Swap {
         // The folio keeps its use bits in its record: an access finds it by its page table, not here.
         let word = Word::cached(pfn, UseBits::empty(), Mark::Classic);
         let (old, change) = device.index.replace(entry.slot.into(), word);
-        assert!(device.slots.is_taken(entry.slot) && !old.is_present(), "slot holds another page");
+        assert!(
+            device.slots.is_taken(entry.slot),
+            "a folio is put into the swap cache by slot {}, which is free",
+            entry.slot
+        );
+        assert!(!old.is_present(), "slot {} holds another page", entry.slot);
         change
     }
 
@@ -282,6 +297,7 @@ impl Swap {
         let word = shadow.map_or(Word::EMPTY, Shadow::pack);
         let (old, change) = self.index_mut(entry.swap).replace(entry.slot.into(), word);
         assert!(old.is_present(), "slot {} has no folio", entry.slot);
+        assert!(self.is_taken(entry), "slot {} was freed before its folio left the swap cache", entry.slot);
         change
     }
 

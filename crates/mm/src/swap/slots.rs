@@ -133,13 +133,18 @@ impl Slots {
             self.refill(cpu);
         }
         let slot = self.of(cpu).ready.pop().expect("what no page holds has been gathered");
+        assert!(!self.held.has(slot), "slot {slot} is handed out while it holds a page");
+        assert!(self.out.has(slot), "slot {slot} is handed out and was not taken from its cluster");
         self.held.flip(slot);
         self.used += 1;
+        assert!(self.used <= self.slots, "{} of {} slots hold a page", self.used, self.slots);
         Some(slot)
     }
 
     pub(super) fn free(&mut self, slot: u32, cpu: CpuId) {
         assert!(self.held.has(slot), "slot {slot} is freed twice");
+        assert!(self.out.has(slot), "slot {slot} holds a page and is in its cluster");
+        assert!(self.used > 0, "slot {slot} is freed, and none holds a page");
         self.held.flip(slot);
         self.used -= 1;
         let returned = &mut self.of(cpu).returned;
@@ -161,6 +166,7 @@ impl Slots {
     /// Fills up what a CPU has at hand, which is nothing.
     fn refill(&mut self, cpu: CpuId) {
         let mut ready = std::mem::take(&mut self.of(cpu).ready);
+        assert!(ready.is_empty(), "a CPU gets slots while it has some");
         while ready.len() < CACHE
             && let Some(slot) = self.take_out(cpu)
         {
@@ -182,8 +188,12 @@ impl Slots {
             let next = found.map(|slot| slot + 1).filter(|&next| next < end);
             self.of(cpu).next = next;
             if let Some(slot) = found {
+                assert!(!self.held.has(slot), "slot {slot} is free in its cluster and holds a page");
                 self.out.flip(slot);
-                self.clusters.0[(slot / CLUSTER) as usize].out += 1;
+                let cluster = &mut self.clusters.0[(slot / CLUSTER) as usize];
+                assert!(cluster.is_a_cpus, "slot {slot} is taken from a cluster that is no CPU's");
+                cluster.out += 1;
+                assert!(cluster.out <= CLUSTER, "a cluster has given more slots than it has");
             }
             if next.is_none() {
                 self.give_up(start / CLUSTER);
@@ -198,12 +208,17 @@ impl Slots {
     fn claim(&mut self) -> Option<u32> {
         let cluster = self.empty.pop_tail(&mut self.clusters);
         let cluster = cluster.or_else(|| self.holed.pop_tail(&mut self.clusters))?;
-        self.clusters.0[cluster as usize].is_a_cpus = true;
+        let claimed = &mut self.clusters.0[cluster as usize];
+        assert!(!claimed.is_a_cpus, "cluster {cluster} is claimed by two CPUs");
+        claimed.is_a_cpus = true;
+        let out = claimed.out;
+        assert!(out < self.size(cluster), "cluster {cluster} is claimed and has no free slot");
         Some(cluster)
     }
 
     /// A CPU has come to the end of its cluster, or leaves it.
     fn give_up(&mut self, cluster: u32) {
+        assert!(self.clusters.0[cluster as usize].is_a_cpus, "cluster {cluster} is given up and is no CPU's");
         self.clusters.0[cluster as usize].is_a_cpus = false;
         match self.clusters.0[cluster as usize].out {
             0 => self.empty.push_head(&mut self.clusters, cluster),
@@ -218,10 +233,13 @@ impl Slots {
 
     /// A slot goes back to its cluster.
     fn put_in(&mut self, slot: u32) {
+        assert!(self.out.has(slot), "slot {slot} goes back to its cluster twice");
+        assert!(!self.held.has(slot), "slot {slot} goes back to its cluster and holds a page");
         self.out.flip(slot);
         let cluster = slot / CLUSTER;
         let size = self.size(cluster);
         let state = &mut self.clusters.0[cluster as usize];
+        assert!(state.out > 0, "slot {slot} goes back to a cluster of which none is out");
         let was_full = state.out == size;
         state.out -= 1;
         if state.is_a_cpus {

@@ -64,7 +64,8 @@ impl Zram {
 
     /// Stores a page in an empty slot, in `pages` where any were wanted.
     pub fn store(&mut self, slot: u32, kept: u16, pages: &[Pfn]) {
-        debug_assert_eq!(self.slots[slot as usize], 0, "slot {slot} holds a page");
+        assert_eq!(self.slots[slot as usize], 0, "slot {slot} holds a page");
+        assert!(kept > 0 || pages.is_empty(), "a page of one word gets memory");
         let is_huge = u64::from(kept) == PAGE_SIZE;
         self.slots[slot as usize] = if kept == 0 {
             self.stat.same += 1;
@@ -84,9 +85,15 @@ impl Zram {
     pub fn free(&mut self, slot: u32) -> Option<(ZspagePages, usize)> {
         let packed = std::mem::take(&mut self.slots[slot as usize]);
         let Some(handle) = Handle::unpack(packed) else {
+            assert!(packed != SAME_FILLED || self.stat.same > 0, "a page of one word is not counted");
             self.stat.same -= u64::from(packed == SAME_FILLED);
             return None;
         };
+        assert!(self.stat.stored > 0, "slot {slot} held a page, and none is stored");
+        assert!(
+            self.stat.compressed_bytes >= u64::from(handle.length),
+            "slot {slot} held more than all slots"
+        );
         self.stat.stored -= 1;
         self.stat.compressed_bytes -= u64::from(handle.length);
         self.stat.huge -= u64::from(u64::from(handle.length) == PAGE_SIZE);

@@ -135,7 +135,8 @@ impl ZsPool {
     /// Stores an object; `pages` are as many as were wanted.
     pub fn store(&mut self, length: u16, pages: &[Pfn]) -> Handle {
         let at = self.class(length);
-        debug_assert_eq!(pages.len(), self.wanted(length));
+        assert!(u64::from(length) <= PAGE_SIZE, "an object of {length} bytes is stored");
+        assert_eq!(pages.len(), self.wanted(length), "pages for an object, and those that it needs");
         let class = &mut self.classes[at];
         if !pages.is_empty() {
             let mut zspage = Zspage { objects: Vec::new(), pages: ZspagePages::default() };
@@ -144,6 +145,7 @@ impl ZsPool {
                 class.zspages.push(None);
                 class.zspages.len() as u32 - 1
             });
+            assert!(class.zspages[id as usize].is_none(), "zspage {id} is made over another");
             class.zspages[id as usize] = Some(zspage);
             class.partial.insert((class.objects_max, id));
             class.room += u64::from(class.objects_max);
@@ -165,6 +167,11 @@ impl ZsPool {
         let class = &mut self.classes[at];
         let pages = class.take(handle.object);
         class.unused_objects.push(handle.object);
+        assert!(
+            pages.is_none() || self.pages >= u64::from(class.pages),
+            "a pool of {} pages loses more",
+            self.pages
+        );
         self.pages -= if pages.is_some() { u64::from(class.pages) } else { 0 };
         pages.map(|pages| (pages, class.pages.into()))
     }
@@ -187,6 +194,7 @@ impl ZsPool {
                 let (&(_, from), &(_, to)) = from.zip(to).expect("there is room");
                 let emptiest = class.zspages[from as usize].as_ref().expect("a zspage with room is there");
                 let object = *emptiest.objects.last().expect("no zspage is empty");
+                assert_ne!(from, to, "an object moves to the zspage that it is in");
                 let pages = class.take(object);
                 class.put(object, to);
                 moved += 1;
@@ -251,12 +259,15 @@ impl Class {
     fn put(&mut self, object: u32, id: u32) {
         let zspage = self.zspages[id as usize].as_mut().expect("a zspage with room is there");
         let room = self.objects_max - zspage.objects.len() as u16;
+        assert!(room > 0, "an object is put into zspage {id}, which is full");
         zspage.objects.push(object);
         self.places[object as usize] = id;
-        self.partial.remove(&(room, id));
+        let was_partial = self.partial.remove(&(room, id));
+        assert!(was_partial, "zspage {id} has room for {room} and is not found by it");
         if room > 1 {
             self.partial.insert((room - 1, id));
         }
+        assert!(self.room > 0, "a class without room takes an object");
         self.room -= 1;
     }
 
@@ -268,7 +279,8 @@ impl Class {
         let room = self.objects_max - zspage.objects.len() as u16;
         let at = zspage.objects.iter().position(|&other| other == object).expect("an object is freed once");
         zspage.objects.swap_remove(at);
-        self.partial.remove(&(room, id));
+        let was_partial = self.partial.remove(&(room, id));
+        assert_eq!(was_partial, room > 0, "zspage {id} has room for {room}, or is found by it");
         self.room += 1;
         if !zspage.objects.is_empty() {
             self.partial.insert((room + 1, id));
@@ -277,6 +289,7 @@ impl Class {
         let pages = zspage.pages;
         *slot = None;
         self.unused.push(id);
+        assert!(self.room >= u64::from(self.objects_max), "a class has less room than its empty zspage");
         self.room -= u64::from(self.objects_max);
         Some(pages)
     }

@@ -32,7 +32,10 @@ impl Place {
 
     /// Notes on which group of lists the folio is.
     pub fn set_list(&mut self, list: usize) {
-        debug_assert!(list < usize::from(COUNTED_ACTIVE));
+        debug_assert!(
+            list < usize::from(COUNTED_ACTIVE),
+            "group {list} of lists is more than a place has room for"
+        );
         self.list_and_gauge = self.list_and_gauge & COUNTED_ACTIVE | list as u8;
     }
 

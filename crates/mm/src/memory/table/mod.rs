@@ -224,14 +224,23 @@ impl Table {
         let slot = &mut self.words[page as usize];
         let mut word = Word(*slot);
         change(&mut word);
-        debug_assert_eq!(word.is_present(), Word(*slot).is_present());
+        debug_assert_eq!(
+            word.is_present(),
+            Word(*slot).is_present(),
+            "page {page} comes or goes by an update of its word"
+        );
+        debug_assert_eq!(
+            word.is_unused(),
+            Word(*slot).is_unused(),
+            "that page {page} was used is noted past its count"
+        );
         *slot = word.0;
     }
 
     /// The words of a mapping, which begins at a leaf, for a run of accesses to it.
     #[inline]
     pub fn mapped_words(&mut self, start: u64, pages: u64) -> MappedWords<'_> {
-        debug_assert_eq!(start % LEAF_PAGES, 0);
+        debug_assert_eq!(start % LEAF_PAGES, 0, "a mapping begins in the middle of a leaf");
         MappedWords {
             words: &mut self.words[start as usize..(start + pages) as usize],
             young: &mut self.young[(start / LEAF_PAGES) as usize..],
@@ -262,6 +271,7 @@ impl Table {
             return Marked::Absent;
         }
         if Word(*word).is_unused() {
+            debug_assert!(self.readahead.unused > 0, "page {page} was read ahead and is not counted");
             self.readahead.unused -= 1;
             *word = Word(*word & !Word::UNUSED).settled().0;
         }
@@ -305,6 +315,8 @@ impl Table {
     /// Notes that a page has been read ahead, and nobody has used it yet.
     pub fn set_unused(&mut self, page: u64) {
         let word = &mut self.words[page as usize];
+        debug_assert!(Word(*word).is_present(), "page {page} is said to have been read ahead and is absent");
+        debug_assert!(!Word(*word).is_unused(), "page {page} is said to have been read ahead twice");
         *word = (*word | Word::UNUSED) & !Word::SETTLED;
         self.readahead.pages += 1;
         self.readahead.unused += 1;
@@ -359,10 +371,19 @@ impl Table {
         }
         let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
         let before = is_shadow_only(*node);
+        debug_assert!(node[0] >= u8::from(old.is_page()), "page {page} leaves an index node without pages");
+        debug_assert!(
+            node[1] >= u8::from(old.is_shadow()),
+            "a shadow leaves an index node without shadows: page {page}"
+        );
         node[0] += u8::from(new.is_page());
         node[0] -= u8::from(old.is_page());
         node[1] += u8::from(new.is_shadow());
         node[1] -= u8::from(old.is_shadow());
+        debug_assert!(
+            u64::from(node[0]) + u64::from(node[1]) <= NODE_SLOTS,
+            "the index node of page {page} holds more than it has slots"
+        );
         let change = match (before, is_shadow_only(*node)) {
             (false, true) => NodeChange::ShadowOnly,
             (true, false) => NodeChange::Mixed,

@@ -96,6 +96,13 @@ impl Shadow {
 
     /// The shadow as a word.
     pub fn pack(self) -> Word {
+        debug_assert!(
+            self.stamp >> Self::STAMP_BITS == 0,
+            "a stamp of {} bits: {}",
+            Self::STAMP_BITS,
+            self.stamp
+        );
+        debug_assert!(self.refs < 8 && self.node.0 < 64, "more than a shadow has room for: {self:?}");
         Word(
             Self::TAG
                 | u64::from(self.workingset) << 3
@@ -281,7 +288,7 @@ impl Word {
 
     /// The word of page `page` once its huge page is single pages: as young as all of it was, and dirty, as its entry was.
     pub fn of_split(self, page: u64, is_young: bool) -> Word {
-        debug_assert!(self.is_huge());
+        debug_assert!(self.is_huge(), "page {page} becomes single and is part of no huge page");
         let mut single = Word(self.0 & !(Self::HUGE | Self::YOUNG) | Self::DIRTY).with_pfn(self.frame(page));
         if is_young {
             single.set_young();
@@ -292,6 +299,7 @@ impl Word {
     /// The word of a page that has moved to another frame.
     pub fn with_pfn(self, pfn: Pfn) -> Word {
         debug_assert!(self.is_present(), "only what is in memory has a frame");
+        debug_assert!(!self.is_zero_page(), "the page of zeroes is nobody's to move");
         Word(self.0 & ((1 << Self::PFN_SHIFT) - 1) | u64::from(pfn.0) << Self::PFN_SHIFT)
     }
 
@@ -327,6 +335,7 @@ impl Word {
 
     /// Marks the entry for a hint fault.
     pub fn set_prot_none(&mut self) {
+        debug_assert!(self.is_present(), "an entry that is not there is marked for a hint fault");
         self.0 |= Self::PROT_NONE;
     }
 
@@ -401,11 +410,13 @@ impl Word {
 
     /// Sets or clears the mark of readahead.
     pub fn set_readahead(&mut self, marked: bool) {
+        debug_assert!(self.is_present(), "a page that is not there gets or loses the mark of readahead");
         if marked { self.0 |= Self::READAHEAD } else { self.0 &= !Self::READAHEAD }
     }
 
     /// Notes whether a read into the frame is in flight.
     pub fn set_busy(&mut self, busy: bool) {
+        debug_assert!(self.is_present(), "a page that is not there is being read, or not any more");
         if busy { self.0 |= Self::BUSY } else { self.0 &= !Self::BUSY }
     }
 }
