@@ -61,9 +61,12 @@ impl Core {
             tlb.access(page);
         }
         for page in leaf_of(page) {
-            space.table.replace(page, Word::mapping_huge(head, true));
+            let (before, _) = space.table.replace(page, Word::mapping_huge(head, true));
+            debug_assert!(before == Word::EMPTY, "a huge page is mapped over page {page}");
         }
         let locked = space.vma_of(page).locked;
+        let folio = &self.memory.folios[head];
+        assert_eq!((folio.order, folio.mapped), (HUGE_PAGE_ORDER, 0), "{head:?} is mapped as a huge page");
         self.memory.folios[head].mapped = 1;
         self.count_huge(head, 1);
         if locked {
@@ -75,6 +78,10 @@ impl Core {
     #[doc(alias = "zap_huge_pmd")]
     pub(crate) fn unmap_huge(&mut self, mm: MmId, page: u64) {
         let space = self.memory.mm_mut(mm);
+        assert!(
+            space.table.word(page).is_huge(),
+            "the entry of a huge page is taken away, and page {page} is none of one"
+        );
         let head = space.table.word(page).pfn();
         for page in leaf_of(page) {
             space.table.replace(page, Word::EMPTY);
@@ -82,6 +89,7 @@ impl Core {
                 tlb.drop_page(page);
             }
         }
+        assert_eq!(self.memory.folios[head].mapped, 1, "{head:?} loses the entry of a huge page");
         self.count_huge(head, -1);
         self.memory.folios[head].mapped = 0;
     }
@@ -96,7 +104,10 @@ impl Core {
     /// Changes all words of the huge page that `page` lies in.
     pub(crate) fn update_huge(&mut self, mm: MmId, page: u64, mut change: impl FnMut(&mut Word)) {
         let space = self.memory.mm_mut(mm);
-        debug_assert!(space.table.word(page).is_huge());
+        debug_assert!(
+            space.table.word(page).is_huge(),
+            "page {page} changes with its huge page, and is in none"
+        );
         for page in leaf_of(page) {
             space.table.update(page, &mut change);
             if let Some(tlb) = &mut space.tlb {
@@ -110,7 +121,8 @@ impl Core {
     #[doc(alias = "split_huge_page_to_list")]
     pub(crate) fn split_huge_page(&mut self, head: Pfn, tails: &mut Vec<Pfn>) -> bool {
         let folio = self.memory.folios[head];
-        debug_assert!(folio.order == HUGE_PAGE_ORDER && folio.mapped == 1, "{head:?} is no huge page");
+        assert!(folio.order == HUGE_PAGE_ORDER && folio.mapped == 1, "{head:?} is no huge page");
+        self.assert_isolated(head);
         if self.is_held(&folio) {
             self.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
             return false;

@@ -82,9 +82,22 @@ impl Core {
     #[inline]
     fn map_entry(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
         let space = self.memory.mm_mut(mm);
-        space.table.replace(page, Word::mapping(pfn, dirty));
+        let (before, _) = space.table.replace(page, Word::mapping(pfn, dirty));
+        debug_assert!(!before.is_present() || before.is_zero_page(), "page {page} is mapped over another");
         let locked = space.vma_of(page).locked;
         let folio = &mut self.memory.folios[pfn];
+        debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is mapped while it is being read");
+        debug_assert!(!folio.has(FolioFlags::KERNEL), "{pfn:?} is the kernel's, and is mapped");
+        debug_assert!(
+            !folio.has(FolioFlags::ANON) || folio.mapped == 0,
+            "{pfn:?} is anonymous, and is mapped twice"
+        );
+        debug_assert!(
+            folio.has(FolioFlags::ANON)
+                || !dirty
+                || folio.flags().intersects(FolioFlags::SWAPBACKED | FolioFlags::DIRTY),
+            "{pfn:?} is mapped dirty, and its file does not know"
+        );
         folio.mapped += 1;
         let folio = *folio;
         if folio.mapped == 1 {
@@ -177,6 +190,11 @@ impl Core {
         self.count_node(folio.node, Stat::NrMlock, if locked { pages } else { -pages });
         self.count_node(folio.node, event, pages);
         let is_listed = folio.has(FolioFlags::LRU);
+        assert_ne!(
+            folio.has(FolioFlags::MLOCKED),
+            locked,
+            "{pfn:?} is locked into memory, or is not, already"
+        );
         if is_listed {
             self.lru_unlink(pfn);
         }

@@ -1,6 +1,6 @@
 //! The zswap pool: entries, found by swap slot, and listed by group and node. An entry has one owner: the slot. [tiering-zswap-6.12 1, 4]
 
-use crate::memory::list::{Links, List};
+use crate::memory::list::{Links, List, UNLISTED};
 use crate::memory::table::SwapEntry;
 use crate::swap::zspool::{Handle, ZsPool};
 use crate::units::{MemcgId, NodeId, SwapId, TaskId};
@@ -198,7 +198,7 @@ impl Zswap {
             "slot {} leads to another entry than the one that is freed",
             entry.slot.slot
         );
-        debug_assert_eq!(entry.links, (0, 0), "an entry is freed while it is on a list");
+        debug_assert_eq!(entry.links, UNLISTED, "an entry is freed while it is on a list");
         assert!(self.stored > 0, "an entry is freed, and none is stored");
         self.index[entry.slot.swap.index()][entry.slot.slot as usize] = 0;
         self.free.push(id.0);

@@ -97,6 +97,10 @@ impl Core {
             self.rare_work().unmapped += 1;
             self.unmap_one(mm, page, left);
         }
+        debug_assert_eq!(
+            self.memory.folios[pfn].mapped, 0,
+            "{pfn:?} is mapped where its reverse map does not look"
+        );
     }
 
     /// Replaces the entry that maps a folio, and takes over its dirty bit.
@@ -104,7 +108,9 @@ impl Core {
     pub(crate) fn unmap_one(&mut self, mm: MmId, page: u64, left: Word) {
         let space = self.memory.mm_mut(mm);
         let (word, _) = space.table.replace(page, left);
-        debug_assert!(!word.is_huge(), "that entry maps more than this page");
+        debug_assert!(word.is_present() && !word.is_zero_page(), "an entry is taken away that maps no folio");
+        debug_assert!(!word.is_huge(), "an entry is taken away that maps more than this page");
+        debug_assert!(!left.is_present(), "an entry is taken away, and another takes its place");
         let pfn = word.pfn();
         if let Some(tlb) = &mut space.tlb {
             tlb.drop_page(page);
@@ -113,6 +119,8 @@ impl Core {
         if word.is_dirty() && !mutant!(self, DirtyLostAtUnmap) {
             folio.set(FolioFlags::DIRTY);
         }
+        debug_assert!(folio.mapped > 0, "{pfn:?} loses a mapping, and has none: {folio:?}");
+        debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} was mapped while it was being read");
         folio.mapped -= 1;
         let folio = *folio;
         if folio.mapped == 0 {

@@ -85,6 +85,7 @@ impl Core {
             made.push(node);
             node
         });
+        assert_eq!(made.len() as u64, missing, "nodes that were made, and those that were missing");
         for node in made {
             self.index_node_count(node, 1);
         }

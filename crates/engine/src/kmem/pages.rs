@@ -17,6 +17,12 @@ impl Core {
     /// Makes an allocated frame the kernel's own. Nothing a machine knows of is in it.
     pub(crate) fn kernel_page_new(&mut self, pfn: Pfn, payer: MemcgId) {
         let folio = &mut self.memory.folios[pfn];
+        assert!(!folio.has(FolioFlags::KERNEL), "{pfn:?} becomes the kernel's, and is");
+        assert!(!folio.has(FolioFlags::CHARGED), "{pfn:?} becomes the kernel's, and a group pays for it");
+        assert!(
+            folio.refs <= 1 && folio.mapped == 0,
+            "{pfn:?} becomes the kernel's while somebody has it: {folio:?}"
+        );
         folio.refs = 0;
         folio.memcg = payer;
         folio.set(FolioFlags::KERNEL);
@@ -24,6 +30,10 @@ impl Core {
 
     /// Gives a frame of the kernel's back.
     pub(crate) fn kernel_page_free(&mut self, pfn: Pfn) {
+        assert!(
+            self.memory.folios[pfn].has(FolioFlags::KERNEL),
+            "{pfn:?} is freed as the kernel's, and is not"
+        );
         self.memory.folios[pfn].clear(FolioFlags::KERNEL);
         self.free_folio(pfn);
     }

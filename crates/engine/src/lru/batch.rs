@@ -86,7 +86,14 @@ impl Core {
         if self.in_lru_fault {
             self.lru_faulted_in(pfn);
         }
-        debug_assert!(!self.memory.folios[pfn].has(FolioFlags::LRU));
+        debug_assert!(
+            !self.memory.folios[pfn].has(FolioFlags::LRU),
+            "{pfn:?} is added to the lists, and is on one"
+        );
+        debug_assert!(
+            self.memory.folios[pfn].has(FolioFlags::CHARGED),
+            "{pfn:?} is added to the lists of a group that does not pay"
+        );
         self.batch_queue(Batch::Add, pfn);
     }
 
@@ -176,12 +183,14 @@ impl Core {
     #[inline(always)]
     fn batch_queue(&mut self, batch: Batch, pfn: Pfn) {
         let folio = &mut self.memory.folios[pfn];
+        debug_assert!(!folio.has(FolioFlags::KERNEL), "{pfn:?} is the kernel's, and waits for a list");
         folio.refs += 1;
         // A large folio's accounting is too far off to wait.
         let is_large = folio.order > 0;
         let queued = &mut self.cpus[self.cpu.index()].batches.batches[batch as usize];
         queued.push(pfn);
         let (waiting, full) = (queued.len(), self.config.folio_batch);
+        debug_assert!(waiting <= full, "{waiting} folios wait in a batch of {full}");
         self.tell(pfn, |_| PageEvent::Queued { batch, waiting, full });
         if waiting >= full || is_large {
             let before = self.work;
@@ -216,6 +225,7 @@ impl Core {
         }
         for pfn in queued.drain(..) {
             let folio = &mut self.memory.folios[pfn];
+            debug_assert!(folio.refs > 0, "{pfn:?} waits in a batch that has no reference to it");
             folio.refs -= 1;
             // Its owner may have gone while it waited here.
             if self.release_if_unused(pfn) {
@@ -230,6 +240,8 @@ impl Core {
             }
             // Else isolated meanwhile: whoever holds it decides.
         }
+        let late = &self.cpus[cpu.index()].batches.batches[batch as usize];
+        debug_assert!(late.is_empty(), "a batch fills while it is drained");
         // Give the buffer back, so that a batch allocates once.
         self.cpus[cpu.index()].batches.batches[batch as usize] = queued;
     }
@@ -320,6 +332,7 @@ impl Core {
                 }
                 self.lru_unlink(pfn);
                 self.forget_use(pfn);
+                self.assert_isolated(pfn);
                 self.memory.folios[pfn].clear(FolioFlags::SWAPBACKED);
                 self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pglazyfree, pages);

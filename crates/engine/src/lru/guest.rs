@@ -29,7 +29,7 @@ use crate::core::Core;
 use crate::harvest::Referenced;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
-use crate::memory::list::{Links, NONE};
+use crate::memory::list::{Links, NONE, UNLISTED};
 use crate::memory::table::{Mark, Shadow};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::story::{Because, PageEvent, Verdict};
@@ -151,9 +151,18 @@ impl Core {
     pub(super) fn guest_unlink(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio) {
         let slot = self.slot_of(lruvec, pfn).expect("a guest knows what is on its lists");
         self.guest(lruvec).seat.end(slot, page_of(folio), End::Gone);
+        *self.memory.folios.links_mut(pfn.0) = UNLISTED;
         let (gauge, pages) = (LruList::inactive(folio.lru_type()), folio.pages() as i64);
         self.update_size(lruvec, gauge, -pages);
         self.count_in_zone(lruvec, gauge, pfn, -pages);
+    }
+
+    /// A folio leaves memory, whose links still hold the slot by which its guest knew it.
+    #[inline]
+    pub(crate) fn guest_forget(&mut self, pfn: Pfn) {
+        if cfg!(debug_assertions) && self.lruvecs[self.lruvec_of(pfn)].guest.is_some() {
+            *self.memory.folios.links_mut(pfn.0) = UNLISTED;
+        }
     }
 
     /// A folio that the guest knows may go next.

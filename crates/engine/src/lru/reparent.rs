@@ -39,7 +39,11 @@ impl Core {
             let unevictable = self.lruvecs[from].size(LruList::Unevictable);
             self.move_size(from, to, LruList::Unevictable, unevictable);
         }
+        assert_ne!(memcg, parent, "a group's folios become its own");
         let pages = self.reown_folios(memcg, parent);
+        let left: u64 =
+            self.lruvecs.pools().map(|pool| self.lruvecs[self.lruvecs.id(memcg, pool)].evictable()).sum();
+        assert_eq!(left, 0, "pages are left on the lists of a group whose folios are its parent's");
         for pfn in placed_anew {
             self.lru_place(pfn, Arrival::Added);
         }
@@ -65,6 +69,8 @@ impl Core {
             self.lruvecs[to].lists[list as usize].append(&mut self.memory.folios, group);
             let pages = self.lruvecs[from].size(list);
             self.move_size(from, to, list, pages);
+            self.assert_counted(from, list);
+            self.assert_counted(to, list);
         }
     }
 
@@ -102,6 +108,8 @@ impl Core {
     fn reown_folios(&mut self, memcg: MemcgId, parent: MemcgId) -> u64 {
         let (folios, pages) = self.charged_folios(memcg);
         for pfn in folios {
+            assert_eq!(self.memory.folios[pfn].memcg, memcg, "{pfn:?} is another group's");
+            self.guest_forget(pfn);
             self.memory.folios[pfn].memcg = parent;
             let folio = self.memory.folios[pfn];
             if folio.has(FolioFlags::INDEXED) {

@@ -188,6 +188,8 @@ impl Core {
     pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
         let folio = self.memory.folios[pfn];
         debug_assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is on a list already");
+        self.assert_isolated(pfn);
+        debug_assert_eq!(self.memory.folios.free_order(pfn), None, "{pfn:?} is put on a list, and is free");
         if folio.flags().intersects(FolioFlags::MLOCKED | FolioFlags::UNEVICTABLE)
             && self.place_unevictable(pfn, arrival)
         {
@@ -215,6 +217,7 @@ impl Core {
             self.count_node(folio.node, Stat::UnevictablePgsRescued, pages);
             return false;
         }
+        assert!(folio.has(FolioFlags::MLOCKED), "{pfn:?} becomes unevictable, and is not locked into memory");
         self.memory.remove_use(pfn, UseBits::ACTIVE);
         self.memory.folios[pfn].set(FolioFlags::LRU | FolioFlags::UNEVICTABLE);
         self.update_size(self.lruvec_of(pfn), LruList::Unevictable, pages);
@@ -237,6 +240,7 @@ impl Core {
         self.work.list_moves += 1;
         self.update_size(lruvec, gauge, pages);
         self.count_in_zone(lruvec, gauge, pfn, pages);
+        self.assert_counted(lruvec, gauge);
         PlaceRule::ByState
     }
 
@@ -274,6 +278,46 @@ impl Core {
         self.lruvecs[lruvec].lists[gauge as usize].remove(&mut self.memory.folios, pfn.0);
         self.update_size(lruvec, gauge, -(folio.pages() as i64));
         self.count_in_zone(lruvec, gauge, pfn, -(folio.pages() as i64));
+        self.assert_counted(lruvec, gauge);
+        self.assert_isolated(pfn);
+    }
+
+    /// A folio is in the hands of who took it off its list, or of who brought it in.
+    #[inline(always)]
+    pub(crate) fn assert_isolated(&self, pfn: Pfn) {
+        if cfg!(debug_assertions) {
+            let folio = &self.memory.folios[pfn];
+            assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is in somebody's hands, and on a list: {folio:?}");
+            assert!(
+                !self.memory.places.get(pfn).is_listed(),
+                "{pfn:?} is in somebody's hands, and in a generation"
+            );
+            assert!(
+                folio.has(FolioFlags::CHARGED),
+                "{pfn:?} is in reclaim's hands, and no group pays for it: {folio:?}"
+            );
+            assert!(
+                !folio.has(FolioFlags::KERNEL),
+                "{pfn:?} is in reclaim's hands, and is the kernel's: {folio:?}"
+            );
+        }
+    }
+
+    /// A list has changed together with the gauge that counts it: both are empty, or neither is.
+    #[inline(always)]
+    pub(crate) fn assert_counted(&self, lruvec: LruvecId, gauge: LruList) {
+        if cfg!(debug_assertions) {
+            let of = &self.lruvecs[lruvec];
+            let (folios, pages) = (of.lists[gauge as usize].len(), of.size(gauge));
+            if !of.is_switching && self.lru_of(lruvec) == Lru::TwoLists {
+                assert!(folios <= pages, "{folios} folios are on {gauge:?}, and count as {pages} pages");
+                assert_eq!(
+                    folios == 0,
+                    pages == 0,
+                    "{folios} folios are on {gauge:?}, and count as {pages} pages"
+                );
+            }
+        }
     }
 
     /// The list of the two that a folio's record puts it on.

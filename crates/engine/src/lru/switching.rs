@@ -15,7 +15,7 @@
 
 use super::Arrival;
 use crate::core::Core;
-use crate::lru::lruvec::LruvecId;
+use crate::lru::lruvec::{LruList, LruvecId};
 use crate::units::{MemcgId, Pfn};
 use pageout_rules::lru::Lru;
 use pageout_rules::lru::Switching;
@@ -80,6 +80,7 @@ impl Core {
                     self.lru_place(pfn, Arrival::Added);
                 }
                 self.lruvecs[lruvec].is_switching = false;
+                LruList::EVICTABLE.into_iter().for_each(|list| self.assert_counted(lruvec, list));
             }
         }
         false

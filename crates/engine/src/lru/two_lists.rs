@@ -361,6 +361,7 @@ impl Core {
         }
         self.lruvecs[lruvec].walk.scanned_since += taken;
         let stat = self.shrink_batch(Lru::TwoLists, lruvec, kind, &mut folios, taken, sc);
+        assert!(folios.is_empty(), "folios of a batch are neither freed nor on a list");
         self.isolated = folios;
         self.note_cost(lruvec, kind, stat.written, stat.taken - stat.reclaimed);
         stat.reclaimed

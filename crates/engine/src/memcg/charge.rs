@@ -105,6 +105,13 @@ impl Core {
     #[inline]
     fn charge_pages(&mut self, memcg: MemcgId, most: u64, used: u64) -> Result<u64, MemcgId> {
         let pages = self.memcgs.charge(memcg, most, used)?;
+        debug_assert!(pages == most || pages == used, "{pages} pages are charged of {used} to {most}");
+        debug_assert!(
+            self.memcgs[memcg].usage <= self.memcgs[memcg].max,
+            "a group is charged beyond its limit: {} pages of {}",
+            self.memcgs[memcg].usage,
+            self.memcgs[memcg].max
+        );
         self.work.charges += 1;
         let over_high = if self.memcgs.is_over_high(memcg) { pages } else { 0 };
         if pages > used {
@@ -227,6 +234,10 @@ impl Core {
             self.count_node(self.current_node(), Stat::OomKill, 1);
             return Some(Charged::Oom(Box::new(report(self))));
         }
+        assert!(
+            self.memcgs.is_below(charge.memcg, limited),
+            "a group's limit has a process of another killed"
+        );
         match self.out_of_memory(limited, |core| OomCause::Allocation(report(core))) {
             Relief::Coming if self.is_oom_victim(charge.mm) => Some(Charged::Dying),
             Relief::Coming => {
@@ -278,6 +289,10 @@ impl Core {
     pub(crate) fn charge_now(&mut self, memcg: MemcgId) {
         if let Err(limited) = self.try_charge(memcg) {
             self.work.charges += 1;
+            debug_assert!(
+                self.memcgs.is_below(memcg, limited),
+                "a charge meets the limit of a group that it does not concern"
+            );
             self.memcgs.event(limited, MemcgEvent::Max);
             self.memcgs.charge_beyond_limits(memcg, 1);
         }
@@ -299,10 +314,41 @@ impl Core {
             self.stock_drain(self.cpu);
         }
         let stock = &mut self.cpus[self.cpu.index()].stock;
+        debug_assert!(stock.memcg == memcg || stock.pages == 0, "a CPU holds pages of two groups");
         stock.memcg = memcg;
         stock.pages += pages;
-        if stock.pages > self.config.charge_stock {
+        let held = stock.pages;
+        debug_assert!(
+            held <= self.memcgs[memcg].usage,
+            "a CPU holds {held} pages that a group has paid for, which pays for {}",
+            self.memcgs[memcg].usage
+        );
+        if held > self.config.charge_stock {
             self.stock_drain(self.cpu);
+        }
+        debug_assert!(
+            self.cpus[self.cpu.index()].stock.pages <= self.config.charge_stock,
+            "a CPU holds more than its stock"
+        );
+    }
+
+    /// A page was uncharged: a group pays for what is on its lists still, and for its kernel memory.
+    #[inline]
+    pub(crate) fn assert_lists_paid(&self, memcg: MemcgId) {
+        if cfg!(debug_assertions) {
+            let group = &self.memcgs[memcg];
+            let of_pool = |pool| {
+                let lruvec = &self.lruvecs[self.lruvecs.id(memcg, pool)];
+                lruvec.evictable() + lruvec.size(LruList::Unevictable)
+            };
+            let listed: u64 = self.lruvecs.pools().map(of_pool).sum();
+            assert!(
+                group.usage >= listed + group.kmem,
+                "{} pays for {} pages, and has {listed} on lists and {} of the kernel's",
+                group.name,
+                group.usage,
+                group.kmem
+            );
         }
     }
 
@@ -312,6 +358,7 @@ impl Core {
         let (memcg, pages) = (stock.memcg, std::mem::take(&mut stock.pages));
         if pages > 0 {
             self.memcgs.uncharge(memcg, pages);
+            self.assert_lists_paid(memcg);
         }
     }
 

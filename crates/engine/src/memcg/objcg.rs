@@ -29,11 +29,22 @@ impl Core {
     /// Pages that were charged to a group are kernel memory.
     pub(crate) fn objcg_charged(&mut self, memcg: MemcgId, pages: u64) {
         self.memcgs[memcg].kmem += pages;
+        let group = &self.memcgs[memcg];
+        assert!(group.is_online, "{} is charged for kernel memory after it was removed", group.name);
+        assert!(
+            group.kmem <= group.usage,
+            "{} has {} pages of the kernel's among {}",
+            group.name,
+            group.kmem,
+            group.usage
+        );
         self.kernel_count(memcg, pages as i64);
     }
 
     pub(crate) fn objcg_uncharge_pages(&mut self, memcg: MemcgId, pages: u64) {
         if pages > 0 {
+            let kmem = self.memcgs[memcg].kmem;
+            assert!(kmem >= pages, "{pages} pages of the kernel's are uncharged of {kmem}");
             self.memcgs[memcg].kmem -= pages;
             self.kernel_count(memcg, -(pages as i64));
             self.stock_refill(memcg, pages);
@@ -59,7 +70,9 @@ impl Core {
             self.charge_now(memcg);
             self.objcg_stock_page(memcg);
         }
-        self.cpus[self.cpu.index()].bytes.bytes -= bytes;
+        let stock = &mut self.cpus[self.cpu.index()].bytes;
+        assert!(stock.memcg == memcg && stock.bytes >= bytes, "{bytes} bytes are taken of {stock:?}");
+        stock.bytes -= bytes;
     }
 
     /// An object is freed.
@@ -76,12 +89,15 @@ impl Core {
             may_uncharge = true;
         }
         let stock = &mut self.cpus[self.cpu.index()].bytes;
+        assert_eq!(stock.memcg, memcg, "bytes of a group join those of another");
         stock.bytes += bytes;
         if may_uncharge && stock.bytes > PAGE_SIZE {
             let pages = stock.bytes / PAGE_SIZE;
             stock.bytes %= PAGE_SIZE;
             self.objcg_uncharge_pages(memcg, pages);
         }
+        let (bytes, kmem) = (self.objcg_stock(memcg), self.memcgs[memcg].kmem);
+        assert!(bytes <= kmem * PAGE_SIZE, "a CPU holds {bytes} bytes of a group's {kmem} pages");
     }
 
     /// Gives back what a CPU has charged ahead in bytes, as far as that is whole pages.

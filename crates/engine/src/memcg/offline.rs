@@ -39,7 +39,8 @@ impl Core {
     #[doc(alias = "mem_cgroup_css_offline")]
     pub(crate) fn memcg_offline(&mut self, memcg: MemcgId) {
         let parent = self.memcgs[memcg].parent.expect("the root is never removed");
-        debug_assert!(self.memcgs[memcg].is_online && self.memcgs[memcg].mms.is_empty());
+        assert!(self.memcgs[memcg].is_online, "a group is removed twice");
+        assert!(self.memcgs[memcg].mms.is_empty(), "a group is removed while processes are in it");
         for cpu in (0..self.config.cpus).map(CpuId) {
             if self.cpus[cpu.index()].bytes.memcg == memcg {
                 self.objcg_drain(cpu);
@@ -54,6 +55,10 @@ impl Core {
         }
         if self.memcgs[memcg].policy.reclaim.offline == OfflinePages::Reparent {
             let pages = self.lru_reparent(memcg, parent);
+            assert_eq!(
+                self.memcgs[memcg].usage, pages,
+                "pages that a removed group pays for, and its folios'"
+            );
             self.memcgs.reparent_pages(memcg, pages);
             for pool in self.lruvecs.pools() {
                 self.join_counters(memcg, parent, pool);
@@ -89,6 +94,7 @@ impl Core {
     }
 
     fn move_local(&mut self, from: LruvecId, to: LruvecId, stat: Stat, n: i64) {
+        assert!(from != to, "a group's counters join themselves");
         if n != 0 {
             self.count_memcg_bytes(from, stat, -n);
             self.count_memcg_bytes(to, stat, n);
@@ -100,6 +106,8 @@ impl Core {
         while let Some(memcg) = self.memcgs.take_empty() {
             let parent = self.memcgs[memcg].parent.expect("the root is never removed");
             for pool in self.lruvecs.pools() {
+                let listed = self.lruvecs[self.lruvecs.id(memcg, pool)].evictable();
+                assert_eq!(listed, 0, "a group is released that has pages on its lists");
                 self.join_counters(memcg, parent, pool);
             }
             self.memcgs.release(memcg);

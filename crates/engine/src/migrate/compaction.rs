@@ -202,6 +202,7 @@ impl Core {
         let memory = &mut self.memory;
         let zone = memory.zones.zone_mut(run.node, run.zone);
         zone.release_free(&mut memory.folios, &mut run.free);
+        assert!(run.free.is_empty(), "a run of compaction ends with free pages in hand");
         let Goal::Block(wanted) = &run.goal else { return };
         if zone.gives(wanted) {
             zone.compact_deferral.succeeded(wanted.order);
@@ -229,9 +230,12 @@ impl Core {
             let pages = if folio.has(FolioFlags::LRU) { folio.pages() as u32 } else { 1 };
             run.migrate_at += pages;
             if pages == 1 && self.migrate_isolate(pfn) {
+                self.assert_isolated(pfn);
                 taken.push(pfn);
             }
         }
+        debug_assert!(run.migrate_at > first, "a batch of compaction looks at nothing");
+        debug_assert!(taken.len() <= BATCH, "{} pages are taken for a batch of {BATCH}", taken.len());
         let scanned = i64::from(run.migrate_at - first);
         self.count_compaction(run, Stat::CompactMigrateScanned, Stat::CompactDaemonMigrateScanned, scanned);
         self.count_node(run.node, Stat::CompactIsolated, taken.len() as i64);
@@ -243,6 +247,11 @@ impl Core {
             // What was allocated meanwhile at the other end is no place to move to.
             match run.free.pop() {
                 Some(to) => {
+                    assert!(to.0 >= run.free_end, "{to:?} is free, and the free scanner has not come by it");
+                    assert_eq!(
+                        self.memory.folios[to].refs, 1,
+                        "{to:?} is a place to move to, and is not isolated"
+                    );
                     if !self.migrate_folio(pfn, to, MigrateReason::Compaction) {
                         run.free.push(to);
                         has_failed = true;
@@ -274,6 +283,7 @@ impl Core {
             }
             run.free_end = block;
         }
+        assert!(run.free_end >= run.migrate_at, "the scanners of compaction have passed each other");
         let found = run.free.len() as i64;
         self.count_compaction(run, Stat::CompactFreeScanned, Stat::CompactDaemonFreeScanned, scanned);
         self.count_node(run.node, Stat::CompactIsolated, found);

@@ -71,6 +71,14 @@ impl Core {
                 continue;
             }
             if let Some(pfn) = self.capture(node, zone, request, memcg) {
+                assert_eq!(
+                    self.memory.folios[pfn].order, request.order,
+                    "a request gets a block of another size"
+                );
+                assert_eq!(
+                    self.memory.folios[pfn].node, node,
+                    "a block is made on a node, and taken from another"
+                );
                 self.count_node(request.node, Stat::CompactStall, 1);
                 self.count_node(request.node, Stat::CompactSuccess, 1);
                 return DirectCompactStep::Page(pfn);

@@ -60,16 +60,22 @@ impl Core {
 
     /// Keeps an isolated folio for longer than a call: nobody drops or moves it meanwhile.
     pub(crate) fn migrate_keep(&mut self, pfn: Pfn) {
+        self.assert_isolated(pfn);
         self.memory.folios[pfn].refs += 1;
     }
 
     /// Takes [`Core::migrate_keep`] back.
     pub(crate) fn migrate_kept(&mut self, pfn: Pfn) {
+        assert!(self.memory.folios[pfn].refs > 0, "{pfn:?} is let go of, and nobody keeps it");
         self.memory.folios[pfn].refs -= 1;
     }
 
     fn count_isolated(&mut self, pfn: Pfn, sign: i64) {
         let folio = &self.memory.folios[pfn];
+        debug_assert!(
+            !folio.has(FolioFlags::LRU),
+            "{pfn:?} counts as isolated, or no more, and is on a list"
+        );
         let (node, stat, pages) = (folio.node, ISOLATED.of(folio.lru_type()), folio.pages() as i64);
         self.count_node(node, stat, sign * pages);
     }
@@ -98,6 +104,7 @@ impl Core {
         if self.is_refused(MigrateStep::Unmap) {
             return false;
         }
+        self.assert_may_move(from, to);
         self.move_mappings(&folio, from, to);
         if self.is_refused(MigrateStep::Copy) {
             self.move_mappings(&folio, to, from);
@@ -110,6 +117,7 @@ impl Core {
             return false;
         }
         let node = self.memory.folios[to].node;
+        debug_assert_eq!(node, self.memory.zones.node_of(to), "{to:?} has a record that names another node");
         self.memory.folios[to] = folio;
         self.memory.folios[to].node = node;
         mutant!(self, DirtyLostAtMigration if folio.has(FolioFlags::SWAPBACKED) => self.memory.folios[to].clear(FolioFlags::DIRTY));
@@ -118,6 +126,8 @@ impl Core {
             self.move_gauges(to, &folio);
         }
         self.tell(to, |_| PageEvent::Migrated { from: folio.node, to: node, why });
+        self.assert_found(to);
+        self.guest_forget(from);
         self.memory.folios[from] = Folio::new(folio.node, folio.order);
         self.ops.push(Op::Copy { from, to, pages: pages as u32 });
         mutant!(self, WrittenDuringCopy if folio.refs > 0 => return self.left_to_its_holder(from, to, folio.refs));
@@ -136,6 +146,41 @@ impl Core {
     fn left_to_its_holder(&mut self, from: Pfn, to: Pfn, refs: u16) -> bool {
         (self.memory.folios[from].refs, self.memory.folios[to].refs) = (refs, 0);
         true
+    }
+
+    /// A folio is about to move: it is in somebody's hands, and its new frame is nobody's.
+    fn assert_may_move(&self, from: Pfn, to: Pfn) {
+        assert_ne!(from, to, "a folio moves to the frame that it is in");
+        self.assert_isolated(from);
+        let (old, new) = (self.memory.folios[from], self.memory.folios[to]);
+        assert_eq!(old.order, new.order, "a folio moves to a frame of another size");
+        assert_eq!(new.mapped, 0, "{from:?} moves to {to:?}, which is mapped");
+        let in_use = FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::CHARGED;
+        assert!(!new.flags().intersects(in_use), "{from:?} moves to {to:?}, which somebody has: {new:?}");
+        debug_assert_eq!(self.memory.folios.free_order(to), None, "{from:?} moves to {to:?}, which is free");
+    }
+
+    /// A folio has moved: what it holds leads to its new frame.
+    #[inline]
+    fn assert_found(&self, pfn: Pfn) {
+        if cfg!(debug_assertions) {
+            let folio = &self.memory.folios[pfn];
+            if folio.has(FolioFlags::INDEXED) {
+                let word = self.memory.file(FileId(folio.owner)).index.word(folio.index.into());
+                assert!(
+                    word.is_present() && word.pfn() == pfn,
+                    "a file leads to the frame that its page has left"
+                );
+            }
+            if folio.has(FolioFlags::SWAPCACHE) {
+                let entry = self.memory.swap_entry(pfn);
+                assert_eq!(
+                    self.memory.swap.cached(entry),
+                    Some(pfn),
+                    "a slot leads to the frame that its page has left"
+                );
+            }
+        }
     }
 
     /// A folio could not be moved.
@@ -171,7 +216,7 @@ impl Core {
             return;
         }
         mutant!(self, OldFrameFreedWhileMapped => return);
-        let mut is_marked = false;
+        let (mut is_marked, mut moved) = (false, 0);
         for at in 0..self.rmap_len(folio) {
             let (mm_id, page) = self.rmap_entry(folio, at);
             let word: Word = self.memory.mm(mm_id).table.word_if_any(page);
@@ -179,6 +224,7 @@ impl Core {
                 continue;
             }
             is_marked |= word.is_prot_none();
+            moved += 1;
             self.rare_work().entries_migrated += 1;
             let mm = self.memory.mm_mut(mm_id);
             if word.is_huge() {
@@ -191,6 +237,7 @@ impl Core {
                 tlb.drop_page(page);
             }
         }
+        assert_eq!(moved, folio.mapped, "entries that lead to a folio's new frame, and those that map it");
         if is_marked {
             // Whoever meets the mark asks when it was made.
             self.numa_balancing.copy_access_time(from, to);

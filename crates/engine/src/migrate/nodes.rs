@@ -101,6 +101,7 @@ impl Core {
         let mut moved = 0;
         for &pfn in folios {
             let folio = self.memory.folios[pfn];
+            self.assert_isolated(pfn);
             let mut target = self.frame_there(pfn, to);
             let mut tails = Vec::new();
             if target.is_none()
@@ -139,6 +140,10 @@ impl Core {
             self.migrate_put_back(pfn);
             return 0;
         };
+        assert_eq!(
+            self.memory.folios[target].node, to,
+            "a page that is to go to a node gets a frame of another"
+        );
         if self.migrate_folio(pfn, target, why) {
             return folio.pages();
         }
@@ -158,6 +163,10 @@ impl Core {
     /// What a node counts of a folio that has left it for another is counted there. The folio is in the hands of who moves it.
     pub(super) fn move_gauges(&mut self, pfn: Pfn, old: &Folio) {
         let folio = self.memory.folios[pfn];
+        assert_ne!(folio.node, old.node, "gauges move to the node that they are on");
+        assert_eq!(folio.memcg, old.memcg, "a folio that has moved is another group's");
+        assert_eq!(folio.mapped, old.mapped, "a folio that has moved is mapped by others");
+        assert!(!folio.has(FolioFlags::WRITEBACK), "{pfn:?} has moved while it was being written");
         let pages = folio.pages() as i64;
         let is_shmem = folio.has(FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::ANON);
         let mut gauges = Vec::new();

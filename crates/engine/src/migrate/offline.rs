@@ -61,6 +61,8 @@ impl Core {
             self.memory.zones.set_online(node, true, &self.config);
             return left;
         }
+        let in_use = self.folios_in_use(node).len();
+        assert_eq!(in_use, 0, "{node:?} leaves, and {in_use} folios are on it");
         self.tiers.set_online(node, false);
         Ok(())
     }
@@ -111,7 +113,10 @@ impl Core {
 
     /// Moves an isolated folio, if there is room for it; returns how many pages stay where they are.
     fn move_away(&mut self, pfn: Pfn, target: Option<Pfn>) -> u64 {
-        let pages = self.memory.folios[pfn].pages();
+        let folio = self.memory.folios[pfn];
+        let (node, pages) = (folio.node, folio.pages());
+        let is_left = target.is_none_or(|target| self.memory.folios[target].node != node);
+        assert!(is_left, "a page that is to leave {node:?} gets a frame of it");
         match target {
             Some(target) if self.migrate_folio(pfn, target, MigrateReason::Offline) => 0,
             Some(target) => {

@@ -50,6 +50,14 @@ impl Core {
     #[inline]
     pub(crate) fn page_cache_insert(&mut self, pfn: Pfn) -> Word {
         let folio = self.memory.folios[pfn];
+        debug_assert!(
+            folio.has(FolioFlags::CHARGED),
+            "{pfn:?} enters the page cache, and no group pays for it"
+        );
+        debug_assert!(
+            !folio.has(FolioFlags::SWAPCACHE),
+            "{pfn:?} is in the swap cache and enters the page cache"
+        );
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         if self.memory.file(file).index.is_node_empty(page) {
             self.index_nodes_make(folio.memcg, file, page);
@@ -64,6 +72,18 @@ impl Core {
     /// Takes a folio out of the page cache of its file, leaving a shadow, a swap entry or nothing.
     #[inline]
     pub(crate) fn page_cache_remove(&mut self, pfn: Pfn, left: Word) {
+        debug_assert_eq!(
+            self.memory.folios[pfn].mapped, 0,
+            "{pfn:?} leaves the page cache while it is mapped"
+        );
+        debug_assert!(
+            !self.is_regular(pfn) || !self.memory.folios[pfn].has(FolioFlags::DIRTY),
+            "{pfn:?} leaves its file, and is not written"
+        );
+        debug_assert!(
+            !self.memory.folios[pfn].has(FolioFlags::WRITEBACK),
+            "{pfn:?} leaves the page cache while it is being written"
+        );
         let change = self.memory.index_remove(pfn, left);
         self.index_changed(pfn, change);
         let folio = self.memory.folios[pfn];
@@ -81,6 +101,12 @@ impl Core {
         if folio.has(FolioFlags::SWAPBACKED) {
             self.count(lruvec, Stat::NrShmem, pages);
         }
+        if cfg!(debug_assertions) {
+            let local = |stat: Stat| self.lruvecs[lruvec].stat_local[stat as usize];
+            let (file, shmem, dirty) = (local(Stat::NrFilePages), local(Stat::NrShmem), local(Stat::NrDirty));
+            assert!(shmem <= file, "a group has {file} pages of files, {shmem} of tmpfs");
+            assert!(dirty <= file, "a group has {file} pages of files, {dirty} are dirty");
+        }
         if self.page_cache_events.is_some() {
             self.note_page_cache_event(pfn, sign < 0);
         }
@@ -97,6 +123,7 @@ impl Core {
         let change = self.memory.swap.cache_insert(entry, pfn);
         self.swap_index_changed(pfn, entry, change);
         let folio = &mut self.memory.folios[pfn];
+        assert!(!folio.has(FolioFlags::SWAPCACHE), "{pfn:?} is put into the swap cache twice");
         folio.set(FolioFlags::SWAPCACHE);
         folio.swap = entry.swap;
         folio.slot = entry.slot;
@@ -107,6 +134,7 @@ impl Core {
     /// Takes a folio out of the swap cache; the slot keeps the data.
     pub(crate) fn swap_cache_remove(&mut self, pfn: Pfn, shadow: Option<Shadow>) {
         let entry = self.memory.swap_entry(pfn);
+        assert_eq!(self.memory.swap.cached(entry), Some(pfn), "slot {} leads to another folio", entry.slot);
         let change = self.memory.swap.cache_remove(entry, shadow);
         self.swap_index_changed(pfn, entry, change);
         self.memory.folios[pfn].clear(FolioFlags::SWAPCACHE);
@@ -134,11 +162,20 @@ impl Core {
         }
         self.swap_cache_give_up(pfn);
         self.memory.folios[pfn].set(FolioFlags::DIRTY);
+        assert!(
+            !self.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
+            "{pfn:?} has given its slot up, and is found by it"
+        );
     }
 
     /// Takes a folio out of the swap cache, and gives its slot back, which nothing leads to.
     pub(crate) fn swap_cache_give_up(&mut self, pfn: Pfn) {
         let entry = self.memory.swap_entry(pfn);
+        debug_assert!(
+            !self.is_slot_referenced(pfn),
+            "slot {} is given up, and its owner leads there",
+            entry.slot
+        );
         self.swap_cache_remove(pfn, None);
         self.free_slot(entry);
     }
@@ -161,7 +198,19 @@ impl Core {
         self.zram_free(entry);
         let memcg = self.memory.swap.free(entry, self.cpu);
         self.memcgs.uncharge_swap(memcg);
+        self.assert_slots_charged();
         self.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
+    }
+
+    /// A slot was taken or freed: the groups pay for as many as hold a page.
+    #[inline]
+    pub(crate) fn assert_slots_charged(&self) {
+        if cfg!(debug_assertions) {
+            let swap = &self.memory.swap;
+            let (used, charged) =
+                (swap.total_pages() - swap.free_pages(), self.memcgs[MemcgId::ROOT].swap_usage);
+            assert_eq!(used, charged, "slots that hold a page, and those that groups pay for");
+        }
     }
 
     /// Whether the page table or index of the folio's owner leads to its slot rather than to the folio.
@@ -212,15 +261,23 @@ impl Core {
     pub(crate) fn free_folio(&mut self, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.refs == 0 && folio.mapped == 0, "{pfn:?} is freed while in use");
+        let found = FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE;
+        debug_assert!(!folio.flags().intersects(found), "{pfn:?} is freed, and can be found: {folio:?}");
+        let busy = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::MLOCKED | FolioFlags::PINNED;
+        debug_assert!(!folio.flags().intersects(busy), "{pfn:?} is freed while it is busy: {folio:?}");
         debug_assert!(
-            !folio.flags().intersects(FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE)
+            !folio.has(FolioFlags::KERNEL),
+            "{pfn:?} is the kernel's, and is freed as somebody's: {folio:?}"
         );
+        debug_assert!(!self.memory.places.get(pfn).is_listed(), "{pfn:?} is freed, and is in a generation");
         if folio.has(FolioFlags::CHARGED) {
             self.memcgs.uncharge(folio.memcg, folio.pages());
+            self.assert_lists_paid(folio.memcg);
             // An uncharged frame holds no data.
             self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         }
         self.pghot_forget(pfn);
+        self.guest_forget(pfn);
         self.memory.free(self.cpu, pfn);
         mutant!(self, FreedTwice => self.memory.free(self.cpu, pfn));
         self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);

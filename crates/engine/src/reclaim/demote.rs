@@ -134,6 +134,7 @@ impl Core {
         if self.is_held(&self.memory.folios[pfn]) {
             return false;
         }
+        self.assert_isolated(pfn);
         let mut to = self.alloc_demote_folio(target, allowed, pfn);
         let folio = self.memory.folios[pfn];
         if to.is_none() && folio.is_huge() && self.split_huge_page(pfn, single) {
@@ -145,13 +146,21 @@ impl Core {
             return false;
         };
         let folio = self.memory.folios[pfn];
+        let slower = self.memory.folios[to].node;
+        assert_ne!(slower, folio.node, "a page is demoted to the node that it is on");
+        assert!(
+            slower == target || allowed.contains(&slower),
+            "a page is demoted to {slower:?}, which is no target"
+        );
         if !self.move_folio(pfn, to, MigrateReason::Demotion) {
             self.free_folio(to);
             return false;
         }
         self.note_departure(to, folio.node);
         // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
-        sc.isolated[folio.lru_type() as usize] -= folio.pages();
+        let isolated = &mut sc.isolated[folio.lru_type() as usize];
+        assert!(*isolated >= folio.pages(), "{} pages are demoted of {isolated} in hand", folio.pages());
+        *isolated -= folio.pages();
         self.migrate_put_back(to);
         *moved += folio.pages();
         true

@@ -51,7 +51,7 @@ impl Core {
         into: &mut Vec<Pfn>,
         sc: &ScanControl,
     ) -> u64 {
-        debug_assert!(into.is_empty());
+        debug_assert!(into.is_empty(), "a batch is isolated while another is in hand");
         let active = LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
         let mut passed_by =
@@ -75,9 +75,19 @@ impl Core {
                 continue;
             }
             self.tell(pfn, |_| PageEvent::Isolated);
+            debug_assert!(self.lruvec_of(pfn) == lruvec, "{pfn:?} is on the list of another group or node");
             let folio = &mut self.memory.folios[pfn];
+            debug_assert!(
+                folio.has(FolioFlags::LRU),
+                "{pfn:?} is on a list, and is in somebody's hands: {folio:?}"
+            );
+            debug_assert!(
+                !folio.has(FolioFlags::UNEVICTABLE),
+                "{pfn:?} is on a list, and counts as unevictable"
+            );
             folio.clear(FolioFlags::LRU);
             let folio = *folio;
+            self.assert_isolated(pfn);
             taken[folio.lru_type() as usize] += folio.pages();
             into.push(pfn);
             self.prefetch_words(&folio);
@@ -86,6 +96,7 @@ impl Core {
         let taken = taken[0] + taken[1];
         let mapped = self.give_back_mapped(lruvec, list, &mapped);
         let skipped = passed_by.map_or(0, |others| self.give_back_passed_by(lruvec, list, others));
+        self.assert_counted(lruvec, LruList::EVICTABLE[list]);
         let looked_at = taken + mapped + skipped;
         self.note_looked_at(looked_at, into.len());
         self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, looked_at, skipped, taken], sc);
@@ -138,6 +149,10 @@ impl Core {
     /// Puts pages of other zones back at the hot end of their list, so that the next reclaimer is not in their way; says how many.
     fn give_back_passed_by(&mut self, lruvec: LruvecId, list: usize, others: PassedBy) -> u64 {
         for &pfn in &others.folios {
+            debug_assert!(
+                self.memory.folios[pfn].has(FolioFlags::LRU),
+                "{pfn:?} was passed by, and is in somebody's hands"
+            );
             self.lruvecs[lruvec].lists[list].push_head(&mut self.memory.folios, pfn.0);
             self.note_skipped(lruvec, self.rank_in(lruvec, pfn), self.memory.folios[pfn].pages());
         }
@@ -148,6 +163,7 @@ impl Core {
     /// Puts pages that may not be unmapped back at the hot end of their list, likewise; says how many.
     fn give_back_mapped(&mut self, lruvec: LruvecId, list: usize, folios: &[Pfn]) -> u64 {
         for &pfn in folios {
+            debug_assert!(self.memory.folios[pfn].mapped > 0, "{pfn:?} was passed by as mapped, and is not");
             self.lruvecs[lruvec].lists[list].push_head(&mut self.memory.folios, pfn.0);
         }
         self.work.list_moves += folios.len() as u64;

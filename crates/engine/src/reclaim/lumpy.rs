@@ -216,6 +216,7 @@ impl Core {
     fn isolate_for_block(&mut self, pfn: Pfn, folios: &mut Vec<Pfn>) -> u64 {
         self.tell(pfn, |_| PageEvent::Isolated);
         self.lru_unlink(pfn);
+        self.assert_isolated(pfn);
         self.clear_active(pfn);
         self.prefetch_words(&self.memory.folios[pfn]);
         folios.push(pfn);
@@ -239,6 +240,7 @@ impl Core {
         sc.lumpy = Lumpy::Sync;
         let mut reclaimed = 0;
         while let Some(pfn) = held.todo.pop() {
+            assert!(self.memory.folios[pfn].refs > 0, "{pfn:?} is held, and has no reference");
             self.memory.folios[pfn].refs -= 1;
             if self.release_if_unused(pfn) {
                 continue;
@@ -289,6 +291,7 @@ impl Core {
             return reclaimed;
         }
         for pfn in held.done.into_iter().chain(held.refused) {
+            assert!(self.memory.folios[pfn].refs > 0, "{pfn:?} is held, and has no reference");
             self.memory.folios[pfn].refs -= 1;
             if !self.release_if_unused(pfn) {
                 self.put_back(pfn);

@@ -161,6 +161,7 @@ impl Core {
         let wait = self.note_progress(sc.by.from.or(sc.by.node).unwrap_or(NodeId(0)), sc);
         if !sc.is_satisfied() && !sc.compaction_ready && sc.priority > 0 {
             let wait = self.stall_of_2010(sc).or(wait);
+            assert!(sc.nr_reclaimed < sc.nr_to_reclaim, "a call goes on that has what it wants");
             sc.priority -= 1;
             return wait.map(ReclaimStep::Wait);
         }
@@ -194,6 +195,8 @@ impl Core {
 
     fn end_call(&mut self, sc: &mut ScanControl) -> ReclaimStep {
         self.release_isolated(sc);
+        assert!(sc.split.is_empty(), "a call ends with single pages of a huge one in hand");
+        assert!(sc.held_blocks.is_none() || sc.is_interrupted, "a call ends with blocks in hand");
         self.rare_work().reclaim_calls += 1;
         self.trace(sc.by.node.unwrap_or(NodeId(0)), |_| Tracepoint::reclaim_end(sc));
         // That compaction can go on is progress, too.

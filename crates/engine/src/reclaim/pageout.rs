@@ -75,6 +75,7 @@ impl Core {
         stat: &mut ReclaimStat,
     ) -> Verdict {
         let folio = self.memory.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::WRITEBACK), "{pfn:?} is judged as being written, and is not");
         let was_met = folio.has(FolioFlags::RECLAIM);
         if self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait {
             if sc.by.may_enter_fs {
@@ -105,6 +106,11 @@ impl Core {
         stat: &mut ReclaimStat,
     ) -> Verdict {
         let folio = self.memory.folios[pfn];
+        debug_assert!(
+            folio.has(FolioFlags::DIRTY | FolioFlags::INDEXED),
+            "{pfn:?} is judged as a dirty page of a file: {folio:?}"
+        );
+        debug_assert_eq!(folio.mapped, 0, "{pfn:?} is written by reclaim while it is mapped");
         let rule = self.memcgs[sc.by.target].policy.reclaim.file_writeback;
         if !self.may_write_file(&folio, rule, sc) {
             if matches!(rule, FileWriteback::Any | FileWriteback::NotDirect) {
@@ -140,6 +146,10 @@ impl Core {
             return self.verdict(pfn, Verdict::Keep, Because::Redirtied);
         }
         self.start_file_write(pfn, WritebackReason::Pageout);
+        assert!(
+            self.memory.folios[pfn].has(FolioFlags::WRITEBACK),
+            "reclaim has begun a write that is not under way"
+        );
         // Only now: of a clean page the bit is the mark of readahead.
         self.change_reclaim(pfn, true);
         sc.wait_if_sync(pfn);

@@ -83,6 +83,11 @@ impl Core {
         let node = self.lruvecs[lruvec].node;
         let taken = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
         let mut stat = ReclaimStat { taken, ..ReclaimStat::default() };
+        debug_assert!(taken >= batch.len() as u64, "{} folios of {taken} pages are judged", batch.len());
+        debug_assert!(
+            batch.iter().all(|&pfn| self.memory.folios[pfn].node == node),
+            "a batch of {node:?} has folios of others"
+        );
         sc.nr_scanned += taken;
         self.note_isolated(node, kind, taken, sc);
         self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
@@ -91,6 +96,12 @@ impl Core {
         let first = batch[0];
         self.shrink_folio_list(lruvec, batch, sc, &mut stat);
         self.trace_shrunk((lruvec, kind, first), looked_at, stat.reclaimed, sc);
+        assert!(stat.reclaimed <= taken, "{} pages of {taken} are reclaimed", stat.reclaimed);
+        assert!(
+            stat.tally.unqueued_dirty + stat.tally.congested <= stat.tally.dirty,
+            "more pages than are dirty: {:?}",
+            stat.tally
+        );
         self.note_batch(lru, lruvec, stat.tally, sc);
         stat
     }

@@ -130,6 +130,15 @@ impl Core {
     fn carry_out(&mut self, lruvec: LruvecId, pfn: Pfn, verdict: Verdict, stat: &mut ReclaimStat) -> bool {
         match verdict {
             Verdict::Free => {
+                let folio = &self.memory.folios[pfn];
+                debug_assert!(
+                    !folio.has(FolioFlags::WRITEBACK),
+                    "{pfn:?} is reclaimed while it is being written"
+                );
+                debug_assert!(
+                    !folio.has(FolioFlags::MLOCKED),
+                    "{pfn:?} is reclaimed while it is locked into memory"
+                );
                 let pages = self.memory.folios[pfn].pages();
                 self.free_folio(pfn);
                 stat.reclaimed += pages;
@@ -147,6 +156,7 @@ impl Core {
     #[inline]
     fn judge(&mut self, pfn: Pfn, demotes: bool, sc: &mut ScanControl, stat: &mut ReclaimStat) -> Verdict {
         let folio = self.memory.folios[pfn];
+        self.assert_isolated(pfn);
         // Someone is reading into it or holds it locked: not worth waiting for.
         if folio.has(FolioFlags::LOCKED) {
             return self.verdict(pfn, Verdict::Keep, Because::BeingRead);
@@ -198,6 +208,10 @@ impl Core {
         }
         self.unmap_all(pfn);
         let folio = self.memory.folios[pfn];
+        debug_assert!(
+            !folio.has(FolioFlags::WRITEBACK),
+            "{pfn:?} is being written, and is judged as if it were not"
+        );
         if folio.mapped > 0 {
             return self.verdict(pfn, Verdict::Activate, Because::StillMapped);
         }
@@ -289,6 +303,7 @@ impl Core {
     #[cold]
     fn split_for_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> bool {
         let folio = self.memory.folios[pfn];
+        assert!(folio.is_huge(), "{pfn:?} is no huge page, and is split for swap");
         let is_split = folio.refs == 0 && self.split_huge_page(pfn, &mut sc.split);
         if is_split {
             self.count(self.lruvec_of(pfn), Stat::ThpSwpoutFallback, 1);
@@ -299,6 +314,9 @@ impl Core {
     /// Gives an anonymous or tmpfs folio a swap slot; false where there is none.
     #[inline(never)]
     fn add_to_swap(&mut self, pfn: Pfn) -> bool {
+        self.assert_isolated(pfn);
+        assert_eq!(self.memory.folios[pfn].order, 0, "{pfn:?} is no single page, and gets a slot");
+        assert!(!self.memory.folios[pfn].has(FolioFlags::SWAPCACHE), "{pfn:?} has a slot, and gets another");
         let memcg = self.memory.folios[pfn].memcg;
         if !self.memcgs.charge_swap(memcg) {
             return false;
@@ -313,6 +331,8 @@ impl Core {
         folio.set(FolioFlags::SWAPBACKED);
         let owner = Owner { is_anon: folio.has(FolioFlags::ANON), owner: folio.owner, index: folio.index };
         self.memory.swap.set_owner(entry, owner);
+        assert_eq!(self.memory.swap.memcg(entry), memcg, "a slot is another group's than the page in it");
+        self.assert_slots_charged();
         true
     }
 
@@ -327,7 +347,10 @@ impl Core {
             return Pageout::Activate;
         }
         let entry = self.memory.swap_entry(pfn);
+        assert_eq!(self.memory.swap.cached(entry), Some(pfn), "slot {} leads to another folio", entry.slot);
         let folio = &mut self.memory.folios[pfn];
+        assert_eq!(folio.mapped, 0, "{pfn:?} is written to swap while it is mapped");
+        assert!(folio.has(FolioFlags::DIRTY), "{pfn:?} is written to swap, and is clean");
         folio.clear(FolioFlags::DIRTY);
         let (node, memcg, pages) = (folio.node, folio.memcg, folio.pages() as i64);
         self.count_node(node, Stat::NrVmscanWrite, pages);
@@ -381,6 +404,7 @@ impl Core {
         }
         let entry = self.memory.swap_entry(pfn);
         self.page_cache_remove(pfn, Word::swapped(entry));
+        assert!(self.is_slot_referenced(pfn), "a page of tmpfs leaves its file, which leads nowhere");
         true
     }
 
@@ -402,6 +426,8 @@ impl Core {
             self.verdict(pfn, Verdict::Keep, if folio.refs > 0 { held } else { Because::Dirty });
             return false;
         }
+        debug_assert_eq!(folio.mapped, 0, "{pfn:?} is evicted while it is mapped");
+        debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is evicted while it is being read");
         let target = self.lruvecs.id(sc.by.target, PoolId::of_node(folio.node));
         let shadow = self.workingset_eviction(pfn, target);
         self.tell_evicted(pfn, sc.by.target, shadow);

@@ -84,6 +84,20 @@ impl Core {
         sc.isolated_on = node;
         sc.isolated[kind as usize] += pages;
         self.count_node(node, ISOLATED.of(kind), pages as i64);
+        self.assert_isolated_fit(node, kind);
+    }
+
+    /// Pages of a node are in somebody's hands: no more than it has.
+    #[inline]
+    fn assert_isolated_fit(&self, node: NodeId, kind: LruType) {
+        if cfg!(debug_assertions) {
+            let isolated = self.node_stat(node, ISOLATED.of(kind));
+            let managed: u64 = self.memory.zones.of_node(node).iter().map(|zone| zone.managed).sum();
+            assert!(
+                isolated <= managed as i64,
+                "{isolated} pages of {kind:?} are isolated on {node:?}, which has {managed}"
+            );
+        }
     }
 
     /// The reclaimer goes on: what its last batch had is freed or on lists again.
@@ -93,6 +107,7 @@ impl Core {
                 0 => {}
                 pages => self.count_node(sc.isolated_on, ISOLATED.of(kind), -(pages as i64)),
             }
+            assert_eq!(sc.isolated[kind as usize], 0, "a reclaimer goes on with pages in hand");
         }
     }
 

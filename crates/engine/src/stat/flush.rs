@@ -22,7 +22,9 @@ impl Core {
     /// Counts an event in `/proc/vmstat` only.
     #[inline(always)]
     pub(crate) fn count_node(&mut self, node: NodeId, stat: Stat, n: i64) {
-        self.vmstat[node.index()][stat as usize] += n;
+        let counter = &mut self.vmstat[node.index()][stat as usize];
+        *counter += n;
+        debug_assert!(n >= 0 || *counter >= 0, "{} of {node:?} falls below zero: {counter}", stat.name());
     }
 
     /// Counts an event in `memory.stat` only, as memcg reclaim does with `pgscan_direct` and its like.
@@ -40,7 +42,9 @@ impl Core {
     #[inline(always)]
     fn count_weighing(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) -> NodeId {
         let counters = &mut self.lruvecs[lruvec];
-        counters.stat_local[stat as usize] += n;
+        let counter = &mut counters.stat_local[stat as usize];
+        *counter += n;
+        debug_assert!(n >= 0 || *counter >= 0, "{} of a group falls below zero: {counter}", stat.name());
         let (memcg, node) = (counters.memcg, counters.node);
         let updates = &mut self.cpus[self.cpu.index()].updates;
         let made = updates.made + weight;
@@ -276,7 +280,9 @@ mod tests {
                     Event::Count { cpu, group, n } => {
                         engine.core.cpu = CpuId(cpu);
                         let group = groups[usize::from(group)];
-                        engine.core.count_memcg(engine.core.lruvecs.id(group, PoolId::of_node(NodeId(0))), Stat::Pgfault, n);
+                        let lruvec = engine.core.lruvecs.id(group, PoolId::of_node(NodeId(0)));
+                        engine.core.lruvecs[lruvec].stat_local[Stat::Pgfault as usize] = 40;
+                        engine.core.count_memcg(lruvec, Stat::Pgfault, n);
                         let gathered = &mut machine.gathered[usize::from(cpu)];
                         *gathered += n.unsigned_abs();
                         if *gathered > UPDATES_BATCH {

@@ -58,12 +58,18 @@ impl Core {
             }
             plug.requests += 1;
         }
+        debug_assert!(
+            plug.writes.iter().rev().take(1).all(|last| last.to != to),
+            "slot {} is written twice in a row",
+            to.slot
+        );
         plug.writes.push(Write { io, pfn, to });
     }
 
     /// Submits what has been held back.
     #[doc(alias = "blk_finish_plug")]
     pub(crate) fn unplug(&mut self, plug: &mut Plug) {
+        assert_eq!(plug.requests == 0, plug.writes.is_empty(), "a plug of {} requests", plug.requests);
         plug.requests = 0;
         let mut next = None;
         for write in plug.writes.drain(..) {

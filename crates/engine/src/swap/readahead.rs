@@ -131,6 +131,7 @@ impl Core {
     pub(crate) fn name_after_slot(&mut self, pfn: Pfn, entry: SwapEntry) {
         let owner = self.memory.swap.owner(entry);
         let folio = &mut self.memory.folios[pfn];
+        assert_eq!(folio.mapped, 0, "{pfn:?} becomes another's page while it is mapped");
         (folio.owner, folio.index) = (owner.owner, owner.index);
         folio.change(FolioFlags::ANON, owner.is_anon);
         folio.set(FolioFlags::SWAPBACKED);
@@ -139,6 +140,13 @@ impl Core {
     /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed; `task`, if any, is woken when it
     /// is there.
     pub(crate) fn swap_cache_read(&mut self, pfn: Pfn, entry: SwapEntry, task: Option<TaskId>) {
+        assert!(self.memory.swap.is_taken(entry), "slot {} is free, and is read", entry.slot);
+        assert_eq!(
+            self.memory.swap.cached(entry),
+            None,
+            "slot {} is read, and its page is in memory",
+            entry.slot
+        );
         self.memory.folios[pfn].set(FolioFlags::LOCKED);
         let shadow = self.memory.swap.shadow(entry);
         self.swap_cache_insert(pfn, entry);
@@ -157,6 +165,10 @@ impl Core {
 
     /// A page was read that nobody has asked for yet.
     pub(crate) fn swap_read_ahead(&mut self, pfn: Pfn) {
+        assert!(
+            self.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
+            "{pfn:?} was read ahead, and is in no slot"
+        );
         self.change_reclaim(pfn, true);
         self.count_node(self.memory.folios[pfn].node, Stat::SwapRa, 1);
     }

@@ -38,6 +38,12 @@ impl Core {
 
     /// A page of zeroes goes out as a bit of its slot. False if it is none.
     pub(crate) fn swap_zeroes_out(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
+        assert_eq!(
+            self.memory.swap.cached(entry),
+            Some(pfn),
+            "slot {} is another page's than goes out",
+            entry.slot
+        );
         let is_zeroes = self.config.zero_map && self.contents_of(pfn, entry.swap) == Contents::Zeroes;
         self.memory.swap.set_holds_zeroes(entry, is_zeroes);
         if is_zeroes {
@@ -49,6 +55,16 @@ impl Core {
     /// Fills a page whose slot says that it is one of zeroes. False if it doesn't.
     pub(crate) fn swap_zeroes_in(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
         let is_zeroes = self.memory.swap.holds_zeroes(entry);
+        assert!(
+            self.memory.swap.is_taken(entry),
+            "slot {} is free, and a page is filled from it",
+            entry.slot
+        );
+        assert!(
+            !is_zeroes || self.zswap.find(entry).is_none(),
+            "slot {} holds zeroes and has an entry",
+            entry.slot
+        );
         if is_zeroes {
             self.count_node(self.memory.folios[pfn].node, Stat::SwpinZero, 1);
             self.ops.push(Op::Zero { pfn, pages: 1 });

@@ -26,11 +26,16 @@ use crate::story::{PageEvent, WritebackTracepoint};
 use crate::units::{BdiId, FileId, MemcgId, PAGE_SIZE, Pfn, WbId};
 use crate::writeback::WritebackReason;
 
+/// Wbs whose pages an assertion adds up, at most.
+const WBS_SUMMED: usize = 8;
+
 impl Core {
     /// A page of a regular file differs from its block from now on; false if it did already, which counts nothing.
     pub(crate) fn folio_mark_dirty(&mut self, pfn: Pfn) -> bool {
         let folio = &mut self.memory.folios[pfn];
-        debug_assert!(folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::SWAPBACKED));
+        debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} becomes dirty, and is in no file");
+        debug_assert!(!folio.has(FolioFlags::SWAPBACKED), "{pfn:?} becomes dirty, and no device has it");
+        debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} becomes dirty while it is being read");
         if folio.has(FolioFlags::DIRTY) {
             return false;
         }
@@ -74,7 +79,29 @@ impl Core {
             folio: core.traced_page(file, page),
         });
         self.mark_inode_pages(file);
+        self.assert_dirty_counted(wb, file);
         true
+    }
+
+    /// A page of a file became dirty or clean: its wb and the nodes count it as the file does.
+    #[inline]
+    fn assert_dirty_counted(&self, wb: WbId, file: FileId) {
+        if cfg!(debug_assertions) {
+            let (of, inode) = (self.writeback.wb(wb), &self.memory.file(file).inode);
+            assert!(inode.wb == Some(wb), "a file's pages count for a wb that is not its own");
+            assert!(
+                of.nr_dirty >= inode.dirty.count(),
+                "a wb has {} dirty pages, a file of it {}",
+                of.nr_dirty,
+                inode.dirty.count()
+            );
+            // Machines with many groups have many.
+            if self.writeback.wbs.len() <= WBS_SUMMED {
+                let counted: i64 = self.vmstat.iter().map(|counters| counters[Stat::NrDirty as usize]).sum();
+                let of_all: u64 = self.writeback.wbs.iter().map(|wb| wb.nr_dirty).sum();
+                assert_eq!(counted, of_all as i64, "dirty pages of all nodes, and of all wbs");
+            }
+        }
     }
 
     /// The wb that a file's dirty pages count for.
@@ -97,7 +124,10 @@ impl Core {
 
     /// Starts to write a dirty page. It is clean from now on, as far as nobody changes it again.
     pub(crate) fn start_file_write(&mut self, pfn: Pfn, reason: WritebackReason) {
-        debug_assert!(!self.memory.folios[pfn].has(FolioFlags::WRITEBACK));
+        debug_assert!(
+            !self.memory.folios[pfn].has(FolioFlags::WRITEBACK),
+            "{pfn:?} is written while it is being written"
+        );
         self.clear_dirty(pfn);
         let folio = &mut self.memory.folios[pfn];
         folio.set(FolioFlags::WRITEBACK);
@@ -113,6 +143,8 @@ impl Core {
             of.rates.begin_writeback(ticks, u64::from(self.config.hz));
         }
         of.nr_writeback += 1;
+        let (of_wb, of_file) = (of.nr_writeback, self.memory.file(file).inode.writeback.count());
+        debug_assert!(of_wb >= of_file, "a wb has {of_wb} pages under writeback, a file of it {of_file}");
         self.writeback.written_by[reason as usize] += 1;
         self.rare_work().written += 1;
         let lruvec = self.lruvec_of(pfn);
@@ -125,12 +157,14 @@ impl Core {
         }
         self.tell(pfn, |_| PageEvent::FileWriteBegun { reason });
         self.start_write_file(pfn, reason);
+        self.assert_writeback_counted();
     }
 
     /// The write of a page has ended.
     pub(crate) fn file_written(&mut self, pfn: Pfn, result: Result<(), IoError>) {
         let folio = self.memory.folios[pfn];
         let (file, now) = (FileId(folio.owner), self.now);
+        debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} was written, and has left its file meanwhile");
         let inode = &mut self.memory.file_mut(file).inode;
         inode.writeback.clear(folio.index.into());
         let is_last = inode.writeback.is_empty();
@@ -143,7 +177,13 @@ impl Core {
         self.writeback.failed += u64::from(result.is_err());
         let wb = self.memory.file(file).inode.wb.expect("a file under writeback has a wb");
         self.flusher_goes_on(wb, file, folio.index.into());
+        let of_file = self.memory.file(file).inode.writeback.count();
         let of = self.writeback.wb_mut(wb);
+        assert!(
+            of.nr_writeback > of_file,
+            "a wb has {} pages under writeback, a file of it {of_file} and one more",
+            of.nr_writeback
+        );
         of.nr_writeback -= 1;
         of.rates.written += 1;
         of.completions.add(now, 1);
@@ -182,14 +222,23 @@ impl Core {
     #[doc(alias = "folio_cancel_dirty")]
     pub(crate) fn clear_dirty(&mut self, pfn: Pfn) {
         let folio = self.memory.folios[pfn];
-        debug_assert!(folio.has(FolioFlags::DIRTY));
+        debug_assert!(folio.has(FolioFlags::DIRTY), "{pfn:?} becomes clean, and is");
+        debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} becomes clean, and is in no file");
+        debug_assert!(!folio.has(FolioFlags::SWAPBACKED), "{pfn:?} becomes clean, and no device has it");
         self.page_mkclean(pfn);
+        debug_assert!(
+            !self.is_mapped_dirty(pfn),
+            "{pfn:?} becomes clean, and an entry that maps it is dirty"
+        );
         self.memory.folios[pfn].clear(FolioFlags::DIRTY);
         let of = self.memory.file_mut(FileId(folio.owner));
         of.index.update(folio.index.into(), Word::clear_dirty);
         of.inode.dirty.clear(folio.index.into());
         let wb = of.inode.wb.expect("a dirty file has a wb");
-        self.writeback.wb_mut(wb).nr_dirty -= 1;
+        let of_wb = &mut self.writeback.wb_mut(wb).nr_dirty;
+        debug_assert!(*of_wb > 0, "a page becomes clean, and its wb has no dirty one");
+        *of_wb -= 1;
         self.count(self.lruvec_of(pfn), Stat::NrDirty, -1);
+        self.assert_dirty_counted(wb, FileId(folio.owner));
     }
 }

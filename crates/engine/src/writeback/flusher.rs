@@ -353,6 +353,12 @@ impl Core {
         let pages = std::mem::take(&mut self.writeback.wb_mut(wb).worker.written);
         self.trace(NodeId(0), |_| WritebackTracepoint::PagesWritten { pages });
         let of = self.writeback.wb_mut(wb);
+        assert!(of.worker.work.is_none(), "a flusher goes to sleep in the middle of its work");
+        assert!(
+            of.has_dirty_files() || of.nr_dirty == 0,
+            "no file of a wb is dirty, and {} pages are",
+            of.nr_dirty
+        );
         of.worker.timer = timer.filter(|_| of.has_dirty_files());
         // Those who hoped for a write look for themselves.
         self.wake_write_waiters();

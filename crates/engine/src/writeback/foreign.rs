@@ -117,7 +117,14 @@ impl Core {
             inode.on = InodeList::Dirty;
         }
         let dirtied_when = inode.dirtied_when;
+        assert!(from != to, "a file becomes that of the wb that has it");
         let of = self.writeback.wb_mut(from);
+        assert!(of.nr_dirty >= dirty, "a wb has {} dirty pages, a file of it {dirty}", of.nr_dirty);
+        assert!(
+            of.nr_writeback >= writeback,
+            "a wb has {} pages under writeback, a file of it {writeback}",
+            of.nr_writeback
+        );
         of.nr_dirty -= dirty;
         of.nr_writeback -= writeback;
         for list in [&mut of.b_dirty, &mut of.b_io, &mut of.b_more_io] {

@@ -54,6 +54,7 @@ impl Core {
             if pages == STEP_PAGES {
                 return FsyncStep::Again;
             }
+            assert!(page >= call.cursor, "fsync goes back to page {page}");
             self.start_file_write(pfn, WritebackReason::Fsync);
             call.cursor = page + 1;
             pages += 1;
@@ -77,6 +78,7 @@ impl Core {
 
     fn wait_for_written(&mut self, pfn: Pfn) -> FsyncStep {
         let folio = &self.memory.folios[pfn];
+        assert!(folio.has(FolioFlags::WRITEBACK), "{pfn:?} is waited for, and is not being written");
         self.trace_wait(FileId(folio.owner), folio.index.into());
         FsyncStep::WaitFor(pfn)
     }

@@ -63,7 +63,8 @@ impl Core {
     /// A file without pages is deleted: no flusher has to come by for it. One that is in the middle of its turn finds it clean.
     pub(crate) fn evict_inode(&mut self, file: FileId) {
         let inode = &mut self.memory.file_mut(file).inode;
-        debug_assert!(inode.dirty.is_empty() && inode.writeback.is_empty(), "its pages are gone");
+        assert!(inode.dirty.is_empty(), "a file is deleted that has dirty pages");
+        assert!(inode.writeback.is_empty(), "a file is deleted while pages of it are being written");
         if matches!(inode.on, InodeList::None | InodeList::Sync) {
             return;
         }
@@ -71,9 +72,12 @@ impl Core {
         (inode.has_dirty_times, inode.has_dirty_pages, inode.times_of) = (false, false, None);
         if let Some(wb) = inode.wb.take() {
             let of = self.writeback.wb_mut(wb);
+            let files = |of: &crate::writeback::Wb| of.b_dirty.len() + of.b_io.len() + of.b_more_io.len();
+            let before = files(of);
             for list in [&mut of.b_dirty, &mut of.b_io, &mut of.b_more_io] {
                 list.retain(|&listed| listed != file);
             }
+            assert_eq!(before - files(of), 1, "places of a deleted file with its flusher");
         }
     }
 

@@ -146,6 +146,7 @@ impl Core {
     pub(super) fn sync_is_done(&mut self, wb: WbId) {
         let of = &mut self.writeback.wb_mut(wb).worker.orders;
         of.done += 1;
+        assert!(of.done <= of.given, "{} orders are carried out of {}", of.done, of.given);
         for task in std::mem::take(&mut of.waiting) {
             self.wake(task);
         }

@@ -56,6 +56,7 @@ impl Core {
                     self.start_file_write(pfn, reason);
                     self.writeback.wb_mut(wb).worker.waits_for = None;
                     last = Some(page);
+                    assert!(page >= chunk.cursor, "a file that is waited for is written backwards");
                     chunk.cursor = page + 1;
                     chunk.left -= 1;
                     pages += 1;

@@ -106,6 +106,7 @@ impl Core {
                 false => self.write_chunk(chunk, work.reason),
                 true => self.write_whole(wb, chunk, work.reason),
             };
+            assert!(chunk.left <= before, "a file's turn gives pages back");
             let written = before - chunk.left;
             work.budget = work.budget.saturating_sub(written);
             let is_over = matches!(turn, TurnStep::Over);
@@ -234,6 +235,7 @@ impl Core {
         let mut next = std::mem::take(&mut of.b_more_io);
         while let Some(&file) = of.b_dirty.back() {
             let inode = &files[file.index()].inode;
+            assert_eq!(inode.on, InodeList::Dirty, "a file on b_dirty says that it is elsewhere");
             if cutoff.is_none_or(|cutoff| inode.dirtied_when > cutoff) {
                 break;
             }
@@ -241,8 +243,15 @@ impl Core {
             next.push_front(file);
         }
         for &file in &next {
-            files[file.index()].inode.on = InodeList::Io;
+            let inode = &mut files[file.index()].inode;
+            assert!(
+                matches!(inode.on, InodeList::Dirty | InodeList::MoreIo),
+                "a file is to be written that is {:?}",
+                inode.on
+            );
+            inode.on = InodeList::Io;
         }
+        assert!(of.b_io.is_empty(), "files that were to be written are forgotten");
         of.b_io = next;
     }
 
@@ -261,6 +270,8 @@ impl Core {
             FlusherChunk::Pages1024 => CHUNK_PAGES,
         };
         let inode = &mut self.memory.file_mut(file).inode;
+        assert_eq!(inode.on, InodeList::Io, "a file's turn begins that was not to be written");
+        assert_eq!(inode.wb, Some(wb), "a file's turn begins with another's flusher");
         inode.on = InodeList::Sync;
         let whole = work.is_sync.then(|| WholeFile::new(&inode.dirty));
         let cursor = if work.is_sync { 0 } else { inode.writeback_index };
@@ -305,6 +316,7 @@ impl Core {
             self.start_file_write(pfn, reason);
             last = Some(page);
             chunk.cursor = page + 1;
+            assert!(chunk.left > 0, "more of a file is written than its turn allows");
             chunk.left -= 1;
             pages += 1;
         }
@@ -330,6 +342,13 @@ impl Core {
         });
         let inode = &mut self.memory.files[chunk.file.index()].inode;
         let of = &mut self.writeback.wbs[wb.index()];
+        assert_eq!(inode.on, InodeList::Sync, "a file's turn ends that had not begun");
+        assert!(
+            of.nr_dirty >= inode.dirty.count(),
+            "a wb has {} dirty pages, a file of it {}",
+            of.nr_dirty,
+            inode.dirty.count()
+        );
         if inode.dirty.is_empty() {
             inode.on = InodeList::None;
             return true;

@@ -88,6 +88,7 @@ impl Core {
                 shrink.left = 0;
                 continue;
             };
+            assert!(shrink.left > 0, "a chunk of the shrinker has no step left");
             shrink.left -= 1;
             match self.zswap_offer(EntryId(number)) {
                 None | Some(Writeback::NoMemory) => {}

@@ -61,6 +61,14 @@ impl Core {
             self.zswap.stat.reject_compress_poor += 1;
             return false;
         }
+        assert!(u64::from(length) <= PAGE_SIZE, "a page comes to {length} bytes");
+        assert!(self.memory.swap.is_taken(slot), "an entry is made for slot {}, which is free", slot.slot);
+        assert_eq!(
+            self.memory.swap.cached(slot),
+            Some(pfn),
+            "slot {} is another page's than is stored",
+            slot.slot
+        );
         let mut handle = None;
         if length > 0 {
             let wanted = self.zswap.pool.wanted(length);
@@ -91,6 +99,13 @@ impl Core {
         };
         let [_, slots] = self.memory.swap.used_of(slot.swap);
         let id = self.zswap.insert(entry, slots);
+        assert_eq!(
+            self.zswap.find(slot),
+            Some(id),
+            "slot {} does not lead to the entry that was made",
+            slot.slot
+        );
+        assert!(!self.memory.swap.holds_zeroes(slot), "slot {} holds zeroes and gets an entry", slot.slot);
         self.ops.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn });
         self.tell(pfn, |_| PageEvent::ZswapStored { bytes: length });
         self.zswap_charge(payer, node, length.into(), 1);
@@ -107,11 +122,14 @@ impl Core {
     /// Fills a page from the entry of its slot, if there is one. Then the entry is gone: the only copy is the page, which is dirty.
     pub(crate) fn zswap_load(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
         let Some(id) = self.zswap.find(slot) else { return false };
-        let &Entry { payer, node, .. } = self.zswap.entry(id);
+        let &Entry { payer, node, slot: of_entry, .. } = self.zswap.entry(id);
+        assert_eq!(of_entry, slot, "a page is filled from the entry of another slot");
+        assert_eq!(self.memory.folios[pfn].mapped, 0, "{pfn:?} is filled while it is mapped");
         self.ops.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
         self.tell(pfn, |_| PageEvent::ZswapLoaded);
         self.zswap_count(payer, node, Stat::Zswpin);
         self.zswap_free(id);
+        assert_eq!(self.zswap.find(slot), None, "slot {} has an entry, and its page is in memory", slot.slot);
         true
     }
 
@@ -143,6 +161,12 @@ impl Core {
             }
         }
         self.zswap.remove(id);
+        let (is_same, is_whole) = (entry.handle.is_none(), entry.length() == PAGE_SIZE);
+        assert!(!is_same || self.zswap.stat.same_filled_pages > 0, "an entry of one word is not counted");
+        assert!(
+            !is_whole || self.zswap.stat.stored_incompressible_pages > 0,
+            "an entry of a page is not counted"
+        );
         self.zswap.stat.same_filled_pages -= u64::from(entry.handle.is_none());
         self.zswap.stat.stored_incompressible_pages -= u64::from(entry.length() == PAGE_SIZE);
         self.zswap_uncharge(entry.payer, entry.node, entry.length());
@@ -156,6 +180,7 @@ impl Core {
     }
 
     pub(super) fn zswap_list_add(&mut self, id: EntryId) {
+        assert!(self.zswap.entry(id).handle.is_some(), "an entry that takes nothing is put on a list");
         let lruvec = self.zswap_lruvec(id);
         let lru = &mut self.lruvecs[lruvec].zswap;
         lru.list.push_tail(&mut self.zswap.entries, id.0);
@@ -183,6 +208,7 @@ impl Core {
     /// The entries of a removed group are its parent's.
     pub(crate) fn zswap_reparent(&mut self, from: LruvecId, to: LruvecId) {
         let mut list = std::mem::take(&mut self.lruvecs[from].zswap).list;
+        assert!(from != to, "a group's entries become its own");
         while let Some(number) = list.head() {
             list.remove(&mut self.zswap.entries, number);
             self.lruvecs[to].zswap.list.push_tail(&mut self.zswap.entries, number);
@@ -217,6 +243,19 @@ impl Core {
         let lruvec = self.lruvecs.id(payer, PoolId::of_node(node));
         self.count_memcg_bytes(lruvec, Stat::Zswap, bytes);
         self.count_memcg(lruvec, Stat::Zswapped, pages);
+        if cfg!(debug_assertions) {
+            let local = &self.lruvecs[lruvec].stat_local;
+            let (bytes, stored) = (local[Stat::Zswap as usize], local[Stat::Zswapped as usize]);
+            assert!(
+                stored <= self.zswap.stored() as i64,
+                "a group has {stored} compressed pages, of {}",
+                self.zswap.stored()
+            );
+            assert!(
+                bytes <= stored * PAGE_SIZE as i64,
+                "{stored} compressed pages of a group come to {bytes} bytes"
+            );
+        }
     }
 
     /// Whether a group and those above it may have more in the pool, by numbers that are brought up to date for it.

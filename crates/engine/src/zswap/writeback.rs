@@ -56,6 +56,7 @@ impl Core {
         if !self.zram_has_room(slot, self.zswap.entry(id).length() as u16) {
             return Writeback::NoMemory;
         }
+        assert!(self.memory.swap.is_taken(slot), "slot {} is free, and its entry is written back", slot.slot);
         let memcg = self.memcgs.online(self.memory.swap.memcg_of(slot));
         let request = Request::movable(Gfp::MEMALLOC | Gfp::NOWARN, self.current_node());
         let Some(pfn) = self.alloc_pages_now(&request, memcg) else { return Writeback::NoMemory };
@@ -84,6 +85,12 @@ impl Core {
         self.tell(pfn, |_| PageEvent::ZswapWrittenBack);
         self.zswap_free(id);
         self.memory.folios[pfn].clear(FolioFlags::LOCKED);
+        assert_eq!(
+            self.zswap.find(slot),
+            None,
+            "slot {} is written to its device, and has an entry",
+            slot.slot
+        );
         let mut written = Writeback::Begun;
         let of_page = self.memory.folios[pfn].node;
         self.count_node(of_page, Stat::Pswpout, 1);
@@ -103,7 +110,9 @@ impl Core {
             self.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
             self.count(self.lruvec_of(pfn), Stat::NrWriteback, 1);
             self.start_write_at_once(pfn, slot, left_behind);
+            self.assert_writeback_counted();
         }
+        assert!(self.memory.folios[pfn].refs > 0, "{pfn:?} is let go of, and nobody holds it");
         self.memory.folios[pfn].refs -= 1;
         written
     }
@@ -134,6 +143,7 @@ impl Core {
     /// One step of a walk: an entry that was stored since the last one comes last once more, another is written back. `None`: it was
     /// spared.
     pub(super) fn zswap_offer(&mut self, id: EntryId) -> Option<Writeback> {
+        assert!(self.zswap.entry(id).handle.is_some(), "an entry is offered that is on no list");
         self.zswap_list_rotate(id);
         if std::mem::take(&mut self.zswap.entry_mut(id).referenced) {
             return None;

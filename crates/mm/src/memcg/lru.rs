@@ -13,7 +13,7 @@
 //!
 //! The bin of a group is drawn at random, so that reclaimers spread; here by a sequence that is the same in every run.
 
-use crate::memory::list::{Links, List, NONE};
+use crate::memory::list::{Links, List, NONE, UNLISTED};
 use crate::units::MemcgId;
 
 /// Places for generations of groups.
@@ -124,7 +124,7 @@ impl MemcgLru {
     pub fn add(&mut self, memcg: MemcgId) {
         assert_eq!(self.entries.0.len(), memcg.index(), "groups join in the order of their numbers");
         let (generation, bin) = (self.old(), self.draw_bin());
-        self.entries.0.push(Entry { generation, bin, segment: Segment::Anywhere, links: (0, 0) });
+        self.entries.0.push(Entry { generation, bin, segment: Segment::Anywhere, links: UNLISTED });
         self.queues[generation as usize][bin as usize].push_head(&mut self.entries, memcg.0.into());
         self.counts[generation as usize] += 1;
     }

@@ -7,7 +7,7 @@ pub const NONE: u32 = u32::MAX;
 
 /// The links of an item on no list, as far as builds with debug assertions keep track: no list has one item on both sides of another.
 /// They are zeroes, so that a record that says nothing is on no list.
-const UNLISTED: (u32, u32) = (0, 0);
+pub const UNLISTED: (u32, u32) = (0, 0);
 
 /// Where the items keep their (previous, next) links.
 pub trait Links {

@@ -21,7 +21,7 @@ use crate::lru::Place;
 use crate::memory::errors::WriteErrors;
 use crate::memory::file::File;
 use crate::memory::folio::{Folio, FolioFlags, FolioTable, HUGE_PAGE_PAGES, UseBits};
-use crate::memory::list::Links;
+use crate::memory::list::{Links, UNLISTED};
 use crate::memory::mm::Mm;
 use crate::memory::open_file::OpenFile;
 use crate::memory::per_frame::PerFrame;
@@ -181,7 +181,7 @@ impl Memory {
             "{pfn:?} is given out while somebody has it: {:?}",
             self.folios[pfn]
         );
-        debug_assert_eq!(self.folios.links(pfn.0), (0, 0), "{pfn:?} is given out while it is on a list");
+        debug_assert_eq!(self.folios.links(pfn.0), UNLISTED, "{pfn:?} is given out while it is on a list");
     }
 
     /// Gives a folio's frames back.

@@ -123,6 +123,12 @@ impl Core {
                 self.close_generation(lruvec, kind, is_evictable);
             }
         }
+        for kind in LruType::BOTH {
+            assert!(
+                !self.generations(lruvec).is_full(kind),
+                "a generation is opened beyond a full window of {kind:?}"
+            );
+        }
         let max_seq = seq + 1;
         let slot = self.generations(lruvec).slot(max_seq);
         if !self.generation_rules(lruvec).gauges_count() {
@@ -189,6 +195,8 @@ impl Core {
         let smoothing = self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.smoothing;
         self.lruvecs[lruvec].feedback.carry_over(oldest, kind, smoothing);
         let first = self.generations(lruvec).min_seq[kind as usize];
+        let last = self.generations(lruvec).max_seq;
+        assert!(first + by <= last, "generations up to {} of {last} are closed: none is left", first + by);
         self.generations_mut(lruvec).min_seq[kind as usize] += by;
         self.tell_lists(lruvec, |_| ListsEvent::GenerationsClosed { kind, first, count: by });
     }

@@ -165,6 +165,7 @@ impl Core {
             }
         }
         let stat = self.shrink_batch(Lru::Generations, lruvec, kind, &mut batch, looked_at, sc);
+        assert!(batch.is_empty(), "folios of a batch are neither freed nor on a list");
         self.isolated = batch;
         sc.nr_reclaimed += stat.reclaimed;
         if self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.rule == BalanceRule::Cost {
@@ -359,6 +360,10 @@ impl Core {
 
     /// A folio of the oldest generation belongs to the next from now on, as one does that is a generation older than it was used.
     fn move_to_next(&mut self, lruvec: LruvecId, pfn: Pfn, to: u64, at_tail: bool) {
+        debug_assert!(
+            to <= self.generations(lruvec).max_seq,
+            "{pfn:?} moves to a generation that is not open"
+        );
         let references = self.generation_rules(lruvec).references;
         let next = self.generations(lruvec).slot(to);
         self.change_use_bits(lruvec, pfn, references.aged(self.memory.use_bits(pfn)));
@@ -415,7 +420,8 @@ impl Core {
         let references = self.generation_rules(lruvec).references;
         self.memory.folios[pfn].clear(FolioFlags::LRU);
         self.generations_forget(lruvec, pfn);
-        debug_assert!(self.memory.places[pfn] == Place::default());
+        debug_assert!(self.memory.places[pfn] == Place::default(), "{pfn:?} is isolated, and has a place");
+        self.assert_isolated(pfn);
         let use_bits = self.memory.use_bits(pfn);
         self.memory.set_use_bits(pfn, references.isolated(use_bits));
         if references != References::Linux6_12

@@ -114,6 +114,7 @@ impl Core {
     ) -> PlaceRule {
         let (seq, rule) = self.generation_for(lruvec, pfn, arrival);
         self.memory.places.populate(pfn);
+        debug_assert!(!self.memory.places[pfn].is_listed(), "{pfn:?} joins a generation while it is in one");
         let slot = self.generations(lruvec).slot(seq);
         self.generation_list_add(lruvec, pfn, slot, rule == PlaceRule::Rotated);
         self.generation_count(lruvec, pfn, slot, 1);
@@ -142,6 +143,7 @@ impl Core {
     /// Unlinks a folio from the list that it is on, which need not be that of its generation.
     pub(super) fn generation_list_remove(&mut self, lruvec: LruvecId, pfn: Pfn) {
         let place = self.memory.places[pfn];
+        debug_assert!(place.is_listed(), "{pfn:?} leaves a generation, and is in none");
         let rank = self.rank_in(lruvec, pfn);
         let generations =
             self.lruvecs[lruvec].generations.as_mut().expect("a folio on a list of generations has one");
@@ -162,6 +164,18 @@ impl Core {
         let is_active = self.counts_as_active(lruvec, pfn, slot);
         self.update_size(lruvec, LruList::new(kind, is_active), pages);
         self.count_in_zone(lruvec, LruList::inactive(kind), pfn, pages);
+        self.assert_generations_counted(lruvec, kind);
+    }
+
+    /// A folio has joined a generation, or left one: the generations and the gauges count the same.
+    #[inline(always)]
+    fn assert_generations_counted(&self, lruvec: LruvecId, kind: LruType) {
+        if cfg!(debug_assertions) && !self.lruvecs[lruvec].is_switching {
+            let of = &self.lruvecs[lruvec];
+            let gauges = of.size(LruList::inactive(kind)) + of.size(LruList::active(kind));
+            let pages: u64 = self.generations(lruvec).pages.iter().map(|pages| pages[kind as usize]).sum();
+            assert_eq!(pages, gauges, "pages of {kind:?} in generations, and those that the gauges count");
+        }
     }
 
     /// Takes a folio out of its generation. Not for reclaim: whoever takes a young page away on the page's behalf wants to
@@ -177,6 +191,10 @@ impl Core {
     /// Takes a folio out of its generation.
     pub(super) fn generations_forget(&mut self, lruvec: LruvecId, pfn: Pfn) {
         let slot = usize::from(self.memory.places[pfn].generation - 1);
+        debug_assert!(
+            slot < self.generations(lruvec).births.len(),
+            "{pfn:?} is in generation {slot}, which is none"
+        );
         self.generation_list_remove(lruvec, pfn);
         self.generation_count(lruvec, pfn, slot, -1);
         self.memory.places[pfn] = Place::default();
