@@ -335,6 +335,8 @@ impl Machine {
         }
         self.ended = Ended::Failed;
         let ended = self.handle_events(stop, observer);
+        // Whatever else has ended it: that followed.
+        let ended = self.check_guests().and(ended);
         self.release_tracepoints(Nanos(u64::MAX), observer);
         self.ended = ended.map_err(|error| *error)?;
         Ok(self.ended)
@@ -472,7 +474,6 @@ impl Machine {
                 rare => self.rare_event(rare, observer)?,
             }
         }
-        self.check_guests()?;
         Ok(Ended::Complete)
     }
 
