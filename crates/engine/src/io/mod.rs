@@ -580,7 +580,7 @@ impl Core {
 
     /// An engine with a known bug counts writes as ended that are in flight.
     fn forgets_writes(&self) -> bool {
-        mutant!(self, FrameReusedBeforeWritten) || mutant!(self, FlushEndsAfterTruncation)
+        [mutant!(self, FrameReusedBeforeWritten), mutant!(self, FlushEndsAfterTruncation)].contains(&true)
     }
 
     /// Whether a folio that was written to be dropped is still nothing but a copy of its slot: only the add batch knows of it.
