@@ -246,8 +246,9 @@ impl Core {
         let mut names = std::mem::take(&mut self.guest(lruvec).names);
         self.guest_isolate(lruvec, &nominated, n, &mut folios, &mut names, sc);
         // Counted by type, though they stand in one order.
+        let mut files = std::mem::take(&mut self.guest(lruvec).files);
         let is_file = |pfn: &mut Pfn| self.memory.folios[*pfn].lru_type() == LruType::File;
-        let mut files: Vec<Pfn> = folios.extract_if(.., is_file).collect();
+        files.extend(folios.extract_if(.., is_file));
         let lru = self.lru_of(lruvec);
         for (kind, batch) in [(LruType::Anon, &mut folios), (LruType::File, &mut files)] {
             let scanned = batch.len() as u64;
@@ -261,7 +262,7 @@ impl Core {
                 guest.seat.end(*slot, page, End::Evicted);
             }
         }
-        (guest.nominated, guest.names) = (nominated, names);
+        (guest.nominated, guest.names, guest.files) = (nominated, names, files);
         if *remaining > 0 && sc.nr_reclaimed < sc.nr_to_reclaim { Round::More } else { Round::Last }
     }
 
@@ -277,10 +278,13 @@ impl Core {
     ) {
         let reach = self.out_of_reach(lruvec, sc);
         let (mut taken, mut skipped, mut mapped) = ([0; 2], 0, 0);
-        let frames: Vec<Pfn> =
-            nominated.iter().filter_map(|&slot| self.guest(lruvec).seat.holder(slot)).map(Pfn).collect();
-        frames.iter().for_each(|&pfn| self.memory.folios.prefetch(pfn));
-        for (&slot, &pfn) in nominated.iter().zip(&frames) {
+        let seat = &self.lruvecs[lruvec].guest.as_ref().expect("the LRU is a guest").seat;
+        for pfn in nominated.iter().filter_map(|&slot| seat.holder(slot)) {
+            self.memory.folios.prefetch(Pfn(pfn));
+        }
+        for &slot in nominated {
+            let holder = self.guest(lruvec).seat.holder(slot).expect("its seat has checked that");
+            let pfn = Pfn(holder);
             let folio = self.memory.folios[pfn];
             let (page, pages) = (page_of(&folio), folio.pages());
             names.push(page);

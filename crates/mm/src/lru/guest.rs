@@ -1,5 +1,6 @@
 //! A guest of an lruvec: a policy that keeps its pages instead of lists, with what the engine remembers for it.
 
+use crate::units::Pfn;
 use pageout_policy::{Listed, PageId, Seat, Slot};
 
 /// Uses that are told to a guest together, if nothing else is told before.
@@ -15,6 +16,8 @@ pub struct Guest {
     pub nominated: Vec<Slot>,
     /// Of what was nominated: the names of its pages.
     pub names: Vec<PageId>,
+    /// Of what was nominated: pages of files, empty between batches.
+    pub files: Vec<Pfn>,
     /// Pages that have come back and are on their way to the lists, and evictions since theirs.
     refaults: Vec<(PageId, u64)>,
     /// Pages of its node.
@@ -31,6 +34,7 @@ impl Guest {
             seat: Seat::new((listed.make)(seed), capacity, USES_TOLD),
             nominated: Vec::new(),
             names: Vec::new(),
+            files: Vec::new(),
             refaults: Vec::new(),
             pages,
             last_used: None,
