@@ -93,7 +93,7 @@ pub use pageout_mm::memcg::MEMORY_EVENTS;
 pub use pageout_mm::memory::errors::IoError;
 pub use pageout_mm::memory::mempolicy::MemPolicy;
 pub use pageout_mm::memory::mm::{Advice, HugeAdvice};
-pub use pageout_mm::memory::table::ReadaheadStats;
+pub use pageout_mm::memory::table::{Entry, ReadaheadStats, Word, WordReader};
 pub use pageout_mm::page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use pageout_mm::stat::Stat;
 pub use pageout_mm::swap::contents::{Compressibility, Lengths};

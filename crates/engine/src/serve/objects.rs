@@ -8,7 +8,7 @@ use crate::memory::file::FileMapping;
 use crate::memory::mm::{Advice, Backing};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::room::check_room;
-use crate::memory::table::{LEAF_PAGES, Table};
+use crate::memory::table::{LEAF_PAGES, Table, WordReader};
 use crate::serve::access::Object;
 use crate::serve::engine::{Engine, TABLE_PAGES_MAX};
 use crate::units::{FileId, ObjectId, OpenFileId, TaskId};
@@ -136,6 +136,19 @@ impl Engine {
             is_regular_file = !file.is_tmpfs();
         }
         Ok(self.add_object(task, Object::Mapping { open, mm: mm_id, vma, start, pages, is_regular_file }))
+    }
+
+    /// The words of an object's pages, for a thread that reads them while the engine runs: which frame a page is in, and whether a hit has
+    /// anything to note there.
+    ///
+    /// # Panics
+    /// Panics where the task has no such object.
+    pub fn words_of(&mut self, task: TaskId, object: ObjectId) -> WordReader {
+        let memory = &mut self.core.memory;
+        match self.tasks[task.index()].objects[object.index()] {
+            Object::File { file, .. } => memory.file_mut(file).index.reader(0),
+            Object::Mapping { mm, start, .. } => memory.mm_mut(mm).table.reader(start),
+        }
     }
 
     fn add_object(&mut self, task: TaskId, object: Object) -> ObjectId {

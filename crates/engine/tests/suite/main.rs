@@ -12,6 +12,7 @@ mod lru_gen; // the kernel files of MGLRU
 mod story; // telling changes nothing
 mod kernel_memory; // what the kernel takes for itself
 mod metadata; // bytes a page
+mod words; // page words that other threads read
 mod citations; // documents that comments name
 mod kernel_functions; // the page that says where a function of the kernel is
 mod kernel_files; // the page of kernel files

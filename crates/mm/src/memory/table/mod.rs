@@ -12,13 +12,15 @@
 //! file that has to be written. A huge page fills a leaf: the processor has one entry for it there, and the words are as many copies. An index also counts present pages and
 //! shadows by node of 64 slots, because the kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
 
+mod leaves;
 mod word;
 
 use crate::memory::folio::UseBits;
 use crate::memory::tlb::Tlb;
 use crate::units::Pfn;
+pub use leaves::WordReader;
+use leaves::{Leaves, Run};
 use pageout_rules::lru::References;
-use prefetch_index::prefetch_index;
 use std::ops::Range;
 pub use word::{Entry, Mark, Shadow, SwapEntry, Word};
 
@@ -70,10 +72,10 @@ pub enum Marked {
 
 /// A table of page words.
 ///
-/// The words lie one after the other in memory that the system hands out zeroed when it is first touched, so a table costs
-/// what is used of it, and a hit is one access to one array. The 512-page leaves show in the young bits above them.
+/// A table costs what is used of it: leaves without a word are not there. A hit finds its leaf in an array, and its word in the leaf.
 pub struct Table {
-    words: Vec<u64>,
+    pages: u64,
+    leaves: Leaves,
     /// By leaf: some page below has been accessed through this table since the bit was last cleared.
     young: Vec<bool>,
     /// By leaf: some page below has been present at some time, so that the leaf exists.
@@ -84,7 +86,7 @@ pub struct Table {
 
 /// What accesses to one mapping find on their way.
 pub struct MappedWords<'a> {
-    words: &'a mut [u64],
+    leaves: Run<'a>,
     young: &'a mut [bool],
 }
 
@@ -92,7 +94,7 @@ impl MappedWords<'_> {
     /// See [`Table::prefetch`].
     #[inline(always)]
     pub fn prefetch(&self, page: u64) {
-        prefetch_index(&self.words, page as usize);
+        self.leaves.prefetch(page);
     }
 
     /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
@@ -111,11 +113,12 @@ impl MappedWords<'_> {
     /// Sets these bits where of those that are looked at exactly the wanted ones are set: one look at the word, whatever the rule.
     #[inline(always)]
     fn touch_if(&mut self, page: u64, looked_at: u64, wanted: u64, bits: u64) -> bool {
-        let Some(word) = self.words.get_mut(page as usize) else { return false };
-        if *word & looked_at != wanted {
+        let Some(slot) = self.leaves.slot(page) else { return false };
+        let Word(word) = slot.get();
+        if word & looked_at != wanted {
             return false;
         }
-        *word |= bits;
+        slot.set(Word(word | bits));
         let young = &mut self.young[(page / LEAF_PAGES) as usize];
         if !*young {
             *young = true;
@@ -146,8 +149,8 @@ impl MappedWords<'_> {
         write: bool,
         is_regular_file: bool,
     ) -> bool {
-        let Some(&word) = self.words.get(page as usize) else { return false };
-        let word = Word(word);
+        let Some(slot) = self.leaves.slot(page) else { return false };
+        let word = slot.get();
         let needs_table_walk = write && (word.is_zero_page() || !word.is_dirty());
         let is_held = word.is_present() && !word.is_prot_none() && tlb.access(start + page);
         match is_regular_file {
@@ -162,7 +165,8 @@ impl Table {
     /// A table of empty words.
     pub fn new(pages: u64) -> Table {
         Table {
-            words: vec![0; pages as usize],
+            pages,
+            leaves: Leaves::new(pages),
             young: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             exists: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             nodes: vec![[0; 2]; pages.div_ceil(NODE_SLOTS) as usize],
@@ -170,71 +174,71 @@ impl Table {
         }
     }
 
-    /// Bytes of address space that a table of so many pages takes.
+    /// The most bytes that a table of so many pages takes.
     pub fn bytes_for(pages: u64) -> u64 {
-        let (word, flag, node) = (size_of::<u64>(), size_of::<bool>(), size_of::<NodeCount>());
-        pages * word as u64
+        let (flag, node) = (size_of::<bool>(), size_of::<NodeCount>());
+        Leaves::bytes_for(pages)
             + pages.div_ceil(LEAF_PAGES) * 2 * flag as u64
             + pages.div_ceil(NODE_SLOTS) * node as u64
     }
 
     /// How many pages it has words of.
     pub fn pages(&self) -> u64 {
-        self.words.len() as u64
+        self.pages
     }
 
     /// Adds so many pages at the end.
     pub fn grow(&mut self, pages: u64) {
-        // Into fresh zeroed memory: growing in place would write, and so use, all of it.
-        let mut grown = Table::new(self.pages() + pages);
-        grown.words[..self.words.len()].copy_from_slice(&self.words);
-        grown.young[..self.young.len()].copy_from_slice(&self.young);
-        grown.exists[..self.exists.len()].copy_from_slice(&self.exists);
-        grown.nodes[..self.nodes.len()].copy_from_slice(&self.nodes);
-        grown.readahead = self.readahead;
-        *self = grown;
+        self.pages += pages;
+        self.leaves.grow(self.pages);
+        let leaves = self.pages.div_ceil(LEAF_PAGES) as usize;
+        self.young.resize(leaves, false);
+        self.exists.resize(leaves, false);
+        self.nodes.resize(self.pages.div_ceil(NODE_SLOTS) as usize, [0; 2]);
     }
 
     /// Asks the processor for a page's word, which is soon to be looked at. Nothing happens where there is no such page.
     #[inline(always)]
     pub fn prefetch(&self, page: u64) {
-        prefetch_index(&self.words, page as usize);
+        self.leaves.all().prefetch(page);
     }
 
     /// The word of a page.
     #[inline]
     pub fn word(&self, page: u64) -> Word {
-        Word(self.words[page as usize])
+        debug_assert!(page < self.pages, "page {page} is beyond the end");
+        self.leaves.get(page)
     }
 
     /// The words of pages in a row.
     #[inline]
     pub fn words(&self, pages: Range<u64>) -> impl Iterator<Item = Word> {
-        self.words[pages.start as usize..pages.end as usize].iter().map(|&word| Word(word))
+        pages.map(|page| self.word(page))
     }
 
     /// The word of a page, empty beyond the end: a folio may be held for longer than its address space is there.
     pub fn word_if_any(&self, page: u64) -> Word {
-        self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word))
+        self.leaves.get(page)
     }
 
     /// Changes bits of a word, not what kind of entry it is.
     #[inline]
     pub fn update(&mut self, page: u64, change: impl FnOnce(&mut Word)) {
-        let slot = &mut self.words[page as usize];
-        let mut word = Word(*slot);
+        let slot = self.leaves.all().slot(page).expect("a page of the table");
+        let mut word = slot.get();
+        assert!(word != Word::EMPTY, "page {page} has no word to change");
         change(&mut word);
         debug_assert_eq!(
             word.is_present(),
-            Word(*slot).is_present(),
+            slot.get().is_present(),
             "page {page} comes or goes by an update of its word"
         );
         debug_assert_eq!(
             word.is_unused(),
-            Word(*slot).is_unused(),
+            slot.get().is_unused(),
             "that page {page} was used is noted past its count"
         );
-        *slot = word.0;
+        slot.set(word);
     }
 
     /// The words of a mapping, which begins at a leaf, for a run of accesses to it.
@@ -242,7 +246,7 @@ impl Table {
     pub fn mapped_words(&mut self, start: u64, pages: u64) -> MappedWords<'_> {
         debug_assert_eq!(start % LEAF_PAGES, 0, "a mapping begins in the middle of a leaf");
         MappedWords {
-            words: &mut self.words[start as usize..(start + pages) as usize],
+            leaves: self.leaves.run(start, pages),
             young: &mut self.young[(start / LEAF_PAGES) as usize..],
         }
     }
@@ -258,7 +262,7 @@ impl Table {
     #[inline(always)]
     pub fn is_settled(&self, page: u64) -> bool {
         const HIT: u64 = Word::PRESENT | Word::BUSY | Word::READAHEAD | Word::SETTLED;
-        self.words.get(page as usize).is_some_and(|&word| word & HIT == Word::PRESENT | Word::SETTLED)
+        self.leaves.all().slot(page).is_some_and(|slot| slot.get().0 & HIT == Word::PRESENT | Word::SETTLED)
     }
 
     /// The rest of it: most hits are on pages with nothing to gain, and are no more than a look at their word.
@@ -266,18 +270,18 @@ impl Table {
     fn mark_unsettled(&mut self, page: u64) -> Marked {
         const LADDER_6_12: [u8; 32] = crate::lru::ladder(References::Linux6_12);
         const LADDER_6_16: [u8; 32] = crate::lru::ladder(References::Linux6_16);
-        let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
-        if !Word(*word).is_hit() {
+        let Some(slot) = self.leaves.all().slot(page) else { return Marked::Absent };
+        if !slot.get().is_hit() {
             return Marked::Absent;
         }
-        if Word(*word).is_unused() {
+        if slot.get().is_unused() {
             debug_assert!(self.readahead.unused > 0, "page {page} was read ahead and is not counted");
             self.readahead.unused -= 1;
-            *word = Word(*word & !Word::UNUSED).settled().0;
+            slot.set(Word(slot.get().0 & !Word::UNUSED).settled());
         }
-        let marked = Word(*word);
+        let marked = slot.get();
         let use_bits = marked.use_bits();
-        let hotter = match *word & Word::MARK {
+        let hotter = match marked.0 & Word::MARK {
             Word::MARK_CLASSIC if !use_bits.contains(UseBits::REFERENCED) => use_bits | UseBits::REFERENCED,
             Word::MARK_VISITED => use_bits | UseBits::REFERENCED,
             // The first access moves no page; a further one may, by the generation that it is in.
@@ -286,7 +290,7 @@ impl Table {
             Word::MARK_COUNT_6_16 => UseBits::from_bits_truncate(LADDER_6_16[usize::from(use_bits.bits())]),
             _ => return Marked::Slow(marked.pfn()),
         };
-        *word = marked.with_use_bits(hotter).0;
+        slot.set(marked.with_use_bits(hotter));
         Marked::Done
     }
 
@@ -294,14 +298,14 @@ impl Table {
     /// to note.
     #[inline]
     pub fn frame_of_hit(&self, page: u64) -> Option<(Pfn, bool)> {
-        let word = Word(*self.words.get(page as usize)?);
+        let word = self.leaves.all().slot(page)?.get();
         word.is_hit().then(|| (word.pfn(), word.is_in_use()))
     }
 
     /// As [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
     #[inline]
     pub fn reread(&mut self, page: u64) -> Marked {
-        let word = self.words.get(page as usize).map_or(Word::EMPTY, |&word| Word(word));
+        let word = self.leaves.get(page);
         match word.is_hit() {
             true if matches!(word.0 & Word::MARK, Word::MARK_VISITED | Word::MARK_EVERY) => self.mark(page),
             true => {
@@ -314,10 +318,11 @@ impl Table {
 
     /// Notes that a page has been read ahead, and nobody has used it yet.
     pub fn set_unused(&mut self, page: u64) {
-        let word = &mut self.words[page as usize];
-        debug_assert!(Word(*word).is_present(), "page {page} is said to have been read ahead and is absent");
-        debug_assert!(!Word(*word).is_unused(), "page {page} is said to have been read ahead twice");
-        *word = (*word | Word::UNUSED) & !Word::SETTLED;
+        let slot = self.leaves.all().slot(page).expect("a page of the table");
+        let word = slot.get();
+        debug_assert!(word.is_present(), "page {page} is said to have been read ahead and is absent");
+        debug_assert!(!word.is_unused(), "page {page} is said to have been read ahead twice");
+        slot.set(Word((word.0 | Word::UNUSED) & !Word::SETTLED));
         self.readahead.pages += 1;
         self.readahead.unused += 1;
     }
@@ -325,9 +330,8 @@ impl Table {
     /// Notes that a page is used, where that is not known already.
     #[inline]
     pub fn note_use(&mut self, page: u64) {
-        let word = Word(self.words[page as usize]);
-        if word.is_unused() {
-            self.words[page as usize] = Word(word.0 & !Word::UNUSED).settled().0;
+        if self.word(page).is_unused() {
+            self.update(page, |word| *word = Word(word.0 & !Word::UNUSED).settled());
             self.readahead.unused -= 1;
         }
     }
@@ -342,14 +346,15 @@ impl Table {
     #[inline]
     pub fn overwrite(&mut self, page: u64) -> Marked {
         const DIRTY: u64 = Word::PRESENT | Word::DIRTY;
-        let Some(word) = self.words.get_mut(page as usize) else { return Marked::Absent };
-        if *word & (DIRTY | Word::BUSY) != DIRTY {
+        let Some(slot) = self.leaves.all().slot(page) else { return Marked::Absent };
+        let word = slot.get();
+        if word.0 & (DIRTY | Word::BUSY) != DIRTY {
             return Marked::Absent;
         }
-        match *word & Word::MARK {
-            Word::MARK_EVERY => Marked::Slow(Word(*word).pfn()),
+        match word.0 & Word::MARK {
+            Word::MARK_EVERY => Marked::Slow(word.pfn()),
             Word::MARK_VISITED => {
-                *word = Word(*word).with_use_bits(Word(*word).use_bits() | UseBits::REFERENCED).0;
+                slot.set(word.with_use_bits(word.use_bits() | UseBits::REFERENCED));
                 Marked::Done
             }
             _ => Marked::Done,
@@ -359,7 +364,7 @@ impl Table {
     /// Replaces a word; returns the old one and what this means for its index node.
     #[inline(always)]
     pub fn replace(&mut self, page: u64, new: Word) -> (Word, NodeChange) {
-        let old = Word(std::mem::replace(&mut self.words[page as usize], new.0));
+        let old = self.leaves.replace(page, new);
         if new.is_present() {
             let leaf = (page / LEAF_PAGES) as usize;
             self.exists[leaf] = true;
@@ -389,7 +394,21 @@ impl Table {
             (true, false) => NodeChange::Mixed,
             _ => NodeChange::None,
         };
+        if new == Word::EMPTY && *node == [0; 2] && old != Word::EMPTY {
+            self.node_emptied(page);
+        }
         (old, change)
+    }
+
+    /// The index node of a page has lost its last word. If the leaf has no other, its memory goes.
+    #[inline(never)]
+    fn node_emptied(&mut self, page: u64) {
+        const NODES: usize = (LEAF_PAGES / NODE_SLOTS) as usize;
+        let first = (page / LEAF_PAGES) as usize * NODES;
+        let nodes = &self.nodes[first..self.nodes.len().min(first + NODES)];
+        if nodes.iter().all(|&node| node == [0; 2]) {
+            self.leaves.give_back(page);
+        }
     }
 
     /// Whether there is nothing in the index node of this page.
@@ -439,36 +458,28 @@ impl Table {
 
     /// Whether one entry maps all pages of a leaf.
     pub fn is_leaf_huge(&self, leaf: u64) -> bool {
-        self.words.get((leaf * LEAF_PAGES) as usize).is_some_and(|&word| Word(word).is_huge())
+        self.leaves.get(leaf * LEAF_PAGES).is_huge()
     }
 
     /// How many pages are present.
     pub fn resident(&self) -> u64 {
-        let leaves = (0..).zip(&self.exists).filter(|(_, exists)| **exists);
-        let words = leaves.flat_map(|(leaf, _): (usize, _)| {
-            let first = leaf * LEAF_PAGES as usize;
-            &self.words[first..(first + LEAF_PAGES as usize).min(self.words.len())]
-        });
-        words.filter(|&&word| Word(word).is_present()).count() as u64
+        self.iter().filter(|(_, word)| word.is_present()).count() as u64
     }
 
     /// Pages that are present, in order.
     pub fn present(&self) -> Vec<u64> {
-        let leaves = (0..).zip(&self.exists).filter(|(_, exists)| **exists).map(|(leaf, _)| leaf);
-        let pages =
-            leaves.flat_map(|leaf: u64| leaf * LEAF_PAGES..((leaf + 1) * LEAF_PAGES).min(self.pages()));
-        pages.filter(|&page| self.word(page).is_present()).collect()
+        self.iter().filter(|(_, word)| word.is_present()).map(|(page, _)| page).collect()
     }
 
     /// All words that are not empty, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, Word)> {
-        let words = self.words.iter().map(|&word| Word(word));
-        (0..).zip(words).filter(|&(_, word)| word != Word::EMPTY)
+        let words = |leaf| (leaf * LEAF_PAGES..).zip(self.leaves.words_of(leaf));
+        self.leaves.there().flat_map(words).filter(|&(_, word)| word != Word::EMPTY)
     }
 
-    /// Bytes it takes when all of it is used.
+    /// Bytes it takes.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.words) + 2 * size_of_val(&*self.young) + size_of_val(&*self.nodes)
+        self.leaves.bytes() + 2 * size_of_val(&*self.young) + size_of_val(&*self.nodes)
     }
 
     /// Index nodes that hold nothing but shadows.
@@ -478,13 +489,17 @@ impl Table {
 
     /// Panics unless the nodes' counts agree with the words.
     pub fn check_invariants(&self) {
-        let unused = self.words.iter().filter(|&&word| Word(word).is_unused()).count() as u64;
+        let unused = self.iter().filter(|(_, word)| word.is_unused()).count() as u64;
         assert_eq!(self.readahead.unused, unused, "pages that were read ahead and not used");
-        for (node, words) in self.words.chunks(NODE_SLOTS as usize).enumerate() {
-            let pages = words.iter().filter(|&&word| Word(word).is_page()).count() as u8;
-            let shadows = words.iter().filter(|&&word| Word(word).is_shadow()).count() as u8;
-            assert_eq!(self.nodes[node], [pages, shadows], "pages and shadows of index node {node}");
+        let mut counted = vec![[0; 2]; self.nodes.len()];
+        for (page, word) in self.iter() {
+            let [pages, shadows] = &mut counted[(page / NODE_SLOTS) as usize];
+            *pages += u8::from(word.is_page());
+            *shadows += u8::from(word.is_shadow());
         }
+        assert_eq!(self.nodes, counted, "pages and shadows of index nodes");
+        let is_used = |leaf| self.leaves.words_of(leaf).any(|word| word != Word::EMPTY);
+        assert!(self.leaves.there().all(is_used), "a leaf without a word takes memory");
     }
 }
 
