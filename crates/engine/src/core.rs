@@ -11,22 +11,19 @@ use crate::io::Transfers;
 use crate::kmem::KernelMemory;
 use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::GuestFault;
-use crate::lru::batch::Rotations;
 use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
-use crate::machine::op::{FullPlug, Op};
-use crate::machine::work::{Work, WorkFor};
+use crate::machine::op::FullPlug;
 use crate::memcg::Memcgs;
 use crate::memory::Memory;
 use crate::memory::folio::Folio;
 use crate::migrate::{Kcompactd, KcompactdThread};
 use crate::numa_balancing::NumaBalancing;
 use crate::oom::OomKills;
-use crate::page_cache::PageCacheEvent;
 use crate::pghot::{KlruscandThread, KmigratedThread, Pghot};
 use crate::promotion::LowerTierFrames;
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
+use crate::serve::out::Out;
 use crate::stat::{Counters, STATS, StaleDecision, StaleDecisions};
-use crate::story::Story;
 use crate::tiers::MemoryTiers;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
 use crate::workingset::ShadowNodes;
@@ -86,26 +83,16 @@ pub(crate) struct Core {
     pub(crate) task: TaskId,
     /// The CPU on which the present call runs.
     pub(crate) cpu: CpuId,
-    pub(crate) work: Work,
-    /// Units that are rarely counted have grown since a machine asked.
-    pub(crate) has_rare_work: bool,
-    /// Never handed over, and so never less than before.
-    pub(crate) work_for: WorkFor,
     /// Folios and upper page-table entries that reclaim has come by: a round that came by none has not taken a turn.
     pub(crate) looked_at: u64,
-    pub(crate) ops: Vec<Op>,
+    /// What a machine collects; nobody here can read it.
+    pub(crate) out: Out,
     /// Whom to ask what has become of a full plug when its batch is over; none: nothing has.
     pub(crate) full_plug: Option<FullPlug>,
-    /// What became of folios whose write ended and that reclaim wanted next.
-    pub(crate) rotations: Rotations,
-    /// Tasks whose wait has ended. A task is no more than a name here.
-    pub(crate) woken: Vec<TaskId>,
     /// Tasks that wait to be woken by someone.
     pub(crate) sleepers: Sleepers,
     /// Kernel threads that the machine has yet to start.
     pub(crate) threads_to_start: Vec<Box<dyn KernelThread>>,
-    pub(crate) page_cache_events: Option<Vec<PageCacheEvent>>,
-    pub(crate) story: Option<Box<Story>>,
     /// What a guest has done wrong first: the machine ends the run.
     pub(crate) guest_fault: Option<Box<GuestFault>>,
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
@@ -168,18 +155,11 @@ impl Core {
             demotion_draws: 0,
             task: TaskId(0),
             cpu: CpuId(0),
-            work: Work::default(),
-            has_rare_work: false,
-            work_for: WorkFor::default(),
             looked_at: 0,
-            ops: Vec::new(),
+            out: Out::default(),
             full_plug: None,
-            rotations: Rotations::default(),
-            woken: Vec::new(),
             sleepers: Sleepers::default(),
             threads_to_start,
-            page_cache_events: None,
-            story: None,
             guest_fault: None,
             isolated: Vec::new(),
             #[cfg(test)]
@@ -203,12 +183,6 @@ impl Core {
     #[inline]
     pub(crate) fn lruvec_of_folio(&self, folio: &Folio) -> LruvecId {
         self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))
-    }
-
-    /// Where units of work are counted that are marked as rare.
-    pub(crate) fn rare_work(&mut self) -> &mut Work {
-        self.has_rare_work = true;
-        &mut self.work
     }
 
     /// The node of the CPU on which the present call runs.

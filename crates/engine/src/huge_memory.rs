@@ -141,7 +141,7 @@ impl Core {
         }
         self.count_node(folio.node, Stat::ThpSplitPage, 1);
         self.count_node(folio.node, Stat::ThpSplitPmd, 1);
-        self.work.list_moves += HUGE_PAGE_PAGES - 1;
+        self.out.count.list_moves(HUGE_PAGE_PAGES - 1);
         true
     }
 
@@ -156,7 +156,7 @@ impl Core {
                 tlb.drop_page(page);
             }
         }
-        self.work.ptes_walked += LEAF_PAGES;
+        self.out.count.ptes_walked(LEAF_PAGES);
     }
 
     /// Makes single pages of the huge page that shows this page, if one does. False where that can't be: somebody has it in hand.

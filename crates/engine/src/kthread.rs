@@ -88,7 +88,7 @@ impl Core {
     pub(crate) fn wake(&mut self, task: TaskId) -> bool {
         let sleeps = self.sleepers.remove(task);
         if sleeps {
-            self.woken.push(task);
+            self.out.wake(task);
         }
         sleeps
     }

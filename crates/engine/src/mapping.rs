@@ -16,7 +16,7 @@ impl Core {
     /// Ends a fault on a page that is in memory as folio `pfn`, or reads as zeroes.
     #[inline]
     pub(crate) fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, pfn: Option<Pfn>, major: bool) {
-        self.work.faults += 1;
+        self.out.count.faults(1);
         let space = self.memory.mm(mm);
         let entry = space.table.word(page);
         let lruvec = self.lruvecs.id(space.memcg, PoolId::of_node(self.current_node()));
@@ -131,7 +131,7 @@ impl Core {
             let found = self.memory.file(file).index.words(around.clone()).filter(is_found).count();
             self.memory.open_files[open.index()].mmap_miss = mmap_miss.saturating_sub(found as u32);
         }
-        self.work.ptes_walked += around.end - around.start;
+        self.out.count.ptes_walked(around.end - around.start);
         // What is mapped is cached, and both tables count their pages by node, in which pages around lie as a whole unless they are
         // more. So mostly no words need be looked at: all that is cached is mapped, but for the accessed page when its read is over.
         let cached = self.memory.file(file).index.pages_of_node(page);

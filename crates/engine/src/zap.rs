@@ -83,10 +83,10 @@ impl Core {
                 Entry::Empty | Entry::Shadow(_) => {}
                 Entry::Present(_) if word.is_zero_page() => {
                     self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
-                    self.rare_work().zapped += 1;
+                    self.out.count.zapped(1);
                 }
                 Entry::Present(pfn) if word.is_huge() => {
-                    self.rare_work().zapped += 1;
+                    self.out.count.zapped(1);
                     self.unmap_huge(mm, page);
                     if vma.locked {
                         self.munlock_folio(pfn);
@@ -100,7 +100,7 @@ impl Core {
                     {
                         self.mark_accessed(pfn);
                     }
-                    self.rare_work().zapped += 1;
+                    self.out.count.zapped(1);
                     self.unmap_one(mm, page, Word::EMPTY);
                     if vma.locked {
                         self.munlock_folio(pfn);
@@ -109,7 +109,7 @@ impl Core {
                 }
                 Entry::Swap(entry) => {
                     self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
-                    self.rare_work().zapped += 1;
+                    self.out.count.zapped(1);
                     self.give_up_swapped(entry);
                 }
             }

@@ -31,7 +31,7 @@ impl Core {
             return;
         }
         let window = window(first, end, page);
-        self.work.ptes_walked += window.end - window.start;
+        self.out.count.ptes_walked(window.end - window.start);
         let mut young = 1;
         for near in window.clone().filter(|&near| near != page) {
             let word = self.memory.mm(mm).table.word(near);

@@ -49,7 +49,7 @@ impl Core {
         found.young += u32::from(was_seen);
         for at in 0..self.rmap_len(&folio) {
             let (mm_id, page) = self.rmap_entry(&folio, at);
-            self.rare_work().rmap_steps += 1;
+            self.out.count.rmap_steps(1);
             let Memory { mms, open_files, .. } = &mut self.memory;
             let mm = &mut mms[mm_id.index()];
             let word = mm.table.word(page);
@@ -84,7 +84,7 @@ impl Core {
         }
         for at in 0..self.rmap_len(&folio) {
             let (mm, page) = self.rmap_entry(&folio, at);
-            self.rare_work().rmap_steps += 1;
+            self.out.count.rmap_steps(1);
             let word = self.memory.mm(mm).table.word(page);
             if !word.is_present() || word.pfn() != pfn {
                 continue;
@@ -94,7 +94,7 @@ impl Core {
             } else {
                 Word::EMPTY
             };
-            self.rare_work().unmapped += 1;
+            self.out.count.unmapped(1);
             self.unmap_one(mm, page, left);
         }
         debug_assert_eq!(
@@ -137,7 +137,7 @@ impl Core {
         }
         for at in 0..self.rmap_len(&folio) {
             let (mm, page) = self.rmap_entry(&folio, at);
-            self.rare_work().rmap_steps += 1;
+            self.out.count.rmap_steps(1);
             let mm = self.memory.mm_mut(mm);
             let word = mm.table.word(page);
             if word.is_dirty() && word.pfn() == pfn {

@@ -208,7 +208,7 @@ impl Core {
         let InHand { mm, is_forced, is_new, .. } = in_hand;
         let harvest = self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest;
         let leaf = pages.start / LEAF_PAGES;
-        self.rare_work().upper_entries += 1;
+        self.out.count.upper_entries(1);
         self.looked_at += 1;
         if !self.memory.mm(mm).table.leaf_exists(leaf) {
             self.walk_stats(lruvec, walk).leaf_total += 1;
@@ -267,7 +267,7 @@ impl Core {
     /// Tells the LRU of every young entry, and clears it; returns how many there were.
     #[doc(alias = "walk_pte_range")]
     fn walk_entries(&mut self, lruvec: LruvecId, walk: &mut Walk, mm: MmId, pages: Range<u64>) -> u64 {
-        self.work.ptes_walked += pages.end - pages.start;
+        self.out.count.ptes_walked(pages.end - pages.start);
         let executable = self.memory.mm(mm).vma_of(pages.start).executable;
         let mut young = 0;
         for page in pages {

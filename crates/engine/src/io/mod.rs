@@ -320,7 +320,7 @@ impl Core {
         let Contents::FilePages { file, first, end, readahead } = transfer.contents else {
             unreachable!("a read of a file stays one")
         };
-        self.ops.push(Op::ReadFile { io, file, page: first, pages: (end - first) as u32, readahead });
+        self.out.push(Op::ReadFile { io, file, page: first, pages: (end - first) as u32, readahead });
     }
 
     /// The frames that a transfer fills or empties, in the order of what is on the device.
@@ -348,7 +348,7 @@ impl Core {
     pub(crate) fn start_read_swap(&mut self, pfn: Pfn, entry: SwapEntry, task: Option<TaskId>) {
         let io = self.start_read(pfn, task);
         self.count_node(self.memory.folios[pfn].node, Stat::Pswpin, 1);
-        self.ops.push(Op::ReadSwap { io, swap: entry.swap, slot: entry.slot, pfn });
+        self.out.push(Op::ReadSwap { io, swap: entry.swap, slot: entry.slot, pfn });
     }
 
     fn start_read(&mut self, pfn: Pfn, task: Option<TaskId>) -> IoId {
@@ -372,12 +372,12 @@ impl Core {
         self.io.submit_page(io, FileId(folio.owner), folio.index.into());
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         let is_awaited = reason == WritebackReason::Fsync;
-        self.ops.push(Op::WriteFile { io, file, page, pfn, is_awaited });
+        self.out.push(Op::WriteFile { io, file, page, pfn, is_awaited });
     }
 
     /// Ends the waits of those who hope for any write to end, though none may have.
     pub(crate) fn wake_write_waiters(&mut self) {
-        self.woken.append(&mut self.io.write_waiters);
+        self.out.wake_all(self.io.write_waiters.drain(..));
     }
 
     /// Starts writing to a swap slot, as soon as the plug is submitted.
@@ -396,7 +396,7 @@ impl Core {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.task);
         self.io.slots[io.index()].as_mut().expect("it has just been started").drops = drops;
         self.io.submit_request(io);
-        self.ops.push(Op::WriteSwap { io, swap: to.swap, slot: to.slot, pfn });
+        self.out.push(Op::WriteSwap { io, swap: to.swap, slot: to.slot, pfn });
     }
 
     /// Puts a task to sleep until the transfer of this folio ends. Returns what it waits for.
@@ -457,14 +457,14 @@ impl Core {
             }
         }
         if let Some(starter) = transfer.starter {
-            self.woken.push(starter);
+            self.out.wake(starter);
         }
         if !self.io.joined.is_empty() {
             self.wake_joined(io);
         }
         if transfer.direction == Direction::Write {
             self.note_request_ended();
-            self.woken.append(&mut self.io.write_waiters);
+            self.out.wake_all(self.io.write_waiters.drain(..));
         }
         if result.is_ok() { well } else { failed }
     }
@@ -472,7 +472,7 @@ impl Core {
     /// Wakes those who have joined the one who began a transfer.
     #[inline(never)]
     fn wake_joined(&mut self, io: IoId) {
-        self.woken.extend(self.io.joined.extract_if(.., |&mut (of, _)| of == io).map(|(_, task)| task));
+        self.out.wake_all(self.io.joined.extract_if(.., |&mut (of, _)| of == io).map(|(_, task)| task));
     }
 
     fn read_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
@@ -530,7 +530,7 @@ impl Core {
         match result {
             Ok(()) if drops.is_some() && self.may_drop(pfn) => {
                 self.tell(pfn, |_| PageEvent::Dropped);
-                self.rotations.dropped += 1;
+                self.out.rotation_dropped();
                 self.swap_cache_remove(pfn, drops.and_then(Word::shadow));
             }
             // RECLAIM goes even where the rotation finds the folio in other hands and does nothing: then it will be met

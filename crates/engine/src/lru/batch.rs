@@ -123,7 +123,7 @@ impl Core {
         match why {
             Some(why) => self.not_rotated(pfn, why),
             None => {
-                self.rotations.queued += 1;
+                self.out.rotation_queued();
                 self.batch_queue(Batch::MoveTail, pfn);
             }
         }
@@ -142,11 +142,7 @@ impl Core {
     }
 
     fn not_rotated(&mut self, pfn: Pfn, why: Unrotated) {
-        match why {
-            Unrotated::NotListed => self.rotations.not_listed += 1,
-            Unrotated::Unfit => self.rotations.unfit += 1,
-            Unrotated::Active => self.rotations.active += 1,
-        }
+        self.out.not_rotated(why);
         self.tell(pfn, |_| PageEvent::NotRotated { why });
     }
 
@@ -193,10 +189,10 @@ impl Core {
         debug_assert!(waiting <= full, "{waiting} folios wait in a batch of {full}");
         self.tell(pfn, |_| PageEvent::Queued { batch, waiting, full });
         if waiting >= full || is_large {
-            let before = self.work;
+            let begun = self.out.begin();
             self.batch_drain(self.cpu, batch);
             if batch == Batch::Activate {
-                self.work_for.marking += self.work - before;
+                self.out.end_marking(begun);
             }
         }
     }
@@ -221,7 +217,7 @@ impl Core {
     fn batch_drain(&mut self, cpu: CpuId, batch: Batch) {
         let mut queued = std::mem::take(&mut self.cpus[cpu.index()].batches.batches[batch as usize]);
         if !queued.is_empty() {
-            self.work.batch_drains += 1;
+            self.out.count.batch_drains(1);
         }
         for pfn in queued.drain(..) {
             let folio = &mut self.memory.folios[pfn];

@@ -114,7 +114,7 @@ impl Core {
             _ => self.guest_add(lruvec, pfn, folio),
         }
         let (gauge, pages) = (LruList::inactive(folio.lru_type()), folio.pages() as i64);
-        self.work.list_moves += 1;
+        self.out.count.list_moves(1);
         self.update_size(lruvec, gauge, pages);
         self.count_in_zone(lruvec, gauge, pfn, pages);
         PlaceRule::ByState
@@ -170,7 +170,7 @@ impl Core {
         let lruvec = self.lruvec_of(pfn);
         let slot = self.slot_of(lruvec, pfn).expect("a guest knows what is on its lists");
         self.guest(lruvec).seat.cold(slot);
-        self.work.list_moves += 1;
+        self.out.count.list_moves(1);
         self.tell(pfn, |_| PageEvent::Placed { arrival: Arrival::Rotated, rule: PlaceRule::Rotated });
     }
 
@@ -180,7 +180,7 @@ impl Core {
         if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {
             let (lruvec, slot) = (self.lruvec_of_folio(folio), Slot(self.memory.folios.links(pfn.0).0));
             let is_another = self.guest(lruvec).used(slot);
-            self.work.list_moves += u64::from(is_another);
+            self.out.count.list_moves(u64::from(is_another));
             self.tell(pfn, |_| PageEvent::UseTold);
         }
     }
@@ -309,7 +309,7 @@ impl Core {
                 continue;
             }
             self.guest(lruvec).seat.end(slot, page, End::Spared);
-            self.work.list_moves += 1;
+            self.out.count.list_moves(1);
         }
         self.note_isolation(lruvec, false, taken, into);
         let list =

@@ -237,7 +237,7 @@ impl Core {
             Arrival::Added | Arrival::PutBack => list.push_head(links, pfn.0),
             Arrival::Rotated => list.push_tail(links, pfn.0),
         }
-        self.work.list_moves += 1;
+        self.out.count.list_moves(1);
         self.update_size(lruvec, gauge, pages);
         self.count_in_zone(lruvec, gauge, pfn, pages);
         self.assert_counted(lruvec, gauge);

@@ -382,7 +382,7 @@ impl Core {
     ) {
         let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
         self.lru_add_drain();
-        let before = self.work;
+        let begun = self.out.begin();
         let mut folios = std::mem::take(&mut self.isolated);
         let taken = self.isolate_from(lruvec, list as usize, n, &mut folios, sc);
         self.note_isolated(node, kind, taken, sc);
@@ -409,7 +409,7 @@ impl Core {
             self.put_back(pfn);
         }
         self.isolated = folios;
-        self.work_for.aging += self.work - before;
+        self.out.end_aging(begun);
         self.note_cost(lruvec, kind, 0, rotated);
         let priority = sc.priority;
         self.trace(node, |_| Tracepoint::LruShrinkActive {

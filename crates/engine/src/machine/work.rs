@@ -2,8 +2,8 @@
 //!
 //! The engine knows no time; a machine multiplies these by its cost table. What a call took is how much more it is after it.
 //!
-//! A machine asks after every call. Most units belong to what most calls never do, reclaim among them. These are counted through
-//! `Core::rare_work`, which notes that there are more of them; as long as there are not, nobody need multiply them again.
+//! A machine asks after every call. Most units belong to what most calls never do, reclaim among them, and are marked so. Who counts one
+//! (`Meter` in `serve/out.rs`) notes that there are more of them; as long as there are not, nobody need multiply them again.
 
 macro_rules! often {
     ($sum:expr, rarely) => {
@@ -68,61 +68,69 @@ macro_rules! work {
     };
 }
 
-work! {
-    /// Page faults taken (minor and major).
-    faults,
-    /// read(2)/write(2) calls of a page that was not a plain hit.
-    file_calls,
-    /// Pages charged to a memcg beyond the per-CPU stock (walks of the ancestors' counters).
-    charges,
-    /// Folios inserted into a page cache or swap cache.
-    inserted,
-    /// Per-CPU batches drained.
-    batch_drains,
-    /// Folios moved between or within LRU lists.
-    list_moves,
-    /// Folios that reclaim looked at.
-    scanned: rarely,
-    /// Page-table entries looked at through the reverse map.
-    rmap_steps: rarely,
-    /// Upper page-table entries that a walk came by.
-    upper_entries: rarely,
-    /// Page-table entries looked at side by side: in walks, and around an entry found young.
-    ptes_walked,
-    /// Page-table entries marked so that the next access through them faults.
-    ptes_marked: rarely,
-    /// Hint faults taken.
-    hint_faults: rarely,
-    /// Page-table entries removed by reclaim, one by one.
-    unmapped: rarely,
-    /// Page-table entries that a process gave up, a table at a time, with the anonymous pages and slots behind them; and pages of
-    /// files that were truncated.
-    zapped: rarely,
-    /// Pages of files that became dirty.
-    dirtied: rarely,
-    /// Pages of files whose write was begun.
-    written: rarely,
-    /// Pages reclaimed.
-    reclaimed: rarely,
-    /// Reclaim calls ended.
-    reclaim_calls: rarely,
-    /// Frames that compaction came by.
-    compact_scanned: rarely,
-    /// read(2)s of pages while `kernel.numa_balancing` has tiers in mind.
-    marked_with_tiering: rarely,
-    /// Pages in use whose tier was looked up when they were read again.
-    tiers_looked_up: rarely,
-    /// Pages that were promoted in the order opposite to that in which they were read.
-    migrated_backwards: rarely,
-    /// Page-table entries that led to a migrated page, and lead to its new place.
-    entries_migrated: rarely,
-    /// Hotness records written.
-    hotness_recorded: rarely,
-    /// Hotness records that kmigrated came by.
-    hotness_walked: rarely,
-    /// Statistics flushes, in memcgs flushed.
-    stat_flushes: rarely,
+/// Hands the units of work to a macro.
+macro_rules! units_of_work {
+    ($to:ident) => {
+        $to! {
+            /// Page faults taken (minor and major).
+            faults,
+            /// read(2)/write(2) calls of a page that was not a plain hit.
+            file_calls,
+            /// Pages charged to a memcg beyond the per-CPU stock (walks of the ancestors' counters).
+            charges,
+            /// Folios inserted into a page cache or swap cache.
+            inserted,
+            /// Per-CPU batches drained.
+            batch_drains,
+            /// Folios moved between or within LRU lists.
+            list_moves,
+            /// Folios that reclaim looked at.
+            scanned: rarely,
+            /// Page-table entries looked at through the reverse map.
+            rmap_steps: rarely,
+            /// Upper page-table entries that a walk came by.
+            upper_entries: rarely,
+            /// Page-table entries looked at side by side: in walks, and around an entry found young.
+            ptes_walked,
+            /// Page-table entries marked so that the next access through them faults.
+            ptes_marked: rarely,
+            /// Hint faults taken.
+            hint_faults: rarely,
+            /// Page-table entries removed by reclaim, one by one.
+            unmapped: rarely,
+            /// Page-table entries that a process gave up, a table at a time, with the anonymous pages and slots behind them; and pages of
+            /// files that were truncated.
+            zapped: rarely,
+            /// Pages of files that became dirty.
+            dirtied: rarely,
+            /// Pages of files whose write was begun.
+            written: rarely,
+            /// Pages reclaimed.
+            reclaimed: rarely,
+            /// Reclaim calls ended.
+            reclaim_calls: rarely,
+            /// Frames that compaction came by.
+            compact_scanned: rarely,
+            /// read(2)s of pages while `kernel.numa_balancing` has tiers in mind.
+            marked_with_tiering: rarely,
+            /// Pages in use whose tier was looked up when they were read again.
+            tiers_looked_up: rarely,
+            /// Pages that were promoted in the order opposite to that in which they were read.
+            migrated_backwards: rarely,
+            /// Page-table entries that led to a migrated page, and lead to its new place.
+            entries_migrated: rarely,
+            /// Hotness records written.
+            hotness_recorded: rarely,
+            /// Hotness records that kmigrated came by.
+            hotness_walked: rarely,
+            /// Statistics flushes, in memcgs flushed.
+            stat_flushes: rarely,
+        }
+    };
 }
+
+units_of_work!(work);
+pub(crate) use units_of_work;
 
 /// Parts of [`Work`], by purpose, since the start: by the functions that a profile of a kernel would
 /// name. Whatever these call is theirs too.

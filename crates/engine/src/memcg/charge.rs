@@ -112,7 +112,7 @@ impl Core {
             self.memcgs[memcg].usage,
             self.memcgs[memcg].max
         );
-        self.work.charges += 1;
+        self.out.count.charges(1);
         let over_high = if self.memcgs.is_over_high(memcg) { pages } else { 0 };
         if pages > used {
             self.stock_refill(memcg, pages - used);
@@ -288,7 +288,7 @@ impl Core {
     /// Charges a page on behalf of who can't wait: at a limit it is passed over, which still counts as having met it.
     pub(crate) fn charge_now(&mut self, memcg: MemcgId) {
         if let Err(limited) = self.try_charge(memcg) {
-            self.work.charges += 1;
+            self.out.count.charges(1);
             debug_assert!(
                 self.memcgs.is_below(memcg, limited),
                 "a charge meets the limit of a group that it does not concern"

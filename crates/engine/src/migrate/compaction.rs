@@ -290,7 +290,7 @@ impl Core {
     }
 
     fn count_compaction(&mut self, run: &Compaction, all: Stat, of_daemon: Stat, frames: i64) {
-        self.rare_work().compact_scanned += frames as u64;
+        self.out.count.compact_scanned(frames as u64);
         self.count_node(run.node, all, frames);
         if run.is_daemon {
             self.count_node(run.node, of_daemon, frames);

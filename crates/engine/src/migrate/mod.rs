@@ -129,10 +129,10 @@ impl Core {
         self.assert_found(to);
         self.guest_forget(from);
         self.memory.folios[from] = Folio::new(folio.node, folio.order);
-        self.ops.push(Op::Copy { from, to, pages: pages as u32 });
+        self.out.push(Op::Copy { from, to, pages: pages as u32 });
         mutant!(self, WrittenDuringCopy if folio.refs > 0 => return self.left_to_its_holder(from, to, folio.refs));
-        self.ops.push(Op::FreeFrame { pfn: from, pages: pages as u32 });
-        mutant!(self, FrameFreedBeforeCopied => self.ops.last_chunk_mut::<2>().expect("a copy, and the end of its frame").reverse());
+        self.out.push(Op::FreeFrame { pfn: from, pages: pages as u32 });
+        mutant!(self, FrameFreedBeforeCopied => self.out.swap_last_two());
         self.free_folio(from);
         self.count_node(folio.node, Stat::PgmigrateSuccess, pages);
         if folio.is_huge() {
@@ -225,7 +225,7 @@ impl Core {
             }
             is_marked |= word.is_prot_none();
             moved += 1;
-            self.rare_work().entries_migrated += 1;
+            self.out.count.entries_migrated(1);
             let mm = self.memory.mm_mut(mm_id);
             if word.is_huge() {
                 self.update_huge(mm_id, page, |word| *word = word.with_pfn(to));

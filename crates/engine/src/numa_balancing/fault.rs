@@ -52,7 +52,7 @@ impl Core {
         }
         let pfn = word.pfn();
         let (node, to) = (self.memory.folios[pfn].node, self.current_node());
-        self.rare_work().hint_faults += 1;
+        self.out.count.hint_faults(1);
         self.tell(pfn, |_| PageEvent::HintFault { by: to });
         self.count_node(to, Stat::NumaHintFaults, 1);
         if node == to {

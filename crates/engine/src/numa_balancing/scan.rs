@@ -217,7 +217,7 @@ impl Core {
                 continue;
             }
             if self.memory.mm(mm).table.is_leaf_huge(leaf) {
-                self.work.ptes_walked += 1;
+                self.out.count.ptes_walked(1);
                 let word = self.memory.mm(mm).table.word(leaf * LEAF_PAGES);
                 if self.may_mark(word, is_single) {
                     self.mark_in_scan(mm, leaf * LEAF_PAGES, word, stored);
@@ -227,7 +227,7 @@ impl Core {
                 continue;
             }
             let pages = (leaf * LEAF_PAGES).max(pages.start)..((leaf + 1) * LEAF_PAGES).min(pages.end);
-            self.work.ptes_walked += pages.end - pages.start;
+            self.out.count.ptes_walked(pages.end - pages.start);
             for page in pages {
                 let word = self.memory.mm(mm).table.word(page);
                 if self.may_mark(word, is_single) {
@@ -269,7 +269,7 @@ impl Core {
     pub(super) fn count_marked(&mut self, pages: u64, entries: u64) {
         if pages > 0 {
             self.numa_balancing.has_marked = true;
-            self.rare_work().ptes_marked += entries;
+            self.out.count.ptes_marked(entries);
             self.count_node(self.current_node(), Stat::NumaPteUpdates, pages as i64);
         }
     }

@@ -63,9 +63,9 @@ impl Core {
             self.index_nodes_make(folio.memcg, file, page);
         }
         let (found, change) = self.memory.index_insert(pfn, self.mark_of_group(folio.memcg));
-        self.work.inserted += 1;
+        self.out.count.inserted(1);
         self.index_changed(pfn, change);
-        self.page_cache_count(pfn, &folio, 1);
+        self.page_cache_count(&folio, 1);
         found
     }
 
@@ -87,7 +87,7 @@ impl Core {
         let change = self.memory.index_remove(pfn, left);
         self.index_changed(pfn, change);
         let folio = self.memory.folios[pfn];
-        self.page_cache_count(pfn, &folio, -1);
+        self.page_cache_count(&folio, -1);
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         if self.memory.file(file).index.is_node_empty(page) {
             self.index_nodes_free(file, page);
@@ -95,7 +95,7 @@ impl Core {
     }
 
     #[inline(always)]
-    fn page_cache_count(&mut self, pfn: Pfn, folio: &Folio, sign: i64) {
+    fn page_cache_count(&mut self, folio: &Folio, sign: i64) {
         let (lruvec, pages) = (self.lruvec_of_folio(folio), sign * folio.pages() as i64);
         self.count(lruvec, Stat::NrFilePages, pages);
         if folio.has(FolioFlags::SWAPBACKED) {
@@ -107,16 +107,8 @@ impl Core {
             assert!(shmem <= file, "a group has {file} pages of files, {shmem} of tmpfs");
             assert!(dirty <= file, "a group has {file} pages of files, {dirty} are dirty");
         }
-        if self.page_cache_events.is_some() {
-            self.note_page_cache_event(pfn, sign < 0);
-        }
-    }
-
-    #[cold]
-    fn note_page_cache_event(&mut self, pfn: Pfn, removed: bool) {
-        let folio = &self.memory.folios[pfn];
         let (file, page) = (FileId(folio.owner), folio.index.into());
-        self.page_cache_events.get_or_insert_default().push(PageCacheEvent { file, page, removed });
+        self.out.page_cache_changed(|| PageCacheEvent { file, page, removed: sign < 0 });
     }
 
     pub(crate) fn swap_cache_insert(&mut self, pfn: Pfn, entry: SwapEntry) {
@@ -127,7 +119,7 @@ impl Core {
         folio.set(FolioFlags::SWAPCACHE);
         folio.swap = entry.swap;
         folio.slot = entry.slot;
-        self.work.inserted += 1;
+        self.out.count.inserted(1);
         self.swap_cache_count(pfn, 1);
     }
 
@@ -199,7 +191,7 @@ impl Core {
         let memcg = self.memory.swap.free(entry, self.cpu);
         self.memcgs.uncharge_swap(memcg);
         self.assert_slots_charged();
-        self.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
+        self.out.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
     }
 
     /// A slot was taken or freed: the groups pay for as many as hold a page.
@@ -274,7 +266,7 @@ impl Core {
             self.memcgs.uncharge(folio.memcg, folio.pages());
             self.assert_lists_paid(folio.memcg);
             // An uncharged frame holds no data.
-            self.ops.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
+            self.out.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         }
         self.pghot_forget(pfn);
         self.guest_forget(pfn);

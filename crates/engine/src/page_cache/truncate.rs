@@ -97,7 +97,7 @@ impl Core {
             self.evict_inode(call.file);
         }
         let pages = call.pages.end - call.pages.start;
-        self.ops.push(Op::PunchHole { file: call.file, page: call.pages.start, pages });
+        self.out.push(Op::PunchHole { file: call.file, page: call.pages.start, pages });
         TruncateStep::Done
     }
 
@@ -137,7 +137,7 @@ impl Core {
         }
         let is_dirty = folio.has(FolioFlags::DIRTY);
         self.tell(pfn, |_| PageEvent::Truncated { dirty: is_dirty });
-        self.rare_work().zapped += 1;
+        self.out.count.zapped(1);
         let is_locked = self.is_mapped_locked(pfn);
         self.unmap_all(pfn);
         if is_locked {
@@ -156,7 +156,7 @@ impl Core {
 
     /// A page of tmpfs that is in swap; who reads or writes its slot frees it when that is over.
     fn truncate_swapped(&mut self, file: FileId, page: u64, entry: SwapEntry) {
-        self.rare_work().zapped += 1;
+        self.out.count.zapped(1);
         self.index_forget(file, page);
         self.give_up_swapped(entry);
     }

@@ -158,7 +158,7 @@ impl Core {
         if !is_any_hot {
             blocks.clear();
         } else {
-            self.rare_work().hotness_walked += passed;
+            self.out.count.hotness_walked(passed);
         }
         blocks.sort_unstable();
         blocks.dedup();
@@ -168,7 +168,7 @@ impl Core {
 
     /// Takes what is ready in a block, and adds to a batch what may go. True when that was a batch's worth or more.
     fn promote_hot_block(&mut self, node: NodeId, block: Pfn, batch: &mut Batch) -> bool {
-        self.rare_work().hotness_walked += PAGEBLOCK_PAGES;
+        self.out.count.hotness_walked(PAGEBLOCK_PAGES);
         self.pghot.records.clear_hot(block);
         let now_ms = self.now.0 / 1_000_000;
         if self.config.pghot_age_sweep {

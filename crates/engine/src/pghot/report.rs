@@ -116,7 +116,7 @@ impl Core {
         }
         #[cfg(any(test, feature = "fault-injection"))]
         self.check_record_changes();
-        self.rare_work().hotness_recorded += 1;
+        self.out.count.hotness_recorded(1);
         self.tell(pfn, |_| PageEvent::Reported { source, by: nid, accesses, is_ready: record.ready });
         Ok(())
     }

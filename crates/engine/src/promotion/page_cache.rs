@@ -100,8 +100,9 @@ impl Core {
         promoting.folios.nth(batch.len() - 1);
         batch.iter().for_each(|&pfn| self.migrate_kept(pfn));
         if promoting.order == PromotionOrder::Head {
-            self.rare_work().migrated_backwards +=
-                batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum::<u64>();
+            self.out
+                .count
+                .migrated_backwards(batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum::<u64>());
         }
         self.promote_prepared(&batch, to, MigrateReason::PageCache);
         !promoting.folios.as_slice().is_empty()

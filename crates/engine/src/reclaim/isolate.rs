@@ -123,9 +123,9 @@ impl Core {
     /// Reclaim has looked at so many pages, and taken so many folios.
     #[inline]
     pub(crate) fn note_looked_at(&mut self, pages: u64, folios: usize) {
-        self.rare_work().scanned += pages;
+        self.out.count.scanned(pages);
         self.looked_at += pages;
-        self.work.list_moves += folios as u64;
+        self.out.count.list_moves(folios as u64);
     }
 
     /// Which zones of an lruvec's node are no use to a reclaimer. `None`: all are.
@@ -156,7 +156,7 @@ impl Core {
             self.lruvecs[lruvec].lists[list].push_head(&mut self.memory.folios, pfn.0);
             self.note_skipped(lruvec, self.rank_in(lruvec, pfn), self.memory.folios[pfn].pages());
         }
-        self.work.list_moves += others.folios.len() as u64;
+        self.out.count.list_moves(others.folios.len() as u64);
         others.pages
     }
 
@@ -166,7 +166,7 @@ impl Core {
             debug_assert!(self.memory.folios[pfn].mapped > 0, "{pfn:?} was passed by as mapped, and is not");
             self.lruvecs[lruvec].lists[list].push_head(&mut self.memory.folios, pfn.0);
         }
-        self.work.list_moves += folios.len() as u64;
+        self.out.count.list_moves(folios.len() as u64);
         folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum()
     }
 

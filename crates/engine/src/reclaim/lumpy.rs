@@ -159,9 +159,9 @@ impl Core {
             self.isolate_around(tag, sc.by.order, &mut folios, &mut contig);
             taken += contig.taken - before;
         }
-        self.rare_work().scanned += taken;
+        self.out.count.scanned(taken);
         self.looked_at += taken;
-        self.work.list_moves += folios.len() as u64;
+        self.out.count.list_moves(folios.len() as u64);
         self.trace_isolated_blocks(lruvec, list, [n, taken, 0, taken], contig, sc);
         folios
     }

@@ -197,7 +197,7 @@ impl Core {
         self.release_isolated(sc);
         assert!(sc.split.is_empty(), "a call ends with single pages of a huge one in hand");
         assert!(sc.held_blocks.is_none() || sc.is_interrupted, "a call ends with blocks in hand");
-        self.rare_work().reclaim_calls += 1;
+        self.out.count.reclaim_calls(1);
         self.trace(sc.by.node.unwrap_or(NodeId(0)), |_| Tracepoint::reclaim_end(sc));
         // That compaction can go on is progress, too.
         ReclaimStep::Done(sc.nr_reclaimed.max(sc.compaction_ready.into()))

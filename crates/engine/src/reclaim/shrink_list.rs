@@ -143,7 +143,7 @@ impl Core {
                 self.free_folio(pfn);
                 stat.reclaimed += pages;
                 // What is demoted is not removed, remembered and freed: its move has a price of its own.
-                self.rare_work().reclaimed += pages;
+                self.out.count.reclaimed(pages);
                 return true;
             }
             Verdict::Keep | Verdict::Demote => {}
@@ -267,7 +267,7 @@ impl Core {
     }
 
     pub(crate) fn verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) -> Verdict {
-        if self.story.is_some() {
+        if self.out.story.is_some() {
             self.tell(pfn, |_| PageEvent::Judged { verdict, because });
             self.note_verdict(pfn, verdict, because);
         }
@@ -384,7 +384,7 @@ impl Core {
                 self.io.write_failed(pages as u64);
                 return Pageout::NoRoom;
             }
-            self.ops.push(Op::WriteSwapNow { swap: entry.swap, slot: entry.slot, pfn });
+            self.out.push(Op::WriteSwapNow { swap: entry.swap, slot: entry.slot, pfn });
             return Pageout::Clean;
         }
         mutant!(self, FrameReusedBeforeWritten => {

@@ -179,7 +179,7 @@ impl Engine {
                         true => self.watched_hits(task, (open, file, is_tmpfs), id, rest, &decode, stops),
                     };
                     if self.core.config.is_memory_tiering() {
-                        self.core.rare_work().marked_with_tiering += hits.0 as u64;
+                        self.core.out.count.marked_with_tiering(hits.0 as u64);
                     }
                     hits
                 }
@@ -231,7 +231,7 @@ impl Engine {
         let hits = file_hits::<true, A>(index, is_tmpfs, open, id, accesses, decode, Some(&mut watch));
         if promotes && watch.looked_up > 0 {
             self.has_work = true;
-            self.core.rare_work().tiers_looked_up += watch.looked_up;
+            self.core.out.count.tiers_looked_up(watch.looked_up);
         }
         hits
     }

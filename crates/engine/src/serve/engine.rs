@@ -209,13 +209,13 @@ impl Engine {
     /// Hands over the operations to carry out, in order.
     #[inline]
     pub fn take_ops(&mut self, into: &mut Vec<Op>) {
-        hand_over(&mut self.core.ops, into);
+        hand_over(&mut self.core.out.ops, into);
     }
 
     /// Hands over the tasks whose wait for I/O has ended: resume them now.
     #[inline]
     pub fn take_woken(&mut self, into: &mut Vec<TaskId>) {
-        hand_over(&mut self.core.woken, into);
+        hand_over(&mut self.core.out.woken, into);
     }
 
     /// Whether the last run of hits, or the last end of a transfer, whichever was called last, has done work or asked for
@@ -228,36 +228,36 @@ impl Engine {
     /// All the work so far.
     #[inline]
     pub fn work(&self) -> &Work {
-        &self.core.work
+        self.core.out.work()
     }
 
     /// Whether units of work that are marked as rare have grown since the last time.
     #[inline]
     pub fn take_rare_work(&mut self) -> bool {
-        std::mem::take(&mut self.core.has_rare_work)
+        self.core.out.take_rare_work()
     }
 
     /// Records, from now on, which pages enter and leave page caches.
     pub fn record_page_cache_events(&mut self) {
-        self.core.page_cache_events.get_or_insert_default();
+        self.core.out.page_cache_events.get_or_insert_default();
     }
 
     /// Hands over the recorded page-cache events, in order.
     pub fn take_page_cache_events(&mut self, into: &mut Vec<PageCacheEvent>) {
-        if let Some(events) = &mut self.core.page_cache_events {
+        if let Some(events) = &mut self.core.out.page_cache_events {
             into.append(events);
         }
     }
 
     /// A device has completed a transfer, its interrupt arriving on `cpu`.
     pub fn io_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) {
-        let first = self.core.woken.len();
-        let before = self.core.work;
+        let first = self.core.out.woken.len();
+        let before = *self.core.out.work();
         let ended = self.core.transfer_done(io, cpu, result);
-        self.has_work = ended != Ended::Read || !self.core.ops.is_empty();
-        debug_assert!(self.has_work || before == self.core.work, "the end of a read is no work");
+        self.has_work = ended != Ended::Read || !self.core.out.ops.is_empty();
+        debug_assert!(self.has_work || before == *self.core.out.work(), "the end of a read is no work");
         if matches!(ended, Ended::ReadFailed | Ended::ReadaheadFailed) {
-            for task in &self.core.woken[first..] {
+            for task in &self.core.out.woken[first..] {
                 let task = &mut self.tasks[task.index()];
                 match ended {
                     Ended::ReadFailed => task.read_failed = true,
@@ -266,8 +266,8 @@ impl Engine {
             }
         }
         if ended == Ended::ReadaheadFailed {
-            for at in first..self.core.woken.len() {
-                let task = self.core.woken[at];
+            for at in first..self.core.out.woken.len() {
+                let task = self.core.out.woken[at];
                 self.current(task).let_go();
             }
         }

@@ -160,7 +160,7 @@ impl<'a> Figures<'a> {
 
     /// Parts of [`Engine::work`] by the kernel function that they were done for.
     pub fn work_for(self) -> &'a WorkFor {
-        &self.core.work_for
+        self.core.out.work_for()
     }
 
     /// Bytes of metadata: folio records of the sections in use, what generations add to them, and the words of page tables,
@@ -213,7 +213,7 @@ impl<'a> Figures<'a> {
 
     /// Rotations at the end of writeback: how many pages were to go to the cold end of their list, and why some did not.
     pub fn rotations(self) -> Rotations {
-        self.core.rotations
+        self.core.out.rotations()
     }
 
     /// The size and the limit of the zswap pool.

@@ -35,7 +35,7 @@ impl Current<'_> {
             }
             Source::NewTmpfs(file, page) => {
                 self.core.memory.folios[pfn].set(FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
-                self.core.ops.push(Op::Zero { pfn, pages: 1 });
+                self.core.out.push(Op::Zero { pfn, pages: 1 });
                 self.core.page_cache_add(pfn, file, page);
                 self.core.lru_add(pfn);
                 if matches!(self.task.accessed(), Object::File { .. }) {
@@ -52,7 +52,7 @@ impl Current<'_> {
                 folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
                 folio.owner = mm.0;
                 folio.index = page as u32;
-                self.core.ops.push(Op::Zero { pfn, pages: 1 });
+                self.core.out.push(Op::Zero { pfn, pages: 1 });
                 self.core.map(mm, page, pfn, true);
                 self.core.lru_add(pfn);
             }
@@ -77,7 +77,7 @@ impl Current<'_> {
             return;
         }
         self.core.swap_cache_read(pfn, entry, Some(self.id));
-        mutant!(self.core, SlotFreedBeforeRead => self.core.ops.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot }));
+        mutant!(self.core, SlotFreedBeforeRead => self.core.out.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot }));
     }
 
     /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
@@ -96,7 +96,7 @@ impl Current<'_> {
             let node = self.core.memory.folios[pfn].node;
             self.core.count_node(node, Stat::Pswpin, 1);
             self.core.count_node(node, Stat::Pgpgin, (crate::PAGE_SIZE / 1024) as i64);
-            self.core.ops.push(Op::ReadSwapNow { swap: entry.swap, slot: entry.slot, pfn });
+            self.core.out.push(Op::ReadSwapNow { swap: entry.swap, slot: entry.slot, pfn });
         }
         if let Some((mm, page)) = self.accessed_address()
             && is_anon

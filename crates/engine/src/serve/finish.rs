@@ -34,7 +34,7 @@ impl Current<'_> {
         }
         match *self.task.accessed() {
             Object::File { open, file, is_tmpfs, .. } => {
-                self.core.work.file_calls += 1;
+                self.core.out.count.file_calls(1);
                 let is_overwrite = write && !is_tmpfs;
                 let is_reread =
                     !is_tmpfs && !write && page == self.core.memory.open_files[open.index()].last_page;

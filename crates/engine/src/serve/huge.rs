@@ -144,7 +144,7 @@ impl Current<'_> {
         folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
         folio.owner = mm.0;
         folio.index = (page & !(LEAF_PAGES - 1)) as u32;
-        self.core.ops.push(Op::Zero { pfn, pages: HUGE_PAGE_PAGES as u32 });
+        self.core.out.push(Op::Zero { pfn, pages: HUGE_PAGE_PAGES as u32 });
         self.core.map_huge(mm, page, pfn);
         self.core.lru_add(pfn);
         self.core.in_lru_fault = false;

@@ -189,7 +189,7 @@ impl Core {
             group.stat_flushed_at = self.now;
             group.updates_by_cpu.fill(0);
         }
-        self.rare_work().stat_flushes += subtree.len() as u64;
+        self.out.count.stat_flushes(subtree.len() as u64);
     }
 
     /// A group's counter as of the last flush, over all nodes.

@@ -99,7 +99,7 @@ impl Story {
 impl Core {
     /// Tells, from now on, what `filter` says; what it said before is forgotten.
     pub(crate) fn tell_story(&mut self, filter: StoryFilter) {
-        let story = self.story.get_or_insert_default();
+        let story = self.out.story.get_or_insert_default();
         story.numbers = match &filter {
             StoryFilter::Pages(pages) => Numbers::of(pages.iter().map(|page| page.number())),
             StoryFilter::Evictions(_) => Numbers::default(),
@@ -109,18 +109,18 @@ impl Core {
 
     /// Tells tracepoints from now on.
     pub(crate) fn tell_tracepoints(&mut self) {
-        self.story.get_or_insert_default().is_traced = true;
+        self.out.story.get_or_insert_default().is_traced = true;
     }
 
     /// Whether something was told since it was last handed over.
     #[inline]
     pub(crate) fn has_story(&self) -> bool {
-        self.story.as_ref().is_some_and(|story| !story.events.is_empty())
+        self.out.story.as_ref().is_some_and(|story| !story.events.is_empty())
     }
 
     /// Hands over what was told, in order.
     pub(crate) fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
-        if let Some(story) = &mut self.story {
+        if let Some(story) = &mut self.out.story {
             into.append(&mut story.events);
         }
     }
@@ -201,7 +201,7 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(crate) fn may_follow(&self, pfn: Pfn) -> bool {
-        self.story.as_ref().is_some_and(|story| story.may_follow(&self.memory.folios[pfn]))
+        self.out.story.as_ref().is_some_and(|story| story.may_follow(&self.memory.folios[pfn]))
     }
 
     #[cold]
@@ -217,7 +217,7 @@ impl Core {
     /// The pages that are followed among so many from this one on.
     fn followed_of(&self, first: PageName, pages: u64) -> Vec<PageName> {
         let all = (0..pages).map(|at| first.next(at));
-        all.filter(|&page| self.story.as_ref().is_some_and(|story| story.follows(page))).collect()
+        all.filter(|&page| self.out.story.as_ref().is_some_and(|story| story.follows(page))).collect()
     }
 
     /// Tells the same of pages of a folio, whose states are changed in some way.
@@ -236,7 +236,7 @@ impl Core {
     }
 
     fn push_page(&mut self, lruvec: LruvecId, page: PageName, state: PageState, event: PageEvent) {
-        if let Some(story) = &mut self.story
+        if let Some(story) = &mut self.out.story
             && matches!(story.filter, Some(StoryFilter::Pages(_)))
         {
             story.lists.insert(lruvec);
@@ -246,7 +246,7 @@ impl Core {
 
     fn push_told(&mut self, lruvec: LruvecId, told: Told) {
         let (memcg, node) = (self.lruvecs[lruvec].memcg, self.lruvecs[lruvec].node);
-        if let Some(story) = &mut self.story {
+        if let Some(story) = &mut self.out.story {
             story.events.push(StoryEvent { at: self.now, memcg, node, told });
         }
     }
@@ -254,7 +254,7 @@ impl Core {
     /// Tells of whole lists, if a followed page has been there.
     #[inline]
     pub(crate) fn tell_lists(&mut self, lruvec: LruvecId, event: impl FnOnce(&Core) -> ListsEvent) {
-        if self.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
+        if self.out.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
             let told = Told::Lists(event(self));
             self.push_told(lruvec, told);
         }
@@ -263,19 +263,19 @@ impl Core {
     /// Whether anyone listens to what happens to pages.
     #[inline]
     pub(crate) fn is_telling(&self) -> bool {
-        self.story.as_ref().is_some_and(|story| story.filter.is_some())
+        self.out.story.as_ref().is_some_and(|story| story.filter.is_some())
     }
 
     /// Whether anyone listens to tracepoints.
     #[inline]
     pub(crate) fn is_traced(&self) -> bool {
-        self.story.as_ref().is_some_and(|story| story.is_traced)
+        self.out.story.as_ref().is_some_and(|story| story.is_traced)
     }
 
     /// Tells a tracepoint of a node.
     #[inline]
     pub(crate) fn trace<T: Into<Tracepoint>>(&mut self, node: NodeId, event: impl FnOnce(&Core) -> T) {
-        if self.story.is_some() {
+        if self.out.story.is_some() {
             self.trace_heard(node, event);
         }
     }
@@ -285,7 +285,7 @@ impl Core {
         if self.is_traced() {
             let told = Told::Tracepoint(event(self).into());
             let at = self.now;
-            let story = self.story.as_mut().expect("it is traced");
+            let story = self.out.story.as_mut().expect("it is traced");
             story.events.push(StoryEvent { at, memcg: MemcgId::ROOT, node, told });
         }
     }
@@ -302,7 +302,7 @@ impl Core {
     fn sum_verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) {
         let folio = &self.memory.folios[pfn];
         let (kind, pages) = (folio.lru_type(), folio.pages());
-        let Some(Story { kept, .. }) = self.story.as_deref_mut() else { return };
+        let Some(Story { kept, .. }) = self.out.story.as_deref_mut() else { return };
         if verdict == Verdict::Activate {
             kept.nr_activate[kind as usize] += pages;
         }
@@ -317,7 +317,7 @@ impl Core {
 
     /// What has become of those of the batch that stay; the next batch begins.
     pub(crate) fn take_kept(&mut self) -> Kept {
-        self.story.as_mut().map_or(Kept::default(), |story| std::mem::take(&mut story.kept))
+        self.out.story.as_mut().map_or(Kept::default(), |story| std::mem::take(&mut story.kept))
     }
 
     /// Tells of a page that a task is about to get into this folio.
@@ -329,7 +329,7 @@ impl Core {
         let size = self.memory.folios[pfn].pages();
         // The folio does not know yet what it is about to hold.
         let may_follow = |story: &Story| size > 1 || story.numbers.may_have(page.number());
-        if !self.story.as_deref().is_some_and(may_follow) {
+        if !self.out.story.as_deref().is_some_and(may_follow) {
             return;
         }
         let pages = self.followed_of(page.of_folio(size), size);
@@ -349,7 +349,7 @@ impl Core {
     #[cold]
     fn tell_evicted_slowly(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
         let (page, memcg) = (self.name_of(pfn), self.memory.folios[pfn].memcg);
-        let is_told = match self.story.as_ref().and_then(|story| story.filter.as_ref()) {
+        let is_told = match self.out.story.as_ref().and_then(|story| story.filter.as_ref()) {
             None => false,
             Some(StoryFilter::Pages(pages)) => self.may_follow(pfn) && pages.contains(&page),
             Some(StoryFilter::Evictions(None)) => true,
@@ -385,10 +385,10 @@ impl Core {
         limit: RefTierLimit,
         reason: TypeReason,
     ) {
-        if self.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
+        if self.out.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
             let tiers = self.ref_tier_positions(lruvec, kind, limit.gain);
             let choice = TypeChoice { kind, reason, limit, tiers };
-            if let Some(story) = &mut self.story {
+            if let Some(story) = &mut self.out.story {
                 story.choice = Some(choice);
             }
             self.push_told(lruvec, Told::Lists(ListsEvent::TypeChosen(choice)));
@@ -397,7 +397,7 @@ impl Core {
 
     /// Refaults of a tier as the round under way has compared them.
     pub(crate) fn told_position(&self, tier: usize) -> Position {
-        let choice = self.story.as_ref().and_then(|story| story.choice);
+        let choice = self.out.story.as_ref().and_then(|story| story.choice);
         choice.map_or(Position::default(), |choice| choice.tiers[tier])
     }
 }

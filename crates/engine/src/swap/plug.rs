@@ -95,7 +95,7 @@ impl Core {
                 Some(result) => {
                     if result.is_ok() {
                         let SwapEntry { swap, slot } = write.to;
-                        self.ops.push(Op::WriteSwapNow { swap, slot, pfn: write.pfn });
+                        self.out.push(Op::WriteSwapNow { swap, slot, pfn: write.pfn });
                     }
                     self.transfer_done(write.io, self.cpu, result);
                 }
@@ -109,6 +109,6 @@ impl Core {
         if next.replace(write.next()) != Some(write.to) {
             self.io.submit_request(write.io);
         }
-        self.ops.push(write.op());
+        self.out.push(write.op());
     }
 }

@@ -67,7 +67,7 @@ impl Core {
         );
         if is_zeroes {
             self.count_node(self.memory.folios[pfn].node, Stat::SwpinZero, 1);
-            self.ops.push(Op::Zero { pfn, pages: 1 });
+            self.out.push(Op::Zero { pfn, pages: 1 });
         }
         is_zeroes
     }

@@ -163,7 +163,7 @@ fn a_first_write_brings_in_2_mib_and_all_of_its_pages_are_hits_from_then_on() {
         bench.fault(2 * LEAF_PAGES + 1);
         assert_eq!(bench.stats(THP), [2, 2, 0, 0], "the rest of the heap is too small for one");
         assert_eq!(bench.usage(), 2 * HUGE_PAGE_PAGES + 2);
-        assert_eq!(bench.engine.core.work.faults, 4);
+        assert_eq!(bench.engine.work().faults, 4);
         let memory_stat = bench.engine.read_file("/sys/fs/cgroup/job/memory.stat").unwrap();
         assert!(memory_stat.contains("anon_thp 4194304\n"), "{memory_stat}");
         let meminfo = bench.engine.read_file("/proc/meminfo").unwrap();
@@ -237,7 +237,7 @@ fn it_is_freed_as_a_whole_at_exit_and_by_munmap() {
         let mut bench = Bench::new(always());
         bench.fault(0);
         bench.fault(LEAF_PAGES);
-        let zapped = bench.engine.core.work.zapped;
+        let zapped = bench.engine.work().zapped;
         if exits {
             let step = bench.engine.task_exit(bench.task);
             bench.run(step);
@@ -245,7 +245,7 @@ fn it_is_freed_as_a_whole_at_exit_and_by_munmap() {
             bench.engine.munmap(bench.task, bench.heap).unwrap();
         }
         bench.engine.check_invariants();
-        assert_eq!(bench.engine.core.work.zapped - zapped, 2, "an entry each");
+        assert_eq!(bench.engine.work().zapped - zapped, 2, "an entry each");
         assert_eq!(bench.stats([Stat::NrAnonPages, Stat::NrAnonThps]), [0, 0]);
         assert_eq!(bench.usage(), 0);
         bench.engine.take_ops(&mut bench.ops);
@@ -285,10 +285,10 @@ fn one_use_of_a_page_keeps_all_of_it_and_takes_one_look() {
         bench.engine.mark_idle(bench.task, bench.heap, 5).unwrap();
         assert_eq!(bench.engine.core.folio_referenced(head, true).young, 0);
         bench.frame(77);
-        let before = bench.engine.core.work;
+        let before = *bench.engine.work();
         assert_eq!(bench.engine.core.folio_referenced(head, true).young, 1, "{profile}");
         assert_eq!(bench.engine.core.folio_referenced(head, true).young, 0, "{profile}");
-        let work = bench.engine.core.work - before;
+        let work = *bench.engine.work() - before;
         assert_eq!((work.rmap_steps, work.ptes_walked), (2, 0), "nothing lies beside it");
     }
 }
@@ -309,10 +309,10 @@ fn a_walk_finds_a_huge_page_by_one_entry() {
         assert_eq!(bench.write("/sys/kernel/debug/lru_gen", &command), Served::Written { reclaimed: 0 });
     };
     age(&mut bench);
-    let before = bench.engine.core.work.ptes_walked;
+    let before = bench.engine.work().ptes_walked;
     bench.frame(100);
     age(&mut bench);
-    let walked = bench.engine.core.work.ptes_walked - before;
+    let walked = bench.engine.work().ptes_walked - before;
     assert!(walked <= PAGES - 2 * LEAF_PAGES, "{walked} entries of the rest of the heap at most");
     let anon: Vec<u64> =
         bench.engine.figures().lru_gen(bench.memcg, HERE).iter().map(|generation| generation.anon).collect();

@@ -44,7 +44,7 @@ impl Core {
         folio.clear(FolioFlags::RECLAIM);
         let folio = *folio;
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-        self.rare_work().dirtied += 1;
+        self.out.count.dirtied(1);
         self.count(self.lruvec_of(pfn), Stat::NrDirty, 1);
         self.count_node(folio.node, Stat::NrDirtied, 1);
         let now = self.now;
@@ -146,7 +146,7 @@ impl Core {
         let (of_wb, of_file) = (of.nr_writeback, self.memory.file(file).inode.writeback.count());
         debug_assert!(of_wb >= of_file, "a wb has {of_wb} pages under writeback, a file of it {of_file}");
         self.writeback.written_by[reason as usize] += 1;
-        self.rare_work().written += 1;
+        self.out.count.written(1);
         let lruvec = self.lruvec_of(pfn);
         self.count(lruvec, Stat::NrWriteback, 1);
         self.count_node(folio.node, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);

@@ -106,7 +106,7 @@ impl Core {
             slot.slot
         );
         assert!(!self.memory.swap.holds_zeroes(slot), "slot {} holds zeroes and gets an entry", slot.slot);
-        self.ops.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn });
+        self.out.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn });
         self.tell(pfn, |_| PageEvent::ZswapStored { bytes: length });
         self.zswap_charge(payer, node, length.into(), 1);
         self.zswap_count(payer, node, Stat::Zswpout);
@@ -125,7 +125,7 @@ impl Core {
         let &Entry { payer, node, slot: of_entry, .. } = self.zswap.entry(id);
         assert_eq!(of_entry, slot, "a page is filled from the entry of another slot");
         assert_eq!(self.memory.folios[pfn].mapped, 0, "{pfn:?} is filled while it is mapped");
-        self.ops.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
+        self.out.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
         self.tell(pfn, |_| PageEvent::ZswapLoaded);
         self.zswap_count(payer, node, Stat::Zswpin);
         self.zswap_free(id);
@@ -170,7 +170,7 @@ impl Core {
         self.zswap.stat.same_filled_pages -= u64::from(entry.handle.is_none());
         self.zswap.stat.stored_incompressible_pages -= u64::from(entry.length() == PAGE_SIZE);
         self.zswap_uncharge(entry.payer, entry.node, entry.length());
-        self.ops.push(Op::ZswapFree { swap: entry.slot.swap, slot: entry.slot.slot });
+        self.out.push(Op::ZswapFree { swap: entry.slot.swap, slot: entry.slot.slot });
     }
 
     /// The lists that an entry is on: its payer's, or of who stands for one that was removed.

@@ -80,7 +80,7 @@ impl Core {
         }
         self.lru_add(pfn);
         self.in_lru_fault = in_lru_fault;
-        self.ops.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
+        self.out.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
         self.zswap_count(payer, node, Stat::Zswpwb);
         self.tell(pfn, |_| PageEvent::ZswapWrittenBack);
         self.zswap_free(id);
@@ -98,7 +98,7 @@ impl Core {
         if self.memory.swap.kind(slot.swap) == SwapKind::Synchronous {
             self.count_node(of_page, Stat::NrWritten, 1);
             if self.zram_store(pfn, slot) {
-                self.ops.push(Op::WriteSwapNow { swap: slot.swap, slot: slot.slot, pfn });
+                self.out.push(Op::WriteSwapNow { swap: slot.swap, slot: slot.slot, pfn });
                 self.lru_rotate(pfn);
             } else {
                 // The only copy is in memory still.

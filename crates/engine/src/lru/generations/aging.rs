@@ -100,13 +100,13 @@ impl Core {
 
     /// Takes an aging on by a batch; at its end tells whether it opened a generation.
     pub(crate) fn aging_step(&mut self, lruvec: LruvecId, aging: &mut Aging) -> Option<bool> {
-        let before = self.work;
+        let begun = self.out.begin();
         let step = match self.walk_step(lruvec, &mut aging.walk) {
             Walked::More => None,
             Walked::Overtaken => Some(false),
             Walked::Complete => Some(self.open_generation(lruvec, aging.seq, aging.swappiness)),
         };
-        self.work_for.aging += self.work - before;
+        self.out.end_aging(begun);
         step
     }
 

@@ -293,9 +293,9 @@ impl Core {
                 break;
             }
         }
-        self.rare_work().scanned += scanned;
+        self.out.count.scanned(scanned);
         self.looked_at += scanned;
-        self.work.list_moves += batch.len() as u64;
+        self.out.count.list_moves(batch.len() as u64);
         self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
         self.trace_isolated(lruvec, LruList::inactive(kind), [most, scanned, skipped, isolated], sc);
         self.note_taken(lruvec, kind, isolated);

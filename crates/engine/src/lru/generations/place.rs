@@ -137,7 +137,7 @@ impl Core {
         } else {
             generations.lists[list].push_head(links, pfn.0);
         }
-        self.work.list_moves += 1;
+        self.out.count.list_moves(1);
     }
 
     /// Unlinks a folio from the list that it is on, which need not be that of its generation.
