@@ -51,8 +51,6 @@ pub(crate) struct Core {
     /// Counters of `/proc/vmstat`, by node.
     pub(crate) vmstat: Vec<Counters>,
     pub(crate) last_root_flush: Nanos,
-    /// A page is being added for a fault on a mapping with recency: it is known to be in use.
-    pub(crate) in_lru_fault: bool,
     /// `min_ttl_ms`: kswapd rather has a process killed than takes generations younger than this. 0: it does not care.
     pub(crate) min_ttl_ms: u64,
     /// What was last written to `lru_gen/enabled`.
@@ -136,7 +134,6 @@ impl Core {
             numa_balancing: NumaBalancing::new(nodes),
             vmstat: vec![[0; STATS]; nodes],
             last_root_flush: Nanos::ZERO,
-            in_lru_fault: false,
             min_ttl_ms: 0,
             lru_gen_enabled: None,
             oom_kills: OomKills::default(),

@@ -12,9 +12,8 @@
 //! ```
 
 use crate::core::Core;
-use crate::lru::Arrival;
-use crate::lru::CountsUse;
 use crate::lru::generations::AccessBy;
+use crate::lru::{AddedFor, Arrival, CountsUse};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Mark;
 use crate::stat::Stat;
@@ -82,8 +81,8 @@ impl Core {
     /// Hands a new folio over to the lists.
     #[doc(alias = "folio_add_lru")]
     #[inline]
-    pub(crate) fn lru_add(&mut self, pfn: Pfn) {
-        if self.in_lru_fault {
+    pub(crate) fn lru_add(&mut self, pfn: Pfn, added_for: AddedFor) {
+        if added_for == AddedFor::Fault {
             self.lru_faulted_in(pfn);
         }
         debug_assert!(

@@ -41,6 +41,16 @@ pub enum Arrival {
     Rotated,
 }
 
+/// What a folio is added for.
+#[doc(alias = "lru_gen_in_fault")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AddedFor {
+    /// A fault on a mapping with recency: the folio is known to be in use.
+    Fault,
+    /// Anything else, readahead for others included.
+    Other,
+}
+
 /// By which rule a folio goes to the list that it goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlaceRule {

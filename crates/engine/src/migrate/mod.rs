@@ -30,6 +30,7 @@ pub use refusal::MigrateStep;
 pub(crate) use refusal::Refusals;
 
 use crate::core::Core;
+use crate::lru::AddedFor;
 use crate::machine::op::Op;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::table::Word;
@@ -52,7 +53,7 @@ impl Core {
     /// Gives a folio that was isolated for migration back to its lists.
     pub(crate) fn migrate_put_back(&mut self, pfn: Pfn) {
         self.count_isolated(pfn, -1);
-        self.lru_add(pfn);
+        self.lru_add(pfn, AddedFor::Other);
         if self.is_refused(MigrateStep::PutBack) {
             self.lru_add_drain();
         }

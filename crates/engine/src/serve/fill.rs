@@ -1,6 +1,7 @@
 //! Filling a new folio of a miss: zeroes, a read of the file's block, or a read of the swap slot.
 
 use crate::config::SwapKind;
+use crate::lru::AddedFor;
 use crate::machine::op::Op;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::mm::Backing;
@@ -16,28 +17,29 @@ impl Current<'_> {
     #[inline]
     pub(super) fn fill(&mut self, pfn: Pfn, source: Source) {
         self.hold_for(pfn);
+        let added_for = self.added_for();
         match source {
             Source::File(file, page) => {
                 self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
                 if self.is_written_through_descriptor() {
                     self.core.page_cache_add_for_write(pfn, file, page);
                 } else {
-                    self.core.page_cache_add(pfn, file, page);
+                    self.core.page_cache_add(pfn, file, page, added_for);
                 }
-                self.core.lru_add(pfn);
+                self.core.lru_add(pfn, added_for);
                 self.core.start_read_file(pfn, self.id);
                 self.task.attempt.started_read = true;
             }
             Source::Overwritten(file, page) => {
                 self.core.page_cache_add_for_write(pfn, file, page);
-                self.core.lru_add(pfn);
+                self.core.lru_add(pfn, added_for);
                 self.task.attempt.created = true;
             }
             Source::NewTmpfs(file, page) => {
                 self.core.memory.folios[pfn].set(FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
                 self.core.out.push(Op::Zero { pfn, pages: 1 });
-                self.core.page_cache_add(pfn, file, page);
-                self.core.lru_add(pfn);
+                self.core.page_cache_add(pfn, file, page, added_for);
+                self.core.lru_add(pfn, added_for);
                 if matches!(self.task.accessed(), Object::File { .. }) {
                     // Written through a descriptor: the write itself may be the first of the two accesses that activate.
                     if self.core.mark_of(pfn).counts(true, false) {
@@ -54,9 +56,9 @@ impl Current<'_> {
                 folio.index = page as u32;
                 self.core.out.push(Op::Zero { pfn, pages: 1 });
                 self.core.map(mm, page, pfn, true);
-                self.core.lru_add(pfn);
+                self.core.lru_add(pfn, added_for);
             }
-            Source::Swap(entry) => self.swap_in(pfn, entry),
+            Source::Swap(entry) => self.swap_in(pfn, entry, added_for),
         }
     }
 
@@ -66,32 +68,32 @@ impl Current<'_> {
 
     /// Brings a swapped page back. Its folio stands in the swap cache while it is read, so that nobody reads it twice.
     #[doc(alias = "do_swap_page")]
-    fn swap_in(&mut self, pfn: Pfn, entry: SwapEntry) {
+    fn swap_in(&mut self, pfn: Pfn, entry: SwapEntry, added_for: AddedFor) {
         self.name_swapped_owner(pfn);
         let shadow = self.core.memory.swap.shadow(entry);
         self.core.zswap_swapped_in(pfn);
         self.core.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
         self.task.attempt.started_read = true;
         if self.core.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
-            self.swap_in_now(pfn, entry, shadow);
+            self.swap_in_now(pfn, entry, shadow, added_for);
             return;
         }
-        self.core.swap_cache_read(pfn, entry, Some(self.id));
+        self.core.swap_cache_read(pfn, entry, Some(self.id), added_for);
         mutant!(self.core, SlotFreedBeforeRead => self.core.out.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot }));
     }
 
     /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
     /// compressed copy would only be a second one in memory. Since 7.0 it stands in the swap cache until it is mapped, so that a
     /// batch of new folios that fills with it puts it where pages of the swap cache go. [reclaim-6.12 M9; mglru-2026 4.1]
-    fn swap_in_now(&mut self, pfn: Pfn, entry: SwapEntry, shadow: Word) {
+    fn swap_in_now(&mut self, pfn: Pfn, entry: SwapEntry, shadow: Word, added_for: AddedFor) {
         let is_anon = self.core.memory.folios[pfn].has(FolioFlags::ANON);
         let memcg = self.core.memory.folios[pfn].memcg;
         let is_cached = !is_anon || !self.core.memcgs[memcg].policy.reclaim.swap_cache_bypass;
         if is_cached {
             self.core.swap_cache_insert(pfn, entry);
         }
-        self.core.workingset_refault(pfn, shadow);
-        self.core.lru_add(pfn);
+        self.core.workingset_refault(pfn, shadow, added_for);
+        self.core.lru_add(pfn, added_for);
         if !self.core.swap_zeroes_in(pfn, entry) && !self.core.zswap_load(pfn, entry) {
             let node = self.core.memory.folios[pfn].node;
             self.core.count_node(node, Stat::Pswpin, 1);

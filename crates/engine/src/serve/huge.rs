@@ -135,7 +135,6 @@ impl Current<'_> {
         };
         let page = start + self.task.attempt.page;
         self.task.attempt.frame = None;
-        self.core.in_lru_fault = self.is_fault_with_recency();
         if self.core.is_telling() {
             self.tell_filled(pfn, Source::NewAnon, charged);
         }
@@ -146,8 +145,7 @@ impl Current<'_> {
         folio.index = (page & !(LEAF_PAGES - 1)) as u32;
         self.core.out.push(Op::Zero { pfn, pages: HUGE_PAGE_PAGES as u32 });
         self.core.map_huge(mm, page, pfn);
-        self.core.lru_add(pfn);
-        self.core.in_lru_fault = false;
+        self.core.lru_add(pfn, self.added_for());
         self.core.count(self.core.lruvec_of(pfn), Stat::ThpFaultAlloc, 1);
     }
 }

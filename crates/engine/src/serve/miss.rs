@@ -12,6 +12,7 @@
 //! its own page from under it. [reclaim-6.12 M]
 
 use crate::core::Core;
+use crate::lru::AddedFor;
 use crate::machine::step::{Access, AccessError, IoWait, OomReport, Served, Step, Wait};
 use crate::memcg::charge::{Charge, ChargeOutcome, Charged};
 use crate::memory::folio::FolioFlags;
@@ -330,12 +331,10 @@ impl Current<'_> {
         let Attempt { frame, charged, .. } = &mut self.task.attempt;
         let charged = *charged;
         *frame = None;
-        self.core.in_lru_fault = self.is_fault_with_recency();
         if self.core.is_telling() {
             self.tell_filled(pfn, source, charged);
         }
         self.fill(pfn, source);
-        self.core.in_lru_fault = false;
         if self.core.memory.folios[pfn].has(FolioFlags::LOCKED) {
             self.task.attempt.will_retry();
             let is_swapped = matches!(source, Source::Swap(_));
@@ -562,14 +561,16 @@ impl Current<'_> {
         self.core.tell_filled(pfn, page, PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed });
     }
 
-    /// Whether the page is wanted by a fault that says it will be used again.
+    /// What the page is brought in for: a fault says that it will be used again, where its mapping has recency.
     #[inline(always)]
-    pub(super) fn is_fault_with_recency(&self) -> bool {
+    pub(super) fn added_for(&self) -> AddedFor {
         match *self.task.accessed() {
-            Object::File { .. } => false,
-            Object::Mapping { mm, vma, .. } => {
-                self.core.memory.mm(mm).vmas[vma].has_recency(&self.core.memory.open_files)
+            Object::Mapping { mm, vma, .. }
+                if self.core.memory.mm(mm).vmas[vma].has_recency(&self.core.memory.open_files) =>
+            {
+                AddedFor::Fault
             }
+            Object::Mapping { .. } | Object::File { .. } => AddedFor::Other,
         }
     }
 }

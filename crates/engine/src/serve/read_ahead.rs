@@ -172,7 +172,7 @@ impl Current<'_> {
         let attempt = &mut self.task.attempt;
         attempt.frame = None;
         let (is_wanted, charged) = (attempt.page == page, attempt.charged);
-        self.core.in_lru_fault = self.is_fault_with_recency();
+        let added_for = self.added_for();
         if self.core.is_telling() {
             let with = if is_wanted { Filled::File } else { Filled::Readahead };
             let (reclaim_calls, reclaimed) = (charged.reclaim_calls, charged.reclaimed);
@@ -187,9 +187,8 @@ impl Current<'_> {
             self.hold_for(pfn);
         }
         self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
-        self.core.page_cache_add(pfn, batch.file, page);
-        self.core.lru_add(pfn);
-        self.core.in_lru_fault = false;
+        self.core.page_cache_add(pfn, batch.file, page, added_for);
+        self.core.lru_add(pfn, added_for);
         if is_wanted {
             self.task.attempt.started_read = true;
         } else {

@@ -112,7 +112,6 @@ impl Current<'_> {
         attempt.frame = None;
         let charged = attempt.charged;
         let is_wanted = batch.is_wanted(entry);
-        self.core.in_lru_fault = self.is_fault_with_recency();
         if is_wanted {
             self.hold_for(pfn);
         }
@@ -127,8 +126,7 @@ impl Current<'_> {
             );
         }
         self.core.name_after_slot(pfn, entry);
-        self.core.swap_cache_read(pfn, entry, None);
-        self.core.in_lru_fault = false;
+        self.core.swap_cache_read(pfn, entry, None, self.added_for());
         let is_refault = self.core.memory.has_use(pfn, UseBits::WORKINGSET);
         self.task.attempt.submits_refault |= is_refault;
         if is_wanted {

@@ -14,6 +14,7 @@
 
 use crate::config::SwapKind;
 use crate::core::Core;
+use crate::lru::AddedFor;
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, LEAF_PAGES, SwapEntry};
@@ -139,7 +140,13 @@ impl Core {
 
     /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed; `task`, if any, is woken when it
     /// is there.
-    pub(crate) fn swap_cache_read(&mut self, pfn: Pfn, entry: SwapEntry, task: Option<TaskId>) {
+    pub(crate) fn swap_cache_read(
+        &mut self,
+        pfn: Pfn,
+        entry: SwapEntry,
+        task: Option<TaskId>,
+        added_for: AddedFor,
+    ) {
         assert!(self.memory.swap.is_taken(entry), "slot {} is free, and is read", entry.slot);
         assert_eq!(
             self.memory.swap.cached(entry),
@@ -150,8 +157,8 @@ impl Core {
         self.memory.folios[pfn].set(FolioFlags::LOCKED);
         let shadow = self.memory.swap.shadow(entry);
         self.swap_cache_insert(pfn, entry);
-        self.workingset_refault(pfn, shadow);
-        self.lru_add(pfn);
+        self.workingset_refault(pfn, shadow, added_for);
+        self.lru_add(pfn, added_for);
         if self.swap_zeroes_in(pfn, entry) {
             self.memory.folios[pfn].clear(FolioFlags::LOCKED);
         } else if self.zswap_load(pfn, entry) {

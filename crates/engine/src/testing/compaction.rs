@@ -52,8 +52,8 @@ impl Bench {
         for (page, pfn) in (0..).zip(kept) {
             core.memcgs.charge(memcg, 1, 1).unwrap();
             core.memory.folios[pfn].set(FolioFlags::CHARGED);
-            core.page_cache_add(pfn, file, page);
-            core.lru_add(pfn);
+            core.page_cache_add(pfn, file, page, crate::lru::AddedFor::Other);
+            core.lru_add(pfn, crate::lru::AddedFor::Other);
         }
         core.lru_add_drain();
         core.memory.drain_all_pages();

@@ -37,8 +37,8 @@ impl Bench {
             engine.core.memcgs.charge(memcg, PAGES, PAGES).unwrap();
             let pfn = engine.core.alloc_pages(&request, memcg).unwrap();
             engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
-            engine.core.page_cache_add(pfn, file, folio * PAGES);
-            engine.core.lru_add(pfn);
+            engine.core.page_cache_add(pfn, file, folio * PAGES, crate::lru::AddedFor::Other);
+            engine.core.lru_add(pfn, crate::lru::AddedFor::Other);
             assert!(
                 engine.core.memory.folios[pfn].has(FolioFlags::LRU),
                 "a large folio does not wait in a batch"

@@ -41,8 +41,8 @@ impl Bench {
             let pfn = core.alloc_pages(&request, MemcgId::ROOT).unwrap();
             core.memcgs.charge(MemcgId::ROOT, 1, 1).unwrap();
             core.memory.folios[pfn].set(FolioFlags::CHARGED);
-            core.page_cache_add(pfn, file, page);
-            core.lru_add(pfn);
+            core.page_cache_add(pfn, file, page, crate::lru::AddedFor::Other);
+            core.lru_add(pfn, crate::lru::AddedFor::Other);
         }
         bench.engine.core.lru_add_drain();
         bench.engine.check_invariants();

@@ -11,6 +11,7 @@
 //! recent; where they are short, none is.
 
 use crate::core::Core;
+use crate::lru::AddedFor;
 use crate::lru::lruvec::LruvecId;
 use crate::lru::with_frequency;
 use crate::memory::folio::UseBits;
@@ -41,7 +42,8 @@ impl Core {
 
     #[doc(alias = "lru_gen_refault")]
     #[inline(never)]
-    pub(super) fn generation_refault(&mut self, pfn: Pfn, shadow: Shadow) {
+    pub(super) fn generation_refault(&mut self, pfn: Pfn, shadow: Shadow, added_for: AddedFor) {
+        let in_fault = added_for == AddedFor::Fault;
         let folio = self.memory.folios[pfn];
         let (kind, pages) = (folio.lru_type(), folio.pages() as i64);
         let lruvec = self.lruvec_of(pfn);
@@ -55,7 +57,7 @@ impl Core {
             References::Linux6_12 => {
                 self.count(lruvec, ACTIVATE.of(kind), pages);
                 let restore = policy.generations.restore;
-                if self.in_lru_fault || shadow.refs >= restore.least_refs() {
+                if in_fault || shadow.refs >= restore.least_refs() {
                     let use_bits = self.memory.use_bits(pfn) | UseBits::WORKINGSET;
                     let count = match restore {
                         Restore::Full => use_bits.counter(),
@@ -68,7 +70,7 @@ impl Core {
             References::Frequency if shadow.refs > 0 => {
                 let use_bits = self.memory.use_bits(pfn);
                 let mut restored = with_frequency(use_bits, shadow.refs.min(3));
-                if self.in_lru_fault {
+                if in_fault {
                     restored |= UseBits::ACTIVE;
                     self.count(lruvec, ACTIVATE.of(kind), pages);
                 }
@@ -80,7 +82,7 @@ impl Core {
             References::Frequency => {}
             References::Linux6_16 => {
                 let any = policy.generations.refault_activate == RefaultActivate::Fault;
-                if self.in_lru_fault && (any || shadow.workingset) {
+                if in_fault && (any || shadow.workingset) {
                     self.count(lruvec, ACTIVATE.of(kind), pages);
                 }
                 let use_bits = self.memory.use_bits(pfn);

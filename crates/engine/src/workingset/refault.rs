@@ -2,8 +2,8 @@
 //! Whether the page is activated is the rule of its memcg (`distance.rs`, `generation.rs`). [reclaim 3]
 
 use crate::core::Core;
-use crate::lru::CountsUse;
 use crate::lru::lruvec::LruvecId;
+use crate::lru::{AddedFor, CountsUse};
 use crate::memory::folio::UseBits;
 use crate::memory::table::{Entry, Shadow, Word};
 use crate::stat::{ACTIVATE, ByType, REFAULT};
@@ -53,7 +53,7 @@ impl Core {
 
     /// Evaluates the shadow found in the slot of a folio that has just been read in again, before it goes to the lists.
     #[inline]
-    pub(crate) fn workingset_refault(&mut self, pfn: Pfn, found: Word) {
+    pub(crate) fn workingset_refault(&mut self, pfn: Pfn, found: Word, added_for: AddedFor) {
         let Entry::Shadow(shadow) = found.decode() else { return };
         let folio = &self.memory.folios[pfn];
         let (memcg, node, kind, pages) = (folio.memcg, folio.node, folio.lru_type(), folio.pages());
@@ -85,7 +85,7 @@ impl Core {
             let tier = references.tier(shadow.refs, shadow.workingset);
             self.feedback_refaulted(lruvec, kind, tier, pages);
             if by_generation {
-                self.generation_refault(pfn, shadow);
+                self.generation_refault(pfn, shadow, added_for);
             } else {
                 self.distance_refault(pfn, shadow);
             }

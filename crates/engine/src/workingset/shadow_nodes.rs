@@ -130,8 +130,8 @@ mod tests {
             engine.core.memcgs.charge(memcg, 1, 1).unwrap();
             let pfn = engine.core.alloc_pages(&request, memcg).unwrap();
             engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
-            engine.core.page_cache_add(pfn, file, page);
-            engine.core.lru_add(pfn);
+            engine.core.page_cache_add(pfn, file, page, crate::lru::AddedFor::Other);
+            engine.core.lru_add(pfn, crate::lru::AddedFor::Other);
         }
         let all = (pages * PAGE_SIZE).to_string();
         let mut step = engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", &all).unwrap();

@@ -16,6 +16,7 @@
 use super::{Entry, EntryId};
 use crate::config::SwapKind;
 use crate::core::Core;
+use crate::lru::AddedFor;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Word;
@@ -68,18 +69,15 @@ impl Core {
         folio.set(FolioFlags::CHARGED | FolioFlags::SWAPBACKED | FolioFlags::LOCKED);
         folio.change(FolioFlags::ANON, is_anon);
         self.swap_cache_insert(pfn, slot);
-        // Nobody has faulted on it, whatever its reclaimer is in the middle of.
-        let in_lru_fault = std::mem::take(&mut self.in_lru_fault);
         let left_behind = match self.config.policy.machine.zswap.writeback_rotation {
             WritebackRotation::Baseline | WritebackRotation::RotateUnlisted => None,
             WritebackRotation::Dropbehind => Some(Word::EMPTY),
             WritebackRotation::KeepShadow => Some(shadow),
         };
         if left_behind.is_none_or(|left| left == Word::EMPTY) {
-            self.workingset_refault(pfn, shadow);
+            self.workingset_refault(pfn, shadow, AddedFor::Other);
         }
-        self.lru_add(pfn);
-        self.in_lru_fault = in_lru_fault;
+        self.lru_add(pfn, AddedFor::Other);
         self.out.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
         self.zswap_count(payer, node, Stat::Zswpwb);
         self.tell(pfn, |_| PageEvent::ZswapWrittenBack);

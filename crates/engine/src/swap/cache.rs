@@ -1,0 +1,123 @@
+//! The swap cache: a folio has a slot as long as the copy there may be of use, and gives it up when it is not.
+
+use crate::core::Core;
+use crate::machine::op::Op;
+use crate::memory::folio::FolioFlags;
+use crate::memory::table::{Entry, NodeChange, Shadow, SwapEntry};
+use crate::stat::Stat;
+use crate::units::{FileId, MemcgId, MmId, Pfn};
+use crate::workingset::IndexNode;
+
+impl Core {
+    /// Puts a folio into the swap cache: it has this slot from now on.
+    pub(crate) fn swap_cache_insert(&mut self, pfn: Pfn, entry: SwapEntry) {
+        let change = self.memory.swap.cache_insert(entry, pfn);
+        self.swap_index_changed(pfn, entry, change);
+        let folio = &mut self.memory.folios[pfn];
+        assert!(!folio.has(FolioFlags::SWAPCACHE), "{pfn:?} is put into the swap cache twice");
+        folio.set(FolioFlags::SWAPCACHE);
+        folio.swap = entry.swap;
+        folio.slot = entry.slot;
+        self.out.count.inserted(1);
+        self.swap_cache_count(pfn, 1);
+    }
+
+    /// Takes a folio out of the swap cache; the slot keeps the data.
+    pub(crate) fn swap_cache_remove(&mut self, pfn: Pfn, shadow: Option<Shadow>) {
+        let entry = self.memory.swap_entry(pfn);
+        assert_eq!(self.memory.swap.cached(entry), Some(pfn), "slot {} leads to another folio", entry.slot);
+        let change = self.memory.swap.cache_remove(entry, shadow);
+        self.swap_index_changed(pfn, entry, change);
+        self.memory.folios[pfn].clear(FolioFlags::SWAPCACHE);
+        self.swap_cache_count(pfn, -1);
+    }
+
+    fn swap_cache_count(&mut self, pfn: Pfn, sign: i64) {
+        let pages = sign * self.memory.folios[pfn].pages() as i64;
+        let lruvec = self.lruvec_of(pfn);
+        self.count(lruvec, Stat::NrSwapcached, pages);
+        // The machine counts the swap cache among its file pages; a group's `file` doesn't.
+        self.count_node(self.memory.folios[pfn].node, Stat::NrFilePages, pages);
+    }
+
+    /// Gives up a folio's slot; its only copy is in memory then. Not while a write to the slot is in flight, nor while a
+    /// page table still leads to the slot.
+    #[doc(alias = "folio_free_swap")]
+    pub(crate) fn free_swap(&mut self, pfn: Pfn) {
+        let busy = match mutant!(self, SlotFreedBeforeWritten) {
+            true => FolioFlags::LOCKED,
+            false => FolioFlags::WRITEBACK | FolioFlags::LOCKED,
+        };
+        if self.memory.folios[pfn].flags().intersects(busy) || self.is_slot_referenced(pfn) {
+            return;
+        }
+        self.swap_cache_give_up(pfn);
+        self.memory.folios[pfn].set(FolioFlags::DIRTY);
+        assert!(
+            !self.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
+            "{pfn:?} has given its slot up, and is found by it"
+        );
+    }
+
+    /// Takes a folio out of the swap cache, and gives its slot back, which nothing leads to.
+    pub(crate) fn swap_cache_give_up(&mut self, pfn: Pfn) {
+        let entry = self.memory.swap_entry(pfn);
+        debug_assert!(
+            !self.is_slot_referenced(pfn),
+            "slot {} is given up, and its owner leads there",
+            entry.slot
+        );
+        self.swap_cache_remove(pfn, None);
+        self.free_slot(entry);
+    }
+
+    /// Nothing leads to a page in swap any more: its slot goes, at once or with the folio that reads or writes it.
+    pub(crate) fn give_up_swapped(&mut self, entry: SwapEntry) {
+        match self.memory.swap.cached(entry) {
+            Some(pfn) => {
+                self.release_if_unused(pfn);
+            }
+            None => self.free_slot(entry),
+        }
+    }
+
+    /// Gives back a slot that nothing leads to, and what is known of it.
+    pub(crate) fn free_slot(&mut self, entry: SwapEntry) {
+        if self.memory.swap.forget_shadow(entry) == NodeChange::Mixed {
+            self.forget_shadow_node(IndexNode::of_slot(entry));
+        }
+        self.zswap_invalidate(entry);
+        self.zram_free(entry);
+        let memcg = self.memory.swap.free(entry, self.cpu);
+        self.memcgs.uncharge_swap(memcg);
+        self.assert_slots_charged();
+        self.out.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
+    }
+
+    /// A slot was taken or freed: the groups pay for as many as hold a page.
+    #[inline]
+    pub(crate) fn assert_slots_charged(&self) {
+        if cfg!(debug_assertions) {
+            let swap = &self.memory.swap;
+            let (used, charged) =
+                (swap.total_pages() - swap.free_pages(), self.memcgs[MemcgId::ROOT].swap_usage);
+            assert_eq!(used, charged, "slots that hold a page, and those that groups pay for");
+        }
+    }
+
+    /// Whether the page table or index of the folio's owner leads to its slot rather than to the folio.
+    pub(crate) fn is_slot_referenced(&self, pfn: Pfn) -> bool {
+        let folio = &self.memory.folios[pfn];
+        let word = if folio.has(FolioFlags::ANON) {
+            self.memory.mm(MmId(folio.owner)).table.word_if_any(folio.index.into())
+        } else {
+            self.memory.file(FileId(folio.owner)).index.word(folio.index.into())
+        };
+        word.decode() == Entry::Swap(self.memory.swap_entry(pfn))
+    }
+
+    /// Swap is so full that pages in memory should not hold slots.
+    pub(crate) fn is_swap_full(&self, memcg: MemcgId) -> bool {
+        self.memcgs.is_swap_half_full(memcg) || self.memory.swap.is_half_full()
+    }
+}
