@@ -31,12 +31,19 @@ use crate::writeback::Writeback;
 use crate::zswap::{Zswap, ZswapThread};
 use pageout_mm::cpu::Cpu;
 
+/// On whose behalf a call runs, when and where. The engine sets it when a call begins; no mechanism changes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behalf {
+    /// A task is no more than a name here.
+    pub(crate) task: TaskId,
+    pub(crate) cpu: CpuId,
+    pub(crate) now: Nanos,
+    pub(crate) is_real_time: bool,
+}
+
 /// The state of one machine's memory, and all that is decided about it.
 pub(crate) struct Core {
     pub(crate) config: Config,
-    pub(crate) now: Nanos,
-    /// Whether the task that acts now is a real-time task.
-    pub(crate) is_real_time: bool,
     pub(crate) memory: Memory,
     pub(crate) tiers: MemoryTiers,
     pub(crate) memcgs: Memcgs,
@@ -77,12 +84,10 @@ pub(crate) struct Core {
     pub(crate) pageouts: Pageouts,
     /// State of the draws among nodes that pages may be demoted to.
     pub(crate) demotion_draws: u64,
-    /// The task on whose behalf the present call runs.
-    pub(crate) task: TaskId,
-    /// The CPU on which the present call runs.
-    pub(crate) cpu: CpuId,
     /// Folios and upper page-table entries that reclaim has come by: a round that came by none has not taken a turn.
     pub(crate) looked_at: u64,
+    /// On whose behalf the present call runs.
+    pub(crate) by: Behalf,
     /// What a machine collects; nobody here can read it.
     pub(crate) out: Out,
     /// Whom to ask what has become of a full plug when its batch is over; none: nothing has.
@@ -121,8 +126,7 @@ impl Core {
         lruvecs.add_memcg(MemcgId::ROOT, &config.policy.group, Nanos::ZERO);
         let threads_to_start = threads_at_start(&config, &tiers);
         let mut core = Core {
-            now: Nanos::ZERO,
-            is_real_time: false,
+            by: Behalf { task: TaskId(0), cpu: CpuId(0), now: Nanos::ZERO, is_real_time: false },
             memcgs: Memcgs::new(config.policy.group, nodes, usize::from(config.cpus)),
             lruvecs,
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
@@ -150,8 +154,6 @@ impl Core {
             outdated: Default::default(),
             pageouts: Pageouts::default(),
             demotion_draws: 0,
-            task: TaskId(0),
-            cpu: CpuId(0),
             looked_at: 0,
             out: Out::default(),
             full_plug: None,
@@ -185,7 +187,7 @@ impl Core {
     /// The node of the CPU on which the present call runs.
     #[inline]
     pub(crate) fn current_node(&self) -> NodeId {
-        self.config.layout.node_of_cpu(self.cpu.0)
+        self.config.layout.node_of_cpu(self.by.cpu.0)
     }
 }
 

@@ -194,12 +194,12 @@ impl Core {
         let of_victim = candidates.iter().find(|(mm, ..)| *mm == victim);
         let (_, path, badness) = of_victim.expect("it was chosen among them").clone();
         self.oom_kills.pending.push(OomKill {
-            at: self.now,
+            at: self.by.now,
             victim,
             tasks: Vec::new(),
             memcg: path,
             badness,
-            invoked_by: self.task,
+            invoked_by: self.by.task,
             cause: cause.clone(),
             candidates: candidates.to_vec(),
             with_group: group.map(|group| self.memcgs.path(group)),

@@ -9,7 +9,7 @@ use crate::memory::table::{SwapEntry, Word};
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::swap::plug::Plug;
-use crate::units::{CpuId, FileId, IoId, PAGE_SIZE, Pfn, TaskId};
+use crate::units::{FileId, IoId, PAGE_SIZE, Pfn, TaskId};
 use crate::writeback::WritebackReason;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -292,7 +292,7 @@ impl Core {
                 Direction::Read,
                 Contents::FilePages { file, first, end, readahead },
                 None,
-                self.task,
+                self.by.task,
             );
         };
         let transfer = self.io.slots[io.index()].as_mut().expect("a read that is gathered is known");
@@ -352,7 +352,7 @@ impl Core {
     }
 
     fn start_read(&mut self, pfn: Pfn, task: Option<TaskId>) -> IoId {
-        let io = self.io.start(Direction::Read, Contents::Folio(pfn), task, self.task);
+        let io = self.io.start(Direction::Read, Contents::Folio(pfn), task, self.by.task);
         let folio = self.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
         assert!(folio.has(FolioFlags::SWAPCACHE), "{pfn:?} is read from swap, and has no slot");
@@ -363,7 +363,7 @@ impl Core {
 
     /// Starts writing a folio of a file.
     pub(crate) fn start_write_file(&mut self, pfn: Pfn, reason: WritebackReason) {
-        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.task);
+        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.by.task);
         let folio = self.memory.folios[pfn];
         assert!(
             folio.has(FolioFlags::INDEXED | FolioFlags::WRITEBACK),
@@ -382,7 +382,7 @@ impl Core {
 
     /// Starts writing to a swap slot, as soon as the plug is submitted.
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry, plug: &mut Plug) {
-        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.task);
+        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.by.task);
         self.plug(plug, io, pfn, entry);
     }
 
@@ -393,7 +393,7 @@ impl Core {
             "{pfn:?} is written, and does not say so"
         );
         assert_eq!(self.memory.swap.cached(to), Some(pfn), "slot {} is written from another folio", to.slot);
-        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.task);
+        let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.by.task);
         self.io.slots[io.index()].as_mut().expect("it has just been started").drops = drops;
         self.io.submit_request(io);
         self.out.push(Op::WriteSwap { io, swap: to.swap, slot: to.slot, pfn });
@@ -424,10 +424,9 @@ impl Core {
         self.io.write_waiters.retain(|&waiting| waiting != task);
     }
 
-    /// A device has completed a transfer, its interrupt arriving on `cpu`. Returns what that means to its waiters.
+    /// A device has completed a transfer. Returns what that means to its waiters.
     #[inline(always)]
-    pub(crate) fn transfer_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) -> Ended {
-        self.cpu = cpu;
+    pub(crate) fn transfer_done(&mut self, io: IoId, result: Result<(), IoError>) -> Ended {
         let transfer = self.io.end(io);
         let (mut well, mut failed) = (Ended::Read, Ended::ReadFailed);
         match (transfer.direction, transfer.contents) {

@@ -182,14 +182,14 @@ impl Core {
         folio.refs += 1;
         // A large folio's accounting is too far off to wait.
         let is_large = folio.order > 0;
-        let queued = &mut self.cpus[self.cpu.index()].batches.batches[batch as usize];
+        let queued = &mut self.cpus[self.by.cpu.index()].batches.batches[batch as usize];
         queued.push(pfn);
         let (waiting, full) = (queued.len(), self.config.folio_batch);
         debug_assert!(waiting <= full, "{waiting} folios wait in a batch of {full}");
         self.tell(pfn, |_| PageEvent::Queued { batch, waiting, full });
         if waiting >= full || is_large {
             let begun = self.out.begin();
-            self.batch_drain(self.cpu, batch);
+            self.batch_drain(self.by.cpu, batch);
             if batch == Batch::Activate {
                 self.out.end_marking(begun);
             }
@@ -198,7 +198,7 @@ impl Core {
 
     /// Drains all batches of the current CPU, as reclaim does before each look at the lists.
     pub(crate) fn lru_add_drain(&mut self) {
-        self.lru_add_drain_cpu(self.cpu);
+        self.lru_add_drain_cpu(self.by.cpu);
     }
 
     /// Drains those of a CPU.
@@ -210,7 +210,7 @@ impl Core {
 
     /// Whether folios wait in a batch of the current CPU.
     pub(crate) fn lru_add_pending(&self) -> bool {
-        self.cpus[self.cpu.index()].batches.iter().next().is_some()
+        self.cpus[self.by.cpu.index()].batches.iter().next().is_some()
     }
 
     fn batch_drain(&mut self, cpu: CpuId, batch: Batch) {
@@ -407,7 +407,7 @@ impl Core {
 
     /// In the local add batch, newest first, as only that batch can be looked at without a lock.
     fn is_in_add_batch(&self, pfn: Pfn) -> bool {
-        self.cpus[self.cpu.index()].batches.batches[Batch::Add as usize]
+        self.cpus[self.by.cpu.index()].batches.batches[Batch::Add as usize]
             .iter()
             .rev()
             .any(|&queued| queued == pfn)

@@ -125,7 +125,7 @@ impl Core {
         let is_unused = folio.has(FolioFlags::INDEXED)
             && self.memory.file(FileId(folio.owner)).index.word(folio.index.into()).is_unused();
         let write = folio.has(FolioFlags::DIRTY) || self.is_mapped_dirty(pfn);
-        let at_ns = self.now.0;
+        let at_ns = self.by.now.0;
         let guest = self.guest(lruvec);
         let cause = match guest.take_refault(page) {
             _ if is_unused => Cause::Readahead,

@@ -279,7 +279,7 @@ impl Core {
             failed_writes: self.io.writes_failed(),
             stale: self
                 .is_active_list_out_of_reach(memcg)
-                .then(|| Nanos(self.now.0 - self.last_root_flush.0)),
+                .then(|| Nanos(self.by.now.0 - self.last_root_flush.0)),
             attempts,
             unrelieved: None,
         }
@@ -301,7 +301,7 @@ impl Core {
     /// Takes one of the pages charged ahead for a group, if there is one.
     #[doc(alias = "consume_stock")]
     pub(crate) fn stock_take(&mut self, memcg: MemcgId) -> bool {
-        let stock = &mut self.cpus[self.cpu.index()].stock;
+        let stock = &mut self.cpus[self.by.cpu.index()].stock;
         let has = stock.memcg == memcg && stock.pages > 0;
         stock.pages -= u64::from(has);
         has
@@ -310,10 +310,10 @@ impl Core {
     /// A CPU keeps the stock of one group only, and no more than a batch of it.
     #[doc(alias = "refill_stock")]
     pub(crate) fn stock_refill(&mut self, memcg: MemcgId, pages: u64) {
-        if self.cpus[self.cpu.index()].stock.memcg != memcg {
-            self.stock_drain(self.cpu);
+        if self.cpus[self.by.cpu.index()].stock.memcg != memcg {
+            self.stock_drain(self.by.cpu);
         }
-        let stock = &mut self.cpus[self.cpu.index()].stock;
+        let stock = &mut self.cpus[self.by.cpu.index()].stock;
         debug_assert!(stock.memcg == memcg || stock.pages == 0, "a CPU holds pages of two groups");
         stock.memcg = memcg;
         stock.pages += pages;
@@ -324,10 +324,10 @@ impl Core {
             self.memcgs[memcg].usage
         );
         if held > self.config.charge_stock {
-            self.stock_drain(self.cpu);
+            self.stock_drain(self.by.cpu);
         }
         debug_assert!(
-            self.cpus[self.cpu.index()].stock.pages <= self.config.charge_stock,
+            self.cpus[self.by.cpu.index()].stock.pages <= self.config.charge_stock,
             "a CPU holds more than its stock"
         );
     }

@@ -22,7 +22,7 @@ impl Core {
     /// Bytes that this CPU has charged ahead to a group.
     #[inline]
     pub(crate) fn objcg_stock(&self, memcg: MemcgId) -> u64 {
-        let stock = self.cpus[self.cpu.index()].bytes;
+        let stock = self.cpus[self.by.cpu.index()].bytes;
         if stock.memcg == memcg { stock.bytes } else { 0 }
     }
 
@@ -70,7 +70,7 @@ impl Core {
             self.charge_now(memcg);
             self.objcg_stock_page(memcg);
         }
-        let stock = &mut self.cpus[self.cpu.index()].bytes;
+        let stock = &mut self.cpus[self.by.cpu.index()].bytes;
         assert!(stock.memcg == memcg && stock.bytes >= bytes, "{bytes} bytes are taken of {stock:?}");
         stock.bytes -= bytes;
     }
@@ -82,13 +82,13 @@ impl Core {
 
     fn objcg_refill(&mut self, memcg: MemcgId, bytes: u64, may_uncharge: bool) {
         let mut may_uncharge = may_uncharge;
-        if self.cpus[self.cpu.index()].bytes.memcg != memcg {
-            self.objcg_drain(self.cpu);
+        if self.cpus[self.by.cpu.index()].bytes.memcg != memcg {
+            self.objcg_drain(self.by.cpu);
             let rest = std::mem::take(&mut self.memcgs[memcg].kmem_rest);
-            self.cpus[self.cpu.index()].bytes = ByteStock { memcg, bytes: rest };
+            self.cpus[self.by.cpu.index()].bytes = ByteStock { memcg, bytes: rest };
             may_uncharge = true;
         }
-        let stock = &mut self.cpus[self.cpu.index()].bytes;
+        let stock = &mut self.cpus[self.by.cpu.index()].bytes;
         assert_eq!(stock.memcg, memcg, "bytes of a group join those of another");
         stock.bytes += bytes;
         if may_uncharge && stock.bytes > PAGE_SIZE {

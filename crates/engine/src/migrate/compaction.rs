@@ -155,7 +155,7 @@ impl Core {
             return CompactStep::Again;
         }
         // Frames just freed are with this CPU, where they join no block.
-        let (cpu, memory) = (self.cpu, &mut self.memory);
+        let (cpu, memory) = (self.by.cpu, &mut self.memory);
         memory.zones.zone_mut(run.node, run.zone).drain(&mut memory.folios, Some(cpu));
         let has_met = run.migrate_at >= run.free_end;
         let is_reached = self.is_goal_reached(run);

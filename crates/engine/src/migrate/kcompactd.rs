@@ -80,8 +80,8 @@ impl KcompactdThread {
         if proactiveness == 0 || !core.kcompactds[self.node.index()].looks_around {
             return Some(Wait::Woken);
         }
-        if core.now >= self.proactive_at {
-            self.proactive_at = Nanos((core.now.0 / PROACTIVE_PERIOD.0 + 1) * PROACTIVE_PERIOD.0);
+        if core.by.now >= self.proactive_at {
+            self.proactive_at = Nanos((core.by.now.0 / PROACTIVE_PERIOD.0 + 1) * PROACTIVE_PERIOD.0);
             let aim = 100 - u64::from(proactiveness);
             let score = core.memory.zones.fragmentation_score(self.node);
             if self.proactive_skips > 0 {
@@ -91,7 +91,7 @@ impl KcompactdThread {
                 return None;
             }
         }
-        Some(Wait::WokenOr(Nanos(self.proactive_at.0 - core.now.0), DelayReason::Nap))
+        Some(Wait::WokenOr(Nanos(self.proactive_at.0 - core.by.now.0), DelayReason::Nap))
     }
 
     /// A run over each zone up to a class, from the lowest up.

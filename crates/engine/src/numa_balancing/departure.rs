@@ -25,7 +25,7 @@ impl Core {
 
     /// The number of the window that is under way.
     fn governor_window(&self) -> u64 {
-        self.now.0 / 1_000_000 / u64::from(self.config.promotion_governor_ms)
+        self.by.now.0 / 1_000_000 / u64::from(self.config.promotion_governor_ms)
     }
 
     /// A folio has been demoted from a node, and is still in the hands of who did it.

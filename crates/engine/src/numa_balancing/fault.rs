@@ -119,7 +119,7 @@ impl Core {
     /// Whether a page that is used now was marked not long ago. In a node with plenty of free memory nobody asks.
     fn is_used_soon(&mut self, pfn: Pfn, to: NodeId) -> bool {
         let (knobs, time) = (PromotionKnobs::of(&self.config), AccessTime::of(&self.config));
-        let now_ms = self.now.0 / 1_000_000;
+        let now_ms = self.by.now.0 / 1_000_000;
         if self.has_plenty_free(to) {
             self.numa_balancing.nodes[to.index()].reset_thresholds();
             self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::RoomToSpare });
@@ -166,7 +166,7 @@ impl Core {
         (since, age_ms): (Since, u64),
         knobs: &PromotionKnobs,
     ) -> bool {
-        let (candidates, now_ms) = (self.promotion_candidates(to), self.now.0 / 1_000_000);
+        let (candidates, now_ms) = (self.promotion_candidates(to), self.by.now.0 / 1_000_000);
         match self.config.promotion_threshold {
             // Whoever found it hot has looked at its list.
             PromotionThreshold::Active => return true,
@@ -222,7 +222,7 @@ impl Core {
 
     /// Which limit refuses pages that are to be promoted to a node, if one does.
     fn promotion_refusal(&mut self, to: NodeId, pages: u64) -> Option<MigrateRefusal> {
-        let (knobs, now_ms) = (PromotionKnobs::of(&self.config), self.now.0 / 1_000_000);
+        let (knobs, now_ms) = (PromotionKnobs::of(&self.config), self.by.now.0 / 1_000_000);
         if self.numa_balancing.nodes[to.index()].rate.refuses(&knobs, pages, now_ms) {
             return Some(MigrateRefusal::RateLimit);
         }
@@ -260,17 +260,17 @@ impl Core {
     pub(crate) fn restart_promotion(&mut self) {
         for node in self.memory.nodes() {
             let candidates = self.promotion_candidates(node);
-            self.numa_balancing.nodes[node.index()].restart(candidates, self.now.0 / 1_000_000);
+            self.numa_balancing.nodes[node.index()].restart(candidates, self.by.now.0 / 1_000_000);
         }
     }
 
     /// Looks at a thread's period, once in each pass over its memory that has led somewhere.
     fn adapt_period(&mut self, mm: MmId, thread: &mut ThreadScan) {
-        if self.now <= thread.retry_at {
+        if self.by.now <= thread.retry_at {
             return;
         }
         let Some(period) = thread.period_ms else { return };
-        thread.retry_at = self.now + Nanos(1_000_000 * (period / 16).min(1000));
+        thread.retry_at = self.by.now + Nanos(1_000_000 * (period / 16).min(1000));
         let space = self.memory.mm(mm);
         if thread.seq == space.scan.seq {
             return;
@@ -280,7 +280,7 @@ impl Core {
         let adapted = ScanKnobs::of(&self.config).adapted(period, space.table.resident(), &faults);
         thread.period_ms = Some(adapted);
         if faults.local + faults.shared == 0 || faults.has_failed {
-            self.memory.mm_mut(mm).scan.next = self.now + Nanos(1_000_000 * adapted);
+            self.memory.mm_mut(mm).scan.next = self.by.now + Nanos(1_000_000 * adapted);
         }
     }
 }

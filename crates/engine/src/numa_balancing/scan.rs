@@ -68,7 +68,7 @@ impl Core {
         }
         thread.stamp = due;
         let period = ms(self.scan_period(thread));
-        let (now, delay) = (self.now, ms(self.config.scan_delay_ms.into()));
+        let (now, delay) = (self.by.now, ms(self.config.scan_delay_ms.into()));
         let scan = &mut self.memory.mm_mut(mm).scan;
         if scan.next == Nanos::ZERO {
             scan.next = now + delay;
@@ -164,7 +164,7 @@ impl Core {
 
     /// Whether a mapping has been there for long enough. Its first scan begins what is known of it; old users are forgotten on the way.
     fn may_scan_vma(&mut self, mm: MmId, vma: usize, seq: u32) -> bool {
-        let (now, delay) = (self.now, u64::from(self.config.scan_delay_ms));
+        let (now, delay) = (self.by.now, u64::from(self.config.scan_delay_ms));
         let space = self.memory.mm_mut(mm);
         let has_passed = seq > 0;
         let scan = space.vmas[vma].scan.get_or_insert(VmaScan {
@@ -209,7 +209,7 @@ impl Core {
     fn mark_range(&mut self, mm: MmId, vma: usize, pages: Range<u64>) -> u64 {
         let is_private = self.memory.mm(mm).vmas[vma].backing == Backing::Anon;
         let is_single = is_private && self.memory.mm(mm).users == 1;
-        let stored = AccessTime::of(&self.config).stored(self.now.0 / 1_000_000);
+        let stored = AccessTime::of(&self.config).stored(self.by.now.0 / 1_000_000);
         let (mut marked, mut entries) = (0, 0);
         let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
         for leaf in leaves {

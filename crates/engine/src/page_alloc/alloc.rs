@@ -44,7 +44,7 @@ impl Core {
     #[inline(always)]
     pub(crate) fn alloc_listed(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         self.refresh_lists();
-        let (zone, pfn) = self.memory.alloc_listed(self.cpu, request, memcg)?;
+        let (zone, pfn) = self.memory.alloc_listed(self.by.cpu, request, memcg)?;
         let node = self.memory.folios[pfn].node;
         self.count_node(node, PGALLOC[zone as usize], 1);
         self.count_placement(request, node);
@@ -95,7 +95,7 @@ impl Core {
     /// A CPU looks after the pages that it holds every second, as long as it has something to do.
     #[inline(always)]
     pub(crate) fn refresh_lists(&mut self) {
-        if self.now >= self.cpus[self.cpu.index()].refresh_at {
+        if self.by.now >= self.cpus[self.by.cpu.index()].refresh_at {
             self.refresh_lists_now();
         }
     }
@@ -104,8 +104,8 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn refresh_lists_now(&mut self) {
-        self.cpus[self.cpu.index()].refresh_at = self.now + Nanos::SECOND;
-        self.memory.refresh_lists(self.cpu);
+        self.cpus[self.by.cpu.index()].refresh_at = self.by.now + Nanos::SECOND;
+        self.memory.refresh_lists(self.by.cpu);
         self.give_back_records();
     }
 
@@ -139,7 +139,7 @@ impl Core {
         rights: Rights,
         memcg: MemcgId,
     ) -> Option<Pfn> {
-        let allocated = self.memory.alloc(self.cpu, request, mark, rights, memcg);
+        let allocated = self.memory.alloc(self.by.cpu, request, mark, rights, memcg);
         if let Some((node, class)) = self.memory.zones.take_boosted() {
             self.wake_kswapd(node, 0, class, GfpFlags::None);
         }

@@ -340,7 +340,7 @@ impl Core {
     pub(crate) fn slow_rights(&self, request: &Request) -> Rights {
         let mut rights = self.memory.zones.first_rights(request) - Rights::NOFRAGMENT;
         // A real-time task shall not wait for reclaim while there is a page at all.
-        rights.set(Rights::MIN_RESERVE, request.gfp.contains(Gfp::HIGH) || self.is_real_time);
+        rights.set(Rights::MIN_RESERVE, request.gfp.contains(Gfp::HIGH) || self.by.is_real_time);
         let can_wait = request.gfp.intersects(Gfp::DIRECT_RECLAIM | Gfp::NOMEMALLOC);
         rights.set(Rights::NON_BLOCK, !can_wait);
         rights.set(

@@ -160,8 +160,8 @@ impl Core {
         }
         self.pghot_forget(pfn);
         self.guest_forget(pfn);
-        self.memory.free(self.cpu, pfn);
-        mutant!(self, FreedTwice => self.memory.free(self.cpu, pfn));
+        self.memory.free(self.by.cpu, pfn);
+        mutant!(self, FreedTwice => self.memory.free(self.by.cpu, pfn));
         self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);
     }
 }

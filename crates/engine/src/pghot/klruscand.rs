@@ -49,7 +49,7 @@ impl KlruscandThread {
             self.round = Nanos::ZERO;
             return Some(Wait::Woken);
         }
-        let left = self.round.0.saturating_sub(core.now.0);
+        let left = self.round.0.saturating_sub(core.by.now.0);
         (left > 0).then_some(Wait::WokenOr(Nanos(left), DelayReason::Nap))
     }
 
@@ -94,7 +94,7 @@ impl KernelThread for KlruscandThread {
             if let Some(wait) = self.rest(core) {
                 return ThreadStep::Wait(wait);
             }
-            self.round = core.now + Nanos(u64::from(core.config.klruscand_interval_ms) * 1_000_000);
+            self.round = core.by.now + Nanos(u64::from(core.config.klruscand_interval_ms) * 1_000_000);
             self.lruvecs = core.lruvecs_of_lower_tiers();
         }
         if !self.found.is_empty() {

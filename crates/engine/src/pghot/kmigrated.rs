@@ -170,7 +170,7 @@ impl Core {
     fn promote_hot_block(&mut self, node: NodeId, block: Pfn, batch: &mut Batch) -> bool {
         self.out.count.hotness_walked(PAGEBLOCK_PAGES);
         self.pghot.records.clear_hot(block);
-        let now_ms = self.now.0 / 1_000_000;
+        let now_ms = self.by.now.0 / 1_000_000;
         if self.config.pghot_age_sweep {
             self.pghot.records.sweep(block, now_ms);
         }

@@ -104,7 +104,7 @@ impl Core {
         let in_any_window = source == Source::HintFault
             && self.config.pghot_hint_faults_in_any_window
             && self.config.pghot_hint_faults == HintFaultRule::Counted;
-        let report = Report { nid, accesses, now_ms: self.now.0 / 1_000_000, in_any_window };
+        let report = Report { nid, accesses, now_ms: self.by.now.0 / 1_000_000, in_any_window };
         let hotness = super::Hotness::of(&self.config);
         let records = &mut self.pghot.records;
         let record = hotness.reported(records.get(pfn), &report);

@@ -172,7 +172,7 @@ impl KswapdThread {
             core.count_node(self.node, Stat::KswapdLowWmarkHitQuickly, 1);
         } else if core.may_kswapd_sleep(self.node, self.reached, self.class) {
             self.doing = Doing::Asleep;
-            let now = core.now;
+            let now = core.by.now;
             let kswapd = &mut core.kswapds[self.node.index()];
             kswapd.activity.awake = kswapd.activity(now).awake;
             kswapd.awake_since = None;
@@ -227,7 +227,7 @@ impl KernelThread for KswapdThread {
                 Doing::Asleep => {
                     let kswapd = &mut core.kswapds[self.node.index()];
                     kswapd.activity.wakeups += 1;
-                    kswapd.awake_since = Some(core.now);
+                    kswapd.awake_since = Some(core.by.now);
                     // The machine's rule is that of the root group's policy.
                     let rule = core.config.policy.machine.awake_nodes;
                     core.memory.zones.pass_by(self.node, rule == AwakeNodes::PassedBy);

@@ -321,7 +321,7 @@ impl Core {
         if !self.memcgs.charge_swap(memcg) {
             return false;
         }
-        let Some(entry) = self.memory.swap.take(memcg, self.cpu) else {
+        let Some(entry) = self.memory.swap.take(memcg, self.by.cpu) else {
             self.memcgs.swap_event(memcg, SwapEvent::Fail);
             self.memcgs.uncharge_swap(memcg);
             return false;

@@ -185,7 +185,7 @@ impl Core {
         Some(match stall {
             Stall::Writeback(node) => self.wait_for_writes(node, sc),
             Stall::Congestion => self.congestion_wait(),
-            Stall::Folio(pfn) => match self.try_wait_for_folio(pfn, self.task) {
+            Stall::Folio(pfn) => match self.try_wait_for_folio(pfn, self.by.task) {
                 Some(wait) => Wait::Io(wait),
                 // Another reclaimer, which was interrupted in the middle of its pass, holds the write back.
                 None => self.wait_for_writes(self.memory.folios[pfn].node, sc),
@@ -195,7 +195,7 @@ impl Core {
 
     /// The task waits for writes on a node: a tenth of a second at most.
     fn wait_for_writes(&mut self, node: NodeId, sc: &mut ScanControl) -> Wait {
-        let (task, writes) = (self.task, &mut self.writes_of[node.index()]);
+        let (task, writes) = (self.by.task, &mut self.writes_of[node.index()]);
         if writes.waiting.is_empty() {
             writes.written = 0;
         }
@@ -208,7 +208,7 @@ impl Core {
         if !std::mem::take(&mut sc.has_stalled) {
             return;
         }
-        let task = self.task;
+        let task = self.by.task;
         for writes in &mut self.writes_of {
             writes.waiting.retain(|&waiting| waiting != task);
         }
@@ -237,7 +237,7 @@ impl Core {
 
     /// 2010: a tenth of a second, or until a device that was congested no longer is.
     pub(crate) fn congestion_wait(&mut self) -> Wait {
-        let task = self.task;
+        let task = self.by.task;
         self.io.congestion_waiters.push(task);
         self.congestion_waits += 1;
         Wait::WokenOr(Nanos::from_ticks(self.tenth_of_a_second(), self.config.hz), DelayReason::Reclaim)

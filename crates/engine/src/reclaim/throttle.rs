@@ -144,7 +144,7 @@ impl Core {
             sc.has_stalled = true;
             return self.congestion_wait();
         }
-        let task = self.task;
+        let task = self.by.task;
         self.kswapds[node.index()].throttled.isolated.push(task);
         let ticks = u64::from(self.config.hz / 50).max(1);
         self.throttle(node, sc, ticks, ThrottleReason::Isolated)
@@ -161,7 +161,7 @@ impl Core {
     ) -> Wait {
         self.throttled[reason as usize] += 1;
         sc.throttled_on = Some(node);
-        sc.throttled = Some((self.now, Nanos::from_ticks(ticks, self.config.hz), reason));
+        sc.throttled = Some((self.by.now, Nanos::from_ticks(ticks, self.config.hz), reason));
         self.ticks_at_most(ticks)
     }
 
@@ -172,10 +172,10 @@ impl Core {
     /// A reclaimer goes on: nobody need wake it any more.
     pub(crate) fn leave_throttle(&mut self, sc: &mut ScanControl) {
         if let Some(node) = sc.throttled_on.take() {
-            let task = self.task;
+            let task = self.by.task;
             self.kswapds[node.index()].throttled.remove(task);
             if let Some((since, timeout, reason)) = sc.throttled.take() {
-                let delayed = Nanos(self.now.0 - since.0);
+                let delayed = Nanos(self.by.now.0 - since.0);
                 self.trace(node, |_| Tracepoint::Throttled { timeout, delayed, reason });
             }
         }
@@ -195,7 +195,7 @@ impl Core {
         }
         self.count_node(node, Stat::PgscanDirectThrottle, 1);
         self.wake_kswapd(node, 0, request.class.min(ZoneType::Normal), GfpFlags::of(request));
-        let task = self.task;
+        let task = self.by.task;
         self.kswapds[node.index()].throttled.gate.push(task);
         Some(match request.gfp.contains(Gfp::FS) {
             true => Wait::Woken,
@@ -206,7 +206,7 @@ impl Core {
 
     /// A task has waited at the gate: by a wake, or for as long as it may.
     pub(crate) fn leave_gate(&mut self, request: &Request) {
-        let task = self.task;
+        let task = self.by.task;
         if let Some(node) = self.gate_of(request) {
             self.kswapds[node.index()].throttled.remove(task);
         }
@@ -250,7 +250,7 @@ impl Core {
         if !is_for_itself || sc.priority != 1 || sc.nr_reclaimed > 0 || !self.is_much_pending(node) {
             return None;
         }
-        let task = self.task;
+        let task = self.by.task;
         self.kswapds[node.index()].throttled.no_progress.push(task);
         Some(self.throttle(node, sc, 1, ThrottleReason::NoProgress))
     }

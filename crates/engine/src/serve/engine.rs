@@ -51,8 +51,8 @@ impl Engine {
 
     /// Tells the engine what time it is. Time never goes back.
     pub fn set_now(&mut self, now: Nanos) {
-        assert!(now >= self.core.now, "time goes back from {} to {now}", self.core.now);
-        self.core.now = now;
+        assert!(now >= self.core.by.now, "time goes back from {} to {now}", self.core.by.now);
+        self.core.by.now = now;
     }
 
     /// Creates a memory group with the default policy.
@@ -79,7 +79,7 @@ impl Engine {
         check_range("memcgs", self.core.memcgs.len() as u64 + 1, 1, u64::from(u16::MAX))?;
         policy.check()?;
         let id = self.core.memcgs.create(parent, name, policy);
-        self.core.lruvecs.add_memcg(id, &policy, self.core.now);
+        self.core.lruvecs.add_memcg(id, &policy, self.core.by.now);
         self.core.resize_guests(id);
         Ok(id)
     }
@@ -253,7 +253,9 @@ impl Engine {
     pub fn io_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) {
         let first = self.core.out.woken.len();
         let before = *self.core.out.work();
-        let ended = self.core.transfer_done(io, cpu, result);
+        // An interrupt: what it does is in nobody's name, but on its CPU.
+        self.core.by.cpu = cpu;
+        let ended = self.core.transfer_done(io, result);
         self.has_work = ended != Ended::Read || !self.core.out.ops.is_empty();
         debug_assert!(self.has_work || before == *self.core.out.work(), "the end of a read is no work");
         if matches!(ended, Ended::ReadFailed | Ended::ReadaheadFailed) {

@@ -119,7 +119,7 @@ impl<'a> Figures<'a> {
 
     /// Requests, wakeups and waking time of the kswapds of all nodes together.
     pub fn kswapd_activity(self) -> KswapdActivity {
-        let now = self.core.now;
+        let now = self.core.by.now;
         let each = self.core.kswapds.iter().map(|kswapd| kswapd.activity(now));
         each.fold(KswapdActivity::default(), |sum, of| KswapdActivity {
             requests: sum.requests + of.requests,

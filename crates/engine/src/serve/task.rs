@@ -1,6 +1,6 @@
 //! Tasks: the stage that each is in, and how a call from the machine takes it further.
 
-use crate::core::Core;
+use crate::core::{Behalf, Core};
 use crate::kernfs::LruGenWrite;
 use crate::kmem::{PoolResize, PoolResizeStep, Stack};
 use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
@@ -176,9 +176,12 @@ impl Engine {
     #[inline]
     pub(crate) fn enter(&mut self, task: TaskId) -> Current<'_> {
         let current = self.current(task);
-        current.core.cpu = current.task.cpu;
-        current.core.task = task;
-        current.core.is_real_time = current.task.dirty.is_real_time;
+        current.core.by = Behalf {
+            task,
+            cpu: current.task.cpu,
+            now: current.core.by.now,
+            is_real_time: current.task.dirty.is_real_time,
+        };
         current
     }
 

@@ -46,7 +46,7 @@ impl Core {
         *counter += n;
         debug_assert!(n >= 0 || *counter >= 0, "{} of a group falls below zero: {counter}", stat.name());
         let (memcg, node) = (counters.memcg, counters.node);
-        let updates = &mut self.cpus[self.cpu.index()].updates;
+        let updates = &mut self.cpus[self.by.cpu.index()].updates;
         let made = updates.made + weight;
         if updates.memcg == memcg && made < updates.room {
             updates.made = made;
@@ -62,7 +62,7 @@ impl Core {
         if self.config.stat_flush == crate::StatFlush::Live {
             return self.count_flushed(lruvec, stat, n);
         }
-        let (memcg, cpu) = (self.lruvecs[lruvec].memcg, self.cpu);
+        let (memcg, cpu) = (self.lruvecs[lruvec].memcg, self.by.cpu);
         // First what this CPU holds already, of this group or another; then this update. The room is what is left after it.
         self.push_updates(cpu);
         let updates = &mut self.cpus[cpu.index()].updates;
@@ -119,7 +119,7 @@ impl Core {
     #[doc(alias = "mem_cgroup_flush_stats")]
     pub(crate) fn flush_stats(&mut self) {
         self.flush_memcg_stats(MemcgId::ROOT);
-        self.last_root_flush = self.now;
+        self.last_root_flush = self.by.now;
         self.cpus.iter_mut().for_each(|cpu| cpu.updates.batches = 0);
     }
 
@@ -133,7 +133,7 @@ impl Core {
     #[doc(alias = "mem_cgroup_flush_stats_ratelimited")]
     pub(crate) fn flush_stats_ratelimited(&mut self) {
         let Some(period) = self.stat_flush_period() else { return };
-        if self.now > self.last_root_flush + period + period {
+        if self.by.now > self.last_root_flush + period + period {
             self.flush_stats();
         }
     }
@@ -186,7 +186,7 @@ impl Core {
             }
             let group = &mut self.memcgs[id];
             group.updates_pending = 0;
-            group.stat_flushed_at = self.now;
+            group.stat_flushed_at = self.by.now;
             group.updates_by_cpu.fill(0);
         }
         self.out.count.stat_flushes(subtree.len() as u64);
@@ -278,7 +278,7 @@ mod tests {
             for event in events {
                 match event {
                     Event::Count { cpu, group, n } => {
-                        engine.core.cpu = CpuId(cpu);
+                        engine.core.by.cpu = CpuId(cpu);
                         let group = groups[usize::from(group)];
                         let lruvec = engine.core.lruvecs.id(group, PoolId::of_node(NodeId(0)));
                         engine.core.lruvecs[lruvec].stat_local[Stat::Pgfault as usize] = 40;

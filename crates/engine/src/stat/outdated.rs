@@ -186,7 +186,7 @@ impl Core {
         by_stale: bool,
         numbers: &[(Stat, u64, u64)],
     ) {
-        let age = Nanos(self.now.0 - self.memcgs[memcg].stat_flushed_at.0);
+        let age = Nanos(self.by.now.0 - self.memcgs[memcg].stat_flushed_at.0);
         let turned = self.turned(decision, by_stale);
         turned.count += 1;
         turned.oldest = turned.oldest.max(age);
@@ -194,7 +194,7 @@ impl Core {
         let Some(&(stat, stale, live)) = numbers.iter().max_by_key(apart) else { return };
         let before = turned.furthest.as_ref().map(|number| number.stale.abs_diff(number.live));
         if before.is_none_or(|before| stale.abs_diff(live) > before) {
-            let number = StaleNumber { at: self.now, memcg, stat, stale, live, age };
+            let number = StaleNumber { at: self.by.now, memcg, stat, stale, live, age };
             self.turned(decision, by_stale).furthest = Some(number);
         }
     }

@@ -247,7 +247,7 @@ impl Core {
     fn push_told(&mut self, lruvec: LruvecId, told: Told) {
         let (memcg, node) = (self.lruvecs[lruvec].memcg, self.lruvecs[lruvec].node);
         if let Some(story) = &mut self.out.story {
-            story.events.push(StoryEvent { at: self.now, memcg, node, told });
+            story.events.push(StoryEvent { at: self.by.now, memcg, node, told });
         }
     }
 
@@ -284,7 +284,7 @@ impl Core {
     fn trace_heard<T: Into<Tracepoint>>(&mut self, node: NodeId, event: impl FnOnce(&Core) -> T) {
         if self.is_traced() {
             let told = Told::Tracepoint(event(self).into());
-            let at = self.now;
+            let at = self.by.now;
             let story = self.out.story.as_mut().expect("it is traced");
             story.events.push(StoryEvent { at, memcg: MemcgId::ROOT, node, told });
         }

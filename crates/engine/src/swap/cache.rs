@@ -88,7 +88,7 @@ impl Core {
         }
         self.zswap_invalidate(entry);
         self.zram_free(entry);
-        let memcg = self.memory.swap.free(entry, self.cpu);
+        let memcg = self.memory.swap.free(entry, self.by.cpu);
         self.memcgs.uncharge_swap(memcg);
         self.assert_slots_charged();
         self.out.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });

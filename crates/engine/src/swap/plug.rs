@@ -97,7 +97,7 @@ impl Core {
                         let SwapEntry { swap, slot } = write.to;
                         self.out.push(Op::WriteSwapNow { swap, slot, pfn: write.pfn });
                     }
-                    self.transfer_done(write.io, self.cpu, result);
+                    self.transfer_done(write.io, result);
                 }
             }
         }

@@ -61,7 +61,7 @@ impl Bench {
                 Step::Done(served) => return served,
                 Step::Again => step = self.engine.resume(self.task),
                 Step::Wait(_) => {
-                    self.engine.set_now(Nanos(self.engine.core.now.0 + 100_000_000));
+                    self.engine.set_now(Nanos(self.engine.core.by.now.0 + 100_000_000));
                     step = self.engine.resume(self.task);
                 }
             }

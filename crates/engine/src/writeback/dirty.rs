@@ -47,7 +47,7 @@ impl Core {
         self.out.count.dirtied(1);
         self.count(self.lruvec_of(pfn), Stat::NrDirty, 1);
         self.count_node(folio.node, Stat::NrDirtied, 1);
-        let now = self.now;
+        let now = self.by.now;
         let of = self.memory.file_mut(file);
         of.index.update(page, |word| {
             word.set_dirty();
@@ -119,7 +119,7 @@ impl Core {
     pub(super) fn wb_for(&mut self, bdi: BdiId, memcg: MemcgId) -> WbId {
         let memcg = if self.config.cgroup_version == 1 { MemcgId::ROOT } else { memcg };
         let ticks = self.ticks();
-        self.writeback.wb_of(bdi, memcg, self.now, ticks)
+        self.writeback.wb_of(bdi, memcg, self.by.now, ticks)
     }
 
     /// Starts to write a dirty page. It is clean from now on, as far as nobody changes it again.
@@ -163,7 +163,7 @@ impl Core {
     /// The write of a page has ended.
     pub(crate) fn file_written(&mut self, pfn: Pfn, result: Result<(), IoError>) {
         let folio = self.memory.folios[pfn];
-        let (file, now) = (FileId(folio.owner), self.now);
+        let (file, now) = (FileId(folio.owner), self.by.now);
         debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} was written, and has left its file meanwhile");
         let inode = &mut self.memory.file_mut(file).inode;
         inode.writeback.clear(folio.index.into());

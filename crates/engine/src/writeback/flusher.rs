@@ -134,7 +134,7 @@ impl KernelThread for Flusher {
         let timers = of.wbs.iter().filter_map(|&wb| core.writeback.wb(wb).worker.timer);
         let next = timers.chain(of.laptop_timer).min();
         ThreadStep::Wait(match next {
-            Some(at) => Wait::WokenOr(Nanos(at.0.saturating_sub(core.now.0)), DelayReason::Nap),
+            Some(at) => Wait::WokenOr(Nanos(at.0.saturating_sub(core.by.now.0)), DelayReason::Nap),
             None => Wait::Woken,
         })
     }
@@ -152,7 +152,7 @@ impl Core {
     /// A clean wb has got a dirty file: somebody shall look when periodic work may be due.
     pub(super) fn arm_periodic(&mut self, wb: WbId) {
         if let Some(interval) = self.periodic_interval() {
-            self.writeback.wb_mut(wb).worker.timer = Some(self.now + interval);
+            self.writeback.wb_mut(wb).worker.timer = Some(self.by.now + interval);
             // It counts the time from now on.
             self.wake_flusher(wb);
         }
@@ -200,7 +200,7 @@ impl Core {
         let worker = &mut self.writeback.wb_mut(wb).worker;
         worker.begin();
         worker.asked.push_back(Asked::Sync);
-        let work = Work::asked(Asked::Sync, ENDLESS, self.now);
+        let work = Work::asked(Asked::Sync, ENDLESS, self.by.now);
         self.trace(NodeId(0), |core| WritebackTracepoint::WritebackQueue {
             work: core.traced_work(wb, &work),
         });
@@ -213,7 +213,7 @@ impl Core {
         worker.begin();
         if !worker.asked.contains(&Asked::Foreign) {
             worker.asked.push_back(Asked::Foreign);
-            let work = Work::asked(Asked::Foreign, self.writeback.wb(wb).nr_dirty, self.now);
+            let work = Work::asked(Asked::Foreign, self.writeback.wb(wb).nr_dirty, self.by.now);
             self.trace(NodeId(0), |core| WritebackTracepoint::WritebackQueue {
                 work: core.traced_work(wb, &work),
             });
@@ -241,7 +241,7 @@ impl Core {
     }
 
     fn begin_cycle_if_due(&mut self, wb: WbId) {
-        let now = self.now;
+        let now = self.by.now;
         let worker = &mut self.writeback.wb_mut(wb).worker;
         if worker.timer.is_some_and(|timer| timer <= now) {
             worker.timer = None;
@@ -280,7 +280,7 @@ impl Core {
     #[doc(alias = "wb_workfn")]
     fn next_work(&mut self, wb: WbId) -> Option<Work> {
         loop {
-            let now = self.now;
+            let now = self.by.now;
             let worker = &mut self.writeback.wb_mut(wb).worker;
             let stage = worker.stage?;
             let mut most = u64::MAX;
@@ -330,7 +330,7 @@ impl Core {
             Asked::Foreign => self.writeback.wb(wb).nr_dirty,
             Asked::Sync => ENDLESS,
         };
-        let work = Work::asked(asked, budget, self.now);
+        let work = Work::asked(asked, budget, self.by.now);
         self.trace(NodeId(0), |core| WritebackTracepoint::WritebackExec {
             work: core.traced_work(wb, &work),
         });
@@ -338,7 +338,7 @@ impl Core {
     }
 
     fn periodic_is_due(&mut self, wb: WbId) -> bool {
-        let (now, interval) = (self.now, self.periodic_interval());
+        let (now, interval) = (self.by.now, self.periodic_interval());
         let worker = &mut self.writeback.wb_mut(wb).worker;
         let is_due = interval.is_some_and(|interval| now >= worker.last_periodic + interval);
         if is_due {
@@ -349,7 +349,7 @@ impl Core {
 
     /// A cycle has found nothing to do.
     fn go_to_sleep(&mut self, wb: WbId) {
-        let timer = self.periodic_interval().map(|interval| self.now + interval);
+        let timer = self.periodic_interval().map(|interval| self.by.now + interval);
         let pages = std::mem::take(&mut self.writeback.wb_mut(wb).worker.written);
         self.trace(NodeId(0), |_| WritebackTracepoint::PagesWritten { pages });
         let of = self.writeback.wb_mut(wb);

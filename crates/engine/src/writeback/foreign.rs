@@ -64,7 +64,7 @@ impl Core {
     #[cold]
     pub(super) fn track_foreign_dirty(&mut self, memcg: MemcgId, wb: WbId) {
         if self.config.cgroup_version == 2 && self.config.policy.machine.writeback.foreign_flush {
-            let now = self.now;
+            let now = self.by.now;
             self.writeback.note_foreign(memcg, wb, now);
         }
     }
@@ -79,7 +79,7 @@ impl Core {
             _ => return,
         };
         for ForeignWb { wb, at } in noted {
-            if self.now.0 - at.0 < FORGOTTEN.0 && self.writeback.wb(wb).has_dirty_files() {
+            if self.by.now.0 - at.0 < FORGOTTEN.0 && self.writeback.wb(wb).has_dirty_files() {
                 self.ask_for_foreign_flush(wb);
             }
         }

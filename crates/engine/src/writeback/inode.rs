@@ -20,7 +20,7 @@ use crate::units::{FileId, NodeId, WbId};
 impl Core {
     /// A write to a file begins.
     pub(crate) fn file_update_time(&mut self, file: FileId) {
-        let (tick, now) = (self.ticks(), self.now);
+        let (tick, now) = (self.ticks(), self.by.now);
         let inode = &mut self.memory.file_mut(file).inode;
         if inode.times_of == Some(tick) {
             return;

@@ -79,7 +79,7 @@ impl Core {
             assert!(domain.foreign.len() <= REMEMBERED, "{} remembers too many", self.memcgs.path(memcg));
             for (at, foreign) in domain.foreign.iter().enumerate() {
                 assert_ne!(self.writeback.wb(foreign.wb).memcg, memcg, "what is its own is not another's");
-                assert!(foreign.at <= self.now, "dirtied in the future");
+                assert!(foreign.at <= self.by.now, "dirtied in the future");
                 let is_twice = domain.foreign[..at].iter().any(|other| other.wb == foreign.wb);
                 assert!(!is_twice, "{} remembers a wb twice", self.memcgs.path(memcg));
             }

@@ -32,7 +32,7 @@ impl Core {
     #[cold]
     pub(crate) fn laptop_read_done(&mut self, file: FileId) {
         let Inode { bdi, .. } = self.memory.file(file).inode;
-        let at = self.now + Nanos(u64::from(self.config.laptop_mode) * Nanos::SECOND.0);
+        let at = self.by.now + Nanos(u64::from(self.config.laptop_mode) * Nanos::SECOND.0);
         let of = &mut self.writeback.bdis[bdi.index()];
         let is_first = of.laptop_timer.replace(at).is_none();
         // One that sleeps for an earlier time finds the later one when it is over.
@@ -45,7 +45,7 @@ impl Core {
     #[doc(alias = "laptop_mode_timer_fn")]
     pub(super) fn laptop_timer(&mut self, bdi: usize) {
         let of = &mut self.writeback.bdis[bdi];
-        if of.laptop_timer.is_none_or(|at| at > self.now) {
+        if of.laptop_timer.is_none_or(|at| at > self.by.now) {
             return;
         }
         of.laptop_timer = None;

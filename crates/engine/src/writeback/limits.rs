@@ -191,8 +191,8 @@ impl Core {
     pub(super) fn wb_share(&self, wb: WbId, memcg: MemcgId, thresh: u64) -> u64 {
         let of = self.writeback.wb(wb);
         let written = if memcg == MemcgId::ROOT { of.completions } else { of.completions_in_memcg };
-        let all = self.writeback.domain(memcg).map_or(0, |domain| domain.completions.at(self.now));
-        let share = u128::from(thresh) * u128::from(written.at(self.now));
+        let all = self.writeback.domain(memcg).map_or(0, |domain| domain.completions.at(self.by.now));
+        let share = u128::from(thresh) * u128::from(written.at(self.by.now));
         let share = share.checked_div(u128::from(all)).unwrap_or(0) as u64;
         let BdiLimits { min_ratio, max_ratio, .. } = self.bdi_limits(wb);
         let percent = |percent: u8| thresh * u64::from(percent) / 100;
@@ -224,7 +224,7 @@ impl Core {
 
     /// Timer ticks since the beginning of time.
     pub(super) fn ticks(&self) -> u64 {
-        self.now.0 / crate::Nanos::from_ticks(1, self.config.hz).0
+        self.by.now.0 / crate::Nanos::from_ticks(1, self.config.hz).0
     }
 
     /// Rates are updated no more often than every 200 ms. Unit: ticks.
@@ -264,8 +264,8 @@ mod tests {
         let mut engine = builder.build();
         let wbs = bdis.map(|bdi| engine.core.wb_for(bdi, MemcgId::ROOT));
         for (wb, pages) in wbs.into_iter().zip([90, 10, 0]) {
-            engine.core.writeback.wb_mut(wb).completions.add(engine.core.now, pages);
-            engine.core.writeback.global.completions.add(engine.core.now, pages);
+            engine.core.writeback.wb_mut(wb).completions.add(engine.core.by.now, pages);
+            engine.core.writeback.global.completions.add(engine.core.by.now, pages);
         }
         let shares = |engine: &Engine| wbs.map(|wb| engine.core.wb_share(wb, MemcgId::ROOT, 1000));
         assert_eq!(shares(&engine), [900, 100, 0]);

@@ -310,7 +310,7 @@ impl Core {
 
     fn sleep(&mut self, throttle: &mut DirtyThrottle, asleep: Asleep) -> ThrottleStep {
         throttle.asleep = Some(asleep);
-        ThrottleStep::Sleep(until_tick_after(asleep.pause.max(1) as u64, self.now, self.config.hz))
+        ThrottleStep::Sleep(until_tick_after(asleep.pause.max(1) as u64, self.by.now, self.config.hz))
     }
 
     /// Where a wb stands in a domain, and what that makes of the rate.

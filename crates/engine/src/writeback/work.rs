@@ -122,7 +122,7 @@ impl Core {
         }
         let is_pass_over = work.pass.as_ref().is_none_or(|pass| {
             let is_spent = pass.written > 0 && work.budget == 0;
-            is_spent || self.now.0 - pass.begun.0 >= PASS.0 || self.writeback.wb(wb).b_io.is_empty()
+            is_spent || self.by.now.0 - pass.begun.0 >= PASS.0 || self.writeback.wb(wb).b_io.is_empty()
         });
         if is_pass_over && work.pass.is_some() {
             self.trace_written(wb, work);
@@ -137,7 +137,7 @@ impl Core {
 
     /// A task writes up to so many pages of a wb itself, files that have been dirty for longest first. Returns how many it has begun.
     pub(super) fn write_as_writer(&mut self, wb: WbId, pages: u64) -> u64 {
-        let mut work = Work::new(WritebackReason::Writer, pages, self.now);
+        let mut work = Work::new(WritebackReason::Writer, pages, self.by.now);
         let mut written = 0;
         while written < pages
             && let WorkStep::Begun(more) = self.work_step(wb, &mut work)
@@ -165,8 +165,8 @@ impl Core {
         }
         let expire = u64::from(self.config.dirty_expire_centisecs) * (Nanos::SECOND.0 / 100);
         let cutoff = match work.reason {
-            WritebackReason::Periodic => self.now.0.checked_sub(expire).map(Nanos),
-            WritebackReason::Background => Some(self.now),
+            WritebackReason::Periodic => self.by.now.0.checked_sub(expire).map(Nanos),
+            WritebackReason::Background => Some(self.by.now),
             WritebackReason::Vmscan
             | WritebackReason::Sync
             | WritebackReason::LaptopTimer
@@ -182,7 +182,7 @@ impl Core {
             self.queue_io(wb, cutoff);
             self.trace(NodeId(0), |core| core.traced_queue_io(wb, cutoff, work.reason));
         }
-        work.pass = Some(Pass { begun: self.now, written: 0, done: 0 });
+        work.pass = Some(Pass { begun: self.by.now, written: 0, done: 0 });
         let has_files = !self.writeback.wb(wb).b_io.is_empty();
         if !has_files {
             self.trace_written(wb, work);
@@ -209,7 +209,7 @@ impl Core {
         reason: WritebackReason,
     ) -> WritebackTracepoint {
         let cutoff = cutoff.unwrap_or(Nanos::ZERO);
-        let (older, age) = (self.ticks_of(cutoff), Nanos(self.now.0 - cutoff.0));
+        let (older, age) = (self.ticks_of(cutoff), Nanos(self.by.now.0 - cutoff.0));
         let enqueue = self.writeback.wb(wb).b_io.len() as u64;
         WritebackTracepoint::QueueIo { wb: self.traced_wb(wb), older, age, enqueue, reason }
     }
@@ -221,7 +221,7 @@ impl Core {
             file: chunk.file,
             state: self.inode_state(chunk.file),
             dirtied_when: self.ticks_of(inode.dirtied_when),
-            age: Nanos(self.now.0 - inode.dirtied_when.0),
+            age: Nanos(self.by.now.0 - inode.dirtied_when.0),
             index: inode.writeback_index,
             to_write: chunk.pages,
             wrote: chunk.pages - chunk.left,
@@ -334,7 +334,7 @@ impl Core {
 
     /// A file's turn is over: puts it where it is found when the next one comes. True when it is clean.
     fn requeue(&mut self, wb: WbId, chunk: &Chunk) -> bool {
-        let now = self.now;
+        let now = self.by.now;
         self.write_inode(wb, chunk.file, chunk.whole.is_some());
         self.trace(NodeId(0), |core| WritebackTracepoint::SingleInode {
             wb: core.traced_wb(wb),

@@ -136,7 +136,7 @@ impl Core {
         }
         self.lruvecs[lruvec].feedback.clear(slot);
         self.lruvecs[lruvec].walk.forget(max_seq);
-        let now = self.now;
+        let now = self.by.now;
         let generations = self.generations_mut(lruvec);
         generations.births[slot] = now;
         generations.max_seq = max_seq;

@@ -39,6 +39,6 @@ impl Core {
         let is_sizable = if self.memcgs[memcg].is_online { pages >> priority > 0 } else { pages > 0 };
         let Some(generations) = &self.lruvecs[lruvec].generations else { return is_sizable };
         let born = generations.birth(generations.min_seq[LruType::File as usize]);
-        is_sizable && born.0.saturating_add(min_ttl.0) < self.now.0
+        is_sizable && born.0.saturating_add(min_ttl.0) < self.by.now.0
     }
 }

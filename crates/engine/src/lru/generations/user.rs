@@ -100,7 +100,7 @@ impl Core {
     /// How long ago something happened, in milliseconds of whole ticks.
     pub(crate) fn age_ms(&self, born: Nanos) -> u64 {
         let tick = Nanos::from_ticks(1, self.config.hz).0;
-        (self.now.0 / tick - born.0 / tick) * tick / 1_000_000
+        (self.by.now.0 / tick - born.0 / tick) * tick / 1_000_000
     }
 
     /// Whether there is such a group and such a node.

@@ -66,7 +66,7 @@ impl Machine {
             assert_eq!(step, PoolResizeStep::Done, "blocks are given back at once");
         }
         for cpu in 0..self.engine.core.config.cpus {
-            self.engine.core.cpu = crate::CpuId(cpu);
+            self.engine.core.by.cpu = crate::CpuId(cpu);
             self.engine.core.lru_add_drain();
         }
         self.take_ops();
