@@ -31,7 +31,7 @@ impl Core {
         if entry.is_present() && !entry.is_zero_page() {
             // Mapped when it was filled; or write-protected, which the store has ended.
             if write && !entry.is_dirty() && self.is_regular(pfn) {
-                self.access_again(mm, page, true);
+                self.memory.access_again(mm, page, true);
             }
             return;
         }
@@ -52,21 +52,6 @@ impl Core {
     #[inline]
     pub(crate) fn is_regular(&self, pfn: Pfn) -> bool {
         !self.memory.folios[pfn].flags().intersects(FolioFlags::ANON | FolioFlags::SWAPBACKED)
-    }
-
-    /// What has faulted on an entry that is there is made again, and goes through: a store to a clean entry of a regular file, or an
-    /// access to one that was marked.
-    pub(crate) fn access_again(&mut self, mm: MmId, page: u64, dirties: bool) {
-        let space = self.memory.mm_mut(mm);
-        let mut word = space.table.word(page);
-        word.set_young();
-        if dirties {
-            word.set_dirty();
-        }
-        space.table.replace(page, word);
-        if let Some(tlb) = &mut space.tlb {
-            tlb.access(page);
-        }
     }
 
     /// Maps the page that is accessed.

@@ -38,7 +38,7 @@ impl Core {
             if word.is_young() && !word.is_zero_page() && self.is_neighbour(lruvec, target, word.pfn()) {
                 young += 1;
                 self.memory.mm_mut(mm).table.update(near, Word::clear_young);
-                self.take_over_dirty(word);
+                self.memory.take_over_dirty(word);
                 self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::LookAround });
                 if has_buffer {
                     self.lru_young(word.pfn(), executable);

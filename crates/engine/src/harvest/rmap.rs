@@ -47,7 +47,7 @@ impl Core {
         let GroupRules { lru, harvest, .. } = self.memcgs[folio.memcg].policy;
         let was_seen = lru == Lru::TwoLists && harvest.sees_elsewhere() && self.take_use_seen(pfn);
         found.young += u32::from(was_seen);
-        for at in 0..self.rmap_len(&folio) {
+        for at in 0..self.memory.rmap_len(&folio) {
             let (mm_id, page) = self.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
             let Memory { mms, open_files, .. } = &mut self.memory;
@@ -82,7 +82,7 @@ impl Core {
         if folio.mapped == 0 {
             return;
         }
-        for at in 0..self.rmap_len(&folio) {
+        for at in 0..self.memory.rmap_len(&folio) {
             let (mm, page) = self.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
             let word = self.memory.mm(mm).table.word(page);
@@ -135,7 +135,7 @@ impl Core {
         if folio.mapped == 0 {
             return;
         }
-        for at in 0..self.rmap_len(&folio) {
+        for at in 0..self.memory.rmap_len(&folio) {
             let (mm, page) = self.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
             let mm = self.memory.mm_mut(mm);
@@ -179,14 +179,7 @@ impl Core {
     /// The page-table entries that may map the folio, as address space and page.
     fn rmap_entries(&self, pfn: Pfn) -> impl Iterator<Item = (MmId, u64)> {
         let folio = &self.memory.folios[pfn];
-        (0..self.rmap_len(folio)).map(|at| self.rmap_entry(folio, at))
-    }
-
-    /// How many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
-    /// turn out not to map this one.
-    #[inline]
-    pub(crate) fn rmap_len(&self, folio: &Folio) -> usize {
-        if folio.has(FolioFlags::ANON) { 1 } else { self.memory.file(FileId(folio.owner)).mappings.len() }
+        (0..self.memory.rmap_len(folio)).map(|at| self.rmap_entry(folio, at))
     }
 
     /// The address space and the page in it at which the folio would be mapped.

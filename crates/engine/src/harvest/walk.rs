@@ -21,7 +21,6 @@
 use crate::core::Core;
 use crate::harvest::{TableWalkState, WalkStats};
 use crate::lru::lruvec::LruvecId;
-use crate::memory::folio::FolioFlags;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::story::{FoundBy, PageEvent};
@@ -277,7 +276,7 @@ impl Core {
             }
             self.memory.mm_mut(mm).table.update(page, Word::clear_young);
             young += 1;
-            self.take_over_dirty(word);
+            self.memory.take_over_dirty(word);
             self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::Walk });
             walk.batched += u64::from(self.lru_young(word.pfn(), executable));
             if let Some(found) = &mut walk.found {
@@ -285,18 +284,6 @@ impl Core {
             }
         }
         young
-    }
-
-    /// A young entry's dirty bit is passed on to the folio, so that its write can begin earlier; the entry keeps it. A page
-    /// without a slot has none to write to.
-    pub(super) fn take_over_dirty(&mut self, word: Word) {
-        let pfn: Pfn = word.pfn();
-        let folio = &mut self.memory.folios[pfn];
-        let has_no_slot =
-            folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE);
-        if word.is_dirty() && !has_no_slot {
-            folio.set(FolioFlags::DIRTY);
-        }
     }
 }
 

@@ -498,7 +498,7 @@ impl Core {
         if folio.has(FolioFlags::INDEXED) {
             self.page_cache_remove(pfn, Word::EMPTY);
         } else if folio.has(FolioFlags::SWAPCACHE) {
-            if self.is_slot_referenced(pfn) {
+            if self.memory.is_slot_referenced(pfn) {
                 self.swap_cache_remove(pfn, None);
             } else {
                 self.swap_cache_give_up(pfn);
@@ -525,7 +525,7 @@ impl Core {
             is_of_file || folio.has(FolioFlags::SWAPCACHE),
             "{pfn:?} was written, and has nowhere to be: {folio:?}"
         );
-        self.change_reclaim(pfn, false);
+        self.memory.change_reclaim(pfn, false);
         match result {
             Ok(()) if drops.is_some() && self.may_drop(pfn) => {
                 self.tell(pfn, |_| PageEvent::Dropped);
@@ -562,7 +562,7 @@ impl Core {
         let folio = self.memory.folios[pfn];
         if folio.has(FolioFlags::WRITEBACK) && !folio.has(FolioFlags::SWAPBACKED) {
             self.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
-            self.change_reclaim(pfn, false);
+            self.memory.change_reclaim(pfn, false);
             self.file_written(pfn, Ok(()));
             self.count(self.lruvec_of(pfn), Stat::NrWriteback, -1);
         }
@@ -590,6 +590,6 @@ impl Core {
             && folio.mapped == 0
             && !folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::LOCKED)
             && (folio.refs == 0 || is_waiting)
-            && self.is_slot_referenced(pfn)
+            && self.memory.is_slot_referenced(pfn)
     }
 }

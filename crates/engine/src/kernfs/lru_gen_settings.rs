@@ -50,7 +50,7 @@ pub(super) fn enabled_store(engine: &mut Engine, task: TaskId, value: &str) -> R
         harvest.non_leaf_young = caps & NONLEAF_YOUNG != 0;
     }
     engine.core.config.policy.group = engine.core.memcgs[MemcgId::ROOT].policy;
-    let is_switching = engine.core.memcgs.ids().any(|memcg| engine.core.is_switching(memcg));
+    let is_switching = engine.core.memcgs.ids().any(|memcg| engine.core.lruvecs.is_switching(memcg));
     // The first chunk is moved when others have had their turn: they see the new policy before they see any folio of it.
     Ok(if is_switching { engine.current(task).suspend_switch() } else { WRITTEN })
 }

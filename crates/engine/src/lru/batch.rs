@@ -299,7 +299,7 @@ impl Core {
                 if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
                     self.lru_unlink(pfn);
                     self.forget_use(pfn);
-                    self.change_reclaim(pfn, true);
+                    self.memory.change_reclaim(pfn, true);
                     self.lru_place(pfn, Arrival::Added);
                 } else {
                     self.move_to_cold_end(pfn, |core| core.forget_use(pfn));

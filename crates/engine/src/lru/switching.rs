@@ -16,7 +16,7 @@
 use super::Arrival;
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
-use crate::units::{MemcgId, Pfn};
+use crate::units::Pfn;
 use pageout_rules::lru::Lru;
 use pageout_rules::lru::Switching;
 
@@ -129,10 +129,5 @@ impl Core {
                 );
             }
         }
-    }
-
-    /// Whether a group's folios are being moved.
-    pub(crate) fn is_switching(&self, memcg: MemcgId) -> bool {
-        self.lruvecs.pools().any(|pool| self.lruvecs[self.lruvecs.id(memcg, pool)].is_switching)
     }
 }

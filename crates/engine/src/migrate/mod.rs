@@ -111,9 +111,9 @@ impl Core {
             self.move_mappings(&folio, to, from);
             return false;
         }
-        self.move_in_caches(&folio, to);
+        self.memory.move_in_caches(&folio, to);
         if self.is_refused(MigrateStep::Remap) {
-            self.move_in_caches(&folio, from);
+            self.memory.move_in_caches(&folio, from);
             self.move_mappings(&folio, to, from);
             return false;
         }
@@ -199,18 +199,6 @@ impl Core {
         folio.refs > 0 || folio.flags().intersects(held)
     }
 
-    /// Makes the index of its file, or the swap cache, lead to the new frame.
-    fn move_in_caches(&mut self, folio: &Folio, to: Pfn) {
-        if folio.has(FolioFlags::INDEXED) {
-            let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
-            index.update(folio.index.into(), |word| *word = word.with_pfn(to));
-        }
-        if folio.has(FolioFlags::SWAPCACHE) {
-            let index = self.memory.swap.index_mut(folio.swap);
-            index.update(folio.slot.into(), |word| *word = word.with_pfn(to));
-        }
-    }
-
     /// Makes every page-table entry lead to the new frame, as it is.
     fn move_mappings(&mut self, folio: &Folio, from: Pfn, to: Pfn) {
         if folio.mapped == 0 {
@@ -218,7 +206,7 @@ impl Core {
         }
         mutant!(self, OldFrameFreedWhileMapped => return);
         let (mut is_marked, mut moved) = (false, 0);
-        for at in 0..self.rmap_len(folio) {
+        for at in 0..self.memory.rmap_len(folio) {
             let (mm_id, page) = self.rmap_entry(folio, at);
             let word: Word = self.memory.mm(mm_id).table.word_if_any(page);
             if !word.is_present() || word.pfn() != from {

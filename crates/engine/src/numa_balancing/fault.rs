@@ -85,7 +85,7 @@ impl Core {
             self.promote_for(pfn, to, (mm, vma), thread);
             self.adapt_period(mm, thread);
         }
-        self.access_again(mm, page, dirties);
+        self.memory.access_again(mm, page, dirties);
         true
     }
 

@@ -124,7 +124,7 @@ impl Core {
     #[inline(never)]
     fn release_if_slot_unused(&mut self, pfn: Pfn) -> bool {
         let folio = self.memory.folios[pfn];
-        if folio.has(FolioFlags::SWAPCACHE) && self.is_slot_referenced(pfn) {
+        if folio.has(FolioFlags::SWAPCACHE) && self.memory.is_slot_referenced(pfn) {
             return false;
         }
         self.tell(pfn, |_| PageEvent::Released);

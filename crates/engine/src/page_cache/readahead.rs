@@ -21,7 +21,6 @@ use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Advice;
 use crate::memory::open_file::{NO_PAGE, OpenFile};
-use crate::memory::table::ReadaheadStats;
 use crate::units::{FileId, IoId, OpenFileId, Pfn};
 
 /// Pages of a file that are to be read as one batch, as far as it has got.
@@ -139,7 +138,7 @@ impl Core {
         {
             return None;
         }
-        self.change_reclaim(pfn, false);
+        self.memory.change_reclaim(pfn, false);
         let max = self.window_max(&state, req);
         let page = u64::from(self.memory.folios[pfn].index);
         if page == state.start + state.size - state.async_size {
@@ -147,7 +146,7 @@ impl Core {
             return self.move_window(open, state.start + state.size, size, size);
         }
         // Another stream's mark, or the window was overwritten: go on behind what is cached.
-        let start = (page + 1..=page + max).find(|&page| !self.is_cached(state.file, page))?;
+        let start = (page + 1..=page + max).find(|&page| !self.memory.is_cached(state.file, page))?;
         let size = next_window(start - page + req, max);
         self.move_window(open, start, size, size)
     }
@@ -191,43 +190,15 @@ impl Core {
     /// counted, as the kernel's search ends on the last one it looked at.
     fn cached_before(&self, file: FileId, page: u64, max: u64) -> u64 {
         let looked_at = max.min(page);
-        let cached = (1..=looked_at).take_while(|&back| self.is_cached(file, page - back)).count() as u64;
+        let cached =
+            (1..=looked_at).take_while(|&back| self.memory.is_cached(file, page - back)).count() as u64;
         if cached == max { max - 1 } else { cached }
-    }
-
-    /// Whether a page is in the page cache, be it only on its way there.
-    pub(crate) fn is_cached(&self, file: FileId, page: u64) -> bool {
-        let index = &self.memory.file(file).index;
-        page < index.pages() && index.word(page).is_present()
     }
 
     /// Submits what a batch has gathered.
     pub(crate) fn submit_readahead(&mut self, batch: &mut Readahead) {
         if let Some(io) = batch.gathered.take() {
             self.submit_read_file(io, None);
-        }
-    }
-
-    /// What has become of the pages that were read ahead.
-    pub(crate) fn readahead_stats(&self) -> ReadaheadStats {
-        let mut sum = ReadaheadStats::default();
-        for stats in self.memory.files.iter().map(|file| file.index.readahead()) {
-            sum.pages += stats.pages;
-            sum.unused += stats.unused;
-            sum.dropped += stats.dropped;
-        }
-        sum
-    }
-
-    /// Sets or clears RECLAIM. In a regular file's index the word shows it, so that a reader who meets the mark takes the slow way.
-    /// On a page that is dirty or being written RECLAIM is no readahead mark, but reclaim's wish.
-    pub(crate) fn change_reclaim(&mut self, pfn: Pfn, is_set: bool) {
-        self.memory.folios[pfn].change(FolioFlags::RECLAIM, is_set);
-        let folio = self.memory.folios[pfn];
-        if folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::SWAPBACKED) {
-            let index = &mut self.memory.file_mut(FileId(folio.owner)).index;
-            let is_wish = folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
-            index.update(folio.index.into(), |word| word.set_readahead(is_set && !is_wish));
         }
     }
 }

@@ -87,7 +87,7 @@ impl Core {
             stat.tally.immediate += folio.pages();
         } else if self.is_throttled_at_source(sc) || !was_met || !sc.by.may_enter_fs {
             // Out of the way with it; the write's end brings it to the tail.
-            self.change_reclaim(pfn, true);
+            self.memory.change_reclaim(pfn, true);
             stat.tally.writeback += folio.pages();
         } else {
             // Nothing has slowed down those who dirtied the group's pages, so that here is nothing but such.
@@ -118,7 +118,7 @@ impl Core {
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
             }
             // Out of the way until it is written.
-            self.change_reclaim(pfn, true);
+            self.memory.change_reclaim(pfn, true);
             self.count_node(folio.node, Stat::NrVmscanImmediateReclaim, folio.pages() as i64);
             return self.verdict(pfn, Verdict::Activate, Because::FlusherWrites);
         }
@@ -151,7 +151,7 @@ impl Core {
             "reclaim has begun a write that is not under way"
         );
         // Only now: of a clean page the bit is the mark of readahead.
-        self.change_reclaim(pfn, true);
+        self.memory.change_reclaim(pfn, true);
         sc.wait_if_sync(pfn);
         self.verdict(pfn, Verdict::Keep, Because::WriteBegun)
     }

@@ -404,7 +404,7 @@ impl Core {
         }
         let entry = self.memory.swap_entry(pfn);
         self.page_cache_remove(pfn, Word::swapped(entry));
-        assert!(self.is_slot_referenced(pfn), "a page of tmpfs leaves its file, which leads nowhere");
+        assert!(self.memory.is_slot_referenced(pfn), "a page of tmpfs leaves its file, which leads nowhere");
         true
     }
 

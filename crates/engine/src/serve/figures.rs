@@ -223,12 +223,12 @@ impl<'a> Figures<'a> {
 
     /// How many pages were read ahead, and how many of them are unused, or left memory unused.
     pub fn readahead_stats(self) -> ReadaheadStats {
-        self.core.readahead_stats()
+        self.core.memory.readahead_stats()
     }
 
     /// Whether a group's folios are still being moved to the lists of another policy.
     pub fn is_switching(self, memcg: MemcgId) -> bool {
-        self.core.is_switching(memcg)
+        self.core.lruvecs.is_switching(memcg)
     }
 
     /// The generations of a group on a node, oldest first; none where it keeps none.

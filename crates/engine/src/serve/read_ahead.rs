@@ -115,7 +115,7 @@ impl Current<'_> {
     pub(super) fn read_ahead(&mut self, mut batch: Readahead) -> Result<(), Stop> {
         while batch.next < batch.end {
             mutant!(self.core, DirtyDroppedByReadahead => self.core.drop_although_dirty(batch.file, batch.next));
-            let is_cached = self.core.is_cached(batch.file, batch.next);
+            let is_cached = self.core.memory.is_cached(batch.file, batch.next);
             let added = match is_cached {
                 true => self.pass_cached(&mut batch),
                 false => self.add_ahead(&mut batch),
@@ -198,7 +198,7 @@ impl Current<'_> {
         let is_refault = self.core.memory.has_use(pfn, UseBits::WORKINGSET);
         self.task.attempt.submits_refault |= is_refault;
         if page == batch.mark {
-            self.core.change_reclaim(pfn, true);
+            self.core.memory.change_reclaim(pfn, true);
         }
         batch.gathered = Some(self.core.gather_read_file(pfn, batch.gathered, true));
         mutant!(self.core, ReadaheadNotAwaited => self.core.memory.file_mut(batch.file).index.update(page, |word| word.set_busy(false)));

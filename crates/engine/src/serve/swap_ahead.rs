@@ -125,7 +125,7 @@ impl Current<'_> {
                 PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed },
             );
         }
-        self.core.name_after_slot(pfn, entry);
+        self.core.memory.name_after_slot(pfn, entry);
         self.core.swap_cache_read(pfn, entry, None, self.added_for());
         let is_refault = self.core.memory.has_use(pfn, UseBits::WORKINGSET);
         self.task.attempt.submits_refault |= is_refault;

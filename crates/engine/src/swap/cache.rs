@@ -3,9 +3,9 @@
 use crate::core::Core;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
-use crate::memory::table::{Entry, NodeChange, Shadow, SwapEntry};
+use crate::memory::table::{NodeChange, Shadow, SwapEntry};
 use crate::stat::Stat;
-use crate::units::{FileId, MemcgId, MmId, Pfn};
+use crate::units::{MemcgId, Pfn};
 use crate::workingset::IndexNode;
 
 impl Core {
@@ -48,7 +48,7 @@ impl Core {
             true => FolioFlags::LOCKED,
             false => FolioFlags::WRITEBACK | FolioFlags::LOCKED,
         };
-        if self.memory.folios[pfn].flags().intersects(busy) || self.is_slot_referenced(pfn) {
+        if self.memory.folios[pfn].flags().intersects(busy) || self.memory.is_slot_referenced(pfn) {
             return;
         }
         self.swap_cache_give_up(pfn);
@@ -63,7 +63,7 @@ impl Core {
     pub(crate) fn swap_cache_give_up(&mut self, pfn: Pfn) {
         let entry = self.memory.swap_entry(pfn);
         debug_assert!(
-            !self.is_slot_referenced(pfn),
+            !self.memory.is_slot_referenced(pfn),
             "slot {} is given up, and its owner leads there",
             entry.slot
         );
@@ -103,17 +103,6 @@ impl Core {
                 (swap.total_pages() - swap.free_pages(), self.memcgs[MemcgId::ROOT].swap_usage);
             assert_eq!(used, charged, "slots that hold a page, and those that groups pay for");
         }
-    }
-
-    /// Whether the page table or index of the folio's owner leads to its slot rather than to the folio.
-    pub(crate) fn is_slot_referenced(&self, pfn: Pfn) -> bool {
-        let folio = &self.memory.folios[pfn];
-        let word = if folio.has(FolioFlags::ANON) {
-            self.memory.mm(MmId(folio.owner)).table.word_if_any(folio.index.into())
-        } else {
-            self.memory.file(FileId(folio.owner)).index.word(folio.index.into())
-        };
-        word.decode() == Entry::Swap(self.memory.swap_entry(pfn))
     }
 
     /// Swap is so full that pages in memory should not hold slots.

@@ -82,7 +82,7 @@ impl Core {
         plug.requests = 0;
         // What its owner has given up since would be freed in the middle of its batch.
         let may_end = |write: &Write| {
-            self.memory.folios[write.pfn].has(FolioFlags::LRU) || self.is_slot_referenced(write.pfn)
+            self.memory.folios[write.pfn].has(FolioFlags::LRU) || self.memory.is_slot_referenced(write.pfn)
         };
         let (racing, late): (Vec<Write>, Vec<Write>) = plug.writes.drain(..).partition(may_end);
         let submitted: Vec<Op> = racing.iter().map(|write| write.op()).collect();

@@ -128,16 +128,6 @@ impl Core {
         if is_there { owner } else { reader }
     }
 
-    /// Names a folio after the page that the slot holds.
-    pub(crate) fn name_after_slot(&mut self, pfn: Pfn, entry: SwapEntry) {
-        let owner = self.memory.swap.owner(entry);
-        let folio = &mut self.memory.folios[pfn];
-        assert_eq!(folio.mapped, 0, "{pfn:?} becomes another's page while it is mapped");
-        (folio.owner, folio.index) = (owner.owner, owner.index);
-        folio.change(FolioFlags::ANON, owner.is_anon);
-        folio.set(FolioFlags::SWAPBACKED);
-    }
-
     /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed; `task`, if any, is woken when it
     /// is there.
     pub(crate) fn swap_cache_read(
@@ -176,7 +166,7 @@ impl Core {
             self.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
             "{pfn:?} was read ahead, and is in no slot"
         );
-        self.change_reclaim(pfn, true);
+        self.memory.change_reclaim(pfn, true);
         self.count_node(self.memory.folios[pfn].node, Stat::SwapRa, 1);
     }
 
@@ -192,7 +182,7 @@ impl Core {
             vma.swap_window.found_page(page, is_hit);
         }
         if is_hit {
-            self.change_reclaim(pfn, false);
+            self.memory.change_reclaim(pfn, false);
             self.count_node(folio.node, Stat::SwapRaHit, 1);
             if by_address.is_none() {
                 self.memory.swap.window.found_slot();

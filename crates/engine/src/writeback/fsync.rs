@@ -47,7 +47,7 @@ impl Core {
         while let Some(page) =
             self.memory.file(call.file).inode.dirty.next(call.cursor).filter(|_| !call.submitted)
         {
-            let pfn = self.cached_folio(call.file, page);
+            let pfn = self.memory.cached_folio(call.file, page);
             if self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
                 return self.wait_for_written(pfn);
             }
@@ -70,7 +70,7 @@ impl Core {
         {
             // Those before it are not looked at again: they would be of later writes.
             call.cursor = page;
-            return self.wait_for_written(self.cached_folio(call.file, page));
+            return self.wait_for_written(self.memory.cached_folio(call.file, page));
         }
         let known = &mut self.memory.open_files[call.open.index()].errors_known;
         FsyncStep::Done(self.memory.files[call.file.index()].inode.errors.tell(known))

@@ -136,7 +136,7 @@ impl Core {
         }
         match self.worker_step(wb) {
             false if let Some((file, page)) = self.writeback.wb(wb).worker.waits_for => {
-                SyncStep::WaitFor(self.cached_folio(file, page))
+                SyncStep::WaitFor(self.memory.cached_folio(file, page))
             }
             _ => SyncStep::Again,
         }
@@ -165,7 +165,7 @@ impl Core {
             if let Some(page) = self.memory.file(file).inode.writeback.next(*from) {
                 *from = page;
                 self.trace_wait(file, page);
-                return Some(self.cached_folio(file, page));
+                return Some(self.memory.cached_folio(file, page));
             }
             files.pop();
             *from = 0;
@@ -175,7 +175,7 @@ impl Core {
 
     /// A task is about to wait for the write of a page.
     pub(super) fn trace_wait(&mut self, file: FileId, page: u64) {
-        let node = self.memory.folios[self.cached_folio(file, page)].node;
+        let node = self.memory.folios[self.memory.cached_folio(file, page)].node;
         self.trace(node, |core| WritebackTracepoint::WaitWriteback { folio: core.traced_page(file, page) });
     }
 }

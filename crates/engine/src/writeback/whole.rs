@@ -51,7 +51,7 @@ impl Core {
                     if pages == PLUG_PAGES || requests > self.config.plug_requests {
                         return TurnStep::PlugFull;
                     }
-                    let pfn = self.cached_folio(chunk.file, page);
+                    let pfn = self.memory.cached_folio(chunk.file, page);
                     chunk.votes.count(self.memory.folios[pfn].memcg);
                     self.start_file_write(pfn, reason);
                     self.writeback.wb_mut(wb).worker.waits_for = None;

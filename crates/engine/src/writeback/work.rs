@@ -16,7 +16,6 @@
 use crate::core::Core;
 use crate::memory::file::InodeList;
 use crate::memory::folio::FolioFlags;
-use crate::memory::table::Entry;
 use crate::story::{TracedInode, TracedWork, WritebackTracepoint};
 use crate::units::{FileId, MemcgId, Nanos, NodeId, WbId};
 use crate::writeback::WritebackReason;
@@ -300,7 +299,7 @@ impl Core {
                 (chunk.wrapped, chunk.cursor) = (Some(chunk.begun_at), 0);
                 continue;
             };
-            let pfn = self.cached_folio(chunk.file, page);
+            let pfn = self.memory.cached_folio(chunk.file, page);
             if self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
                 // Written again while it is being written: another time.
                 chunk.cursor = page + 1;
@@ -322,14 +321,6 @@ impl Core {
         }
         self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
         TurnStep::Over
-    }
-
-    /// The folio of a page that is in the page cache.
-    pub(super) fn cached_folio(&self, file: FileId, page: u64) -> crate::Pfn {
-        let Entry::Present(pfn) = self.memory.file(file).index.word(page).decode() else {
-            unreachable!("a dirty page is in the page cache")
-        };
-        pfn
     }
 
     /// A file's turn is over: puts it where it is found when the next one comes. True when it is clean.

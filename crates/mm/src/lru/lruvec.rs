@@ -251,6 +251,11 @@ impl Lruvecs {
         LruvecId(u32::from(memcg.0) * self.nodes.len() as u32 + u32::from(pool.0))
     }
 
+    /// Whether a group's folios are being moved.
+    pub fn is_switching(&self, memcg: MemcgId) -> bool {
+        self.pools().any(|pool| self[self.id(memcg, pool)].is_switching)
+    }
+
     /// All lruvecs.
     pub fn iter(&self) -> impl Iterator<Item = &Lruvec> {
         self.all.iter()

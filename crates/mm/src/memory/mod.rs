@@ -7,6 +7,7 @@ mod transitions; // which flags may change where
 pub mod list; // index-linked lists
 pub mod nodes; // what a table consists of in a kernel, and who pays for it
 pub mod table; // 512-entry tables of page words: page tables and page-cache indexes
+mod lookup; // folios with the words that lead to them
 pub mod tags; // sets of pages of a file, in order
 pub mod errors; // writes that have failed, and who was told
 pub mod file; // files: page-cache index, shadow entries

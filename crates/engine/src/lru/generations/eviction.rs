@@ -270,7 +270,7 @@ impl Core {
                 if self.sort_folio(lruvec, pfn, limit, rank < first_rank) || self.sort_dirty(lruvec, pfn, sc)
                 {
                     sorted += pages;
-                } else if checks_io && self.needs_io(pfn) {
+                } else if checks_io && self.memory.needs_io(pfn) {
                     self.generation_list_remove(lruvec, pfn);
                     skipped_here += pages;
                     passed_by.push(pfn);
@@ -300,14 +300,6 @@ impl Core {
         self.trace_isolated(lruvec, LruList::inactive(kind), [most, scanned, skipped, isolated], sc);
         self.note_taken(lruvec, kind, isolated);
         Isolation { looked_at: scanned, isolated, is_exhausted: looked_at >= most }
-    }
-
-    /// Whether an anonymous folio can't be freed without I/O, as far as isolation asked. Of those whose contents may be forgotten it
-    /// thought so, too. [mglru-2026 2.8]
-    fn needs_io(&self, pfn: Pfn) -> bool {
-        let folio = &self.memory.folios[pfn];
-        folio.has(FolioFlags::SWAPBACKED | FolioFlags::DIRTY)
-            || folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPCACHE)
     }
 
     /// Whether a look around from an earlier folio of the batch has found this one used. 6.12 clears REFERENCED at isolation, so
@@ -389,7 +381,7 @@ impl Core {
             sc.tally.file_taken += folio.pages();
             sc.tally.unqueued_dirty += if is_written { 0 } else { folio.pages() };
         }
-        self.change_reclaim(pfn, true);
+        self.memory.change_reclaim(pfn, true);
         let to = self.generations(lruvec).min_seq[folio.lru_type() as usize] + 1;
         let next = self.generations(lruvec).slot(to);
         self.tell(pfn, |_| PageEvent::PassedOn { to });
@@ -427,7 +419,7 @@ impl Core {
         if references != References::Linux6_12
             && self.generation_rules(lruvec).dirty != DirtyAtTail::Reactivate
         {
-            self.change_reclaim(pfn, false);
+            self.memory.change_reclaim(pfn, false);
         }
     }
 

@@ -1,0 +1,120 @@
+//! What takes a folio's record together with the words that lead to it: the index of its file, the page table, the swap cache.
+
+use crate::memory::Memory;
+use crate::memory::folio::{Folio, FolioFlags};
+use crate::memory::table::{Entry, ReadaheadStats, SwapEntry, Word};
+use crate::units::{FileId, MmId, Pfn};
+
+impl Memory {
+    /// A young entry's dirty bit is passed on to the folio, so that its write can begin earlier; the entry keeps it. A page
+    /// without a slot has none to write to.
+    pub fn take_over_dirty(&mut self, word: Word) {
+        let pfn: Pfn = word.pfn();
+        let folio = &mut self.folios[pfn];
+        let has_no_slot =
+            folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE);
+        if word.is_dirty() && !has_no_slot {
+            folio.set(FolioFlags::DIRTY);
+        }
+    }
+
+    /// Sets or clears RECLAIM. In a regular file's index the word shows it, so that a reader who meets the mark takes the slow way.
+    /// On a page that is dirty or being written RECLAIM is no readahead mark, but reclaim's wish.
+    pub fn change_reclaim(&mut self, pfn: Pfn, is_set: bool) {
+        self.folios[pfn].change(FolioFlags::RECLAIM, is_set);
+        let folio = self.folios[pfn];
+        if folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::SWAPBACKED) {
+            let index = &mut self.file_mut(FileId(folio.owner)).index;
+            let is_wish = folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
+            index.update(folio.index.into(), |word| word.set_readahead(is_set && !is_wish));
+        }
+    }
+
+    /// Whether a page is in the page cache, be it only on its way there.
+    pub fn is_cached(&self, file: FileId, page: u64) -> bool {
+        let index = &self.file(file).index;
+        page < index.pages() && index.word(page).is_present()
+    }
+
+    /// What has become of the pages that were read ahead.
+    pub fn readahead_stats(&self) -> ReadaheadStats {
+        let mut sum = ReadaheadStats::default();
+        for stats in self.files.iter().map(|file| file.index.readahead()) {
+            sum.pages += stats.pages;
+            sum.unused += stats.unused;
+            sum.dropped += stats.dropped;
+        }
+        sum
+    }
+
+    /// Makes the index of its file, or the swap cache, lead to the new frame.
+    pub fn move_in_caches(&mut self, folio: &Folio, to: Pfn) {
+        if folio.has(FolioFlags::INDEXED) {
+            let index = &mut self.file_mut(FileId(folio.owner)).index;
+            index.update(folio.index.into(), |word| *word = word.with_pfn(to));
+        }
+        if folio.has(FolioFlags::SWAPCACHE) {
+            let index = self.swap.index_mut(folio.swap);
+            index.update(folio.slot.into(), |word| *word = word.with_pfn(to));
+        }
+    }
+
+    /// Whether the page table or index of the folio's owner leads to its slot rather than to the folio.
+    pub fn is_slot_referenced(&self, pfn: Pfn) -> bool {
+        let folio = &self.folios[pfn];
+        let word = if folio.has(FolioFlags::ANON) {
+            self.mm(MmId(folio.owner)).table.word_if_any(folio.index.into())
+        } else {
+            self.file(FileId(folio.owner)).index.word(folio.index.into())
+        };
+        word.decode() == Entry::Swap(self.swap_entry(pfn))
+    }
+
+    /// Names a folio after the page that the slot holds.
+    pub fn name_after_slot(&mut self, pfn: Pfn, entry: SwapEntry) {
+        let owner = self.swap.owner(entry);
+        let folio = &mut self.folios[pfn];
+        assert_eq!(folio.mapped, 0, "{pfn:?} becomes another's page while it is mapped");
+        (folio.owner, folio.index) = (owner.owner, owner.index);
+        folio.change(FolioFlags::ANON, owner.is_anon);
+        folio.set(FolioFlags::SWAPBACKED);
+    }
+
+    /// How many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
+    /// turn out not to map this one.
+    #[inline]
+    pub fn rmap_len(&self, folio: &Folio) -> usize {
+        if folio.has(FolioFlags::ANON) { 1 } else { self.file(FileId(folio.owner)).mappings.len() }
+    }
+
+    /// What has faulted on an entry that is there is made again, and goes through: a store to a clean entry of a regular file, or an
+    /// access to one that was marked.
+    pub fn access_again(&mut self, mm: MmId, page: u64, dirties: bool) {
+        let space = self.mm_mut(mm);
+        let mut word = space.table.word(page);
+        word.set_young();
+        if dirties {
+            word.set_dirty();
+        }
+        space.table.replace(page, word);
+        if let Some(tlb) = &mut space.tlb {
+            tlb.access(page);
+        }
+    }
+
+    /// Whether an anonymous folio can't be freed without I/O, as far as isolation asked. Of those whose contents may be forgotten it
+    /// thought so, too. [mglru-2026 2.8]
+    pub fn needs_io(&self, pfn: Pfn) -> bool {
+        let folio = &self.folios[pfn];
+        folio.has(FolioFlags::SWAPBACKED | FolioFlags::DIRTY)
+            || folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPCACHE)
+    }
+
+    /// The folio of a page that is in the page cache.
+    pub fn cached_folio(&self, file: FileId, page: u64) -> Pfn {
+        let Entry::Present(pfn) = self.file(file).index.word(page).decode() else {
+            unreachable!("the page is in the page cache")
+        };
+        pfn
+    }
+}
