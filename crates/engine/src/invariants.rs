@@ -43,7 +43,7 @@ impl Core {
         }
         let indexes = self.memory.files.iter().map(|file| &file.index).chain(self.memory.swap.indexes());
         let shadow_only = indexes.map(Table::shadow_only_nodes).sum::<usize>();
-        assert_eq!(shadow_only, self.shadow_nodes.len(), "shadow-only index nodes and their queue");
+        assert_eq!(shadow_only, self.shadow_nodes.count(), "shadow-only index nodes and their queue");
     }
 
     /// Only folios of lower tiers have records, each by its first frame, and what is ready is found.
@@ -294,8 +294,8 @@ impl Core {
         slab.check_invariants();
         let slab_pages: BTreeMap<Pfn, u16> = slab.pages().collect();
         let mut in_slab: BTreeMap<Pfn, u16> = BTreeMap::new();
-        let mut bytes = vec![0; self.memcgs.len()];
-        let mut objects = vec![0; self.memcgs.len()];
+        let mut bytes = vec![0; self.memcgs.count()];
+        let mut objects = vec![0; self.memcgs.count()];
         for node in self.memory.files.iter().flat_map(|file| file.nodes.iter()) {
             *in_slab.entry(node.pfn).or_default() += 1;
             if node.memcg != MemcgId::ROOT {
@@ -357,7 +357,7 @@ impl Core {
 
     /// A group's usage is its folios, its kernel memory, its descendants' and the stocks.
     fn check_charges<'a>(&self, folios: impl Iterator<Item = &'a Pfn>) {
-        let mut expected = vec![0; self.memcgs.len()];
+        let mut expected = vec![0; self.memcgs.count()];
         let mut charge = |memcg: MemcgId, pages: u64| {
             for id in self.memcgs.ancestors(memcg) {
                 expected[id.index()] += pages;
@@ -389,7 +389,7 @@ impl Core {
     /// Every slot in use is referred to, and accounted to its group.
     fn check_swap(&self) {
         self.memory.swap.check_invariants();
-        let mut by_memcg = vec![0; self.memcgs.len()];
+        let mut by_memcg = vec![0; self.memcgs.count()];
         for (entry, memcg) in self.memory.swap.taken() {
             for id in self.memcgs.ancestors(memcg) {
                 by_memcg[id.index()] += 1;

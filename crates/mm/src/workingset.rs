@@ -84,7 +84,7 @@ impl ShadowNodes {
     }
 
     /// Nodes of all owners.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.owners.len()
     }
 }

@@ -112,6 +112,7 @@ pub struct LimitWorker {
 }
 
 /// The pool with its index.
+#[derive(Default)]
 pub struct Zswap {
     /// Where the compressed bytes lie.
     pub pool: ZsPool,
@@ -127,21 +128,6 @@ pub struct Zswap {
     pub stat: ZswapStat,
     /// The thread that makes room in a full pool.
     pub worker: LimitWorker,
-}
-
-impl Default for Zswap {
-    fn default() -> Zswap {
-        Zswap {
-            pool: ZsPool::new(),
-            entries: Entries::default(),
-            free: Vec::new(),
-            index: Vec::new(),
-            stored: 0,
-            is_full: false,
-            stat: ZswapStat::default(),
-            worker: LimitWorker::default(),
-        }
-    }
 }
 
 impl Zswap {

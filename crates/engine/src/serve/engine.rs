@@ -76,7 +76,7 @@ impl Engine {
         if self.core.memcgs.child(parent, name).is_some() {
             return Err(ConfigError::Exists(format!("memcg {name} in {}", self.core.memcgs.path(parent))));
         }
-        check_range("memcgs", self.core.memcgs.len() as u64 + 1, 1, u64::from(u16::MAX))?;
+        check_range("memcgs", self.core.memcgs.count() as u64 + 1, 1, u64::from(u16::MAX))?;
         policy.check()?;
         let id = self.core.memcgs.create(parent, name, policy);
         self.core.lruvecs.add_memcg(id, &policy, self.core.by.now);

@@ -90,7 +90,7 @@ impl Core {
         for index_node in doomed {
             let index = match index_node.of {
                 Indexed::File(file) => &mut self.memory.file_mut(file).index,
-                Indexed::Swap(swap) => self.memory.swap.index_mut(swap),
+                Indexed::Swap(swap) => self.memory.swap.cache_mut(swap),
             };
             let first = index_node.number * NODE_SLOTS;
             for slot in first..(first + NODE_SLOTS).min(index.pages()) {

@@ -255,7 +255,7 @@ impl Memcgs {
     }
 
     /// Groups that there are or were.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.all.len()
     }
 

@@ -54,7 +54,7 @@ impl Memory {
             index.update(folio.index.into(), |word| *word = word.with_pfn(to));
         }
         if folio.has(FolioFlags::SWAPCACHE) {
-            let index = self.swap.index_mut(folio.swap);
+            let index = self.swap.cache_mut(folio.swap);
             index.update(folio.slot.into(), |word| *word = word.with_pfn(to));
         }
     }

@@ -295,7 +295,7 @@ impl Swap {
     /// Takes the folio out of the swap cache, leaving a shadow if reclaim did it.
     pub fn cache_remove(&mut self, entry: SwapEntry, shadow: Option<Shadow>) -> NodeChange {
         let word = shadow.map_or(Word::EMPTY, Shadow::pack);
-        let (old, change) = self.index_mut(entry.swap).replace(entry.slot.into(), word);
+        let (old, change) = self.cache_mut(entry.swap).replace(entry.slot.into(), word);
         assert!(old.is_present(), "slot {} has no folio", entry.slot);
         assert!(self.is_taken(entry), "slot {} was freed before its folio left the swap cache", entry.slot);
         change
@@ -306,7 +306,7 @@ impl Swap {
         if self.shadow(entry) == Word::EMPTY {
             return NodeChange::None;
         }
-        self.index_mut(entry.swap).replace(entry.slot.into(), Word::EMPTY).1
+        self.cache_mut(entry.swap).replace(entry.slot.into(), Word::EMPTY).1
     }
 
     fn index(&self, swap: SwapId) -> &Table {
@@ -314,7 +314,7 @@ impl Swap {
     }
 
     /// The swap cache of a device.
-    pub fn index_mut(&mut self, swap: SwapId) -> &mut Table {
+    pub fn cache_mut(&mut self, swap: SwapId) -> &mut Table {
         &mut self.devices[swap.index()].index
     }
 

@@ -42,7 +42,7 @@ pub struct Zram {
 impl Zram {
     /// A device of so many slots that holds nothing.
     pub fn new(slots: usize) -> Zram {
-        Zram { limit: None, stat: ZramStat::default(), pool: ZsPool::new(), slots: vec![0; slots] }
+        Zram { limit: None, stat: ZramStat::default(), pool: ZsPool::default(), slots: vec![0; slots] }
     }
 
     /// Bytes of address space that a device of so many slots takes.

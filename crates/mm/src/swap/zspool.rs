@@ -90,9 +90,9 @@ fn layout(size: u64) -> (u64, u64) {
     (pages, pages * PAGE_SIZE / size)
 }
 
-impl ZsPool {
+impl Default for ZsPool {
     /// A pool that holds nothing.
-    pub fn new() -> ZsPool {
+    fn default() -> ZsPool {
         let (mut class_of, mut classes) = ([0; SIZES], Vec::new());
         let mut last = None;
         // From the largest, so that a class is as large as the largest size that is laid out like it.
@@ -115,7 +115,9 @@ impl ZsPool {
         }
         ZsPool { class_of, classes, pages: 0, deferred: 0 }
     }
+}
 
+impl ZsPool {
     fn class(&self, length: u16) -> usize {
         let size = (u64::from(length) + HANDLE_BYTES).clamp(SIZE_MIN, PAGE_SIZE);
         self.class_of[(size - SIZE_MIN).div_ceil(SIZE_STEP) as usize].into()
@@ -314,7 +316,7 @@ mod tests {
 
     #[test]
     fn sizes_laid_out_alike_share_a_class_and_what_hardly_shrinks_takes_a_page() {
-        let pool = ZsPool::new();
+        let pool = ZsPool::default();
         assert_eq!(pool.class(4000), pool.class(4088));
         assert!(pool.is_huge(4096) && pool.is_huge(4000) && !pool.is_huge(3256));
         assert_eq!(pool.class(24), pool.class(0), "32 bytes");
@@ -329,7 +331,7 @@ mod tests {
     /// its objects being of all lengths.
     #[test]
     fn objects_of_2213_bytes_cost_little_more_than_their_bytes() {
-        let mut pool = ZsPool::new();
+        let mut pool = ZsPool::default();
         let mut next = 0;
         for _ in 0..6736 {
             let pages: Vec<Pfn> = (next..).take(pool.wanted(2213)).map(Pfn).collect();
@@ -347,7 +349,7 @@ mod tests {
         fn pages_are_those_of_the_objects(
             steps in prop::collection::vec((0..9u8, 0..=4096u16, any::<prop::sample::Index>()), 1..300),
         ) {
-            let mut pool = ZsPool::new();
+            let mut pool = ZsPool::default();
             let mut objects: Vec<Handle> = Vec::new();
             let mut held: BTreeSet<Pfn> = BTreeSet::new();
             let mut next = 0;
