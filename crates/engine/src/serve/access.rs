@@ -285,12 +285,13 @@ fn file_hits<const WATCHED: bool, A: Copy>(
     let stopped = loop {
         if !WATCHED {
             // Most hits read pages with nothing to gain, for the first time or again: no more than a look at their words.
+            let words = index.read_words();
             while let Some(&access) = accesses.get(hits) {
                 if let Some(&ahead) = accesses.get(hits + AHEAD) {
-                    index.prefetch(decode(ahead).page);
+                    words.prefetch(decode(ahead).page);
                 }
                 let Access { object, page, write, .. } = decode(access);
-                if object != id || write || !index.is_settled(page) {
+                if object != id || write || !words.is_settled(page) {
                     break;
                 }
                 last = page;

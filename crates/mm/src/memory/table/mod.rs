@@ -12,17 +12,17 @@
 //! file that has to be written. A huge page fills a leaf: the processor has one entry for it there, and the words are as many copies. An index also counts present pages and
 //! shadows by node of 64 slots, because the kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
 
-mod leaves;
 mod word;
+mod words;
 
 use crate::memory::folio::UseBits;
 use crate::memory::tlb::Tlb;
 use crate::units::Pfn;
-pub use leaves::WordReader;
-use leaves::{Leaves, Run};
 use pageout_rules::lru::References;
 use std::ops::Range;
 pub use word::{Entry, Mark, Shadow, SwapEntry, Word};
+pub use words::WordReader;
+use words::{Run, Words};
 
 /// Pages under one upper entry: what a page-table page maps.
 pub const LEAF_PAGES: u64 = 512;
@@ -46,6 +46,13 @@ pub struct ReadaheadStats {
     pub unused: u64,
     /// Pages read ahead that left memory before anyone used them.
     pub dropped: u64,
+}
+
+/// A longer copy: zeroes behind what there was, which take memory where they are first written.
+fn grown<T: Copy + Default>(from: &[T], len: usize) -> Vec<T> {
+    let mut to = vec![T::default(); len];
+    to[..from.len()].copy_from_slice(from);
+    to
 }
 
 /// What replacing a word did to its index node.
@@ -72,10 +79,10 @@ pub enum Marked {
 
 /// A table of page words.
 ///
-/// A table costs what is used of it: leaves without a word are not there. A hit finds its leaf in an array, and its word in the leaf.
+/// The words lie one after the other, in memory that the system hands out zeroed when it is first touched. So a table costs what is used of
+/// it, and a hit is one access to one array. The 512-page leaves show in the young bits above them.
 pub struct Table {
-    pages: u64,
-    leaves: Leaves,
+    words: Words,
     /// By leaf: some page below has been accessed through this table since the bit was last cleared.
     young: Vec<bool>,
     /// By leaf: some page below has been present at some time, so that the leaf exists.
@@ -86,15 +93,34 @@ pub struct Table {
 
 /// What accesses to one mapping find on their way.
 pub struct MappedWords<'a> {
-    leaves: Run<'a>,
+    words: Run<'a>,
     young: &'a mut [bool],
+}
+
+/// What reads through descriptors find on their way, as long as nothing is to be noted.
+#[derive(Clone, Copy)]
+pub struct ReadWords<'a>(Run<'a>);
+
+impl ReadWords<'_> {
+    /// Asks the processor for a page's word, which is soon to be looked at. Nothing happens where there is no such page.
+    #[inline(always)]
+    pub fn prefetch(self, page: u64) {
+        self.0.prefetch(page);
+    }
+
+    /// Whether a read finds the page, and has nothing to note: be it the first or a further one.
+    #[inline(always)]
+    pub fn is_settled(self, page: u64) -> bool {
+        const HIT: u64 = Word::PRESENT | Word::BUSY | Word::READAHEAD | Word::SETTLED;
+        self.0.slot(page).is_some_and(|slot| slot.get().0 & HIT == Word::PRESENT | Word::SETTLED)
+    }
 }
 
 impl MappedWords<'_> {
     /// See [`Table::prefetch`].
     #[inline(always)]
     pub fn prefetch(&self, page: u64) {
-        self.leaves.prefetch(page);
+        self.words.prefetch(page);
     }
 
     /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
@@ -113,7 +139,7 @@ impl MappedWords<'_> {
     /// Sets these bits where of those that are looked at exactly the wanted ones are set: one look at the word, whatever the rule.
     #[inline(always)]
     fn touch_if(&mut self, page: u64, looked_at: u64, wanted: u64, bits: u64) -> bool {
-        let Some(slot) = self.leaves.slot(page) else { return false };
+        let Some(slot) = self.words.slot(page) else { return false };
         let Word(word) = slot.get();
         if word & looked_at != wanted {
             return false;
@@ -149,7 +175,7 @@ impl MappedWords<'_> {
         write: bool,
         is_regular_file: bool,
     ) -> bool {
-        let Some(slot) = self.leaves.slot(page) else { return false };
+        let Some(slot) = self.words.slot(page) else { return false };
         let word = slot.get();
         let needs_table_walk = write && (word.is_zero_page() || !word.is_dirty());
         let is_held = word.is_present() && !word.is_prot_none() && tlb.access(start + page);
@@ -165,8 +191,7 @@ impl Table {
     /// A table of empty words.
     pub fn new(pages: u64) -> Table {
         Table {
-            pages,
-            leaves: Leaves::new(pages),
+            words: Words::new(pages),
             young: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             exists: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             nodes: vec![[0; 2]; pages.div_ceil(NODE_SLOTS) as usize],
@@ -174,59 +199,58 @@ impl Table {
         }
     }
 
-    /// The most bytes that a table of so many pages takes.
+    /// Bytes of address space that a table of so many pages takes.
     pub fn bytes_for(pages: u64) -> u64 {
         let (flag, node) = (size_of::<bool>(), size_of::<NodeCount>());
-        Leaves::bytes_for(pages)
+        Words::bytes_for(pages)
             + pages.div_ceil(LEAF_PAGES) * 2 * flag as u64
             + pages.div_ceil(NODE_SLOTS) * node as u64
     }
 
     /// How many pages it has words of.
     pub fn pages(&self) -> u64 {
-        self.pages
+        self.words.len()
     }
 
     /// Adds so many pages at the end.
     pub fn grow(&mut self, pages: u64) {
-        self.pages += pages;
-        self.leaves.grow(self.pages);
-        let leaves = self.pages.div_ceil(LEAF_PAGES) as usize;
-        self.young.resize(leaves, false);
-        self.exists.resize(leaves, false);
-        self.nodes.resize(self.pages.div_ceil(NODE_SLOTS) as usize, [0; 2]);
+        let pages = self.pages() + pages;
+        self.words.grow(pages);
+        let leaves = pages.div_ceil(LEAF_PAGES) as usize;
+        self.young = grown(&self.young, leaves);
+        self.exists = grown(&self.exists, leaves);
+        self.nodes = grown(&self.nodes, pages.div_ceil(NODE_SLOTS) as usize);
     }
 
     /// Asks the processor for a page's word, which is soon to be looked at. Nothing happens where there is no such page.
     #[inline(always)]
     pub fn prefetch(&self, page: u64) {
-        self.leaves.all().prefetch(page);
+        self.words.all().prefetch(page);
     }
 
     /// The word of a page.
     #[inline]
     pub fn word(&self, page: u64) -> Word {
-        debug_assert!(page < self.pages, "page {page} is beyond the end");
-        self.leaves.get(page)
+        self.words.slot(page).get()
     }
 
     /// The words of pages in a row.
     #[inline]
     pub fn words(&self, pages: Range<u64>) -> impl Iterator<Item = Word> {
-        pages.map(|page| self.word(page))
+        self.words.run(pages).iter()
     }
 
     /// The word of a page, empty beyond the end: a folio may be held for longer than its address space is there.
     pub fn word_if_any(&self, page: u64) -> Word {
-        self.leaves.get(page)
+        self.words.all().get(page)
     }
 
     /// Changes bits of a word, not what kind of entry it is.
     #[inline]
     pub fn update(&mut self, page: u64, change: impl FnOnce(&mut Word)) {
-        let slot = self.leaves.all().slot(page).expect("a page of the table");
+        let slot = self.words.slot(page);
         let mut word = slot.get();
-        assert!(word != Word::EMPTY, "page {page} has no word to change");
+        debug_assert!(word != Word::EMPTY, "page {page} has no word to change");
         change(&mut word);
         debug_assert_eq!(
             word.is_present(),
@@ -246,7 +270,7 @@ impl Table {
     pub fn mapped_words(&mut self, start: u64, pages: u64) -> MappedWords<'_> {
         debug_assert_eq!(start % LEAF_PAGES, 0, "a mapping begins in the middle of a leaf");
         MappedWords {
-            leaves: self.leaves.run(start, pages),
+            words: self.words.run(start..start + pages),
             young: &mut self.young[(start / LEAF_PAGES) as usize..],
         }
     }
@@ -255,14 +279,13 @@ impl Table {
     /// active already, or has reached the top of the ladder on which accesses are counted, has nothing to gain.
     #[inline(always)]
     pub fn mark(&mut self, page: u64) -> Marked {
-        if self.is_settled(page) { Marked::Done } else { self.mark_unsettled(page) }
+        if self.read_words().is_settled(page) { Marked::Done } else { self.mark_unsettled(page) }
     }
 
-    /// Whether a read finds the page, and has nothing to note: be it the first or a further one.
+    /// The words as reads find them that have nothing to note.
     #[inline(always)]
-    pub fn is_settled(&self, page: u64) -> bool {
-        const HIT: u64 = Word::PRESENT | Word::BUSY | Word::READAHEAD | Word::SETTLED;
-        self.leaves.all().slot(page).is_some_and(|slot| slot.get().0 & HIT == Word::PRESENT | Word::SETTLED)
+    pub fn read_words(&self) -> ReadWords<'_> {
+        ReadWords(self.words.all())
     }
 
     /// The rest of it: most hits are on pages with nothing to gain, and are no more than a look at their word.
@@ -270,7 +293,7 @@ impl Table {
     fn mark_unsettled(&mut self, page: u64) -> Marked {
         const LADDER_6_12: [u8; 32] = crate::lru::ladder(References::Linux6_12);
         const LADDER_6_16: [u8; 32] = crate::lru::ladder(References::Linux6_16);
-        let Some(slot) = self.leaves.all().slot(page) else { return Marked::Absent };
+        let Some(slot) = self.words.all().slot(page) else { return Marked::Absent };
         if !slot.get().is_hit() {
             return Marked::Absent;
         }
@@ -298,14 +321,14 @@ impl Table {
     /// to note.
     #[inline]
     pub fn frame_of_hit(&self, page: u64) -> Option<(Pfn, bool)> {
-        let word = self.leaves.all().slot(page)?.get();
+        let word = self.words.all().slot(page)?.get();
         word.is_hit().then(|| (word.pfn(), word.is_in_use()))
     }
 
     /// As [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
     #[inline]
     pub fn reread(&mut self, page: u64) -> Marked {
-        let word = self.leaves.get(page);
+        let word = self.words.all().get(page);
         match word.is_hit() {
             true if matches!(word.0 & Word::MARK, Word::MARK_VISITED | Word::MARK_EVERY) => self.mark(page),
             true => {
@@ -318,7 +341,7 @@ impl Table {
 
     /// Notes that a page has been read ahead, and nobody has used it yet.
     pub fn set_unused(&mut self, page: u64) {
-        let slot = self.leaves.all().slot(page).expect("a page of the table");
+        let slot = self.words.slot(page);
         let word = slot.get();
         debug_assert!(word.is_present(), "page {page} is said to have been read ahead and is absent");
         debug_assert!(!word.is_unused(), "page {page} is said to have been read ahead twice");
@@ -330,8 +353,10 @@ impl Table {
     /// Notes that a page is used, where that is not known already.
     #[inline]
     pub fn note_use(&mut self, page: u64) {
-        if self.word(page).is_unused() {
-            self.update(page, |word| *word = Word(word.0 & !Word::UNUSED).settled());
+        let slot = self.words.slot(page);
+        if slot.get().is_unused() {
+            debug_assert!(self.readahead.unused > 0, "page {page} was read ahead and is not counted");
+            slot.set(Word(slot.get().0 & !Word::UNUSED).settled());
             self.readahead.unused -= 1;
         }
     }
@@ -346,7 +371,7 @@ impl Table {
     #[inline]
     pub fn overwrite(&mut self, page: u64) -> Marked {
         const DIRTY: u64 = Word::PRESENT | Word::DIRTY;
-        let Some(slot) = self.leaves.all().slot(page) else { return Marked::Absent };
+        let Some(slot) = self.words.all().slot(page) else { return Marked::Absent };
         let word = slot.get();
         if word.0 & (DIRTY | Word::BUSY) != DIRTY {
             return Marked::Absent;
@@ -364,7 +389,9 @@ impl Table {
     /// Replaces a word; returns the old one and what this means for its index node.
     #[inline(always)]
     pub fn replace(&mut self, page: u64, new: Word) -> (Word, NodeChange) {
-        let old = self.leaves.replace(page, new);
+        let slot = self.words.slot(page);
+        let old = slot.get();
+        slot.set(new);
         if new.is_present() {
             let leaf = (page / LEAF_PAGES) as usize;
             self.exists[leaf] = true;
@@ -375,7 +402,7 @@ impl Table {
             self.readahead.dropped += 1;
         }
         let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
-        let before = is_shadow_only(*node);
+        let (before, was_empty) = (is_shadow_only(*node), *node == [0; 2]);
         debug_assert!(node[0] >= u8::from(old.is_page()), "page {page} leaves an index node without pages");
         debug_assert!(
             node[1] >= u8::from(old.is_shadow()),
@@ -394,20 +421,25 @@ impl Table {
             (true, false) => NodeChange::Mixed,
             _ => NodeChange::None,
         };
-        if new == Word::EMPTY && *node == [0; 2] && old != Word::EMPTY {
-            self.node_emptied(page);
+        if was_empty != (*node == [0; 2]) {
+            self.node_changed(page, !was_empty);
         }
         (old, change)
     }
 
-    /// The index node of a page has lost its last word. If the leaf has no other, its memory goes.
+    /// The index node of a page has got its first word, or lost its last one. So has its leaf, if the other nodes have none.
     #[inline(never)]
-    fn node_emptied(&mut self, page: u64) {
+    fn node_changed(&mut self, page: u64, is_empty: bool) {
         const NODES: usize = (LEAF_PAGES / NODE_SLOTS) as usize;
-        let first = (page / LEAF_PAGES) as usize * NODES;
-        let nodes = &self.nodes[first..self.nodes.len().min(first + NODES)];
-        if nodes.iter().all(|&node| node == [0; 2]) {
-            self.leaves.give_back(page);
+        let (leaf, at) = (page / LEAF_PAGES, (page / NODE_SLOTS) as usize);
+        let first = leaf as usize * NODES;
+        let mut others = (first..self.nodes.len().min(first + NODES)).filter(|&node| node != at);
+        if others.any(|node| self.nodes[node] != [0; 2]) {
+            return;
+        }
+        match is_empty {
+            true => self.words.leaf_emptied(leaf),
+            false => self.words.leaf_filled(leaf),
         }
     }
 
@@ -458,7 +490,7 @@ impl Table {
 
     /// Whether one entry maps all pages of a leaf.
     pub fn is_leaf_huge(&self, leaf: u64) -> bool {
-        self.leaves.get(leaf * LEAF_PAGES).is_huge()
+        self.words.all().get(leaf * LEAF_PAGES).is_huge()
     }
 
     /// How many pages are present.
@@ -473,13 +505,12 @@ impl Table {
 
     /// All words that are not empty, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, Word)> {
-        let words = |leaf| (leaf * LEAF_PAGES..).zip(self.leaves.words_of(leaf));
-        self.leaves.there().flat_map(words).filter(|&(_, word)| word != Word::EMPTY)
+        self.words.iter()
     }
 
     /// Bytes it takes.
     pub fn bytes(&self) -> usize {
-        self.leaves.bytes() + 2 * size_of_val(&*self.young) + size_of_val(&*self.nodes)
+        self.words.bytes() + 2 * size_of_val(&*self.young) + size_of_val(&*self.nodes)
     }
 
     /// Index nodes that hold nothing but shadows.
@@ -498,8 +529,7 @@ impl Table {
             *shadows += u8::from(word.is_shadow());
         }
         assert_eq!(self.nodes, counted, "pages and shadows of index nodes");
-        let is_used = |leaf| self.leaves.words_of(leaf).any(|word| word != Word::EMPTY);
-        assert!(self.leaves.there().all(is_used), "a leaf without a word takes memory");
+        self.words.check_invariants();
     }
 }
 

@@ -1,0 +1,378 @@
+//! Where the words of a table lie: side by side in one array, of which leaves of 512 take memory that have had a word.
+//!
+//! ```text
+//!   words    ┃used ┃empty┃never used ...                    ┃used ┃empty┃    in leaves
+//!   memory   ┃taken┃taken┃zeroes that nobody has written    ┃taken┃taken┃
+//!                     └ half of what is taken is empty: the used words move to fresh memory, and all of this is given back
+//!
+//!   others   WordReader: the array as it was found last; where it finds nothing, it looks the array up anew, under a lock
+//! ```
+//! So a hit is one access to one array, and a table takes twice what its words need at most, however large its file is and however much of
+//! that was read once. What moves is paid for by as many leaves that were emptied. A table that grows moves as well. Arrays by frame do
+//! the same, and say why (`per_frame.rs`).
+//!
+//! **Readers** are of a machine with threads of its own. All loads and stores are relaxed, and there is one writer: they are the instructions
+//! that plain memory would take. A hit takes no lock and writes nothing that others read. An array that was given up is of empty words for
+//! ever, from before the first word changes elsewhere. So a reader that still has it finds nothing in it and looks the words up anew: it never
+//! sees one that has changed since. It keeps the memory until then. What a reader makes of a word is its own business: a word says where a
+//! page is, and not that it still is there a moment later.
+
+use super::word::Word;
+use super::{LEAF_PAGES, Table};
+use bytemuck::allocation::zeroed_slice_box;
+use prefetch_index::prefetch_index;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Words in memory that is taken where it is first written.
+type Array = Arc<Box<[AtomicU64]>>;
+
+/// Fewer empty leaves are not worth a move.
+const EMPTY_MIN: u64 = 8;
+const LEAF_BYTES: usize = LEAF_PAGES as usize * size_of::<AtomicU64>();
+
+/// The place of a word.
+#[derive(Clone, Copy)]
+pub(super) struct Slot<'a>(&'a AtomicU64);
+
+impl Slot<'_> {
+    #[inline(always)]
+    pub(super) fn get(self) -> Word {
+        Word(self.0.load(Relaxed))
+    }
+
+    #[inline(always)]
+    pub(super) fn set(self, word: Word) {
+        self.0.store(word.0, Relaxed);
+    }
+}
+
+/// Words that lie side by side.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a>(&'a [AtomicU64]);
+
+impl<'a> Run<'a> {
+    /// The place of a page's word; none beyond the end.
+    #[inline(always)]
+    pub(super) fn slot(self, page: u64) -> Option<Slot<'a>> {
+        self.0.get(page as usize).map(Slot)
+    }
+
+    /// A page's word, empty beyond the end.
+    #[inline(always)]
+    pub(super) fn get(self, page: u64) -> Word {
+        self.slot(page).map_or(Word::EMPTY, Slot::get)
+    }
+
+    /// All of them, in order.
+    pub(super) fn iter(self) -> impl Iterator<Item = Word> + use<'a> {
+        self.0.iter().map(|word| Slot(word).get())
+    }
+
+    /// Asks the processor for a page's word.
+    #[inline(always)]
+    pub(super) fn prefetch(self, page: u64) {
+        prefetch_index(self.0, page as usize);
+    }
+}
+
+/// The words of a table, for who writes them.
+pub(super) struct Words {
+    array: Array,
+    /// By leaf: whether it takes memory, and how many do.
+    is_taken: Vec<bool>,
+    taken: u64,
+    /// Leaves that take memory and have no word.
+    empty: u64,
+    /// Where readers find the array, from when there is one.
+    shared: Option<Arc<Mutex<Array>>>,
+}
+
+impl Words {
+    pub(super) fn new(pages: u64) -> Words {
+        Words {
+            array: Arc::new(zeroed_slice_box(pages as usize)),
+            is_taken: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
+            taken: 0,
+            empty: 0,
+            shared: None,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> u64 {
+        self.array.len() as u64
+    }
+
+    /// All words.
+    #[inline(always)]
+    pub(super) fn all(&self) -> Run<'_> {
+        Run(&self.array)
+    }
+
+    /// The words of pages in a row.
+    #[inline]
+    pub(super) fn run(&self, pages: Range<u64>) -> Run<'_> {
+        Run(&self.array[pages.start as usize..pages.end as usize])
+    }
+
+    /// The place of a page's word, which there is.
+    #[inline(always)]
+    pub(super) fn slot(&self, page: u64) -> Slot<'_> {
+        Slot(&self.array[page as usize])
+    }
+
+    /// A leaf without a word has got one.
+    pub(super) fn leaf_filled(&mut self, leaf: u64) {
+        let is_taken = &mut self.is_taken[leaf as usize];
+        if std::mem::replace(is_taken, true) {
+            self.empty -= 1;
+        } else {
+            self.taken += 1;
+        }
+    }
+
+    /// A leaf has lost its last word. Its memory goes, with that of others, when as much is empty as is used.
+    pub(super) fn leaf_emptied(&mut self, leaf: u64) {
+        debug_assert!(self.words_of(leaf).all(|(_, word)| word == Word::EMPTY), "leaf {leaf} has a word");
+        self.empty += 1;
+        if self.empty >= EMPTY_MIN && 2 * self.empty >= self.taken {
+            self.move_to(self.len());
+        }
+    }
+
+    /// Makes room for so many pages.
+    pub(super) fn grow(&mut self, pages: u64) {
+        self.is_taken = super::grown(&self.is_taken, pages.div_ceil(LEAF_PAGES) as usize);
+        self.move_to(pages);
+    }
+
+    /// Moves all words to fresh memory, of so many pages.
+    #[inline(never)]
+    fn move_to(&mut self, pages: u64) {
+        let to: Array = Arc::new(zeroed_slice_box(pages as usize));
+        for leaf in self.taken_leaves().collect::<Vec<_>>() {
+            let mut is_used = false;
+            for (page, word) in self.words_of(leaf).filter(|&(_, word)| word != Word::EMPTY) {
+                Slot(&to[page as usize]).set(word);
+                is_used = true;
+            }
+            self.is_taken[leaf as usize] = is_used;
+        }
+        let from = std::mem::replace(&mut self.array, to);
+        self.taken = self.is_taken.iter().filter(|&&is_taken| is_taken).count() as u64;
+        self.empty = 0;
+        if let Some(shared) = &self.shared {
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&self.array);
+            // Who looks there from now on finds nothing, and looks here.
+            for (page, _) in self.iter() {
+                if let Some(word) = from.get(page as usize) {
+                    word.store(0, Relaxed);
+                }
+            }
+        }
+    }
+
+    fn taken_leaves(&self) -> impl Iterator<Item = u64> {
+        (0..).zip(&self.is_taken).filter(|&(_, &is_taken)| is_taken).map(|(leaf, _)| leaf)
+    }
+
+    /// The words of a leaf, with their pages.
+    fn words_of(&self, leaf: u64) -> impl Iterator<Item = (u64, Word)> {
+        let first = leaf * LEAF_PAGES;
+        (first..).zip(self.run(first..(first + LEAF_PAGES).min(self.len())).iter())
+    }
+
+    /// All words that are not empty, with their pages, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Word)> {
+        self.taken_leaves().flat_map(|leaf| self.words_of(leaf)).filter(|&(_, word)| word != Word::EMPTY)
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.taken as usize * LEAF_BYTES + size_of_val(&*self.is_taken)
+    }
+
+    /// Bytes of address space that so many pages take.
+    pub(super) fn bytes_for(pages: u64) -> u64 {
+        pages * size_of::<AtomicU64>() as u64 + pages.div_ceil(LEAF_PAGES) * size_of::<bool>() as u64
+    }
+
+    /// Panics unless what is known of leaves is as their words are.
+    pub(super) fn check_invariants(&self) {
+        let leaves = 0..self.len().div_ceil(LEAF_PAGES);
+        let is_used = |leaf: u64| self.words_of(leaf).any(|(_, word)| word != Word::EMPTY);
+        let (mut taken, mut empty) = (0, 0);
+        for leaf in leaves {
+            let is_taken = self.is_taken[leaf as usize];
+            assert!(is_taken || !is_used(leaf), "leaf {leaf} has words and is not known to take memory");
+            taken += u64::from(is_taken);
+            empty += u64::from(is_taken && !is_used(leaf));
+        }
+        assert_eq!(
+            (self.taken, self.empty),
+            (taken, empty),
+            "leaves that take memory, and those without a word"
+        );
+        assert!(empty < EMPTY_MIN || 2 * empty < taken, "{empty} of {taken} leaves take memory for nothing");
+    }
+
+    fn reader(&mut self, first: u64) -> WordReader {
+        let shared = self.shared.get_or_insert_with(|| Arc::new(Mutex::new(Arc::clone(&self.array))));
+        WordReader { shared: Arc::clone(shared), known: Arc::clone(&self.array), first }
+    }
+}
+
+/// The words of a file or a mapping, for another thread than the one that writes them. Each thread has one of its own.
+#[derive(Clone)]
+pub struct WordReader {
+    shared: Arc<Mutex<Array>>,
+    /// The array as it was found last.
+    known: Array,
+    /// The page of the table that is the reader's first one.
+    first: u64,
+}
+
+impl WordReader {
+    /// The word of a page as it is now: empty beyond the end, and where nothing is known of the page.
+    #[inline]
+    pub fn get(&mut self, page: u64) -> Word {
+        let page = self.first + page;
+        match Run(&self.known).get(page) {
+            Word::EMPTY => self.look_up(page),
+            word => word,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up(&mut self, page: u64) -> Word {
+        self.known = Arc::clone(&self.shared.lock().unwrap_or_else(PoisonError::into_inner));
+        Run(&self.known).get(page)
+    }
+}
+
+impl Table {
+    /// A handle by which another thread reads the words, from a page on, while this one writes them.
+    pub fn reader(&mut self, first: u64) -> WordReader {
+        self.words.reader(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::folio::UseBits;
+    use crate::memory::table::Mark;
+    use crate::units::Pfn;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::{Acquire, Release};
+
+    fn cached(pfn: u32) -> Word {
+        Word::cached(Pfn(pfn), UseBits::empty(), Mark::Classic)
+    }
+
+    #[test]
+    fn a_reader_in_another_thread_sees_words_while_they_are_written() {
+        let mut table = Table::new(3 * LEAF_PAGES);
+        let (reader, is_over) = (table.reader(0), AtomicBool::new(false));
+        let pages = [0, 700, 701, 1535];
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let (mut reader, is_over) = (reader.clone(), &is_over);
+                scope.spawn(move || {
+                    let mut last = [0; 4];
+                    loop {
+                        let is_last = is_over.load(Acquire);
+                        for (page, last) in pages.into_iter().zip(&mut last) {
+                            let word = reader.get(page);
+                            // A page's frames are numbered in the order in which it got them, so what is seen never goes back.
+                            if word.is_present() {
+                                assert_eq!(u64::from(word.pfn().0) % 10_000, page, "a word of another page");
+                                assert!(word.pfn().0 >= *last, "a word from before");
+                                *last = word.pfn().0;
+                            }
+                        }
+                        if is_last {
+                            assert!(
+                                last.iter().all(|&frame| frame >= 20_000_000),
+                                "it has seen the last words"
+                            );
+                            return;
+                        }
+                    }
+                });
+            }
+            for turn in 0..=2000 {
+                for page in pages {
+                    table.replace(page, cached(turn * 10_000 + page as u32));
+                    if turn % 3 == 2 {
+                        table.replace(page, Word::EMPTY);
+                    }
+                }
+            }
+            for page in pages {
+                table.replace(page, cached(20_000_000 + page as u32));
+            }
+            is_over.store(true, Release);
+        });
+    }
+
+    #[test]
+    fn leaves_give_their_memory_back_when_as_many_are_empty_as_are_used() {
+        let mut table = Table::new(1000 * LEAF_PAGES);
+        let none = table.bytes();
+        let put = |table: &mut Table, leaves: Range<u64>, word: Word| {
+            for page in leaves.start * LEAF_PAGES..leaves.end * LEAF_PAGES {
+                table.replace(page, word);
+            }
+            table.check_invariants();
+            (table.bytes() - none) / LEAF_BYTES
+        };
+        assert_eq!(put(&mut table, 5..25, cached(1)), 20);
+        assert_eq!(put(&mut table, 5..14, Word::EMPTY), 20, "more are used than are empty");
+        assert_eq!(put(&mut table, 5..8, cached(2)), 20, "what is empty is used again");
+        assert_eq!(put(&mut table, 20..24, Word::EMPTY), 10, "half of them was empty");
+        assert_eq!(put(&mut table, 0..1000, Word::EMPTY), 2, "a few are not worth a move");
+        assert_eq!(put(&mut table, 990..1000, cached(3)), 12);
+    }
+
+    #[test]
+    fn who_reads_keeps_the_memory_of_words_that_have_moved_until_it_finds_nothing_there() {
+        let mut table = Table::new(100 * LEAF_PAGES);
+        for leaf in 0..10 {
+            table.replace(leaf * LEAF_PAGES, cached(leaf as u32 + 1));
+        }
+        let mut reader = table.reader(0);
+        assert_eq!(reader.get(9 * LEAF_PAGES), cached(10));
+        let before = Arc::downgrade(&table.words.array);
+        for leaf in 0..8 {
+            table.replace(leaf * LEAF_PAGES, Word::EMPTY);
+        }
+        assert!(
+            before.strong_count() == 1
+                && before
+                    .upgrade()
+                    .is_some_and(|before| { before.iter().all(|word| word.load(Relaxed) == 0) })
+        );
+        table.replace(9 * LEAF_PAGES, cached(11));
+        assert_eq!(reader.get(9 * LEAF_PAGES), cached(11), "it looks where the words are now");
+        assert_eq!(before.strong_count(), 0, "nobody has the memory any more");
+        table.check_invariants();
+    }
+
+    #[test]
+    fn a_table_grows_under_its_readers() {
+        let mut table = Table::new(600);
+        let mut reader = table.reader(0);
+        table.replace(599, cached(5));
+        assert_eq!((reader.get(599), reader.get(1599)), (cached(5), Word::EMPTY));
+        table.grow(1000);
+        table.replace(1599, cached(6));
+        table.replace(1000, cached(7));
+        assert_eq!([599, 1000, 1599].map(|page| reader.get(page)), [5, 7, 6].map(cached));
+        assert_eq!(reader.get(1_000_000), Word::EMPTY, "beyond the end there is nothing");
+        table.check_invariants();
+    }
+}
