@@ -133,7 +133,10 @@ impl Transfers {
         self.writes += usize::from(direction == Direction::Write);
         match self.free.pop() {
             Some(slot) => {
-                assert!(self.slots[slot as usize].is_none(), "transfer {slot} begins while it is in flight");
+                debug_assert!(
+                    self.slots[slot as usize].is_none(),
+                    "transfer {slot} begins while it is in flight"
+                );
                 self.slots[slot as usize] = transfer;
                 IoId(slot)
             }
@@ -149,20 +152,23 @@ impl Transfers {
         let transfer = transfer.unwrap_or_else(|| panic!("transfer {} isn't in flight", io.0));
         self.free.push(io.0);
         let is_write = transfer.direction == Direction::Write;
-        assert!(!is_write || self.writes > 0, "a write ends, and none is in flight");
-        assert!(
+        debug_assert!(!is_write || self.writes > 0, "a write ends, and none is in flight");
+        debug_assert!(
             is_write || !transfer.is_request && !transfer.is_file_write,
             "a read counts as a write: {transfer:?}"
         );
-        assert!(self.requests >= usize::from(transfer.is_request), "a request ends, and none is in flight");
-        assert!(
+        debug_assert!(
+            self.requests >= usize::from(transfer.is_request),
+            "a request ends, and none is in flight"
+        );
+        debug_assert!(
             self.file_writes >= usize::from(transfer.is_file_write),
             "a write of a file ends, and none is in flight"
         );
         self.writes -= usize::from(transfer.direction == Direction::Write);
         self.requests -= usize::from(transfer.is_request);
         self.file_writes -= usize::from(transfer.is_file_write);
-        assert!(
+        debug_assert!(
             self.file_writes.max(self.requests) <= self.writes,
             "of {} writes {} are of files, {} are requests",
             self.writes,

@@ -134,7 +134,11 @@ impl Memory {
     ) -> Option<(ZoneType, Pfn)> {
         let (zone, pfn) = self.zones.take(&mut self.folios, cpu, request, mark, rights)?;
         let (kind, node) = (zone.kind, zone.node);
-        assert!(kind <= request.class, "a request up to zone {:?} gets a frame of {kind:?}", request.class);
+        debug_assert!(
+            kind <= request.class,
+            "a request up to zone {:?} gets a frame of {kind:?}",
+            request.class
+        );
         debug_assert!(
             request.allowed.contains(node),
             "a request gets a frame of {node:?}, which it may not use"
