@@ -4,7 +4,7 @@
 //! those. So would any policy that is written over slots.
 //!
 //! *Why not all of them.* What a policy remembers of pages that have left, it keeps there by names, in a map. Here names are dense, and
-//! memories of them are arrays: S3-FIFO takes a third of the time. That is why it stands here once more, with parameters.
+//! memories of them are arrays: S3-FIFO takes a fifth of the time. That is why it stands here once more, with parameters.
 //!
 //! The host is [`Seat`], which checks every answer: a policy that breaks the contract ends the run with the call and the slot.
 

@@ -1,7 +1,7 @@
 //! S3-FIFO: a small queue that most new pages leave unused, a main one, and names of who left the small one.
 //!
 //! [`pageout_policy::S3Fifo`] has the picture and the reasons. It is the same policy for a machine: over slots, with names in a map, told what
-//! was spared. This one is for page numbers alone: names are in an array, which takes a third of the time, and its shares are parameters.
+//! was spared. This one is for page numbers alone: names are in an array, which takes a fifth of the time, and its shares are parameters.
 //! With those at their defaults the two miss the same pages where memory divides by ten, which a test holds.
 //!
 //! *What.* A use counts up to three. The small queue has a share of memory, and gives while it has that or more; else the main queue gives.
