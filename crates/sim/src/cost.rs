@@ -306,7 +306,7 @@ impl Costs {
     }
 
     /// The costs where a page stands for so many: all that is done page by page takes as much longer. What is done by call, by batch or by task
-    /// is not, so a machine pays less for it the more a page stands for ([`Costs::of_calls`]).
+    /// is not, so a machine pays less for it the more a page stands for (`Costs::of_calls`).
     pub fn of_pages(self, stands_for: u64) -> Costs {
         Costs {
             reclaim_call: self.reclaim_call,
