@@ -117,7 +117,7 @@ pub static POLICIES: &[Row] = &[
         source: "Corbato, MIT Project MAC, 1968, https://apps.dtic.mil/sti/citations/AD0687552",
         parameters: &[whole(
             "bits",
-            "bits of the count of uses, each of which is a round",
+            "bits of the count of uses, a round for each",
             (1.0, 7.0),
             1.0,
             "the one accessed bit of a processor",

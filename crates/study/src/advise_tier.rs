@@ -153,7 +153,7 @@ pub struct Ready {
     half: Option<Half>,
 }
 
-/// A study of which it is known what all memory fast does.
+/// A study after its first run, in which all memory is fast.
 pub struct Begun {
     advice: Advice,
     questions: Vec<Question>,

@@ -2,6 +2,7 @@
 
 pub mod simulate; // a machine built, run, and turned into figures
 pub mod run_result; // the figures, as plain data
+pub mod events; // what events read, wrote and waited for
 pub mod access; // how long accesses took, and why
 pub mod writeback; // who wrote pages
 pub mod outdated; // decisions by statistics of the last flush

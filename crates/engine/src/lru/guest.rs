@@ -174,7 +174,7 @@ impl Core {
         self.tell(pfn, |_| PageEvent::Placed { arrival: Arrival::Rotated, rule: PlaceRule::Rotated });
     }
 
-    /// A page was used, of which a guest hears at once. It costs what moving a folio on a list does, unless it was this page last time, too.
+    /// A page was used, and its guest hears of it at once. It costs what moving a folio on a list does, unless it was this page last time, too.
     pub(super) fn guest_used(&mut self, pfn: Pfn) {
         let folio = &self.memory.folios[pfn];
         if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {

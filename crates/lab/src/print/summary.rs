@@ -6,11 +6,12 @@ use pageout_engine::{CgroupFile, Holds};
 use pageout_sim::Cause;
 use pageout_sim::scenario::{Channel, Percentage, Scenario};
 use pageout_study::result::caveats;
+use pageout_study::result::events::{ConditionResult, ReadResult};
 use pageout_study::result::metrics::STORY;
 use pageout_study::result::outdated::OutdatedResult;
 use pageout_study::result::run_result::{
-    ConditionResult, Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadResult,
-    ReadaheadResult, RunResult, TaskResult, ThreadResult, TiersResult, counter,
+    Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadaheadResult, RunResult,
+    TaskResult, ThreadResult, TiersResult, counter,
 };
 use pageout_study::result::writeback::WritebackResult;
 

@@ -430,6 +430,7 @@ fn a_condition_that_can_never_be_looked_at_is_refused() {
             "when = \"memory.stat files > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"",
             "begin with anon, file,",
         ),
+        ("when = \"/sys/fs/cgroup/memory.stat file > 5%\"\nread = \"/proc/vmstat\"", "memory.max"),
         ("when = \"memory.stat > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"", "not one number"),
         ("when = \"memory.current is large\"\nread = \"/proc/vmstat\"", "compares nothing"),
         (

@@ -22,30 +22,34 @@ pub struct When {
 impl Machine {
     /// Whether what an event waits for holds now; it does for one that waits for nothing.
     pub(super) fn holds(&mut self, index: usize) -> Result<bool, FileError> {
-        let Some(When { condition, path, .. }) = self.timed[index].0.when.clone() else { return Ok(true) };
-        let shown = self.shown(&path, condition.words())?;
-        let bound = match condition.bound() {
-            Bound::Number(number) => number,
-            Bound::Percent(percent) => {
-                let (of, word) = condition.whole(&path).expect("checked: a percentage is of something");
-                let words: Vec<String> = word.iter().map(|word| (*word).to_string()).collect();
-                let mut whole = self.shown(&of, &words)?;
-                if whole.is_infinite() {
-                    // Without a limit, all memory is.
-                    whole = self.shown("/proc/meminfo", &["MemTotal".to_string()])?;
-                }
-                whole * percent / 100.0
-            }
-        };
-        let holds = condition.order().holds(shown, bound);
+        let Some(when) = self.timed[index].0.when.clone() else { return Ok(true) };
+        let (shown, bound) = self.compared(&when)?;
+        let holds = when.condition.order().holds(shown, bound);
         let watched = self.outcome.watched.get_mut(&index).expect("it was added with the event");
         watched.looks += 1;
         watched.held += u64::from(holds);
         Ok(holds)
     }
 
+    /// The figure that a condition is about, and its bound.
+    pub(super) fn compared(&mut self, When { condition, path, .. }: &When) -> Result<(f64, f64), FileError> {
+        let shown = self.shown(path, condition.words())?;
+        let percent = match condition.bound() {
+            Bound::Number(number) => return Ok((shown, number)),
+            Bound::Percent(percent) => percent,
+        };
+        let (of, word) = condition.whole(path).expect("checked: a percentage is of something");
+        let words: Vec<String> = word.iter().map(|word| (*word).to_string()).collect();
+        let mut whole = self.shown(&of, &words)?;
+        if whole.is_infinite() {
+            // Without a limit, all memory is.
+            whole = self.shown("/proc/meminfo", &["MemTotal".to_string()])?;
+        }
+        Ok((shown, whole * percent / 100.0))
+    }
+
     /// A figure of a kernel file.
-    pub(super) fn shown(&mut self, path: &str, words: &[String]) -> Result<f64, FileError> {
+    fn shown(&mut self, path: &str, words: &[String]) -> Result<f64, FileError> {
         let text = self.read_file(path)?;
         figure(&text, words).ok_or_else(|| FileError::Invalid {
             path: path.to_string(),

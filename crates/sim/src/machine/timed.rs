@@ -179,8 +179,8 @@ impl Machine {
         {
             return Err(BuildError::ZeroPeriod { path: event.action.path() });
         }
-        if let Some(When { condition, path, .. }) = &event.when {
-            self.shown(path, condition.words())?;
+        if let Some(when @ When { condition, path, .. }) = &event.when {
+            self.compared(when)?;
             let watched = Watched { condition: condition.to_string(), path: path.clone(), looks: 0, held: 0 };
             self.outcome.watched.insert(self.timed.len(), watched);
         }

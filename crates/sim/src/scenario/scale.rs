@@ -7,8 +7,8 @@
 //!   time between two accesses        t ─▶ t/2    half as many stand behind each
 //!   all else                             stays
 //! ```
-//! Both are one machine, so both should say the same. What is doubled is what its writer made smaller: sizes that the scenario gives, and counts
-//! of accesses. What stays has a number of its own, whatever the memory: times, rates, shares, the kernel's batches and defaults, the size of a
+//! Both are one machine, so both should say the same. Sizes that the scenario gives and counts of accesses are doubled, as its writer
+//! made them smaller. What stays has a number of its own, whatever the memory: times, rates, shares, the kernel's batches and defaults, the size of a
 //! system call or of a readahead window, latencies of devices, entries of hardware. Where half of the scale gives another answer, one of these weighs
 //! too much: it is the answer of the scale and not of the machine.
 //!

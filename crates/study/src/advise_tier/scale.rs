@@ -36,7 +36,7 @@ pub(super) struct Half {
 }
 
 impl Half {
-    /// Errors name the keys of which there is no half or no double.
+    /// Errors name the keys that have no half or no double.
     pub(super) fn of(
         asked: &Asked,
         source: &Source,

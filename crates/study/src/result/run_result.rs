@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use pageout_engine::{CGROUP_FILES, Engine, Holds, KswapdActivity, Nanos};
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::memory::HeatMap;
-use pageout_sim::scenario::{KernelFile, Percentage, Scenario, Size};
-use pageout_sim::{
-    Ended, Kill, Machine, Pressure, Residency, Spent, Stall, Thinned, ThreadReport, TierReport, Watched,
-};
+use pageout_sim::scenario::{Percentage, Scenario};
+use pageout_sim::{Ended, Kill, Machine, Pressure, Residency, Spent, Stall, ThreadReport, TierReport};
 use serde::Serialize;
 
 use crate::figures;
 use crate::result::access::{AccessResult, of_copies, shared_name};
+use crate::result::events::{ConditionResult, ReadResult, ThinnedResult, WriteResult};
 use crate::result::notes::{self, Note};
 use crate::result::outdated::{self, OutdatedResult};
 use crate::result::trail::Trail;
@@ -529,71 +528,6 @@ pub struct KillResult {
     pub log: Vec<String>,
 }
 
-/// A file read by an event.
-#[derive(Debug, Clone, Serialize)]
-pub struct ReadResult {
-    /// When it was read.
-    pub at_ns: u64,
-    /// The file's path.
-    pub path: String,
-    /// What it said.
-    pub text: String,
-}
-
-/// What was kept of the readings of one event.
-#[derive(Debug, Clone, Serialize)]
-pub struct ThinnedResult {
-    /// The file's path.
-    pub path: String,
-    /// How often it was read.
-    pub taken: u64,
-    /// How many readings were kept.
-    pub kept: u64,
-    /// One in so many was.
-    pub every: u64,
-}
-
-/// What an event waited for, and at how many looks at the file it held.
-#[derive(Debug, Clone, Serialize)]
-pub struct ConditionResult {
-    /// The condition as the scenario has it.
-    pub condition: String,
-    /// The file that was looked at.
-    pub path: String,
-    /// How often somebody looked at the file.
-    pub looks: u64,
-    /// Looks at which the condition held.
-    pub held: u64,
-}
-
-/// A file written by an event, or a sync. A write that has to reclaim, to `memory.reclaim` or of a limit below what is in use, takes
-/// time; it may not be done when the run ends.
-#[derive(Debug, Clone, Serialize)]
-pub struct WriteResult {
-    /// When it was written.
-    pub at_ns: u64,
-    /// The file's path, or the kind of sync.
-    pub path: String,
-    /// What was written.
-    pub value: String,
-    /// Pages that the write had reclaimed, if it had to and is done.
-    pub reclaimed_pages: Option<u64>,
-    /// How long it took, if it is done.
-    pub took_ns: Option<u64>,
-    /// After proactive reclaim: pages of its cgroups that refaulted between its end and the end of the run.
-    pub refaulted_pages_since: Option<u64>,
-    /// Why a command of it was refused, or that `memory.reclaim` fell short, which is EAGAIN to its writer, or EINTR if its timeout
-    /// ended it.
-    pub error: Option<String>,
-}
-
-impl WriteResult {
-    /// Whether the entry is no write but a sync, which reclaims nothing.
-    pub fn is_sync(&self) -> bool {
-        !self.path.starts_with('/')
-    }
-}
-
 impl From<LatencySummary> for Latency {
     fn from(summary: LatencySummary) -> Latency {
         Latency {
@@ -703,32 +637,15 @@ impl RunResult {
             stale_decisions: outdated::of(machine.engine()),
             stale_decisions_compared: outdated::is_told(machine.engine()),
             kswapd: KswapdResult::of(machine.engine()),
-            conditions: report
-                .watched
-                .into_iter()
-                .map(|Watched { condition, path, looks, held }| ConditionResult {
-                    condition,
-                    path,
-                    looks,
-                    held,
-                })
-                .collect(),
+            conditions: report.watched.into_iter().map(ConditionResult::from).collect(),
             events_not_reached: report.timed_left,
             events_left_out: report.timed_left_out,
             tasks: report.tasks.iter().map(task_result).collect(),
             devices: report.devices.iter().map(device_result).collect(),
             kills: report.kills.into_iter().map(kill_result).collect(),
-            reads: report
-                .reads
-                .into_iter()
-                .map(|read| ReadResult { at_ns: read.at.0, path: read.path, text: read.text })
-                .collect(),
-            reads_thinned: report
-                .reads_thinned
-                .into_iter()
-                .map(|Thinned { path, taken, kept, every }| ThinnedResult { path, taken, kept, every })
-                .collect(),
-            writes: report.writes.into_iter().map(write_result).collect(),
+            reads: report.reads.into_iter().map(ReadResult::from).collect(),
+            reads_thinned: report.reads_thinned.into_iter().map(ThinnedResult::from).collect(),
+            writes: report.writes.into_iter().map(WriteResult::from).collect(),
         }
     }
 }
@@ -842,29 +759,6 @@ fn device_result(device: &pageout_sim::device::DeviceReport) -> DeviceResult {
         busy_ns: device.busy.0,
         queue_wait_ns: device.queue_wait.0,
     }
-}
-
-fn write_result(write: pageout_sim::FileWrite) -> WriteResult {
-    let error = write.error.as_ref().map(ToString::to_string).or_else(|| fell_short(&write));
-    WriteResult {
-        at_ns: write.at.0,
-        path: write.path,
-        value: write.value,
-        reclaimed_pages: write.done.map(|(_, pages)| pages),
-        took_ns: write.done.map(|(end, _)| end.0 - write.at.0),
-        refaulted_pages_since: write.refaulted_since,
-        error,
-    }
-}
-
-/// What the kernel answers to whoever asked for more than could be reclaimed, or was ended by a signal before that.
-fn fell_short(write: &pageout_sim::FileWrite) -> Option<String> {
-    let is_request = matches!(KernelFile::parse(&write.path), Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim");
-    let (_, reclaimed) = write.done.filter(|_| is_request)?;
-    let asked = write.value.split_whitespace().next()?.parse::<Size>().ok()?.pages_floor();
-    let errno = if write.is_interrupted { "EINTR: its timeout was over" } else { "EAGAIN" };
-    let is_short = write.is_interrupted || reclaimed < asked;
-    is_short.then(|| format!("{}: {reclaimed} of {asked} pages reclaimed ({errno})", write.path))
 }
 
 /// A kernel file's text; a file that this kernel does not have is empty.

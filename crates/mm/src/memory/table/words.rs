@@ -1,4 +1,4 @@
-//! Where the words of a table lie: side by side in one array, of which leaves of 512 take memory that have had a word.
+//! Where the words of a table lie: side by side in one array. A leaf of 512 takes memory from its first word on.
 //!
 //! ```text
 //!   words    ┃used ┃empty┃never used ...                    ┃used ┃empty┃    in leaves
@@ -13,9 +13,9 @@
 //!
 //! **Readers** are of a machine with threads of its own. All loads and stores are relaxed, and there is one writer: they are the instructions
 //! that plain memory would take. A hit takes no lock and writes nothing that others read. An array that was given up is of empty words for
-//! ever, from before the first word changes elsewhere. So a reader that still has it finds nothing in it and looks the words up anew: it never
-//! sees one that has changed since. It keeps the memory until then. What a reader makes of a word is its own business: a word says where a
-//! page is, and not that it still is there a moment later.
+//! ever, from before the first word changes elsewhere. So a reader that still has it finds nothing in it and looks the words up anew. It
+//! keeps the memory until then. Relaxed loads promise no order between words, so what a reader sees may be a moment old: a word says where a page
+//! is, and not that it still is there.
 
 use super::word::Word;
 use super::{LEAF_PAGES, Table};
