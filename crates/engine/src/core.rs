@@ -1,35 +1,27 @@
-//! [`Core`]: all of reclaim's state in one struct, of which the mechanisms of the other folders are methods.
+//! [`Core`]: a machine's memory and what is under way, in one struct, of which the mechanisms of the other folders are methods.
 //!
 //! ```text
-//!   state    plain data with invariants of its own: memory, groups, lists, counters         a crate of its own, `pageout_mm`
-//!   core     every mechanism: `impl Core` in its room; they call each other, as in mm/       never sees a task
-//!   engine   core and tasks: accesses, waits, kernel files (`serve/`, `kernfs/`)              what a machine holds
+//!   state    what is where (`core.mm`): parts from the crate `pageout_mm`, and questions to them   can't tell, send or wait
+//!   core     every mechanism: `impl Core` in its room; they call each other, as in mm/            never sees a task
+//!   engine   core and tasks: accesses, waits, kernel files (`serve/`, `kernfs/`)                   what a machine holds
 //! ```
 
 use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
-use crate::kmem::KernelMemory;
 use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::GuestFault;
-use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
 use crate::machine::op::FullPlug;
-use crate::memcg::Memcgs;
-use crate::memory::Memory;
-use crate::memory::folio::Folio;
 use crate::migrate::{Kcompactd, KcompactdThread};
-use crate::numa_balancing::NumaBalancing;
 use crate::oom::OomKills;
-use crate::pghot::{KlruscandThread, KmigratedThread, Pghot};
-use crate::promotion::LowerTierFrames;
+use crate::pghot::{KlruscandThread, KmigratedThread};
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
 use crate::serve::out::Out;
-use crate::stat::{Counters, STATS, StaleDecision, StaleDecisions};
+use crate::stat::{StaleDecision, StaleDecisions};
+use crate::state::State;
 use crate::tiers::MemoryTiers;
-use crate::units::{CpuId, MemcgId, Nanos, NodeId, Pfn, TaskId};
-use crate::workingset::ShadowNodes;
+use crate::units::{CpuId, Nanos, NodeId, Pfn, TaskId};
 use crate::writeback::Writeback;
-use crate::zswap::{Zswap, ZswapThread};
-use pageout_mm::cpu::Cpu;
+use crate::zswap::ZswapThread;
 
 /// On whose behalf a call runs, when and where. The engine sets it when a call begins; no mechanism changes it.
 #[derive(Clone, Copy, Debug)]
@@ -41,31 +33,20 @@ pub(crate) struct Behalf {
     pub(crate) is_real_time: bool,
 }
 
-/// The state of one machine's memory, and all that is decided about it.
+/// One machine's memory, and all that is decided about it.
 pub(crate) struct Core {
-    pub(crate) config: Config,
-    pub(crate) memory: Memory,
-    pub(crate) tiers: MemoryTiers,
-    pub(crate) memcgs: Memcgs,
-    pub(crate) lruvecs: Lruvecs,
-    pub(crate) cpus: Vec<Cpu>,
+    /// What is where. It knows no mechanism.
+    pub(crate) mm: State,
+    /// On whose behalf the present call runs.
+    pub(crate) by: Behalf,
+    /// What a machine collects; nobody here can read it.
+    pub(crate) out: Out,
+
+    // Work in hand: what has begun and is not over, and who is asked for it.
     pub(crate) io: Transfers,
-    pub(crate) kmem: KernelMemory,
-    pub(crate) zswap: Zswap,
     pub(crate) writeback: Writeback,
-    pub(crate) shadow_nodes: ShadowNodes,
-    pub(crate) numa_balancing: NumaBalancing,
-    /// Counters of `/proc/vmstat`, by node.
-    pub(crate) vmstat: Vec<Counters>,
-    pub(crate) last_root_flush: Nanos,
-    /// `min_ttl_ms`: kswapd rather has a process killed than takes generations younger than this. 0: it does not care.
-    pub(crate) min_ttl_ms: u64,
-    /// What was last written to `lru_gen/enabled`.
-    pub(crate) lru_gen_enabled: Option<u32>,
     /// Processes that were killed, and that the machine has not heard of.
     pub(crate) oom_kills: OomKills,
-    pub(crate) pghot: Pghot,
-    pub(crate) lower_tiers: LowerTierFrames,
     /// By node: what its kswapd is asked for.
     pub(crate) kswapds: Vec<Kswapd>,
     /// By node: what its kcompactd is asked for.
@@ -86,10 +67,6 @@ pub(crate) struct Core {
     pub(crate) demotion_draws: u64,
     /// Folios and upper page-table entries that reclaim has come by: a round that came by none has not taken a turn.
     pub(crate) looked_at: u64,
-    /// On whose behalf the present call runs.
-    pub(crate) by: Behalf,
-    /// What a machine collects; nobody here can read it.
-    pub(crate) out: Out,
     /// Whom to ask what has become of a full plug when its batch is over; none: nothing has.
     pub(crate) full_plug: Option<FullPlug>,
     /// Tasks that wait to be woken by someone.
@@ -111,40 +88,22 @@ impl Core {
     /// Another policy, for the machine and its root group.
     #[cfg(test)]
     pub(crate) fn set_policy(&mut self, policy: crate::policy::Policy) {
-        self.config.policy = policy;
-        self.memcgs[MemcgId::ROOT].policy = policy.group;
+        self.mm.config.policy = policy;
+        self.mm.memcgs[crate::units::MemcgId::ROOT].policy = policy.group;
     }
 
     /// A machine without files, swap or processes, and with the root memcg only.
     pub(crate) fn new(config: Config) -> Result<Core, ConfigError> {
-        config.check()?;
-        config.policy.group.check()?;
-        let nodes = config.node_pages.len();
-        let (memory, tiers) = (Memory::new(&config), MemoryTiers::new(&config)?);
-        let zones = memory.nodes().map(|node| memory.zones.of_node(node).len()).collect();
-        let mut lruvecs = Lruvecs::new(zones, config.node_pages.clone());
-        lruvecs.add_memcg(MemcgId::ROOT, &config.policy.group, Nanos::ZERO);
-        let threads_to_start = threads_at_start(&config, &tiers);
+        let mm = State::new(config)?;
+        let nodes = mm.config.node_pages.len();
         let mut core = Core {
+            threads_to_start: threads_at_start(&mm.config, &mm.tiers),
+            mm,
             by: Behalf { task: TaskId(0), cpu: CpuId(0), now: Nanos::ZERO, is_real_time: false },
-            memcgs: Memcgs::new(config.policy.group, nodes, usize::from(config.cpus)),
-            lruvecs,
-            cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
+            out: Out::default(),
             io: Transfers::default(),
-            kmem: KernelMemory::default(),
-            zswap: Zswap::default(),
             writeback: Writeback::default(),
-            shadow_nodes: ShadowNodes::default(),
-            numa_balancing: NumaBalancing::new(nodes),
-            vmstat: vec![[0; STATS]; nodes],
-            last_root_flush: Nanos::ZERO,
-            min_ttl_ms: 0,
-            lru_gen_enabled: None,
             oom_kills: OomKills::default(),
-            pghot: Pghot::new(&config),
-            lower_tiers: LowerTierFrames::new(&memory.zones, &tiers, memory.nodes()),
-            memory,
-            tiers,
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect(),
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect(),
             writes_of: (0..nodes).map(|_| NodeWrites::default()).collect(),
@@ -155,39 +114,25 @@ impl Core {
             pageouts: Pageouts::default(),
             demotion_draws: 0,
             looked_at: 0,
-            out: Out::default(),
             full_plug: None,
             sleepers: Sleepers::default(),
-            threads_to_start,
             guest_fault: None,
             isolated: Vec::new(),
             #[cfg(test)]
             mutant: None,
             #[cfg(any(test, feature = "fault-injection"))]
             refusals: crate::migrate::Refusals::default(),
-            config,
         };
         #[cfg(any(test, feature = "fault-injection"))]
-        core.pghot.records.watch();
-        core.hold_scattered_pages();
+        core.mm.pghot.records.watch();
+        core.mm.hold_scattered_pages();
         Ok(core)
-    }
-
-    #[inline]
-    pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
-        self.lruvec_of_folio(&self.memory.folios[pfn])
-    }
-
-    /// The lruvec of a folio whose record is at hand.
-    #[inline]
-    pub(crate) fn lruvec_of_folio(&self, folio: &Folio) -> LruvecId {
-        self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))
     }
 
     /// The node of the CPU on which the present call runs.
     #[inline]
     pub(crate) fn current_node(&self) -> NodeId {
-        self.config.layout.node_of_cpu(self.by.cpu.0)
+        self.mm.config.layout.node_of_cpu(self.by.cpu.0)
     }
 }
 

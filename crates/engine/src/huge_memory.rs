@@ -26,6 +26,7 @@ use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
 use crate::memory::mm::{Backing, HugeAdvice, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{MmId, Pfn};
 use std::ops::Range;
@@ -37,6 +38,120 @@ fn leaf_of(page: u64) -> Range<u64> {
 }
 
 impl Core {
+    /// Maps a new huge page, because this page of it is accessed.
+    pub(crate) fn map_huge(&mut self, mm: MmId, page: u64, head: Pfn) {
+        let space = self.mm.memory.mm_mut(mm);
+        if let Some(tlb) = &mut space.tlb {
+            tlb.access(page);
+        }
+        for page in leaf_of(page) {
+            let (before, _) = space.table.replace(page, Word::mapping_huge(head, true));
+            debug_assert!(before == Word::EMPTY, "a huge page is mapped over page {page}");
+        }
+        let locked = space.vma_of(page).locked;
+        let folio = &self.mm.memory.folios[head];
+        assert_eq!((folio.order, folio.mapped), (HUGE_PAGE_ORDER, 0), "{head:?} is mapped as a huge page");
+        self.mm.memory.folios[head].mapped = 1;
+        self.count_huge(head, 1);
+        if locked {
+            self.mlock_folio(head);
+        }
+    }
+
+    /// Takes the entry of a huge page away.
+    #[doc(alias = "zap_huge_pmd")]
+    pub(crate) fn unmap_huge(&mut self, mm: MmId, page: u64) {
+        let space = self.mm.memory.mm_mut(mm);
+        assert!(
+            space.table.word(page).is_huge(),
+            "the entry of a huge page is taken away, and page {page} is none of one"
+        );
+        let head = space.table.word(page).pfn();
+        for page in leaf_of(page) {
+            space.table.replace(page, Word::EMPTY);
+            if let Some(tlb) = &mut space.tlb {
+                tlb.drop_page(page);
+            }
+        }
+        assert_eq!(self.mm.memory.folios[head].mapped, 1, "{head:?} loses the entry of a huge page");
+        self.count_huge(head, -1);
+        self.mm.memory.folios[head].mapped = 0;
+    }
+
+    /// Counts a huge page that is mapped, or is not any more.
+    fn count_huge(&mut self, head: Pfn, sign: i64) {
+        let lruvec = self.mm.lruvec_of(head);
+        self.count(lruvec, Stat::NrAnonPages, sign * HUGE_PAGE_PAGES as i64);
+        self.count(lruvec, Stat::NrAnonThps, sign);
+    }
+
+    /// Makes single pages of a huge page that the caller has taken off its list. They are in the caller's hands, too: the first is where
+    /// the huge one was, the others are added to `tails`. False, changing nothing, where somebody holds it.
+    #[doc(alias = "split_huge_page_to_list")]
+    pub(crate) fn split_huge_page(&mut self, head: Pfn, tails: &mut Vec<Pfn>) -> bool {
+        let folio = self.mm.memory.folios[head];
+        assert!(folio.order == HUGE_PAGE_ORDER && folio.mapped == 1, "{head:?} is no huge page");
+        self.mm.assert_isolated(head);
+        if self.is_held(&folio) {
+            self.mm.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
+            return false;
+        }
+        let (mm, first) = (MmId(folio.owner), u64::from(folio.index));
+        self.split_entry(mm, first);
+        self.count(self.mm.lruvec_of(head), Stat::NrAnonThps, -1);
+        for at in 0..HUGE_PAGE_PAGES as u32 {
+            let pfn = Pfn(head.0 + at);
+            self.mm.memory.folios[pfn] = folio.single_page(at);
+            if at > 0 {
+                self.mm.numa_balancing.copy_access_time(head, pfn);
+                tails.push(pfn);
+            }
+            self.tell(pfn, |_| PageEvent::SplitOff);
+        }
+        self.mm.count_node(folio.node, Stat::ThpSplitPage, 1);
+        self.mm.count_node(folio.node, Stat::ThpSplitPmd, 1);
+        self.out.count.list_moves(HUGE_PAGE_PAGES - 1);
+        true
+    }
+
+    /// Makes entries for single pages of the entry of a huge one.
+    fn split_entry(&mut self, mm: MmId, first: u64) {
+        let space = self.mm.memory.mm_mut(mm);
+        let is_young = space.table.is_leaf_young(first / LEAF_PAGES);
+        for page in leaf_of(first) {
+            let of = if mutant!(self, SplitLeadsToFirst) { first } else { page };
+            space.table.update(page, |word| *word = word.of_split(of, is_young));
+            if let Some(tlb) = &mut space.tlb {
+                tlb.drop_page(page);
+            }
+        }
+        self.out.count.ptes_walked(LEAF_PAGES);
+    }
+
+    /// Makes single pages of the huge page that shows this page, if one does. False where that can't be: somebody has it in hand.
+    pub(crate) fn split_huge_at(&mut self, mm: MmId, page: u64) -> bool {
+        let word = self.mm.memory.mm(mm).table.word(page);
+        if !word.is_huge() {
+            return true;
+        }
+        let head = word.pfn();
+        let folio = self.mm.memory.folios[head];
+        if !folio.has(FolioFlags::LRU) {
+            self.mm.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
+            return false;
+        }
+        let mut pages = vec![head];
+        self.lru_unlink(head);
+        let is_split = self.split_huge_page(head, &mut pages);
+        // The last one first, so that they lie in their order.
+        for pfn in pages.into_iter().rev() {
+            self.lru_place(pfn, Arrival::Added);
+        }
+        is_split
+    }
+}
+
+impl State {
     /// Whether a first use of a page may bring in the 2 MiB around it.
     pub(crate) fn may_map_huge(&self, mm: MmId, vma: usize, page: u64) -> bool {
         let space = self.memory.mm(mm);
@@ -54,53 +169,6 @@ impl Core {
             && !space.table.leaf_exists(page / LEAF_PAGES)
     }
 
-    /// Maps a new huge page, because this page of it is accessed.
-    pub(crate) fn map_huge(&mut self, mm: MmId, page: u64, head: Pfn) {
-        let space = self.memory.mm_mut(mm);
-        if let Some(tlb) = &mut space.tlb {
-            tlb.access(page);
-        }
-        for page in leaf_of(page) {
-            let (before, _) = space.table.replace(page, Word::mapping_huge(head, true));
-            debug_assert!(before == Word::EMPTY, "a huge page is mapped over page {page}");
-        }
-        let locked = space.vma_of(page).locked;
-        let folio = &self.memory.folios[head];
-        assert_eq!((folio.order, folio.mapped), (HUGE_PAGE_ORDER, 0), "{head:?} is mapped as a huge page");
-        self.memory.folios[head].mapped = 1;
-        self.count_huge(head, 1);
-        if locked {
-            self.mlock_folio(head);
-        }
-    }
-
-    /// Takes the entry of a huge page away.
-    #[doc(alias = "zap_huge_pmd")]
-    pub(crate) fn unmap_huge(&mut self, mm: MmId, page: u64) {
-        let space = self.memory.mm_mut(mm);
-        assert!(
-            space.table.word(page).is_huge(),
-            "the entry of a huge page is taken away, and page {page} is none of one"
-        );
-        let head = space.table.word(page).pfn();
-        for page in leaf_of(page) {
-            space.table.replace(page, Word::EMPTY);
-            if let Some(tlb) = &mut space.tlb {
-                tlb.drop_page(page);
-            }
-        }
-        assert_eq!(self.memory.folios[head].mapped, 1, "{head:?} loses the entry of a huge page");
-        self.count_huge(head, -1);
-        self.memory.folios[head].mapped = 0;
-    }
-
-    /// Counts a huge page that is mapped, or is not any more.
-    fn count_huge(&mut self, head: Pfn, sign: i64) {
-        let lruvec = self.lruvec_of(head);
-        self.count(lruvec, Stat::NrAnonPages, sign * HUGE_PAGE_PAGES as i64);
-        self.count(lruvec, Stat::NrAnonThps, sign);
-    }
-
     /// Changes all words of the huge page that `page` lies in.
     pub(crate) fn update_huge(&mut self, mm: MmId, page: u64, mut change: impl FnMut(&mut Word)) {
         let space = self.memory.mm_mut(mm);
@@ -114,70 +182,5 @@ impl Core {
                 tlb.drop_page(page);
             }
         }
-    }
-
-    /// Makes single pages of a huge page that the caller has taken off its list. They are in the caller's hands, too: the first is where
-    /// the huge one was, the others are added to `tails`. False, changing nothing, where somebody holds it.
-    #[doc(alias = "split_huge_page_to_list")]
-    pub(crate) fn split_huge_page(&mut self, head: Pfn, tails: &mut Vec<Pfn>) -> bool {
-        let folio = self.memory.folios[head];
-        assert!(folio.order == HUGE_PAGE_ORDER && folio.mapped == 1, "{head:?} is no huge page");
-        self.assert_isolated(head);
-        if self.is_held(&folio) {
-            self.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
-            return false;
-        }
-        let (mm, first) = (MmId(folio.owner), u64::from(folio.index));
-        self.split_entry(mm, first);
-        self.count(self.lruvec_of(head), Stat::NrAnonThps, -1);
-        for at in 0..HUGE_PAGE_PAGES as u32 {
-            let pfn = Pfn(head.0 + at);
-            self.memory.folios[pfn] = folio.single_page(at);
-            if at > 0 {
-                self.numa_balancing.copy_access_time(head, pfn);
-                tails.push(pfn);
-            }
-            self.tell(pfn, |_| PageEvent::SplitOff);
-        }
-        self.count_node(folio.node, Stat::ThpSplitPage, 1);
-        self.count_node(folio.node, Stat::ThpSplitPmd, 1);
-        self.out.count.list_moves(HUGE_PAGE_PAGES - 1);
-        true
-    }
-
-    /// Makes entries for single pages of the entry of a huge one.
-    fn split_entry(&mut self, mm: MmId, first: u64) {
-        let space = self.memory.mm_mut(mm);
-        let is_young = space.table.is_leaf_young(first / LEAF_PAGES);
-        for page in leaf_of(first) {
-            let of = if mutant!(self, SplitLeadsToFirst) { first } else { page };
-            space.table.update(page, |word| *word = word.of_split(of, is_young));
-            if let Some(tlb) = &mut space.tlb {
-                tlb.drop_page(page);
-            }
-        }
-        self.out.count.ptes_walked(LEAF_PAGES);
-    }
-
-    /// Makes single pages of the huge page that shows this page, if one does. False where that can't be: somebody has it in hand.
-    pub(crate) fn split_huge_at(&mut self, mm: MmId, page: u64) -> bool {
-        let word = self.memory.mm(mm).table.word(page);
-        if !word.is_huge() {
-            return true;
-        }
-        let head = word.pfn();
-        let folio = self.memory.folios[head];
-        if !folio.has(FolioFlags::LRU) {
-            self.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
-            return false;
-        }
-        let mut pages = vec![head];
-        self.lru_unlink(head);
-        let is_split = self.split_huge_page(head, &mut pages);
-        // The last one first, so that they lie in their order.
-        for pfn in pages.into_iter().rev() {
-            self.lru_place(pfn, Arrival::Added);
-        }
-        is_split
     }
 }

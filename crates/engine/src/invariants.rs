@@ -9,43 +9,77 @@ use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::memory::table::{Entry, LEAF_PAGES, NODE_SLOTS, Table, Word};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, PAGE_SIZE, Pfn};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Core {
     /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
     pub(crate) fn check_invariants(&self) {
-        self.memory.zones.check_invariants(&self.memory.folios);
-        for node in self.memory.zones.passed_by().iter() {
+        self.mm.memory.zones.check_invariants(&self.mm.memory.folios);
+        for node in self.mm.memory.zones.passed_by().iter() {
             assert!(self.kswapds[node.index()].is_awake(), "a node is passed by while its kswapd is awake");
         }
-        self.check_listed_by_zone();
-        let users = self.page_users();
-        let folios: Vec<Vec<Pfn>> = self.memory.nodes().map(|node| self.folios_in_use(node)).collect();
-        let used: usize = folios.iter().map(|folios| self.check_folios(folios, &users)).sum();
+        self.mm.check_listed_by_zone();
+        let users = self.mm.page_users();
+        let folios: Vec<Vec<Pfn>> = self.mm.memory.nodes().map(|node| self.mm.folios_in_use(node)).collect();
+        let used: usize = folios.iter().map(|folios| self.mm.check_folios(folios, &users)).sum();
         assert_eq!(used, users.len(), "a frame is free and in use");
-        for lruvec in self.lruvecs.iter() {
-            self.check_lruvec(lruvec, &folios[lruvec.node.index()]);
+        for lruvec in self.mm.lruvecs.iter() {
+            self.mm.check_lruvec(lruvec, &folios[lruvec.node.index()]);
         }
-        self.check_switching();
-        self.memcgs.lrus.iter().for_each(MemcgLru::check_invariants);
+        self.mm.check_switching();
+        self.mm.memcgs.lrus.iter().for_each(MemcgLru::check_invariants);
         self.check_writeback(users.keys());
-        self.check_batches();
-        self.check_charges(folios.iter().flatten());
-        self.check_kmem();
+        self.mm.check_batches();
+        self.mm.check_charges(folios.iter().flatten());
+        self.mm.check_kmem();
         self.check_swap();
-        self.check_zswap();
-        self.check_pghot(&folios);
-        for file in &self.memory.files {
+        self.mm.check_zswap();
+        self.mm.check_pghot(&folios);
+        for file in &self.mm.memory.files {
             file.index.check_invariants();
             let is_used = |node| !file.index.is_node_empty(node * NODE_SLOTS);
             file.nodes.check_invariants(is_used);
         }
-        let indexes = self.memory.files.iter().map(|file| &file.index).chain(self.memory.swap.indexes());
+        let indexes =
+            self.mm.memory.files.iter().map(|file| &file.index).chain(self.mm.memory.swap.indexes());
         let shadow_only = indexes.map(Table::shadow_only_nodes).sum::<usize>();
-        assert_eq!(shadow_only, self.shadow_nodes.count(), "shadow-only index nodes and their queue");
+        assert_eq!(shadow_only, self.mm.shadow_nodes.count(), "shadow-only index nodes and their queue");
     }
 
+    /// Every slot in use is referred to, and accounted to its group.
+    fn check_swap(&self) {
+        self.mm.memory.swap.check_invariants();
+        let mut by_memcg = vec![0; self.mm.memcgs.count()];
+        for (entry, memcg) in self.mm.memory.swap.taken() {
+            for id in self.mm.memcgs.ancestors(memcg) {
+                by_memcg[id.index()] += 1;
+            }
+            if let Some(pfn) = self.mm.memory.swap.cached(entry) {
+                assert!(self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE), "{pfn:?} in the swap cache");
+                assert_eq!(self.mm.memory.swap_entry(pfn), entry, "{pfn:?} and its slot");
+            }
+        }
+        for id in self.mm.memcgs.ids() {
+            assert_eq!(
+                self.mm.memcgs[id].swap_usage,
+                by_memcg[id.index()],
+                "swap of {}",
+                self.mm.memcgs.path(id)
+            );
+        }
+        for (pfn, is_write) in self.transfers() {
+            let flag = if is_write { FolioFlags::WRITEBACK } else { FolioFlags::LOCKED };
+            assert!(
+                self.mm.memory.folios[pfn].has(flag),
+                "{pfn:?} has a transfer in flight but not {flag:?}"
+            );
+        }
+    }
+}
+
+impl State {
     /// Only folios of lower tiers have records, each by its first frame, and what is ready is found.
     fn check_pghot(&self, folios: &[Vec<Pfn>]) {
         for (pfn, record) in self.pghot.records.iter() {
@@ -383,28 +417,6 @@ impl Core {
                 "pages charged to {}",
                 self.memcgs.path(id)
             );
-        }
-    }
-
-    /// Every slot in use is referred to, and accounted to its group.
-    fn check_swap(&self) {
-        self.memory.swap.check_invariants();
-        let mut by_memcg = vec![0; self.memcgs.count()];
-        for (entry, memcg) in self.memory.swap.taken() {
-            for id in self.memcgs.ancestors(memcg) {
-                by_memcg[id.index()] += 1;
-            }
-            if let Some(pfn) = self.memory.swap.cached(entry) {
-                assert!(self.memory.folios[pfn].has(FolioFlags::SWAPCACHE), "{pfn:?} in the swap cache");
-                assert_eq!(self.memory.swap_entry(pfn), entry, "{pfn:?} and its slot");
-            }
-        }
-        for id in self.memcgs.ids() {
-            assert_eq!(self.memcgs[id].swap_usage, by_memcg[id.index()], "swap of {}", self.memcgs.path(id));
-        }
-        for (pfn, is_write) in self.transfers() {
-            let flag = if is_write { FolioFlags::WRITEBACK } else { FolioFlags::LOCKED };
-            assert!(self.memory.folios[pfn].has(flag), "{pfn:?} has a transfer in flight but not {flag:?}");
         }
     }
 }

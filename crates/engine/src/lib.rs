@@ -27,6 +27,7 @@ use pageout_rules::{config, policy, units}; // what can be chosen, and what ever
 mod machine; // how a machine talks to the engine: accesses and steps, operations, work
 
 mod core; // all state under one roof: what mechanisms are methods of
+mod state; // what is where, as one value: questions and changes that need no mechanism
 mod page_alloc; // a request for free memory
 mod swap; // pages of zeroes, writes held back, readahead
 mod zswap; // into the pool of compressed pages, and out of it

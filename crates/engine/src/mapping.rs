@@ -8,6 +8,7 @@ use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{NODE_SLOTS, Word};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{FileId, MmId, OpenFileId, Pfn};
 use std::ops::Range;
@@ -17,47 +18,41 @@ impl Core {
     #[inline]
     pub(crate) fn finish_fault(&mut self, mm: MmId, page: u64, write: bool, pfn: Option<Pfn>, major: bool) {
         self.out.count.faults(1);
-        let space = self.memory.mm(mm);
+        let space = self.mm.memory.mm(mm);
         let entry = space.table.word(page);
-        let lruvec = self.lruvecs.id(space.memcg, PoolId::of_node(self.current_node()));
+        let lruvec = self.mm.lruvecs.id(space.memcg, PoolId::of_node(self.current_node()));
         self.count(lruvec, Stat::Pgfault, 1);
         if major {
             self.count(lruvec, Stat::Pgmajfault, 1);
         }
         let Some(pfn) = pfn else {
-            self.memory.mm_mut(mm).table.replace(page, Word::ZERO_PAGE);
+            self.mm.memory.mm_mut(mm).table.replace(page, Word::ZERO_PAGE);
             return;
         };
         if entry.is_present() && !entry.is_zero_page() {
             // Mapped when it was filled; or write-protected, which the store has ended.
-            if write && !entry.is_dirty() && self.is_regular(pfn) {
-                self.memory.access_again(mm, page, true);
+            if write && !entry.is_dirty() && self.mm.is_regular(pfn) {
+                self.mm.memory.access_again(mm, page, true);
             }
             return;
         }
-        let in_swap_cache = self.memory.folios[pfn].has(FolioFlags::SWAPCACHE);
-        if in_swap_cache && write && !self.memory.folios[pfn].has(FolioFlags::LRU) {
+        let in_swap_cache = self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE);
+        if in_swap_cache && write && !self.mm.memory.folios[pfn].has(FolioFlags::LRU) {
             // The add batch's reference stands in the way of making the page exclusively ours.
             self.lru_add_drain();
         }
         self.map(mm, page, pfn, write);
         self.tell(pfn, |_| PageEvent::Mapped { write });
         // A page that is about to change doesn't need its copy in the slot, nor does one whose slot is needed.
-        if in_swap_cache && (write || self.is_swap_full(self.memory.folios[pfn].memcg)) {
+        if in_swap_cache && (write || self.mm.is_swap_full(self.mm.memory.folios[pfn].memcg)) {
             self.free_swap(pfn);
         }
-    }
-
-    /// A page of a regular file, whose changes have to be written back.
-    #[inline]
-    pub(crate) fn is_regular(&self, pfn: Pfn) -> bool {
-        !self.memory.folios[pfn].flags().intersects(FolioFlags::ANON | FolioFlags::SWAPBACKED)
     }
 
     /// Maps the page that is accessed.
     #[inline]
     pub(crate) fn map(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
-        if let Some(tlb) = &mut self.memory.mm_mut(mm).tlb {
+        if let Some(tlb) = &mut self.mm.memory.mm_mut(mm).tlb {
             // The access that has faulted is made again, and finds the entry.
             tlb.access(page);
         }
@@ -66,11 +61,11 @@ impl Core {
 
     #[inline]
     fn map_entry(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
-        let space = self.memory.mm_mut(mm);
+        let space = self.mm.memory.mm_mut(mm);
         let (before, _) = space.table.replace(page, Word::mapping(pfn, dirty));
         debug_assert!(!before.is_present() || before.is_zero_page(), "page {page} is mapped over another");
         let locked = space.vma_of(page).locked;
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is mapped while it is being read");
         debug_assert!(!folio.has(FolioFlags::KERNEL), "{pfn:?} is the kernel's, and is mapped");
         debug_assert!(
@@ -86,10 +81,10 @@ impl Core {
         folio.mapped += 1;
         let folio = *folio;
         if folio.mapped == 1 {
-            self.count(self.lruvec_of(pfn), mapped_stat(&folio), folio.pages() as i64);
+            self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), folio.pages() as i64);
         }
         if folio.has(FolioFlags::INDEXED) {
-            self.memory.file_mut(FileId(folio.owner)).index.note_use(folio.index.into());
+            self.mm.memory.file_mut(FileId(folio.owner)).index.note_use(folio.index.into());
         }
         if locked {
             self.mlock_folio(pfn);
@@ -109,24 +104,24 @@ impl Core {
         page: u64,
         around: Range<u64>,
     ) {
-        let OpenFile { file, mmap_miss, .. } = self.memory.open_files[open.index()];
+        let OpenFile { file, mmap_miss, .. } = self.mm.memory.open_files[open.index()];
         // As long as nothing speaks against it, nothing need speak for it.
         if mmap_miss > 0 {
             let is_found = |word: &Word| word.is_hit() && !word.use_bits().contains(UseBits::WORKINGSET);
-            let found = self.memory.file(file).index.words(around.clone()).filter(is_found).count();
-            self.memory.open_files[open.index()].mmap_miss = mmap_miss.saturating_sub(found as u32);
+            let found = self.mm.memory.file(file).index.words(around.clone()).filter(is_found).count();
+            self.mm.memory.open_files[open.index()].mmap_miss = mmap_miss.saturating_sub(found as u32);
         }
         self.out.count.ptes_walked(around.end - around.start);
         // What is mapped is cached, and both tables count their pages by node, in which pages around lie as a whole unless they are
         // more. So mostly no words need be looked at: all that is cached is mapped, but for the accessed page when its read is over.
-        let cached = self.memory.file(file).index.pages_of_node(page);
-        let unmapped = cached - self.memory.mm(mm).table.pages_of_node(start + page);
+        let cached = self.mm.memory.file(file).index.pages_of_node(page);
+        let unmapped = cached - self.mm.memory.mm(mm).table.pages_of_node(start + page);
         if around.end - around.start > NODE_SLOTS {
             self.map_unmapped(mm, start, file, page, around);
         } else if unmapped == 0 {
-            debug_assert!(around.clone().all(|at| self.unmapped(mm, start, file, at).is_none()));
+            debug_assert!(around.clone().all(|at| self.mm.unmapped(mm, start, file, at).is_none()));
         } else if unmapped == 1
-            && let Some(pfn) = self.unmapped(mm, start, file, page)
+            && let Some(pfn) = self.mm.unmapped(mm, start, file, page)
         {
             self.map(mm, start + page, pfn, false);
         } else {
@@ -138,7 +133,7 @@ impl Core {
     #[inline(never)]
     fn map_unmapped(&mut self, mm: MmId, start: u64, file: FileId, page: u64, around: Range<u64>) {
         for at in around {
-            match self.unmapped(mm, start, file, at) {
+            match self.mm.unmapped(mm, start, file, at) {
                 Some(pfn) if at == page => self.map(mm, start + at, pfn, false),
                 Some(pfn) => self.map_entry(mm, start + at, pfn, false),
                 None => {}
@@ -146,34 +141,26 @@ impl Core {
         }
     }
 
-    /// A page of a file that is ready to be used, but not mapped.
-    #[inline]
-    fn unmapped(&self, mm: MmId, start: u64, file: FileId, page: u64) -> Option<Pfn> {
-        let word = self.memory.file(file).index.word(page);
-        let is_mapped = self.memory.mm(mm).table.word(start + page).is_present();
-        (word.is_hit() && !is_mapped).then(|| word.pfn())
-    }
-
     /// Makes a folio unevictable: at once if it is on a list, else when it gets there.
     pub(crate) fn mlock_folio(&mut self, pfn: Pfn) {
-        if !self.memory.folios[pfn].has(FolioFlags::MLOCKED) {
+        if !self.mm.memory.folios[pfn].has(FolioFlags::MLOCKED) {
             self.set_mlocked(pfn, true);
         }
     }
 
     /// Takes that back, unless another locked mapping shows the folio.
     pub(crate) fn munlock_folio(&mut self, pfn: Pfn) {
-        if self.memory.folios[pfn].has(FolioFlags::MLOCKED) && !self.is_mapped_locked(pfn) {
+        if self.mm.memory.folios[pfn].has(FolioFlags::MLOCKED) && !self.mm.is_mapped_locked(pfn) {
             self.set_mlocked(pfn, false);
         }
     }
 
     fn set_mlocked(&mut self, pfn: Pfn, locked: bool) {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let pages = folio.pages() as i64;
         let event = if locked { Stat::UnevictablePgsMlocked } else { Stat::UnevictablePgsMunlocked };
-        self.count_node(folio.node, Stat::NrMlock, if locked { pages } else { -pages });
-        self.count_node(folio.node, event, pages);
+        self.mm.count_node(folio.node, Stat::NrMlock, if locked { pages } else { -pages });
+        self.mm.count_node(folio.node, event, pages);
         let is_listed = folio.has(FolioFlags::LRU);
         assert_ne!(
             folio.has(FolioFlags::MLOCKED),
@@ -183,9 +170,25 @@ impl Core {
         if is_listed {
             self.lru_unlink(pfn);
         }
-        self.memory.folios[pfn].change(FolioFlags::MLOCKED, locked);
+        self.mm.memory.folios[pfn].change(FolioFlags::MLOCKED, locked);
         if is_listed {
             self.lru_place(pfn, Arrival::Added);
         }
+    }
+}
+
+impl State {
+    /// A page of a regular file, whose changes have to be written back.
+    #[inline]
+    pub(crate) fn is_regular(&self, pfn: Pfn) -> bool {
+        !self.memory.folios[pfn].flags().intersects(FolioFlags::ANON | FolioFlags::SWAPBACKED)
+    }
+
+    /// A page of a file that is ready to be used, but not mapped.
+    #[inline]
+    fn unmapped(&self, mm: MmId, start: u64, file: FileId, page: u64) -> Option<Pfn> {
+        let word = self.memory.file(file).index.word(page);
+        let is_mapped = self.memory.mm(mm).table.word(start + page).is_present();
+        (word.is_hit() && !is_mapped).then(|| word.pfn())
     }
 }

@@ -22,6 +22,7 @@ use crate::memcg::{MemcgEvent, UNLIMITED};
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{MemcgId, MmId, Nanos, TaskId};
 
 /// The least `oom_score_adj`: never to be killed.
@@ -134,29 +135,21 @@ pub(crate) enum Relief {
 }
 
 impl Core {
-    /// Whether a process is to end, so that its tasks need no memory any more.
-    #[inline]
-    pub(crate) fn is_oom_victim(&self, mm: MmId) -> bool {
-        self.memory.mm(mm).is_oom_victim
-    }
-
-    /// How long who has called for the OOM killer leaves others to make use of it.
-    pub(crate) fn oom_wait(&self) -> Wait {
-        Wait::WokenOr(Nanos::from_ticks(1, self.config.hz), DelayReason::Oom)
-    }
-
     /// Memory of a group, or of the machine, can't be had but from a process that ends.
     pub(crate) fn out_of_memory(&mut self, domain: MemcgId, cause: impl FnOnce(&Core) -> OomCause) -> Relief {
-        let groups = self.memcgs.subtree(domain);
-        let mut mms: Vec<MmId> = groups.iter().flat_map(|&id| self.memcgs[id].mms.iter().copied()).collect();
+        let groups = self.mm.memcgs.subtree(domain);
+        let mut mms: Vec<MmId> =
+            groups.iter().flat_map(|&id| self.mm.memcgs[id].mms.iter().copied()).collect();
         mms.sort_unstable();
-        if mms.iter().any(|&mm| self.memory.mm(mm).is_ending()) {
+        if mms.iter().any(|&mm| self.mm.memory.mm(mm).is_ending()) {
             return Relief::Coming;
         }
-        let total_pages = self.oom_total_pages(domain);
-        let alive = mms.iter().copied().filter(|&mm| self.memory.mm(mm).is_running);
+        let total_pages = self.mm.oom_total_pages(domain);
+        let alive = mms.iter().copied().filter(|&mm| self.mm.memory.mm(mm).is_running);
         let candidates: Vec<(MmId, String, Badness)> = alive
-            .map(|mm| (mm, self.memcgs.path(self.memory.mm(mm).memcg), self.badness(mm, total_pages)))
+            .map(|mm| {
+                (mm, self.mm.memcgs.path(self.mm.memory.mm(mm).memcg), self.mm.badness(mm, total_pages))
+            })
             .collect();
         let Some(worst) = worst_of(&candidates) else {
             return Relief::None(match candidates.is_empty() {
@@ -165,13 +158,13 @@ impl Core {
             });
         };
         let cause = cause(self);
-        let group = self.oom_group(self.memory.mm(worst).memcg, domain);
+        let group = self.mm.oom_group(self.mm.memory.mm(worst).memcg, domain);
         let mut victims = vec![worst];
         if let Some(group) = group {
-            self.memcgs.event(group, MemcgEvent::OomGroupKill);
-            let of_group = candidates
-                .iter()
-                .filter(|(mm, ..)| *mm != worst && self.memcgs.is_below(self.memory.mm(*mm).memcg, group));
+            self.mm.memcgs.event(group, MemcgEvent::OomGroupKill);
+            let of_group = candidates.iter().filter(|(mm, ..)| {
+                *mm != worst && self.mm.memcgs.is_below(self.mm.memory.mm(*mm).memcg, group)
+            });
             victims.extend(of_group.filter(|(.., badness)| badness.may_be_killed()).map(|&(mm, ..)| mm));
         }
         for victim in victims {
@@ -187,10 +180,10 @@ impl Core {
         candidates: &[(MmId, String, Badness)],
         group: Option<MemcgId>,
     ) {
-        let memcg = self.memory.mm(victim).memcg;
-        self.memory.mm_mut(victim).is_oom_victim = true;
-        self.memcgs.event(memcg, MemcgEvent::OomKill);
-        self.count_node(self.current_node(), Stat::OomKill, 1);
+        let memcg = self.mm.memory.mm(victim).memcg;
+        self.mm.memory.mm_mut(victim).is_oom_victim = true;
+        self.mm.memcgs.event(memcg, MemcgEvent::OomKill);
+        self.mm.count_node(self.current_node(), Stat::OomKill, 1);
         let of_victim = candidates.iter().find(|(mm, ..)| *mm == victim);
         let (_, path, badness) = of_victim.expect("it was chosen among them").clone();
         self.oom_kills.pending.push(OomKill {
@@ -202,8 +195,21 @@ impl Core {
             invoked_by: self.by.task,
             cause: cause.clone(),
             candidates: candidates.to_vec(),
-            with_group: group.map(|group| self.memcgs.path(group)),
+            with_group: group.map(|group| self.mm.memcgs.path(group)),
         });
+    }
+}
+
+impl State {
+    /// Whether a process is to end, so that its tasks need no memory any more.
+    #[inline]
+    pub(crate) fn is_oom_victim(&self, mm: MmId) -> bool {
+        self.memory.mm(mm).is_oom_victim
+    }
+
+    /// How long who has called for the OOM killer leaves others to make use of it.
+    pub(crate) fn oom_wait(&self) -> Wait {
+        Wait::WokenOr(Nanos::from_ticks(1, self.config.hz), DelayReason::Oom)
     }
 
     /// The largest group with the victim in it that is killed as a whole, as far as memory is short.

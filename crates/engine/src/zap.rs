@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::memory::file::FileMapping;
 use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, LEAF_PAGES, Word};
+use crate::state::State;
 use crate::units::MmId;
 use std::ops::Range;
 
@@ -24,9 +25,9 @@ pub(crate) struct Zap {
 impl Core {
     /// Takes a mapping's entries away, and the mapping.
     pub(crate) fn munmap(&mut self, mm: MmId, vma: usize) {
-        let pages = self.memory.mm(mm).vmas[vma].range();
+        let pages = self.mm.memory.mm(mm).vmas[vma].range();
         let mut page = pages.start;
-        while let Some(table) = self.next_table(mm, page..pages.end) {
+        while let Some(table) = self.mm.next_table(mm, page..pages.end) {
             page = table.end;
             self.zap_table(mm, vma, table);
         }
@@ -34,22 +35,22 @@ impl Core {
     }
 
     fn remove_vma(&mut self, mm: MmId, vma: usize) {
-        self.memory.mm_mut(mm).vmas[vma].mapped = false;
-        self.page_tables_free(mm, self.memory.mm(mm).vmas[vma].range());
-        if let Backing::File(file) = self.memory.mm(mm).vmas[vma].backing {
+        self.mm.memory.mm_mut(mm).vmas[vma].mapped = false;
+        self.page_tables_free(mm, self.mm.memory.mm(mm).vmas[vma].range());
+        if let Backing::File(file) = self.mm.memory.mm(mm).vmas[vma].backing {
             let is_other = |mapping: &FileMapping| (mapping.mm, mapping.vma) != (mm, vma);
-            self.memory.file_mut(file).mappings.retain(is_other);
+            self.mm.memory.file_mut(file).mappings.retain(is_other);
         }
     }
 
     /// Takes away what is left of an address space that nobody runs in, a page-table page a step. False when nothing is left:
     /// then the address space has ended.
     pub(crate) fn exit_mmap(&mut self, mm: MmId, zap: &mut Zap) -> bool {
-        while let Some(vma) = self.memory.mm(mm).vmas.get(zap.vma) {
+        while let Some(vma) = self.mm.memory.mm(mm).vmas.get(zap.vma) {
             let pages = vma.range();
             let from = zap.page.max(pages.start);
             let is_mapped = vma.mapped;
-            if let Some(table) = self.next_table(mm, from..pages.end).filter(|_| is_mapped) {
+            if let Some(table) = self.mm.next_table(mm, from..pages.end).filter(|_| is_mapped) {
                 zap.page = table.end;
                 self.zap_table(mm, zap.vma, table);
                 return true;
@@ -59,30 +60,22 @@ impl Core {
             }
             zap.vma += 1;
         }
-        self.lru_gen_del_mm(mm);
-        self.memory.mm_mut(mm).end();
+        self.mm.lru_gen_del_mm(mm);
+        self.mm.memory.mm_mut(mm).end();
         // Freed pages leave the batches as they leave the lists.
         self.lru_add_drain();
         false
     }
 
-    /// The pages under the first table that exists among those of `pages`.
-    fn next_table(&self, mm: MmId, pages: Range<u64>) -> Option<Range<u64>> {
-        let table = &self.memory.mm(mm).table;
-        let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
-        let leaf = leaves.into_iter().find(|&leaf| pages.start < pages.end && table.leaf_exists(leaf))?;
-        Some((leaf * LEAF_PAGES).max(pages.start)..((leaf + 1) * LEAF_PAGES).min(pages.end))
-    }
-
     #[doc(alias = "zap_pte_range")]
     fn zap_table(&mut self, mm: MmId, vma: usize, pages: Range<u64>) {
-        let vma = self.memory.mm(mm).vmas[vma].clone();
+        let vma = self.mm.memory.mm(mm).vmas[vma].clone();
         for page in pages {
-            let word = self.memory.mm(mm).table.word(page);
+            let word = self.mm.memory.mm(mm).table.word(page);
             match word.decode() {
                 Entry::Empty | Entry::Shadow(_) => {}
                 Entry::Present(_) if word.is_zero_page() => {
-                    self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
+                    self.mm.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
                     self.out.count.zapped(1);
                 }
                 Entry::Present(pfn) if word.is_huge() => {
@@ -95,7 +88,7 @@ impl Core {
                 }
                 Entry::Present(pfn) => {
                     if word.is_young()
-                        && vma.has_recency(&self.memory.open_files)
+                        && vma.has_recency(&self.mm.memory.open_files)
                         && vma.backing != Backing::Anon
                     {
                         self.mark_accessed(pfn);
@@ -108,11 +101,21 @@ impl Core {
                     self.release_if_unused(pfn);
                 }
                 Entry::Swap(entry) => {
-                    self.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
+                    self.mm.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
                     self.out.count.zapped(1);
                     self.give_up_swapped(entry);
                 }
             }
         }
+    }
+}
+
+impl State {
+    /// The pages under the first table that exists among those of `pages`.
+    fn next_table(&self, mm: MmId, pages: Range<u64>) -> Option<Range<u64>> {
+        let table = &self.memory.mm(mm).table;
+        let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
+        let leaf = leaves.into_iter().find(|&leaf| pages.start < pages.end && table.leaf_exists(leaf))?;
+        Some((leaf * LEAF_PAGES).max(pages.start)..((leaf + 1) * LEAF_PAGES).min(pages.end))
     }
 }

@@ -2,13 +2,13 @@
 //! refaults are `feedback.rs`. [reclaim 4.9]
 
 use crate::balance::{CheaperType, Position, RefTierLimit, TIERS, TypeReason};
-use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
+use crate::state::State;
 use crate::units::LruType;
 use pageout_rules::balance::{BalanceRule, TypeRule};
 use pageout_rules::lru::Lru;
 
-impl Core {
+impl State {
     /// Whether anyone reads what the controller of this lruvec counts.
     fn has_feedback(&self, lruvec: LruvecId) -> bool {
         let policy = &self.memcgs[self.lruvecs[lruvec].memcg].policy;

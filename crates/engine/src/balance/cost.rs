@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
 use crate::reclaim::ScanControl;
 use crate::stat::{ByType, PGROTATE, RESTORE, Stat};
+use crate::state::State;
 use crate::units::{LruType, MemcgId};
 use pageout_rules::balance::{BalanceRule, CostRule, SwappinessZero};
 use pageout_rules::lru::SWAPPINESS_ANON_ONLY;
@@ -44,6 +45,24 @@ pub enum ScanBalance {
 }
 
 impl Core {
+    /// Records what reclaiming a type has cost: pages written, and pages scanned in vain.
+    #[doc(alias = "lru_note_cost")]
+    pub(crate) fn note_cost(&mut self, lruvec: LruvecId, kind: LruType, written: u64, rotated: u64) {
+        if self.mm.reads_costs_from_counters(lruvec) {
+            if rotated > 0 {
+                self.count_memcg(lruvec, PGROTATE.of(kind), rotated as i64);
+            }
+            if written > 0 && kind == LruType::Anon {
+                // Pages of files are nobody's to write by then.
+                self.count_memcg(lruvec, Stat::NrVmscanWrite, written as i64);
+            }
+            return;
+        }
+        self.mm.add_cost(lruvec, kind, written * IO_COST + rotated);
+    }
+}
+
+impl State {
     /// How the types share a pass.
     pub(crate) fn scan_balance(&self, lruvec: LruvecId, sc: &ScanControl) -> ScanBalance {
         let memcg = self.lruvecs[lruvec].memcg;
@@ -177,22 +196,6 @@ impl Core {
             return size;
         }
         in_reach(size, protected, self.memcgs[memcg].usage).max(self.config.reclaim_batch)
-    }
-
-    /// Records what reclaiming a type has cost: pages written, and pages scanned in vain.
-    #[doc(alias = "lru_note_cost")]
-    pub(crate) fn note_cost(&mut self, lruvec: LruvecId, kind: LruType, written: u64, rotated: u64) {
-        if self.reads_costs_from_counters(lruvec) {
-            if rotated > 0 {
-                self.count_memcg(lruvec, PGROTATE.of(kind), rotated as i64);
-            }
-            if written > 0 && kind == LruType::Anon {
-                // Pages of files are nobody's to write by then.
-                self.count_memcg(lruvec, Stat::NrVmscanWrite, written as i64);
-            }
-            return;
-        }
-        self.add_cost(lruvec, kind, written * IO_COST + rotated);
     }
 
     /// Records what a refault has cost: pages that were in use and are read back. Among counters it is `workingset_restore`.

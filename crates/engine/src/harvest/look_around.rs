@@ -8,6 +8,7 @@ use super::walk::ENTRIES_PER_LINE;
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::table::{LEAF_PAGES, Word};
+use crate::state::State;
 use crate::story::{FoundBy, PageEvent};
 use crate::units::{LruType, MmId, Pfn};
 
@@ -20,9 +21,9 @@ impl Core {
     #[doc(alias = "lru_gen_look_around")]
     #[inline(never)]
     pub(super) fn look_around(&mut self, pfn: Pfn, mm: MmId, page: u64, has_buffer: bool) {
-        let lruvec = self.lruvec_of(pfn);
-        let target = self.memory.folios[pfn].lru_type();
-        let vma = self.memory.mm(mm).vma_of(page);
+        let lruvec = self.mm.lruvec_of(pfn);
+        let target = self.mm.memory.folios[pfn].lru_type();
+        let vma = self.mm.memory.mm(mm).vma_of(page);
         let executable = vma.executable;
         let leaf = page / LEAF_PAGES;
         let first = vma.start.max(leaf * LEAF_PAGES);
@@ -34,11 +35,11 @@ impl Core {
         self.out.count.ptes_walked(window.end - window.start);
         let mut young = 1;
         for near in window.clone().filter(|&near| near != page) {
-            let word = self.memory.mm(mm).table.word(near);
-            if word.is_young() && !word.is_zero_page() && self.is_neighbour(lruvec, target, word.pfn()) {
+            let word = self.mm.memory.mm(mm).table.word(near);
+            if word.is_young() && !word.is_zero_page() && self.mm.is_neighbour(lruvec, target, word.pfn()) {
                 young += 1;
-                self.memory.mm_mut(mm).table.update(near, Word::clear_young);
-                self.memory.take_over_dirty(word);
+                self.mm.memory.mm_mut(mm).table.update(near, Word::clear_young);
+                self.mm.memory.take_over_dirty(word);
                 self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::LookAround });
                 if has_buffer {
                     self.lru_young(word.pfn(), executable);
@@ -48,11 +49,13 @@ impl Core {
             }
         }
         if young * ENTRIES_PER_LINE >= window.end - window.start {
-            let state = &mut self.lruvecs[lruvec].walk;
+            let state = &mut self.mm.lruvecs[lruvec].walk;
             state.filters.insert(state.seq + 1, mm, leaf);
         }
     }
+}
 
+impl State {
     /// In the same group on the same node, and of a type that may be evicted now if the folio in hand may.
     fn is_neighbour(&self, lruvec: LruvecId, target: LruType, pfn: Pfn) -> bool {
         let kind = self.memory.folios[pfn].lru_type();

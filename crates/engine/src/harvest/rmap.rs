@@ -11,6 +11,7 @@ use crate::memory::mm::Backing;
 use crate::memory::table::Word;
 use crate::policy::GroupRules;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{FileId, MmId, Pfn};
 use pageout_rules::lru::Lru;
 
@@ -35,7 +36,7 @@ impl Core {
     /// `look_around`.
     #[inline(always)]
     pub(crate) fn folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
-        match self.memory.folios[pfn].mapped {
+        match self.mm.memory.folios[pfn].mapped {
             0 => Referenced::default(),
             _ => self.mapped_folio_referenced(pfn, has_buffer),
         }
@@ -43,14 +44,14 @@ impl Core {
 
     fn mapped_folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
         let mut found = Referenced::default();
-        let folio = self.memory.folios[pfn];
-        let GroupRules { lru, harvest, .. } = self.memcgs[folio.memcg].policy;
-        let was_seen = lru == Lru::TwoLists && harvest.sees_elsewhere() && self.take_use_seen(pfn);
+        let folio = self.mm.memory.folios[pfn];
+        let GroupRules { lru, harvest, .. } = self.mm.memcgs[folio.memcg].policy;
+        let was_seen = lru == Lru::TwoLists && harvest.sees_elsewhere() && self.mm.take_use_seen(pfn);
         found.young += u32::from(was_seen);
-        for at in 0..self.memory.rmap_len(&folio) {
-            let (mm_id, page) = self.rmap_entry(&folio, at);
+        for at in 0..self.mm.memory.rmap_len(&folio) {
+            let (mm_id, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
-            let Memory { mms, open_files, .. } = &mut self.memory;
+            let Memory { mms, open_files, .. } = &mut self.mm.memory;
             let mm = &mut mms[mm_id.index()];
             let word = mm.table.word(page);
             if !word.is_present() || word.pfn() != pfn {
@@ -78,19 +79,19 @@ impl Core {
     /// Removes every entry that maps the folio, collecting dirty bits; anonymous pages leave their swap entry behind.
     #[doc(alias = "try_to_unmap")]
     pub(crate) fn unmap_all(&mut self, pfn: Pfn) {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         if folio.mapped == 0 {
             return;
         }
-        for at in 0..self.memory.rmap_len(&folio) {
-            let (mm, page) = self.rmap_entry(&folio, at);
+        for at in 0..self.mm.memory.rmap_len(&folio) {
+            let (mm, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
-            let word = self.memory.mm(mm).table.word(page);
+            let word = self.mm.memory.mm(mm).table.word(page);
             if !word.is_present() || word.pfn() != pfn {
                 continue;
             }
             let left = if folio.has(FolioFlags::ANON | FolioFlags::SWAPCACHE) {
-                Word::swapped(self.memory.swap_entry(pfn))
+                Word::swapped(self.mm.memory.swap_entry(pfn))
             } else {
                 Word::EMPTY
             };
@@ -98,7 +99,7 @@ impl Core {
             self.unmap_one(mm, page, left);
         }
         debug_assert_eq!(
-            self.memory.folios[pfn].mapped, 0,
+            self.mm.memory.folios[pfn].mapped, 0,
             "{pfn:?} is mapped where its reverse map does not look"
         );
     }
@@ -106,7 +107,7 @@ impl Core {
     /// Replaces the entry that maps a folio, and takes over its dirty bit.
     #[inline(always)]
     pub(crate) fn unmap_one(&mut self, mm: MmId, page: u64, left: Word) {
-        let space = self.memory.mm_mut(mm);
+        let space = self.mm.memory.mm_mut(mm);
         let (word, _) = space.table.replace(page, left);
         debug_assert!(word.is_present() && !word.is_zero_page(), "an entry is taken away that maps no folio");
         debug_assert!(!word.is_huge(), "an entry is taken away that maps more than this page");
@@ -115,7 +116,7 @@ impl Core {
         if let Some(tlb) = &mut space.tlb {
             tlb.drop_page(page);
         }
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         if word.is_dirty() && !mutant!(self, DirtyLostAtUnmap) {
             folio.set(FolioFlags::DIRTY);
         }
@@ -124,21 +125,21 @@ impl Core {
         folio.mapped -= 1;
         let folio = *folio;
         if folio.mapped == 0 {
-            self.count(self.lruvec_of(pfn), mapped_stat(&folio), -(folio.pages() as i64));
+            self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), -(folio.pages() as i64));
         }
     }
 
     /// Write-protects every entry that maps a page of a regular file which is about to be written: the next store faults, and
     /// so makes the page dirty again.
     pub(crate) fn page_mkclean(&mut self, pfn: Pfn) {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         if folio.mapped == 0 {
             return;
         }
-        for at in 0..self.memory.rmap_len(&folio) {
-            let (mm, page) = self.rmap_entry(&folio, at);
+        for at in 0..self.mm.memory.rmap_len(&folio) {
+            let (mm, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
-            let mm = self.memory.mm_mut(mm);
+            let mm = self.mm.memory.mm_mut(mm);
             let word = mm.table.word(page);
             if word.is_dirty() && word.pfn() == pfn {
                 mm.table.update(page, Word::clear_dirty);
@@ -148,7 +149,9 @@ impl Core {
             }
         }
     }
+}
 
+impl State {
     /// Whether a locked mapping shows the folio.
     pub(crate) fn is_mapped_locked(&self, pfn: Pfn) -> bool {
         self.rmap_entries(pfn).any(|(mm, page)| {

@@ -10,6 +10,7 @@
 use super::walk::{InHand, Walk};
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
+use crate::state::State;
 use crate::units::{MmId, Pfn};
 
 /// Not the swappiness of anyone: whatever can't be evicted is looked at, too.
@@ -36,6 +37,21 @@ impl Scan {
 }
 
 impl Core {
+    /// Scans some tables; false when nothing is left to be scanned.
+    pub(crate) fn scan_step(&mut self, scan: &mut Scan) -> bool {
+        let lruvec = scan.lruvec;
+        let has_aged = self.mm.lruvecs[lruvec].walk.seq >= scan.walk.seq;
+        if has_aged || !self.mm.memcgs[self.mm.lruvecs[lruvec].memcg].policy.harvest.page_table_walk {
+            return false;
+        }
+        let Some(in_hand) = scan.walk.in_hand.or_else(|| self.mm.scan_take(scan)) else { return false };
+        let next = self.walk_tables(lruvec, &mut scan.walk, in_hand);
+        scan.walk.in_hand = next.map(|from| InHand { from, ..in_hand });
+        true
+    }
+}
+
+impl State {
     /// Begins to scan what a group has on a node; `None` where it has no address space, or its policy walks no page tables.
     pub(crate) fn scan_begin(&self, lruvec: LruvecId) -> Option<Scan> {
         let memcg = &self.memcgs[self.lruvecs[lruvec].memcg];
@@ -47,19 +63,6 @@ impl Core {
         let mut walk = self.walk_begin(lruvec, BOTH_TYPES, false);
         walk.found = Some(Vec::new());
         Some(Scan { lruvec, walk, mms })
-    }
-
-    /// Scans some tables; false when nothing is left to be scanned.
-    pub(crate) fn scan_step(&mut self, scan: &mut Scan) -> bool {
-        let lruvec = scan.lruvec;
-        let has_aged = self.lruvecs[lruvec].walk.seq >= scan.walk.seq;
-        if has_aged || !self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest.page_table_walk {
-            return false;
-        }
-        let Some(in_hand) = scan.walk.in_hand.or_else(|| self.scan_take(scan)) else { return false };
-        let next = self.walk_tables(lruvec, &mut scan.walk, in_hand);
-        scan.walk.in_hand = next.map(|from| InHand { from, ..in_hand });
-        true
     }
 
     /// Takes the next address space that has run since somebody looked at it last.

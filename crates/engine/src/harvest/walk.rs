@@ -23,6 +23,7 @@ use crate::harvest::{TableWalkState, WalkStats};
 use crate::lru::lruvec::LruvecId;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
+use crate::state::State;
 use crate::story::{FoundBy, PageEvent};
 use crate::units::{MemcgId, MmId, Pfn};
 use pageout_rules::lru::SWAPPINESS_ANON_ONLY;
@@ -73,6 +74,140 @@ pub(crate) enum Walked {
 }
 
 impl Core {
+    /// Walks some page tables: one step of a walk.
+    pub(crate) fn walk_step(&mut self, lruvec: LruvecId, walk: &mut Walk) -> Walked {
+        let memcg = self.mm.lruvecs[lruvec].memcg;
+        if walk.in_hand.is_none() || walk.batched >= MAX_LRU_BATCH {
+            if self.mm.lruvecs[lruvec].walk.seq >= walk.seq {
+                return Walked::Overtaken;
+            }
+            walk.batched = 0;
+        }
+        if !self.mm.memcgs[memcg].policy.harvest.page_table_walk {
+            // It may have been turned off in the middle of a walk. Where nothing walks, nothing is known of any address space:
+            // the first walk after that is a full one.
+            let state = &mut self.mm.lruvecs[lruvec].walk;
+            state.seq = state.seq.max(walk.seq);
+            state.next = 0;
+            state.known = 0;
+            state.has_filter = false;
+            return Walked::Complete;
+        }
+        let Some(in_hand) = walk.in_hand.or_else(|| self.mm.walk_take(lruvec, walk)) else {
+            return self.mm.walk_end(lruvec, walk);
+        };
+        let next = self.walk_tables(lruvec, walk, in_hand);
+        walk.in_hand = next.map(|from| InHand { from, ..in_hand });
+        Walked::More
+    }
+
+    /// Walks tables of an address space from a page on; returns where to go on.
+    #[doc(alias = "walk_pmd_range")]
+    pub(super) fn walk_tables(&mut self, lruvec: LruvecId, walk: &mut Walk, in_hand: InHand) -> Option<u64> {
+        let InHand { mm, from, .. } = in_hand;
+        let vmas = self.mm.memory.mm(mm).vmas.len();
+        let first = self.mm.memory.mm(mm).vmas.partition_point(|vma| vma.start + vma.pages <= from);
+        let mut tables = 0;
+        for at in first..vmas {
+            let vma = &self.mm.memory.mm(mm).vmas[at];
+            if !self.mm.is_walked(vma, walk.swappiness) {
+                continue;
+            }
+            let (start, end) = (vma.start.max(from), vma.start + vma.pages);
+            let mut page = start;
+            while page < end {
+                if tables == TABLES_PER_STEP {
+                    return Some(page);
+                }
+                let table_end = (page / LEAF_PAGES + 1) * LEAF_PAGES;
+                tables += 1;
+                self.walk_upper_entry(lruvec, walk, in_hand, page..table_end.min(end));
+                page = table_end;
+            }
+        }
+        None
+    }
+
+    /// Looks at an upper entry, and if it is worth it at the entries of the table below it.
+    fn walk_upper_entry(&mut self, lruvec: LruvecId, walk: &mut Walk, in_hand: InHand, pages: Range<u64>) {
+        let InHand { mm, is_forced, is_new, .. } = in_hand;
+        let harvest = self.mm.memcgs[self.mm.lruvecs[lruvec].memcg].policy.harvest;
+        let leaf = pages.start / LEAF_PAGES;
+        self.out.count.upper_entries(1);
+        self.looked_at += 1;
+        if !self.mm.memory.mm(mm).table.leaf_exists(leaf) {
+            self.mm.walk_stats(lruvec, walk).leaf_total += 1;
+            return;
+        }
+        let goes_by_young = harvest.non_leaf_young && !is_forced;
+        if goes_by_young && !self.mm.memory.mm(mm).table.is_leaf_young(leaf) {
+            return;
+        }
+        if self.mm.memory.mm(mm).table.is_leaf_huge(leaf) {
+            self.walk_huge_entry(lruvec, walk, mm, pages.start);
+            return;
+        }
+        if goes_by_young {
+            self.mm.memory.mm_mut(mm).table.clear_leaf_young(leaf);
+        }
+        let passes = |state: &TableWalkState| state.filters.may_contain(walk.seq, mm, leaf);
+        if harvest.bloom_filter && !is_new && !passes(&self.mm.lruvecs[lruvec].walk) {
+            return;
+        }
+        let all = pages.end - pages.start;
+        let young = self.walk_entries(lruvec, walk, mm, pages);
+        let is_dense = young * ENTRIES_PER_LINE >= all;
+        let stats = self.mm.walk_stats(lruvec, walk);
+        stats.nonleaf_found += 1;
+        stats.leaf_total += all;
+        stats.leaf_young += young;
+        stats.nonleaf_added += u64::from(is_dense);
+        if is_dense {
+            self.mm.lruvecs[lruvec].walk.filters.insert(walk.seq + 1, mm, leaf);
+        }
+    }
+
+    /// The entry leads to no table, but to a huge page: as good as any other, for the price of one.
+    fn walk_huge_entry(&mut self, lruvec: LruvecId, walk: &mut Walk, mm: MmId, page: u64) {
+        self.mm.walk_stats(lruvec, walk).leaf_total += 1;
+        let head = self.mm.memory.mm(mm).table.word(page).pfn();
+        if !self.mm.memory.mm(mm).table.is_entry_young(page) || self.mm.lruvec_of(head) != lruvec {
+            return;
+        }
+        self.mm.memory.mm_mut(mm).table.clear_entry_young(page);
+        self.mm.walk_stats(lruvec, walk).leaf_young += 1;
+        self.tell(head, |_| PageEvent::FoundYoung { by: FoundBy::Walk });
+        walk.batched += u64::from(self.lru_young(head, false));
+        if let Some(found) = &mut walk.found {
+            found.push(head);
+        }
+    }
+
+    /// Tells the LRU of every young entry, and clears it; returns how many there were.
+    #[doc(alias = "walk_pte_range")]
+    fn walk_entries(&mut self, lruvec: LruvecId, walk: &mut Walk, mm: MmId, pages: Range<u64>) -> u64 {
+        self.out.count.ptes_walked(pages.end - pages.start);
+        let executable = self.mm.memory.mm(mm).vma_of(pages.start).executable;
+        let mut young = 0;
+        for page in pages {
+            let word = self.mm.memory.mm(mm).table.word(page);
+            if !word.is_young() || word.is_zero_page() || self.mm.lruvec_of(word.pfn()) != lruvec {
+                continue;
+            }
+            self.mm.memory.mm_mut(mm).table.update(page, Word::clear_young);
+            young += 1;
+            self.mm.memory.take_over_dirty(word);
+            self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::Walk });
+            walk.batched += u64::from(self.lru_young(word.pfn(), executable));
+            if let Some(found) = &mut walk.found {
+                found.push(word.pfn());
+            }
+        }
+        young
+    }
+}
+
+impl State {
     /// Begins the walk after the one completed last, or joins those who have begun it.
     ///
     /// Its number is that of the generation it ages as long as nothing but generations walks; a group that has had two lists
@@ -80,33 +215,6 @@ impl Core {
     pub(crate) fn walk_begin(&self, lruvec: LruvecId, swappiness: u8, is_forced: bool) -> Walk {
         let seq = self.lruvecs[lruvec].walk.seq + 1;
         Walk { seq, is_forced, swappiness, in_hand: None, batched: 0, found: None }
-    }
-
-    /// Walks some page tables: one step of a walk.
-    pub(crate) fn walk_step(&mut self, lruvec: LruvecId, walk: &mut Walk) -> Walked {
-        let memcg = self.lruvecs[lruvec].memcg;
-        if walk.in_hand.is_none() || walk.batched >= MAX_LRU_BATCH {
-            if self.lruvecs[lruvec].walk.seq >= walk.seq {
-                return Walked::Overtaken;
-            }
-            walk.batched = 0;
-        }
-        if !self.memcgs[memcg].policy.harvest.page_table_walk {
-            // It may have been turned off in the middle of a walk. Where nothing walks, nothing is known of any address space:
-            // the first walk after that is a full one.
-            let state = &mut self.lruvecs[lruvec].walk;
-            state.seq = state.seq.max(walk.seq);
-            state.next = 0;
-            state.known = 0;
-            state.has_filter = false;
-            return Walked::Complete;
-        }
-        let Some(in_hand) = walk.in_hand.or_else(|| self.walk_take(lruvec, walk)) else {
-            return self.walk_end(lruvec, walk);
-        };
-        let next = self.walk_tables(lruvec, walk, in_hand);
-        walk.in_hand = next.map(|from| InHand { from, ..in_hand });
-        Walked::More
     }
 
     /// Takes the next address space that is worth it.
@@ -165,33 +273,6 @@ impl Core {
         Walked::Complete
     }
 
-    /// Walks tables of an address space from a page on; returns where to go on.
-    #[doc(alias = "walk_pmd_range")]
-    pub(super) fn walk_tables(&mut self, lruvec: LruvecId, walk: &mut Walk, in_hand: InHand) -> Option<u64> {
-        let InHand { mm, from, .. } = in_hand;
-        let vmas = self.memory.mm(mm).vmas.len();
-        let first = self.memory.mm(mm).vmas.partition_point(|vma| vma.start + vma.pages <= from);
-        let mut tables = 0;
-        for at in first..vmas {
-            let vma = &self.memory.mm(mm).vmas[at];
-            if !self.is_walked(vma, walk.swappiness) {
-                continue;
-            }
-            let (start, end) = (vma.start.max(from), vma.start + vma.pages);
-            let mut page = start;
-            while page < end {
-                if tables == TABLES_PER_STEP {
-                    return Some(page);
-                }
-                let table_end = (page / LEAF_PAGES + 1) * LEAF_PAGES;
-                tables += 1;
-                self.walk_upper_entry(lruvec, walk, in_hand, page..table_end.min(end));
-                page = table_end;
-            }
-        }
-        None
-    }
-
     /// Whether a mapping's accessed bits say anything that matters.
     fn is_walked(&self, vma: &Vma, swappiness: u8) -> bool {
         let is_anon_type = match vma.backing {
@@ -202,88 +283,10 @@ impl Core {
         vma.mapped && vma.has_recency(&self.memory.open_files) && !vma.locked && is_evictable
     }
 
-    /// Looks at an upper entry, and if it is worth it at the entries of the table below it.
-    fn walk_upper_entry(&mut self, lruvec: LruvecId, walk: &mut Walk, in_hand: InHand, pages: Range<u64>) {
-        let InHand { mm, is_forced, is_new, .. } = in_hand;
-        let harvest = self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest;
-        let leaf = pages.start / LEAF_PAGES;
-        self.out.count.upper_entries(1);
-        self.looked_at += 1;
-        if !self.memory.mm(mm).table.leaf_exists(leaf) {
-            self.walk_stats(lruvec, walk).leaf_total += 1;
-            return;
-        }
-        let goes_by_young = harvest.non_leaf_young && !is_forced;
-        if goes_by_young && !self.memory.mm(mm).table.is_leaf_young(leaf) {
-            return;
-        }
-        if self.memory.mm(mm).table.is_leaf_huge(leaf) {
-            self.walk_huge_entry(lruvec, walk, mm, pages.start);
-            return;
-        }
-        if goes_by_young {
-            self.memory.mm_mut(mm).table.clear_leaf_young(leaf);
-        }
-        let passes = |state: &TableWalkState| state.filters.may_contain(walk.seq, mm, leaf);
-        if harvest.bloom_filter && !is_new && !passes(&self.lruvecs[lruvec].walk) {
-            return;
-        }
-        let all = pages.end - pages.start;
-        let young = self.walk_entries(lruvec, walk, mm, pages);
-        let is_dense = young * ENTRIES_PER_LINE >= all;
-        let stats = self.walk_stats(lruvec, walk);
-        stats.nonleaf_found += 1;
-        stats.leaf_total += all;
-        stats.leaf_young += young;
-        stats.nonleaf_added += u64::from(is_dense);
-        if is_dense {
-            self.lruvecs[lruvec].walk.filters.insert(walk.seq + 1, mm, leaf);
-        }
-    }
-
-    /// The entry leads to no table, but to a huge page: as good as any other, for the price of one.
-    fn walk_huge_entry(&mut self, lruvec: LruvecId, walk: &mut Walk, mm: MmId, page: u64) {
-        self.walk_stats(lruvec, walk).leaf_total += 1;
-        let head = self.memory.mm(mm).table.word(page).pfn();
-        if !self.memory.mm(mm).table.is_entry_young(page) || self.lruvec_of(head) != lruvec {
-            return;
-        }
-        self.memory.mm_mut(mm).table.clear_entry_young(page);
-        self.walk_stats(lruvec, walk).leaf_young += 1;
-        self.tell(head, |_| PageEvent::FoundYoung { by: FoundBy::Walk });
-        walk.batched += u64::from(self.lru_young(head, false));
-        if let Some(found) = &mut walk.found {
-            found.push(head);
-        }
-    }
-
     fn walk_stats(&mut self, lruvec: LruvecId, walk: &Walk) -> &mut WalkStats {
         let state = &mut self.lruvecs[lruvec].walk;
         let slot = state.slot(walk.seq);
         &mut state.stats[slot]
-    }
-
-    /// Tells the LRU of every young entry, and clears it; returns how many there were.
-    #[doc(alias = "walk_pte_range")]
-    fn walk_entries(&mut self, lruvec: LruvecId, walk: &mut Walk, mm: MmId, pages: Range<u64>) -> u64 {
-        self.out.count.ptes_walked(pages.end - pages.start);
-        let executable = self.memory.mm(mm).vma_of(pages.start).executable;
-        let mut young = 0;
-        for page in pages {
-            let word = self.memory.mm(mm).table.word(page);
-            if !word.is_young() || word.is_zero_page() || self.lruvec_of(word.pfn()) != lruvec {
-                continue;
-            }
-            self.memory.mm_mut(mm).table.update(page, Word::clear_young);
-            young += 1;
-            self.memory.take_over_dirty(word);
-            self.tell(word.pfn(), |_| PageEvent::FoundYoung { by: FoundBy::Walk });
-            walk.batched += u64::from(self.lru_young(word.pfn(), executable));
-            if let Some(found) = &mut walk.found {
-                found.push(word.pfn());
-            }
-        }
-        young
     }
 }
 

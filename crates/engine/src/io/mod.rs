@@ -7,6 +7,7 @@ use crate::memory::errors::IoError;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::table::{SwapEntry, Word};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::swap::plug::Plug;
 use crate::units::{FileId, IoId, PAGE_SIZE, Pfn, TaskId};
@@ -286,13 +287,13 @@ impl Core {
     /// Makes a folio of a file part of the read that has gathered the pages before it, or of a new one.
     #[inline(always)]
     pub(crate) fn gather_read_file(&mut self, pfn: Pfn, gathered: Option<IoId>, readahead: bool) -> IoId {
-        let folio = &self.memory.folios[pfn];
+        let folio = &self.mm.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
         debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} is read, and is in no file");
         debug_assert_eq!(folio.mapped, 0, "{pfn:?} is read while it is mapped");
         let (file, first, pages) = (FileId(folio.owner), u64::from(folio.index), folio.pages());
         let end = first + pages;
-        self.count_node(folio.node, Stat::Pgpgin, (pages * PAGE_SIZE / 1024) as i64);
+        self.mm.count_node(folio.node, Stat::Pgpgin, (pages * PAGE_SIZE / 1024) as i64);
         let Some(io) = gathered else {
             return self.io.start(
                 Direction::Read,
@@ -336,10 +337,12 @@ impl Core {
             Contents::FilePages { file, first, end, .. } => (None, Some((file, first..end))),
         };
         let cached = pages.into_iter().flat_map(move |(file, pages)| {
-            pages.map(move |page| self.memory.file(file).index.word(page)).filter(|word| word.is_present())
+            pages.map(move |page| self.mm.memory.file(file).index.word(page)).filter(|word| word.is_present())
         });
         let folios = folio.into_iter().chain(cached.map(Word::pfn));
-        folios.flat_map(move |pfn| (0..self.memory.folios[pfn].pages() as u32).map(move |at| Pfn(pfn.0 + at)))
+        folios.flat_map(move |pfn| {
+            (0..self.mm.memory.folios[pfn].pages() as u32).map(move |at| Pfn(pfn.0 + at))
+        })
     }
 
     /// Transfers in flight with the folios they fill or empty, and whether they empty them; for checkers.
@@ -353,24 +356,24 @@ impl Core {
     /// Starts reading a swap slot; `task`, if any, is woken when it is there.
     pub(crate) fn start_read_swap(&mut self, pfn: Pfn, entry: SwapEntry, task: Option<TaskId>) {
         let io = self.start_read(pfn, task);
-        self.count_node(self.memory.folios[pfn].node, Stat::Pswpin, 1);
+        self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::Pswpin, 1);
         self.out.push(Op::ReadSwap { io, swap: entry.swap, slot: entry.slot, pfn });
     }
 
     fn start_read(&mut self, pfn: Pfn, task: Option<TaskId>) -> IoId {
         let io = self.io.start(Direction::Read, Contents::Folio(pfn), task, self.by.task);
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "a folio being read is locked");
         assert!(folio.has(FolioFlags::SWAPCACHE), "{pfn:?} is read from swap, and has no slot");
         assert_eq!(folio.mapped, 0, "{pfn:?} is read while it is mapped");
-        self.count_node(folio.node, Stat::Pgpgin, (folio.pages() * PAGE_SIZE / 1024) as i64);
+        self.mm.count_node(folio.node, Stat::Pgpgin, (folio.pages() * PAGE_SIZE / 1024) as i64);
         io
     }
 
     /// Starts writing a folio of a file.
     pub(crate) fn start_write_file(&mut self, pfn: Pfn, reason: WritebackReason) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.by.task);
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         assert!(
             folio.has(FolioFlags::INDEXED | FolioFlags::WRITEBACK),
             "{pfn:?} is written to its file: {folio:?}"
@@ -395,10 +398,15 @@ impl Core {
     /// Starts writing to a swap slot at once; `drops`: nobody needs the folio in memory afterwards, and this is to be left of it.
     pub(crate) fn start_write_at_once(&mut self, pfn: Pfn, to: SwapEntry, drops: Option<Word>) {
         assert!(
-            self.memory.folios[pfn].has(FolioFlags::WRITEBACK),
+            self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
             "{pfn:?} is written, and does not say so"
         );
-        assert_eq!(self.memory.swap.cached(to), Some(pfn), "slot {} is written from another folio", to.slot);
+        assert_eq!(
+            self.mm.memory.swap.cached(to),
+            Some(pfn),
+            "slot {} is written from another folio",
+            to.slot
+        );
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.by.task);
         self.io.slots[io.index()].as_mut().expect("it has just been started").drops = drops;
         self.io.submit_request(io);
@@ -412,7 +420,7 @@ impl Core {
 
     /// Puts a task to sleep until the transfer of a folio under writeback has ended; nothing where a reclaimer holds the write back in its plug.
     pub(crate) fn try_wait_for_folio(&mut self, pfn: Pfn, task: TaskId) -> Option<IoWait> {
-        self.io.join(pfn, &self.memory.folios[pfn], task)
+        self.io.join(pfn, &self.mm.memory.folios[pfn], task)
     }
 
     /// Puts a task to sleep until any write has ended.
@@ -441,15 +449,15 @@ impl Core {
                 if readahead {
                     failed = Ended::ReadaheadFailed;
                 }
-                if self.is_laptop_mode() {
+                if self.mm.is_laptop_mode() {
                     self.laptop_read_done(file);
                 }
                 let mut page = first;
                 while page < end {
-                    let word = self.memory.file(file).index.word(page);
+                    let word = self.mm.memory.file(file).index.word(page);
                     debug_assert!(word.is_present(), "page {page} was read, and has left its file meanwhile");
                     let pfn = word.pfn();
-                    page += self.memory.folios[pfn].pages();
+                    page += self.mm.memory.folios[pfn].pages();
                     self.read_done(pfn, result);
                 }
             }
@@ -482,13 +490,13 @@ impl Core {
 
     fn read_done(&mut self, pfn: Pfn, result: Result<(), IoError>) {
         self.tell(pfn, |_| PageEvent::Read { ok: result.is_ok() });
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LOCKED), "{pfn:?} was read, and was not locked: {folio:?}");
         debug_assert_eq!(folio.mapped, 0, "{pfn:?} was mapped while it was being read");
         folio.clear(FolioFlags::LOCKED);
         if folio.has(FolioFlags::INDEXED) {
             let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-            self.memory.file_mut(file).index.update(page, |word| word.set_busy(false));
+            self.mm.memory.file_mut(file).index.update(page, |word| word.set_busy(false));
         }
         if result.is_err() {
             self.read_failed(pfn);
@@ -500,11 +508,11 @@ impl Core {
     /// another time. It goes where its owner has let go of it meanwhile, as nobody would give it back later.
     #[cold]
     fn read_failed(&mut self, pfn: Pfn) {
-        let folio = &self.memory.folios[pfn];
+        let folio = &self.mm.memory.folios[pfn];
         if folio.has(FolioFlags::INDEXED) {
             self.page_cache_remove(pfn, Word::EMPTY);
         } else if folio.has(FolioFlags::SWAPCACHE) {
-            if self.memory.is_slot_referenced(pfn) {
+            if self.mm.memory.is_slot_referenced(pfn) {
                 self.swap_cache_remove(pfn, None);
             } else {
                 self.swap_cache_give_up(pfn);
@@ -514,10 +522,10 @@ impl Core {
 
     #[inline(never)]
     fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>, drops: Option<Word>) {
-        let is_of_file = self.memory.folios[pfn].has(FolioFlags::INDEXED);
+        let is_of_file = self.mm.memory.folios[pfn].has(FolioFlags::INDEXED);
         #[cfg(test)]
         if self.mutant.is_some_and(crate::testing::Mutant::forgets_writes)
-            && !self.memory.folios[pfn].has(FolioFlags::WRITEBACK)
+            && !self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK)
         {
             return;
         }
@@ -525,15 +533,15 @@ impl Core {
             true => PageEvent::FileWritten { ok: result.is_ok() },
             false => PageEvent::Written { ok: result.is_ok() },
         });
-        let (lruvec, folio) = (self.lruvec_of(pfn), self.memory.folios[pfn]);
+        let (lruvec, folio) = (self.mm.lruvec_of(pfn), self.mm.memory.folios[pfn]);
         assert!(folio.has(FolioFlags::WRITEBACK), "{pfn:?} was written, and did not say so: {folio:?}");
         assert!(
             is_of_file || folio.has(FolioFlags::SWAPCACHE),
             "{pfn:?} was written, and has nowhere to be: {folio:?}"
         );
-        self.memory.change_reclaim(pfn, false);
+        self.mm.memory.change_reclaim(pfn, false);
         match result {
-            Ok(()) if drops.is_some() && self.may_drop(pfn) => {
+            Ok(()) if drops.is_some() && self.mm.may_drop(pfn) => {
                 self.tell(pfn, |_| PageEvent::Dropped);
                 self.out.rotation_dropped();
                 self.swap_cache_remove(pfn, drops.and_then(Word::shadow));
@@ -546,18 +554,18 @@ impl Core {
             Err(_) if is_of_file => {}
             // The only copy is in memory again.
             Err(_) => {
-                self.memory.folios[pfn].set(FolioFlags::DIRTY);
+                self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
                 self.io.writes_failed += folio.pages();
             }
         }
-        self.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
+        self.mm.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
         self.io.writes_cleaned += u64::from(is_of_file || result.is_ok());
         if is_of_file {
             self.file_written(pfn, result);
         }
         self.count(lruvec, Stat::NrWriteback, -(folio.pages() as i64));
         self.assert_writeback_counted();
-        self.count_node(folio.node, Stat::NrWritten, folio.pages() as i64);
+        self.mm.count_node(folio.node, Stat::NrWritten, folio.pages() as i64);
         self.note_written(folio.node, folio.pages());
         self.release_if_unused(pfn);
     }
@@ -565,12 +573,12 @@ impl Core {
     /// A write of a page of a file that is in flight counts as ended.
     #[cfg(test)]
     pub(crate) fn count_as_written(&mut self, pfn: Pfn) {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         if folio.has(FolioFlags::WRITEBACK) && !folio.has(FolioFlags::SWAPBACKED) {
-            self.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
-            self.memory.change_reclaim(pfn, false);
+            self.mm.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
+            self.mm.memory.change_reclaim(pfn, false);
             self.file_written(pfn, Ok(()));
-            self.count(self.lruvec_of(pfn), Stat::NrWriteback, -1);
+            self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, -1);
         }
     }
 
@@ -578,7 +586,8 @@ impl Core {
     #[inline]
     pub(crate) fn assert_writeback_counted(&self) {
         if cfg!(debug_assertions) && !self.forgets_writes() {
-            let counted: i64 = self.vmstat.iter().map(|counters| counters[Stat::NrWriteback as usize]).sum();
+            let counted: i64 =
+                self.mm.vmstat.iter().map(|counters| counters[Stat::NrWriteback as usize]).sum();
             assert_eq!(counted, self.io.writes as i64, "pages under writeback, and writes in flight");
         }
     }
@@ -587,7 +596,9 @@ impl Core {
     fn forgets_writes(&self) -> bool {
         [mutant!(self, FrameReusedBeforeWritten), mutant!(self, FlushEndsAfterTruncation)].contains(&true)
     }
+}
 
+impl State {
     /// Whether a folio that was written to be dropped is still nothing but a copy of its slot: only the add batch knows of it.
     fn may_drop(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];

@@ -151,8 +151,8 @@ pub const CGROUP_FILES: &[CgroupFile] = &[
     limit("memory.zswap.max", "max", |group| &mut group.zswap_max, "How much of its memory may be compressed pages of zswap. Beyond it, the oldest is written to the device for the next; 0: none are."),
     switch("memory.zswap.writeback", "1", |group| &mut group.zswap_writeback, "0: its pages stay in zswap, and what zswap does not take stays in memory."),
     also_in_root(text("memory.stat", Holds::Counters, memory_stat_show, "Sizes and counters. Reading it flushes the statistics of the cgroup if enough is pending.")),
-    text("memory.events", Holds::Counters, |engine, memcg| events_text(engine.core.memcgs[memcg].events), "How often limits were met, here and below."),
-    text("memory.events.local", Holds::Counters, |engine, memcg| events_text(engine.core.memcgs[memcg].events_local), "The same without what is below."),
+    text("memory.events", Holds::Counters, |engine, memcg| events_text(engine.core.mm.memcgs[memcg].events), "How often limits were met, here and below."),
+    text("memory.events.local", Holds::Counters, |engine, memcg| events_text(engine.core.mm.memcgs[memcg].events_local), "The same without what is below."),
     text("memory.swap.events", Holds::Counters, swap_events_show, "How often limits of swap were met, and how often a page got no slot."),
     also_in_root(text("cgroup.stat", Holds::Counters, cgroup_stat_show, "Groups below this one: nr_descendants, and of those removed nr_dying_descendants, which are still charged for something.")),
     also_in_root(row("memory.reclaim", Holds::Request, Read::Not, Write::Text(memory_reclaim), "Bytes to reclaim, optionally with ` swappiness=N`, or since 6.15 ` swappiness=max` for anonymous memory only.")),
@@ -181,7 +181,7 @@ impl CgroupFile {
 
     /// The file of a group; `None`: it can't be read.
     pub(super) fn show(&self, engine: &mut Engine, memcg: MemcgId) -> Option<String> {
-        let group = &mut engine.core.memcgs[memcg];
+        let group = &mut engine.core.mm.memcgs[memcg];
         Some(match self.read {
             Read::Not => return None,
             Read::Usage(of) => format!("{}\n", of(group) * PAGE_SIZE),
@@ -199,7 +199,7 @@ impl CgroupFile {
         memcg: MemcgId,
         value: &str,
     ) -> Result<Step, WriteError> {
-        let group = &mut engine.core.memcgs[memcg];
+        let group = &mut engine.core.mm.memcgs[memcg];
         match self.write {
             Write::Not => return Err(WriteError::NotPermitted),
             Write::Limit(field) => *field(group) = pages_of(value)?,
@@ -218,43 +218,43 @@ impl CgroupFile {
 }
 
 fn memory_min_write(engine: &mut Engine, _: TaskId, memcg: MemcgId, min: u64) -> Step {
-    let low = engine.core.memcgs[memcg].low;
-    engine.core.memcgs.set_protection(memcg, Protection { min, low });
+    let low = engine.core.mm.memcgs[memcg].low;
+    engine.core.mm.memcgs.set_protection(memcg, Protection { min, low });
     WRITTEN
 }
 
 fn memory_low_write(engine: &mut Engine, _: TaskId, memcg: MemcgId, low: u64) -> Step {
-    let min = engine.core.memcgs[memcg].min;
-    engine.core.memcgs.set_protection(memcg, Protection { min, low });
+    let min = engine.core.mm.memcgs[memcg].min;
+    engine.core.mm.memcgs.set_protection(memcg, Protection { min, low });
     WRITTEN
 }
 
 fn memory_high_write(engine: &mut Engine, task: TaskId, memcg: MemcgId, pages: u64) -> Step {
-    engine.core.memcgs[memcg].high = pages;
-    engine.core.resize_guests(memcg);
+    engine.core.mm.memcgs[memcg].high = pages;
+    engine.core.mm.resize_guests(memcg);
     reclaim_above(engine, task, memcg, pages)
 }
 
 fn memory_max_write(engine: &mut Engine, task: TaskId, memcg: MemcgId, pages: u64) -> Step {
-    engine.core.memcgs[memcg].max = pages;
-    engine.core.resize_guests(memcg);
+    engine.core.mm.memcgs[memcg].max = pages;
+    engine.core.mm.resize_guests(memcg);
     reclaim_above(engine, task, memcg, pages)
 }
 
 /// Whoever lowers a limit below what is in use reclaims the rest.
 fn reclaim_above(engine: &mut Engine, task: TaskId, memcg: MemcgId, pages: u64) -> Step {
-    let excess = engine.core.memcgs[memcg].usage.saturating_sub(pages);
+    let excess = engine.core.mm.memcgs[memcg].usage.saturating_sub(pages);
     if excess == 0 {
         return WRITTEN;
     }
     // Unused stocks count against the limit too.
     engine.core.stock_drain_below(memcg);
-    let reclaimer = Reclaimer::new(memcg, Why::Limit, engine.core.config.swappiness);
+    let reclaimer = Reclaimer::new(memcg, Why::Limit, engine.core.mm.config.swappiness);
     engine.current(task).user_reclaim(Box::new(UserReclaim::new(reclaimer, excess)))
 }
 
 fn soft_limit_show(engine: &mut Engine, memcg: MemcgId) -> String {
-    format!("{}\n", engine.core.memcgs[memcg].soft_limit.min(UNLIMITED_V1) * PAGE_SIZE)
+    format!("{}\n", engine.core.mm.memcgs[memcg].soft_limit.min(UNLIMITED_V1) * PAGE_SIZE)
 }
 
 fn soft_limit_write(engine: &mut Engine, _: TaskId, memcg: MemcgId, value: &str) -> Result<Step, WriteError> {
@@ -262,8 +262,8 @@ fn soft_limit_write(engine: &mut Engine, _: TaskId, memcg: MemcgId, value: &str)
     let limit = if value == "-1" { Some(UNLIMITED) } else { parse_limit(value) };
     let limit = limit.ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `-1` for no limit"))?;
     let limit = if limit < UNLIMITED_V1 { limit } else { UNLIMITED };
-    engine.core.memcgs[memcg].soft_limit = limit;
-    engine.core.memcgs.has_soft_limits |= limit != UNLIMITED;
+    engine.core.mm.memcgs[memcg].soft_limit = limit;
+    engine.core.mm.memcgs.has_soft_limits |= limit != UNLIMITED;
     Ok(WRITTEN)
 }
 
@@ -273,7 +273,7 @@ fn memory_reclaim(
     memcg: MemcgId,
     value: &str,
 ) -> Result<Step, WriteError> {
-    let knows_max = engine.core.memcgs[memcg].policy.reclaim.anon_only != AnonOnly::Absent;
+    let knows_max = engine.core.mm.memcgs[memcg].policy.reclaim.anon_only != AnonOnly::Absent;
     let (pages, swappiness) = parse_reclaim(value, knows_max).ok_or_else(|| {
         let max = if knows_max { ", or `128M swappiness=max` for anonymous memory only" } else { "" };
         invalid(format!("bytes to reclaim, as `128M` or `128M swappiness=60`{max}"))
@@ -283,16 +283,16 @@ fn memory_reclaim(
 
 fn zswap_current_show(engine: &mut Engine, memcg: MemcgId) -> String {
     engine.core.flush_for_reader(memcg);
-    format!("{}\n", engine.core.memcg_stat(memcg, Stat::Zswap).max(0))
+    format!("{}\n", engine.core.mm.memcg_stat(memcg, Stat::Zswap).max(0))
 }
 
 fn swap_events_show(engine: &mut Engine, memcg: MemcgId) -> String {
-    lines(SwapEvent::NAMES.into_iter().zip(engine.core.memcgs[memcg].swap_events))
+    lines(SwapEvent::NAMES.into_iter().zip(engine.core.mm.memcgs[memcg].swap_events))
 }
 
 fn cgroup_stat_show(engine: &mut Engine, memcg: MemcgId) -> String {
     engine.core.release_empty_memcgs();
-    let (online, dying) = engine.core.memcgs.descendants(memcg);
+    let (online, dying) = engine.core.mm.memcgs.descendants(memcg);
     lines([("nr_descendants", online), ("nr_dying_descendants", dying)])
 }
 
@@ -303,7 +303,7 @@ fn events_text(events: [u64; MEMORY_EVENTS.len()]) -> String {
 /// In the kernel's units, bytes for what is a size, and as of the last flush, which is now if enough is pending.
 fn memory_stat_show(engine: &mut Engine, memcg: MemcgId) -> String {
     engine.core.flush_for_reader(memcg);
-    let value = |stat: &Stat| engine.core.memcg_stat(memcg, *stat).max(0) as u64;
+    let value = |stat: &Stat| engine.core.mm.memcg_stat(memcg, *stat).max(0) as u64;
     lines(MEMORY_STAT.iter().map(|(name, unit, stats)| (*name, stats.iter().map(value).sum::<u64>() * unit)))
 }
 

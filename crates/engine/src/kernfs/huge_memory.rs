@@ -9,7 +9,7 @@ use crate::serve::engine::Engine;
 use crate::units::TaskId;
 
 pub(super) fn transparent_hugepage_show(engine: &mut Engine) -> String {
-    let holds = engine.core.config.transparent_hugepage.name();
+    let holds = engine.core.mm.config.transparent_hugepage.name();
     let shown = |&word: &&str| if word == holds { format!("[{word}]") } else { word.to_owned() };
     // The kernel begins with those who have most of them.
     let words: Vec<String> = TransparentHugepage::NAMES.iter().rev().map(shown).collect();
@@ -23,14 +23,14 @@ pub(super) fn transparent_hugepage_store(
     value: &str,
 ) -> Result<Step, WriteError> {
     let enabled = TransparentHugepage::by_name(value).ok_or_else(|| invalid("always, madvise or never"))?;
-    engine.core.config.transparent_hugepage = enabled;
-    engine.core.memory.zones.set_marks(&engine.core.config);
+    engine.core.mm.config.transparent_hugepage = enabled;
+    engine.core.mm.memory.zones.set_marks(&engine.core.mm.config);
     Ok(WRITTEN)
 }
 
 /// `ORDER`: that of the blocks in the pool.
 pub(super) fn nr_hugepages_show<const ORDER: u8>(engine: &mut Engine) -> String {
-    format!("{}\n", engine.core.kmem.huge_pools.len(ORDER))
+    format!("{}\n", engine.core.mm.kmem.huge_pools.len(ORDER))
 }
 
 pub(super) fn nr_hugepages_store<const ORDER: u8>(

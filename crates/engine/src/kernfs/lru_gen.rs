@@ -148,7 +148,7 @@ impl Engine {
         write.number = 1;
         let sign = if matches!(request.what, Requested::Age { .. }) { '+' } else { '-' };
         write.command = format!("{sign} {} {} {}", request.memcg.0 + 1, request.node.0, request.seq);
-        let checked = if self.core.has_lruvec(request.memcg, request.node) {
+        let checked = if self.core.mm.has_lruvec(request.memcg, request.node) {
             self.check_swappiness(request.memcg, request.swappiness)
         } else {
             Err(Refused::invalid("a group and a node of this machine"))
@@ -170,10 +170,10 @@ impl Engine {
         };
         let (memcg, node, seq) = (number(u32::MAX.into())?, number(u32::MAX.into())?, number(u64::MAX)?);
         let memcg = (memcg.checked_sub(1).and_then(|id| u16::try_from(id).ok()).map(MemcgId))
-            .filter(|&memcg| self.core.memcgs.contains(memcg))
+            .filter(|&memcg| self.core.mm.memcgs.contains(memcg))
             .ok_or_else(|| Refused::invalid("the number of a group, as lru_gen shows it"))?;
         let node = (u8::try_from(node).ok().map(NodeId))
-            .filter(|node| node.index() < self.core.config.node_pages.len())
+            .filter(|node| node.index() < self.core.mm.config.node_pages.len())
             .ok_or_else(|| Refused::invalid("the number of a node, as lru_gen shows it"))?;
         let swappiness = match fields.next() {
             None => None,
@@ -191,7 +191,7 @@ impl Engine {
     }
 
     fn parse_swappiness(&self, memcg: MemcgId, field: &str) -> Result<u8, Refused> {
-        let number = match self.core.memcgs[memcg].policy.generations.interface {
+        let number = match self.core.mm.memcgs[memcg].policy.generations.interface {
             Interface::Linux6_12 => parse_number(field, u32::MAX.into())?,
             Interface::Linux6_16 if field == "max" => u64::from(SWAPPINESS_ANON_ONLY),
             Interface::Linux6_16 => u64::from(parse_c_integer(field)?),
@@ -201,7 +201,7 @@ impl Engine {
     }
 
     fn check_swappiness(&self, memcg: MemcgId, swappiness: Option<u8>) -> Result<(), Refused> {
-        let (largest, expected) = match self.core.memcgs[memcg].policy.generations.interface {
+        let (largest, expected) = match self.core.mm.memcgs[memcg].policy.generations.interface {
             Interface::Linux6_12 => (200, "a swappiness from 0 to 200"),
             Interface::Linux6_16 => (SWAPPINESS_ANON_ONLY, "a swappiness from 0 to 200, or `max`"),
         };
@@ -216,9 +216,9 @@ impl Engine {
     #[doc(alias = "lru_gen_seq_show")]
     pub(super) fn lru_gen_text(&self, is_full: bool) -> String {
         let mut text = String::new();
-        for memcg in self.core.memcgs.subtree(MemcgId::ROOT) {
-            line(&mut text, format_args!("memcg {:5} {}", memcg.0 + 1, self.core.memcgs.path(memcg)));
-            for node in self.core.memory.nodes() {
+        for memcg in self.core.mm.memcgs.subtree(MemcgId::ROOT) {
+            line(&mut text, format_args!("memcg {:5} {}", memcg.0 + 1, self.core.mm.memcgs.path(memcg)));
+            for node in self.core.mm.memory.nodes() {
                 line(&mut text, format_args!(" node {:5}", node.0));
                 self.generation_rows(&mut text, memcg, node, is_full);
             }
@@ -227,12 +227,12 @@ impl Engine {
     }
 
     fn generation_rows(&self, text: &mut String, memcg: MemcgId, node: NodeId, is_full: bool) {
-        let lruvec = self.core.lruvecs.id(memcg, PoolId::of_node(node));
-        let Some(generations) = &self.core.lruvecs[lruvec].generations else { return };
+        let lruvec = self.core.mm.lruvecs.id(memcg, PoolId::of_node(node));
+        let Some(generations) = &self.core.mm.lruvecs[lruvec].generations else { return };
         let oldest = if is_full {
             generations.oldest_that_can_exist()
         } else {
-            self.core.oldest_shown(lruvec, generations)
+            self.core.mm.oldest_shown(lruvec, generations)
         };
         for seq in oldest..=generations.max_seq {
             let pages = generations.pages(seq);
@@ -266,7 +266,7 @@ impl Engine {
         node: NodeId,
         seq: u64,
     ) {
-        let lruvec = &self.core.lruvecs[self.core.lruvecs.id(memcg, PoolId::of_node(node))];
+        let lruvec = &self.core.mm.lruvecs[self.core.mm.lruvecs.id(memcg, PoolId::of_node(node))];
         let is_youngest = seq == generations.max_seq;
         for tier in 0..TIERS {
             let mut row = format!("{:12}{tier:10}", "");

@@ -19,9 +19,9 @@ const NONLEAF_YOUNG: u32 = 0x4;
 
 /// What was written last, or what the profile of the root comes to.
 pub(super) fn enabled_show(engine: &mut Engine) -> String {
-    let policy = engine.core.memcgs[MemcgId::ROOT].policy;
+    let policy = engine.core.mm.memcgs[MemcgId::ROOT].policy;
     let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
-    let caps = engine.core.lru_gen_enabled.unwrap_or_else(|| {
+    let caps = engine.core.mm.lru_gen_enabled.unwrap_or_else(|| {
         bit(policy.lru == Lru::Generations, CORE)
             | bit(policy.harvest.page_table_walk, MM_WALK)
             | bit(policy.harvest.non_leaf_young, NONLEAF_YOUNG)
@@ -37,29 +37,29 @@ pub(super) fn enabled_store(engine: &mut Engine, task: TaskId, value: &str) -> R
         Some(b'n' | b'N') => 0,
         _ => parse_c_integer(value).map_err(|_| invalid("an integer, `y` or `n`"))?,
     };
-    if engine.core.memcgs[MemcgId::ROOT].policy.lru.may_be_switched() {
-        engine.core.lru_gen_enabled = Some(caps & (CORE | MM_WALK | NONLEAF_YOUNG));
+    if engine.core.mm.memcgs[MemcgId::ROOT].policy.lru.may_be_switched() {
+        engine.core.mm.lru_gen_enabled = Some(caps & (CORE | MM_WALK | NONLEAF_YOUNG));
     }
-    engine.core.switch_lru(caps & CORE != 0);
-    for memcg in engine.core.memcgs.ids() {
-        if engine.core.memcgs[memcg].policy.lru != Lru::Generations {
+    engine.core.mm.switch_lru(caps & CORE != 0);
+    for memcg in engine.core.mm.memcgs.ids() {
+        if engine.core.mm.memcgs[memcg].policy.lru != Lru::Generations {
             continue;
         }
-        let harvest = &mut engine.core.memcgs[memcg].policy.harvest;
+        let harvest = &mut engine.core.mm.memcgs[memcg].policy.harvest;
         harvest.page_table_walk = caps & MM_WALK != 0;
         harvest.non_leaf_young = caps & NONLEAF_YOUNG != 0;
     }
-    engine.core.config.policy.group = engine.core.memcgs[MemcgId::ROOT].policy;
-    let is_switching = engine.core.memcgs.ids().any(|memcg| engine.core.lruvecs.is_switching(memcg));
+    engine.core.mm.config.policy.group = engine.core.mm.memcgs[MemcgId::ROOT].policy;
+    let is_switching = engine.core.mm.memcgs.ids().any(|memcg| engine.core.mm.lruvecs.is_switching(memcg));
     // The first chunk is moved when others have had their turn: they see the new policy before they see any folio of it.
     Ok(if is_switching { engine.current(task).suspend_switch() } else { WRITTEN })
 }
 
 pub(super) fn min_ttl_ms_show(engine: &mut Engine) -> String {
-    format!("{}\n", engine.core.min_ttl_ms)
+    format!("{}\n", engine.core.mm.min_ttl_ms)
 }
 
 pub(super) fn min_ttl_ms_store(engine: &mut Engine, _: TaskId, value: &str) -> Result<Step, WriteError> {
-    engine.core.min_ttl_ms = parse_c_integer(value).map_err(|_| invalid("milliseconds"))?.into();
+    engine.core.mm.min_ttl_ms = parse_c_integer(value).map_err(|_| invalid("milliseconds"))?.into();
     Ok(WRITTEN)
 }

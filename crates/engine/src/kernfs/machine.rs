@@ -146,8 +146,8 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     read("/sys/kernel/debug/lru_gen_full", |engine| engine.lru_gen_text(true), "Generations as lru_gen has them, with refaults by tier and what walks saw."),
     both("/sys/kernel/mm/lru_gen/enabled", enabled_show, enabled_store, "0x0001 generations instead of two lists, 0x0002 page-table walks, 0x0004 bits of upper entries."),
     both("/sys/kernel/mm/lru_gen/min_ttl_ms", min_ttl_ms_show, min_ttl_ms_store, "Milliseconds. kswapd rather has a process killed than takes what is younger."),
-    both("/sys/kernel/mm/numa/demotion_enabled", |engine| format!("{}\n", engine.core.config.demotion_enabled), demotion_enabled_store, "Whether reclaim moves pages to a slower tier."),
-    both("/sys/kernel/mm/numa/pagecache_promotion_enabled", |engine| format!("{}\n", engine.core.config.pagecache_promotion_enabled), pagecache_promotion_enabled_store, "Whether pages of files that are read again leave a slower tier. Posted, in no released kernel."),
+    both("/sys/kernel/mm/numa/demotion_enabled", |engine| format!("{}\n", engine.core.mm.config.demotion_enabled), demotion_enabled_store, "Whether reclaim moves pages to a slower tier."),
+    both("/sys/kernel/mm/numa/pagecache_promotion_enabled", |engine| format!("{}\n", engine.core.mm.config.pagecache_promotion_enabled), pagecache_promotion_enabled_store, "Whether pages of files that are read again leave a slower tier. Posted, in no released kernel."),
     both("/sys/kernel/mm/transparent_hugepage/enabled", transparent_hugepage_show, transparent_hugepage_store, "Whose anonymous memory is of huge pages: always, madvise or never. What holds stands in brackets."),
     hugepages::<1>("/sys/kernel/mm/hugepages/hugepages-8kB/nr_hugepages"),
     hugepages::<2>("/sys/kernel/mm/hugepages/hugepages-16kB/nr_hugepages"),
@@ -191,7 +191,7 @@ impl MachineFile {
         match self.by {
             ServedBy::Sysctl(name) => Some(engine.sysctl(name) + "\n"),
             ServedBy::Module(name) => Some(engine.module_parameter(name) + "\n"),
-            ServedBy::Zswap(figure, _) => Some(format!("{}\n", figure(&engine.core.zswap))),
+            ServedBy::Zswap(figure, _) => Some(format!("{}\n", figure(&engine.core.mm.zswap))),
             ServedBy::Functions { show, .. } => show.map(|show| show(engine)),
         }
     }
@@ -218,11 +218,11 @@ pub(super) fn parameter(name: &'static str) -> &'static Parameter {
 
 fn vmstat_show(engine: &mut Engine) -> String {
     let stats = Stat::ALL.iter().filter(|stat| stat.is_in_vmstat());
-    lines(stats.map(|&stat| (stat.name(), engine.core.vmstat(stat))))
+    lines(stats.map(|&stat| (stat.name(), engine.core.mm.vmstat(stat))))
 }
 
 fn stat_refresh(engine: &mut Engine) -> String {
-    engine.core.refresh_all_lists();
+    engine.core.mm.refresh_all_lists();
     String::new()
 }
 
@@ -230,7 +230,7 @@ fn compact_memory(engine: &mut Engine, task: TaskId, value: &str) -> Result<Step
     if value != "1" {
         return Err(invalid("1"));
     }
-    let zones = engine.core.memory.zones.info().map(|zone| (zone.node, zone.zone));
+    let zones = engine.core.mm.memory.zones.info().map(|zone| (zone.node, zone.zone));
     let request = Box::new(CompactMemory::new(zones));
     Ok(engine.current(task).compact_memory(request))
 }

@@ -51,8 +51,8 @@ const PER_NODE: &[Stat] = &[
 ];
 
 pub(super) fn meminfo_show(engine: &mut Engine) -> String {
-    let count = |stat: Stat| engine.core.vmstat(stat).max(0) as u64;
-    let swap = &engine.core.memory.swap;
+    let count = |stat: Stat| engine.core.mm.vmstat(stat).max(0) as u64;
+    let swap = &engine.core.mm.memory.swap;
     let managed: u64 = engine.figures().zones().map(|zone| zone.managed).sum();
     let [inactive_anon, active_anon] = [Stat::NrInactiveAnon, Stat::NrActiveAnon].map(count);
     let [inactive_file, active_file] = [Stat::NrInactiveFile, Stat::NrActiveFile].map(count);
@@ -90,7 +90,7 @@ pub(super) fn meminfo_show(engine: &mut Engine) -> String {
     line(&mut text, "PageTables", count(Stat::NrPageTablePages) * PAGE_SIZE / 1024);
     let huge = HUGE_PAGE_PAGES * PAGE_SIZE / 1024;
     line(&mut text, "AnonHugePages", count(Stat::NrAnonThps) * huge);
-    let held = engine.core.kmem.huge_pools.len(PAGEBLOCK_ORDER);
+    let held = engine.core.mm.kmem.huge_pools.len(PAGEBLOCK_ORDER);
     // Nobody maps blocks of a pool here: all that there are are free.
     for (name, blocks) in
         [("HugePages_Total", held), ("HugePages_Free", held), ("HugePages_Rsvd", 0), ("HugePages_Surp", 0)]
@@ -98,14 +98,15 @@ pub(super) fn meminfo_show(engine: &mut Engine) -> String {
         writeln!(text, "{:<16}{blocks:>8}", format!("{name}:")).expect("writing to a string can't fail");
     }
     line(&mut text, "Hugepagesize", huge);
-    let of_order = |order: u8| ((engine.core.kmem.huge_pools.len(order) as u64) << order) * PAGE_SIZE / 1024;
+    let of_order =
+        |order: u8| ((engine.core.mm.kmem.huge_pools.len(order) as u64) << order) * PAGE_SIZE / 1024;
     line(&mut text, "Hugetlb", (1..=MAX_BLOCK_ORDER).map(of_order).sum());
     text
 }
 
 /// `MemAvailable` in pages: the kernel's estimate of what a new program could take without swapping.
 fn available_pages(engine: &Engine) -> u64 {
-    let count = |stat: Stat| engine.core.vmstat(stat).max(0) as u64;
+    let count = |stat: Stat| engine.core.mm.vmstat(stat).max(0) as u64;
     let low: u64 = engine.figures().zones().map(|zone| zone.low).sum();
     let given_back = |pages: u64| pages - (pages / 2).min(low);
     let cache = count(Stat::NrActiveFile) + count(Stat::NrInactiveFile);
@@ -139,7 +140,7 @@ fn zone_text(engine: &Engine, text: &mut String, zone: &ZoneInfo, is_first: bool
     if is_first {
         writeln!(text, "  per-node stats")?;
         for &stat in PER_NODE {
-            writeln!(text, "      {:<12} {}", stat.name(), engine.core.node_stat(zone.node, stat).max(0))?;
+            writeln!(text, "      {:<12} {}", stat.name(), engine.core.mm.node_stat(zone.node, stat).max(0))?;
         }
     }
     writeln!(text, "  pages free     {free}")?;

@@ -106,7 +106,7 @@ impl Engine {
     /// Reclaims so many pages from a group because a user asked for it (`memory.reclaim`).
     pub fn reclaim(&mut self, task: TaskId, memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Step {
         self.enter(task);
-        let swappiness = swappiness.unwrap_or(self.core.config.swappiness);
+        let swappiness = swappiness.unwrap_or(self.core.mm.config.swappiness);
         self.current(task).user_reclaim(Box::new(UserReclaim::new(
             Reclaimer::new(memcg, Why::Requested, swappiness),
             pages,
@@ -118,10 +118,10 @@ impl Engine {
     pub fn remove_directory(&mut self, path: &str) -> Result<(), FileError> {
         let inside =
             path.strip_prefix(CGROUP_ROOT).filter(|inside| inside.is_empty() || inside.starts_with('/'));
-        let memcg = inside.and_then(|inside| self.core.memcgs.by_path(inside));
+        let memcg = inside.and_then(|inside| self.core.mm.memcgs.by_path(inside));
         let memcg = memcg.ok_or_else(|| FileError::NoSuchFile(path.to_owned()))?;
         let busy = |why: String| Err(FileError::Busy { path: path.to_owned(), why });
-        let group = &self.core.memcgs[memcg];
+        let group = &self.core.mm.memcgs[memcg];
         if memcg == MemcgId::ROOT {
             return busy("it is the root".to_owned());
         }
@@ -148,19 +148,19 @@ impl Engine {
             return Ok(OpenFile::Zram(device, file));
         }
         if let Some(tier) = numa::tier_of_path(path) {
-            let is_there = self.core.tiers.iter().any(|known| known.id == tier);
+            let is_there = self.core.mm.tiers.iter().any(|known| known.id == tier);
             return if is_there { Ok(OpenFile::MemoryTier(tier)) } else { Err(no_such_file()) };
         }
         if let Some((node, file)) = numa::node_of_path(path) {
-            let is_there = node.index() < self.core.config.node_pages.len();
+            let is_there = node.index() < self.core.mm.config.node_pages.len();
             return if is_there { Ok(OpenFile::Node(node, file)) } else { Err(no_such_file()) };
         }
         let inside = path.strip_prefix(CGROUP_ROOT).ok_or_else(no_such_file)?;
         let (group, file) = inside.rsplit_once('/').ok_or_else(no_such_file)?;
         let no_such_group = || FileError::NoSuchGroup { path: path.to_owned(), group: group.to_owned() };
-        let memcg = self.core.memcgs.by_path(group).ok_or_else(no_such_group)?;
+        let memcg = self.core.mm.memcgs.by_path(group).ok_or_else(no_such_group)?;
         let is_there = |file: &&CgroupFile| {
-            file.only_in.is_none_or(|version| version == self.core.config.cgroup_version)
+            file.only_in.is_none_or(|version| version == self.core.mm.config.cgroup_version)
                 && (file.is_in_root || memcg != MemcgId::ROOT)
         };
         let file = CgroupFile::by_name(file).filter(is_there).ok_or_else(no_such_file)?;
@@ -216,7 +216,7 @@ mod tests {
     fn every_file_opens_as_its_row_says() {
         let (mut engine, task) = engine();
         for file in CGROUP_FILES {
-            engine.core.config.cgroup_version = file.only_in.unwrap_or(2);
+            engine.core.mm.config.cgroup_version = file.only_in.unwrap_or(2);
             let path = format!("/sys/fs/cgroup/job/{}", file.name);
             let refused = Err(FileError::NotPermitted(path.clone()));
             assert_eq!(engine.read_file(&path).is_ok(), file.is_readable(), "{path}");
@@ -226,7 +226,7 @@ mod tests {
             assert_eq!(is_there, file.is_in_root, "{in_root}");
             let other = file.only_in.map(|version| 3 - version);
             if let Some(other) = other {
-                engine.core.config.cgroup_version = other;
+                engine.core.mm.config.cgroup_version = other;
                 assert_eq!(engine.read_file(&path), Err(FileError::NoSuchFile(path.clone())));
             }
             let holds = match file.holds {
@@ -251,7 +251,7 @@ mod tests {
     fn a_limit_is_at_first_what_its_row_says() {
         let (mut engine, _) = engine();
         for file in CGROUP_FILES {
-            engine.core.config.cgroup_version = file.only_in.unwrap_or(2);
+            engine.core.mm.config.cgroup_version = file.only_in.unwrap_or(2);
             if let Holds::Limit(initial) = file.holds {
                 let text = engine.read_file(&format!("/sys/fs/cgroup/job/{}", file.name)).unwrap();
                 assert_eq!(text.trim(), initial, "{}", file.name);

@@ -79,13 +79,13 @@ pub fn kernel_bool(value: &str) -> Option<bool> {
 }
 
 fn online_show(engine: &Engine, node: NodeId) -> String {
-    format!("{}\n", u8::from(engine.core.tiers.is_online(node)))
+    format!("{}\n", u8::from(engine.core.mm.tiers.is_online(node)))
 }
 
 fn online_store(engine: &mut Engine, node: NodeId, value: &str) -> Result<Step, WriteError> {
     let refused = |errno, expected: String| WriteError::Refused(Refused { errno, expected });
     match value {
-        "1" => engine.core.online_node(node),
+        "1" => engine.core.mm.online_node(node),
         "0" => engine.core.offline_node(node).map_err(|why| refused(Errno::Ebusy, why.to_string()))?,
         _ => return Err(refused(Errno::Einval, "0 or 1".to_owned())),
     }
@@ -94,11 +94,11 @@ fn online_store(engine: &mut Engine, node: NodeId, value: &str) -> Result<Step, 
 
 fn node_vmstat_show(engine: &Engine, node: NodeId) -> String {
     let stats = Stat::ALL.iter().filter(|&&stat| is_of_nodes(stat));
-    lines(stats.map(|&stat| (stat.name(), engine.core.node_stat(node, stat))))
+    lines(stats.map(|&stat| (stat.name(), engine.core.mm.node_stat(node, stat))))
 }
 
 fn numastat_show(engine: &Engine, node: NodeId) -> String {
-    lines(NUMASTAT.map(|(name, stat)| (name, engine.core.node_stat(node, stat))))
+    lines(NUMASTAT.map(|(name, stat)| (name, engine.core.mm.node_stat(node, stat))))
 }
 
 pub(super) fn demotion_enabled_store(
@@ -106,7 +106,7 @@ pub(super) fn demotion_enabled_store(
     _: TaskId,
     value: &str,
 ) -> Result<Step, WriteError> {
-    engine.core.config.demotion_enabled = kernel_bool(value).ok_or_else(|| invalid("true or false"))?;
+    engine.core.mm.config.demotion_enabled = kernel_bool(value).ok_or_else(|| invalid("true or false"))?;
     Ok(WRITTEN)
 }
 
@@ -115,17 +115,17 @@ pub(super) fn pagecache_promotion_enabled_store(
     _: TaskId,
     value: &str,
 ) -> Result<Step, WriteError> {
-    engine.core.config.pagecache_promotion_enabled =
+    engine.core.mm.config.pagecache_promotion_enabled =
         kernel_bool(value).ok_or_else(|| invalid("true or false"))?;
     Ok(WRITTEN)
 }
 
 pub(super) fn mems_show(engine: &mut Engine, memcg: MemcgId) -> String {
-    engine.core.memcgs[memcg].mems.map_or(String::new(), |mems| mems.to_string()) + "\n"
+    engine.core.mm.memcgs[memcg].mems.map_or(String::new(), |mems| mems.to_string()) + "\n"
 }
 
 pub(super) fn mems_effective_show(engine: &mut Engine, memcg: MemcgId) -> String {
-    format!("{}\n", engine.core.memcgs.mems_allowed(memcg) & engine.online_nodes())
+    format!("{}\n", engine.core.mm.memcgs.mems_allowed(memcg) & engine.online_nodes())
 }
 
 /// Pages that are elsewhere already stay where they are.
@@ -147,11 +147,11 @@ pub(super) fn mems_write(
             Some(mems)
         }
     };
-    engine.core.memcgs[memcg].mems = mems;
-    for group in engine.core.memcgs.subtree(memcg) {
-        let mems = engine.core.memcgs.mems_allowed(group);
-        for mm in engine.core.memcgs[group].mms.clone() {
-            let mm = engine.core.memory.mm_mut(mm);
+    engine.core.mm.memcgs[memcg].mems = mems;
+    for group in engine.core.mm.memcgs.subtree(memcg) {
+        let mems = engine.core.mm.memcgs.mems_allowed(group);
+        for mm in engine.core.mm.memcgs[group].mms.clone() {
+            let mm = engine.core.mm.memory.mm_mut(mm);
             let policy = mm.placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy);
             mm.placement = Placement::new(policy, mems);
         }
@@ -163,12 +163,12 @@ impl Engine {
     /// The nodes of a tier that there is.
     pub(super) fn nodelist_text(&self, tier: u32) -> String {
         let nodes =
-            self.core.tiers.iter().filter(|known| known.id == tier).flat_map(|tier| tier.nodes.iter());
+            self.core.mm.tiers.iter().filter(|known| known.id == tier).flat_map(|tier| tier.nodes.iter());
         format!("{}\n", Nodemask::of(nodes.copied()))
     }
 
     fn online_nodes(&self) -> Nodemask {
-        Nodemask::of(self.core.memory.nodes().filter(|&node| self.core.tiers.is_online(node)))
+        Nodemask::of(self.core.mm.memory.nodes().filter(|&node| self.core.mm.tiers.is_online(node)))
     }
 }
 
@@ -292,7 +292,7 @@ mod tests {
         for (numa_balancing, rests_between) in [(0, true), (1, true), (2, false), (3, false)] {
             let mut engine = Engine::new(Config { numa_balancing, ..Config::default() }).unwrap();
             let rests =
-                |engine: &Engine| engine.core.memory.zones.is_balanced(NodeId(0), 0, ZoneType::Movable);
+                |engine: &Engine| engine.core.mm.memory.zones.is_balanced(NodeId(0), 0, ZoneType::Movable);
             assert!(rests(&engine));
             let request = Request { order: 5, ..Request::movable(Gfp::KERNEL, NodeId(0)) };
             let zone = engine.figures().zones().next().unwrap();

@@ -66,7 +66,7 @@ impl Figures<'_> {
     /// The head of the log: the task that invoked the OOM killer, its limits, and how the memory in question is used.
     fn log_header(self, text: &mut String, kill: &OomKill, comm: &impl Fn(TaskId) -> String) {
         let by = self.mm_if_any(kill.invoked_by);
-        let adj = by.map_or(0, |mm| self.core.memory.mm(mm).oom_score_adj);
+        let adj = by.map_or(0, |mm| self.core.mm.memory.mm(mm).oom_score_adj);
         // A charge is for the kernel's own memory as well; a page of the machine is one of a process or a file.
         let gfp = match &kill.cause {
             OomCause::Allocation(report) if report.max.is_none() => {
@@ -83,7 +83,7 @@ impl Figures<'_> {
         let kb = |pages: u64| pages * PAGE_SIZE / 1024;
         let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = report.lists;
         if let Some(max) = report.max {
-            let group = &self.core.memcgs[report.memcg];
+            let group = &self.core.mm.memcgs[report.memcg];
             let failed = group.events_local[MemcgEvent::Max as usize];
             let _ =
                 writeln!(text, "memory: usage {}kB, limit {}kB, failcnt {failed}", kb(report.usage), kb(max));

@@ -9,7 +9,7 @@ use crate::units::{PAGE_SIZE, SwapId};
 /// A line a device, in the order in which they were enabled. They have no names of their own: those on block devices are
 /// numbered, as compressed ones are.
 pub(super) fn swaps_show(engine: &mut Engine) -> String {
-    let swap = &engine.core.memory.swap;
+    let swap = &engine.core.mm.memory.swap;
     let mut text = String::from("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
     let mut numbers = [0, 0];
     for device in (0..swap.devices()).map(|at| SwapId(at as u8)) {

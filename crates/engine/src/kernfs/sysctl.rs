@@ -11,32 +11,32 @@ impl Engine {
     /// The value of a parameter; where it leaves a number to be computed, that number.
     pub(super) fn sysctl(&self, name: &'static str) -> String {
         if name == "vm.min_free_kbytes" {
-            return self.core.memory.zones.min_free_kbytes().to_string();
+            return self.core.mm.memory.zones.min_free_kbytes().to_string();
         }
-        parameter(name).get(&self.core.config)
+        parameter(name).get(&self.core.mm.config)
     }
 
     /// Sets a parameter, and what follows from it; what it takes, where that is something else.
     pub(super) fn set_sysctl(&mut self, name: &'static str, value: &str) -> Result<(), String> {
         let parameter = parameter(name);
-        let before = self.core.config.clone();
-        if !parameter.set(&mut self.core.config, value) {
+        let before = self.core.mm.config.clone();
+        if !parameter.set(&mut self.core.mm.config, value) {
             return Err(match parameter.values {
                 Values::Number(least, most) => format!("a number from {least} to {most}"),
                 Values::Bool => "true or false".to_owned(),
                 Values::Choice(words) => words.join(", "),
             });
         }
-        let refused = match self.core.config.check() {
+        let refused = match self.core.mm.config.check() {
             Err(error) => Some(error.to_string()),
             Ok(()) if name == "vm.pghot_target_nid" => self.wrong_promotion_target(),
             Ok(()) => None,
         };
         if let Some(expected) = refused {
-            self.core.config = before;
+            self.core.mm.config = before;
             return Err(expected);
         }
-        self.core.memory.zones.set_marks(&self.core.config);
+        self.core.mm.memory.zones.set_marks(&self.core.mm.config);
         self.core.dirty_limits_changed();
         if name == "kernel.numa_balancing" {
             self.core.restart_promotion();
@@ -71,8 +71,8 @@ impl Engine {
 
     /// What `vm.pghot_target_nid` takes, where it names another node: hot pages go up, to memory that is in use.
     fn wrong_promotion_target(&self) -> Option<String> {
-        let tiers = &self.core.tiers;
-        let is_right = tiers.is_promotion_target(NodeId(self.core.config.pghot_target_nid));
+        let tiers = &self.core.mm.tiers;
+        let is_right = tiers.is_promotion_target(NodeId(self.core.mm.config.pghot_target_nid));
         (!is_right).then(|| format!("a node of the top tier that is online: {}", tiers.promotion_targets()))
     }
 }

@@ -49,13 +49,13 @@ pub(super) fn of_path(path: &str) -> Option<(usize, &'static ZramFile)> {
 impl Engine {
     /// The swap device of the `number`-th compressed one.
     pub(super) fn zram_device(&self, number: usize) -> Option<SwapId> {
-        let swap = &self.core.memory.swap;
+        let swap = &self.core.mm.memory.swap;
         let devices = (0..swap.devices()).map(|at| SwapId(at as u8));
         devices.filter(|&device| swap.kind(device) == SwapKind::Synchronous).nth(number)
     }
 
     pub(super) fn zram_text(&self, swap: SwapId, file: &ZramFile) -> String {
-        let zram = self.core.memory.swap.zram(swap);
+        let zram = self.core.mm.memory.swap.zram(swap);
         zram.map_or_else(String::new, file.show)
     }
 }

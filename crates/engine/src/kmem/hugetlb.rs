@@ -57,16 +57,16 @@ impl Core {
     pub(crate) fn pool_resize_step(&mut self, resize: &mut PoolResize) -> PoolResizeStep {
         // Another write may have made the pool large enough meanwhile. But there is no way out of reclaim and compaction but their end.
         if resize.allocation.is_none() {
-            while self.kmem.huge_pools.len(resize.order) > resize.wanted {
+            while self.mm.kmem.huge_pools.len(resize.order) > resize.wanted {
                 let pfn =
-                    self.kmem.huge_pools.0[resize.order as usize].pop().expect("it holds more than that");
+                    self.mm.kmem.huge_pools.0[resize.order as usize].pop().expect("it holds more than that");
                 self.kernel_page_free(pfn);
             }
-            if self.kmem.huge_pools.len(resize.order) == resize.wanted {
+            if self.mm.kmem.huge_pools.len(resize.order) == resize.wanted {
                 return PoolResizeStep::Done;
             }
         }
-        let repeat = if self.config.hugetlb_repeat { Gfp::RETRY_MAYFAIL } else { Gfp::empty() };
+        let repeat = if self.mm.config.hugetlb_repeat { Gfp::RETRY_MAYFAIL } else { Gfp::empty() };
         let gfp = Gfp::KERNEL | Gfp::NOWARN | repeat;
         let request = Request { order: resize.order, ..Request::movable(gfp, self.current_node()) };
         let allocated = match &mut resize.allocation {
@@ -82,9 +82,9 @@ impl Core {
         match allocated {
             Allocated::Page(pfn) => {
                 resize.allocation = None;
-                self.kernel_page_new(pfn, MemcgId::ROOT);
-                self.kmem.huge_pools.0[resize.order as usize].push(pfn);
-                self.count_node(request.node, Stat::HtlbBuddyAllocSuccess, 1);
+                self.mm.kernel_page_new(pfn, MemcgId::ROOT);
+                self.mm.kmem.huge_pools.0[resize.order as usize].push(pfn);
+                self.mm.count_node(request.node, Stat::HtlbBuddyAllocSuccess, 1);
                 PoolResizeStep::Again
             }
             Allocated::Again => PoolResizeStep::Again,
@@ -92,7 +92,7 @@ impl Core {
             Allocated::WaitForWriteback => PoolResizeStep::WaitForWriteback,
             Allocated::Nothing => {
                 resize.allocation = None;
-                self.count_node(request.node, Stat::HtlbBuddyAllocFail, 1);
+                self.mm.count_node(request.node, Stat::HtlbBuddyAllocFail, 1);
                 PoolResizeStep::Done
             }
             Allocated::Dying => unreachable!("it is no process's"),

@@ -7,6 +7,7 @@ use crate::lru::lruvec::PoolId;
 use crate::memory::nodes::Node;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{FileId, MemcgId, MmId, Pfn};
 use std::ops::Range;
 
@@ -24,17 +25,90 @@ pub(crate) enum IndexRoom {
 impl Core {
     /// Whether a page of a file can be stored in its index on behalf of this group at once.
     pub(crate) fn index_room(&self, memcg: MemcgId, file: FileId, page: u64) -> IndexRoom {
-        let missing = self.memory.file(file).nodes.missing(page);
+        let missing = self.mm.memory.file(file).nodes.missing(page);
         if missing == 0 {
             return IndexRoom::Ready;
         }
-        let payer = self.kmem_payer(memcg);
+        let payer = self.mm.kmem_payer(memcg);
         if payer != MemcgId::ROOT && self.objcg_stock(payer) < missing * INDEX_NODE_BYTES {
             return IndexRoom::Charge;
         }
-        if self.kmem.index_nodes.room() < missing { IndexRoom::Frame } else { IndexRoom::Ready }
+        if self.mm.kmem.index_nodes.room() < missing { IndexRoom::Frame } else { IndexRoom::Ready }
     }
 
+    /// Makes the nodes that lead to a page of a file, on behalf of a group. Who can wait does so until [`Core::index_room`] says
+    /// that it is ready. For others the charge may go beyond limits, and a frame must be free.
+    #[inline(never)]
+    pub(crate) fn index_nodes_make(&mut self, memcg: MemcgId, file: FileId, page: u64) {
+        let missing = self.mm.memory.file(file).nodes.missing(page);
+        if missing == 0 {
+            return;
+        }
+        let payer = self.mm.kmem_payer(memcg);
+        if payer != MemcgId::ROOT {
+            self.objcg_charge_now(payer, missing * INDEX_NODE_BYTES);
+        }
+        while self.mm.kmem.index_nodes.room() < missing {
+            let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOWAIT, self.current_node());
+            let pfn = self
+                .alloc_pages_now(&request, MemcgId::ROOT)
+                .expect("who can't wait has seen to free frames");
+            self.mm.index_nodes_grow(pfn);
+        }
+        let slab = &mut self.mm.kmem.index_nodes;
+        let mut made = Vec::new();
+        self.mm.memory.files[file.index()].nodes.add(page, || {
+            let node = Node { pfn: slab.take(), memcg: payer };
+            made.push(node);
+            node
+        });
+        assert_eq!(made.len() as u64, missing, "nodes that were made, and those that were missing");
+        for node in made {
+            self.index_node_count(node, 1);
+        }
+    }
+
+    /// Frees the node of an index in which nothing is left, with those above that lead to nothing else.
+    #[cold]
+    pub(crate) fn index_nodes_free(&mut self, file: FileId, page: u64) {
+        let mut freed = Vec::new();
+        self.mm.memory.files[file.index()].nodes.remove(page, |node| freed.push(node));
+        for node in freed {
+            self.index_node_count(node, -1);
+            if node.memcg != MemcgId::ROOT {
+                self.objcg_uncharge_bytes(self.mm.memcgs.online(node.memcg), INDEX_NODE_BYTES);
+            }
+            if self.mm.kmem.index_nodes.give(node.pfn) {
+                self.mm.count_node(self.mm.memory.folios[node.pfn].node, Stat::NrSlabReclaimable, -1);
+                self.kernel_page_free(node.pfn);
+            }
+        }
+    }
+
+    fn index_node_count(&mut self, node: Node, sign: i64) {
+        if node.memcg != MemcgId::ROOT {
+            let pool = PoolId::of_node(self.mm.memory.folios[node.pfn].node);
+            let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(node.memcg), pool);
+            self.count_memcg_bytes(lruvec, Stat::SlabReclaimable, sign * INDEX_NODE_BYTES as i64);
+        }
+    }
+
+    /// Frees the page tables of a mapping that is gone: none of them leads to another.
+    pub(crate) fn page_tables_free(&mut self, mm: MmId, pages: Range<u64>) {
+        let mut freed = Vec::new();
+        let nodes = &mut self.mm.memory.mm_mut(mm).nodes;
+        for page in pages.step_by(crate::memory::table::LEAF_PAGES as usize) {
+            if nodes.leaf(page).is_some() {
+                nodes.remove(page, |node| freed.push(node.pfn));
+            }
+        }
+        for pfn in freed {
+            self.kmem_page_free(pfn, Stat::NrPageTablePages);
+        }
+    }
+}
+
+impl State {
     /// Whether there is memory for the nodes that a page needs to be stored.
     pub(crate) fn index_has_slab(&self, file: FileId, page: u64) -> bool {
         self.memory.file(file).nodes.missing(page) <= self.kmem.index_nodes.room()
@@ -59,81 +133,10 @@ impl Core {
         self.count_node(self.memory.folios[pfn].node, Stat::NrSlabReclaimable, 1);
     }
 
-    /// Makes the nodes that lead to a page of a file, on behalf of a group. Who can wait does so until [`Core::index_room`] says
-    /// that it is ready. For others the charge may go beyond limits, and a frame must be free.
-    #[inline(never)]
-    pub(crate) fn index_nodes_make(&mut self, memcg: MemcgId, file: FileId, page: u64) {
-        let missing = self.memory.file(file).nodes.missing(page);
-        if missing == 0 {
-            return;
-        }
-        let payer = self.kmem_payer(memcg);
-        if payer != MemcgId::ROOT {
-            self.objcg_charge_now(payer, missing * INDEX_NODE_BYTES);
-        }
-        while self.kmem.index_nodes.room() < missing {
-            let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOWAIT, self.current_node());
-            let pfn = self
-                .alloc_pages_now(&request, MemcgId::ROOT)
-                .expect("who can't wait has seen to free frames");
-            self.index_nodes_grow(pfn);
-        }
-        let slab = &mut self.kmem.index_nodes;
-        let mut made = Vec::new();
-        self.memory.files[file.index()].nodes.add(page, || {
-            let node = Node { pfn: slab.take(), memcg: payer };
-            made.push(node);
-            node
-        });
-        assert_eq!(made.len() as u64, missing, "nodes that were made, and those that were missing");
-        for node in made {
-            self.index_node_count(node, 1);
-        }
-    }
-
-    /// Frees the node of an index in which nothing is left, with those above that lead to nothing else.
-    #[cold]
-    pub(crate) fn index_nodes_free(&mut self, file: FileId, page: u64) {
-        let mut freed = Vec::new();
-        self.memory.files[file.index()].nodes.remove(page, |node| freed.push(node));
-        for node in freed {
-            self.index_node_count(node, -1);
-            if node.memcg != MemcgId::ROOT {
-                self.objcg_uncharge_bytes(self.memcgs.online(node.memcg), INDEX_NODE_BYTES);
-            }
-            if self.kmem.index_nodes.give(node.pfn) {
-                self.count_node(self.memory.folios[node.pfn].node, Stat::NrSlabReclaimable, -1);
-                self.kernel_page_free(node.pfn);
-            }
-        }
-    }
-
-    fn index_node_count(&mut self, node: Node, sign: i64) {
-        if node.memcg != MemcgId::ROOT {
-            let pool = PoolId::of_node(self.memory.folios[node.pfn].node);
-            let lruvec = self.lruvecs.id(self.memcgs.online(node.memcg), pool);
-            self.count_memcg_bytes(lruvec, Stat::SlabReclaimable, sign * INDEX_NODE_BYTES as i64);
-        }
-    }
-
     /// Makes frames the page tables that are missing on the way to a page.
     pub(crate) fn page_tables_make(&mut self, mm: MmId, page: u64, pfns: Vec<Pfn>, payer: MemcgId) {
         let mut pfns = pfns.into_iter();
         let next = || Node { pfn: pfns.next().expect("as many as are missing"), memcg: payer };
         self.memory.mm_mut(mm).nodes.add(page, next);
-    }
-
-    /// Frees the page tables of a mapping that is gone: none of them leads to another.
-    pub(crate) fn page_tables_free(&mut self, mm: MmId, pages: Range<u64>) {
-        let mut freed = Vec::new();
-        let nodes = &mut self.memory.mm_mut(mm).nodes;
-        for page in pages.step_by(crate::memory::table::LEAF_PAGES as usize) {
-            if nodes.leaf(page).is_some() {
-                nodes.remove(page, |node| freed.push(node.pfn));
-            }
-        }
-        for pfn in freed {
-            self.kmem_page_free(pfn, Stat::NrPageTablePages);
-        }
     }
 }

@@ -6,9 +6,64 @@ use crate::lru::lruvec::PoolId;
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
 
 impl Core {
+    /// Gives a frame of the kernel's back.
+    pub(crate) fn kernel_page_free(&mut self, pfn: Pfn) {
+        assert!(
+            self.mm.memory.folios[pfn].has(FolioFlags::KERNEL),
+            "{pfn:?} is freed as the kernel's, and is not"
+        );
+        self.mm.memory.folios[pfn].clear(FolioFlags::KERNEL);
+        self.free_folio(pfn);
+    }
+
+    /// Takes so many pages for good, for what is not modelled one by one. Those free above the low mark have to do.
+    pub(crate) fn hold_kernel_memory(&mut self, pages: u64) -> Result<(), ConfigError> {
+        let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.current_node());
+        for held in 0..pages {
+            let Some(pfn) = self.alloc_anywhere(&request, MemcgId::ROOT) else {
+                let what = "pages that the kernel holds";
+                return Err(ConfigError::OutOfRange { what, value: pages, min: 0, max: held });
+            };
+            self.mm.kernel_page_new(pfn, MemcgId::ROOT);
+        }
+        // What CPUs had fetched beyond that is anybody's.
+        self.mm.memory.drain_all_pages();
+        Ok(())
+    }
+
+    /// Makes an allocated frame a page-table page or part of a stack. Where a group pays for it, it has been charged.
+    pub(crate) fn kmem_page_new(&mut self, pfn: Pfn, payer: MemcgId, gauge: Stat) {
+        self.mm.kernel_page_new(pfn, payer);
+        if payer != MemcgId::ROOT {
+            self.objcg_charged(payer, 1);
+        }
+        self.kmem_page_count(pfn, gauge, 1);
+    }
+
+    /// Gives such a page back, and its charge.
+    pub(crate) fn kmem_page_free(&mut self, pfn: Pfn, gauge: Stat) {
+        let payer = self.mm.memory.folios[pfn].memcg;
+        self.kmem_page_count(pfn, gauge, -1);
+        self.kernel_page_free(pfn);
+        if payer != MemcgId::ROOT {
+            self.objcg_uncharge_pages(self.mm.memcgs.online(payer), 1);
+        }
+    }
+
+    fn kmem_page_count(&mut self, pfn: Pfn, gauge: Stat, sign: i64) {
+        let folio = self.mm.memory.folios[pfn];
+        let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(folio.memcg), PoolId::of_node(folio.node));
+        // Stacks are counted in KiB, as a stack need not be a number of pages.
+        let unit = if gauge == Stat::NrKernelStack { (PAGE_SIZE / 1024) as i64 } else { 1 };
+        self.count(lruvec, gauge, sign * unit);
+    }
+}
+
+impl State {
     /// The memcg that is charged for kernel memory of a task of this group; the root stands for nobody.
     pub(crate) fn kmem_payer(&self, memcg: MemcgId) -> MemcgId {
         if self.config.kmem { memcg } else { MemcgId::ROOT }
@@ -28,16 +83,6 @@ impl Core {
         folio.set(FolioFlags::KERNEL);
     }
 
-    /// Gives a frame of the kernel's back.
-    pub(crate) fn kernel_page_free(&mut self, pfn: Pfn) {
-        assert!(
-            self.memory.folios[pfn].has(FolioFlags::KERNEL),
-            "{pfn:?} is freed as the kernel's, and is not"
-        );
-        self.memory.folios[pfn].clear(FolioFlags::KERNEL);
-        self.free_folio(pfn);
-    }
-
     /// Takes the pages of the kernel that lie scattered in each node from the start.
     pub(crate) fn hold_scattered_pages(&mut self) {
         for (node, blocks) in (0..).map(NodeId).zip(self.config.layout.unmovable_blocks.clone()) {
@@ -45,47 +90,5 @@ impl Core {
                 self.kernel_page_new(pfn, MemcgId::ROOT);
             }
         }
-    }
-
-    /// Takes so many pages for good, for what is not modelled one by one. Those free above the low mark have to do.
-    pub(crate) fn hold_kernel_memory(&mut self, pages: u64) -> Result<(), ConfigError> {
-        let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.current_node());
-        for held in 0..pages {
-            let Some(pfn) = self.alloc_anywhere(&request, MemcgId::ROOT) else {
-                let what = "pages that the kernel holds";
-                return Err(ConfigError::OutOfRange { what, value: pages, min: 0, max: held });
-            };
-            self.kernel_page_new(pfn, MemcgId::ROOT);
-        }
-        // What CPUs had fetched beyond that is anybody's.
-        self.memory.drain_all_pages();
-        Ok(())
-    }
-
-    /// Makes an allocated frame a page-table page or part of a stack. Where a group pays for it, it has been charged.
-    pub(crate) fn kmem_page_new(&mut self, pfn: Pfn, payer: MemcgId, gauge: Stat) {
-        self.kernel_page_new(pfn, payer);
-        if payer != MemcgId::ROOT {
-            self.objcg_charged(payer, 1);
-        }
-        self.kmem_page_count(pfn, gauge, 1);
-    }
-
-    /// Gives such a page back, and its charge.
-    pub(crate) fn kmem_page_free(&mut self, pfn: Pfn, gauge: Stat) {
-        let payer = self.memory.folios[pfn].memcg;
-        self.kmem_page_count(pfn, gauge, -1);
-        self.kernel_page_free(pfn);
-        if payer != MemcgId::ROOT {
-            self.objcg_uncharge_pages(self.memcgs.online(payer), 1);
-        }
-    }
-
-    fn kmem_page_count(&mut self, pfn: Pfn, gauge: Stat, sign: i64) {
-        let folio = self.memory.folios[pfn];
-        let lruvec = self.lruvecs.id(self.memcgs.online(folio.memcg), PoolId::of_node(folio.node));
-        // Stacks are counted in KiB, as a stack need not be a number of pages.
-        let unit = if gauge == Stat::NrKernelStack { (PAGE_SIZE / 1024) as i64 } else { 1 };
-        self.count(lruvec, gauge, sign * unit);
     }
 }

@@ -7,28 +7,20 @@ use crate::core::Core;
 use crate::memory::table::SwapEntry;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::swap::contents::Contents;
 use crate::swap::zram::Zram;
 use crate::units::{MemcgId, Pfn};
 
 impl Core {
-    /// Bytes that a page takes on a zram device; `None` where the entry's device is no zram.
-    fn compressed_length(&self, pfn: Pfn, entry: SwapEntry) -> Option<u16> {
-        let zram = self.memory.swap.zram(entry.swap)?;
-        Some(match self.contents_of(pfn, entry.swap) {
-            Contents::Zeroes | Contents::OneWord => 0,
-            Contents::Bytes(length) => zram.kept(length),
-        })
-    }
-
     /// Stores a page in its slot of a compressed device. False if there is no memory for it.
     pub(crate) fn zram_store(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
-        let Some(kept) = self.compressed_length(pfn, entry) else { return true };
+        let Some(kept) = self.mm.compressed_length(pfn, entry) else { return true };
         // What the slot held of the page before is of no use any more.
         self.zram_free(entry);
-        let wanted = self.memory.swap.zram(entry.swap).and_then(|zram| zram.wanted(kept));
+        let wanted = self.mm.memory.swap.zram(entry.swap).and_then(|zram| zram.wanted(kept));
         let pages = wanted.and_then(|wanted| self.zspool_pages(wanted));
-        let Some(zram) = self.memory.swap.zram_mut(entry.swap) else { return true };
+        let Some(zram) = self.mm.memory.swap.zram_mut(entry.swap) else { return true };
         match pages {
             Some(pages) => zram.store(entry.slot, kept, &pages),
             None => {
@@ -37,12 +29,6 @@ impl Core {
             }
         }
         true
-    }
-
-    /// Whether a device may take a page that comes to this length; one that doesn't compress takes any.
-    pub(crate) fn zram_has_room(&self, entry: SwapEntry, length: u16) -> bool {
-        let kept = |zram: &Zram| if length == 0 { 0 } else { zram.kept(length) };
-        self.memory.swap.zram(entry.swap).is_none_or(|zram| zram.wanted(kept(zram)).is_some())
     }
 
     /// So many frames for compressed pages; none at all where there are too few.
@@ -54,8 +40,8 @@ impl Core {
                 pages.into_iter().for_each(|pfn| self.zspage_free(pfn));
                 return None;
             };
-            self.kernel_page_new(pfn, MemcgId::ROOT);
-            self.count_node(self.memory.folios[pfn].node, Stat::NrZspages, 1);
+            self.mm.kernel_page_new(pfn, MemcgId::ROOT);
+            self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::NrZspages, 1);
             pages.push(pfn);
         }
         Some(pages)
@@ -63,14 +49,31 @@ impl Core {
 
     /// A slot of a compressed device holds nothing any more.
     pub(crate) fn zram_free(&mut self, entry: SwapEntry) {
-        let freed = self.memory.swap.zram_mut(entry.swap).and_then(|zram| zram.free(entry.slot));
+        let freed = self.mm.memory.swap.zram_mut(entry.swap).and_then(|zram| zram.free(entry.slot));
         if let Some((pages, count)) = freed {
             pages[..count].iter().for_each(|&pfn| self.zspage_free(pfn));
         }
     }
 
     pub(crate) fn zspage_free(&mut self, pfn: Pfn) {
-        self.count_node(self.memory.folios[pfn].node, Stat::NrZspages, -1);
+        self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::NrZspages, -1);
         self.kernel_page_free(pfn);
+    }
+}
+
+impl State {
+    /// Bytes that a page takes on a zram device; `None` where the entry's device is no zram.
+    fn compressed_length(&self, pfn: Pfn, entry: SwapEntry) -> Option<u16> {
+        let zram = self.memory.swap.zram(entry.swap)?;
+        Some(match self.contents_of(pfn, entry.swap) {
+            Contents::Zeroes | Contents::OneWord => 0,
+            Contents::Bytes(length) => zram.kept(length),
+        })
+    }
+
+    /// Whether a device may take a page that comes to this length; one that doesn't compress takes any.
+    pub(crate) fn zram_has_room(&self, entry: SwapEntry, length: u16) -> bool {
+        let kept = |zram: &Zram| if length == 0 { 0 } else { zram.kept(length) };
+        self.memory.swap.zram(entry.swap).is_none_or(|zram| zram.wanted(kept(zram)).is_some())
     }
 }

@@ -18,9 +18,9 @@ impl Core {
         if memcg != MemcgId::ROOT || !sc.by.is_global() {
             return;
         }
-        let zrams = self.memory.swap.zrams_mut().map(|zram| &mut zram.pool);
+        let zrams = self.mm.memory.swap.zrams_mut().map(|zram| &mut zram.pool);
         let mut freed = Vec::new();
-        let pools = zrams.chain([&mut self.zswap.pool]);
+        let pools = zrams.chain([&mut self.mm.zswap.pool]);
         let mut calls = Vec::new();
         for pool in pools {
             let before = freed.len();
@@ -28,7 +28,7 @@ impl Core {
             calls.extend(call.map(|call| (call, freed.len() - before)));
         }
         for (call, freed) in calls {
-            self.count_node(node, Stat::SlabsScanned, call.scanned() as i64);
+            self.mm.count_node(node, Stat::SlabsScanned, call.scanned() as i64);
             let gfp = GfpFlags::of_reclaimer(&sc.by);
             self.trace(node, |_| call.traced_start(Shrinker::Zspool, gfp));
             self.trace(node, |_| call.traced_end(Shrinker::Zspool, freed as u64));

@@ -17,6 +17,7 @@ use crate::lru::{AddedFor, Arrival, CountsUse};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Mark;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{CpuId, Pfn};
 use pageout_rules::lru::{Lru, References};
@@ -83,14 +84,14 @@ impl Core {
     #[inline]
     pub(crate) fn lru_add(&mut self, pfn: Pfn, added_for: AddedFor) {
         if added_for == AddedFor::Fault {
-            self.lru_faulted_in(pfn);
+            self.mm.lru_faulted_in(pfn);
         }
         debug_assert!(
-            !self.memory.folios[pfn].has(FolioFlags::LRU),
+            !self.mm.memory.folios[pfn].has(FolioFlags::LRU),
             "{pfn:?} is added to the lists, and is on one"
         );
         debug_assert!(
-            self.memory.folios[pfn].has(FolioFlags::CHARGED),
+            self.mm.memory.folios[pfn].has(FolioFlags::CHARGED),
             "{pfn:?} is added to the lists of a group that does not pay"
         );
         self.batch_queue(Batch::Add, pfn);
@@ -100,12 +101,12 @@ impl Core {
     #[doc(alias = "folio_activate")]
     #[inline]
     pub(crate) fn lru_activate(&mut self, pfn: Pfn) {
-        let folio = &self.memory.folios[pfn];
+        let folio = &self.mm.memory.folios[pfn];
         if folio.has(FolioFlags::LRU)
             && !folio.has(FolioFlags::UNEVICTABLE)
-            && !self.memory.has_use(pfn, UseBits::ACTIVE)
+            && !self.mm.memory.has_use(pfn, UseBits::ACTIVE)
         {
-            self.memory.folios.prefetch_links(pfn);
+            self.mm.memory.folios.prefetch_links(pfn);
             self.batch_queue(Batch::Activate, pfn);
         }
     }
@@ -114,8 +115,8 @@ impl Core {
     #[doc(alias = "folio_rotate_reclaimable")]
     pub(crate) fn lru_rotate(&mut self, pfn: Pfn) {
         let may_be_unlisted =
-            self.config.policy.machine.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
-        let why = self.unrotated(pfn, may_be_unlisted).filter(|&why| {
+            self.mm.config.policy.machine.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
+        let why = self.mm.unrotated(pfn, may_be_unlisted).filter(|&why| {
             // Whoever has it in hand may be through with it when the batch is drained.
             !(may_be_unlisted && why == Unrotated::NotListed)
         });
@@ -128,18 +129,6 @@ impl Core {
         }
     }
 
-    /// Why a folio can't go to the cold end, if so.
-    fn unrotated(&self, pfn: Pfn, spares_active: bool) -> Option<Unrotated> {
-        let folio = &self.memory.folios[pfn];
-        if folio.flags().intersects(FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::UNEVICTABLE) {
-            Some(Unrotated::Unfit)
-        } else if spares_active && self.memory.has_use(pfn, UseBits::ACTIVE) {
-            Some(Unrotated::Active)
-        } else {
-            (!folio.has(FolioFlags::LRU)).then_some(Unrotated::NotListed)
-        }
-    }
-
     fn not_rotated(&mut self, pfn: Pfn, why: Unrotated) {
         self.out.not_rotated(why);
         self.tell(pfn, |_| PageEvent::NotRotated { why });
@@ -147,19 +136,14 @@ impl Core {
 
     /// Asks for a folio to become inactive (`madvise(COLD)`).
     pub(crate) fn lru_deactivate(&mut self, pfn: Pfn) {
-        if self.memory.folios[pfn].has(FolioFlags::LRU) && self.may_deactivate(pfn) {
+        if self.mm.memory.folios[pfn].has(FolioFlags::LRU) && self.mm.may_deactivate(pfn) {
             self.batch_queue(Batch::Deactivate, pfn);
         }
     }
 
-    /// Active, or among generations, where there is always an older one.
-    fn may_deactivate(&self, pfn: Pfn) -> bool {
-        self.memory.has_use(pfn, UseBits::ACTIVE) || self.lru_of(self.lruvec_of(pfn)) == Lru::Generations
-    }
-
     /// Asks for a file folio to be reclaimed soon (`fadvise(DONTNEED)` on a page in use).
     pub(crate) fn lru_deactivate_file(&mut self, pfn: Pfn) {
-        let folio = &self.memory.folios[pfn];
+        let folio = &self.mm.memory.folios[pfn];
         if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {
             self.batch_queue(Batch::DeactivateFile, pfn);
         }
@@ -167,7 +151,7 @@ impl Core {
 
     /// Makes an anonymous folio's contents forgettable (`madvise(FREE)`).
     pub(crate) fn lru_lazyfree(&mut self, pfn: Pfn) {
-        let folio = &self.memory.folios[pfn];
+        let folio = &self.mm.memory.folios[pfn];
         if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::LRU)
             && !folio.has(FolioFlags::SWAPCACHE)
         {
@@ -177,14 +161,14 @@ impl Core {
 
     #[inline(always)]
     fn batch_queue(&mut self, batch: Batch, pfn: Pfn) {
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         debug_assert!(!folio.has(FolioFlags::KERNEL), "{pfn:?} is the kernel's, and waits for a list");
         folio.refs += 1;
         // A large folio's accounting is too far off to wait.
         let is_large = folio.order > 0;
-        let queued = &mut self.cpus[self.by.cpu.index()].batches.batches[batch as usize];
+        let queued = &mut self.mm.cpus[self.by.cpu.index()].batches.batches[batch as usize];
         queued.push(pfn);
-        let (waiting, full) = (queued.len(), self.config.folio_batch);
+        let (waiting, full) = (queued.len(), self.mm.config.folio_batch);
         debug_assert!(waiting <= full, "{waiting} folios wait in a batch of {full}");
         self.tell(pfn, |_| PageEvent::Queued { batch, waiting, full });
         if waiting >= full || is_large {
@@ -210,16 +194,16 @@ impl Core {
 
     /// Whether folios wait in a batch of the current CPU.
     pub(crate) fn lru_add_pending(&self) -> bool {
-        self.cpus[self.by.cpu.index()].batches.iter().next().is_some()
+        self.mm.cpus[self.by.cpu.index()].batches.iter().next().is_some()
     }
 
     fn batch_drain(&mut self, cpu: CpuId, batch: Batch) {
-        let mut queued = std::mem::take(&mut self.cpus[cpu.index()].batches.batches[batch as usize]);
+        let mut queued = std::mem::take(&mut self.mm.cpus[cpu.index()].batches.batches[batch as usize]);
         if !queued.is_empty() {
             self.out.count.batch_drains(1);
         }
         for pfn in queued.drain(..) {
-            let folio = &mut self.memory.folios[pfn];
+            let folio = &mut self.mm.memory.folios[pfn];
             debug_assert!(folio.refs > 0, "{pfn:?} waits in a batch that has no reference to it");
             folio.refs -= 1;
             // Its owner may have gone while it waited here.
@@ -230,24 +214,24 @@ impl Core {
                 self.lru_place(pfn, Arrival::Added);
             } else if batch == Batch::MoveTail && self.is_rotation_over(pfn) {
                 continue;
-            } else if self.memory.folios[pfn].has(FolioFlags::LRU) {
+            } else if self.mm.memory.folios[pfn].has(FolioFlags::LRU) {
                 self.batch_move(batch, pfn);
             }
             // Else isolated meanwhile: whoever holds it decides.
         }
-        let late = &self.cpus[cpu.index()].batches.batches[batch as usize];
+        let late = &self.mm.cpus[cpu.index()].batches.batches[batch as usize];
         debug_assert!(late.is_empty(), "a batch fills while it is drained");
         // Give the buffer back, so that a batch allocates once.
-        self.cpus[cpu.index()].batches.batches[batch as usize] = queued;
+        self.mm.cpus[cpu.index()].batches.batches[batch as usize] = queued;
     }
 
     /// Whether a folio that was queued for the cold end no longer goes there.
     fn is_rotation_over(&mut self, pfn: Pfn) -> bool {
         let looks_again =
-            self.config.policy.machine.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
+            self.mm.config.policy.machine.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
         let why = match looks_again {
-            true => self.unrotated(pfn, true),
-            false => (!self.memory.folios[pfn].has(FolioFlags::LRU)).then_some(Unrotated::NotListed),
+            true => self.mm.unrotated(pfn, true),
+            false => (!self.mm.memory.folios[pfn].has(FolioFlags::LRU)).then_some(Unrotated::NotListed),
         };
         if let Some(why) = why {
             self.not_rotated(pfn, why);
@@ -255,18 +239,9 @@ impl Core {
         why.is_some()
     }
 
-    /// A folio on no list is said to be cold: what was known of its use is over. Where one number says how often it was used, that
-    /// begins anew.
-    fn forget_use(&mut self, pfn: Pfn) {
-        self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
-        if self.mark_of(pfn) == Mark::Count(References::Frequency) {
-            self.memory.remove_use(pfn, UseBits::WORKINGSET | UseBits::COUNTER);
-        }
-    }
-
     /// A listed folio is to go next. What is known of its use is forgotten in a way.
     fn move_to_cold_end(&mut self, pfn: Pfn, forget: impl FnOnce(&mut Core)) {
-        if let Lru::Guest(_) = self.lru_of(self.lruvec_of(pfn)) {
+        if let Lru::Guest(_) = self.mm.lru_of(self.mm.lruvec_of(pfn)) {
             forget(self);
             self.guest_cold(pfn);
         } else {
@@ -277,33 +252,33 @@ impl Core {
     }
 
     fn batch_move(&mut self, batch: Batch, pfn: Pfn) {
-        let (lruvec, pages) = (self.lruvec_of(pfn), self.memory.folios[pfn].pages() as i64);
-        let flags = self.memory.folios[pfn].flags();
+        let (lruvec, pages) = (self.mm.lruvec_of(pfn), self.mm.memory.folios[pfn].pages() as i64);
+        let flags = self.mm.memory.folios[pfn].flags();
         if flags.contains(FolioFlags::UNEVICTABLE) {
             return;
         }
         self.tell(pfn, |_| PageEvent::Drained { batch });
-        let was_active = self.memory.has_use(pfn, UseBits::ACTIVE);
-        let may_deactivate = self.may_deactivate(pfn);
+        let was_active = self.mm.memory.has_use(pfn, UseBits::ACTIVE);
+        let may_deactivate = self.mm.may_deactivate(pfn);
         match batch {
             Batch::Add => unreachable!("new folios are placed, not moved"),
             Batch::MoveTail => {
-                self.move_to_cold_end(pfn, |core| core.memory.remove_use(pfn, UseBits::ACTIVE));
-                self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
+                self.move_to_cold_end(pfn, |core| core.mm.memory.remove_use(pfn, UseBits::ACTIVE));
+                self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::Pgrotated, pages);
             }
             Batch::DeactivateFile => {
-                if self.memory.folios[pfn].mapped > 0 {
+                if self.mm.memory.folios[pfn].mapped > 0 {
                     return;
                 }
                 // A folio that still has to be written can't go now; its write's end will bring it to the tail.
                 if flags.intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK) {
                     self.lru_unlink(pfn);
-                    self.forget_use(pfn);
-                    self.memory.change_reclaim(pfn, true);
+                    self.mm.forget_use(pfn);
+                    self.mm.memory.change_reclaim(pfn, true);
                     self.lru_place(pfn, Arrival::Added);
                 } else {
-                    self.move_to_cold_end(pfn, |core| core.forget_use(pfn));
-                    self.count_node(self.memory.folios[pfn].node, Stat::Pgrotated, pages);
+                    self.move_to_cold_end(pfn, |core| core.mm.forget_use(pfn));
+                    self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::Pgrotated, pages);
                 }
                 if may_deactivate {
                     self.count(lruvec, Stat::Pgdeactivate, pages);
@@ -314,7 +289,7 @@ impl Core {
                     return;
                 }
                 self.lru_unlink(pfn);
-                self.forget_use(pfn);
+                self.mm.forget_use(pfn);
                 self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pgdeactivate, pages);
             }
@@ -326,9 +301,9 @@ impl Core {
                     return;
                 }
                 self.lru_unlink(pfn);
-                self.forget_use(pfn);
-                self.assert_isolated(pfn);
-                self.memory.folios[pfn].clear(FolioFlags::SWAPBACKED);
+                self.mm.forget_use(pfn);
+                self.mm.assert_isolated(pfn);
+                self.mm.memory.folios[pfn].clear(FolioFlags::SWAPBACKED);
                 self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pglazyfree, pages);
             }
@@ -337,7 +312,7 @@ impl Core {
                     return;
                 }
                 self.lru_unlink(pfn);
-                self.memory.add_use(pfn, UseBits::ACTIVE);
+                self.mm.memory.add_use(pfn, UseBits::ACTIVE);
                 self.lru_place(pfn, Arrival::Added);
                 self.count(lruvec, Stat::Pgactivate, pages);
             }
@@ -353,7 +328,7 @@ impl Core {
     #[doc(alias = "folio_mark_accessed")]
     #[inline]
     pub(crate) fn mark_accessed(&mut self, pfn: Pfn) {
-        self.mark_accessed_by(pfn, self.mark_of(pfn));
+        self.mark_accessed_by(pfn, self.mm.mark_of(pfn));
     }
 
     /// `folio_mark_accessed` where the folio's [`Mark`] is at hand. Never inlined: misses come by here as some hits do, and find the same
@@ -362,22 +337,22 @@ impl Core {
     pub(crate) fn mark_accessed_by(&mut self, pfn: Pfn, mark: Mark) {
         match mark {
             Mark::Classic => {
-                let before = self.memory.change_use_bits(pfn, |use_bits| use_bits | UseBits::REFERENCED);
+                let before = self.mm.memory.change_use_bits(pfn, |use_bits| use_bits | UseBits::REFERENCED);
                 if before.contains(UseBits::REFERENCED)
                     && !before.contains(UseBits::ACTIVE)
-                    && !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE)
+                    && !self.mm.memory.folios[pfn].has(FolioFlags::UNEVICTABLE)
                 {
                     self.tell(pfn, |engine| PageEvent::SecondAccess {
                         in_add_batch: engine.is_in_add_batch(pfn),
                     });
-                    if self.memory.folios[pfn].has(FolioFlags::LRU) {
+                    if self.mm.memory.folios[pfn].has(FolioFlags::LRU) {
                         self.lru_activate(pfn);
                     } else if self.is_in_add_batch(pfn) {
                         // Not on a list yet: it will enter on the right one. This is no `pgactivate`.
-                        self.memory.add_use(pfn, UseBits::ACTIVE);
+                        self.mm.memory.add_use(pfn, UseBits::ACTIVE);
                     }
-                    self.memory.remove_use(pfn, UseBits::REFERENCED);
-                    self.workingset_age(self.lruvec_of(pfn), self.memory.folios[pfn].pages());
+                    self.mm.memory.remove_use(pfn, UseBits::REFERENCED);
+                    self.mm.workingset_age(self.mm.lruvec_of(pfn), self.mm.memory.folios[pfn].pages());
                 }
             }
             Mark::EveryAccess | Mark::Visited | Mark::Count(_) => self.mark_otherwise(pfn, mark),
@@ -390,16 +365,16 @@ impl Core {
         match mark {
             Mark::Classic => unreachable!("two lists are marked in two steps"),
             Mark::EveryAccess => self.lru_accessed(pfn),
-            Mark::Visited => self.memory.add_use(pfn, UseBits::REFERENCED),
+            Mark::Visited => self.mm.memory.add_use(pfn, UseBits::REFERENCED),
             Mark::Count(References::Frequency) => {
-                if !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
+                if !self.mm.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
                     self.frequency_accessed(pfn, AccessBy::Descriptor);
                 }
             }
             Mark::Count(references) => {
-                if !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
-                    let use_bits = self.memory.use_bits(pfn);
-                    self.memory.set_use_bits(pfn, references.accessed(use_bits));
+                if !self.mm.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
+                    let use_bits = self.mm.memory.use_bits(pfn);
+                    self.mm.memory.set_use_bits(pfn, references.accessed(use_bits));
                 }
             }
         }
@@ -407,9 +382,37 @@ impl Core {
 
     /// In the local add batch, newest first, as only that batch can be looked at without a lock.
     fn is_in_add_batch(&self, pfn: Pfn) -> bool {
-        self.cpus[self.by.cpu.index()].batches.batches[Batch::Add as usize]
+        self.mm.cpus[self.by.cpu.index()].batches.batches[Batch::Add as usize]
             .iter()
             .rev()
             .any(|&queued| queued == pfn)
+    }
+}
+
+impl State {
+    /// Why a folio can't go to the cold end, if so.
+    fn unrotated(&self, pfn: Pfn, spares_active: bool) -> Option<Unrotated> {
+        let folio = &self.memory.folios[pfn];
+        if folio.flags().intersects(FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::UNEVICTABLE) {
+            Some(Unrotated::Unfit)
+        } else if spares_active && self.memory.has_use(pfn, UseBits::ACTIVE) {
+            Some(Unrotated::Active)
+        } else {
+            (!folio.has(FolioFlags::LRU)).then_some(Unrotated::NotListed)
+        }
+    }
+
+    /// Active, or among generations, where there is always an older one.
+    fn may_deactivate(&self, pfn: Pfn) -> bool {
+        self.memory.has_use(pfn, UseBits::ACTIVE) || self.lru_of(self.lruvec_of(pfn)) == Lru::Generations
+    }
+
+    /// A folio on no list is said to be cold: what was known of its use is over. Where one number says how often it was used, that
+    /// begins anew.
+    fn forget_use(&mut self, pfn: Pfn) {
+        self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
+        if self.mark_of(pfn) == Mark::Count(References::Frequency) {
+            self.memory.remove_use(pfn, UseBits::WORKINGSET | UseBits::COUNTER);
+        }
     }
 }

@@ -32,6 +32,7 @@ use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::list::{Links, NONE, UNLISTED};
 use crate::memory::table::{Mark, Shadow};
 use crate::reclaim::{FolioReferences, ScanControl};
+use crate::state::State;
 use crate::story::{Because, PageEvent, Verdict};
 use crate::units::{FileId, LruType, MemcgId, Pfn};
 use pageout_mm::lru::guest::Guest;
@@ -65,6 +66,239 @@ fn page_of(folio: &Folio) -> PageId {
 }
 
 impl Core {
+    /// Gives a folio that is on no list to the guest, or gives it back.
+    pub(super) fn guest_place(
+        &mut self,
+        lruvec: LruvecId,
+        pfn: Pfn,
+        folio: &Folio,
+        arrival: Arrival,
+    ) -> PlaceRule {
+        match self.mm.slot_of(lruvec, pfn) {
+            Some(slot) if arrival == Arrival::PutBack => {
+                self.mm.guest(lruvec).seat.end(slot, page_of(folio), End::Spared);
+            }
+            _ => self.guest_add(lruvec, pfn, folio),
+        }
+        let (gauge, pages) = (LruList::inactive(folio.lru_type()), folio.pages() as i64);
+        self.out.count.list_moves(1);
+        self.update_size(lruvec, gauge, pages);
+        self.mm.count_in_zone(lruvec, gauge, pfn, pages);
+        PlaceRule::ByState
+    }
+
+    fn guest_add(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio) {
+        let page = page_of(folio);
+        let is_unused = folio.has(FolioFlags::INDEXED)
+            && self.mm.memory.file(FileId(folio.owner)).index.word(folio.index.into()).is_unused();
+        let write = folio.has(FolioFlags::DIRTY) || self.mm.is_mapped_dirty(pfn);
+        let at_ns = self.by.now.0;
+        let guest = self.mm.guest(lruvec);
+        let cause = match guest.take_refault(page) {
+            _ if is_unused => Cause::Readahead,
+            Some(distance) => Cause::Refault { distance },
+            None => Cause::Demand,
+        };
+        let slot = guest.seat.add(pfn.0, Newcomer { page, cause, write, at_ns });
+        *self.mm.memory.folios.links_mut(pfn.0) = (slot.0, NONE);
+    }
+
+    /// A folio leaves the lists: for good, or to come back as another arrival.
+    pub(super) fn guest_unlink(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio) {
+        let slot = self.mm.slot_of(lruvec, pfn).expect("a guest knows what is on its lists");
+        self.mm.guest(lruvec).seat.end(slot, page_of(folio), End::Gone);
+        *self.mm.memory.folios.links_mut(pfn.0) = UNLISTED;
+        let (gauge, pages) = (LruList::inactive(folio.lru_type()), folio.pages() as i64);
+        self.update_size(lruvec, gauge, -pages);
+        self.mm.count_in_zone(lruvec, gauge, pfn, -pages);
+    }
+
+    /// A folio that the guest knows may go next.
+    pub(super) fn guest_cold(&mut self, pfn: Pfn) {
+        let lruvec = self.mm.lruvec_of(pfn);
+        let slot = self.mm.slot_of(lruvec, pfn).expect("a guest knows what is on its lists");
+        self.mm.guest(lruvec).seat.cold(slot);
+        self.out.count.list_moves(1);
+        self.tell(pfn, |_| PageEvent::Placed { arrival: Arrival::Rotated, rule: PlaceRule::Rotated });
+    }
+
+    /// A page was used, and its guest hears of it at once. It costs what moving a folio on a list does, unless it was this page last time, too.
+    pub(super) fn guest_used(&mut self, pfn: Pfn) {
+        let folio = &self.mm.memory.folios[pfn];
+        if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {
+            let (lruvec, slot) = (self.mm.lruvec_of_folio(folio), Slot(self.mm.memory.folios.links(pfn.0).0));
+            let is_another = self.mm.guest(lruvec).used(slot);
+            self.out.count.list_moves(u64::from(is_another));
+            self.tell(pfn, |_| PageEvent::UseTold);
+        }
+    }
+
+    /// An entry that maps the folio was found young: it was used.
+    pub(super) fn guest_young(&mut self, pfn: Pfn) {
+        match self.mm.guest_mark(self.mm.memory.folios[pfn].memcg) {
+            Mark::EveryAccess => self.guest_used(pfn),
+            _ => self.mm.memory.add_use(pfn, UseBits::REFERENCED),
+        }
+    }
+
+    /// A nominated folio is in reclaim's hands: one that was used stays, and the guest hears of it, unless uses are nothing to it.
+    pub(super) fn guest_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
+        let was_used = self.mm.memory.has_use(pfn, UseBits::REFERENCED) || referenced.young > 0;
+        self.mm.memory.remove_use(pfn, UseBits::REFERENCED);
+        let lruvec = self.mm.lruvec_of(pfn);
+        if !was_used || self.mm.guest(lruvec).seat.uses() == Uses::Never {
+            return FolioReferences::Reclaim;
+        }
+        // Single pages that a nominated huge one has become have no slot yet.
+        if let Some(slot) = self.mm.slot_of(lruvec, pfn) {
+            self.mm.guest(lruvec).seat.used(slot);
+        }
+        self.verdict(pfn, Verdict::Keep, Because::Visited { young: referenced.young });
+        FolioReferences::Keep
+    }
+
+    /// As many as there are: mapped pages may all have been used, and one has to go round them to find that out.
+    pub(super) fn guest_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
+        self.lru_add_drain();
+        match self.guest_fault {
+            Some(_) => 0,
+            None => u64::from(self.mm.guest(lruvec).seat.len()) >> sc.priority,
+        }
+    }
+
+    /// One round of a pass: up to a batch, and no more than is still wanted.
+    pub(super) fn guest_round(
+        &mut self,
+        lruvec: LruvecId,
+        remaining: &mut u64,
+        sc: &mut ScanControl,
+    ) -> Round {
+        let wanted = sc.nr_to_reclaim.saturating_sub(sc.nr_reclaimed);
+        let n = (*remaining).min(self.mm.config.reclaim_batch).min(wanted);
+        if n == 0 {
+            return Round::Last;
+        }
+        *remaining -= n;
+        self.lru_add_drain();
+        let guest = self.mm.guest(lruvec);
+        if guest.seat.is_empty() {
+            return Round::Last;
+        }
+        let mut nominated = std::mem::take(&mut guest.nominated);
+        nominated.clear();
+        if let Err(fault) = guest.seat.nominate(n as u32, &mut nominated) {
+            self.note_guest_fault(lruvec, fault);
+            return Round::Last;
+        }
+        let mut folios = std::mem::take(&mut self.isolated);
+        let mut names = std::mem::take(&mut self.mm.guest(lruvec).names);
+        self.guest_isolate(lruvec, &nominated, n, &mut folios, &mut names, sc);
+        // Counted by type, though they stand in one order.
+        let mut files = std::mem::take(&mut self.mm.guest(lruvec).files);
+        let is_file = |pfn: &mut Pfn| self.mm.memory.folios[*pfn].lru_type() == LruType::File;
+        files.extend(folios.extract_if(.., is_file));
+        let lru = self.mm.lru_of(lruvec);
+        for (kind, batch) in [(LruType::Anon, &mut folios), (LruType::File, &mut files)] {
+            let scanned = batch.len() as u64;
+            sc.nr_reclaimed += self.shrink_batch(lru, lruvec, kind, batch, scanned, sc).reclaimed;
+        }
+        self.isolated = folios;
+        // What was not put back has left.
+        let guest = self.mm.guest(lruvec);
+        for (slot, page) in nominated.iter().zip(names.drain(..)) {
+            if guest.seat.is_nominated(*slot) {
+                guest.seat.end(*slot, page, End::Evicted);
+            }
+        }
+        (guest.nominated, guest.names, guest.files) = (nominated, names, files);
+        if *remaining > 0 && sc.nr_reclaimed < sc.nr_to_reclaim { Round::More } else { Round::Last }
+    }
+
+    /// Takes nominated folios into reclaim's hands, and notes their names. Those that are of no use to the reclaimer are spared.
+    fn guest_isolate(
+        &mut self,
+        lruvec: LruvecId,
+        nominated: &[Slot],
+        n: u64,
+        into: &mut Vec<Pfn>,
+        names: &mut Vec<PageId>,
+        sc: &ScanControl,
+    ) {
+        let reach = self.mm.out_of_reach(lruvec, sc);
+        let (mut taken, mut skipped, mut mapped) = ([0; 2], 0, 0);
+        let seat = &self.mm.lruvecs[lruvec].guest.as_ref().expect("the LRU is a guest").seat;
+        for pfn in nominated.iter().filter_map(|&slot| seat.holder(slot)) {
+            self.mm.memory.folios.prefetch(Pfn(pfn));
+        }
+        for &slot in nominated {
+            let holder = self.mm.guest(lruvec).seat.holder(slot).expect("its seat has checked that");
+            let pfn = Pfn(holder);
+            let folio = self.mm.memory.folios[pfn];
+            let (page, pages) = (page_of(&folio), folio.pages());
+            names.push(page);
+            let is_out_of_reach =
+                reach.is_some_and(|reach| reach.passes_by(skipped, self.mm.rank_in(lruvec, pfn)));
+            if is_out_of_reach {
+                skipped += pages;
+                self.mm.note_skipped(lruvec, self.mm.rank_in(lruvec, pfn), pages);
+            } else if !sc.may_unmap && folio.mapped > 0 {
+                mapped += pages;
+            } else {
+                if self.is_telling()
+                    && let Some(why) = self.mm.guest(lruvec).seat.policy().why(slot)
+                {
+                    self.tell(pfn, |_| PageEvent::Nominated { why });
+                }
+                self.tell(pfn, |_| PageEvent::Isolated);
+                self.mm.memory.folios[pfn].clear(FolioFlags::LRU);
+                taken[folio.lru_type() as usize] += pages;
+                into.push(pfn);
+                self.mm.prefetch_words(&folio);
+                continue;
+            }
+            self.mm.guest(lruvec).seat.end(slot, page, End::Spared);
+            self.out.count.list_moves(1);
+        }
+        self.note_isolation(lruvec, false, taken, into);
+        let list =
+            LruList::inactive(if taken[LruType::File as usize] > 0 { LruType::File } else { LruType::Anon });
+        let taken: u64 = taken.iter().sum();
+        let looked_at = taken + mapped + skipped;
+        self.note_looked_at(looked_at, into.len());
+        self.trace_isolated(lruvec, list, [n, looked_at, skipped, taken], sc);
+    }
+
+    /// Takes all folios from a guest, in the order in which it would have them go as far as it says one.
+    pub(super) fn guest_leave_all(&mut self, lruvec: LruvecId, folios: &mut Vec<Pfn>) {
+        loop {
+            let guest = self.mm.guest(lruvec);
+            let mut nominated = Vec::new();
+            if guest.seat.is_empty() {
+                return;
+            }
+            if let Err(fault) = guest.seat.nominate(1, &mut nominated) {
+                self.note_guest_fault(lruvec, fault);
+                nominated = self.mm.guest(lruvec).seat.iter().map(|(slot, _)| slot).collect();
+            }
+            for slot in nominated {
+                let holder = self.mm.guest(lruvec).seat.holder(slot).expect("its seat has checked that");
+                self.lru_unlink(Pfn(holder));
+                folios.push(Pfn(holder));
+            }
+        }
+    }
+
+    /// The first fault is the one that is told: the others follow from it.
+    #[cold]
+    fn note_guest_fault(&mut self, lruvec: LruvecId, fault: Fault) {
+        let Lru::Guest(listed) = self.mm.lru_of(lruvec) else { unreachable!("a guest was asked") };
+        let group = self.mm.memcgs.path(self.mm.lruvecs[lruvec].memcg);
+        let fault = GuestFault { policy: listed.name, group, fault };
+        self.guest_fault.get_or_insert_with(|| Box::new(fault));
+    }
+}
+
+impl State {
     fn guest(&mut self, lruvec: LruvecId) -> &mut Guest {
         self.lruvecs[lruvec].guest.as_mut().expect("the LRU is a guest")
     }
@@ -99,43 +333,6 @@ impl Core {
         }
     }
 
-    /// Gives a folio that is on no list to the guest, or gives it back.
-    pub(super) fn guest_place(
-        &mut self,
-        lruvec: LruvecId,
-        pfn: Pfn,
-        folio: &Folio,
-        arrival: Arrival,
-    ) -> PlaceRule {
-        match self.slot_of(lruvec, pfn) {
-            Some(slot) if arrival == Arrival::PutBack => {
-                self.guest(lruvec).seat.end(slot, page_of(folio), End::Spared);
-            }
-            _ => self.guest_add(lruvec, pfn, folio),
-        }
-        let (gauge, pages) = (LruList::inactive(folio.lru_type()), folio.pages() as i64);
-        self.out.count.list_moves(1);
-        self.update_size(lruvec, gauge, pages);
-        self.count_in_zone(lruvec, gauge, pfn, pages);
-        PlaceRule::ByState
-    }
-
-    fn guest_add(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio) {
-        let page = page_of(folio);
-        let is_unused = folio.has(FolioFlags::INDEXED)
-            && self.memory.file(FileId(folio.owner)).index.word(folio.index.into()).is_unused();
-        let write = folio.has(FolioFlags::DIRTY) || self.is_mapped_dirty(pfn);
-        let at_ns = self.by.now.0;
-        let guest = self.guest(lruvec);
-        let cause = match guest.take_refault(page) {
-            _ if is_unused => Cause::Readahead,
-            Some(distance) => Cause::Refault { distance },
-            None => Cause::Demand,
-        };
-        let slot = guest.seat.add(pfn.0, Newcomer { page, cause, write, at_ns });
-        *self.memory.folios.links_mut(pfn.0) = (slot.0, NONE);
-    }
-
     /// A page has come back that was evicted: remembered until it comes to the lists.
     pub(crate) fn note_guest_refault(&mut self, lruvec: LruvecId, pfn: Pfn, shadow: Shadow) {
         if self.lruvecs[lruvec].guest.is_none() {
@@ -147,206 +344,12 @@ impl Core {
         self.guest(lruvec).note_refault(page, distance);
     }
 
-    /// A folio leaves the lists: for good, or to come back as another arrival.
-    pub(super) fn guest_unlink(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio) {
-        let slot = self.slot_of(lruvec, pfn).expect("a guest knows what is on its lists");
-        self.guest(lruvec).seat.end(slot, page_of(folio), End::Gone);
-        *self.memory.folios.links_mut(pfn.0) = UNLISTED;
-        let (gauge, pages) = (LruList::inactive(folio.lru_type()), folio.pages() as i64);
-        self.update_size(lruvec, gauge, -pages);
-        self.count_in_zone(lruvec, gauge, pfn, -pages);
-    }
-
     /// A folio leaves memory, whose links still hold the slot by which its guest knew it.
     #[inline]
     pub(crate) fn guest_forget(&mut self, pfn: Pfn) {
         if cfg!(debug_assertions) && self.lruvecs[self.lruvec_of(pfn)].guest.is_some() {
             *self.memory.folios.links_mut(pfn.0) = UNLISTED;
         }
-    }
-
-    /// A folio that the guest knows may go next.
-    pub(super) fn guest_cold(&mut self, pfn: Pfn) {
-        let lruvec = self.lruvec_of(pfn);
-        let slot = self.slot_of(lruvec, pfn).expect("a guest knows what is on its lists");
-        self.guest(lruvec).seat.cold(slot);
-        self.out.count.list_moves(1);
-        self.tell(pfn, |_| PageEvent::Placed { arrival: Arrival::Rotated, rule: PlaceRule::Rotated });
-    }
-
-    /// A page was used, and its guest hears of it at once. It costs what moving a folio on a list does, unless it was this page last time, too.
-    pub(super) fn guest_used(&mut self, pfn: Pfn) {
-        let folio = &self.memory.folios[pfn];
-        if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {
-            let (lruvec, slot) = (self.lruvec_of_folio(folio), Slot(self.memory.folios.links(pfn.0).0));
-            let is_another = self.guest(lruvec).used(slot);
-            self.out.count.list_moves(u64::from(is_another));
-            self.tell(pfn, |_| PageEvent::UseTold);
-        }
-    }
-
-    /// An entry that maps the folio was found young: it was used.
-    pub(super) fn guest_young(&mut self, pfn: Pfn) {
-        match self.guest_mark(self.memory.folios[pfn].memcg) {
-            Mark::EveryAccess => self.guest_used(pfn),
-            _ => self.memory.add_use(pfn, UseBits::REFERENCED),
-        }
-    }
-
-    /// A nominated folio is in reclaim's hands: one that was used stays, and the guest hears of it, unless uses are nothing to it.
-    pub(super) fn guest_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
-        let was_used = self.memory.has_use(pfn, UseBits::REFERENCED) || referenced.young > 0;
-        self.memory.remove_use(pfn, UseBits::REFERENCED);
-        let lruvec = self.lruvec_of(pfn);
-        if !was_used || self.guest(lruvec).seat.uses() == Uses::Never {
-            return FolioReferences::Reclaim;
-        }
-        // Single pages that a nominated huge one has become have no slot yet.
-        if let Some(slot) = self.slot_of(lruvec, pfn) {
-            self.guest(lruvec).seat.used(slot);
-        }
-        self.verdict(pfn, Verdict::Keep, Because::Visited { young: referenced.young });
-        FolioReferences::Keep
-    }
-
-    /// As many as there are: mapped pages may all have been used, and one has to go round them to find that out.
-    pub(super) fn guest_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
-        self.lru_add_drain();
-        match self.guest_fault {
-            Some(_) => 0,
-            None => u64::from(self.guest(lruvec).seat.len()) >> sc.priority,
-        }
-    }
-
-    /// One round of a pass: up to a batch, and no more than is still wanted.
-    pub(super) fn guest_round(
-        &mut self,
-        lruvec: LruvecId,
-        remaining: &mut u64,
-        sc: &mut ScanControl,
-    ) -> Round {
-        let wanted = sc.nr_to_reclaim.saturating_sub(sc.nr_reclaimed);
-        let n = (*remaining).min(self.config.reclaim_batch).min(wanted);
-        if n == 0 {
-            return Round::Last;
-        }
-        *remaining -= n;
-        self.lru_add_drain();
-        let guest = self.guest(lruvec);
-        if guest.seat.is_empty() {
-            return Round::Last;
-        }
-        let mut nominated = std::mem::take(&mut guest.nominated);
-        nominated.clear();
-        if let Err(fault) = guest.seat.nominate(n as u32, &mut nominated) {
-            self.note_guest_fault(lruvec, fault);
-            return Round::Last;
-        }
-        let mut folios = std::mem::take(&mut self.isolated);
-        let mut names = std::mem::take(&mut self.guest(lruvec).names);
-        self.guest_isolate(lruvec, &nominated, n, &mut folios, &mut names, sc);
-        // Counted by type, though they stand in one order.
-        let mut files = std::mem::take(&mut self.guest(lruvec).files);
-        let is_file = |pfn: &mut Pfn| self.memory.folios[*pfn].lru_type() == LruType::File;
-        files.extend(folios.extract_if(.., is_file));
-        let lru = self.lru_of(lruvec);
-        for (kind, batch) in [(LruType::Anon, &mut folios), (LruType::File, &mut files)] {
-            let scanned = batch.len() as u64;
-            sc.nr_reclaimed += self.shrink_batch(lru, lruvec, kind, batch, scanned, sc).reclaimed;
-        }
-        self.isolated = folios;
-        // What was not put back has left.
-        let guest = self.guest(lruvec);
-        for (slot, page) in nominated.iter().zip(names.drain(..)) {
-            if guest.seat.is_nominated(*slot) {
-                guest.seat.end(*slot, page, End::Evicted);
-            }
-        }
-        (guest.nominated, guest.names, guest.files) = (nominated, names, files);
-        if *remaining > 0 && sc.nr_reclaimed < sc.nr_to_reclaim { Round::More } else { Round::Last }
-    }
-
-    /// Takes nominated folios into reclaim's hands, and notes their names. Those that are of no use to the reclaimer are spared.
-    fn guest_isolate(
-        &mut self,
-        lruvec: LruvecId,
-        nominated: &[Slot],
-        n: u64,
-        into: &mut Vec<Pfn>,
-        names: &mut Vec<PageId>,
-        sc: &ScanControl,
-    ) {
-        let reach = self.out_of_reach(lruvec, sc);
-        let (mut taken, mut skipped, mut mapped) = ([0; 2], 0, 0);
-        let seat = &self.lruvecs[lruvec].guest.as_ref().expect("the LRU is a guest").seat;
-        for pfn in nominated.iter().filter_map(|&slot| seat.holder(slot)) {
-            self.memory.folios.prefetch(Pfn(pfn));
-        }
-        for &slot in nominated {
-            let holder = self.guest(lruvec).seat.holder(slot).expect("its seat has checked that");
-            let pfn = Pfn(holder);
-            let folio = self.memory.folios[pfn];
-            let (page, pages) = (page_of(&folio), folio.pages());
-            names.push(page);
-            let is_out_of_reach =
-                reach.is_some_and(|reach| reach.passes_by(skipped, self.rank_in(lruvec, pfn)));
-            if is_out_of_reach {
-                skipped += pages;
-                self.note_skipped(lruvec, self.rank_in(lruvec, pfn), pages);
-            } else if !sc.may_unmap && folio.mapped > 0 {
-                mapped += pages;
-            } else {
-                if self.is_telling()
-                    && let Some(why) = self.guest(lruvec).seat.policy().why(slot)
-                {
-                    self.tell(pfn, |_| PageEvent::Nominated { why });
-                }
-                self.tell(pfn, |_| PageEvent::Isolated);
-                self.memory.folios[pfn].clear(FolioFlags::LRU);
-                taken[folio.lru_type() as usize] += pages;
-                into.push(pfn);
-                self.prefetch_words(&folio);
-                continue;
-            }
-            self.guest(lruvec).seat.end(slot, page, End::Spared);
-            self.out.count.list_moves(1);
-        }
-        self.note_isolation(lruvec, false, taken, into);
-        let list =
-            LruList::inactive(if taken[LruType::File as usize] > 0 { LruType::File } else { LruType::Anon });
-        let taken: u64 = taken.iter().sum();
-        let looked_at = taken + mapped + skipped;
-        self.note_looked_at(looked_at, into.len());
-        self.trace_isolated(lruvec, list, [n, looked_at, skipped, taken], sc);
-    }
-
-    /// Takes all folios from a guest, in the order in which it would have them go as far as it says one.
-    pub(super) fn guest_leave_all(&mut self, lruvec: LruvecId, folios: &mut Vec<Pfn>) {
-        loop {
-            let guest = self.guest(lruvec);
-            let mut nominated = Vec::new();
-            if guest.seat.is_empty() {
-                return;
-            }
-            if let Err(fault) = guest.seat.nominate(1, &mut nominated) {
-                self.note_guest_fault(lruvec, fault);
-                nominated = self.guest(lruvec).seat.iter().map(|(slot, _)| slot).collect();
-            }
-            for slot in nominated {
-                let holder = self.guest(lruvec).seat.holder(slot).expect("its seat has checked that");
-                self.lru_unlink(Pfn(holder));
-                folios.push(Pfn(holder));
-            }
-        }
-    }
-
-    /// The first fault is the one that is told: the others follow from it.
-    #[cold]
-    fn note_guest_fault(&mut self, lruvec: LruvecId, fault: Fault) {
-        let Lru::Guest(listed) = self.lru_of(lruvec) else { unreachable!("a guest was asked") };
-        let group = self.memcgs.path(self.lruvecs[lruvec].memcg);
-        let fault = GuestFault { policy: listed.name, group, fault };
-        self.guest_fault.get_or_insert_with(|| Box::new(fault));
     }
 
     /// Panics unless what a guest knows is what says that it is there, and all of it fits together by its own account.

@@ -19,6 +19,7 @@ use super::Arrival;
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
+use crate::state::State;
 use crate::units::{FileId, MemcgId, Pfn};
 use pageout_rules::lru::Lru;
 
@@ -26,23 +27,27 @@ impl Core {
     /// Makes all folios of a removed group its parent's, on lists or not. Returns how many pages are charged to that one instead.
     pub(crate) fn lru_reparent(&mut self, memcg: MemcgId, parent: MemcgId) -> u64 {
         let mut placed_anew = Vec::new();
-        for pool in self.lruvecs.pools() {
-            let (from, to) = (self.lruvecs.id(memcg, pool), self.lruvecs.id(parent, pool));
-            if !self.have_lists_alike(from, to) {
+        for pool in self.mm.lruvecs.pools() {
+            let (from, to) = (self.mm.lruvecs.id(memcg, pool), self.mm.lruvecs.id(parent, pool));
+            if !self.mm.have_lists_alike(from, to) {
                 self.empty_lists(from, &mut placed_anew);
-            } else if self.lru_of(from) == Lru::Generations {
+            } else if self.mm.lru_of(from) == Lru::Generations {
                 self.generations_splice(from, to);
             } else {
                 self.two_lists_splice(from, to);
             }
-            self.move_zones(from, to);
-            let unevictable = self.lruvecs[from].size(LruList::Unevictable);
+            self.mm.move_zones(from, to);
+            let unevictable = self.mm.lruvecs[from].size(LruList::Unevictable);
             self.move_size(from, to, LruList::Unevictable, unevictable);
         }
         assert_ne!(memcg, parent, "a group's folios become its own");
-        let pages = self.reown_folios(memcg, parent);
-        let left: u64 =
-            self.lruvecs.pools().map(|pool| self.lruvecs[self.lruvecs.id(memcg, pool)].evictable()).sum();
+        let pages = self.mm.reown_folios(memcg, parent);
+        let left: u64 = self
+            .mm
+            .lruvecs
+            .pools()
+            .map(|pool| self.mm.lruvecs[self.mm.lruvecs.id(memcg, pool)].evictable())
+            .sum();
         assert_eq!(left, 0, "pages are left on the lists of a group whose folios are its parent's");
         for pfn in placed_anew {
             self.lru_place(pfn, Arrival::Added);
@@ -50,6 +55,41 @@ impl Core {
         pages
     }
 
+    fn two_lists_splice(&mut self, from: LruvecId, to: LruvecId) {
+        for list in LruList::EVICTABLE {
+            let group = std::mem::take(&mut self.mm.lruvecs[from].lists[list as usize]);
+            self.mm.lruvecs[to].lists[list as usize].append(&mut self.mm.memory.folios, group);
+            let pages = self.mm.lruvecs[from].size(list);
+            self.move_size(from, to, list, pages);
+            self.mm.assert_counted(from, list);
+            self.mm.assert_counted(to, list);
+        }
+    }
+
+    /// Pages of a list that one lruvec counted are counted by the other.
+    pub(super) fn move_size(&mut self, from: LruvecId, to: LruvecId, list: LruList, pages: u64) {
+        self.update_size(from, list, -(pages as i64));
+        self.update_size(to, list, pages as i64);
+    }
+
+    /// Takes all folios off the lists, the coldest of each first.
+    fn empty_lists(&mut self, lruvec: LruvecId, folios: &mut Vec<Pfn>) {
+        if self.mm.lruvecs[lruvec].guest.is_some() {
+            return self.guest_leave_all(lruvec, folios);
+        }
+        let tail_of = |core: &Core| {
+            let lists = &core.mm.lruvecs[lruvec];
+            let generations = lists.generations.iter().flat_map(|generations| &generations.lists);
+            lists.lists.iter().chain(generations).find_map(|list| list.tail()).map(Pfn)
+        };
+        while let Some(pfn) = tail_of(self) {
+            self.lru_unlink(pfn);
+            folios.push(pfn);
+        }
+    }
+}
+
+impl State {
     /// Whether what is on one's lists may be put on the other's as it is.
     fn have_lists_alike(&self, from: LruvecId, to: LruvecId) -> bool {
         let is_switching = self.lruvecs[from].is_switching || self.lruvecs[to].is_switching;
@@ -63,44 +103,11 @@ impl Core {
             }
     }
 
-    fn two_lists_splice(&mut self, from: LruvecId, to: LruvecId) {
-        for list in LruList::EVICTABLE {
-            let group = std::mem::take(&mut self.lruvecs[from].lists[list as usize]);
-            self.lruvecs[to].lists[list as usize].append(&mut self.memory.folios, group);
-            let pages = self.lruvecs[from].size(list);
-            self.move_size(from, to, list, pages);
-            self.assert_counted(from, list);
-            self.assert_counted(to, list);
-        }
-    }
-
-    /// Pages of a list that one lruvec counted are counted by the other.
-    pub(super) fn move_size(&mut self, from: LruvecId, to: LruvecId, list: LruList, pages: u64) {
-        self.update_size(from, list, -(pages as i64));
-        self.update_size(to, list, pages as i64);
-    }
-
     /// Pages that one lruvec counted by zone, over all its lists, are counted by the other.
     fn move_zones(&mut self, from: LruvecId, to: LruvecId) {
         let moved = self.lruvecs[from].by_zone.iter_mut().map(std::mem::take).collect::<Vec<_>>();
         for (zone, moved) in self.lruvecs[to].by_zone.iter_mut().zip(moved) {
             zone.iter_mut().zip(moved).for_each(|(pages, moved)| *pages += moved);
-        }
-    }
-
-    /// Takes all folios off the lists, the coldest of each first.
-    fn empty_lists(&mut self, lruvec: LruvecId, folios: &mut Vec<Pfn>) {
-        if self.lruvecs[lruvec].guest.is_some() {
-            return self.guest_leave_all(lruvec, folios);
-        }
-        let tail_of = |core: &Core| {
-            let lists = &core.lruvecs[lruvec];
-            let generations = lists.generations.iter().flat_map(|generations| &generations.lists);
-            lists.lists.iter().chain(generations).find_map(|list| list.tail()).map(Pfn)
-        };
-        while let Some(pfn) = tail_of(self) {
-            self.lru_unlink(pfn);
-            folios.push(pfn);
         }
     }
 

@@ -12,6 +12,7 @@ use crate::memory::list::List;
 use crate::memory::table::Mark;
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{LruType, MemcgId, Pfn};
 use pageout_rules::lru::{FaultIn, GenerationRules, Lru, References};
@@ -42,31 +43,9 @@ pub(crate) enum Round {
 }
 
 impl Core {
-    #[inline]
-    pub(crate) fn lru_of(&self, lruvec: LruvecId) -> Lru {
-        self.memcgs[self.lruvecs[lruvec].memcg].policy.lru
-    }
-
-    /// What a folio's LRU wants to know of accesses through file descriptors.
-    #[inline]
-    pub(crate) fn mark_of(&self, pfn: Pfn) -> Mark {
-        self.mark_of_group(self.memory.folios[pfn].memcg)
-    }
-
-    /// What the LRU of a group wants to know of accesses through file descriptors.
-    #[inline]
-    pub(crate) fn mark_of_group(&self, memcg: MemcgId) -> Mark {
-        let policy = &self.memcgs[memcg].policy;
-        match policy.lru {
-            Lru::TwoLists => Mark::Classic,
-            Lru::Generations => Mark::Count(policy.generations.references),
-            Lru::Guest(_) => self.guest_mark(memcg),
-        }
-    }
-
     /// Tells an LRU that asked for it of an access.
     pub(crate) fn lru_accessed(&mut self, pfn: Pfn) {
-        match self.lru_of(self.lruvec_of(pfn)) {
+        match self.mm.lru_of(self.mm.lruvec_of(pfn)) {
             Lru::TwoLists | Lru::Generations => {}
             Lru::Guest(_) => self.guest_used(pfn),
         }
@@ -75,7 +54,7 @@ impl Core {
     /// Tells the LRU at once that an entry mapping this folio was found young; `executable`: as a program's code. Returns whether
     /// it belongs to another generation now.
     pub(crate) fn lru_young(&mut self, pfn: Pfn, executable: bool) -> bool {
-        match self.lru_of(self.lruvec_of(pfn)) {
+        match self.mm.lru_of(self.mm.lruvec_of(pfn)) {
             Lru::TwoLists => self.two_lists_young(pfn),
             Lru::Generations => return self.generations_young(pfn, executable),
             Lru::Guest(_) => self.guest_young(pfn),
@@ -85,7 +64,7 @@ impl Core {
 
     /// Tells the LRU that an entry mapping this folio was found young, where the list lock is held: a promotion has to go through a batch.
     pub(crate) fn lru_young_nearby(&mut self, pfn: Pfn, executable: bool) {
-        match self.lru_of(self.lruvec_of(pfn)) {
+        match self.mm.lru_of(self.mm.lruvec_of(pfn)) {
             Lru::Generations => self.generations_young_nearby(pfn, executable),
             Lru::TwoLists | Lru::Guest(_) => {
                 self.lru_young(pfn, executable);
@@ -95,7 +74,7 @@ impl Core {
 
     /// A folio is in reclaim's hands, with the references found: asks the LRU what to do with it.
     pub(crate) fn lru_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
-        let policy = &self.memcgs[self.memory.folios[pfn].memcg].policy;
+        let policy = &self.mm.memcgs[self.mm.memory.folios[pfn].memcg].policy;
         match policy.lru {
             Lru::Generations if policy.generations.references != References::Linux6_12 => {
                 self.referenced_by_count(pfn, referenced)
@@ -105,29 +84,9 @@ impl Core {
         }
     }
 
-    /// A fault is about to hand a folio to the lists. Some policies take that for a sign of use.
-    pub(crate) fn lru_faulted_in(&mut self, pfn: Pfn) {
-        let lruvec = self.lruvec_of(pfn);
-        if self.lru_of(lruvec) != Lru::Generations {
-            return;
-        }
-        let GenerationRules { fault_in, references, .. } = self.generation_rules(lruvec);
-        let use_bits = self.memory.use_bits(pfn);
-        let is_active = match fault_in {
-            FaultIn::LikeRead => return,
-            FaultIn::Youngest | FaultIn::SecondYoungest => true,
-            FaultIn::Reference => use_bits.contains(UseBits::WORKINGSET),
-        };
-        if is_active {
-            self.memory.add_use(pfn, UseBits::ACTIVE);
-        } else if !use_bits.contains(UseBits::REFERENCED) {
-            self.memory.set_use_bits(pfn, references.accessed(use_bits));
-        }
-    }
-
     /// Decides, by the lruvec of the group on whose behalf reclaim runs, what its passes over this node may do.
     pub(crate) fn lru_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
-        match self.lru_of(target) {
+        match self.mm.lru_of(target) {
             Lru::TwoLists => self.two_lists_prepare(target, sc),
             // They have no opinion on how a descendant with other lists should age its pages.
             Lru::Generations | Lru::Guest(_) => {
@@ -139,8 +98,8 @@ impl Core {
     }
 
     pub(crate) fn begin_pass(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> Pass {
-        let pass = self.begin_pass_of(self.lru_of(lruvec), lruvec, sc);
-        match self.lru_left_behind(lruvec) {
+        let pass = self.begin_pass_of(self.mm.lru_of(lruvec), lruvec, sc);
+        match self.mm.lru_left_behind(lruvec) {
             None => pass,
             Some(lru) => Pass::Several(vec![pass, self.begin_pass_of(lru, lruvec, sc)]),
         }
@@ -169,6 +128,157 @@ impl Core {
         }
     }
 
+    /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.
+    pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
+        let folio = self.mm.memory.folios[pfn];
+        debug_assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is on a list already");
+        self.mm.assert_isolated(pfn);
+        debug_assert_eq!(
+            self.mm.memory.folios.free_order(pfn),
+            None,
+            "{pfn:?} is put on a list, and is free"
+        );
+        if folio.flags().intersects(FolioFlags::MLOCKED | FolioFlags::UNEVICTABLE)
+            && self.place_unevictable(pfn, arrival)
+        {
+            return;
+        }
+        self.mm.memory.folios[pfn].set(FolioFlags::LRU);
+        let lruvec = self.mm.lruvec_of_folio(&folio);
+        let lru = self.mm.memcgs[folio.memcg].policy.lru;
+        let rule = match lru {
+            Lru::Generations => self.generations_place(lruvec, pfn, arrival),
+            Lru::TwoLists => self.list_place(lruvec, pfn, &folio, arrival),
+            Lru::Guest(_) => self.guest_place(lruvec, pfn, &folio, arrival),
+        };
+        self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
+    }
+
+    /// A folio that is in a locked mapping is only counted: reclaim has no use for a list of what it can't take. False for one that was
+    /// counted so and goes back to the lists.
+    #[cold]
+    fn place_unevictable(&mut self, pfn: Pfn, arrival: Arrival) -> bool {
+        let folio = self.mm.memory.folios[pfn];
+        let pages = folio.pages() as i64;
+        if !folio.has(FolioFlags::MLOCKED) {
+            self.mm.memory.folios[pfn].clear(FolioFlags::UNEVICTABLE);
+            self.mm.count_node(folio.node, Stat::UnevictablePgsRescued, pages);
+            return false;
+        }
+        assert!(folio.has(FolioFlags::MLOCKED), "{pfn:?} becomes unevictable, and is not locked into memory");
+        self.mm.memory.remove_use(pfn, UseBits::ACTIVE);
+        self.mm.memory.folios[pfn].set(FolioFlags::LRU | FolioFlags::UNEVICTABLE);
+        self.update_size(self.mm.lruvec_of(pfn), LruList::Unevictable, pages);
+        if !folio.has(FolioFlags::UNEVICTABLE) {
+            self.mm.count_node(folio.node, Stat::UnevictablePgsCulled, pages);
+        }
+        self.tell(pfn, |_| PageEvent::Placed { arrival, rule: PlaceRule::Unevictable });
+        true
+    }
+
+    #[inline(always)]
+    fn list_place(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio, arrival: Arrival) -> PlaceRule {
+        let pages = folio.pages() as i64;
+        let gauge = self.mm.list_of(folio);
+        let (list, links) = (&mut self.mm.lruvecs[lruvec].lists[gauge as usize], &mut self.mm.memory.folios);
+        match arrival {
+            Arrival::Added | Arrival::PutBack => list.push_head(links, pfn.0),
+            Arrival::Rotated => list.push_tail(links, pfn.0),
+        }
+        self.out.count.list_moves(1);
+        self.update_size(lruvec, gauge, pages);
+        self.mm.count_in_zone(lruvec, gauge, pfn, pages);
+        self.mm.assert_counted(lruvec, gauge);
+        PlaceRule::ByState
+    }
+
+    /// Returns a folio that reclaim had in its hands to the list that its state names. An active one advances the age of
+    /// nonresident pages: it took a place that they might have had.
+    #[doc(alias = "move_folios_to_lru")]
+    #[inline]
+    pub(crate) fn put_back(&mut self, pfn: Pfn) {
+        let is_active = self.mm.memory.has_use(pfn, UseBits::ACTIVE);
+        self.lru_place(pfn, Arrival::PutBack);
+        if is_active && !self.mm.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
+            self.mm.workingset_age(self.mm.lruvec_of(pfn), self.mm.memory.folios[pfn].pages());
+        }
+    }
+
+    /// Takes a folio off its list; the caller owns its place from now on.
+    pub(crate) fn lru_unlink(&mut self, pfn: Pfn) {
+        let lruvec = self.mm.lruvec_of(pfn);
+        let folio = self.mm.memory.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on no list");
+        self.mm.memory.folios[pfn].clear(FolioFlags::LRU);
+        if folio.has(FolioFlags::UNEVICTABLE) {
+            self.update_size(lruvec, LruList::Unevictable, -(folio.pages() as i64));
+            return;
+        }
+        if self.mm.memory.places.get(pfn).is_listed() {
+            self.generations_unlink(lruvec, pfn);
+            return;
+        }
+        if self.mm.lruvecs[lruvec].guest.is_some() {
+            self.guest_unlink(lruvec, pfn, &folio);
+            return;
+        }
+        let gauge = self.mm.list_of(&folio);
+        self.mm.lruvecs[lruvec].lists[gauge as usize].remove(&mut self.mm.memory.folios, pfn.0);
+        self.update_size(lruvec, gauge, -(folio.pages() as i64));
+        self.mm.count_in_zone(lruvec, gauge, pfn, -(folio.pages() as i64));
+        self.mm.assert_counted(lruvec, gauge);
+        self.mm.assert_isolated(pfn);
+    }
+
+    #[inline(always)]
+    pub(crate) fn update_size(&mut self, lruvec: LruvecId, list: LruList, pages: i64) {
+        self.count(lruvec, list.stat(), pages);
+    }
+}
+
+impl State {
+    #[inline]
+    pub(crate) fn lru_of(&self, lruvec: LruvecId) -> Lru {
+        self.memcgs[self.lruvecs[lruvec].memcg].policy.lru
+    }
+
+    /// What a folio's LRU wants to know of accesses through file descriptors.
+    #[inline]
+    pub(crate) fn mark_of(&self, pfn: Pfn) -> Mark {
+        self.mark_of_group(self.memory.folios[pfn].memcg)
+    }
+
+    /// What the LRU of a group wants to know of accesses through file descriptors.
+    #[inline]
+    pub(crate) fn mark_of_group(&self, memcg: MemcgId) -> Mark {
+        let policy = &self.memcgs[memcg].policy;
+        match policy.lru {
+            Lru::TwoLists => Mark::Classic,
+            Lru::Generations => Mark::Count(policy.generations.references),
+            Lru::Guest(_) => self.guest_mark(memcg),
+        }
+    }
+
+    /// A fault is about to hand a folio to the lists. Some policies take that for a sign of use.
+    pub(crate) fn lru_faulted_in(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
+        if self.lru_of(lruvec) != Lru::Generations {
+            return;
+        }
+        let GenerationRules { fault_in, references, .. } = self.generation_rules(lruvec);
+        let use_bits = self.memory.use_bits(pfn);
+        let is_active = match fault_in {
+            FaultIn::LikeRead => return,
+            FaultIn::Youngest | FaultIn::SecondYoungest => true,
+            FaultIn::Reference => use_bits.contains(UseBits::WORKINGSET),
+        };
+        if is_active {
+            self.memory.add_use(pfn, UseBits::ACTIVE);
+        } else if !use_bits.contains(UseBits::REFERENCED) {
+            self.memory.set_use_bits(pfn, references.accessed(use_bits));
+        }
+    }
+
     /// Which folio of a type is most likely to be isolated next.
     pub(crate) fn coldest(&self, lruvec: LruvecId, kind: LruType) -> Option<Pfn> {
         let list = |list: usize| &self.lruvecs[lruvec].lists[list];
@@ -182,104 +292,6 @@ impl Core {
             Lru::Guest(_) => return None,
         };
         coldest.tail().map(Pfn)
-    }
-
-    /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.
-    pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
-        let folio = self.memory.folios[pfn];
-        debug_assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is on a list already");
-        self.assert_isolated(pfn);
-        debug_assert_eq!(self.memory.folios.free_order(pfn), None, "{pfn:?} is put on a list, and is free");
-        if folio.flags().intersects(FolioFlags::MLOCKED | FolioFlags::UNEVICTABLE)
-            && self.place_unevictable(pfn, arrival)
-        {
-            return;
-        }
-        self.memory.folios[pfn].set(FolioFlags::LRU);
-        let lruvec = self.lruvec_of_folio(&folio);
-        let lru = self.memcgs[folio.memcg].policy.lru;
-        let rule = match lru {
-            Lru::Generations => self.generations_place(lruvec, pfn, arrival),
-            Lru::TwoLists => self.list_place(lruvec, pfn, &folio, arrival),
-            Lru::Guest(_) => self.guest_place(lruvec, pfn, &folio, arrival),
-        };
-        self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
-    }
-
-    /// A folio that is in a locked mapping is only counted: reclaim has no use for a list of what it can't take. False for one that was
-    /// counted so and goes back to the lists.
-    #[cold]
-    fn place_unevictable(&mut self, pfn: Pfn, arrival: Arrival) -> bool {
-        let folio = self.memory.folios[pfn];
-        let pages = folio.pages() as i64;
-        if !folio.has(FolioFlags::MLOCKED) {
-            self.memory.folios[pfn].clear(FolioFlags::UNEVICTABLE);
-            self.count_node(folio.node, Stat::UnevictablePgsRescued, pages);
-            return false;
-        }
-        assert!(folio.has(FolioFlags::MLOCKED), "{pfn:?} becomes unevictable, and is not locked into memory");
-        self.memory.remove_use(pfn, UseBits::ACTIVE);
-        self.memory.folios[pfn].set(FolioFlags::LRU | FolioFlags::UNEVICTABLE);
-        self.update_size(self.lruvec_of(pfn), LruList::Unevictable, pages);
-        if !folio.has(FolioFlags::UNEVICTABLE) {
-            self.count_node(folio.node, Stat::UnevictablePgsCulled, pages);
-        }
-        self.tell(pfn, |_| PageEvent::Placed { arrival, rule: PlaceRule::Unevictable });
-        true
-    }
-
-    #[inline(always)]
-    fn list_place(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio, arrival: Arrival) -> PlaceRule {
-        let pages = folio.pages() as i64;
-        let gauge = self.list_of(folio);
-        let (list, links) = (&mut self.lruvecs[lruvec].lists[gauge as usize], &mut self.memory.folios);
-        match arrival {
-            Arrival::Added | Arrival::PutBack => list.push_head(links, pfn.0),
-            Arrival::Rotated => list.push_tail(links, pfn.0),
-        }
-        self.out.count.list_moves(1);
-        self.update_size(lruvec, gauge, pages);
-        self.count_in_zone(lruvec, gauge, pfn, pages);
-        self.assert_counted(lruvec, gauge);
-        PlaceRule::ByState
-    }
-
-    /// Returns a folio that reclaim had in its hands to the list that its state names. An active one advances the age of
-    /// nonresident pages: it took a place that they might have had.
-    #[doc(alias = "move_folios_to_lru")]
-    #[inline]
-    pub(crate) fn put_back(&mut self, pfn: Pfn) {
-        let is_active = self.memory.has_use(pfn, UseBits::ACTIVE);
-        self.lru_place(pfn, Arrival::PutBack);
-        if is_active && !self.memory.folios[pfn].has(FolioFlags::UNEVICTABLE) {
-            self.workingset_age(self.lruvec_of(pfn), self.memory.folios[pfn].pages());
-        }
-    }
-
-    /// Takes a folio off its list; the caller owns its place from now on.
-    pub(crate) fn lru_unlink(&mut self, pfn: Pfn) {
-        let lruvec = self.lruvec_of(pfn);
-        let folio = self.memory.folios[pfn];
-        debug_assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on no list");
-        self.memory.folios[pfn].clear(FolioFlags::LRU);
-        if folio.has(FolioFlags::UNEVICTABLE) {
-            self.update_size(lruvec, LruList::Unevictable, -(folio.pages() as i64));
-            return;
-        }
-        if self.memory.places.get(pfn).is_listed() {
-            self.generations_unlink(lruvec, pfn);
-            return;
-        }
-        if self.lruvecs[lruvec].guest.is_some() {
-            self.guest_unlink(lruvec, pfn, &folio);
-            return;
-        }
-        let gauge = self.list_of(&folio);
-        self.lruvecs[lruvec].lists[gauge as usize].remove(&mut self.memory.folios, pfn.0);
-        self.update_size(lruvec, gauge, -(folio.pages() as i64));
-        self.count_in_zone(lruvec, gauge, pfn, -(folio.pages() as i64));
-        self.assert_counted(lruvec, gauge);
-        self.assert_isolated(pfn);
     }
 
     /// A folio is in the hands of who took it off its list, or of who brought it in.
@@ -348,10 +360,5 @@ impl Core {
         let count = &mut of.by_zone[rank][list as usize];
         *count = count.checked_add_signed(pages).expect("a zone has no fewer than no pages on a list");
         self.memory.zones.count_listed(of.node, rank, list.kind(), pages);
-    }
-
-    #[inline(always)]
-    pub(crate) fn update_size(&mut self, lruvec: LruvecId, list: LruList, pages: i64) {
-        self.count(lruvec, list.stat(), pages);
     }
 }

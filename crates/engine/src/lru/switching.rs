@@ -16,6 +16,7 @@
 use super::Arrival;
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
+use crate::state::State;
 use crate::units::Pfn;
 use pageout_rules::lru::Lru;
 use pageout_rules::lru::Switching;
@@ -24,6 +25,32 @@ use pageout_rules::lru::Switching;
 const CHUNK: u64 = 4096;
 
 impl Core {
+    /// Moves a chunk of the folios left behind; false when none is left.
+    pub(crate) fn switch_step(&mut self) -> bool {
+        let mut left = CHUNK;
+        for memcg in self.mm.memcgs.ids() {
+            for pool in self.mm.lruvecs.pools() {
+                let lruvec = self.mm.lruvecs.id(memcg, pool);
+                if !self.mm.lruvecs[lruvec].is_switching {
+                    continue;
+                }
+                while let Some(pfn) = self.mm.left_behind(lruvec) {
+                    if left == 0 {
+                        return true;
+                    }
+                    left -= 1;
+                    self.lru_unlink(pfn);
+                    self.lru_place(pfn, Arrival::Added);
+                }
+                self.mm.lruvecs[lruvec].is_switching = false;
+                LruList::EVICTABLE.into_iter().for_each(|list| self.mm.assert_counted(lruvec, list));
+            }
+        }
+        false
+    }
+}
+
+impl State {
     /// Gives every group of one of Linux's policies generations, or two lists. Its folios are still where they were:
     /// [`Core::switch_step`] moves them.
     #[doc(alias = "lru_gen_change_state")]
@@ -60,30 +87,6 @@ impl Core {
                 self.memory.files[file].index.update(page, |word| *word = word.with_mark(mark));
             }
         }
-    }
-
-    /// Moves a chunk of the folios left behind; false when none is left.
-    pub(crate) fn switch_step(&mut self) -> bool {
-        let mut left = CHUNK;
-        for memcg in self.memcgs.ids() {
-            for pool in self.lruvecs.pools() {
-                let lruvec = self.lruvecs.id(memcg, pool);
-                if !self.lruvecs[lruvec].is_switching {
-                    continue;
-                }
-                while let Some(pfn) = self.left_behind(lruvec) {
-                    if left == 0 {
-                        return true;
-                    }
-                    left -= 1;
-                    self.lru_unlink(pfn);
-                    self.lru_place(pfn, Arrival::Added);
-                }
-                self.lruvecs[lruvec].is_switching = false;
-                LruList::EVICTABLE.into_iter().for_each(|list| self.assert_counted(lruvec, list));
-            }
-        }
-        false
     }
 
     /// The coldest folio on lists that the group's policy doesn't speak of.

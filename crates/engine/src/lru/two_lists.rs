@@ -28,6 +28,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
 use crate::reclaim::{FolioReferences, PRIORITY_DEFAULT, ScanControl};
 use crate::stat::{ACTIVATE, ByType, StaleDecision, Stat};
+use crate::state::State;
 use crate::story::{Because, ListsEvent, PageEvent, Tracepoint, Verdict};
 use crate::units::{LruType, MemcgId, NodeId, PAGE_SHIFT, Pfn};
 use pageout_rules::lru::Lru;
@@ -84,27 +85,19 @@ impl Deactivation {
 }
 
 impl Core {
-    /// What speaks for aging the active list of a type, by sizes as of the last statistics flush.
-    fn deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Deactivation {
-        let sizes =
-            [LruList::inactive(kind), LruList::active(kind)].map(|list| self.stale(lruvec, list.stat()));
-        let refaults = [self.stale(lruvec, ACTIVATE.of(kind)), self.lruvecs[lruvec].refaults[kind as usize]];
-        Deactivation::new(forced, refaults, sizes)
-    }
-
     /// What speaks for aging the active list of a type, by sizes as they are, where these are at hand.
     fn live_deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Option<Deactivation> {
         let live = self.live_stats(lruvec)?;
         let sizes = [LruList::inactive(kind), LruList::active(kind)].map(|list| live.get(list.stat()));
-        let before = self.lruvecs[lruvec].refaults_live[kind as usize];
+        let before = self.mm.lruvecs[lruvec].refaults_live[kind as usize];
         Some(Deactivation::new(forced, [live.get(ACTIVATE.of(kind)), before], sizes))
     }
 
     /// Looks whether sizes as they are would have led to other decisions on the lists of a target.
     fn compare_with_live(&mut self, target: LruvecId, sc: &ScanControl) {
-        let memcg = self.lruvecs[target].memcg;
-        let has_room = self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0;
-        let takes_anon = sc.may_swap && sc.by.swappiness > 0 && (has_room || self.can_demote_from(target));
+        let memcg = self.mm.lruvecs[target].memcg;
+        let has_room = self.mm.memcgs.free_swap(memcg, self.mm.memory.swap.free_pages()) > 0;
+        let takes_anon = sc.may_swap && sc.by.swappiness > 0 && (has_room || self.mm.can_demote_from(target));
         let mut may_deactivate_file = false;
         for kind in LruType::BOTH.into_iter().filter(|&kind| takes_anon || kind == LruType::File) {
             let Some(live) = self.live_deactivation(target, kind, sc.force_deactivate) else { return };
@@ -123,25 +116,14 @@ impl Core {
         let inactive_file = LruList::InactiveFile.stat();
         let Some(live) = self.live_stats(target).map(|live| live.get(inactive_file)) else { return };
         let is_enough = live >> sc.priority > 0 && !may_deactivate_file && !sc.no_cache_trim_mode;
-        let numbers = [(inactive_file, self.stale(target, inactive_file), live)];
+        let numbers = [(inactive_file, self.mm.stale(target, inactive_file), live)];
         self.note_decision(StaleDecision::CacheTrim, memcg, sc.cache_trim_mode, is_enough, &numbers);
-    }
-
-    /// Whether a group's anonymous pages are all active and stay so, because the statistics are from before they were.
-    pub(crate) fn is_active_list_out_of_reach(&self, memcg: MemcgId) -> bool {
-        let lruvecs = || self.lruvecs.pools().map(|pool| self.lruvecs.id(memcg, pool));
-        let size = |list: LruList| lruvecs().map(|id| self.lruvecs[id].size(list)).sum::<u64>();
-        let is_due = |id: LruvecId| self.deactivation(id, LruType::Anon, false).is_due();
-        self.memcgs[memcg].policy.lru == Lru::TwoLists
-            && size(LruList::InactiveAnon) == 0
-            && size(LruList::ActiveAnon) > 0
-            && !lruvecs().any(is_due)
     }
 
     /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.
     #[doc(alias = "prepare_scan_control")]
     pub(super) fn two_lists_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
-        match self.memcgs[sc.by.target].policy.reclaim.stat_flush {
+        match self.mm.memcgs[sc.by.target].policy.reclaim.stat_flush {
             FlushRule::WorkerLate => {}
             FlushRule::Updates => self.flush_stats_if_updated(),
             FlushRule::GroupUpdates => self.flush_group_if_updated(sc.by.target),
@@ -149,64 +131,36 @@ impl Core {
         for kind in LruType::BOTH {
             // They may if the inactive list is short, or if refaults since the last cycle show that some inactive pages
             // deserve the place of some active ones.
-            let why = self.deactivation(target, kind, sc.force_deactivate);
+            let why = self.mm.deactivation(target, kind, sc.force_deactivate);
             sc.may_deactivate[kind as usize] = why.is_due();
             sc.deactivation[kind as usize] = Some(why);
         }
-        let inactive_file = self.stale(target, LruList::InactiveFile.stat());
+        let inactive_file = self.mm.stale(target, LruList::InactiveFile.stat());
         sc.cache_trim_mode = inactive_file >> sc.priority > 0
             && !sc.may_deactivate[LruType::File as usize]
             && !sc.no_cache_trim_mode;
         self.compare_with_live(target, sc);
         sc.file_is_tiny = sc.by.is_for_machine()
             && !sc.may_deactivate[LruType::Anon as usize]
-            && self.node_stat(self.lruvecs[target].node, Stat::NrInactiveAnon).max(0) >> sc.priority > 0
-            && self.is_file_tiny(self.lruvecs[target].node);
-    }
-
-    /// Whether a node would be below its high marks if all of its file pages were free.
-    fn is_file_tiny(&self, node: NodeId) -> bool {
-        let zones = self.memory.zones.of_node(node);
-        let free: u64 = zones.iter().map(Zone::free_pages).sum();
-        let high: u64 = zones.iter().map(|zone| zone.mark(Watermark::High)).sum();
-        let file = self.node_stat(node, Stat::NrActiveFile) + self.node_stat(node, Stat::NrInactiveFile);
-        file.max(0) as u64 + free <= high
-    }
-
-    /// Whether a group has too few inactive anonymous pages, by its statistics.
-    pub(crate) fn is_inactive_anon_low(&self, lruvec: LruvecId) -> bool {
-        self.deactivation(lruvec, LruType::Anon, false).inactive_is_low()
+            && self.mm.node_stat(self.mm.lruvecs[target].node, Stat::NrInactiveAnon).max(0) >> sc.priority
+                > 0
+            && self.mm.is_file_tiny(self.mm.lruvecs[target].node);
     }
 
     /// Ages a batch of a group's active anonymous pages, where it has too few inactive ones.
     pub(crate) fn age_anon(&mut self, lruvec: LruvecId, sc: &mut ScanControl) {
-        let why = self.deactivation(lruvec, LruType::Anon, false);
+        let why = self.mm.deactivation(lruvec, LruType::Anon, false);
         if why.inactive_is_low() {
-            self.shrink_active(lruvec, LruList::ActiveAnon, self.config.reclaim_batch, Some(why), sc);
+            self.shrink_active(lruvec, LruList::ActiveAnon, self.mm.config.reclaim_batch, Some(why), sc);
         }
     }
 
     pub(super) fn two_lists_begin(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> TwoListsPass {
-        let balance = self.scan_balance(lruvec, sc);
-        let targets = self.scan_count(lruvec, balance, sc);
+        let balance = self.mm.scan_balance(lruvec, sc);
+        let targets = self.mm.scan_count(lruvec, balance, sc);
         let priority = sc.priority;
         self.tell_lists(lruvec, |_| ListsEvent::PassBegun { balance, priority, targets });
-        TwoListsPass { walk: self.two_lists_walk(lruvec, sc), remaining: targets, targets, reclaimed: 0 }
-    }
-
-    /// A walk, where the inactive lists have been turned over since the last one.
-    fn two_lists_walk(&mut self, lruvec: LruvecId, sc: &ScanControl) -> Option<Walk> {
-        if !self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest.page_table_walk {
-            return None;
-        }
-        let inactive: u64 =
-            LruType::BOTH.iter().map(|&kind| self.lruvecs[lruvec].size(LruList::inactive(kind))).sum();
-        let state = &mut self.lruvecs[lruvec].walk;
-        if state.scanned_since < inactive {
-            return None;
-        }
-        state.scanned_since = 0;
-        Some(self.walk_begin(lruvec, sc.by.swappiness, false))
+        TwoListsPass { walk: self.mm.two_lists_walk(lruvec, sc), remaining: targets, targets, reclaimed: 0 }
     }
 
     /// One round: up to a batch of each list.
@@ -229,11 +183,11 @@ impl Core {
         }
         // The active anonymous list alone doesn't keep a pass going: nothing would be reclaimed.
         let is_over = KEEPS_GOING.iter().all(|&list| pass.remaining[list as usize] == 0);
-        if is_over && !self.forces_active_anon(lruvec, pass, sc) {
+        if is_over && !self.mm.forces_active_anon(lruvec, pass, sc) {
             return self.two_lists_end(lruvec, pass, sc);
         }
         for list in LruList::EVICTABLE {
-            let n = pass.remaining[list as usize].min(self.config.reclaim_batch);
+            let n = pass.remaining[list as usize].min(self.mm.config.reclaim_batch);
             if n > 0 {
                 pass.remaining[list as usize] -= n;
                 pass.reclaimed += self.shrink_list(lruvec, list, n, sc);
@@ -258,25 +212,11 @@ impl Core {
         Round::More
     }
 
-    /// Whether the active anonymous list keeps a pass going after all. The policy must allow it, there was nothing else to scan
-    /// from the start, and deactivation is forced. If it is not forced yet and the inactive list is empty, the call learns that
-    /// something was held back.
-    fn forces_active_anon(&self, lruvec: LruvecId, pass: &TwoListsPass, sc: &mut ScanControl) -> bool {
-        if !self.memcgs[self.lruvecs[lruvec].memcg].policy.reclaim.force_active_anon
-            || pass.remaining[LruList::ActiveAnon as usize] == 0
-            || KEEPS_GOING.iter().any(|&list| pass.targets[list as usize] > 0)
-        {
-            return false;
-        }
-        sc.skipped_deactivate |= self.lruvecs[lruvec].size(LruList::InactiveAnon) == 0;
-        sc.force_deactivate
-    }
-
     fn two_lists_end(&mut self, lruvec: LruvecId, pass: &TwoListsPass, sc: &mut ScanControl) -> Round {
         sc.nr_reclaimed += pass.reclaimed;
         // Even where anonymous pages are not reclaimed now they must age, or the first swap-out would meet a list in
         // order of allocation. Done after each pass, whatever the deactivation bits say.
-        if self.memory.swap.devices() > 0 || self.can_demote_from(lruvec) {
+        if self.mm.memory.swap.devices() > 0 || self.mm.can_demote_from(lruvec) {
             self.age_anon(lruvec, sc);
         }
         Round::Last
@@ -285,30 +225,30 @@ impl Core {
     /// A walk or a look-around found an entry that maps the folio young, and cleared it. The use is kept in the counter, which
     /// two lists don't need otherwise. A second use activates.
     pub(super) fn two_lists_young(&mut self, pfn: Pfn) {
-        let use_bits = self.memory.use_bits(pfn);
+        let use_bits = self.mm.memory.use_bits(pfn);
         let is_second = use_bits.counter() > 0 || use_bits.contains(UseBits::REFERENCED);
         if is_second && !use_bits.contains(UseBits::ACTIVE) {
-            self.memory.set_use_bits(pfn, (use_bits - UseBits::REFERENCED).with_counter(0));
+            self.mm.memory.set_use_bits(pfn, (use_bits - UseBits::REFERENCED).with_counter(0));
             self.lru_activate(pfn);
         } else {
-            self.memory.set_use_bits(pfn, use_bits.with_counter(1));
+            self.mm.memory.set_use_bits(pfn, use_bits.with_counter(1));
         }
     }
 
     /// One access through a mapping earns another round, two (two rounds running, or two mappings) the active list:
     /// a page that is mapped once and touched once is no better than one read once. Executable file pages need only one.
     pub(super) fn two_steps(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let kind = folio.lru_type();
-        let use_bits = self.memory.use_bits_of(&folio);
+        let use_bits = self.mm.memory.use_bits_of(&folio);
         let (was_referenced, is_young) = (use_bits.contains(UseBits::REFERENCED), referenced.young > 0);
         if was_referenced != is_young {
             let use_bits =
                 if is_young { use_bits | UseBits::REFERENCED } else { use_bits - UseBits::REFERENCED };
-            self.memory.set_use_bits(pfn, use_bits);
+            self.mm.memory.set_use_bits(pfn, use_bits);
         }
         if is_young {
-            let protects_executables = self.memcgs[folio.memcg].policy.executable_protection;
+            let protects_executables = self.mm.memcgs[folio.memcg].policy.executable_protection;
             let executable = referenced.executable && protects_executables && kind == LruType::File;
             let because = Because::Used { young: referenced.young, was_referenced, executable };
             if was_referenced || referenced.young > 1 || executable {
@@ -318,16 +258,10 @@ impl Core {
             self.verdict(pfn, Verdict::Keep, because);
             return FolioReferences::Keep;
         }
-        if was_referenced && kind == LruType::File && self.memcgs[folio.memcg].policy.reclaim.clean_only {
+        if was_referenced && kind == LruType::File && self.mm.memcgs[folio.memcg].policy.reclaim.clean_only {
             return FolioReferences::ReclaimClean;
         }
         FolioReferences::Reclaim
-    }
-
-    /// Hands the use that `two_lists_young` has kept to reclaim, which asks for it once.
-    #[cold]
-    pub(crate) fn take_use_seen(&mut self, pfn: Pfn) -> bool {
-        self.memory.change_use_bits(pfn, |use_bits| use_bits.with_counter(0)).counter() > 0
     }
 
     fn shrink_list(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
@@ -346,11 +280,11 @@ impl Core {
     #[doc(alias = "shrink_inactive_list")]
     fn shrink_inactive(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &mut ScanControl) -> u64 {
         let kind = list.kind();
-        if self.too_many_isolated(self.lruvecs[lruvec].node, kind, sc) {
+        if self.too_many_isolated(self.mm.lruvecs[lruvec].node, kind, sc) {
             return 0;
         }
         self.lru_add_drain();
-        if self.is_lumpy(sc) {
+        if self.mm.is_lumpy(sc) {
             return self.shrink_blocks(lruvec, list, n, sc);
         }
         let mut folios = std::mem::take(&mut self.isolated);
@@ -359,7 +293,7 @@ impl Core {
             self.isolated = folios;
             return 0;
         }
-        self.lruvecs[lruvec].walk.scanned_since += taken;
+        self.mm.lruvecs[lruvec].walk.scanned_since += taken;
         let stat = self.shrink_batch(Lru::TwoLists, lruvec, kind, &mut folios, taken, sc);
         assert!(folios.is_empty(), "folios of a batch are neither freed nor on a list");
         self.isolated = folios;
@@ -380,28 +314,30 @@ impl Core {
         why: Option<Deactivation>,
         sc: &mut ScanControl,
     ) {
-        let (kind, node) = (list.kind(), self.lruvecs[lruvec].node);
+        let (kind, node) = (list.kind(), self.mm.lruvecs[lruvec].node);
         self.lru_add_drain();
         let begun = self.out.begin();
         let mut folios = std::mem::take(&mut self.isolated);
         let taken = self.isolate_from(lruvec, list as usize, n, &mut folios, sc);
-        self.note_isolated(node, kind, taken, sc);
+        self.mm.note_isolated(node, kind, taken, sc);
         self.count_reclaim(lruvec, Stat::Pgrefill, taken, sc);
-        let protects_executables = self.memcgs[self.lruvecs[lruvec].memcg].policy.executable_protection;
+        let protects_executables = self.mm.memcgs[self.mm.lruvecs[lruvec].memcg].policy.executable_protection;
         let mut rotated = 0;
         for &pfn in &folios {
-            if self.memory.folios[pfn].has(FolioFlags::MLOCKED) {
+            if self.mm.memory.folios[pfn].has(FolioFlags::MLOCKED) {
                 continue;
             }
             let Referenced { young, executable, .. } = self.folio_referenced(pfn, false);
-            let pages = self.memory.folios[pfn].pages();
+            let pages = self.mm.memory.folios[pfn].pages();
             if young > 0 && executable && kind == LruType::File && protects_executables {
                 rotated += pages;
                 self.tell(pfn, |_| PageEvent::KeptActive);
                 continue;
             }
             self.tell(pfn, |_| PageEvent::Deactivated { young, why });
-            self.memory.change_use_bits(pfn, |use_bits| (use_bits - UseBits::ACTIVE) | UseBits::WORKINGSET);
+            self.mm
+                .memory
+                .change_use_bits(pfn, |use_bits| (use_bits - UseBits::ACTIVE) | UseBits::WORKINGSET);
             self.count(lruvec, Stat::Pgdeactivate, pages as i64);
         }
         // Kept and deactivated folios alike go to the head of their list in the order in which they were taken.
@@ -420,6 +356,76 @@ impl Core {
             nr_referenced: rotated,
             priority,
         });
+    }
+}
+
+impl State {
+    /// What speaks for aging the active list of a type, by sizes as of the last statistics flush.
+    fn deactivation(&self, lruvec: LruvecId, kind: LruType, forced: bool) -> Deactivation {
+        let sizes =
+            [LruList::inactive(kind), LruList::active(kind)].map(|list| self.stale(lruvec, list.stat()));
+        let refaults = [self.stale(lruvec, ACTIVATE.of(kind)), self.lruvecs[lruvec].refaults[kind as usize]];
+        Deactivation::new(forced, refaults, sizes)
+    }
+
+    /// Whether a group's anonymous pages are all active and stay so, because the statistics are from before they were.
+    pub(crate) fn is_active_list_out_of_reach(&self, memcg: MemcgId) -> bool {
+        let lruvecs = || self.lruvecs.pools().map(|pool| self.lruvecs.id(memcg, pool));
+        let size = |list: LruList| lruvecs().map(|id| self.lruvecs[id].size(list)).sum::<u64>();
+        let is_due = |id: LruvecId| self.deactivation(id, LruType::Anon, false).is_due();
+        self.memcgs[memcg].policy.lru == Lru::TwoLists
+            && size(LruList::InactiveAnon) == 0
+            && size(LruList::ActiveAnon) > 0
+            && !lruvecs().any(is_due)
+    }
+
+    /// Whether a node would be below its high marks if all of its file pages were free.
+    fn is_file_tiny(&self, node: NodeId) -> bool {
+        let zones = self.memory.zones.of_node(node);
+        let free: u64 = zones.iter().map(Zone::free_pages).sum();
+        let high: u64 = zones.iter().map(|zone| zone.mark(Watermark::High)).sum();
+        let file = self.node_stat(node, Stat::NrActiveFile) + self.node_stat(node, Stat::NrInactiveFile);
+        file.max(0) as u64 + free <= high
+    }
+
+    /// Whether a group has too few inactive anonymous pages, by its statistics.
+    pub(crate) fn is_inactive_anon_low(&self, lruvec: LruvecId) -> bool {
+        self.deactivation(lruvec, LruType::Anon, false).inactive_is_low()
+    }
+
+    /// A walk, where the inactive lists have been turned over since the last one.
+    fn two_lists_walk(&mut self, lruvec: LruvecId, sc: &ScanControl) -> Option<Walk> {
+        if !self.memcgs[self.lruvecs[lruvec].memcg].policy.harvest.page_table_walk {
+            return None;
+        }
+        let inactive: u64 =
+            LruType::BOTH.iter().map(|&kind| self.lruvecs[lruvec].size(LruList::inactive(kind))).sum();
+        let state = &mut self.lruvecs[lruvec].walk;
+        if state.scanned_since < inactive {
+            return None;
+        }
+        state.scanned_since = 0;
+        Some(self.walk_begin(lruvec, sc.by.swappiness, false))
+    }
+
+    /// Whether the active anonymous list keeps a pass going after all. The policy must allow it, there was nothing else to scan
+    /// from the start, and deactivation is forced. If it is not forced yet and the inactive list is empty, the call learns that
+    /// something was held back.
+    fn forces_active_anon(&self, lruvec: LruvecId, pass: &TwoListsPass, sc: &mut ScanControl) -> bool {
+        if !self.memcgs[self.lruvecs[lruvec].memcg].policy.reclaim.force_active_anon
+            || pass.remaining[LruList::ActiveAnon as usize] == 0
+            || KEEPS_GOING.iter().any(|&list| pass.targets[list as usize] > 0)
+        {
+            return false;
+        }
+        sc.skipped_deactivate |= self.lruvecs[lruvec].size(LruList::InactiveAnon) == 0;
+        sc.force_deactivate
+    }
+
+    /// Hands the use that `two_lists_young` has kept to reclaim, which asks for it once.
+    #[cold]
+    pub(crate) fn take_use_seen(&mut self, pfn: Pfn) -> bool {
+        self.memory.change_use_bits(pfn, |use_bits| use_bits.with_counter(0)).counter() > 0
     }
 }
 

@@ -13,6 +13,7 @@ use crate::oom::{OomCause, Relief};
 use crate::page_alloc::request::Gfp;
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{CpuId, MemcgId, MmId, Nanos};
 use crate::writeback::WritebackReason;
 
@@ -84,7 +85,7 @@ impl Core {
             attempts: 0,
             drained: false,
             reclaim: None,
-            gfp: self.gfp_of(mm, gfp),
+            gfp: self.mm.gfp_of(mm, gfp),
             seen_writes: self.io.seen_writes(),
             over_high: 0,
             outcome: ChargeOutcome::default(),
@@ -98,22 +99,22 @@ impl Core {
         if self.stock_take(memcg) {
             return Ok(0);
         }
-        self.charge_pages(memcg, self.config.charge_stock, 1)
+        self.charge_pages(memcg, self.mm.config.charge_stock, 1)
     }
 
     /// Charges pages to be used at once, and for the stock what makes them `most`, where all these fit.
     #[inline]
     fn charge_pages(&mut self, memcg: MemcgId, most: u64, used: u64) -> Result<u64, MemcgId> {
-        let pages = self.memcgs.charge(memcg, most, used)?;
+        let pages = self.mm.memcgs.charge(memcg, most, used)?;
         debug_assert!(pages == most || pages == used, "{pages} pages are charged of {used} to {most}");
         debug_assert!(
-            self.memcgs[memcg].usage <= self.memcgs[memcg].max,
+            self.mm.memcgs[memcg].usage <= self.mm.memcgs[memcg].max,
             "a group is charged beyond its limit: {} pages of {}",
-            self.memcgs[memcg].usage,
-            self.memcgs[memcg].max
+            self.mm.memcgs[memcg].usage,
+            self.mm.memcgs[memcg].max
         );
         self.out.count.charges(1);
-        let over_high = if self.memcgs.is_over_high(memcg) { pages } else { 0 };
+        let over_high = if self.mm.memcgs.is_over_high(memcg) { pages } else { 0 };
         if pages > used {
             self.stock_refill(memcg, pages - used);
         }
@@ -151,16 +152,16 @@ impl Core {
                     charge.over_high = over_high;
                     return Charged::Yes;
                 }
-                Err(_) if self.is_oom_victim(charge.mm) => return Charged::Dying,
+                Err(_) if self.mm.is_oom_victim(charge.mm) => return Charged::Dying,
                 Err(_) if !charge.gfp.contains(Gfp::DIRECT_RECLAIM) => return Charged::No,
                 Err(limited) => {
-                    self.memcgs.event(limited, MemcgEvent::Max);
-                    let target = self.config.reclaim_batch.max(charge.pages);
+                    self.mm.memcgs.event(limited, MemcgEvent::Max);
+                    let target = self.mm.config.reclaim_batch.max(charge.pages);
                     let by = Reclaimer {
                         may_enter_fs: charge.gfp.contains(Gfp::FS),
                         may_do_io: charge.gfp.contains(Gfp::IO),
                         writes_file: charge.gfp.contains(Gfp::WRITE),
-                        ..Reclaimer::new(limited, Why::Limit, self.config.swappiness)
+                        ..Reclaimer::new(limited, Why::Limit, self.mm.config.swappiness)
                     };
                     charge.reclaim = Some((limited, Reclaim::new(ScanControl::new(by, target))));
                 }
@@ -175,7 +176,7 @@ impl Core {
         limited: MemcgId,
         reclaimed: u64,
     ) -> Option<Charged> {
-        if self.memcgs.margin(limited) >= charge.pages || self.is_oom_victim(charge.mm) {
+        if self.mm.memcgs.margin(limited) >= charge.pages || self.mm.is_oom_victim(charge.mm) {
             return None;
         }
         if !charge.drained {
@@ -202,7 +203,7 @@ impl Core {
         }
         // Killing while written pages are about to become free would be a false OOM. In a group of cgroup v1 that happens on real
         // machines where only files are being written, so it happens here.
-        let waits_for_files = self.config.cgroup_version == 2;
+        let waits_for_files = self.mm.config.cgroup_version == 2;
         let are_awaited =
             self.io.has_swap_writes() || waits_for_files && (self.io.has_writes() || self.is_flushing());
         match self.io.hope(&mut charge.seen_writes, are_awaited) {
@@ -218,31 +219,31 @@ impl Core {
             Hope::None => {}
         }
         // Dirty pages that reclaim has met among others are no reason for a kill either.
-        if waits_for_files && self.memcg_stat_now(limited, Stat::NrDirty) > 0 {
+        if waits_for_files && self.mm.memcg_stat_now(limited, Stat::NrDirty) > 0 {
             self.wakeup_flusher_threads(WritebackReason::Vmscan);
             if self.is_flushing() {
                 charge.attempts = 0;
                 return Some(Charged::WaitForWriteback);
             }
         }
-        self.memcgs.event(limited, MemcgEvent::Oom);
-        let (max, attempts) = (self.memcgs[limited].max, charge.attempts - 1);
+        self.mm.memcgs.event(limited, MemcgEvent::Oom);
+        let (max, attempts) = (self.mm.memcgs[limited].max, charge.attempts - 1);
         let report = |core: &Core| core.oom_report(limited, Some(max), attempts);
-        if !self.config.oom_kill {
+        if !self.mm.config.oom_kill {
             // The access fails, which is this machine's form of the kill.
-            self.memcgs.event(limited, MemcgEvent::OomKill);
-            self.count_node(self.current_node(), Stat::OomKill, 1);
+            self.mm.memcgs.event(limited, MemcgEvent::OomKill);
+            self.mm.count_node(self.current_node(), Stat::OomKill, 1);
             return Some(Charged::Oom(Box::new(report(self))));
         }
         assert!(
-            self.memcgs.is_below(charge.memcg, limited),
+            self.mm.memcgs.is_below(charge.memcg, limited),
             "a group's limit has a process of another killed"
         );
         match self.out_of_memory(limited, |core| OomCause::Allocation(report(core))) {
-            Relief::Coming if self.is_oom_victim(charge.mm) => Some(Charged::Dying),
+            Relief::Coming if self.mm.is_oom_victim(charge.mm) => Some(Charged::Dying),
             Relief::Coming => {
                 charge.attempts = 0;
-                Some(Charged::Wait(self.oom_wait()))
+                Some(Charged::Wait(self.mm.oom_wait()))
             }
             Relief::None(why) => {
                 let report = OomReport { unrelieved: Some(why), ..report(self) };
@@ -252,34 +253,35 @@ impl Core {
     }
 
     pub(crate) fn oom_report(&self, memcg: MemcgId, max: Option<u64>, attempts: u32) -> OomReport {
-        let subtree = self.memcgs.subtree(memcg);
+        let subtree = self.mm.memcgs.subtree(memcg);
         let (mut lists, mut protected) = ([0; 5], 0);
         for &id in &subtree {
             let mut reclaimable = 0;
-            for pool in self.lruvecs.pools() {
-                let lruvec = &self.lruvecs[self.lruvecs.id(id, pool)];
+            for pool in self.mm.lruvecs.pools() {
+                let lruvec = &self.mm.lruvecs[self.mm.lruvecs.id(id, pool)];
                 lists.iter_mut().zip(LruList::ALL).for_each(|(sum, list)| *sum += lruvec.size(list));
                 reclaimable += lruvec.evictable();
             }
-            protected += self.memcgs.protection(memcg, id).min.min(reclaimable);
+            protected += self.mm.memcgs.protection(memcg, id).min.min(reclaimable);
         }
-        let is_full = |id: &MemcgId| self.memcgs[*id].swap_usage >= self.memcgs[*id].swap_max;
-        let full = self.memcgs.ancestors(memcg).chain(subtree).find(is_full);
+        let is_full = |id: &MemcgId| self.mm.memcgs[*id].swap_usage >= self.mm.memcgs[*id].swap_max;
+        let full = self.mm.memcgs.ancestors(memcg).chain(subtree).find(is_full);
         OomReport {
             memcg,
-            path: self.memcgs.path(memcg),
-            usage: self.memcgs[memcg].usage,
+            path: self.mm.memcgs.path(memcg),
+            usage: self.mm.memcgs[memcg].usage,
             max,
             bound: None,
             lists,
             protected,
-            has_swap: self.memory.swap.total_pages() > 0,
-            free_swap: self.memcgs.free_swap(memcg, self.memory.swap.free_pages()),
-            swap_max: full.map(|id| (self.memcgs.path(id), self.memcgs[id].swap_max)),
+            has_swap: self.mm.memory.swap.total_pages() > 0,
+            free_swap: self.mm.memcgs.free_swap(memcg, self.mm.memory.swap.free_pages()),
+            swap_max: full.map(|id| (self.mm.memcgs.path(id), self.mm.memcgs[id].swap_max)),
             failed_writes: self.io.writes_failed(),
             stale: self
+                .mm
                 .is_active_list_out_of_reach(memcg)
-                .then(|| Nanos(self.by.now.0 - self.last_root_flush.0)),
+                .then(|| Nanos(self.by.now.0 - self.mm.last_root_flush.0)),
             attempts,
             unrelieved: None,
         }
@@ -290,18 +292,18 @@ impl Core {
         if let Err(limited) = self.try_charge(memcg) {
             self.out.count.charges(1);
             debug_assert!(
-                self.memcgs.is_below(memcg, limited),
+                self.mm.memcgs.is_below(memcg, limited),
                 "a charge meets the limit of a group that it does not concern"
             );
-            self.memcgs.event(limited, MemcgEvent::Max);
-            self.memcgs.charge_beyond_limits(memcg, 1);
+            self.mm.memcgs.event(limited, MemcgEvent::Max);
+            self.mm.memcgs.charge_beyond_limits(memcg, 1);
         }
     }
 
     /// Takes one of the pages charged ahead for a group, if there is one.
     #[doc(alias = "consume_stock")]
     pub(crate) fn stock_take(&mut self, memcg: MemcgId) -> bool {
-        let stock = &mut self.cpus[self.by.cpu.index()].stock;
+        let stock = &mut self.mm.cpus[self.by.cpu.index()].stock;
         let has = stock.memcg == memcg && stock.pages > 0;
         stock.pages -= u64::from(has);
         has
@@ -310,28 +312,51 @@ impl Core {
     /// A CPU keeps the stock of one group only, and no more than a batch of it.
     #[doc(alias = "refill_stock")]
     pub(crate) fn stock_refill(&mut self, memcg: MemcgId, pages: u64) {
-        if self.cpus[self.by.cpu.index()].stock.memcg != memcg {
-            self.stock_drain(self.by.cpu);
+        if self.mm.cpus[self.by.cpu.index()].stock.memcg != memcg {
+            self.mm.stock_drain(self.by.cpu);
         }
-        let stock = &mut self.cpus[self.by.cpu.index()].stock;
+        let stock = &mut self.mm.cpus[self.by.cpu.index()].stock;
         debug_assert!(stock.memcg == memcg || stock.pages == 0, "a CPU holds pages of two groups");
         stock.memcg = memcg;
         stock.pages += pages;
         let held = stock.pages;
         debug_assert!(
-            held <= self.memcgs[memcg].usage,
+            held <= self.mm.memcgs[memcg].usage,
             "a CPU holds {held} pages that a group has paid for, which pays for {}",
-            self.memcgs[memcg].usage
+            self.mm.memcgs[memcg].usage
         );
-        if held > self.config.charge_stock {
-            self.stock_drain(self.by.cpu);
+        if held > self.mm.config.charge_stock {
+            self.mm.stock_drain(self.by.cpu);
         }
         debug_assert!(
-            self.cpus[self.by.cpu.index()].stock.pages <= self.config.charge_stock,
+            self.mm.cpus[self.by.cpu.index()].stock.pages <= self.mm.config.charge_stock,
             "a CPU holds more than its stock"
         );
     }
 
+    /// Gives back what all CPUs have charged ahead to a group or its descendants; no other stock counts towards its limit.
+    pub(crate) fn stock_drain_below(&mut self, memcg: MemcgId) {
+        for cpu in (0..self.mm.config.cpus).map(CpuId) {
+            // Whole pages of bytes go to the pages first.
+            if self.mm.memcgs.is_below(self.mm.cpus[cpu.index()].bytes.memcg, memcg) {
+                self.objcg_drain(cpu);
+            }
+            if self.mm.memcgs.is_below(self.mm.cpus[cpu.index()].stock.memcg, memcg) {
+                self.mm.stock_drain(cpu);
+            }
+        }
+    }
+
+    /// Undoes a charge that turned out not to be needed.
+    pub(crate) fn charge_cancel(&mut self, memcg: MemcgId, pages: u64) {
+        match pages {
+            1 => self.stock_refill(memcg, 1),
+            _ => self.mm.memcgs.uncharge(memcg, pages),
+        }
+    }
+}
+
+impl State {
     /// A page was uncharged: a group pays for what is on its lists still, and for its kernel memory.
     #[inline]
     pub(crate) fn assert_lists_paid(&self, memcg: MemcgId) {
@@ -359,27 +384,6 @@ impl Core {
         if pages > 0 {
             self.memcgs.uncharge(memcg, pages);
             self.assert_lists_paid(memcg);
-        }
-    }
-
-    /// Gives back what all CPUs have charged ahead to a group or its descendants; no other stock counts towards its limit.
-    pub(crate) fn stock_drain_below(&mut self, memcg: MemcgId) {
-        for cpu in (0..self.config.cpus).map(CpuId) {
-            // Whole pages of bytes go to the pages first.
-            if self.memcgs.is_below(self.cpus[cpu.index()].bytes.memcg, memcg) {
-                self.objcg_drain(cpu);
-            }
-            if self.memcgs.is_below(self.cpus[cpu.index()].stock.memcg, memcg) {
-                self.stock_drain(cpu);
-            }
-        }
-    }
-
-    /// Undoes a charge that turned out not to be needed.
-    pub(crate) fn charge_cancel(&mut self, memcg: MemcgId, pages: u64) {
-        match pages {
-            1 => self.stock_refill(memcg, 1),
-            _ => self.memcgs.uncharge(memcg, pages),
         }
     }
 }

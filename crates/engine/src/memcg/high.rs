@@ -11,6 +11,7 @@ use crate::core::Core;
 use crate::machine::step::Wait;
 use crate::memcg::{Memcg, MemcgEvent, SwapEvent};
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
+use crate::state::State;
 use crate::units::{MemcgId, Nanos};
 
 /// Rounds of reclaim that make no progress before the task sleeps.
@@ -98,8 +99,8 @@ impl Core {
                     }
                 }
                 HighStage::Begin => {
-                    let is_over = |&id: &MemcgId| self.memcgs[id].usage > self.memcgs[id].high;
-                    high.groups = self.memcgs.ancestors(memcg).filter(is_over).collect();
+                    let is_over = |&id: &MemcgId| self.mm.memcgs[id].usage > self.mm.memcgs[id].high;
+                    high.groups = self.mm.memcgs.ancestors(memcg).filter(is_over).collect();
                     high.groups.reverse();
                     high.reclaimed = 0;
                     high.stage = HighStage::Reclaim;
@@ -115,20 +116,20 @@ impl Core {
                             }
                         }
                     } else if let Some(id) = high.groups.pop() {
-                        self.memcgs.event(id, MemcgEvent::High);
-                        let target = high.target.max(self.config.reclaim_batch);
-                        let by = Reclaimer::new(id, Why::High, self.config.swappiness);
+                        self.mm.memcgs.event(id, MemcgEvent::High);
+                        let target = high.target.max(self.mm.config.reclaim_batch);
+                        let by = Reclaimer::new(id, Why::High, self.mm.config.swappiness);
                         high.call = Some(Reclaim::new(ScanControl::new(by, target)));
                     } else {
-                        self.note_swap_high(memcg);
-                        let delay = self.high_delay(memcg, high.debt);
+                        self.mm.note_swap_high(memcg);
+                        let delay = self.mm.high_delay(memcg, high.debt);
                         // Too short to be worth a sleep.
-                        if delay <= Nanos::from_ticks(u64::from(self.config.hz) / 100, self.config.hz) {
+                        if delay <= Nanos::from_ticks(u64::from(self.mm.config.hz) / 100, self.mm.config.hz) {
                             return HighStep::Done;
                         }
                         if high.reclaimed > 0 || high.retries > 0 {
                             high.retries -= u32::from(high.reclaimed == 0);
-                            high.target = self.config.reclaim_batch;
+                            high.target = self.mm.config.reclaim_batch;
                             high.stage = HighStage::Begin;
                             continue;
                         }
@@ -139,7 +140,9 @@ impl Core {
             }
         }
     }
+}
 
+impl State {
     /// How long a task sleeps for a debt of so many pages; two seconds at most.
     #[doc(alias = "calculate_high_delay")]
     fn high_delay(&self, memcg: MemcgId, debt: u64) -> Nanos {
@@ -182,18 +185,18 @@ mod tests {
     fn delays_grow_with_the_square_of_the_overage() {
         let mut engine = Engine::new(Config { hz: 1000, ..Config::default() }).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "group").unwrap();
-        engine.core.memcgs[memcg].high = 25_600;
+        engine.core.mm.memcgs[memcg].high = 25_600;
         let mut delay_ms = |mb: u64| {
-            engine.core.memcgs[memcg].usage = mb * 256;
-            engine.core.high_delay(memcg, 64).0 / 1_000_000
+            engine.core.mm.memcgs[memcg].usage = mb * 256;
+            engine.core.mm.high_delay(memcg, 64).0 / 1_000_000
         };
         assert_eq!([101, 105, 110, 118].map(&mut delay_ms), [6, 159, 639, 2000]);
         // The same overage of swap costs as much again, and alone just that.
-        engine.core.memcgs[memcg].swap_high = 25_600;
-        engine.core.memcgs[memcg].swap_usage = 105 * 256;
+        engine.core.mm.memcgs[memcg].swap_high = 25_600;
+        engine.core.mm.memcgs[memcg].swap_usage = 105 * 256;
         let mut delay_ms = |mb: u64| {
-            engine.core.memcgs[memcg].usage = mb * 256;
-            engine.core.high_delay(memcg, 64).0 / 1_000_000
+            engine.core.mm.memcgs[memcg].usage = mb * 256;
+            engine.core.mm.high_delay(memcg, 64).0 / 1_000_000
         };
         assert_eq!([99, 105, 110, 118].map(&mut delay_ms), [159, 318, 798, 2000]);
     }

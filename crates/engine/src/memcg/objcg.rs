@@ -22,14 +22,14 @@ impl Core {
     /// Bytes that this CPU has charged ahead to a group.
     #[inline]
     pub(crate) fn objcg_stock(&self, memcg: MemcgId) -> u64 {
-        let stock = self.cpus[self.by.cpu.index()].bytes;
+        let stock = self.mm.cpus[self.by.cpu.index()].bytes;
         if stock.memcg == memcg { stock.bytes } else { 0 }
     }
 
     /// Pages that were charged to a group are kernel memory.
     pub(crate) fn objcg_charged(&mut self, memcg: MemcgId, pages: u64) {
-        self.memcgs[memcg].kmem += pages;
-        let group = &self.memcgs[memcg];
+        self.mm.memcgs[memcg].kmem += pages;
+        let group = &self.mm.memcgs[memcg];
         assert!(group.is_online, "{} is charged for kernel memory after it was removed", group.name);
         assert!(
             group.kmem <= group.usage,
@@ -43,9 +43,9 @@ impl Core {
 
     pub(crate) fn objcg_uncharge_pages(&mut self, memcg: MemcgId, pages: u64) {
         if pages > 0 {
-            let kmem = self.memcgs[memcg].kmem;
+            let kmem = self.mm.memcgs[memcg].kmem;
             assert!(kmem >= pages, "{pages} pages of the kernel's are uncharged of {kmem}");
-            self.memcgs[memcg].kmem -= pages;
+            self.mm.memcgs[memcg].kmem -= pages;
             self.kernel_count(memcg, -(pages as i64));
             self.stock_refill(memcg, pages);
         }
@@ -53,7 +53,7 @@ impl Core {
 
     /// `kernel` of `memory.stat`. It is the group's as a whole, so it counts with the first node.
     fn kernel_count(&mut self, memcg: MemcgId, pages: i64) {
-        let lruvec = self.lruvecs.id(memcg, PoolId::of_node(NodeId(0)));
+        let lruvec = self.mm.lruvecs.id(memcg, PoolId::of_node(NodeId(0)));
         self.count_memcg(lruvec, Stat::Kernel, pages);
     }
 
@@ -70,7 +70,7 @@ impl Core {
             self.charge_now(memcg);
             self.objcg_stock_page(memcg);
         }
-        let stock = &mut self.cpus[self.by.cpu.index()].bytes;
+        let stock = &mut self.mm.cpus[self.by.cpu.index()].bytes;
         assert!(stock.memcg == memcg && stock.bytes >= bytes, "{bytes} bytes are taken of {stock:?}");
         stock.bytes -= bytes;
     }
@@ -82,13 +82,13 @@ impl Core {
 
     fn objcg_refill(&mut self, memcg: MemcgId, bytes: u64, may_uncharge: bool) {
         let mut may_uncharge = may_uncharge;
-        if self.cpus[self.by.cpu.index()].bytes.memcg != memcg {
+        if self.mm.cpus[self.by.cpu.index()].bytes.memcg != memcg {
             self.objcg_drain(self.by.cpu);
-            let rest = std::mem::take(&mut self.memcgs[memcg].kmem_rest);
-            self.cpus[self.by.cpu.index()].bytes = ByteStock { memcg, bytes: rest };
+            let rest = std::mem::take(&mut self.mm.memcgs[memcg].kmem_rest);
+            self.mm.cpus[self.by.cpu.index()].bytes = ByteStock { memcg, bytes: rest };
             may_uncharge = true;
         }
-        let stock = &mut self.cpus[self.by.cpu.index()].bytes;
+        let stock = &mut self.mm.cpus[self.by.cpu.index()].bytes;
         assert_eq!(stock.memcg, memcg, "bytes of a group join those of another");
         stock.bytes += bytes;
         if may_uncharge && stock.bytes > PAGE_SIZE {
@@ -96,14 +96,14 @@ impl Core {
             stock.bytes %= PAGE_SIZE;
             self.objcg_uncharge_pages(memcg, pages);
         }
-        let (bytes, kmem) = (self.objcg_stock(memcg), self.memcgs[memcg].kmem);
+        let (bytes, kmem) = (self.objcg_stock(memcg), self.mm.memcgs[memcg].kmem);
         assert!(bytes <= kmem * PAGE_SIZE, "a CPU holds {bytes} bytes of a group's {kmem} pages");
     }
 
     /// Gives back what a CPU has charged ahead in bytes, as far as that is whole pages.
     pub(crate) fn objcg_drain(&mut self, cpu: CpuId) {
-        let ByteStock { memcg, bytes } = std::mem::take(&mut self.cpus[cpu.index()].bytes);
-        self.memcgs[memcg].kmem_rest += bytes % PAGE_SIZE;
+        let ByteStock { memcg, bytes } = std::mem::take(&mut self.mm.cpus[cpu.index()].bytes);
+        self.mm.memcgs[memcg].kmem_rest += bytes % PAGE_SIZE;
         self.objcg_uncharge_pages(memcg, bytes / PAGE_SIZE);
     }
 }

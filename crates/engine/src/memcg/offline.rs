@@ -38,48 +38,48 @@ impl Core {
     /// Removes a group in which nobody runs and below which no group is left.
     #[doc(alias = "mem_cgroup_css_offline")]
     pub(crate) fn memcg_offline(&mut self, memcg: MemcgId) {
-        let parent = self.memcgs[memcg].parent.expect("the root is never removed");
-        assert!(self.memcgs[memcg].is_online, "a group is removed twice");
-        assert!(self.memcgs[memcg].mms.is_empty(), "a group is removed while processes are in it");
-        for cpu in (0..self.config.cpus).map(CpuId) {
-            if self.cpus[cpu.index()].bytes.memcg == memcg {
+        let parent = self.mm.memcgs[memcg].parent.expect("the root is never removed");
+        assert!(self.mm.memcgs[memcg].is_online, "a group is removed twice");
+        assert!(self.mm.memcgs[memcg].mms.is_empty(), "a group is removed while processes are in it");
+        for cpu in (0..self.mm.config.cpus).map(CpuId) {
+            if self.mm.cpus[cpu.index()].bytes.memcg == memcg {
                 self.objcg_drain(cpu);
             }
         }
-        self.memcgs.set_protection(memcg, Protection::default());
+        self.mm.memcgs.set_protection(memcg, Protection::default());
         self.objcg_reparent(memcg, parent);
-        for cpu in (0..self.config.cpus).map(CpuId) {
-            if self.cpus[cpu.index()].stock.memcg == memcg {
-                self.stock_drain(cpu);
+        for cpu in (0..self.mm.config.cpus).map(CpuId) {
+            if self.mm.cpus[cpu.index()].stock.memcg == memcg {
+                self.mm.stock_drain(cpu);
             }
         }
-        if self.memcgs[memcg].policy.reclaim.offline == OfflinePages::Reparent {
+        if self.mm.memcgs[memcg].policy.reclaim.offline == OfflinePages::Reparent {
             let pages = self.lru_reparent(memcg, parent);
             assert_eq!(
-                self.memcgs[memcg].usage, pages,
+                self.mm.memcgs[memcg].usage, pages,
                 "pages that a removed group pays for, and its folios'"
             );
-            self.memcgs.reparent_pages(memcg, pages);
-            for pool in self.lruvecs.pools() {
+            self.mm.memcgs.reparent_pages(memcg, pages);
+            for pool in self.mm.lruvecs.pools() {
                 self.join_counters(memcg, parent, pool);
             }
         }
-        self.memcgs.lrus.iter_mut().for_each(|lru| lru.rotate(memcg, Move::Old));
-        self.memcgs.unlink_name(memcg);
+        self.mm.memcgs.lrus.iter_mut().for_each(|lru| lru.rotate(memcg, Move::Old));
+        self.mm.memcgs.unlink_name(memcg);
         self.release_empty_memcgs();
     }
 
     /// What a group pays for kernel memory is its parent's from now on, and so are the nodes of shadows that reclaim looks for.
     #[doc(alias = "memcg_reparent_objcgs")]
     fn objcg_reparent(&mut self, memcg: MemcgId, parent: MemcgId) {
-        self.memcgs.reparent_kmem(memcg, parent);
-        for pool in self.lruvecs.pools() {
-            let (from, to) = (self.lruvecs.id(memcg, pool), self.lruvecs.id(parent, pool));
-            self.zswap_reparent(from, to);
-            let nodes = self.shadow_nodes.reparent(from, to) as i64;
+        self.mm.memcgs.reparent_kmem(memcg, parent);
+        for pool in self.mm.lruvecs.pools() {
+            let (from, to) = (self.mm.lruvecs.id(memcg, pool), self.mm.lruvecs.id(parent, pool));
+            self.mm.zswap_reparent(from, to);
+            let nodes = self.mm.shadow_nodes.reparent(from, to) as i64;
             self.move_local(from, to, Stat::WorkingsetNodes, nodes);
             for gauge in KMEM_GAUGES {
-                let value = self.lruvecs[from].stat_local[gauge as usize];
+                let value = self.mm.lruvecs[from].stat_local[gauge as usize];
                 self.move_local(from, to, gauge, value);
             }
         }
@@ -88,8 +88,8 @@ impl Core {
 
     /// Whole pages of what no object has go back.
     fn objcg_uncharge_rest(&mut self, memcg: MemcgId) {
-        let pages = self.memcgs[memcg].kmem_rest / PAGE_SIZE;
-        self.memcgs[memcg].kmem_rest %= PAGE_SIZE;
+        let pages = self.mm.memcgs[memcg].kmem_rest / PAGE_SIZE;
+        self.mm.memcgs[memcg].kmem_rest %= PAGE_SIZE;
         self.objcg_uncharge_pages(memcg, pages);
     }
 
@@ -103,21 +103,21 @@ impl Core {
 
     /// Lets go of removed groups that nothing is charged to any more. Reclaimers who have one in hand find it empty.
     pub(crate) fn release_empty_memcgs(&mut self) {
-        while let Some(memcg) = self.memcgs.take_empty() {
-            let parent = self.memcgs[memcg].parent.expect("the root is never removed");
-            for pool in self.lruvecs.pools() {
-                let listed = self.lruvecs[self.lruvecs.id(memcg, pool)].evictable();
+        while let Some(memcg) = self.mm.memcgs.take_empty() {
+            let parent = self.mm.memcgs[memcg].parent.expect("the root is never removed");
+            for pool in self.mm.lruvecs.pools() {
+                let listed = self.mm.lruvecs[self.mm.lruvecs.id(memcg, pool)].evictable();
                 assert_eq!(listed, 0, "a group is released that has pages on its lists");
                 self.join_counters(memcg, parent, pool);
             }
-            self.memcgs.release(memcg);
+            self.mm.memcgs.release(memcg);
         }
     }
 
     /// Adds the counters of a removed group to its parent's, so that its events stay counted.
     fn join_counters(&mut self, memcg: MemcgId, parent: MemcgId, pool: PoolId) {
-        let (from, to) = (self.lruvecs.id(memcg, pool), self.lruvecs.id(parent, pool));
-        let counted = self.lruvecs[from].stat_local;
+        let (from, to) = (self.mm.lruvecs.id(memcg, pool), self.mm.lruvecs.id(parent, pool));
+        let counted = self.mm.lruvecs[from].stat_local;
         for &stat in Stat::ALL {
             self.move_local(from, to, stat, counted[stat as usize]);
         }

@@ -20,6 +20,7 @@ use crate::page_alloc::compact::Wanted;
 use crate::page_alloc::request::{COSTLY_ORDER, MigrateType};
 use crate::page_alloc::zone::Zone;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::MigrateReason;
 use crate::units::ZoneType;
 use crate::units::{NodeId, PAGEBLOCK_PAGES, Pfn};
@@ -155,32 +156,20 @@ impl Core {
             return CompactStep::Again;
         }
         // Frames just freed are with this CPU, where they join no block.
-        let (cpu, memory) = (self.by.cpu, &mut self.memory);
+        let (cpu, memory) = (self.by.cpu, &mut self.mm.memory);
         memory.zones.zone_mut(run.node, run.zone).drain(&mut memory.folios, Some(cpu));
         let has_met = run.migrate_at >= run.free_end;
-        let is_reached = self.is_goal_reached(run);
+        let is_reached = self.mm.is_goal_reached(run);
         if !has_met && !is_reached {
             return CompactStep::Again;
         }
-        self.compact_end(run);
+        self.mm.compact_end(run);
         CompactStep::Done(if is_reached { Compacted::Success } else { Compacted::Complete })
-    }
-
-    fn compact_zone(&self, run: &Compaction) -> &Zone {
-        self.memory.zones.zone(run.node, run.zone)
-    }
-
-    fn is_goal_reached(&self, run: &Compaction) -> bool {
-        match run.goal {
-            Goal::Block(wanted) => self.compact_zone(run).gives(&wanted),
-            Goal::Score(score) => self.memory.zones.fragmentation_score(run.node) <= score,
-            Goal::All => false,
-        }
     }
 
     /// Whether the run is not to be made, and why.
     fn compact_begin(&mut self, run: &mut Compaction) -> Option<Compacted> {
-        let zone = self.memory.zones.zone_mut(run.node, run.zone);
+        let zone = self.mm.memory.zones.zone_mut(run.node, run.zone);
         if let Goal::Block(wanted) = &run.goal {
             if run.mode < CompactMode::Sync && zone.compact_deferral.puts_off(wanted.order) {
                 return Some(Compacted::Deferred);
@@ -197,24 +186,10 @@ impl Core {
         (run.migrate_at >= run.free_end).then_some(Compacted::Complete)
     }
 
-    /// Gives back what was not needed, and takes note of how it went.
-    fn compact_end(&mut self, run: &mut Compaction) {
-        let memory = &mut self.memory;
-        let zone = memory.zones.zone_mut(run.node, run.zone);
-        zone.release_free(&mut memory.folios, &mut run.free);
-        assert!(run.free.is_empty(), "a run of compaction ends with free pages in hand");
-        let Goal::Block(wanted) = &run.goal else { return };
-        if zone.gives(wanted) {
-            zone.compact_deferral.succeeded(wanted.order);
-        } else if run.mode > CompactMode::Async {
-            zone.compact_deferral.failed(wanted.order);
-        }
-    }
-
     /// Moves up to a batch of pages out of the present pageblock.
     fn compact_batch(&mut self, run: &mut Compaction, block_end: u32) {
         let end = block_end.min(run.free_end);
-        let kind = self.compact_zone(run).type_of(Pfn(run.migrate_at));
+        let kind = self.mm.compact_zone(run).type_of(Pfn(run.migrate_at));
         if run.mode == CompactMode::Async && kind != MigrateType::Movable {
             run.migrate_at = block_end;
             return;
@@ -222,15 +197,15 @@ impl Core {
         let (first, mut taken) = (run.migrate_at, Vec::new());
         while run.migrate_at < end && taken.len() < BATCH {
             let pfn = Pfn(run.migrate_at);
-            if let Some(order) = self.memory.folios.free_order(pfn) {
+            if let Some(order) = self.mm.memory.folios.free_order(pfn) {
                 run.migrate_at += 1 << order;
                 continue;
             }
-            let folio = &self.memory.folios[pfn];
+            let folio = &self.mm.memory.folios[pfn];
             let pages = if folio.has(FolioFlags::LRU) { folio.pages() as u32 } else { 1 };
             run.migrate_at += pages;
             if pages == 1 && self.migrate_isolate(pfn) {
-                self.assert_isolated(pfn);
+                self.mm.assert_isolated(pfn);
                 taken.push(pfn);
             }
         }
@@ -238,7 +213,7 @@ impl Core {
         debug_assert!(taken.len() <= BATCH, "{} pages are taken for a batch of {BATCH}", taken.len());
         let scanned = i64::from(run.migrate_at - first);
         self.count_compaction(run, Stat::CompactMigrateScanned, Stat::CompactDaemonMigrateScanned, scanned);
-        self.count_node(run.node, Stat::CompactIsolated, taken.len() as i64);
+        self.mm.count_node(run.node, Stat::CompactIsolated, taken.len() as i64);
         let mut has_failed = false;
         for pfn in taken {
             if run.free.is_empty() {
@@ -249,7 +224,7 @@ impl Core {
                 Some(to) => {
                     assert!(to.0 >= run.free_end, "{to:?} is free, and the free scanner has not come by it");
                     assert_eq!(
-                        self.memory.folios[to].refs, 1,
+                        self.mm.memory.folios[to].refs, 1,
                         "{to:?} is a place to move to, and is not isolated"
                     );
                     if !self.migrate_folio(pfn, to, MigrateReason::Compaction) {
@@ -268,7 +243,7 @@ impl Core {
 
     /// Takes free pages from the last pageblock that has some.
     fn compact_find_free(&mut self, run: &mut Compaction) {
-        let memory = &mut self.memory;
+        let memory = &mut self.mm.memory;
         let zone = memory.zones.zone_mut(run.node, run.zone);
         let mut scanned = 0;
         while run.free.is_empty() && run.free_end > run.migrate_at {
@@ -286,14 +261,42 @@ impl Core {
         assert!(run.free_end >= run.migrate_at, "the scanners of compaction have passed each other");
         let found = run.free.len() as i64;
         self.count_compaction(run, Stat::CompactFreeScanned, Stat::CompactDaemonFreeScanned, scanned);
-        self.count_node(run.node, Stat::CompactIsolated, found);
+        self.mm.count_node(run.node, Stat::CompactIsolated, found);
     }
 
     fn count_compaction(&mut self, run: &Compaction, all: Stat, of_daemon: Stat, frames: i64) {
         self.out.count.compact_scanned(frames as u64);
-        self.count_node(run.node, all, frames);
+        self.mm.count_node(run.node, all, frames);
         if run.is_daemon {
-            self.count_node(run.node, of_daemon, frames);
+            self.mm.count_node(run.node, of_daemon, frames);
+        }
+    }
+}
+
+impl State {
+    fn compact_zone(&self, run: &Compaction) -> &Zone {
+        self.memory.zones.zone(run.node, run.zone)
+    }
+
+    fn is_goal_reached(&self, run: &Compaction) -> bool {
+        match run.goal {
+            Goal::Block(wanted) => self.compact_zone(run).gives(&wanted),
+            Goal::Score(score) => self.memory.zones.fragmentation_score(run.node) <= score,
+            Goal::All => false,
+        }
+    }
+
+    /// Gives back what was not needed, and takes note of how it went.
+    fn compact_end(&mut self, run: &mut Compaction) {
+        let memory = &mut self.memory;
+        let zone = memory.zones.zone_mut(run.node, run.zone);
+        zone.release_free(&mut memory.folios, &mut run.free);
+        assert!(run.free.is_empty(), "a run of compaction ends with free pages in hand");
+        let Goal::Block(wanted) = &run.goal else { return };
+        if zone.gives(wanted) {
+            zone.compact_deferral.succeeded(wanted.order);
+        } else if run.mode > CompactMode::Async {
+            zone.compact_deferral.failed(wanted.order);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::migrate::{CompactMode, CompactStep, Compacted, Compaction, Goal};
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::ZoneType;
 use crate::units::{MemcgId, NodeId, Pfn};
 
@@ -34,14 +35,6 @@ pub(crate) enum DirectCompactStep {
 }
 
 impl Core {
-    /// Begins direct compaction for a request.
-    pub(crate) fn direct_compaction(&self, request: &Request, mode: CompactMode) -> DirectCompaction {
-        let zones = self.memory.zones.zonelist(request.node, request.class, request.allowed);
-        let mut zones: Vec<(NodeId, ZoneType)> = zones.map(|zone| (zone.node, zone.kind)).collect();
-        zones.reverse();
-        DirectCompaction { mode, zones, run: None, result: Compacted::Skipped }
-    }
-
     /// Takes it one batch further.
     #[doc(alias = "__alloc_pages_direct_compact")]
     pub(crate) fn direct_compact_step(
@@ -72,15 +65,15 @@ impl Core {
             }
             if let Some(pfn) = self.capture(node, zone, request, memcg) {
                 assert_eq!(
-                    self.memory.folios[pfn].order, request.order,
+                    self.mm.memory.folios[pfn].order, request.order,
                     "a request gets a block of another size"
                 );
                 assert_eq!(
-                    self.memory.folios[pfn].node, node,
+                    self.mm.memory.folios[pfn].node, node,
                     "a block is made on a node, and taken from another"
                 );
-                self.count_node(request.node, Stat::CompactStall, 1);
-                self.count_node(request.node, Stat::CompactSuccess, 1);
+                self.mm.count_node(request.node, Stat::CompactStall, 1);
+                self.mm.count_node(request.node, Stat::CompactSuccess, 1);
                 return DirectCompactStep::Page(pfn);
             }
         }
@@ -97,16 +90,26 @@ impl Core {
         if direct.result < Compacted::Complete {
             return DirectCompactStep::Failed(direct.result);
         }
-        self.count_node(request.node, Stat::CompactStall, 1);
+        self.mm.count_node(request.node, Stat::CompactStall, 1);
         match self.try_alloc(request, Watermark::Min, rights, memcg) {
             Some(pfn) => {
-                self.count_node(request.node, Stat::CompactSuccess, 1);
+                self.mm.count_node(request.node, Stat::CompactSuccess, 1);
                 DirectCompactStep::Page(pfn)
             }
             None => {
-                self.count_node(request.node, Stat::CompactFail, 1);
+                self.mm.count_node(request.node, Stat::CompactFail, 1);
                 DirectCompactStep::Failed(direct.result)
             }
         }
+    }
+}
+
+impl State {
+    /// Begins direct compaction for a request.
+    pub(crate) fn direct_compaction(&self, request: &Request, mode: CompactMode) -> DirectCompaction {
+        let zones = self.memory.zones.zonelist(request.node, request.class, request.allowed);
+        let mut zones: Vec<(NodeId, ZoneType)> = zones.map(|zone| (zone.node, zone.kind)).collect();
+        zones.reverse();
+        DirectCompaction { mode, zones, run: None, result: Compacted::Skipped }
     }
 }

@@ -71,19 +71,19 @@ impl KcompactdThread {
         let asked = &mut core.kcompactds[self.node.index()];
         let (order, class) = (std::mem::take(&mut asked.order), asked.class.take());
         if let Some(class) = class {
-            core.count_node(self.node, Stat::CompactDaemonWake, 1);
+            core.mm.count_node(self.node, Stat::CompactDaemonWake, 1);
             let wanted = Wanted { order, migrate_type: MigrateType::Movable, class };
             self.doing = Doing::Blocks(self.runs(core, class, Goal::Block(wanted)));
             return None;
         }
-        let proactiveness = core.config.compaction_proactiveness;
+        let proactiveness = core.mm.config.compaction_proactiveness;
         if proactiveness == 0 || !core.kcompactds[self.node.index()].looks_around {
             return Some(Wait::Woken);
         }
         if core.by.now >= self.proactive_at {
             self.proactive_at = Nanos((core.by.now.0 / PROACTIVE_PERIOD.0 + 1) * PROACTIVE_PERIOD.0);
             let aim = 100 - u64::from(proactiveness);
-            let score = core.memory.zones.fragmentation_score(self.node);
+            let score = core.mm.memory.zones.fragmentation_score(self.node);
             if self.proactive_skips > 0 {
                 self.proactive_skips -= 1;
             } else if score > (aim + PROACTIVE_MARGIN).min(100) {
@@ -96,14 +96,14 @@ impl KcompactdThread {
 
     /// A run over each zone up to a class, from the lowest up.
     fn runs(&self, core: &Core, class: ZoneType, goal: Goal) -> Compactions {
-        let zones = core.memory.zones.of_node(self.node).iter().filter(|zone| zone.kind <= class);
+        let zones = core.mm.memory.zones.of_node(self.node).iter().filter(|zone| zone.kind <= class);
         let run = |zone: ZoneType| Compaction::new(self.node, zone, CompactMode::SyncLight, goal).by_daemon();
         Compactions { runs: zones.map(|zone| run(zone.kind)).collect() }
     }
 
     /// The score after a run that was to lower it.
     fn end_proactive(&mut self, core: &Core, before: u64) {
-        if core.memory.zones.fragmentation_score(self.node) >= before {
+        if core.mm.memory.zones.fragmentation_score(self.node) >= before {
             self.proactive_skips = Deferral::LONGEST - 1;
         }
     }
@@ -116,7 +116,7 @@ impl Compactions {
         if let CompactStep::Done(ended) = core.compact_step(run) {
             if ended == Compacted::Complete {
                 // What CPUs hold may be what lacks.
-                core.memory.drain_all_pages();
+                core.mm.memory.drain_all_pages();
             }
             self.runs.pop();
         }
@@ -169,11 +169,11 @@ impl Core {
     /// Asks a node's kcompactd for blocks, and wakes it if it rests and may be able to make one.
     pub(crate) fn wake_kcompactd(&mut self, node: NodeId, order: u8, class: ZoneType) {
         let Some(task) = self.kcompactds[node.index()].task else { return };
-        if order == 0 || self.makes_blocks_by_reclaim() {
+        if order == 0 || self.mm.makes_blocks_by_reclaim() {
             return;
         }
         let wanted = Wanted { order, migrate_type: MigrateType::Movable, class };
-        let mut zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
+        let mut zones = self.mm.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
         if !zones.any(|zone| !zone.gives(&wanted) && zone.is_suitable(&wanted)) {
             return;
         }
@@ -184,13 +184,13 @@ impl Core {
 
     /// kswapd begins to work: from now on free pages may lie apart.
     pub(crate) fn kcompactd_look_around(&mut self, node: NodeId) {
-        if self.makes_blocks_by_reclaim() {
+        if self.mm.makes_blocks_by_reclaim() {
             return;
         }
         let kcompactd = &mut self.kcompactds[node.index()];
         if let Some(task) = kcompactd.task
             && !std::mem::replace(&mut kcompactd.looks_around, true)
-            && self.config.compaction_proactiveness > 0
+            && self.mm.config.compaction_proactiveness > 0
         {
             self.wake(task);
         }

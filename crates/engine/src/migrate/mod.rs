@@ -35,30 +35,139 @@ use crate::machine::op::Op;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::table::Word;
 use crate::stat::{ByType, ISOLATED, Stat};
+use crate::state::State;
 use crate::story::{MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::{FileId, Pfn};
 
 impl Core {
     /// Takes a folio off its list for migration; false where it is on none.
     pub(crate) fn migrate_isolate(&mut self, pfn: Pfn) -> bool {
-        if !self.memory.folios[pfn].has(FolioFlags::LRU) || self.is_refused(MigrateStep::Isolate) {
+        if !self.mm.memory.folios[pfn].has(FolioFlags::LRU) || self.is_refused(MigrateStep::Isolate) {
             return false;
         }
         self.tell(pfn, |_| PageEvent::IsolatedToMove);
         self.lru_unlink(pfn);
-        self.count_isolated(pfn, 1);
+        self.mm.count_isolated(pfn, 1);
         true
     }
 
     /// Gives a folio that was isolated for migration back to its lists.
     pub(crate) fn migrate_put_back(&mut self, pfn: Pfn) {
-        self.count_isolated(pfn, -1);
+        self.mm.count_isolated(pfn, -1);
         self.lru_add(pfn, AddedFor::Other);
         if self.is_refused(MigrateStep::PutBack) {
             self.lru_add_drain();
         }
     }
 
+    /// Moves an isolated folio to a free frame of its size, and puts it back. Where it can't move it is put back as it is, and the
+    /// frame stays free: false.
+    pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
+        let is_moved = self.move_folio(from, to, why);
+        if !is_moved {
+            let folio = self.mm.memory.folios[from];
+            self.mm.count_unmoved(&folio);
+        }
+        self.migrate_put_back(if is_moved { to } else { from });
+        is_moved
+    }
+
+    /// Moves an isolated folio to a free frame and leaves it with who isolated it, who counts it if it has not moved.
+    pub(crate) fn move_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
+        let folio = self.mm.memory.folios[from];
+        let pages = folio.pages() as i64;
+        if self.is_held(&folio) {
+            let to = self.mm.memory.folios[to].node;
+            self.tell(from, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::Held });
+            return false;
+        }
+        if self.is_refused(MigrateStep::Unmap) {
+            return false;
+        }
+        self.mm.assert_may_move(from, to);
+        self.move_mappings(&folio, from, to);
+        if self.is_refused(MigrateStep::Copy) {
+            self.move_mappings(&folio, to, from);
+            return false;
+        }
+        self.mm.memory.move_in_caches(&folio, to);
+        if self.is_refused(MigrateStep::Remap) {
+            self.mm.memory.move_in_caches(&folio, from);
+            self.move_mappings(&folio, to, from);
+            return false;
+        }
+        let node = self.mm.memory.folios[to].node;
+        debug_assert_eq!(
+            node,
+            self.mm.memory.zones.node_of(to),
+            "{to:?} has a record that names another node"
+        );
+        self.mm.memory.folios[to] = folio;
+        self.mm.memory.folios[to].node = node;
+        mutant!(self, DirtyLostAtMigration if folio.has(FolioFlags::SWAPBACKED) => self.mm.memory.folios[to].clear(FolioFlags::DIRTY));
+        if node != folio.node {
+            self.mm.memory.folios[to].clear(FolioFlags::DEPARTED);
+            self.move_gauges(to, &folio);
+        }
+        self.tell(to, |_| PageEvent::Migrated { from: folio.node, to: node, why });
+        self.mm.assert_found(to);
+        self.mm.guest_forget(from);
+        self.mm.memory.folios[from] = Folio::new(folio.node, folio.order);
+        self.out.push(Op::Copy { from, to, pages: pages as u32 });
+        mutant!(self, WrittenDuringCopy if folio.refs > 0 => return self.mm.left_to_its_holder(from, to, folio.refs));
+        self.out.push(Op::FreeFrame { pfn: from, pages: pages as u32 });
+        mutant!(self, FrameFreedBeforeCopied => self.out.swap_last_two());
+        self.free_folio(from);
+        self.mm.count_node(folio.node, Stat::PgmigrateSuccess, pages);
+        if folio.is_huge() {
+            self.mm.count_node(folio.node, Stat::ThpMigrationSuccess, 1);
+        }
+        true
+    }
+
+    /// Whether someone knows the folio by its frame: a device, a task in the middle of an access, a CPU's batch.
+    pub(crate) fn is_held(&self, folio: &Folio) -> bool {
+        let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
+        mutant!(self, WrittenDuringCopy => return folio.flags().intersects(held));
+        folio.refs > 0 || folio.flags().intersects(held)
+    }
+
+    /// Makes every page-table entry lead to the new frame, as it is.
+    fn move_mappings(&mut self, folio: &Folio, from: Pfn, to: Pfn) {
+        if folio.mapped == 0 {
+            return;
+        }
+        mutant!(self, OldFrameFreedWhileMapped => return);
+        let (mut is_marked, mut moved) = (false, 0);
+        for at in 0..self.mm.memory.rmap_len(folio) {
+            let (mm_id, page) = self.mm.rmap_entry(folio, at);
+            let word: Word = self.mm.memory.mm(mm_id).table.word_if_any(page);
+            if !word.is_present() || word.pfn() != from {
+                continue;
+            }
+            is_marked |= word.is_prot_none();
+            moved += 1;
+            self.out.count.entries_migrated(1);
+            let mm = self.mm.memory.mm_mut(mm_id);
+            if word.is_huge() {
+                self.mm.update_huge(mm_id, page, |word| *word = word.with_pfn(to));
+                continue;
+            }
+            mm.table.update(page, |word| *word = word.with_pfn(to));
+            mutant!(self, DirtyLostAtMigration if folio.has(FolioFlags::SWAPBACKED) => mm.table.update(page, Word::clear_dirty));
+            if let Some(tlb) = &mut mm.tlb {
+                tlb.drop_page(page);
+            }
+        }
+        assert_eq!(moved, folio.mapped, "entries that lead to a folio's new frame, and those that map it");
+        if is_marked {
+            // Whoever meets the mark asks when it was made.
+            self.mm.numa_balancing.copy_access_time(from, to);
+        }
+    }
+}
+
+impl State {
     /// Keeps an isolated folio for longer than a call: nobody drops or moves it meanwhile.
     pub(crate) fn migrate_keep(&mut self, pfn: Pfn) {
         self.assert_isolated(pfn);
@@ -79,67 +188,6 @@ impl Core {
         );
         let (node, stat, pages) = (folio.node, ISOLATED.of(folio.lru_type()), folio.pages() as i64);
         self.count_node(node, stat, sign * pages);
-    }
-
-    /// Moves an isolated folio to a free frame of its size, and puts it back. Where it can't move it is put back as it is, and the
-    /// frame stays free: false.
-    pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
-        let is_moved = self.move_folio(from, to, why);
-        if !is_moved {
-            let folio = self.memory.folios[from];
-            self.count_unmoved(&folio);
-        }
-        self.migrate_put_back(if is_moved { to } else { from });
-        is_moved
-    }
-
-    /// Moves an isolated folio to a free frame and leaves it with who isolated it, who counts it if it has not moved.
-    pub(crate) fn move_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
-        let folio = self.memory.folios[from];
-        let pages = folio.pages() as i64;
-        if self.is_held(&folio) {
-            let to = self.memory.folios[to].node;
-            self.tell(from, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::Held });
-            return false;
-        }
-        if self.is_refused(MigrateStep::Unmap) {
-            return false;
-        }
-        self.assert_may_move(from, to);
-        self.move_mappings(&folio, from, to);
-        if self.is_refused(MigrateStep::Copy) {
-            self.move_mappings(&folio, to, from);
-            return false;
-        }
-        self.memory.move_in_caches(&folio, to);
-        if self.is_refused(MigrateStep::Remap) {
-            self.memory.move_in_caches(&folio, from);
-            self.move_mappings(&folio, to, from);
-            return false;
-        }
-        let node = self.memory.folios[to].node;
-        debug_assert_eq!(node, self.memory.zones.node_of(to), "{to:?} has a record that names another node");
-        self.memory.folios[to] = folio;
-        self.memory.folios[to].node = node;
-        mutant!(self, DirtyLostAtMigration if folio.has(FolioFlags::SWAPBACKED) => self.memory.folios[to].clear(FolioFlags::DIRTY));
-        if node != folio.node {
-            self.memory.folios[to].clear(FolioFlags::DEPARTED);
-            self.move_gauges(to, &folio);
-        }
-        self.tell(to, |_| PageEvent::Migrated { from: folio.node, to: node, why });
-        self.assert_found(to);
-        self.guest_forget(from);
-        self.memory.folios[from] = Folio::new(folio.node, folio.order);
-        self.out.push(Op::Copy { from, to, pages: pages as u32 });
-        mutant!(self, WrittenDuringCopy if folio.refs > 0 => return self.left_to_its_holder(from, to, folio.refs));
-        self.out.push(Op::FreeFrame { pfn: from, pages: pages as u32 });
-        mutant!(self, FrameFreedBeforeCopied => self.out.swap_last_two());
-        self.free_folio(from);
-        self.count_node(folio.node, Stat::PgmigrateSuccess, pages);
-        if folio.is_huge() {
-            self.count_node(folio.node, Stat::ThpMigrationSuccess, 1);
-        }
-        true
     }
 
     /// Who holds the old frame frees it.
@@ -189,47 +237,6 @@ impl Core {
         self.count_node(folio.node, Stat::PgmigrateFail, folio.pages() as i64);
         if folio.is_huge() {
             self.count_node(folio.node, Stat::ThpMigrationFail, 1);
-        }
-    }
-
-    /// Whether someone knows the folio by its frame: a device, a task in the middle of an access, a CPU's batch.
-    pub(crate) fn is_held(&self, folio: &Folio) -> bool {
-        let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
-        mutant!(self, WrittenDuringCopy => return folio.flags().intersects(held));
-        folio.refs > 0 || folio.flags().intersects(held)
-    }
-
-    /// Makes every page-table entry lead to the new frame, as it is.
-    fn move_mappings(&mut self, folio: &Folio, from: Pfn, to: Pfn) {
-        if folio.mapped == 0 {
-            return;
-        }
-        mutant!(self, OldFrameFreedWhileMapped => return);
-        let (mut is_marked, mut moved) = (false, 0);
-        for at in 0..self.memory.rmap_len(folio) {
-            let (mm_id, page) = self.rmap_entry(folio, at);
-            let word: Word = self.memory.mm(mm_id).table.word_if_any(page);
-            if !word.is_present() || word.pfn() != from {
-                continue;
-            }
-            is_marked |= word.is_prot_none();
-            moved += 1;
-            self.out.count.entries_migrated(1);
-            let mm = self.memory.mm_mut(mm_id);
-            if word.is_huge() {
-                self.update_huge(mm_id, page, |word| *word = word.with_pfn(to));
-                continue;
-            }
-            mm.table.update(page, |word| *word = word.with_pfn(to));
-            mutant!(self, DirtyLostAtMigration if folio.has(FolioFlags::SWAPBACKED) => mm.table.update(page, Word::clear_dirty));
-            if let Some(tlb) = &mut mm.tlb {
-                tlb.drop_page(page);
-            }
-        }
-        assert_eq!(moved, folio.mapped, "entries that lead to a folio's new frame, and those that map it");
-        if is_marked {
-            // Whoever meets the mark asks when it was made.
-            self.numa_balancing.copy_access_time(from, to);
         }
     }
 }

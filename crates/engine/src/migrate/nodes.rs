@@ -17,6 +17,7 @@ use crate::migrate::MigrateStep;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::stat::{ByType, ISOLATED, Stat};
+use crate::state::State;
 use crate::story::{GfpFlags, MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::ZoneType;
 use crate::units::{MmId, NodeId, Pfn};
@@ -46,19 +47,19 @@ impl Core {
         if self.is_refused(MigrateStep::Prepare) {
             return Err(NotMigrated::Again);
         }
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let is_file = !folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED);
-        let is_code = |(mm, vma): (MmId, usize)| self.memory.mm(mm).vmas[vma].executable;
+        let is_code = |(mm, vma): (MmId, usize)| self.mm.memory.mm(mm).vmas[vma].executable;
         if is_file && folio.mapped > 1 && vma.is_some_and(is_code) {
             self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::SharedCode });
             return Err(NotMigrated::AccessDenied);
         }
         // It would most likely be written in the middle of it.
-        if is_file && (folio.has(FolioFlags::DIRTY) || self.is_mapped_dirty(pfn)) {
+        if is_file && (folio.has(FolioFlags::DIRTY) || self.mm.is_mapped_dirty(pfn)) {
             self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::DirtyFile });
             return Err(NotMigrated::Again);
         }
-        if !self.has_room_for(to, folio.pages()) {
+        if !self.mm.has_room_for(to, folio.pages()) {
             self.wake_for_room(to);
             self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NoRoom });
             return Err(NotMigrated::Again);
@@ -73,6 +74,7 @@ impl Core {
     /// A node that pages are promoted to is full: its kswapd demotes others to make room. [tiering-zswap-6.12 3.5]
     pub(crate) fn wake_for_room(&mut self, node: NodeId) {
         let highest = self
+            .mm
             .memory
             .zones
             .of_node(node)
@@ -80,18 +82,9 @@ impl Core {
             .filter(|zone| zone.managed > 0)
             .map(|zone| zone.kind)
             .max();
-        if let Some(class) = highest.filter(|_| self.config.is_memory_tiering()) {
+        if let Some(class) = highest.filter(|_| self.mm.config.is_memory_tiering()) {
             self.wake_kswapd(node, 0, class, GfpFlags::None);
         }
-    }
-
-    /// Whether a node stays balanced if it receives so many pages: some zone of it is above its high mark then.
-    pub(crate) fn has_room_for(&self, node: NodeId, pages: u64) -> bool {
-        let zones = self.memory.zones.of_node(node);
-        zones.iter().any(|zone| {
-            let mark = zone.mark(Watermark::High) + pages;
-            zone.watermark_ok(0, mark, ZoneType::Movable, Rights::empty())
-        })
     }
 
     /// Moves folios that were prepared, [`BATCH_MAX`] at most, to another node. What can't move is back on its list afterwards. Returns how
@@ -100,16 +93,16 @@ impl Core {
         assert!(folios.len() <= BATCH_MAX, "a batch has {BATCH_MAX} folios at most");
         let mut moved = 0;
         for &pfn in folios {
-            let folio = self.memory.folios[pfn];
-            self.assert_isolated(pfn);
+            let folio = self.mm.memory.folios[pfn];
+            self.mm.assert_isolated(pfn);
             let mut target = self.frame_there(pfn, to);
             let mut tails = Vec::new();
             if target.is_none()
                 && folio.is_huge()
-                && self.config.misplaced_huge == MisplacedHuge::Split
+                && self.mm.config.misplaced_huge == MisplacedHuge::Split
                 && self.split_huge_page(pfn, &mut tails)
             {
-                self.count_node(folio.node, Stat::ThpMigrationSplit, 1);
+                self.mm.count_node(folio.node, Stat::ThpMigrationSplit, 1);
                 target = self.frame_there(pfn, to);
             }
             moved += self.migrate_into(pfn, target, to, why);
@@ -126,22 +119,22 @@ impl Core {
         if self.is_refused(MigrateStep::Allocate) {
             return None;
         }
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
         self.alloc_pages(&Request { order: folio.order, ..Request::movable(gfp, to) }, folio.memcg)
     }
 
     /// Moves a folio to the frame that was found for it. Returns how many pages have moved.
     fn migrate_into(&mut self, pfn: Pfn, target: Option<Pfn>, to: NodeId, why: MigrateReason) -> u64 {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let Some(target) = target else {
-            self.count_unmoved(&folio);
+            self.mm.count_unmoved(&folio);
             self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NoFrame });
             self.migrate_put_back(pfn);
             return 0;
         };
         assert_eq!(
-            self.memory.folios[target].node, to,
+            self.mm.memory.folios[target].node, to,
             "a page that is to go to a node gets a frame of another"
         );
         if self.migrate_folio(pfn, target, why) {
@@ -154,7 +147,7 @@ impl Core {
     /// Moves folios that were found on the wrong node. Returns how many pages have moved.
     pub(crate) fn migrate_misplaced(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
         let moved = self.migrate_to_node(folios, to, why);
-        self.count_node(to, Stat::NumaPagesMigrated, moved as i64);
+        self.mm.count_node(to, Stat::NumaPagesMigrated, moved as i64);
         moved
     }
 }
@@ -162,7 +155,7 @@ impl Core {
 impl Core {
     /// What a node counts of a folio that has left it for another is counted there. The folio is in the hands of who moves it.
     pub(super) fn move_gauges(&mut self, pfn: Pfn, old: &Folio) {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         assert_ne!(folio.node, old.node, "gauges move to the node that they are on");
         assert_eq!(folio.memcg, old.memcg, "a folio that has moved is another group's");
         assert_eq!(folio.mapped, old.mapped, "a folio that has moved is mapped by others");
@@ -185,8 +178,8 @@ impl Core {
         if folio.has(FolioFlags::SWAPCACHE) {
             gauges.push(Stat::NrSwapcached);
         }
-        let from = self.lruvecs.id(folio.memcg, PoolId::of_node(old.node));
-        let to = self.lruvec_of(pfn);
+        let from = self.mm.lruvecs.id(folio.memcg, PoolId::of_node(old.node));
+        let to = self.mm.lruvec_of(pfn);
         for gauge in gauges {
             self.count(from, gauge, -pages);
             self.count(to, gauge, pages);
@@ -197,13 +190,24 @@ impl Core {
         }
         // The machine counts these alone.
         if folio.has(FolioFlags::SWAPCACHE) {
-            self.move_node_gauge(Stat::NrFilePages, old.node, folio.node, pages);
+            self.mm.move_node_gauge(Stat::NrFilePages, old.node, folio.node, pages);
         }
         if folio.has(FolioFlags::MLOCKED) {
-            self.move_node_gauge(Stat::NrMlock, old.node, folio.node, pages);
+            self.mm.move_node_gauge(Stat::NrMlock, old.node, folio.node, pages);
         }
         let isolated = ISOLATED.of(folio.lru_type());
-        self.move_node_gauge(isolated, old.node, folio.node, pages);
+        self.mm.move_node_gauge(isolated, old.node, folio.node, pages);
+    }
+}
+
+impl State {
+    /// Whether a node stays balanced if it receives so many pages: some zone of it is above its high mark then.
+    pub(crate) fn has_room_for(&self, node: NodeId, pages: u64) -> bool {
+        let zones = self.memory.zones.of_node(node);
+        zones.iter().any(|zone| {
+            let mark = zone.mark(Watermark::High) + pages;
+            zone.watermark_ok(0, mark, ZoneType::Movable, Rights::empty())
+        })
     }
 
     fn move_node_gauge(&mut self, gauge: Stat, from: NodeId, to: NodeId, pages: i64) {

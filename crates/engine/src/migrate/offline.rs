@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::MigrateReason;
 use crate::units::{CpuId, NodeId, Nodemask, Pfn};
 use std::fmt;
@@ -47,45 +48,39 @@ impl Core {
     /// Takes a node's memory out of use.
     #[doc(alias = "offline_pages")]
     pub(crate) fn offline_node(&mut self, node: NodeId) -> Result<(), NotOffline> {
-        if !self.tiers.is_online(node) {
+        if !self.mm.tiers.is_online(node) {
             return Ok(());
         }
-        if (0..self.config.cpus).any(|cpu| self.config.layout.node_of_cpu(cpu) == node) {
+        if (0..self.mm.config.cpus).any(|cpu| self.mm.config.layout.node_of_cpu(cpu) == node) {
             return Err(NotOffline::HasCpus);
         }
-        (0..self.config.cpus).for_each(|cpu| self.lru_add_drain_cpu(CpuId(cpu)));
-        self.memory.drain_all_pages();
-        self.memory.zones.set_online(node, false, &self.config);
+        (0..self.mm.config.cpus).for_each(|cpu| self.lru_add_drain_cpu(CpuId(cpu)));
+        self.mm.memory.drain_all_pages();
+        self.mm.memory.zones.set_online(node, false, &self.mm.config);
         let left = self.evacuate(node);
         if left.is_err() {
-            self.memory.zones.set_online(node, true, &self.config);
+            self.mm.memory.zones.set_online(node, true, &self.mm.config);
             return left;
         }
-        let in_use = self.folios_in_use(node).len();
+        let in_use = self.mm.folios_in_use(node).len();
         assert_eq!(in_use, 0, "{node:?} leaves, and {in_use} folios are on it");
-        self.tiers.set_online(node, false);
+        self.mm.tiers.set_online(node, false);
         Ok(())
-    }
-
-    /// Takes it into use again, empty.
-    pub(crate) fn online_node(&mut self, node: NodeId) {
-        self.memory.zones.set_online(node, true, &self.config);
-        self.tiers.set_online(node, true);
     }
 
     /// Moves all that can move off a node.
     fn evacuate(&mut self, node: NodeId) -> Result<(), NotOffline> {
-        let folios = self.folios_in_use(node);
-        let kernel = folios.iter().map(|&pfn| self.memory.folios[pfn]);
+        let folios = self.mm.folios_in_use(node);
+        let kernel = folios.iter().map(|&pfn| self.mm.memory.folios[pfn]);
         let kernel: u64 =
             kernel.filter(|folio| folio.has(FolioFlags::KERNEL)).map(|folio| folio.pages()).sum();
         if kernel > 0 {
             return Err(NotOffline::Kernel(kernel));
         }
-        let nearest = self.memory.zones.nearest(node, Nodemask::ALL);
+        let nearest = self.mm.memory.zones.nearest(node, Nodemask::ALL);
         let mut left = 0;
         for pfn in folios {
-            let folio = self.memory.folios[pfn];
+            let folio = self.mm.memory.folios[pfn];
             if self.is_held(&folio) || !self.migrate_isolate(pfn) {
                 left += folio.pages();
                 continue;
@@ -94,7 +89,7 @@ impl Core {
             let mut pages = vec![pfn];
             let mut target = self.room_elsewhere(nearest, pfn);
             if target.is_none() && folio.is_huge() && self.split_huge_page(pfn, &mut pages) {
-                self.count_node(node, Stat::ThpMigrationSplit, 1);
+                self.mm.count_node(node, Stat::ThpMigrationSplit, 1);
             }
             for page in pages {
                 let target = target.take().or_else(|| self.room_elsewhere(nearest, page));
@@ -105,7 +100,7 @@ impl Core {
     }
 
     fn room_elsewhere(&mut self, nearest: Option<NodeId>, pfn: Pfn) -> Option<Pfn> {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let gfp = Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
         let request = |to| Request { order: folio.order, ..Request::movable(gfp, to) };
         nearest.and_then(|to| self.alloc_pages(&request(to), folio.memcg))
@@ -113,9 +108,9 @@ impl Core {
 
     /// Moves an isolated folio, if there is room for it; returns how many pages stay where they are.
     fn move_away(&mut self, pfn: Pfn, target: Option<Pfn>) -> u64 {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let (node, pages) = (folio.node, folio.pages());
-        let is_left = target.is_none_or(|target| self.memory.folios[target].node != node);
+        let is_left = target.is_none_or(|target| self.mm.memory.folios[target].node != node);
         assert!(is_left, "a page that is to leave {node:?} gets a frame of it");
         match target {
             Some(target) if self.migrate_folio(pfn, target, MigrateReason::Offline) => 0,
@@ -128,5 +123,13 @@ impl Core {
                 pages
             }
         }
+    }
+}
+
+impl State {
+    /// Takes it into use again, empty.
+    pub(crate) fn online_node(&mut self, node: NodeId) {
+        self.memory.zones.set_online(node, true, &self.config);
+        self.tiers.set_online(node, true);
     }
 }

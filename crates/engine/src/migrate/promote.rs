@@ -19,7 +19,7 @@ impl Core {
         to: NodeId,
         vma: (MmId, usize),
     ) -> Result<(), NotMigrated> {
-        assert_ne!(self.memory.folios[pfn].node, to, "{pfn:?} is promoted to the node that it is on");
+        assert_ne!(self.mm.memory.folios[pfn].node, to, "{pfn:?} is promoted to the node that it is on");
         self.migrate_prepare(pfn, Some(vma), to)?;
         if self.promote_prepared(&[pfn], to, MigrateReason::HintFault) > 0 {
             Ok(())
@@ -31,13 +31,13 @@ impl Core {
     /// Promotes folios that were prepared ([`Core::migrate_prepare`]), a batch at most; returns how many pages have moved. Those that
     /// come from the top tier were no promotion.
     pub(crate) fn promote_prepared(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
-        let is_upward = self.tiers.node_is_top_tier(to)
-            && folios.iter().all(|&pfn| !self.tiers.node_is_top_tier(self.memory.folios[pfn].node));
-        let pages: u64 = folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
+        let is_upward = self.mm.tiers.node_is_top_tier(to)
+            && folios.iter().all(|&pfn| !self.mm.tiers.node_is_top_tier(self.mm.memory.folios[pfn].node));
+        let pages: u64 = folios.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();
         let moved = self.migrate_misplaced(folios, to, why);
         assert!(moved <= pages, "{moved} pages of {pages} are promoted");
         if is_upward {
-            self.count_node(to, Stat::PgpromoteSuccess, moved as i64);
+            self.mm.count_node(to, Stat::PgpromoteSuccess, moved as i64);
         }
         moved
     }

@@ -11,65 +11,71 @@
 use super::gain::Whose;
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
+use crate::state::State;
 use crate::units::{NodeId, Pfn};
 
 /// A large request reads so many pages of a file. The first is asked.
 const NEIGHBOURS: u64 = 64;
 
 impl Core {
+    /// The number of the window that is under way.
+    fn governor_window(&self) -> u64 {
+        self.by.now.0 / 1_000_000 / u64::from(self.mm.config.promotion_governor_ms)
+    }
+
+    /// A folio has been demoted from a node, and is still in the hands of who did it.
+    pub(crate) fn note_departure(&mut self, pfn: Pfn, from: NodeId) {
+        if !self.mm.is_governed()
+            || !self.mm.config.is_memory_tiering()
+            || !self.mm.tiers.node_is_top_tier(from)
+        {
+            return;
+        }
+        self.mm.memory.folios[pfn].set(FolioFlags::DEPARTED);
+        if self.mm.is_asked(pfn) {
+            self.note_mark(pfn, from);
+        }
+    }
+
+    /// A page has been marked whose use would bring it to a node.
+    pub(super) fn note_mark(&mut self, pfn: Pfn, to: NodeId) {
+        let whose = self.mm.whose(pfn);
+        let (window, pages) = (self.governor_window(), self.mm.memory.folios[pfn].pages());
+        self.mm.numa_balancing.mark_windows.populate(pfn);
+        self.mm.numa_balancing.mark_windows[pfn] = window as u16;
+        self.mm.numa_balancing.gains[to.index()].marked(whose, window, pages);
+    }
+
+    /// A page that was marked is used on a node.
+    pub(super) fn note_use(&mut self, pfn: Pfn, to: NodeId) {
+        let window = self.governor_window();
+        let windows_ago = (window as u16).wrapping_sub(self.mm.numa_balancing.mark_windows.get(pfn));
+        let whose = self.mm.whose(pfn);
+        let folio = &mut self.mm.memory.folios[pfn];
+        folio.clear(FolioFlags::DEPARTED);
+        self.mm.numa_balancing.gains[to.index()].used(whose, window, windows_ago, folio.pages());
+    }
+
+    /// A page of slow memory is read through a file descriptor. Each read is the mark of the next one.
+    pub(crate) fn note_read(&mut self, pfn: Pfn) {
+        let to = self.current_node();
+        if self.mm.tiers.node_is_top_tier(to) && self.mm.is_asked(pfn) {
+            self.note_use(pfn, to);
+            self.note_mark(pfn, to);
+        }
+    }
+}
+
+impl State {
     /// Whether promotion has a governor.
     #[inline]
     pub(crate) fn is_governed(&self) -> bool {
         self.config.promotion_governor_ms > 0
     }
 
-    /// The number of the window that is under way.
-    fn governor_window(&self) -> u64 {
-        self.by.now.0 / 1_000_000 / u64::from(self.config.promotion_governor_ms)
-    }
-
-    /// A folio has been demoted from a node, and is still in the hands of who did it.
-    pub(crate) fn note_departure(&mut self, pfn: Pfn, from: NodeId) {
-        if !self.is_governed() || !self.config.is_memory_tiering() || !self.tiers.node_is_top_tier(from) {
-            return;
-        }
-        self.memory.folios[pfn].set(FolioFlags::DEPARTED);
-        if self.is_asked(pfn) {
-            self.note_mark(pfn, from);
-        }
-    }
-
     /// Whether a page of slow memory has left fast memory, and has not been seen to be used since.
     fn whose(&self, pfn: Pfn) -> Whose {
         if self.memory.folios[pfn].has(FolioFlags::DEPARTED) { Whose::Left } else { Whose::Stays }
-    }
-
-    /// A page has been marked whose use would bring it to a node.
-    pub(super) fn note_mark(&mut self, pfn: Pfn, to: NodeId) {
-        let whose = self.whose(pfn);
-        let (window, pages) = (self.governor_window(), self.memory.folios[pfn].pages());
-        self.numa_balancing.mark_windows.populate(pfn);
-        self.numa_balancing.mark_windows[pfn] = window as u16;
-        self.numa_balancing.gains[to.index()].marked(whose, window, pages);
-    }
-
-    /// A page that was marked is used on a node.
-    pub(super) fn note_use(&mut self, pfn: Pfn, to: NodeId) {
-        let window = self.governor_window();
-        let windows_ago = (window as u16).wrapping_sub(self.numa_balancing.mark_windows.get(pfn));
-        let whose = self.whose(pfn);
-        let folio = &mut self.memory.folios[pfn];
-        folio.clear(FolioFlags::DEPARTED);
-        self.numa_balancing.gains[to.index()].used(whose, window, windows_ago, folio.pages());
-    }
-
-    /// A page of slow memory is read through a file descriptor. Each read is the mark of the next one.
-    pub(crate) fn note_read(&mut self, pfn: Pfn) {
-        let to = self.current_node();
-        if self.tiers.node_is_top_tier(to) && self.is_asked(pfn) {
-            self.note_use(pfn, to);
-            self.note_mark(pfn, to);
-        }
     }
 
     /// Whether a page that nothing maps says how soon it is used. Where nobody looks at reads its silence would say nothing.

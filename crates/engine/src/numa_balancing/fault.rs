@@ -14,6 +14,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
 use crate::pghot::Source;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::{Heat, MigrateRefusal, PageEvent};
 use crate::units::ZoneType;
 use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
@@ -46,36 +47,39 @@ impl Core {
         thread: &mut ThreadScan,
         id: TaskId,
     ) -> bool {
-        let word = self.memory.mm(mm).table.word(page);
+        let word = self.mm.memory.mm(mm).table.word(page);
         if !word.is_prot_none() {
             return false;
         }
         let pfn = word.pfn();
-        let (node, to) = (self.memory.folios[pfn].node, self.current_node());
+        let (node, to) = (self.mm.memory.folios[pfn].node, self.current_node());
         self.out.count.hint_faults(1);
         self.tell(pfn, |_| PageEvent::HintFault { by: to });
-        self.count_node(to, Stat::NumaHintFaults, 1);
+        self.mm.count_node(to, Stat::NumaHintFaults, 1);
         if node == to {
-            self.count_node(to, Stat::NumaHintFaultsLocal, 1);
+            self.mm.count_node(to, Stat::NumaHintFaultsLocal, 1);
         }
-        let space = self.memory.mm_mut(mm);
+        let space = self.mm.memory.mm_mut(mm);
         if let Some(scan) = &mut space.vmas[vma].scan {
             scan.threads[1] |= thread_bit(id);
         }
         if word.is_huge() {
-            self.update_huge(mm, page, Word::clear_prot_none);
+            self.mm.update_huge(mm, page, Word::clear_prot_none);
         } else {
             space.table.update(page, Word::clear_prot_none);
         }
-        if self.is_governed() && self.tiers.node_is_top_tier(to) && !self.tiers.node_is_top_tier(node) {
+        if self.mm.is_governed()
+            && self.mm.tiers.node_is_top_tier(to)
+            && !self.mm.tiers.node_is_top_tier(node)
+        {
             self.note_use(pfn, to);
         }
         // A store to a page of a file has more to do than this.
-        let dirties = write && !self.is_regular(pfn);
-        if Source::HintFault.is_heard(&self.config) {
+        let dirties = write && !self.mm.is_regular(pfn);
+        if Source::HintFault.is_heard(&self.mm.config) {
             // Who notices moves nothing: that is kmigrated's business.
             let accesses = if self.is_hot_by_fault(pfn, to) {
-                crate::pghot::Hotness::of(&self.config).reports as u32
+                crate::pghot::Hotness::of(&self.mm.config).reports as u32
             } else {
                 1
             };
@@ -85,12 +89,12 @@ impl Core {
             self.promote_for(pfn, to, (mm, vma), thread);
             self.adapt_period(mm, thread);
         }
-        self.memory.access_again(mm, page, dirties);
+        self.mm.memory.access_again(mm, page, dirties);
         true
     }
 
     fn promote_for(&mut self, pfn: Pfn, to: NodeId, vma: (MmId, usize), thread: &mut ThreadScan) {
-        let pages = self.memory.folios[pfn].pages();
+        let pages = self.mm.memory.folios[pfn].pages();
         match self.promote_folio(pfn, to, vma) {
             Ok(()) => {
                 thread.faults.remote += pages;
@@ -104,8 +108,8 @@ impl Core {
     /// ago, and not too many others have gone.
     #[doc(alias = "should_numa_migrate_memory")]
     pub(crate) fn should_promote(&mut self, pfn: Pfn, to: NodeId) -> bool {
-        let is_slow = !self.tiers.node_is_top_tier(self.memory.folios[pfn].node);
-        if !self.config.is_memory_tiering() || !is_slow || !self.tiers.node_is_top_tier(to) {
+        let is_slow = !self.mm.tiers.node_is_top_tier(self.mm.memory.folios[pfn].node);
+        if !self.mm.config.is_memory_tiering() || !is_slow || !self.mm.tiers.node_is_top_tier(to) {
             return false;
         }
         self.is_used_soon(pfn, to) && !self.is_over_promotion_limit(pfn, to, Asks::First)
@@ -113,48 +117,39 @@ impl Core {
 
     /// Whether one hint fault is enough for hot-page tracking.
     fn is_hot_by_fault(&mut self, pfn: Pfn, to: NodeId) -> bool {
-        self.config.pghot_hint_faults == HintFaultRule::Timed && self.is_used_soon(pfn, to)
+        self.mm.config.pghot_hint_faults == HintFaultRule::Timed && self.is_used_soon(pfn, to)
     }
 
     /// Whether a page that is used now was marked not long ago. In a node with plenty of free memory nobody asks.
     fn is_used_soon(&mut self, pfn: Pfn, to: NodeId) -> bool {
-        let (knobs, time) = (PromotionKnobs::of(&self.config), AccessTime::of(&self.config));
+        let (knobs, time) = (PromotionKnobs::of(&self.mm.config), AccessTime::of(&self.mm.config));
         let now_ms = self.by.now.0 / 1_000_000;
-        if self.has_plenty_free(to) {
-            self.numa_balancing.nodes[to.index()].reset_thresholds();
+        if self.mm.has_plenty_free(to) {
+            self.mm.numa_balancing.nodes[to.index()].reset_thresholds();
             self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::RoomToSpare });
             return true;
         }
-        if self.config.promotion_threshold == PromotionThreshold::Active {
-            let is_active = self.is_active(pfn);
+        if self.mm.config.promotion_threshold == PromotionThreshold::Active {
+            let is_active = self.mm.is_active(pfn);
             self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::OnActiveList(is_active) });
             if !is_active {
                 self.lru_activate(pfn);
             }
             return is_active;
         }
-        let stored = self.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
+        let stored = self.mm.numa_balancing.exchange_access_time(pfn, time.stored(now_ms));
         self.is_hot(pfn, to, (Since::Mark, time.latency(stored, now_ms)), &knobs)
-    }
-
-    /// Whether a page is on an active list, or in one of the two youngest generations.
-    fn is_active(&self, pfn: Pfn) -> bool {
-        let place = self.memory.places.get(pfn);
-        match &self.lruvecs[self.lruvec_of(pfn)].generations {
-            Some(generations) if place.is_listed() => generations.seqs_of(place).0 + 1 >= generations.max_seq,
-            _ => self.memory.has_use(pfn, UseBits::ACTIVE),
-        }
     }
 
     /// Whether a page last used so long ago is hot, by an age that someone else knows, where pages younger than `reference_ms`
     /// are by default. In a node with plenty of free memory all are.
     pub(crate) fn is_recent_enough(&mut self, pfn: Pfn, to: NodeId, age_ms: u64, reference_ms: u64) -> bool {
-        if self.has_plenty_free(to) {
-            self.numa_balancing.nodes[to.index()].reset_thresholds();
+        if self.mm.has_plenty_free(to) {
+            self.mm.numa_balancing.nodes[to.index()].reset_thresholds();
             self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::RoomToSpare });
             return true;
         }
-        let knobs = PromotionKnobs { hot_threshold_ms: reference_ms, ..PromotionKnobs::of(&self.config) };
+        let knobs = PromotionKnobs { hot_threshold_ms: reference_ms, ..PromotionKnobs::of(&self.mm.config) };
         self.is_hot(pfn, to, (Since::Report, age_ms), &knobs)
     }
 
@@ -166,21 +161,84 @@ impl Core {
         (since, age_ms): (Since, u64),
         knobs: &PromotionKnobs,
     ) -> bool {
-        let (candidates, now_ms) = (self.promotion_candidates(to), self.by.now.0 / 1_000_000);
-        match self.config.promotion_threshold {
+        let (candidates, now_ms) = (self.mm.promotion_candidates(to), self.by.now.0 / 1_000_000);
+        match self.mm.config.promotion_threshold {
             // Whoever found it hot has looked at its list.
             PromotionThreshold::Active => return true,
             PromotionThreshold::RateLimit => {
-                self.threshold_mut(to, since).adjust(knobs, candidates, now_ms);
+                self.mm.threshold_mut(to, since).adjust(knobs, candidates, now_ms);
             }
             PromotionThreshold::Capacity => {
-                let (room, pages) = (self.room_for_hot(to), self.memory.folios[pfn].pages());
-                self.threshold_mut(to, since).fit(knobs, age_ms, pages, room, now_ms);
+                let (room, pages) = (self.mm.room_for_hot(to), self.mm.memory.folios[pfn].pages());
+                self.mm.threshold_mut(to, since).fit(knobs, age_ms, pages, room, now_ms);
             }
         }
-        let threshold_ms = self.threshold_mut(to, since).get(knobs);
+        let threshold_ms = self.mm.threshold_mut(to, since).get(knobs);
         self.tell(pfn, |_| PageEvent::HeatJudged { to, heat: Heat::Age { age_ms, threshold_ms } });
         age_ms < threshold_ms
+    }
+
+    /// Counts a page that is to be promoted to a node, and says whether the node's limits refuse it. One with plenty of free memory has none.
+    pub(crate) fn is_over_promotion_limit(&mut self, pfn: Pfn, to: NodeId, asks: Asks) -> bool {
+        let (pages, has_plenty) = (self.mm.memory.folios[pfn].pages(), self.mm.has_plenty_free(to));
+        if asks == Asks::First {
+            let candidates = if has_plenty { Stat::PgpromoteCandidateNrl } else { Stat::PgpromoteCandidate };
+            self.mm.count_node(to, candidates, pages as i64);
+        }
+        let refusal = if has_plenty { None } else { self.promotion_refusal(to, pages) };
+        if let Some(why) = refusal {
+            self.tell(pfn, |_| PageEvent::NotMigrated { to, why });
+        }
+        refusal.is_some()
+    }
+
+    /// Which limit refuses pages that are to be promoted to a node, if one does.
+    fn promotion_refusal(&mut self, to: NodeId, pages: u64) -> Option<MigrateRefusal> {
+        let (knobs, now_ms) = (PromotionKnobs::of(&self.mm.config), self.by.now.0 / 1_000_000);
+        if self.mm.numa_balancing.nodes[to.index()].rate.refuses(&knobs, pages, now_ms) {
+            return Some(MigrateRefusal::RateLimit);
+        }
+        let is_refused = self.mm.is_governed() && !self.mm.governor_admits(to, now_ms);
+        is_refused.then_some(MigrateRefusal::Governor)
+    }
+
+    /// Tier balancing was turned on, or its knobs were written: thresholds begin anew.
+    pub(crate) fn restart_promotion(&mut self) {
+        for node in self.mm.memory.nodes() {
+            let candidates = self.mm.promotion_candidates(node);
+            self.mm.numa_balancing.nodes[node.index()].restart(candidates, self.by.now.0 / 1_000_000);
+        }
+    }
+
+    /// Looks at a thread's period, once in each pass over its memory that has led somewhere.
+    fn adapt_period(&mut self, mm: MmId, thread: &mut ThreadScan) {
+        if self.by.now <= thread.retry_at {
+            return;
+        }
+        let Some(period) = thread.period_ms else { return };
+        thread.retry_at = self.by.now + Nanos(1_000_000 * (period / 16).min(1000));
+        let space = self.mm.memory.mm(mm);
+        if thread.seq == space.scan.seq {
+            return;
+        }
+        thread.seq = space.scan.seq;
+        let faults = std::mem::take(&mut thread.faults);
+        let adapted = ScanKnobs::of(&self.mm.config).adapted(period, space.table.resident(), &faults);
+        thread.period_ms = Some(adapted);
+        if faults.local + faults.shared == 0 || faults.has_failed {
+            self.mm.memory.mm_mut(mm).scan.next = self.by.now + Nanos(1_000_000 * adapted);
+        }
+    }
+}
+
+impl State {
+    /// Whether a page is on an active list, or in one of the two youngest generations.
+    fn is_active(&self, pfn: Pfn) -> bool {
+        let place = self.memory.places.get(pfn);
+        match &self.lruvecs[self.lruvec_of(pfn)].generations {
+            Some(generations) if place.is_listed() => generations.seqs_of(place).0 + 1 >= generations.max_seq,
+            _ => self.memory.has_use(pfn, UseBits::ACTIVE),
+        }
     }
 
     fn threshold_mut(&mut self, to: NodeId, since: Since) -> &mut HotThreshold {
@@ -196,20 +254,6 @@ impl Core {
         free + inactive.iter().sum::<i64>() as u64
     }
 
-    /// Counts a page that is to be promoted to a node, and says whether the node's limits refuse it. One with plenty of free memory has none.
-    pub(crate) fn is_over_promotion_limit(&mut self, pfn: Pfn, to: NodeId, asks: Asks) -> bool {
-        let (pages, has_plenty) = (self.memory.folios[pfn].pages(), self.has_plenty_free(to));
-        if asks == Asks::First {
-            let candidates = if has_plenty { Stat::PgpromoteCandidateNrl } else { Stat::PgpromoteCandidate };
-            self.count_node(to, candidates, pages as i64);
-        }
-        let refusal = if has_plenty { None } else { self.promotion_refusal(to, pages) };
-        if let Some(why) = refusal {
-            self.tell(pfn, |_| PageEvent::NotMigrated { to, why });
-        }
-        refusal.is_some()
-    }
-
     /// Whether a node has so much free that nobody need be choosy.
     pub(crate) fn has_plenty_free(&self, node: NodeId) -> bool {
         let zones = self.memory.zones.of_node(node);
@@ -218,16 +262,6 @@ impl Core {
         zones.iter().any(|zone| {
             zone.watermark_ok(0, zone.mark(Watermark::Promo) + enough, ZoneType::Movable, Rights::empty())
         })
-    }
-
-    /// Which limit refuses pages that are to be promoted to a node, if one does.
-    fn promotion_refusal(&mut self, to: NodeId, pages: u64) -> Option<MigrateRefusal> {
-        let (knobs, now_ms) = (PromotionKnobs::of(&self.config), self.by.now.0 / 1_000_000);
-        if self.numa_balancing.nodes[to.index()].rate.refuses(&knobs, pages, now_ms) {
-            return Some(MigrateRefusal::RateLimit);
-        }
-        let is_refused = self.is_governed() && !self.governor_admits(to, now_ms);
-        is_refused.then_some(MigrateRefusal::Governor)
     }
 
     fn governor_admits(&mut self, to: NodeId, now_ms: u64) -> bool {
@@ -254,33 +288,5 @@ impl Core {
 
     fn promotion_candidates(&self, node: NodeId) -> u64 {
         self.vmstat[node.index()][Stat::PgpromoteCandidate as usize] as u64
-    }
-
-    /// Tier balancing was turned on, or its knobs were written: thresholds begin anew.
-    pub(crate) fn restart_promotion(&mut self) {
-        for node in self.memory.nodes() {
-            let candidates = self.promotion_candidates(node);
-            self.numa_balancing.nodes[node.index()].restart(candidates, self.by.now.0 / 1_000_000);
-        }
-    }
-
-    /// Looks at a thread's period, once in each pass over its memory that has led somewhere.
-    fn adapt_period(&mut self, mm: MmId, thread: &mut ThreadScan) {
-        if self.by.now <= thread.retry_at {
-            return;
-        }
-        let Some(period) = thread.period_ms else { return };
-        thread.retry_at = self.by.now + Nanos(1_000_000 * (period / 16).min(1000));
-        let space = self.memory.mm(mm);
-        if thread.seq == space.scan.seq {
-            return;
-        }
-        thread.seq = space.scan.seq;
-        let faults = std::mem::take(&mut thread.faults);
-        let adapted = ScanKnobs::of(&self.config).adapted(period, space.table.resident(), &faults);
-        thread.period_ms = Some(adapted);
-        if faults.local + faults.shared == 0 || faults.has_failed {
-            self.memory.mm_mut(mm).scan.next = self.by.now + Nanos(1_000_000 * adapted);
-        }
     }
 }

@@ -21,6 +21,7 @@ use crate::memory::folio::{FolioFlags, HUGE_PAGE_PAGES};
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{MmId, Nanos, TaskId};
 use std::ops::Range;
@@ -38,16 +39,6 @@ fn ms(count: u64) -> Nanos {
 }
 
 impl Core {
-    /// The CPU time of a thread beyond which its next tick asks for a scan; `None` where nobody scans.
-    pub(crate) fn scan_due(&self, thread: &ThreadScan) -> Option<Nanos> {
-        let may_scan = self.config.is_memory_tiering() && self.tiers.has_lower_tier();
-        may_scan.then(|| thread.stamp + ms(self.scan_period(thread)))
-    }
-
-    fn scan_period(&self, thread: &ThreadScan) -> u64 {
-        thread.period_ms.unwrap_or(self.config.scan_delay_ms.into())
-    }
-
     /// A timer tick of a running thread that has used so much CPU time. Scans if that is due; false if nothing was scanned.
     #[doc(alias = "task_tick_numa")]
     pub(crate) fn scan_tick(
@@ -57,19 +48,19 @@ impl Core {
         id: TaskId,
         runtime: Nanos,
     ) -> bool {
-        let Some(due) = self.scan_due(thread) else { return false };
+        let Some(due) = self.mm.scan_due(thread) else { return false };
         if runtime <= due {
             return false;
         }
         // Its resident pages say how often from the first time on. Another thread goes by the delay until its faults say otherwise.
         if thread.is_first && thread.stamp == Nanos::ZERO {
             thread.period_ms =
-                Some(ScanKnobs::of(&self.config).period_min(self.memory.mm(mm).table.resident()));
+                Some(ScanKnobs::of(&self.mm.config).period_min(self.mm.memory.mm(mm).table.resident()));
         }
         thread.stamp = due;
-        let period = ms(self.scan_period(thread));
-        let (now, delay) = (self.by.now, ms(self.config.scan_delay_ms.into()));
-        let scan = &mut self.memory.mm_mut(mm).scan;
+        let period = ms(self.mm.scan_period(thread));
+        let (now, delay) = (self.by.now, ms(self.mm.config.scan_delay_ms.into()));
+        let scan = &mut self.mm.memory.mm_mut(mm).scan;
         if scan.next == Nanos::ZERO {
             scan.next = now + delay;
             return false;
@@ -78,41 +69,36 @@ impl Core {
             return false;
         }
         scan.next = now + period;
-        thread.stamp += Nanos::from_ticks(2, self.config.hz);
+        thread.stamp += Nanos::from_ticks(2, self.mm.config.hz);
         self.scan_mm(mm, id);
         true
-    }
-
-    /// A scan of a thread took so much of its CPU time, in whole ticks.
-    pub(crate) fn scan_took(&self, thread: &mut ThreadScan, billed: Nanos) {
-        thread.stamp += Nanos(COST_FACTOR * billed.0);
     }
 
     /// Marks entries from where the last scan ended.
     #[doc(alias = "task_numa_work")]
     fn scan_mm(&mut self, mm: MmId, thread: TaskId) {
-        let MmScan { mut seq, mut offset, .. } = self.memory.mm(mm).scan;
-        let vmas = self.memory.mm(mm).vmas.len();
-        let mut at = self.vma_from(mm, offset);
+        let MmScan { mut seq, mut offset, .. } = self.mm.memory.mm(mm).scan;
+        let vmas = self.mm.memory.mm(mm).vmas.len();
+        let mut at = self.mm.vma_from(mm, offset);
         if at == vmas {
             (seq, offset, at) = (seq + 1, 0, 0);
         }
-        let mut pages = ScanKnobs::of(&self.config).pages() as i64;
+        let mut pages = ScanKnobs::of(&self.mm.config).pages() as i64;
         let mut virtual_pages = VIRTUAL_FACTOR * pages;
         let (mut has_skipped, mut is_forced) = (false, false);
         loop {
             while at < vmas {
-                let range = self.memory.mm(mm).vmas[at].range();
-                if !self.is_scannable(mm, at) || !self.may_scan_vma(mm, at, seq) {
+                let range = self.mm.memory.mm(mm).vmas[at].range();
+                if !self.mm.is_scannable(mm, at) || !self.may_scan_vma(mm, at, seq) {
                     at += 1;
                     continue;
                 }
-                if self.vma_scan(mm, at).prev_seq == Some(seq) {
+                if self.mm.vma_scan(mm, at).prev_seq == Some(seq) {
                     offset = range.end;
                     at += 1;
                     continue;
                 }
-                if !is_forced && !self.is_vma_accessed(mm, at, seq, offset, thread) {
+                if !is_forced && !self.mm.is_vma_accessed(mm, at, seq, offset, thread) {
                     has_skipped = true;
                     at += 1;
                     continue;
@@ -127,22 +113,146 @@ impl Core {
                     virtual_pages -= length;
                     start = end;
                     if pages <= 0 || virtual_pages <= 0 {
-                        return self.end_scan(mm, seq, start);
+                        return self.mm.end_scan(mm, seq, start);
                     }
                 }
-                self.vma_scan_mut(mm, at).prev_seq = Some(seq);
+                self.mm.vma_scan_mut(mm, at).prev_seq = Some(seq);
                 if is_forced {
                     // One that nobody seems to use is enough for once.
-                    return self.end_scan(mm, seq, range.end);
+                    return self.mm.end_scan(mm, seq, range.end);
                 }
                 at += 1;
             }
             if !has_skipped || is_forced {
-                return self.end_scan(mm, seq + 1, 0);
+                return self.mm.end_scan(mm, seq + 1, 0);
             }
             is_forced = true;
-            at = self.vma_from(mm, offset);
+            at = self.mm.vma_from(mm, offset);
         }
+    }
+
+    /// Whether a mapping has been there for long enough. Its first scan begins what is known of it; old users are forgotten on the way.
+    fn may_scan_vma(&mut self, mm: MmId, vma: usize, seq: u32) -> bool {
+        let (now, delay) = (self.by.now, u64::from(self.mm.config.scan_delay_ms));
+        let space = self.mm.memory.mm_mut(mm);
+        let has_passed = seq > 0;
+        let scan = space.vmas[vma].scan.get_or_insert(VmaScan {
+            start_seq: seq,
+            prev_seq: None,
+            next: now + ms(delay),
+            forget_at: now + ms(delay * (1 + FORGET_DELAYS)),
+            threads: [0; 2],
+        });
+        if has_passed && now < scan.next {
+            return false;
+        }
+        if has_passed && now > scan.forget_at {
+            scan.forget_at += ms(delay * FORGET_DELAYS);
+            scan.threads = [scan.threads[1], 0];
+        }
+        true
+    }
+
+    /// Marks the entries of a range that lead to slow memory; returns how many.
+    #[doc(alias = "change_prot_numa")]
+    fn mark_range(&mut self, mm: MmId, vma: usize, pages: Range<u64>) -> u64 {
+        let is_private = self.mm.memory.mm(mm).vmas[vma].backing == Backing::Anon;
+        let is_single = is_private && self.mm.memory.mm(mm).users == 1;
+        let stored = AccessTime::of(&self.mm.config).stored(self.by.now.0 / 1_000_000);
+        let (mut marked, mut entries) = (0, 0);
+        let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
+        for leaf in leaves {
+            if !self.mm.memory.mm(mm).table.leaf_exists(leaf) {
+                continue;
+            }
+            if self.mm.memory.mm(mm).table.is_leaf_huge(leaf) {
+                self.out.count.ptes_walked(1);
+                let word = self.mm.memory.mm(mm).table.word(leaf * LEAF_PAGES);
+                if self.may_mark(word, is_single) {
+                    self.mark_in_scan(mm, leaf * LEAF_PAGES, word, stored);
+                    marked += HUGE_PAGE_PAGES;
+                    entries += 1;
+                }
+                continue;
+            }
+            let pages = (leaf * LEAF_PAGES).max(pages.start)..((leaf + 1) * LEAF_PAGES).min(pages.end);
+            self.out.count.ptes_walked(pages.end - pages.start);
+            for page in pages {
+                let word = self.mm.memory.mm(mm).table.word(page);
+                if self.may_mark(word, is_single) {
+                    self.mark_in_scan(mm, page, word, stored);
+                    marked += 1;
+                    entries += 1;
+                }
+            }
+        }
+        self.count_marked(marked, entries);
+        marked
+    }
+
+    fn mark_in_scan(&mut self, mm: MmId, page: u64, word: Word, stored: u32) {
+        self.mark_entry(mm, page, word, stored);
+        self.tell(word.pfn(), |_| PageEvent::HintMarked);
+        let here = self.current_node();
+        if self.mm.is_governed() && self.mm.tiers.node_is_top_tier(here) {
+            self.note_mark(word.pfn(), here);
+        }
+    }
+
+    /// Marks an entry, that of a huge page for all its pages, and keeps the time.
+    pub(super) fn mark_entry(&mut self, mm: MmId, page: u64, word: Word, stored: u32) {
+        if word.is_huge() {
+            self.mm.update_huge(mm, page, Word::set_prot_none);
+            self.mm.count_node(self.current_node(), Stat::NumaHugePteUpdates, 1);
+        } else {
+            let space = self.mm.memory.mm_mut(mm);
+            space.table.update(page, Word::set_prot_none);
+            if let Some(tlb) = &mut space.tlb {
+                tlb.drop_page(page);
+            }
+        }
+        self.mm.numa_balancing.exchange_access_time(word.pfn(), stored);
+    }
+
+    /// So many pages were marked, by so many entries.
+    pub(super) fn count_marked(&mut self, pages: u64, entries: u64) {
+        if pages > 0 {
+            self.mm.numa_balancing.has_marked = true;
+            self.out.count.ptes_marked(entries);
+            self.mm.count_node(self.current_node(), Stat::NumaPteUpdates, pages as i64);
+        }
+    }
+
+    /// Whether an entry leads to a page that could be promoted. One that is marked keeps its time.
+    pub(super) fn may_mark(&self, word: Word, is_single: bool) -> bool {
+        if !word.is_present() || word.is_zero_page() || word.is_prot_none() {
+            return false;
+        }
+        let folio = &self.mm.memory.folios[word.pfn()];
+        let is_regular = !folio.flags().intersects(FolioFlags::ANON | FolioFlags::SWAPBACKED);
+        let is_dirty_file = is_regular && (folio.has(FolioFlags::DIRTY) || word.is_dirty());
+        let is_here = is_single && folio.node == self.current_node();
+        !is_dirty_file
+            && !folio.has(FolioFlags::PINNED)
+            && !is_here
+            && !self.mm.tiers.node_is_top_tier(folio.node)
+    }
+}
+
+impl State {
+    /// The CPU time of a thread beyond which its next tick asks for a scan; `None` where nobody scans.
+    pub(crate) fn scan_due(&self, thread: &ThreadScan) -> Option<Nanos> {
+        let may_scan = self.config.is_memory_tiering() && self.tiers.has_lower_tier();
+        may_scan.then(|| thread.stamp + ms(self.scan_period(thread)))
+    }
+
+    fn scan_period(&self, thread: &ThreadScan) -> u64 {
+        thread.period_ms.unwrap_or(self.config.scan_delay_ms.into())
+    }
+
+    /// A scan of a thread took so much of its CPU time, in whole ticks.
+    pub(crate) fn scan_took(&self, thread: &mut ThreadScan, billed: Nanos) {
+        thread.stamp += Nanos(COST_FACTOR * billed.0);
     }
 
     /// The first mapping that ends behind a page, by its place in the order of addresses.
@@ -160,28 +270,6 @@ impl Core {
         let mm = self.memory.mm(mm);
         let vma: &Vma = &mm.vmas[vma];
         vma.mapped && !mm.has_mempolicy() && !(vma.executable && vma.backing != Backing::Anon)
-    }
-
-    /// Whether a mapping has been there for long enough. Its first scan begins what is known of it; old users are forgotten on the way.
-    fn may_scan_vma(&mut self, mm: MmId, vma: usize, seq: u32) -> bool {
-        let (now, delay) = (self.by.now, u64::from(self.config.scan_delay_ms));
-        let space = self.memory.mm_mut(mm);
-        let has_passed = seq > 0;
-        let scan = space.vmas[vma].scan.get_or_insert(VmaScan {
-            start_seq: seq,
-            prev_seq: None,
-            next: now + ms(delay),
-            forget_at: now + ms(delay * (1 + FORGET_DELAYS)),
-            threads: [0; 2],
-        });
-        if has_passed && now < scan.next {
-            return false;
-        }
-        if has_passed && now > scan.forget_at {
-            scan.forget_at += ms(delay * FORGET_DELAYS);
-            scan.threads = [scan.threads[1], 0];
-        }
-        true
     }
 
     /// Whether a mapping is likely to be in use by this thread, or its turn has come.
@@ -202,91 +290,6 @@ impl Core {
 
     fn vma_scan_mut(&mut self, mm: MmId, vma: usize) -> &mut VmaScan {
         self.memory.mm_mut(mm).vmas[vma].scan.as_mut().expect("its first look has made it")
-    }
-
-    /// Marks the entries of a range that lead to slow memory; returns how many.
-    #[doc(alias = "change_prot_numa")]
-    fn mark_range(&mut self, mm: MmId, vma: usize, pages: Range<u64>) -> u64 {
-        let is_private = self.memory.mm(mm).vmas[vma].backing == Backing::Anon;
-        let is_single = is_private && self.memory.mm(mm).users == 1;
-        let stored = AccessTime::of(&self.config).stored(self.by.now.0 / 1_000_000);
-        let (mut marked, mut entries) = (0, 0);
-        let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
-        for leaf in leaves {
-            if !self.memory.mm(mm).table.leaf_exists(leaf) {
-                continue;
-            }
-            if self.memory.mm(mm).table.is_leaf_huge(leaf) {
-                self.out.count.ptes_walked(1);
-                let word = self.memory.mm(mm).table.word(leaf * LEAF_PAGES);
-                if self.may_mark(word, is_single) {
-                    self.mark_in_scan(mm, leaf * LEAF_PAGES, word, stored);
-                    marked += HUGE_PAGE_PAGES;
-                    entries += 1;
-                }
-                continue;
-            }
-            let pages = (leaf * LEAF_PAGES).max(pages.start)..((leaf + 1) * LEAF_PAGES).min(pages.end);
-            self.out.count.ptes_walked(pages.end - pages.start);
-            for page in pages {
-                let word = self.memory.mm(mm).table.word(page);
-                if self.may_mark(word, is_single) {
-                    self.mark_in_scan(mm, page, word, stored);
-                    marked += 1;
-                    entries += 1;
-                }
-            }
-        }
-        self.count_marked(marked, entries);
-        marked
-    }
-
-    fn mark_in_scan(&mut self, mm: MmId, page: u64, word: Word, stored: u32) {
-        self.mark_entry(mm, page, word, stored);
-        self.tell(word.pfn(), |_| PageEvent::HintMarked);
-        let here = self.current_node();
-        if self.is_governed() && self.tiers.node_is_top_tier(here) {
-            self.note_mark(word.pfn(), here);
-        }
-    }
-
-    /// Marks an entry, that of a huge page for all its pages, and keeps the time.
-    pub(super) fn mark_entry(&mut self, mm: MmId, page: u64, word: Word, stored: u32) {
-        if word.is_huge() {
-            self.update_huge(mm, page, Word::set_prot_none);
-            self.count_node(self.current_node(), Stat::NumaHugePteUpdates, 1);
-        } else {
-            let space = self.memory.mm_mut(mm);
-            space.table.update(page, Word::set_prot_none);
-            if let Some(tlb) = &mut space.tlb {
-                tlb.drop_page(page);
-            }
-        }
-        self.numa_balancing.exchange_access_time(word.pfn(), stored);
-    }
-
-    /// So many pages were marked, by so many entries.
-    pub(super) fn count_marked(&mut self, pages: u64, entries: u64) {
-        if pages > 0 {
-            self.numa_balancing.has_marked = true;
-            self.out.count.ptes_marked(entries);
-            self.count_node(self.current_node(), Stat::NumaPteUpdates, pages as i64);
-        }
-    }
-
-    /// Whether an entry leads to a page that could be promoted. One that is marked keeps its time.
-    pub(super) fn may_mark(&self, word: Word, is_single: bool) -> bool {
-        if !word.is_present() || word.is_zero_page() || word.is_prot_none() {
-            return false;
-        }
-        let folio = &self.memory.folios[word.pfn()];
-        let is_regular = !folio.flags().intersects(FolioFlags::ANON | FolioFlags::SWAPBACKED);
-        let is_dirty_file = is_regular && (folio.has(FolioFlags::DIRTY) || word.is_dirty());
-        let is_here = is_single && folio.node == self.current_node();
-        !is_dirty_file
-            && !folio.has(FolioFlags::PINNED)
-            && !is_here
-            && !self.tiers.node_is_top_tier(folio.node)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::stat::{PGALLOC, Stat};
+use crate::state::State;
 use crate::story::GfpFlags;
 use crate::units::ZoneType;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Nodemask, Pfn};
@@ -14,7 +15,7 @@ impl Core {
     /// ([`Core::allocation`]).
     #[inline]
     pub(crate) fn alloc_pages(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        if self.reclaims_near(request) {
+        if self.mm.reclaims_near(request) {
             return self.alloc_near(request, memcg);
         }
         self.alloc_anywhere(request, memcg)
@@ -30,7 +31,7 @@ impl Core {
     /// Pages for a request that can't wait: from any node, before one is reclaimed.
     #[inline]
     pub(crate) fn alloc_anywhere(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        if request.gfp.contains(Gfp::WRITE) && self.keeps_node_limits() {
+        if request.gfp.contains(Gfp::WRITE) && self.mm.keeps_node_limits() {
             return self.alloc_to_write(request, memcg);
         }
         match self.alloc_listed(request, memcg) {
@@ -44,9 +45,9 @@ impl Core {
     #[inline(always)]
     pub(crate) fn alloc_listed(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         self.refresh_lists();
-        let (zone, pfn) = self.memory.alloc_listed(self.by.cpu, request, memcg)?;
-        let node = self.memory.folios[pfn].node;
-        self.count_node(node, PGALLOC[zone as usize], 1);
+        let (zone, pfn) = self.mm.memory.alloc_listed(self.by.cpu, request, memcg)?;
+        let node = self.mm.memory.folios[pfn].node;
+        self.mm.count_node(node, PGALLOC[zone as usize], 1);
         self.count_placement(request, node);
         Some(pfn)
     }
@@ -55,14 +56,14 @@ impl Core {
     #[inline(always)]
     fn count_placement(&mut self, request: &Request, got: NodeId) {
         if got == request.node {
-            self.count_node(got, Stat::NumaHit, 1);
-            self.count_node(got, Stat::NumaInterleave, request.is_interleaved.into());
+            self.mm.count_node(got, Stat::NumaHit, 1);
+            self.mm.count_node(got, Stat::NumaInterleave, request.is_interleaved.into());
         } else {
-            self.count_node(got, Stat::NumaMiss, 1);
-            self.count_node(request.node, Stat::NumaForeign, 1);
+            self.mm.count_node(got, Stat::NumaMiss, 1);
+            self.mm.count_node(request.node, Stat::NumaForeign, 1);
         }
         let is_local = got == self.current_node();
-        self.count_node(got, if is_local { Stat::NumaLocal } else { Stat::NumaOther }, 1);
+        self.mm.count_node(got, if is_local { Stat::NumaLocal } else { Stat::NumaOther }, 1);
     }
 
     /// A page that will be written, from a node below its dirty limit. What all nodes together can bear is the writers'
@@ -70,19 +71,19 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn alloc_to_write(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        let is_near_over = self.is_over_dirty_limit(request.node);
+        let is_near_over = self.mm.is_over_dirty_limit(request.node);
         if !is_near_over && let Some(pfn) = self.alloc_listed(request, memcg) {
             return Some(pfn);
         }
-        let below = self.memory.nodes().filter(|&node| !self.is_over_dirty_limit(node));
+        let below = self.mm.memory.nodes().filter(|&node| !self.mm.is_over_dirty_limit(node));
         let allowed = request.allowed & Nodemask::of(below);
         self.alloc_from_zones(&Request { allowed, ..*request }, memcg)
     }
 
     #[inline(never)]
     fn alloc_from_zones(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        let first = self.memory.zones.first_rights(request);
-        let passed_by = self.memory.zones.passed_by();
+        let first = self.mm.memory.zones.first_rights(request);
+        let passed_by = self.mm.memory.zones.passed_by();
         if !passed_by.is_empty() {
             let others = Request { allowed: request.allowed & !passed_by, ..*request };
             if let Some(pfn) = self.try_alloc(&others, Watermark::Low, first, memcg) {
@@ -95,7 +96,7 @@ impl Core {
     /// A CPU looks after the pages that it holds every second, as long as it has something to do.
     #[inline(always)]
     pub(crate) fn refresh_lists(&mut self) {
-        if self.by.now >= self.cpus[self.by.cpu.index()].refresh_at {
+        if self.by.now >= self.mm.cpus[self.by.cpu.index()].refresh_at {
             self.refresh_lists_now();
         }
     }
@@ -104,11 +105,47 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn refresh_lists_now(&mut self) {
-        self.cpus[self.by.cpu.index()].refresh_at = self.by.now + Nanos::SECOND;
-        self.memory.refresh_lists(self.by.cpu);
-        self.give_back_records();
+        self.mm.cpus[self.by.cpu.index()].refresh_at = self.by.now + Nanos::SECOND;
+        self.mm.memory.refresh_lists(self.by.cpu);
+        self.mm.give_back_records();
     }
 
+    /// One walk over the zones of a request's list. `None`: none of them passes the mark.
+    #[inline]
+    pub(crate) fn try_alloc(
+        &mut self,
+        request: &Request,
+        mark: Watermark,
+        rights: Rights,
+        memcg: MemcgId,
+    ) -> Option<Pfn> {
+        let allocated = self.mm.memory.alloc(self.by.cpu, request, mark, rights, memcg);
+        if let Some((node, class)) = self.mm.memory.zones.take_boosted() {
+            self.wake_kswapd(node, 0, class, GfpFlags::None);
+        }
+        let (zone, pfn) = allocated?;
+        let node = self.mm.memory.folios[pfn].node;
+        self.mm.count_node(node, PGALLOC[zone as usize], 1 << request.order);
+        self.count_placement(request, node);
+        Some(pfn)
+    }
+
+    /// The block that a request has just made in a zone by compaction.
+    pub(crate) fn capture(
+        &mut self,
+        node: NodeId,
+        zone: ZoneType,
+        request: &Request,
+        memcg: MemcgId,
+    ) -> Option<Pfn> {
+        let pfn = self.mm.memory.capture(node, zone, request, memcg)?;
+        self.mm.count_node(node, PGALLOC[zone as usize], 1 << request.order);
+        self.count_placement(request, node);
+        Some(pfn)
+    }
+}
+
+impl State {
     /// Gives back what arrays by frame hold of blocks that are free, where that is worth moving the rest.
     fn give_back_records(&mut self) {
         if self.memory.folios.largest.is_worth_giving_back() {
@@ -128,39 +165,5 @@ impl Core {
             self.memory.refresh_lists(CpuId(cpu));
         }
         self.give_back_records();
-    }
-
-    /// One walk over the zones of a request's list. `None`: none of them passes the mark.
-    #[inline]
-    pub(crate) fn try_alloc(
-        &mut self,
-        request: &Request,
-        mark: Watermark,
-        rights: Rights,
-        memcg: MemcgId,
-    ) -> Option<Pfn> {
-        let allocated = self.memory.alloc(self.by.cpu, request, mark, rights, memcg);
-        if let Some((node, class)) = self.memory.zones.take_boosted() {
-            self.wake_kswapd(node, 0, class, GfpFlags::None);
-        }
-        let (zone, pfn) = allocated?;
-        let node = self.memory.folios[pfn].node;
-        self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
-        self.count_placement(request, node);
-        Some(pfn)
-    }
-
-    /// The block that a request has just made in a zone by compaction.
-    pub(crate) fn capture(
-        &mut self,
-        node: NodeId,
-        zone: ZoneType,
-        request: &Request,
-        memcg: MemcgId,
-    ) -> Option<Pfn> {
-        let pfn = self.memory.capture(node, zone, request, memcg)?;
-        self.count_node(node, PGALLOC[zone as usize], 1 << request.order);
-        self.count_placement(request, node);
-        Some(pfn)
     }
 }

@@ -29,6 +29,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
 use crate::reclaim::{DirectReclaim, NearFirst, NearStep, ReclaimStep};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::ZoneType;
 use crate::units::{MemcgId, MmId, Nanos, NodeId, Nodemask, Pfn};
 use pageout_rules::reclaim::GivesUp;
@@ -130,10 +131,13 @@ impl Allocation {
 
 impl Core {
     pub(crate) fn allocation(&self, request: Request, memcg: MemcgId, mm: Option<MmId>) -> Allocation {
-        let gfp = mm.map_or(request.gfp, |mm| self.gfp_of(mm, request.gfp));
+        let gfp = mm.map_or(request.gfp, |mm| self.mm.gfp_of(mm, request.gfp));
         let request = Request { gfp, ..request };
-        let stage =
-            if self.reclaims_near(&request) { Stage::Near(self.near_first(&request)) } else { Stage::Begin };
+        let stage = if self.mm.reclaims_near(&request) {
+            Stage::Near(self.mm.near_first(&request))
+        } else {
+            Stage::Begin
+        };
         Allocation {
             request,
             memcg,
@@ -149,11 +153,6 @@ impl Core {
         }
     }
 
-    /// What a process may do for memory that it asks for so. The kernel says so of a task (memalloc_noio).
-    pub(crate) fn gfp_of(&self, mm: MmId, gfp: Gfp) -> Gfp {
-        if self.memory.mm(mm).is_io_flusher { gfp - (Gfp::IO | Gfp::FS) } else { gfp }
-    }
-
     /// A page for who can't wait, if there is any left: reclaim itself may need one, and frees more than it takes.
     pub(crate) fn alloc_pages_now(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         self.alloc_anywhere(request, memcg).or_else(|| {
@@ -162,7 +161,7 @@ impl Core {
             let from_reserve =
                 at_min.or_else(|| self.try_alloc(request, Watermark::Min, Rights::NO_WATERMARKS, memcg));
             from_reserve.or_else(|| {
-                self.memory.drain_all_pages();
+                self.mm.memory.drain_all_pages();
                 self.try_alloc(request, Watermark::Min, Rights::NO_WATERMARKS, memcg)
             })
         })
@@ -174,7 +173,7 @@ impl Core {
         let (request, memcg) = (allocation.request, allocation.memcg);
         let rights = self.slow_rights(&request);
         loop {
-            if self.is_for_victim(allocation) && !allocation.is_bound() {
+            if self.mm.is_for_victim(allocation) && !allocation.is_bound() {
                 // Whatever it has waited for is of no use to it any more: it dies, or takes a page that is kept for that.
                 self.leave_gate(&request);
                 self.wake_kswapds(&request);
@@ -193,9 +192,9 @@ impl Core {
                     if let Some(pfn) = self.try_alloc(&request, Watermark::Min, rights, memcg) {
                         return Allocated::Page(pfn);
                     }
-                    allocation.stage = match self.compacts_first(&request) {
+                    allocation.stage = match self.mm.compacts_first(&request) {
                         true => {
-                            Stage::Compact(Box::new(self.direct_compaction(&request, CompactMode::Async)))
+                            Stage::Compact(Box::new(self.mm.direct_compaction(&request, CompactMode::Async)))
                         }
                         false => Stage::Round,
                     };
@@ -235,8 +234,8 @@ impl Core {
                     if let Some(pfn) = self.alloc_after_reclaim(allocation, reclaimed) {
                         return Allocated::Page(pfn);
                     }
-                    if request.order > 0 && !self.makes_blocks_by_reclaim() {
-                        let direct = self.direct_compaction(&request, allocation.compact_mode);
+                    if request.order > 0 && !self.mm.makes_blocks_by_reclaim() {
+                        let direct = self.mm.direct_compaction(&request, allocation.compact_mode);
                         allocation.stage = Stage::CompactAfter(Box::new(direct), reclaimed);
                     } else if let Some(end) = self.end_round(allocation, reclaimed, None) {
                         return end;
@@ -258,14 +257,6 @@ impl Core {
         }
     }
 
-    /// Whether a request compacts before it reclaims: where single pages are no use to it, and what lies in its way can be moved.
-    fn compacts_first(&self, request: &Request) -> bool {
-        let can_wait = request.gfp.contains(Gfp::DIRECT_RECLAIM) && !request.gfp.contains(Gfp::MEMALLOC);
-        can_wait
-            && !self.makes_blocks_by_reclaim()
-            && (request.is_costly() || request.order > 0 && request.migrate_type != MigrateType::Movable)
-    }
-
     /// A page, if reclaim has freed what the request lacked.
     fn alloc_after_reclaim(&mut self, allocation: &Allocation, reclaimed: u64) -> Option<Pfn> {
         if reclaimed == 0 {
@@ -275,8 +266,8 @@ impl Core {
         let rights = self.slow_rights(&request);
         self.try_alloc(&request, Watermark::Min, rights, memcg).or_else(|| {
             // What it has freed may be on lists of CPUs, where no test sees it.
-            self.memory.release_highatomic(&request, false);
-            self.memory.drain_all_pages();
+            self.mm.memory.release_highatomic(&request, false);
+            self.mm.memory.drain_all_pages();
             self.try_alloc(&request, Watermark::Min, rights, memcg)
         })
     }
@@ -293,8 +284,8 @@ impl Core {
         if request.gfp.contains(Gfp::NORETRY) || !may_retry {
             return Some(Allocated::Nothing);
         }
-        if request.order > 0 && self.makes_blocks_by_reclaim() {
-            if self.is_block_worth_more(&request, reclaimed, allocation.outcome.reclaimed) {
+        if request.order > 0 && self.mm.makes_blocks_by_reclaim() {
+            if self.mm.is_block_worth_more(&request, reclaimed, allocation.outcome.reclaimed) {
                 allocation.rounds_in_vain = 0;
                 return None;
             }
@@ -302,13 +293,13 @@ impl Core {
                 return Some(Allocated::Nothing);
             }
         }
-        let is_released = |core: &mut Core| core.memory.release_highatomic(&request, true);
+        let is_released = |core: &mut Core| core.mm.memory.release_highatomic(&request, true);
         if self.should_reclaim_retry(allocation, reclaimed > 0) || is_released(self) {
             return None;
         }
         if reclaimed > 0
             && let Some(compacted) = compacted
-            && self.should_compact_retry(allocation, compacted)
+            && self.mm.should_compact_retry(allocation, compacted)
         {
             return None;
         }
@@ -331,14 +322,9 @@ impl Core {
         }
     }
 
-    /// Whether whoever wants the page is to die.
-    fn is_for_victim(&self, allocation: &Allocation) -> bool {
-        allocation.mm.is_some_and(|mm| self.is_oom_victim(mm))
-    }
-
     /// How deep a request may reach into the reserves, now that no zone is above its low mark. Types of memory may mix.
     pub(crate) fn slow_rights(&self, request: &Request) -> Rights {
-        let mut rights = self.memory.zones.first_rights(request) - Rights::NOFRAGMENT;
+        let mut rights = self.mm.memory.zones.first_rights(request) - Rights::NOFRAGMENT;
         // A real-time task shall not wait for reclaim while there is a page at all.
         rights.set(Rights::MIN_RESERVE, request.gfp.contains(Gfp::HIGH) || self.by.is_real_time);
         let can_wait = request.gfp.intersects(Gfp::DIRECT_RECLAIM | Gfp::NOMEMALLOC);
@@ -355,7 +341,7 @@ impl Core {
     fn should_reclaim_retry(&mut self, allocation: &mut Allocation, has_progress: bool) -> bool {
         // Reclaim for a large block reports progress where compaction could begin, again and again. That is no reason to go on.
         let progress_counts = has_progress && !allocation.request.is_costly();
-        if self.config.policy.machine.gives_up == GivesUp::Unreclaimable {
+        if self.mm.config.policy.machine.gives_up == GivesUp::Unreclaimable {
             return progress_counts || self.may_find_more(allocation);
         }
         if progress_counts {
@@ -368,9 +354,9 @@ impl Core {
         }
         let request = &allocation.request;
         let rights = self.slow_rights(request);
-        self.memory.zones.zonelist(request.node, request.class, request.allowed).any(|zone| {
+        self.mm.memory.zones.zonelist(request.node, request.class, request.allowed).any(|zone| {
             let in_use = zone.managed.saturating_sub(zone.free_pages());
-            let available = zone.free_pages() + self.zone_reclaimable_pages(zone).min(in_use);
+            let available = zone.free_pages() + self.mm.zone_reclaimable_pages(zone).min(in_use);
             let min = zone.mark(Watermark::Min);
             zone.watermark_ok_with(available, request.order, min, request.class, rights)
         })
@@ -380,13 +366,81 @@ impl Core {
     fn may_find_more(&mut self, allocation: &mut Allocation) -> bool {
         let Request { node, class, allowed, .. } = allocation.request;
         let mut nodes: Vec<NodeId> =
-            self.memory.zones.zonelist(node, class, allowed).map(|zone| zone.node).collect();
+            self.mm.memory.zones.zonelist(node, class, allowed).map(|zone| zone.node).collect();
         nodes.dedup();
-        let looked_at = nodes.iter().map(|&node| self.looked_at_on(node)).sum();
+        let looked_at = nodes.iter().map(|&node| self.mm.looked_at_on(node)).sum();
         let has_looked = allocation.looked_at != looked_at;
         allocation.looked_at = looked_at;
         allocation.rounds_in_vain = if has_looked { 0 } else { allocation.rounds_in_vain + 1 };
         allocation.rounds_in_vain <= RETRIES && !nodes.into_iter().all(|node| self.is_unreclaimable(node))
+    }
+
+    /// The last resort: a look at the high mark, in case others have freed much meanwhile, and then the end of someone.
+    fn last_resort(&mut self, allocation: &mut Allocation) -> Option<Allocated> {
+        let (request, memcg) = (allocation.request, allocation.memcg);
+        let rights = self.slow_rights(&request);
+        if let Some(pfn) = self.try_alloc(&request, Watermark::High, rights, memcg) {
+            return Some(Allocated::Page(pfn));
+        }
+        // Much of what is reclaimable may be out of its reach: no reason to end anyone. Nor is a block that may never come together
+        // again, or memory of a kind that only few may have.
+        let kills_nobody = !request.gfp.contains(Gfp::FS)
+            || request.gfp.intersects(Gfp::RETRY_MAYFAIL | Gfp::THISNODE)
+            || request.order > 3
+            || request.class < ZoneType::Normal;
+        let reclaim_calls = allocation.outcome.reclaim_calls;
+        let report = |core: &Core| OomReport {
+            bound: core.mm.bound_nodes(&request),
+            ..core.oom_report(MemcgId::ROOT, None, reclaim_calls)
+        };
+        if kills_nobody {
+            return Some(match &mut allocation.insistence {
+                None => Allocated::Nothing,
+                Some(rounds) if *rounds < INSISTENCE_MAX => {
+                    *rounds += 1;
+                    allocation.rounds_in_vain = 0;
+                    Allocated::Wait(self.mm.insistence_wait())
+                }
+                Some(_) => {
+                    let unrelieved = Some(Unrelieved::KillsNobody);
+                    Allocated::Oom(Box::new(OomReport { unrelieved, ..report(self) }))
+                }
+            });
+        }
+        if !self.mm.config.oom_kill {
+            self.mm.count_node(self.current_node(), Stat::OomKill, 1);
+            return Some(Allocated::Oom(Box::new(report(self))));
+        }
+        match self.out_of_memory(MemcgId::ROOT, |core| OomCause::Allocation(report(core))) {
+            Relief::Coming => {
+                allocation.rounds_in_vain = 0;
+                (!self.mm.is_for_victim(allocation)).then(|| Allocated::Wait(self.mm.oom_wait()))
+            }
+            Relief::None(why) => {
+                let report = OomReport { unrelieved: Some(why), ..report(self) };
+                Some(Allocated::Oom(Box::new(report)))
+            }
+        }
+    }
+}
+
+impl State {
+    /// What a process may do for memory that it asks for so. The kernel says so of a task (memalloc_noio).
+    pub(crate) fn gfp_of(&self, mm: MmId, gfp: Gfp) -> Gfp {
+        if self.memory.mm(mm).is_io_flusher { gfp - (Gfp::IO | Gfp::FS) } else { gfp }
+    }
+
+    /// Whether a request compacts before it reclaims: where single pages are no use to it, and what lies in its way can be moved.
+    fn compacts_first(&self, request: &Request) -> bool {
+        let can_wait = request.gfp.contains(Gfp::DIRECT_RECLAIM) && !request.gfp.contains(Gfp::MEMALLOC);
+        can_wait
+            && !self.makes_blocks_by_reclaim()
+            && (request.is_costly() || request.order > 0 && request.migrate_type != MigrateType::Movable)
+    }
+
+    /// Whether whoever wants the page is to die.
+    fn is_for_victim(&self, allocation: &Allocation) -> bool {
+        allocation.mm.is_some_and(|mm| self.is_oom_victim(mm))
     }
 
     /// Whether compaction may make the block after all: with more free pages, at another time, or if it tries harder.
@@ -450,53 +504,5 @@ impl Core {
         let nodes = request.allowed & all;
         let offline = nodes.iter().filter(|&node| !self.tiers.is_online(node));
         (nodes != all).then(|| (nodes, Nodemask::of(offline)))
-    }
-
-    /// The last resort: a look at the high mark, in case others have freed much meanwhile, and then the end of someone.
-    fn last_resort(&mut self, allocation: &mut Allocation) -> Option<Allocated> {
-        let (request, memcg) = (allocation.request, allocation.memcg);
-        let rights = self.slow_rights(&request);
-        if let Some(pfn) = self.try_alloc(&request, Watermark::High, rights, memcg) {
-            return Some(Allocated::Page(pfn));
-        }
-        // Much of what is reclaimable may be out of its reach: no reason to end anyone. Nor is a block that may never come together
-        // again, or memory of a kind that only few may have.
-        let kills_nobody = !request.gfp.contains(Gfp::FS)
-            || request.gfp.intersects(Gfp::RETRY_MAYFAIL | Gfp::THISNODE)
-            || request.order > 3
-            || request.class < ZoneType::Normal;
-        let reclaim_calls = allocation.outcome.reclaim_calls;
-        let report = |core: &Core| OomReport {
-            bound: core.bound_nodes(&request),
-            ..core.oom_report(MemcgId::ROOT, None, reclaim_calls)
-        };
-        if kills_nobody {
-            return Some(match &mut allocation.insistence {
-                None => Allocated::Nothing,
-                Some(rounds) if *rounds < INSISTENCE_MAX => {
-                    *rounds += 1;
-                    allocation.rounds_in_vain = 0;
-                    Allocated::Wait(self.insistence_wait())
-                }
-                Some(_) => {
-                    let unrelieved = Some(Unrelieved::KillsNobody);
-                    Allocated::Oom(Box::new(OomReport { unrelieved, ..report(self) }))
-                }
-            });
-        }
-        if !self.config.oom_kill {
-            self.count_node(self.current_node(), Stat::OomKill, 1);
-            return Some(Allocated::Oom(Box::new(report(self))));
-        }
-        match self.out_of_memory(MemcgId::ROOT, |core| OomCause::Allocation(report(core))) {
-            Relief::Coming => {
-                allocation.rounds_in_vain = 0;
-                (!self.is_for_victim(allocation)).then(|| Allocated::Wait(self.oom_wait()))
-            }
-            Relief::None(why) => {
-                let report = OomReport { unrelieved: Some(why), ..report(self) };
-                Some(Allocated::Oom(Box::new(report)))
-            }
-        }
     }
 }

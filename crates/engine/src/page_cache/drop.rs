@@ -43,7 +43,7 @@ impl Core {
     pub(crate) fn drop_caches_step(&mut self, request: &mut DropCaches) -> bool {
         if !std::mem::replace(&mut request.has_begun, true) && request.pages_from.is_some() {
             // What waits in a CPU's batch is in somebody's hands.
-            (0..self.config.cpus).for_each(|cpu| self.lru_add_drain_cpu(CpuId(cpu)));
+            (0..self.mm.config.cpus).for_each(|cpu| self.lru_add_drain_cpu(CpuId(cpu)));
         }
         if let Some(from) = request.pages_from {
             request.pages_from = self.drop_pagecache(from);
@@ -57,14 +57,14 @@ impl Core {
     #[doc(alias = "drop_pagecache_sb")]
     fn drop_pagecache(&mut self, (mut file, mut page): (FileId, u64)) -> Option<(FileId, u64)> {
         let mut met = 0;
-        while file.index() < self.memory.files.len() {
-            let of = self.memory.file(file);
+        while file.index() < self.mm.memory.files.len() {
+            let of = self.mm.memory.file(file);
             let pages = if of.is_tmpfs() { 0 } else { of.index.pages() };
-            while let Some(next) = self.next_in_index(file, page..pages) {
+            while let Some(next) = self.mm.next_in_index(file, page..pages) {
                 if met == STEP_PAGES {
                     return Some((file, next));
                 }
-                match self.memory.file(file).index.word(next).decode() {
+                match self.mm.memory.file(file).index.word(next).decode() {
                     Entry::Present(pfn) => _ = self.invalidate_folio(pfn),
                     Entry::Shadow(_) => self.index_forget(file, next),
                     Entry::Empty | Entry::Swap(_) => {}
@@ -80,7 +80,7 @@ impl Core {
     /// Drops a page of a file if nobody uses it and it is clean, else sends it to the cold end. True if it is gone.
     #[doc(alias = "mapping_evict_folio")]
     pub(crate) fn invalidate_folio(&mut self, pfn: Pfn) -> bool {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let busy = FolioFlags::DIRTY | FolioFlags::WRITEBACK | FolioFlags::LOCKED | FolioFlags::PINNED;
         let goes = folio.mapped == 0 && folio.refs == 0 && !folio.flags().intersects(busy);
         if goes {
@@ -94,9 +94,9 @@ impl Core {
 
     /// Has the shrinkers of slabs give what they can, of all groups on all nodes.
     fn drop_slab(&mut self) {
-        for node in self.memory.nodes().collect::<Vec<_>>() {
-            for memcg in self.memcgs.ids() {
-                self.shrink_shadow_nodes(self.lruvecs.id(memcg, PoolId::of_node(node)));
+        for node in self.mm.memory.nodes().collect::<Vec<_>>() {
+            for memcg in self.mm.memcgs.ids() {
+                self.shrink_shadow_nodes(self.mm.lruvecs.id(memcg, PoolId::of_node(node)));
             }
         }
     }

@@ -30,7 +30,7 @@ pub struct PageCacheEvent {
 impl Core {
     /// Puts a new folio into a file's page cache and evaluates the shadow that it replaces.
     pub(crate) fn page_cache_add(&mut self, pfn: Pfn, file: FileId, page: u64, added_for: AddedFor) {
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         folio.owner = file.0;
         folio.index = page as u32;
         let found = self.page_cache_insert(pfn);
@@ -40,7 +40,7 @@ impl Core {
     /// Puts a new folio into a file's page cache for write(2), which looks at no shadow: that a page is written again says nothing of its
     /// use. [reclaim-6.12 5]
     pub(crate) fn page_cache_add_for_write(&mut self, pfn: Pfn, file: FileId, page: u64) {
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         folio.owner = file.0;
         folio.index = page as u32;
         self.page_cache_insert(pfn);
@@ -49,7 +49,7 @@ impl Core {
     /// Puts a folio into the page cache of its file; returns what was in its slot.
     #[inline]
     pub(crate) fn page_cache_insert(&mut self, pfn: Pfn) -> Word {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         debug_assert!(
             folio.has(FolioFlags::CHARGED),
             "{pfn:?} enters the page cache, and no group pays for it"
@@ -59,10 +59,10 @@ impl Core {
             "{pfn:?} is in the swap cache and enters the page cache"
         );
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-        if self.memory.file(file).index.is_node_empty(page) {
+        if self.mm.memory.file(file).index.is_node_empty(page) {
             self.index_nodes_make(folio.memcg, file, page);
         }
-        let (found, change) = self.memory.index_insert(pfn, self.mark_of_group(folio.memcg));
+        let (found, change) = self.mm.memory.index_insert(pfn, self.mm.mark_of_group(folio.memcg));
         self.out.count.inserted(1);
         self.index_changed(pfn, change);
         self.page_cache_count(&folio, 1);
@@ -73,36 +73,36 @@ impl Core {
     #[inline]
     pub(crate) fn page_cache_remove(&mut self, pfn: Pfn, left: Word) {
         debug_assert_eq!(
-            self.memory.folios[pfn].mapped, 0,
+            self.mm.memory.folios[pfn].mapped, 0,
             "{pfn:?} leaves the page cache while it is mapped"
         );
         debug_assert!(
-            !self.is_regular(pfn) || !self.memory.folios[pfn].has(FolioFlags::DIRTY),
+            !self.mm.is_regular(pfn) || !self.mm.memory.folios[pfn].has(FolioFlags::DIRTY),
             "{pfn:?} leaves its file, and is not written"
         );
         debug_assert!(
-            !self.memory.folios[pfn].has(FolioFlags::WRITEBACK),
+            !self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
             "{pfn:?} leaves the page cache while it is being written"
         );
-        let change = self.memory.index_remove(pfn, left);
+        let change = self.mm.memory.index_remove(pfn, left);
         self.index_changed(pfn, change);
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         self.page_cache_count(&folio, -1);
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-        if self.memory.file(file).index.is_node_empty(page) {
+        if self.mm.memory.file(file).index.is_node_empty(page) {
             self.index_nodes_free(file, page);
         }
     }
 
     #[inline(always)]
     fn page_cache_count(&mut self, folio: &Folio, sign: i64) {
-        let (lruvec, pages) = (self.lruvec_of_folio(folio), sign * folio.pages() as i64);
+        let (lruvec, pages) = (self.mm.lruvec_of_folio(folio), sign * folio.pages() as i64);
         self.count(lruvec, Stat::NrFilePages, pages);
         if folio.has(FolioFlags::SWAPBACKED) {
             self.count(lruvec, Stat::NrShmem, pages);
         }
         if cfg!(debug_assertions) {
-            let local = |stat: Stat| self.lruvecs[lruvec].stat_local[stat as usize];
+            let local = |stat: Stat| self.mm.lruvecs[lruvec].stat_local[stat as usize];
             let (file, shmem, dirty) = (local(Stat::NrFilePages), local(Stat::NrShmem), local(Stat::NrDirty));
             assert!(shmem <= file, "a group has {file} pages of files, {shmem} of tmpfs");
             assert!(dirty <= file, "a group has {file} pages of files, {dirty} are dirty");
@@ -114,7 +114,7 @@ impl Core {
     /// Frees a folio that can't be found any more and that nobody holds; true if it did.
     #[inline(always)]
     pub(crate) fn release_if_unused(&mut self, pfn: Pfn) -> bool {
-        let folio = &self.memory.folios[pfn];
+        let folio = &self.mm.memory.folios[pfn];
         let in_use = FolioFlags::INDEXED | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
         let is_in_use = folio.refs > 0 || folio.mapped > 0 || folio.flags().intersects(in_use);
         !is_in_use && self.release_if_slot_unused(pfn)
@@ -123,8 +123,8 @@ impl Core {
     /// Frees a folio that at most its swap slot is needed for; true if it did.
     #[inline(never)]
     fn release_if_slot_unused(&mut self, pfn: Pfn) -> bool {
-        let folio = self.memory.folios[pfn];
-        if folio.has(FolioFlags::SWAPCACHE) && self.memory.is_slot_referenced(pfn) {
+        let folio = self.mm.memory.folios[pfn];
+        if folio.has(FolioFlags::SWAPCACHE) && self.mm.memory.is_slot_referenced(pfn) {
             return false;
         }
         self.tell(pfn, |_| PageEvent::Released);
@@ -141,7 +141,7 @@ impl Core {
     /// Gives back the frame of a folio that nothing refers to.
     #[inline]
     pub(crate) fn free_folio(&mut self, pfn: Pfn) {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         debug_assert!(folio.refs == 0 && folio.mapped == 0, "{pfn:?} is freed while in use");
         let found = FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE;
         debug_assert!(!folio.flags().intersects(found), "{pfn:?} is freed, and can be found: {folio:?}");
@@ -151,17 +151,20 @@ impl Core {
             !folio.has(FolioFlags::KERNEL),
             "{pfn:?} is the kernel's, and is freed as somebody's: {folio:?}"
         );
-        debug_assert!(!self.memory.places.get(pfn).is_listed(), "{pfn:?} is freed, and is in a generation");
+        debug_assert!(
+            !self.mm.memory.places.get(pfn).is_listed(),
+            "{pfn:?} is freed, and is in a generation"
+        );
         if folio.has(FolioFlags::CHARGED) {
-            self.memcgs.uncharge(folio.memcg, folio.pages());
-            self.assert_lists_paid(folio.memcg);
+            self.mm.memcgs.uncharge(folio.memcg, folio.pages());
+            self.mm.assert_lists_paid(folio.memcg);
             // An uncharged frame holds no data.
             self.out.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         }
-        self.pghot_forget(pfn);
-        self.guest_forget(pfn);
-        self.memory.free(self.by.cpu, pfn);
-        mutant!(self, FreedTwice => self.memory.free(self.by.cpu, pfn));
-        self.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);
+        self.mm.pghot_forget(pfn);
+        self.mm.guest_forget(pfn);
+        self.mm.memory.free(self.by.cpu, pfn);
+        mutant!(self, FreedTwice => self.mm.memory.free(self.by.cpu, pfn));
+        self.mm.count_node(folio.node, Stat::Pgfree, folio.pages() as i64);
     }
 }

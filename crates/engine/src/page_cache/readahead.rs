@@ -21,6 +21,7 @@ use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Advice;
 use crate::memory::open_file::{NO_PAGE, OpenFile};
+use crate::state::State;
 use crate::units::{FileId, IoId, OpenFileId, Pfn};
 
 /// Pages of a file that are to be read as one batch, as far as it has got.
@@ -61,6 +62,15 @@ fn next_window(size: u64, max: u64) -> u64 {
 }
 
 impl Core {
+    /// Submits what a batch has gathered.
+    pub(crate) fn submit_readahead(&mut self, batch: &mut Readahead) {
+        if let Some(io) = batch.gathered.take() {
+            self.submit_read_file(io, None);
+        }
+    }
+}
+
+impl State {
     /// The readahead for a read of `req` pages whose first is absent; `None` where each page is to be read by itself.
     #[doc(alias = "page_cache_sync_ra")]
     pub(crate) fn sync_readahead(&mut self, open: OpenFileId, page: u64, req: u64) -> Option<Readahead> {
@@ -193,13 +203,6 @@ impl Core {
         let cached =
             (1..=looked_at).take_while(|&back| self.memory.is_cached(file, page - back)).count() as u64;
         if cached == max { max - 1 } else { cached }
-    }
-
-    /// Submits what a batch has gathered.
-    pub(crate) fn submit_readahead(&mut self, batch: &mut Readahead) {
-        if let Some(io) = batch.gathered.take() {
-            self.submit_read_file(io, None);
-        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::core::Core;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::{Entry, LEAF_PAGES, SwapEntry, Word};
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{FileId, Pfn};
 use std::ops::Range;
@@ -73,7 +74,7 @@ impl Core {
         loop {
             // Others may bring pages in again while this task waits. So the last pass begins at the start and finds nothing busy.
             let is_whole = call.waits && call.cursor == call.pages.start;
-            while let Some(page) = self.next_in_index(call.file, call.cursor..call.pages.end) {
+            while let Some(page) = self.mm.next_in_index(call.file, call.cursor..call.pages.end) {
                 match self.truncate_page(call.file, page) {
                     None => gone += 1,
                     Some(busy) if call.waits => {
@@ -101,6 +102,52 @@ impl Core {
         TruncateStep::Done
     }
 
+    /// Takes what the index has of a page; or names the folio that is busy.
+    fn truncate_page(&mut self, file: FileId, page: u64) -> Option<Pfn> {
+        match self.mm.memory.file(file).index.word(page).decode() {
+            Entry::Empty => {}
+            Entry::Shadow(_) => self.index_forget(file, page),
+            Entry::Swap(entry) => self.truncate_swapped(file, page, entry),
+            Entry::Present(pfn) => return self.truncate_folio(pfn),
+        }
+        None
+    }
+
+    fn truncate_folio(&mut self, pfn: Pfn) -> Option<Pfn> {
+        mutant!(self, FlushEndsAfterTruncation => self.count_as_written(pfn));
+        let busy = FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+        let folio = self.mm.memory.folios[pfn];
+        if folio.flags().intersects(busy) {
+            return Some(pfn);
+        }
+        let is_dirty = folio.has(FolioFlags::DIRTY);
+        self.tell(pfn, |_| PageEvent::Truncated { dirty: is_dirty });
+        self.out.count.zapped(1);
+        let is_locked = self.mm.is_mapped_locked(pfn);
+        self.unmap_all(pfn);
+        if is_locked {
+            self.munlock_folio(pfn);
+        }
+        if is_dirty && !folio.has(FolioFlags::SWAPBACKED) {
+            self.clear_dirty(pfn);
+            self.writeback.note_cancelled(folio.pages());
+        }
+        // A buffer lets go with its page.
+        self.mm.memory.folios[pfn].clear(FolioFlags::PINNED);
+        self.page_cache_remove(pfn, Word::EMPTY);
+        self.release_if_unused(pfn);
+        None
+    }
+
+    /// A page of tmpfs that is in swap; who reads or writes its slot frees it when that is over.
+    fn truncate_swapped(&mut self, file: FileId, page: u64, entry: SwapEntry) {
+        self.out.count.zapped(1);
+        self.index_forget(file, page);
+        self.give_up_swapped(entry);
+    }
+}
+
+impl State {
     /// The first page in this range of which the index of its file knows anything.
     pub(super) fn next_in_index(&self, file: FileId, mut pages: Range<u64>) -> Option<u64> {
         let index = &self.memory.file(file).index;
@@ -115,49 +162,5 @@ impl Core {
             pages.start = end;
         }
         None
-    }
-
-    /// Takes what the index has of a page; or names the folio that is busy.
-    fn truncate_page(&mut self, file: FileId, page: u64) -> Option<Pfn> {
-        match self.memory.file(file).index.word(page).decode() {
-            Entry::Empty => {}
-            Entry::Shadow(_) => self.index_forget(file, page),
-            Entry::Swap(entry) => self.truncate_swapped(file, page, entry),
-            Entry::Present(pfn) => return self.truncate_folio(pfn),
-        }
-        None
-    }
-
-    fn truncate_folio(&mut self, pfn: Pfn) -> Option<Pfn> {
-        mutant!(self, FlushEndsAfterTruncation => self.count_as_written(pfn));
-        let busy = FolioFlags::LOCKED | FolioFlags::WRITEBACK;
-        let folio = self.memory.folios[pfn];
-        if folio.flags().intersects(busy) {
-            return Some(pfn);
-        }
-        let is_dirty = folio.has(FolioFlags::DIRTY);
-        self.tell(pfn, |_| PageEvent::Truncated { dirty: is_dirty });
-        self.out.count.zapped(1);
-        let is_locked = self.is_mapped_locked(pfn);
-        self.unmap_all(pfn);
-        if is_locked {
-            self.munlock_folio(pfn);
-        }
-        if is_dirty && !folio.has(FolioFlags::SWAPBACKED) {
-            self.clear_dirty(pfn);
-            self.writeback.note_cancelled(folio.pages());
-        }
-        // A buffer lets go with its page.
-        self.memory.folios[pfn].clear(FolioFlags::PINNED);
-        self.page_cache_remove(pfn, Word::EMPTY);
-        self.release_if_unused(pfn);
-        None
-    }
-
-    /// A page of tmpfs that is in swap; who reads or writes its slot frees it when that is over.
-    fn truncate_swapped(&mut self, file: FileId, page: u64, entry: SwapEntry) {
-        self.out.count.zapped(1);
-        self.index_forget(file, page);
-        self.give_up_swapped(entry);
     }
 }

@@ -10,9 +10,22 @@ use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::pghot::report::Source;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{NodeId, Pfn};
 
 impl Core {
+    /// Somebody has taken a hint out of its ring: a page was accessed so often, from this node if that is known.
+    pub(crate) fn hardware_hinted(&mut self, pfn: Pfn, nid: Option<NodeId>, accesses: u32) {
+        self.record_accesses(pfn, nid, Source::Hardware, accesses).expect("hardware names its own nodes");
+    }
+
+    /// Somebody has taken a hint out of its ring that is for pages in a row, which share a counter.
+    pub(crate) fn hardware_hinted_range(&mut self, first: Pfn, pages: u32, accesses: u32) {
+        self.record_range(first, pages, None, Source::Hardware, accesses).expect("it names no node");
+    }
+}
+
+impl State {
     /// An access of a CPU of node `from` to a frame was sampled. Whether it is worth keeping.
     pub(crate) fn hardware_sampled(&mut self, pfn: Pfn, from: NodeId) -> bool {
         let folio = self.memory.folios[self.memory.folio_of(pfn)];
@@ -34,15 +47,5 @@ impl Core {
     pub(crate) fn hardware_kept(&mut self, from: NodeId, has_room: bool) {
         let stat = if has_room { Stat::HwhintUsefulSamples } else { Stat::HwhintBufferFull };
         self.count_node(from, stat, 1);
-    }
-
-    /// Somebody has taken a hint out of its ring: a page was accessed so often, from this node if that is known.
-    pub(crate) fn hardware_hinted(&mut self, pfn: Pfn, nid: Option<NodeId>, accesses: u32) {
-        self.record_accesses(pfn, nid, Source::Hardware, accesses).expect("hardware names its own nodes");
-    }
-
-    /// Somebody has taken a hint out of its ring that is for pages in a row, which share a counter.
-    pub(crate) fn hardware_hinted_range(&mut self, first: Pfn, pages: u32, accesses: u32) {
-        self.record_range(first, pages, None, Source::Hardware, accesses).expect("it names no node");
     }
 }

@@ -19,6 +19,7 @@ use crate::kthread::{KernelThread, ThreadStep};
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::machine::step::{DelayReason, Wait};
 use crate::pghot::report::Source;
+use crate::state::State;
 use crate::units::{Nanos, Pfn, TaskId};
 
 /// Reports between two steps.
@@ -45,7 +46,7 @@ impl KlruscandThread {
 
     /// Between two rounds: what to wait for, unless it is time.
     fn rest(&mut self, core: &Core) -> Option<Wait> {
-        if !Source::PageTableScan.is_heard(&core.config) {
+        if !Source::PageTableScan.is_heard(&core.mm.config) {
             self.round = Nanos::ZERO;
             return Some(Wait::Woken);
         }
@@ -57,11 +58,11 @@ impl KlruscandThread {
     fn scan(&mut self, core: &mut Core) -> bool {
         let Some(scan) = &mut self.scan else {
             let Some(lruvec) = self.lruvecs.pop() else { return false };
-            self.scan = core.scan_begin(lruvec);
+            self.scan = core.mm.scan_begin(lruvec);
             return true;
         };
         let goes_on = core.scan_step(scan);
-        let room = core.config.klruscand_buffer as usize - scan.found();
+        let room = core.mm.config.klruscand_buffer as usize - scan.found();
         if !goes_on || room < ENTRIES_PER_STEP {
             self.found = scan.take_found();
             self.found.reverse();
@@ -85,7 +86,7 @@ impl KernelThread for KlruscandThread {
     fn started(&mut self, core: &mut Core, task: TaskId) {
         // The source may have been turned on before the machine has started.
         self.first_wait = self.rest(core).unwrap_or(Wait::WokenOr(Nanos::ZERO, DelayReason::Nap));
-        core.pghot.threads.push(task);
+        core.mm.pghot.threads.push(task);
     }
 
     fn step(&mut self, core: &mut Core, _: bool) -> ThreadStep {
@@ -94,8 +95,8 @@ impl KernelThread for KlruscandThread {
             if let Some(wait) = self.rest(core) {
                 return ThreadStep::Wait(wait);
             }
-            self.round = core.by.now + Nanos(u64::from(core.config.klruscand_interval_ms) * 1_000_000);
-            self.lruvecs = core.lruvecs_of_lower_tiers();
+            self.round = core.by.now + Nanos(u64::from(core.mm.config.klruscand_interval_ms) * 1_000_000);
+            self.lruvecs = core.mm.lruvecs_of_lower_tiers();
         }
         if !self.found.is_empty() {
             let from = self.found.len().saturating_sub(REPORTS_PER_STEP);
@@ -111,7 +112,7 @@ impl KernelThread for KlruscandThread {
     }
 }
 
-impl Core {
+impl State {
     /// The lists of all groups on nodes of lower tiers: node by node, the last one first.
     fn lruvecs_of_lower_tiers(&self) -> Vec<LruvecId> {
         let lower = self.memory.nodes().filter(|&node| !self.tiers.node_is_top_tier(node));

@@ -22,6 +22,7 @@ use crate::migrate::BATCH_MAX;
 use crate::numa_balancing::Asks;
 use crate::pghot::record::Record;
 use crate::pghot::sections::block_frames;
+use crate::state::State;
 use crate::story::{MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::{Nanos, NodeId, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES, TaskId};
 use pageout_rules::pghot::{DefaultTarget, HotWalk, PghotQuirks, RefusedPage, TargetFull};
@@ -80,14 +81,14 @@ impl KernelThread for KmigratedThread {
 
     fn started(&mut self, core: &mut Core, task: TaskId) {
         // Sources may have been turned on before the machine has started.
-        self.first_wait = nap(&core.config);
-        core.pghot.threads.push(task);
+        self.first_wait = nap(&core.mm.config);
+        core.mm.pghot.threads.push(task);
         self.task = Some(task);
     }
 
     fn step(&mut self, core: &mut Core, _: bool) -> ThreadStep {
         if self.blocks.is_empty() {
-            core.pghot.waiting_for_room.retain(|&(_, task)| Some(task) != self.task);
+            core.mm.pghot.waiting_for_room.retain(|&(_, task)| Some(task) != self.task);
             self.full = None;
             self.blocks = core.hot_blocks(self.node);
         }
@@ -100,15 +101,15 @@ impl KernelThread for KmigratedThread {
         }
         core.promote_hot(&mut batch);
         #[cfg(any(test, feature = "fault-injection"))]
-        core.check_record_changes();
+        core.mm.check_record_changes();
         self.full = batch.full.or(self.full);
         if !self.blocks.is_empty() {
             return ThreadStep::Again;
         }
         if let (Some(full), Some(task)) = (self.full, self.task) {
-            core.pghot.waiting_for_room.push((full, task));
+            core.mm.pghot.waiting_for_room.push((full, task));
         }
-        ThreadStep::Wait(nap(&core.config))
+        ThreadStep::Wait(nap(&core.mm.config))
     }
 }
 
@@ -128,15 +129,15 @@ impl Core {
     /// What kmigrated of a node looks at now: blocks by their first frames, the last one first.
     fn hot_blocks(&mut self, node: NodeId) -> Vec<Pfn> {
         let frames: Vec<_> =
-            self.memory.zones.of_node(node).iter().map(|zone| (zone.start, zone.present)).collect();
-        let walk = self.config.pghot_walk;
+            self.mm.memory.zones.of_node(node).iter().map(|zone| (zone.start, zone.present)).collect();
+        let walk = self.mm.config.pghot_walk;
         let mut blocks = Vec::new();
         let (mut is_any_hot, mut passed) = (false, 0);
         for &(start, present) in &frames {
             let end = start + present as u32;
             for section in start / SECTION_FRAMES..end.div_ceil(SECTION_FRAMES) {
                 let first = Pfn(section * SECTION_FRAMES);
-                let hot = self.pghot.records.hot_blocks(first);
+                let hot = self.mm.pghot.records.hot_blocks(first);
                 is_any_hot |= hot != 0;
                 if hot == 0 && walk != HotWalk::All {
                     continue;
@@ -148,7 +149,7 @@ impl Core {
                         of_section.filter(|(block, _)| hot >> block & 1 == 1).map(|(_, pfn)| Pfn(pfn)),
                     ),
                     // Where nothing was ever reported there is nothing to find: it only takes time.
-                    HotWalk::All if !self.pghot.records.has_section(first) => {
+                    HotWalk::All if !self.mm.pghot.records.has_section(first) => {
                         passed += u64::from(SECTION_FRAMES)
                     }
                     HotWalk::Sections | HotWalk::All => blocks.extend(of_section.map(|(_, pfn)| Pfn(pfn))),
@@ -169,42 +170,37 @@ impl Core {
     /// Takes what is ready in a block, and adds to a batch what may go. True when that was a batch's worth or more.
     fn promote_hot_block(&mut self, node: NodeId, block: Pfn, batch: &mut Batch) -> bool {
         self.out.count.hotness_walked(PAGEBLOCK_PAGES);
-        self.pghot.records.clear_hot(block);
+        self.mm.pghot.records.clear_hot(block);
         let now_ms = self.by.now.0 / 1_000_000;
-        if self.config.pghot_age_sweep {
-            self.pghot.records.sweep(block, now_ms);
+        if self.mm.config.pghot_age_sweep {
+            self.mm.pghot.records.sweep(block, now_ms);
         }
-        if self.config.pghot_coalesce {
-            self.coalesce_hot(block, now_ms);
+        if self.mm.config.pghot_coalesce {
+            self.mm.coalesce_hot(block, now_ms);
         }
-        let most = self.config.kmigrated_batch_nr as usize + usize::from(self.config.pghot_batch_over);
+        let most = self.mm.config.kmigrated_batch_nr as usize + usize::from(self.mm.config.pghot_batch_over);
         let mut has_filled = false;
         for pfn in block_frames(block).map(Pfn) {
-            let Some(mut record) = self.pghot.records.take(pfn) else { continue };
+            let Some(mut record) = self.mm.pghot.records.take(pfn) else { continue };
             match self.promote_target(node, pfn, &mut record, now_ms, batch) {
                 Ok(to) => {
-                    if to != batch.to || batch.folios.len() >= most || self.is_of_another_memcg(batch, pfn) {
+                    if to != batch.to || batch.folios.len() >= most || self.mm.is_of_another_memcg(batch, pfn)
+                    {
                         has_filled |= batch.folios.len() >= most;
                         self.promote_hot(batch);
                     }
                     batch.to = to;
-                    batch.pages += self.memory.folios[pfn].pages();
+                    batch.pages += self.mm.memory.folios[pfn].pages();
                     batch.folios.push(pfn);
                     batch.records.push(record);
                 }
-                Err(Stays::Again) if self.config.pghot_refused == RefusedPage::Requeue => {
-                    self.pghot.records.set(pfn, record);
+                Err(Stays::Again) if self.mm.config.pghot_refused == RefusedPage::Requeue => {
+                    self.mm.pghot.records.set(pfn, record);
                 }
                 Err(_) => {}
             }
         }
         has_filled || batch.folios.len() >= most
-    }
-
-    /// Whether a page is of another cgroup than those of a batch, where that matters.
-    fn is_of_another_memcg(&self, batch: &Batch, pfn: Pfn) -> bool {
-        let memcg = |pfn: Pfn| self.memory.folios[pfn].memcg;
-        self.config.pghot_batch_by_memcg && batch.folios.last().is_some_and(|&last| memcg(last) != memcg(pfn))
     }
 
     /// Where a hot page goes, which is off its list then. What asks the rate limit is a candidate from then on, however often it asks.
@@ -216,26 +212,26 @@ impl Core {
         now_ms: u64,
         batch: &mut Batch,
     ) -> Result<NodeId, Stays> {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         if folio.node != node || !folio.has(FolioFlags::CHARGED) {
             return Err(Stays::Forgotten);
         }
-        let to = record.nid.unwrap_or_else(|| self.default_target(node, pfn));
-        if to == node || !self.tiers.is_promotion_target(to) {
+        let to = record.nid.unwrap_or_else(|| self.mm.default_target(node, pfn));
+        if to == node || !self.mm.tiers.is_promotion_target(to) {
             return Err(Stays::Forgotten);
         }
-        let layout = self.pghot.records.layout();
-        let age = match self.config.pghot_quirks {
+        let layout = self.mm.pghot.records.layout();
+        let age = match self.mm.config.pghot_quirks {
             PghotQuirks::None => layout.age_ms(now_ms, record.time),
             // A truncated time, into which bits of the count show, is subtracted from a whole one. It may lie ahead. Until the clock has
             // run for as long as these bits can tell, 8 seconds from boot, the difference can be right.
             PghotQuirks::V3 => now_ms.wrapping_sub(record.time),
         };
-        let window = self.config.pghot_window_ms();
+        let window = self.mm.config.pghot_window_ms();
         if !self.is_recent_enough(pfn, to, age, window) {
             return Err(Stays::Forgotten);
         }
-        if self.config.pghot_target_full == TargetFull::Room
+        if self.mm.config.pghot_target_full == TargetFull::Room
             && !self.has_room_beside(batch, to, folio.pages())
         {
             self.tell(pfn, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::NoRoom });
@@ -255,13 +251,59 @@ impl Core {
             return false;
         }
         let on_the_way = if batch.to == to { batch.pages } else { 0 };
-        let has_room = self.has_room_for(to, on_the_way + pages);
+        let has_room = self.mm.has_room_for(to, on_the_way + pages);
         if !has_room {
             self.wake_for_room(to);
             // A huge page may lack room that others have.
             batch.full = Some(to).filter(|_| pages == 1);
         }
         has_room
+    }
+
+    /// Moves a batch, and empties it. What could not move after all stays as hot as it was, unless it is forgotten as posted.
+    fn promote_hot(&mut self, batch: &mut Batch) {
+        let keeps = self.mm.config.pghot_target_full == TargetFull::Room
+            && self.mm.config.pghot_refused == RefusedPage::Requeue;
+        batch.pages = 0;
+        let folios = std::mem::take(&mut batch.folios);
+        for folios in folios.chunks(BATCH_MAX) {
+            self.promote_prepared(folios, batch.to, MigrateReason::Kmigrated);
+        }
+        for (pfn, record) in folios.into_iter().zip(batch.records.drain(..)) {
+            // Of one that has moved the old frame is free.
+            if keeps && self.mm.memory.folios[pfn].has(FolioFlags::CHARGED) {
+                self.mm.pghot.records.set(pfn, record);
+            }
+        }
+    }
+
+    /// kswapd of a node has done what it could: those that wait for room there come back, if there is any.
+    pub(crate) fn wake_kmigrated_for_room(&mut self, node: NodeId) {
+        if self.mm.pghot.waiting_for_room.is_empty() || !self.mm.has_room_for(node, 1) {
+            return;
+        }
+        let waiting = std::mem::take(&mut self.mm.pghot.waiting_for_room);
+        let (woken, waiting) = waiting.into_iter().partition(|&(full, _)| full == node);
+        self.mm.pghot.waiting_for_room = waiting;
+        let woken: Vec<(NodeId, TaskId)> = woken;
+        for (_, task) in woken {
+            self.wake(task);
+        }
+    }
+
+    /// A source was turned on or off.
+    pub(crate) fn pghot_sources_changed(&mut self) {
+        for task in self.mm.pghot.threads.clone() {
+            self.wake(task);
+        }
+    }
+}
+
+impl State {
+    /// Whether a page is of another cgroup than those of a batch, where that matters.
+    fn is_of_another_memcg(&self, batch: &Batch, pfn: Pfn) -> bool {
+        let memcg = |pfn: Pfn| self.memory.folios[pfn].memcg;
+        self.config.pghot_batch_by_memcg && batch.folios.last().is_some_and(|&last| memcg(last) != memcg(pfn))
     }
 
     /// Where a page goes if nobody knows who uses it.
@@ -298,44 +340,6 @@ impl Core {
                     self.pghot.records.set(pfn, Record { nid: record.nid.or(nid), freq, time, ready: true });
                 }
             }
-        }
-    }
-
-    /// Moves a batch, and empties it. What could not move after all stays as hot as it was, unless it is forgotten as posted.
-    fn promote_hot(&mut self, batch: &mut Batch) {
-        let keeps = self.config.pghot_target_full == TargetFull::Room
-            && self.config.pghot_refused == RefusedPage::Requeue;
-        batch.pages = 0;
-        let folios = std::mem::take(&mut batch.folios);
-        for folios in folios.chunks(BATCH_MAX) {
-            self.promote_prepared(folios, batch.to, MigrateReason::Kmigrated);
-        }
-        for (pfn, record) in folios.into_iter().zip(batch.records.drain(..)) {
-            // Of one that has moved the old frame is free.
-            if keeps && self.memory.folios[pfn].has(FolioFlags::CHARGED) {
-                self.pghot.records.set(pfn, record);
-            }
-        }
-    }
-
-    /// kswapd of a node has done what it could: those that wait for room there come back, if there is any.
-    pub(crate) fn wake_kmigrated_for_room(&mut self, node: NodeId) {
-        if self.pghot.waiting_for_room.is_empty() || !self.has_room_for(node, 1) {
-            return;
-        }
-        let waiting = std::mem::take(&mut self.pghot.waiting_for_room);
-        let (woken, waiting) = waiting.into_iter().partition(|&(full, _)| full == node);
-        self.pghot.waiting_for_room = waiting;
-        let woken: Vec<(NodeId, TaskId)> = woken;
-        for (_, task) in woken {
-            self.wake(task);
-        }
-    }
-
-    /// A source was turned on or off.
-    pub(crate) fn pghot_sources_changed(&mut self) {
-        for task in self.pghot.threads.clone() {
-            self.wake(task);
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::pghot::record::Report;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{NodeId, Pfn};
 use pageout_rules::pghot::{DefaultTarget, HintFaultRule, PghotQuirks};
@@ -77,45 +78,45 @@ impl Core {
         source: Source,
         accesses: u32,
     ) -> Result<(), InvalidNode> {
-        if nid.is_some_and(|nid| nid.index() >= self.config.node_pages.len()) {
+        if nid.is_some_and(|nid| nid.index() >= self.mm.config.node_pages.len()) {
             return Err(InvalidNode);
         }
-        let pfn = self.memory.folio_of(pfn);
+        let pfn = self.mm.memory.folio_of(pfn);
         // The record of a frame that is free knows no node.
-        let (folio, node) = (self.memory.folios[pfn], self.memory.zones.node_of(pfn));
+        let (folio, node) = (self.mm.memory.folios[pfn], self.mm.memory.zones.node_of(pfn));
         // It may have been turned off since it noticed.
-        if !source.is_heard(&self.config) {
+        if !source.is_heard(&self.mm.config) {
             return Ok(());
         }
         // The third posting counts what is reported, later ones what is recorded of it.
-        let as_posted = self.config.pghot_quirks == PghotQuirks::V3;
+        let as_posted = self.mm.config.pghot_quirks == PghotQuirks::V3;
         if as_posted {
-            self.count_node(node, Stat::PghotRecordedAccesses, 1);
-            self.count_node(node, source.stat(), 1);
+            self.mm.count_node(node, Stat::PghotRecordedAccesses, 1);
+            self.mm.count_node(node, source.stat(), 1);
         }
         let is_at_home = nid == Some(node) && !as_posted;
-        if self.tiers.node_is_top_tier(node) || !folio.has(FolioFlags::LRU) || is_at_home {
+        if self.mm.tiers.node_is_top_tier(node) || !folio.has(FolioFlags::LRU) || is_at_home {
             return Ok(());
         }
         if !as_posted {
-            self.count_node(node, Stat::PghotRecordedAccesses, 1);
-            self.count_node(node, source.stat(), 1);
+            self.mm.count_node(node, Stat::PghotRecordedAccesses, 1);
+            self.mm.count_node(node, source.stat(), 1);
         }
         let in_any_window = source == Source::HintFault
-            && self.config.pghot_hint_faults_in_any_window
-            && self.config.pghot_hint_faults == HintFaultRule::Counted;
+            && self.mm.config.pghot_hint_faults_in_any_window
+            && self.mm.config.pghot_hint_faults == HintFaultRule::Counted;
         let report = Report { nid, accesses, now_ms: self.by.now.0 / 1_000_000, in_any_window };
-        let hotness = super::Hotness::of(&self.config);
-        let records = &mut self.pghot.records;
+        let hotness = super::Hotness::of(&self.mm.config);
+        let records = &mut self.mm.pghot.records;
         let record = hotness.reported(records.get(pfn), &report);
         records.set(pfn, record);
-        if self.config.pghot_default_target == DefaultTarget::Block
+        if self.mm.config.pghot_default_target == DefaultTarget::Block
             && let Some(nid) = nid
         {
             records.set_reporter(pfn, nid);
         }
         #[cfg(any(test, feature = "fault-injection"))]
-        self.check_record_changes();
+        self.mm.check_record_changes();
         self.out.count.hotness_recorded(1);
         self.tell(pfn, |_| PageEvent::Reported { source, by: nid, accesses, is_ready: record.ready });
         Ok(())
@@ -134,9 +135,10 @@ impl Core {
         let share = accesses.div_ceil(pages);
         let mut at = first.0;
         while at < first.0 + pages {
-            let head = self.memory.folio_of(Pfn(at));
+            let head = self.mm.memory.folio_of(Pfn(at));
             // What is free, or in the middle of a block that is, is no part of anything.
-            let order = if self.memory.is_head_in_use(head) { self.memory.folios[head].order } else { 0 };
+            let order =
+                if self.mm.memory.is_head_in_use(head) { self.mm.memory.folios[head].order } else { 0 };
             let end = (head.0 + (1 << order)).clamp(at + 1, first.0 + pages);
             self.record_accesses(Pfn(at), nid, source, share.saturating_mul(end - at))?;
             at = end;
@@ -146,12 +148,14 @@ impl Core {
 
     /// A page was read through a file descriptor.
     pub(crate) fn report_read(&mut self, pfn: Pfn) {
-        if Source::MarkAccessed.is_heard(&self.config) {
+        if Source::MarkAccessed.is_heard(&self.mm.config) {
             let here = self.current_node();
             self.record_accesses(pfn, Some(here), Source::MarkAccessed, 1).expect("the node of a CPU exists");
         }
     }
+}
 
+impl State {
     /// A frame is free: what was reported of its page is nobody's.
     #[inline]
     pub(crate) fn pghot_forget(&mut self, pfn: Pfn) {

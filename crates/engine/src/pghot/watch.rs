@@ -9,9 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::Core;
 use crate::pghot::record::Layout;
 use crate::pghot::sections::Change;
+use crate::state::State;
 use crate::units::Pfn;
 
 /// The ready bit of a layout, and where its count is.
@@ -46,7 +46,7 @@ fn check(layout: Layout, reports: u64, changes: &[Change]) {
     }
 }
 
-impl Core {
+impl State {
     /// Looks at all changes since it last did. At the end of whatever makes records ready.
     pub(crate) fn check_record_changes(&mut self) {
         let changes = self.pghot.records.take_changes();

@@ -7,6 +7,7 @@ use crate::migrate::BATCH_MAX;
 use crate::pghot::Source;
 use crate::promotion::SetAside;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::{MigrateReason, PageEvent};
 use crate::units::{MmId, NodeId, Pfn};
 use pageout_rules::lru::Lru;
@@ -27,6 +28,79 @@ impl Promoting {
 }
 
 impl Core {
+    /// A page of a lower tier that was in use already has been read again, by a task of `mm`: sets it aside if it may go.
+    pub(crate) fn promotion_candidate(&mut self, pfn: Pfn, mm: MmId, aside: &mut SetAside) {
+        let folio = self.mm.memory.folios[pfn];
+        if self.mm.tiers.node_is_top_tier(folio.node) || folio.has(FolioFlags::UNEVICTABLE) {
+            return;
+        }
+        let is_of_generations = self.mm.lru_of(self.mm.lruvec_of(pfn)) == Lru::Generations;
+        if is_of_generations && !self.mm.config.pagecache_promotion_mglru || !self.mm.may_set_aside(aside) {
+            return;
+        }
+        let here = self.current_node();
+        let lruvec = self.mm.lruvec_of(pfn);
+        self.count(lruvec, Stat::NumaHintPageCache, folio.pages() as i64);
+        if folio.node == here {
+            self.mm.count_node(here, Stat::NumaHintPageCacheLocal, folio.pages() as i64);
+        }
+        // The policy is the reader's own: that of a mapping, if there is any, is not asked. Nodes of its group (cpuset.mems) are not either.
+        if self.mm.memory.mm(mm).has_mempolicy() || !self.should_promote(pfn, here) {
+            return;
+        }
+        if self.migrate_prepare(pfn, None, here).is_err() {
+            return;
+        }
+        self.mm.migrate_keep(pfn);
+        if self.mm.config.pagecache_promotion_when == PromotionWhen::Access {
+            // The page is its reader's as long as the access lasts, and so it stays where it is.
+            self.promote_prepared(&[pfn], here, MigrateReason::PageCache);
+            return self.mm.migrate_kept(pfn);
+        }
+        self.tell(pfn, |_| PageEvent::SetAside { to: here });
+        aside.folios.push((pfn, here));
+        aside.pages += folio.pages();
+    }
+
+    /// The call is over: what was set aside is on its way.
+    pub(crate) fn begin_promoting(&mut self, aside: SetAside) -> Promoting {
+        let (mut folios, order) = (aside.folios, self.mm.config.pagecache_promotion_order);
+        if order == PromotionOrder::Head {
+            folios.reverse();
+        }
+        if self.mm.config.pagecache_promotion_target == PromotionTarget::Local {
+            let here = self.current_node();
+            folios.iter_mut().for_each(|(_, to)| *to = here);
+        }
+        Promoting { folios: folios.into_iter(), order }
+    }
+
+    /// Moves the next batch, all to one node; false when none is left.
+    pub(crate) fn promote_batch(&mut self, promoting: &mut Promoting) -> bool {
+        let Some(&(_, to)) = promoting.folios.as_slice().first() else { return false };
+        let same = promoting.folios.as_slice().iter().take(BATCH_MAX).take_while(|(_, node)| *node == to);
+        let batch: Vec<Pfn> = same.map(|&(pfn, _)| pfn).collect();
+        promoting.folios.nth(batch.len() - 1);
+        batch.iter().for_each(|&pfn| self.mm.migrate_kept(pfn));
+        if promoting.order == PromotionOrder::Head {
+            self.out
+                .count
+                .migrated_backwards(batch.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum::<u64>());
+        }
+        self.promote_prepared(&batch, to, MigrateReason::PageCache);
+        !promoting.folios.as_slice().is_empty()
+    }
+
+    /// The task ends before it could promote what it has set aside.
+    pub(crate) fn put_back_set_aside(&mut self, aside: SetAside) {
+        for (pfn, _) in aside.folios {
+            self.mm.migrate_kept(pfn);
+            self.migrate_put_back(pfn);
+        }
+    }
+}
+
+impl State {
     /// Whether reads look for pages to promote.
     #[inline]
     pub(crate) fn promotes_page_cache(&self) -> bool {
@@ -43,76 +117,5 @@ impl Core {
     #[inline]
     pub(crate) fn may_set_aside(&self, aside: &SetAside) -> bool {
         aside.pages() < self.config.pagecache_promote_pages_per_work.into()
-    }
-
-    /// A page of a lower tier that was in use already has been read again, by a task of `mm`: sets it aside if it may go.
-    pub(crate) fn promotion_candidate(&mut self, pfn: Pfn, mm: MmId, aside: &mut SetAside) {
-        let folio = self.memory.folios[pfn];
-        if self.tiers.node_is_top_tier(folio.node) || folio.has(FolioFlags::UNEVICTABLE) {
-            return;
-        }
-        let is_of_generations = self.lru_of(self.lruvec_of(pfn)) == Lru::Generations;
-        if is_of_generations && !self.config.pagecache_promotion_mglru || !self.may_set_aside(aside) {
-            return;
-        }
-        let here = self.current_node();
-        let lruvec = self.lruvec_of(pfn);
-        self.count(lruvec, Stat::NumaHintPageCache, folio.pages() as i64);
-        if folio.node == here {
-            self.count_node(here, Stat::NumaHintPageCacheLocal, folio.pages() as i64);
-        }
-        // The policy is the reader's own: that of a mapping, if there is any, is not asked. Nodes of its group (cpuset.mems) are not either.
-        if self.memory.mm(mm).has_mempolicy() || !self.should_promote(pfn, here) {
-            return;
-        }
-        if self.migrate_prepare(pfn, None, here).is_err() {
-            return;
-        }
-        self.migrate_keep(pfn);
-        if self.config.pagecache_promotion_when == PromotionWhen::Access {
-            // The page is its reader's as long as the access lasts, and so it stays where it is.
-            self.promote_prepared(&[pfn], here, MigrateReason::PageCache);
-            return self.migrate_kept(pfn);
-        }
-        self.tell(pfn, |_| PageEvent::SetAside { to: here });
-        aside.folios.push((pfn, here));
-        aside.pages += folio.pages();
-    }
-
-    /// The call is over: what was set aside is on its way.
-    pub(crate) fn begin_promoting(&mut self, aside: SetAside) -> Promoting {
-        let (mut folios, order) = (aside.folios, self.config.pagecache_promotion_order);
-        if order == PromotionOrder::Head {
-            folios.reverse();
-        }
-        if self.config.pagecache_promotion_target == PromotionTarget::Local {
-            let here = self.current_node();
-            folios.iter_mut().for_each(|(_, to)| *to = here);
-        }
-        Promoting { folios: folios.into_iter(), order }
-    }
-
-    /// Moves the next batch, all to one node; false when none is left.
-    pub(crate) fn promote_batch(&mut self, promoting: &mut Promoting) -> bool {
-        let Some(&(_, to)) = promoting.folios.as_slice().first() else { return false };
-        let same = promoting.folios.as_slice().iter().take(BATCH_MAX).take_while(|(_, node)| *node == to);
-        let batch: Vec<Pfn> = same.map(|&(pfn, _)| pfn).collect();
-        promoting.folios.nth(batch.len() - 1);
-        batch.iter().for_each(|&pfn| self.migrate_kept(pfn));
-        if promoting.order == PromotionOrder::Head {
-            self.out
-                .count
-                .migrated_backwards(batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum::<u64>());
-        }
-        self.promote_prepared(&batch, to, MigrateReason::PageCache);
-        !promoting.folios.as_slice().is_empty()
-    }
-
-    /// The task ends before it could promote what it has set aside.
-    pub(crate) fn put_back_set_aside(&mut self, aside: SetAside) {
-        for (pfn, _) in aside.folios {
-            self.migrate_kept(pfn);
-            self.migrate_put_back(pfn);
-        }
     }
 }

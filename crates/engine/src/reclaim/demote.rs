@@ -25,6 +25,7 @@ use crate::page_alloc::request::{Gfp, Request};
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::{MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::ZoneType;
 use crate::units::{LruType, MemcgId, NodeId, Nodemask, Pfn};
@@ -32,6 +33,150 @@ use pageout_rules::reclaim::{DemotionFull, DemotionMems};
 use std::borrow::Cow;
 
 impl Core {
+    /// Demotes folios of a batch. Leaves in `folios` those that found no room, as they are.
+    #[doc(alias = "demote_folio_list")]
+    pub(super) fn demote_folios(
+        &mut self,
+        lruvec: LruvecId,
+        folios: &mut Vec<Pfn>,
+        sc: &mut ScanControl,
+        stat: &mut ReclaimStat,
+    ) {
+        let from = self.mm.lruvecs[lruvec].node;
+        let memcg = self.mm.lruvecs[lruvec].memcg;
+        let (preferred, allowed) = self.mm.demotion_targets(from, memcg);
+        let (preferred, allowed) = (preferred.into_owned(), allowed.into_owned());
+        let target = self.next_demotion_node(&preferred);
+        let mut moved = self.demote_to(target, &allowed, folios, sc);
+        if !folios.is_empty()
+            && self.mm.memcgs[memcg].policy.reclaim.demotion_full == DemotionFull::ReclaimTarget
+        {
+            let wanted = folios.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();
+            self.reclaim_for_demotion(self.mm.lruvecs.id(memcg, PoolId::of_node(target)), wanted, sc);
+            moved += self.demote_to(target, &allowed, folios, sc);
+        }
+        let failed: u64 = folios.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();
+        self.mm.count_node(from, Stat::PgmigrateFail, failed as i64);
+        let counter = match sc.by.why {
+            Why::Kswapd => Stat::PgdemoteKswapd,
+            Why::Requested => Stat::PgdemoteProactive,
+            Why::Limit | Why::High | Why::Generations | Why::Direct | Why::Node => Stat::PgdemoteDirect,
+        };
+        self.count(lruvec, counter, moved as i64);
+        stat.reclaimed += moved;
+    }
+
+    /// Moves what finds room, and returns how many pages those were.
+    fn demote_to(
+        &mut self,
+        target: NodeId,
+        allowed: &[NodeId],
+        folios: &mut Vec<Pfn>,
+        sc: &mut ScanControl,
+    ) -> u64 {
+        let mut moved = 0;
+        let mut single = Vec::new();
+        folios.retain(|&pfn| !self.demote_folio(target, allowed, pfn, &mut single, &mut moved, sc));
+        // Single pages of huge ones for which no block was free there.
+        single.retain(|&pfn| !self.demote_folio(target, allowed, pfn, &mut Vec::new(), &mut moved, sc));
+        folios.append(&mut single);
+        moved
+    }
+
+    /// Moves a folio, if it finds room: as a whole, or a huge page as single pages, all but the first of which are added to `single`.
+    fn demote_folio(
+        &mut self,
+        target: NodeId,
+        allowed: &[NodeId],
+        pfn: Pfn,
+        single: &mut Vec<Pfn>,
+        moved: &mut u64,
+        sc: &mut ScanControl,
+    ) -> bool {
+        if self.is_held(&self.mm.memory.folios[pfn]) {
+            return false;
+        }
+        self.mm.assert_isolated(pfn);
+        let mut to = self.alloc_demote_folio(target, allowed, pfn);
+        let folio = self.mm.memory.folios[pfn];
+        if to.is_none() && folio.is_huge() && self.split_huge_page(pfn, single) {
+            self.mm.count_node(folio.node, Stat::ThpMigrationSplit, 1);
+            to = self.alloc_demote_folio(target, allowed, pfn);
+        }
+        let Some(to) = to else {
+            self.tell(pfn, |_| PageEvent::NotMigrated { to: target, why: MigrateRefusal::NoFrame });
+            return false;
+        };
+        let folio = self.mm.memory.folios[pfn];
+        let slower = self.mm.memory.folios[to].node;
+        assert_ne!(slower, folio.node, "a page is demoted to the node that it is on");
+        assert!(
+            slower == target || allowed.contains(&slower),
+            "a page is demoted to {slower:?}, which is no target"
+        );
+        if !self.move_folio(pfn, to, MigrateReason::Demotion) {
+            self.free_folio(to);
+            return false;
+        }
+        self.note_departure(to, folio.node);
+        // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
+        let isolated = &mut sc.isolated[folio.lru_type() as usize];
+        assert!(*isolated >= folio.pages(), "{} pages are demoted of {isolated} in hand", folio.pages());
+        *isolated -= folio.pages();
+        self.migrate_put_back(to);
+        *moved += folio.pages();
+        true
+    }
+
+    /// Takes as many pages from the cold end of a group on a slow node, priority by priority, as are to come.
+    fn reclaim_for_demotion(&mut self, lruvec: LruvecId, pages: u64, for_call: &ScanControl) {
+        let by = Reclaimer { node: Some(self.mm.lruvecs[lruvec].node), ..for_call.by };
+        let mut sc = ScanControl::new(by, pages);
+        self.lru_prepare(lruvec, &mut sc);
+        loop {
+            let mut pass = self.begin_pass(lruvec, &mut sc);
+            while self.pass_round(lruvec, &mut pass, &mut sc) == Round::More && !sc.must_wait {}
+            self.unplug(&mut sc.plug);
+            if sc.must_wait || sc.is_satisfied() || sc.priority == 0 {
+                break;
+            }
+            sc.priority -= 1;
+        }
+        self.mm.release_isolated(&mut sc);
+    }
+
+    /// One of the nearest nodes of the next tier, each as often as the others.
+    fn next_demotion_node(&mut self, targets: &[NodeId]) -> NodeId {
+        self.demotion_draws = self.demotion_draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.demotion_draws ^ (self.demotion_draws >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        targets[((mixed >> 33) as usize) % targets.len()]
+    }
+
+    fn alloc_demote_folio(&mut self, target: NodeId, allowed: &[NodeId], pfn: Pfn) -> Option<Pfn> {
+        if self.is_refused(MigrateStep::Allocate) {
+            return None;
+        }
+        let folio = self.mm.memory.folios[pfn];
+        // It neither reclaims nor has anyone reclaim, and leaves reserves alone: it is an opportunity, no need.
+        let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
+        let request = |node| Request { order: folio.order, ..Request::movable(gfp, node) };
+        if let Some(to) = self.alloc_pages(&request(target), folio.memcg) {
+            return Some(to);
+        }
+        let mut nodes: Vec<NodeId> = self
+            .mm
+            .memory
+            .zones
+            .zonelist(target, ZoneType::Movable, Nodemask::ALL)
+            .map(|zone| zone.node)
+            .collect();
+        nodes.dedup();
+        nodes.retain(|node| *node != target && allowed.contains(node));
+        nodes.into_iter().find_map(|node| self.alloc_pages(&request(node), folio.memcg))
+    }
+}
+
+impl State {
     /// Whether reclaim may move pages of a group from a node to slower memory.
     #[inline]
     pub(crate) fn can_demote(&self, node: NodeId, memcg: MemcgId) -> bool {
@@ -69,146 +214,5 @@ impl Core {
         let folio = &self.memory.folios[pfn];
         let rules = self.memcgs[folio.memcg].policy.reclaim;
         self.can_demote(folio.node, folio.memcg) && (rules.demote_file || folio.lru_type() == LruType::Anon)
-    }
-
-    /// Demotes folios of a batch. Leaves in `folios` those that found no room, as they are.
-    #[doc(alias = "demote_folio_list")]
-    pub(super) fn demote_folios(
-        &mut self,
-        lruvec: LruvecId,
-        folios: &mut Vec<Pfn>,
-        sc: &mut ScanControl,
-        stat: &mut ReclaimStat,
-    ) {
-        let from = self.lruvecs[lruvec].node;
-        let memcg = self.lruvecs[lruvec].memcg;
-        let (preferred, allowed) = self.demotion_targets(from, memcg);
-        let (preferred, allowed) = (preferred.into_owned(), allowed.into_owned());
-        let target = self.next_demotion_node(&preferred);
-        let mut moved = self.demote_to(target, &allowed, folios, sc);
-        if !folios.is_empty()
-            && self.memcgs[memcg].policy.reclaim.demotion_full == DemotionFull::ReclaimTarget
-        {
-            let wanted = folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
-            self.reclaim_for_demotion(self.lruvecs.id(memcg, PoolId::of_node(target)), wanted, sc);
-            moved += self.demote_to(target, &allowed, folios, sc);
-        }
-        let failed: u64 = folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
-        self.count_node(from, Stat::PgmigrateFail, failed as i64);
-        let counter = match sc.by.why {
-            Why::Kswapd => Stat::PgdemoteKswapd,
-            Why::Requested => Stat::PgdemoteProactive,
-            Why::Limit | Why::High | Why::Generations | Why::Direct | Why::Node => Stat::PgdemoteDirect,
-        };
-        self.count(lruvec, counter, moved as i64);
-        stat.reclaimed += moved;
-    }
-
-    /// Moves what finds room, and returns how many pages those were.
-    fn demote_to(
-        &mut self,
-        target: NodeId,
-        allowed: &[NodeId],
-        folios: &mut Vec<Pfn>,
-        sc: &mut ScanControl,
-    ) -> u64 {
-        let mut moved = 0;
-        let mut single = Vec::new();
-        folios.retain(|&pfn| !self.demote_folio(target, allowed, pfn, &mut single, &mut moved, sc));
-        // Single pages of huge ones for which no block was free there.
-        single.retain(|&pfn| !self.demote_folio(target, allowed, pfn, &mut Vec::new(), &mut moved, sc));
-        folios.append(&mut single);
-        moved
-    }
-
-    /// Moves a folio, if it finds room: as a whole, or a huge page as single pages, all but the first of which are added to `single`.
-    fn demote_folio(
-        &mut self,
-        target: NodeId,
-        allowed: &[NodeId],
-        pfn: Pfn,
-        single: &mut Vec<Pfn>,
-        moved: &mut u64,
-        sc: &mut ScanControl,
-    ) -> bool {
-        if self.is_held(&self.memory.folios[pfn]) {
-            return false;
-        }
-        self.assert_isolated(pfn);
-        let mut to = self.alloc_demote_folio(target, allowed, pfn);
-        let folio = self.memory.folios[pfn];
-        if to.is_none() && folio.is_huge() && self.split_huge_page(pfn, single) {
-            self.count_node(folio.node, Stat::ThpMigrationSplit, 1);
-            to = self.alloc_demote_folio(target, allowed, pfn);
-        }
-        let Some(to) = to else {
-            self.tell(pfn, |_| PageEvent::NotMigrated { to: target, why: MigrateRefusal::NoFrame });
-            return false;
-        };
-        let folio = self.memory.folios[pfn];
-        let slower = self.memory.folios[to].node;
-        assert_ne!(slower, folio.node, "a page is demoted to the node that it is on");
-        assert!(
-            slower == target || allowed.contains(&slower),
-            "a page is demoted to {slower:?}, which is no target"
-        );
-        if !self.move_folio(pfn, to, MigrateReason::Demotion) {
-            self.free_folio(to);
-            return false;
-        }
-        self.note_departure(to, folio.node);
-        // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
-        let isolated = &mut sc.isolated[folio.lru_type() as usize];
-        assert!(*isolated >= folio.pages(), "{} pages are demoted of {isolated} in hand", folio.pages());
-        *isolated -= folio.pages();
-        self.migrate_put_back(to);
-        *moved += folio.pages();
-        true
-    }
-
-    /// Takes as many pages from the cold end of a group on a slow node, priority by priority, as are to come.
-    fn reclaim_for_demotion(&mut self, lruvec: LruvecId, pages: u64, for_call: &ScanControl) {
-        let by = Reclaimer { node: Some(self.lruvecs[lruvec].node), ..for_call.by };
-        let mut sc = ScanControl::new(by, pages);
-        self.lru_prepare(lruvec, &mut sc);
-        loop {
-            let mut pass = self.begin_pass(lruvec, &mut sc);
-            while self.pass_round(lruvec, &mut pass, &mut sc) == Round::More && !sc.must_wait {}
-            self.unplug(&mut sc.plug);
-            if sc.must_wait || sc.is_satisfied() || sc.priority == 0 {
-                break;
-            }
-            sc.priority -= 1;
-        }
-        self.release_isolated(&mut sc);
-    }
-
-    /// One of the nearest nodes of the next tier, each as often as the others.
-    fn next_demotion_node(&mut self, targets: &[NodeId]) -> NodeId {
-        self.demotion_draws = self.demotion_draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.demotion_draws ^ (self.demotion_draws >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        targets[((mixed >> 33) as usize) % targets.len()]
-    }
-
-    fn alloc_demote_folio(&mut self, target: NodeId, allowed: &[NodeId], pfn: Pfn) -> Option<Pfn> {
-        if self.is_refused(MigrateStep::Allocate) {
-            return None;
-        }
-        let folio = self.memory.folios[pfn];
-        // It neither reclaims nor has anyone reclaim, and leaves reserves alone: it is an opportunity, no need.
-        let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
-        let request = |node| Request { order: folio.order, ..Request::movable(gfp, node) };
-        if let Some(to) = self.alloc_pages(&request(target), folio.memcg) {
-            return Some(to);
-        }
-        let mut nodes: Vec<NodeId> = self
-            .memory
-            .zones
-            .zonelist(target, ZoneType::Movable, Nodemask::ALL)
-            .map(|zone| zone.node)
-            .collect();
-        nodes.dedup();
-        nodes.retain(|node| *node != target && allowed.contains(node));
-        nodes.into_iter().find_map(|node| self.alloc_pages(&request(node), folio.memcg))
     }
 }

@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::stat::ALLOCSTALL;
+use crate::state::State;
 use crate::units::MemcgId;
 
 /// Direct reclaim under way.
@@ -46,14 +47,16 @@ impl Core {
         let call = match direct {
             DirectReclaim::Reclaiming(call) => call,
             DirectReclaim::AtGate | DirectReclaim::Waited => {
-                self.count_node(request.node, ALLOCSTALL[request.class as usize], 1);
-                *direct = DirectReclaim::Reclaiming(self.direct_reclaim_begin(request));
+                self.mm.count_node(request.node, ALLOCSTALL[request.class as usize], 1);
+                *direct = DirectReclaim::Reclaiming(self.mm.direct_reclaim_begin(request));
                 return self.direct_reclaim_step(request, direct);
             }
         };
         self.reclaim_step(call)
     }
+}
 
+impl State {
     fn direct_reclaim_begin(&self, request: &Request) -> Box<Reclaim> {
         let by = Reclaimer {
             may_enter_fs: request.gfp.contains(Gfp::FS),

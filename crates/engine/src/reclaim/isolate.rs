@@ -9,6 +9,7 @@ use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::reclaim::{ScanControl, Why};
 use crate::stat::{PGSKIP, Stat};
+use crate::state::State;
 use crate::story::{Contig, PageEvent, Tracepoint};
 use crate::units::{LruType, MemcgId, Pfn};
 use pageout_rules::reclaim::ZoneSkip;
@@ -55,28 +56,31 @@ impl Core {
         let active = LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
         let mut passed_by =
-            self.out_of_reach(lruvec, sc).map(|reach| PassedBy { reach, folios: Vec::new(), pages: 0 });
+            self.mm.out_of_reach(lruvec, sc).map(|reach| PassedBy { reach, folios: Vec::new(), pages: 0 });
         let mut mapped = Vec::new();
         while taken[0] + taken[1] + (mapped.len() as u64) < n {
-            let coldest = &mut self.lruvecs[lruvec].lists[list];
-            let Some(pfn) = coldest.pop_tail(&mut self.memory.folios).map(Pfn) else { break };
+            let coldest = &mut self.mm.lruvecs[lruvec].lists[list];
+            let Some(pfn) = coldest.pop_tail(&mut self.mm.memory.folios).map(Pfn) else { break };
             if let Some(next) = coldest.tail() {
-                self.memory.folios.prefetch(Pfn(next));
+                self.mm.memory.folios.prefetch(Pfn(next));
             }
             if let Some(others) = &mut passed_by
-                && others.reach.passes_by(others.pages, self.rank_in(lruvec, pfn))
+                && others.reach.passes_by(others.pages, self.mm.rank_in(lruvec, pfn))
             {
-                others.pages += self.memory.folios[pfn].pages();
+                others.pages += self.mm.memory.folios[pfn].pages();
                 others.folios.push(pfn);
                 continue;
             }
-            if !sc.may_unmap && self.memory.folios[pfn].mapped > 0 {
+            if !sc.may_unmap && self.mm.memory.folios[pfn].mapped > 0 {
                 mapped.push(pfn);
                 continue;
             }
             self.tell(pfn, |_| PageEvent::Isolated);
-            debug_assert!(self.lruvec_of(pfn) == lruvec, "{pfn:?} is on the list of another group or node");
-            let folio = &mut self.memory.folios[pfn];
+            debug_assert!(
+                self.mm.lruvec_of(pfn) == lruvec,
+                "{pfn:?} is on the list of another group or node"
+            );
+            let folio = &mut self.mm.memory.folios[pfn];
             debug_assert!(
                 folio.has(FolioFlags::LRU),
                 "{pfn:?} is on a list, and is in somebody's hands: {folio:?}"
@@ -87,16 +91,16 @@ impl Core {
             );
             folio.clear(FolioFlags::LRU);
             let folio = *folio;
-            self.assert_isolated(pfn);
+            self.mm.assert_isolated(pfn);
             taken[folio.lru_type() as usize] += folio.pages();
             into.push(pfn);
-            self.prefetch_words(&folio);
+            self.mm.prefetch_words(&folio);
         }
         self.note_isolation(lruvec, active, taken, into);
         let taken = taken[0] + taken[1];
         let mapped = self.give_back_mapped(lruvec, list, &mapped);
         let skipped = passed_by.map_or(0, |others| self.give_back_passed_by(lruvec, list, others));
-        self.assert_counted(lruvec, LruList::EVICTABLE[list]);
+        self.mm.assert_counted(lruvec, LruList::EVICTABLE[list]);
         let looked_at = taken + mapped + skipped;
         self.note_looked_at(looked_at, into.len());
         self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, looked_at, skipped, taken], sc);
@@ -111,11 +115,11 @@ impl Core {
                 self.update_size(lruvec, LruList::new(kind, active), -(taken[kind as usize] as i64));
             }
         }
-        if !self.lruvecs[lruvec].by_zone.is_empty() {
+        if !self.mm.lruvecs[lruvec].by_zone.is_empty() {
             for &pfn in folios {
-                let folio = &self.memory.folios[pfn];
+                let folio = &self.mm.memory.folios[pfn];
                 let (gauge, pages) = (LruList::new(folio.lru_type(), active), folio.pages() as i64);
-                self.count_in_zone(lruvec, gauge, pfn, -pages);
+                self.mm.count_in_zone(lruvec, gauge, pfn, -pages);
             }
         }
     }
@@ -128,33 +132,15 @@ impl Core {
         self.out.count.list_moves(folios as u64);
     }
 
-    /// Which zones of an lruvec's node are no use to a reclaimer. `None`: all are.
-    pub(crate) fn out_of_reach(&self, lruvec: LruvecId, sc: &ScanControl) -> Option<Reach> {
-        let first_rank = self.first_rank_in_reach(lruvec, sc);
-        let rule = self.memcgs[sc.by.target].policy.reclaim.zone_skip;
-        let most = if rule == ZoneSkip::Bounded { SKIPPED_MAX } else { u64::MAX };
-        (first_rank > 0).then_some(Reach { first_rank, most })
-    }
-
-    /// From the highest zone of an lruvec's node down, the first that is of use to a reclaimer. Where none is, it has come for the node's
-    /// memory as a whole.
-    pub(crate) fn first_rank_in_reach(&self, lruvec: LruvecId, sc: &ScanControl) -> usize {
-        let of = &self.lruvecs[lruvec];
-        match of.zones() {
-            1 => 0,
-            _ => self.memory.zones.first_rank(of.node, sc.by.class).unwrap_or(0),
-        }
-    }
-
     /// Puts pages of other zones back at the hot end of their list, so that the next reclaimer is not in their way; says how many.
     fn give_back_passed_by(&mut self, lruvec: LruvecId, list: usize, others: PassedBy) -> u64 {
         for &pfn in &others.folios {
             debug_assert!(
-                self.memory.folios[pfn].has(FolioFlags::LRU),
+                self.mm.memory.folios[pfn].has(FolioFlags::LRU),
                 "{pfn:?} was passed by, and is in somebody's hands"
             );
-            self.lruvecs[lruvec].lists[list].push_head(&mut self.memory.folios, pfn.0);
-            self.note_skipped(lruvec, self.rank_in(lruvec, pfn), self.memory.folios[pfn].pages());
+            self.mm.lruvecs[lruvec].lists[list].push_head(&mut self.mm.memory.folios, pfn.0);
+            self.mm.note_skipped(lruvec, self.mm.rank_in(lruvec, pfn), self.mm.memory.folios[pfn].pages());
         }
         self.out.count.list_moves(others.folios.len() as u64);
         others.pages
@@ -163,18 +149,14 @@ impl Core {
     /// Puts pages that may not be unmapped back at the hot end of their list, likewise; says how many.
     fn give_back_mapped(&mut self, lruvec: LruvecId, list: usize, folios: &[Pfn]) -> u64 {
         for &pfn in folios {
-            debug_assert!(self.memory.folios[pfn].mapped > 0, "{pfn:?} was passed by as mapped, and is not");
-            self.lruvecs[lruvec].lists[list].push_head(&mut self.memory.folios, pfn.0);
+            debug_assert!(
+                self.mm.memory.folios[pfn].mapped > 0,
+                "{pfn:?} was passed by as mapped, and is not"
+            );
+            self.mm.lruvecs[lruvec].lists[list].push_head(&mut self.mm.memory.folios, pfn.0);
         }
         self.out.count.list_moves(folios.len() as u64);
-        folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum()
-    }
-
-    /// Pages of a zone of this rank were passed by.
-    pub(crate) fn note_skipped(&mut self, lruvec: LruvecId, rank: usize, pages: u64) {
-        let node = self.lruvecs[lruvec].node;
-        let zone = self.memory.zones.of_node(node)[rank].kind;
-        self.count_node(node, PGSKIP[zone as usize], pages as i64);
+        folios.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum()
     }
 
     /// Pages were taken off a list: wanted, looked at, passed by, taken.
@@ -201,7 +183,7 @@ impl Core {
     ) {
         let (zone, order) = (sc.by.class, sc.by.order);
         let (kind, is_active) = (list.kind(), list.is_active());
-        self.trace(self.lruvecs[lruvec].node, |_| Tracepoint::LruIsolate {
+        self.trace(self.mm.lruvecs[lruvec].node, |_| Tracepoint::LruIsolate {
             zone,
             order,
             nr_requested,
@@ -215,6 +197,64 @@ impl Core {
         });
     }
 
+    /// Counts scanned pages, by reclaimer and by type.
+    pub(crate) fn count_scanned(&mut self, lruvec: LruvecId, by_type: Stat, pages: u64, sc: &ScanControl) {
+        let reclaimer = match sc.by.why {
+            Why::Kswapd => Stat::PgscanKswapd,
+            _ if self.mm.is_counted_proactive(lruvec, sc) => Stat::PgscanProactive,
+            _ => Stat::PgscanDirect,
+        };
+        self.count_reclaim(lruvec, reclaimer, pages, sc);
+        self.mm.count_node(self.mm.lruvecs[lruvec].node, by_type, pages as i64);
+    }
+
+    /// Counts reclaimed pages, likewise.
+    pub(crate) fn count_stolen(&mut self, lruvec: LruvecId, by_type: Stat, pages: u64, sc: &ScanControl) {
+        let reclaimer = match sc.by.why {
+            Why::Kswapd => Stat::PgstealKswapd,
+            _ if self.mm.is_counted_proactive(lruvec, sc) => Stat::PgstealProactive,
+            _ => Stat::PgstealDirect,
+        };
+        self.count_reclaim(lruvec, reclaimer, pages, sc);
+        self.mm.count_node(self.mm.lruvecs[lruvec].node, by_type, pages as i64);
+    }
+
+    /// Counts in `memory.stat`; in `/proc/vmstat` only what is reclaimed for the whole machine, and not for a group. [reclaim-6.12 2.6]
+    pub(crate) fn count_reclaim(&mut self, lruvec: LruvecId, stat: Stat, pages: u64, sc: &ScanControl) {
+        if sc.by.is_global() || self.mm.memcgs[sc.by.target].policy.reclaim.machine_counts {
+            self.count(lruvec, stat, pages as i64);
+        } else {
+            self.count_memcg(lruvec, stat, pages as i64);
+        }
+    }
+}
+
+impl State {
+    /// Which zones of an lruvec's node are no use to a reclaimer. `None`: all are.
+    pub(crate) fn out_of_reach(&self, lruvec: LruvecId, sc: &ScanControl) -> Option<Reach> {
+        let first_rank = self.first_rank_in_reach(lruvec, sc);
+        let rule = self.memcgs[sc.by.target].policy.reclaim.zone_skip;
+        let most = if rule == ZoneSkip::Bounded { SKIPPED_MAX } else { u64::MAX };
+        (first_rank > 0).then_some(Reach { first_rank, most })
+    }
+
+    /// From the highest zone of an lruvec's node down, the first that is of use to a reclaimer. Where none is, it has come for the node's
+    /// memory as a whole.
+    pub(crate) fn first_rank_in_reach(&self, lruvec: LruvecId, sc: &ScanControl) -> usize {
+        let of = &self.lruvecs[lruvec];
+        match of.zones() {
+            1 => 0,
+            _ => self.memory.zones.first_rank(of.node, sc.by.class).unwrap_or(0),
+        }
+    }
+
+    /// Pages of a zone of this rank were passed by.
+    pub(crate) fn note_skipped(&mut self, lruvec: LruvecId, rank: usize, pages: u64) {
+        let node = self.lruvecs[lruvec].node;
+        let zone = self.memory.zones.of_node(node)[rank].kind;
+        self.count_node(node, PGSKIP[zone as usize], pages as i64);
+    }
+
     /// Asks for a folio's words in its index and page table, so that the cache misses that judging the batch would take one
     /// after the other overlap with each other and with those of the walk down the list.
     #[inline]
@@ -225,37 +265,6 @@ impl Core {
         }
         if folio.has(FolioFlags::INDEXED) {
             self.memory.files[folio.owner as usize].index.prefetch(folio.index.into());
-        }
-    }
-
-    /// Counts scanned pages, by reclaimer and by type.
-    pub(crate) fn count_scanned(&mut self, lruvec: LruvecId, by_type: Stat, pages: u64, sc: &ScanControl) {
-        let reclaimer = match sc.by.why {
-            Why::Kswapd => Stat::PgscanKswapd,
-            _ if self.is_counted_proactive(lruvec, sc) => Stat::PgscanProactive,
-            _ => Stat::PgscanDirect,
-        };
-        self.count_reclaim(lruvec, reclaimer, pages, sc);
-        self.count_node(self.lruvecs[lruvec].node, by_type, pages as i64);
-    }
-
-    /// Counts reclaimed pages, likewise.
-    pub(crate) fn count_stolen(&mut self, lruvec: LruvecId, by_type: Stat, pages: u64, sc: &ScanControl) {
-        let reclaimer = match sc.by.why {
-            Why::Kswapd => Stat::PgstealKswapd,
-            _ if self.is_counted_proactive(lruvec, sc) => Stat::PgstealProactive,
-            _ => Stat::PgstealDirect,
-        };
-        self.count_reclaim(lruvec, reclaimer, pages, sc);
-        self.count_node(self.lruvecs[lruvec].node, by_type, pages as i64);
-    }
-
-    /// Counts in `memory.stat`; in `/proc/vmstat` only what is reclaimed for the whole machine, and not for a group. [reclaim-6.12 2.6]
-    pub(crate) fn count_reclaim(&mut self, lruvec: LruvecId, stat: Stat, pages: u64, sc: &ScanControl) {
-        if sc.by.is_global() || self.memcgs[sc.by.target].policy.reclaim.machine_counts {
-            self.count(lruvec, stat, pages as i64);
-        } else {
-            self.count_memcg(lruvec, stat, pages as i64);
         }
     }
 

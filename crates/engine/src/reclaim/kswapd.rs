@@ -24,6 +24,7 @@ use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
 use crate::reclaim::{NodePass, NodeStep, PRIORITY_DEFAULT, Reclaimer, ScanControl, Throttled, Why};
 use crate::stat::{PGSCAN, Stat};
+use crate::state::State;
 use crate::story::{GfpFlags, Tracepoint};
 use crate::units::ZoneType;
 use crate::units::{MemcgId, Nanos, NodeId, PAGEBLOCK_ORDER, TaskId};
@@ -156,9 +157,9 @@ impl KswapdThread {
             // It has freed what a block needs. That the pages lie apart is compaction's business.
             core.wake_kcompactd(self.node, self.order, self.class);
             self.doing = Doing::Napping;
-            return Some(Wait::WokenOr(core.kswapd_nap(), DelayReason::Nap));
+            return Some(Wait::WokenOr(core.mm.kswapd_nap(), DelayReason::Nap));
         }
-        core.count_node(self.node, Stat::KswapdHighWmarkHitQuickly, 1);
+        core.mm.count_node(self.node, Stat::KswapdHighWmarkHitQuickly, 1);
         self.begin_run(core);
         None
     }
@@ -169,18 +170,18 @@ impl KswapdThread {
         if woken {
             // What it was to do before it napped may not be done.
             core.kswapds[self.node.index()].ask(self.reached, self.class);
-            core.count_node(self.node, Stat::KswapdLowWmarkHitQuickly, 1);
+            core.mm.count_node(self.node, Stat::KswapdLowWmarkHitQuickly, 1);
         } else if core.may_kswapd_sleep(self.node, self.reached, self.class) {
             self.doing = Doing::Asleep;
             let now = core.by.now;
             let kswapd = &mut core.kswapds[self.node.index()];
             kswapd.activity.awake = kswapd.activity(now).awake;
             kswapd.awake_since = None;
-            core.memory.zones.pass_by(self.node, false);
+            core.mm.memory.zones.pass_by(self.node, false);
             core.trace(self.node, |_| Tracepoint::KswapdSleep);
             return Some(Wait::Woken);
         } else {
-            core.count_node(self.node, Stat::KswapdHighWmarkHitQuickly, 1);
+            core.mm.count_node(self.node, Stat::KswapdHighWmarkHitQuickly, 1);
         }
         self.begin_run(core);
         None
@@ -193,7 +194,7 @@ impl KswapdThread {
         let order = self.order;
         core.trace(self.node, |_| Tracepoint::KswapdWake { order });
         core.kcompactd_look_around(self.node);
-        self.doing = Doing::Balancing(Box::new(core.balance_begin(self.node, self.order, self.class)));
+        self.doing = Doing::Balancing(Box::new(core.mm.balance_begin(self.node, self.order, self.class)));
     }
 
     /// The run is over. One that has given up on a large block looks again at what it can rest on; any other looks at what it was
@@ -229,8 +230,8 @@ impl KernelThread for KswapdThread {
                     kswapd.activity.wakeups += 1;
                     kswapd.awake_since = Some(core.by.now);
                     // The machine's rule is that of the root group's policy.
-                    let rule = core.config.policy.machine.awake_nodes;
-                    core.memory.zones.pass_by(self.node, rule == AwakeNodes::PassedBy);
+                    let rule = core.mm.config.policy.machine.awake_nodes;
+                    core.mm.memory.zones.pass_by(self.node, rule == AwakeNodes::PassedBy);
                     self.begin_run(core);
                     None
                 }
@@ -260,6 +261,7 @@ impl Core {
     /// No zone that a request may use passes the low mark: asks the kswapds of all their nodes for more.
     pub(crate) fn wake_kswapds(&mut self, request: &Request) {
         let mut nodes: Vec<NodeId> = self
+            .mm
             .memory
             .zones
             .zonelist(request.node, request.class, request.allowed)
@@ -285,12 +287,12 @@ impl Core {
         if kswapd.is_hopeless() {
             return false;
         }
-        let zones = self.memory.zones.of_node(node);
+        let zones = self.mm.memory.zones.of_node(node);
         let is_boosted = zones.iter().any(|zone| zone.kind <= class && zone.boost > 0);
         // It waits for pages to be written: what it is asked for is written down.
         let is_stalled =
             self.writes_of[node.index()].holds(task) || self.io.congestion_waiters.contains(&task);
-        let has_work = is_boosted || !self.memory.zones.is_balanced(node, order, class);
+        let has_work = is_boosted || !self.mm.memory.zones.is_balanced(node, order, class);
         if !is_stalled && has_work && self.wake(task) {
             self.trace(node, |_| Tracepoint::WakeupKswapd { order, zone: class, gfp });
         }
@@ -299,9 +301,9 @@ impl Core {
 
     /// Whether there is nothing to be had on a node: so much was looked at for nothing. [reclaim 5.5; machine 9.3]
     pub(crate) fn is_unreclaimable(&mut self, node: NodeId) -> bool {
-        let freed = self.node_stat(node, Stat::Pgfree);
-        let scanned = self.looked_at_on(node);
-        let reclaimable = self.node_reclaimable(node);
+        let freed = self.mm.node_stat(node, Stat::Pgfree);
+        let scanned = self.mm.looked_at_on(node);
+        let reclaimable = self.mm.node_reclaimable(node);
         let in_vain = &mut self.kswapds[node.index()].in_vain;
         if in_vain.freed != freed {
             *in_vain = LookedAtInVain { freed, scanned };
@@ -309,49 +311,22 @@ impl Core {
         (scanned - in_vain.scanned) as u64 >= UNRECLAIMABLE_SCANS * reclaimable
     }
 
-    /// Pages of a node that reclaim has looked at so far.
-    pub(crate) fn looked_at_on(&self, node: NodeId) -> i64 {
-        PGSCAN.iter().map(|&stat| self.node_stat(node, stat)).sum()
-    }
-
-    fn kswapd_nap(&self) -> Nanos {
-        Nanos::from_ticks(u64::from(self.config.hz / 10).max(1), self.config.hz)
-    }
-
     /// Whether kswapd may rest. Who waits for it waits in vain from now on.
     fn may_kswapd_sleep(&mut self, node: NodeId, order: u8, class: ZoneType) -> bool {
         self.open_gate(node);
         let may_sleep =
-            self.kswapds[node.index()].is_hopeless() || self.memory.zones.is_balanced(node, order, class);
+            self.kswapds[node.index()].is_hopeless() || self.mm.memory.zones.is_balanced(node, order, class);
         if may_sleep {
-            self.forget_writes(node, self.lruvecs.id(MemcgId::ROOT, PoolId::of_node(node)));
+            self.forget_writes(node, self.mm.lruvecs.id(MemcgId::ROOT, PoolId::of_node(node)));
         }
         may_sleep
-    }
-
-    fn balance_begin(&mut self, node: NodeId, order: u8, class: ZoneType) -> Balance {
-        self.count_node(node, Stat::Pageoutrun, 1);
-        self.memory.zones.set_reclaim_active(node, class, true);
-        let zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
-        let boosts: Vec<(ZoneType, u64)> = zones.map(|zone| (zone.kind, zone.boost)).collect();
-        let by = Reclaimer {
-            node: Some(node),
-            order,
-            class,
-            ..Reclaimer::new(MemcgId::ROOT, Why::Kswapd, self.config.swappiness)
-        };
-        let mut sc = ScanControl::new(by, 0);
-        sc.all_groups = true;
-        self.spare_disk(&mut sc);
-        let boost_left = boosts.iter().map(|(_, boost)| boost).sum();
-        Balance { sc, pass: None, boosts, boost_left, reclaimed: 0, has_trimmed: false }
     }
 
     /// Takes a run up to the end of a round that did something.
     #[doc(alias = "balance_pgdat")]
     fn balance_step(&mut self, run: &mut Balance, class: ZoneType) -> Balanced {
         let node = run.sc.by.node.expect("kswapd has a node");
-        self.release_isolated(&mut run.sc);
+        self.mm.release_isolated(&mut run.sc);
         self.leave_throttle(&mut run.sc);
         self.leave_stall(&mut run.sc);
         loop {
@@ -380,10 +355,10 @@ impl Core {
     /// Begins a pass unless enough is free.
     fn balance_pass_begin(&mut self, run: &mut Balance, node: NodeId, class: ZoneType) -> bool {
         let order = run.sc.by.order;
-        if order > 0 && self.makes_blocks_by_reclaim() && self.has_plenty(node, order, class) {
+        if order > 0 && self.mm.makes_blocks_by_reclaim() && self.mm.has_plenty(node, order, class) {
             run.sc.by.order = 0;
         }
-        let is_balanced = self.memory.zones.is_balanced(node, run.sc.by.order, class);
+        let is_balanced = self.mm.memory.zones.is_balanced(node, run.sc.by.order, class);
         if is_balanced && run.boost_left == 0 {
             return false;
         }
@@ -394,16 +369,16 @@ impl Core {
         }
         let is_ordinary = run.boost_left == 0;
         (run.sc.may_swap, run.sc.may_write) = (is_ordinary, is_ordinary);
-        if self.memcgs[MemcgId::ROOT].policy.lru != Lru::Generations {
+        if self.mm.memcgs[MemcgId::ROOT].policy.lru != Lru::Generations {
             self.age_active_anon(node, &mut run.sc);
         }
-        let zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
-        let batch = self.config.reclaim_batch;
+        let zones = self.mm.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
+        let batch = self.mm.config.reclaim_batch;
         run.sc.nr_to_reclaim = zones.map(|zone| zone.mark(Watermark::High).max(batch)).sum();
         (run.sc.nr_scanned, run.sc.scanned_before, run.sc.nr_reclaimed) = (0, 0, 0);
-        if self.config.policy.machine.protection == ProtectionRule::KswapdOnly {
-            for memcg in self.memcgs.subtree(MemcgId::ROOT) {
-                self.memcgs.visit_protection(memcg);
+        if self.mm.config.policy.machine.protection == ProtectionRule::KswapdOnly {
+            for memcg in self.mm.memcgs.subtree(MemcgId::ROOT) {
+                self.mm.memcgs.visit_protection(memcg);
             }
         }
         // Before the pass chooses a priority of its own: at the gentlest, a group with less than 16 MiB to take counts as too small.
@@ -415,21 +390,21 @@ impl Core {
 
     /// 2010: kswapd waits for a device between two passes in earnest, unless a zone is so short that others might not get on.
     fn balance_stall(&mut self, run: &mut Balance, node: NodeId) -> Option<Wait> {
-        let zones = self.memory.zones.of_node(node);
+        let zones = self.mm.memory.zones.of_node(node);
         let is_under_min = zones.iter().any(|zone| zone.free_pages() < zone.mark(Watermark::Min));
         if is_under_min { None } else { self.stall_of_2010(&mut run.sc) }
     }
 
     /// Decides how hard the next pass is to be, if there is to be one.
     fn balance_pass_end(&mut self, run: &mut Balance, node: NodeId) -> Passed {
-        self.stop_sparing_disk(&mut run.sc);
+        self.mm.stop_sparing_disk(&mut run.sc);
         let waits = self.note_progress(node, &mut run.sc);
         debug_assert_eq!(waits, None, "kswapd waits for nobody's progress");
-        let gap = self.compact_gap(run.sc.by.order);
-        let makes_blocks = run.sc.by.order > 0 && self.makes_blocks_by_reclaim();
+        let gap = self.mm.compact_gap(run.sc.by.order);
+        let makes_blocks = run.sc.by.order > 0 && self.mm.makes_blocks_by_reclaim();
         let sc = &mut run.sc;
         run.reclaimed += sc.nr_reclaimed;
-        if makes_blocks && sc.nr_reclaimed >= self.config.reclaim_batch {
+        if makes_blocks && sc.nr_reclaimed >= self.mm.config.reclaim_batch {
             // As long as that is worth while it begins again, gently.
             run.sc.priority = PRIORITY_DEFAULT;
             return Passed::Again;
@@ -473,7 +448,7 @@ impl Core {
     /// All was tried, or no more may be.
     fn balance_has_failed(&mut self, run: &Balance, node: NodeId) -> Passed {
         let is_boosted = run.boosts.iter().any(|&(_, boost)| boost > 0);
-        let rule = self.config.policy.machine.kswapd_reset;
+        let rule = self.mm.config.policy.machine.kswapd_reset;
         if run.reclaimed == 0 && !(is_boosted && rule == KswapdReset::Balanced) {
             self.kswapds[node.index()].failures += 1;
         }
@@ -481,16 +456,45 @@ impl Core {
     }
 
     fn balance_end(&mut self, run: &mut Balance, node: NodeId) -> u8 {
-        self.release_isolated(&mut run.sc);
+        self.mm.release_isolated(&mut run.sc);
         for &(zone, boost) in &run.boosts {
-            self.memory.zones.lower_boost(node, zone, boost);
+            self.mm.memory.zones.lower_boost(node, zone, boost);
         }
         if run.boosts.iter().any(|&(_, boost)| boost > 0) {
             // Kinds of memory were about to mix for want of a pageblock.
             self.wake_kcompactd(node, PAGEBLOCK_ORDER, run.sc.by.class);
         }
-        self.memory.zones.set_reclaim_active(node, run.sc.by.class, false);
-        self.workingset_end_cycle(self.lruvecs.id(MemcgId::ROOT, PoolId::of_node(node)));
+        self.mm.memory.zones.set_reclaim_active(node, run.sc.by.class, false);
+        self.workingset_end_cycle(self.mm.lruvecs.id(MemcgId::ROOT, PoolId::of_node(node)));
         run.sc.by.order
+    }
+}
+
+impl State {
+    /// Pages of a node that reclaim has looked at so far.
+    pub(crate) fn looked_at_on(&self, node: NodeId) -> i64 {
+        PGSCAN.iter().map(|&stat| self.node_stat(node, stat)).sum()
+    }
+
+    fn kswapd_nap(&self) -> Nanos {
+        Nanos::from_ticks(u64::from(self.config.hz / 10).max(1), self.config.hz)
+    }
+
+    fn balance_begin(&mut self, node: NodeId, order: u8, class: ZoneType) -> Balance {
+        self.count_node(node, Stat::Pageoutrun, 1);
+        self.memory.zones.set_reclaim_active(node, class, true);
+        let zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
+        let boosts: Vec<(ZoneType, u64)> = zones.map(|zone| (zone.kind, zone.boost)).collect();
+        let by = Reclaimer {
+            node: Some(node),
+            order,
+            class,
+            ..Reclaimer::new(MemcgId::ROOT, Why::Kswapd, self.config.swappiness)
+        };
+        let mut sc = ScanControl::new(by, 0);
+        sc.all_groups = true;
+        self.spare_disk(&mut sc);
+        let boost_left = boosts.iter().map(|(_, boost)| boost).sum();
+        Balance { sc, pass: None, boosts, boost_left, reclaimed: 0, has_trimmed: false }
     }
 }

@@ -34,6 +34,7 @@ use crate::reclaim::ScanControl;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::tally::Stall;
 use crate::stat::{ByType, PGSTEAL, Stat};
+use crate::state::State;
 use crate::story::{Contig, PageEvent};
 use crate::units::ZoneType;
 use crate::units::{LruType, MemcgId, NodeId, Pfn};
@@ -76,6 +77,199 @@ pub(crate) struct HeldBlocks {
 }
 
 impl Core {
+    /// Takes blocks around up to `n` pages from the cold end of a list, and reclaims what it can. Holds on to the rest where it is to
+    /// be looked at again; returns the pages reclaimed.
+    pub(crate) fn shrink_blocks(
+        &mut self,
+        lruvec: LruvecId,
+        list: LruList,
+        n: u64,
+        sc: &mut ScanControl,
+    ) -> u64 {
+        let mut taken = self.isolate_blocks(lruvec, list, n, sc);
+        let pages: u64 = taken.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();
+        self.mm.lruvecs[lruvec].walk.scanned_since += pages;
+        sc.lumpy = Lumpy::Async;
+        let (mut reclaimed, mut left) = (0, Vec::new());
+        for kind in LruType::BOTH {
+            let is_of_kind = |pfn: &mut Pfn| self.mm.memory.folios[*pfn].lru_type() == kind;
+            let mut batch: Vec<Pfn> = taken.extract_if(.., is_of_kind).collect();
+            let pages = batch.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();
+            let stat = self.judge_batch(Lru::TwoLists, lruvec, kind, &mut batch, pages, sc);
+            self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
+            self.note_cost(lruvec, kind, stat.written, stat.taken - stat.reclaimed);
+            reclaimed += stat.reclaimed;
+            left.append(&mut batch);
+        }
+        sc.lumpy = Lumpy::Off;
+        if left.is_empty() || sc.by.is_kswapd() {
+            left.into_iter().for_each(|pfn| self.put_back(pfn));
+            return reclaimed;
+        }
+        // A device that has just been asked for more is waited for in its own right.
+        let waits = u32::from(sc.stall.is_some());
+        sc.stall = Some(Stall::Congestion);
+        left.iter().for_each(|&pfn| self.mm.memory.folios[pfn].refs += 1);
+        left.reverse();
+        let held = HeldBlocks {
+            lruvec,
+            waits,
+            todo: left,
+            waited_for_next: 0,
+            refused: Vec::new(),
+            asked: 0,
+            done: Vec::new(),
+        };
+        sc.held_blocks = Some(Box::new(held));
+        reclaimed
+    }
+
+    /// Takes the blocks around pages from the tail of a list until so many pages are taken.
+    fn isolate_blocks(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &ScanControl) -> Vec<Pfn> {
+        let (mut folios, mut contig, mut taken) = (Vec::new(), Contig::default(), 0);
+        while taken < n {
+            let Some(tag) = self.mm.lruvecs[lruvec].lists[list as usize].tail().map(Pfn) else { break };
+            taken += self.isolate_for_block(tag, &mut folios);
+            let before = contig.taken;
+            self.isolate_around(tag, sc.by.order, &mut folios, &mut contig);
+            taken += contig.taken - before;
+        }
+        self.out.count.scanned(taken);
+        self.looked_at += taken;
+        self.out.count.list_moves(folios.len() as u64);
+        self.trace_isolated_blocks(lruvec, list, [n, taken, 0, taken], contig, sc);
+        folios
+    }
+
+    /// Takes what is on any list within the block around a folio.
+    #[doc(alias = "isolate_lru_pages")]
+    fn isolate_around(&mut self, tag: Pfn, order: u8, folios: &mut Vec<Pfn>, contig: &mut Contig) {
+        let node = self.mm.memory.folios[tag].node;
+        let zone = self.mm.memory.zones.zone_of(node, tag);
+        let (used, zone_end) = (zone.used_so_far(), zone.end());
+        let first = tag.0 & !((1 << order) - 1);
+        let mut at = first;
+        while at < first + (1 << order) {
+            let pfn = Pfn(at);
+            if at >= used.end {
+                // Free from here on, or beyond the end of the zone.
+                contig.failed += u64::from(first + (1 << order) > zone_end);
+                return;
+            }
+            if let Some(order) = self.mm.memory.folios.free_order(pfn) {
+                at += 1 << order;
+                continue;
+            }
+            let folio = self.mm.memory.folios[pfn];
+            if pfn == tag {
+                at += folio.pages() as u32;
+            } else if folio.has(FolioFlags::LRU)
+                && !folio.has(FolioFlags::UNEVICTABLE)
+                && self.mm.may_leave(&folio)
+            {
+                let pages = self.isolate_for_block(pfn, folios);
+                contig.taken += pages;
+                contig.dirty += if folio.has(FolioFlags::DIRTY) { pages } else { 0 };
+                at += pages as u32;
+            } else if is_unused(&folio) {
+                at += 1;
+            } else {
+                contig.failed += 1;
+                return;
+            }
+        }
+    }
+
+    /// Takes a folio off its list. It goes back to an inactive one, if it does.
+    fn isolate_for_block(&mut self, pfn: Pfn, folios: &mut Vec<Pfn>) -> u64 {
+        self.tell(pfn, |_| PageEvent::Isolated);
+        self.lru_unlink(pfn);
+        self.mm.assert_isolated(pfn);
+        self.clear_active(pfn);
+        self.mm.prefetch_words(&self.mm.memory.folios[pfn]);
+        folios.push(pfn);
+        self.mm.memory.folios[pfn].pages()
+    }
+
+    fn clear_active(&mut self, pfn: Pfn) {
+        if self.mm.memory.has_use(pfn, UseBits::ACTIVE) {
+            self.mm.memory.remove_use(pfn, UseBits::ACTIVE);
+            self.count(self.mm.lruvec_of(pfn), Stat::Pgdeactivate, self.mm.memory.folios[pfn].pages() as i64);
+        }
+    }
+
+    /// Goes on with what a reclaimer holds, up to the next wait; returns the pages reclaimed.
+    #[doc(alias = "should_reclaim_stall")]
+    pub(crate) fn shrink_held_blocks(&mut self, mut held: Box<HeldBlocks>, sc: &mut ScanControl) -> u64 {
+        if held.waits > 0 {
+            held.waits -= 1;
+            return self.mm.hold_on(held, Stall::Congestion, sc);
+        }
+        sc.lumpy = Lumpy::Sync;
+        let mut reclaimed = 0;
+        while let Some(pfn) = held.todo.pop() {
+            assert!(self.mm.memory.folios[pfn].refs > 0, "{pfn:?} is held, and has no reference");
+            self.mm.memory.folios[pfn].refs -= 1;
+            if self.release_if_unused(pfn) {
+                continue;
+            }
+            self.clear_active(pfn);
+            let kind = self.mm.memory.folios[pfn].lru_type();
+            let pages = self.mm.memory.folios[pfn].pages();
+            let mut stat = ReclaimStat::default();
+            let is_free = self.shrink_folio(held.lruvec, pfn, sc, &mut stat);
+            // Of one that was huge this is the first page.
+            let pages = if sc.split.is_empty() { pages } else { 1 };
+            for single in sc.split.drain(..) {
+                self.mm.memory.folios[single].refs += 1;
+                held.todo.push(single);
+            }
+            if is_free {
+                self.count_stolen(held.lruvec, PGSTEAL.of(kind), pages, sc);
+                reclaimed += pages;
+                held.waited_for_next = 0;
+                continue;
+            }
+            self.mm.memory.folios[pfn].refs += 1;
+            let stall = sc.stall.take();
+            if let Some(stall) = stall.filter(|_| held.waited_for_next < WAITS_FOR_A_FOLIO) {
+                held.waited_for_next += 1;
+                held.todo.push(pfn);
+                if !self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
+                    // Its write is over already.
+                    continue;
+                }
+                self.mm.hold_on(held, stall, sc);
+                sc.lumpy = Lumpy::Off;
+                return reclaimed;
+            }
+            held.waited_for_next = 0;
+            let kept = if stat.tally.refused > 0 { &mut held.refused } else { &mut held.done };
+            kept.push(pfn);
+        }
+        sc.lumpy = Lumpy::Off;
+        // Who is to die has nothing to wait for.
+        if !held.refused.is_empty() && held.asked < CLEAN_WAITS && sc.nr_to_reclaim > 0 {
+            held.asked += 1;
+            held.todo = std::mem::take(&mut held.refused);
+            held.todo.reverse();
+            let pages = held.todo.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();
+            self.wakeup_flusher_threads_for(WritebackReason::Vmscan, pages);
+            self.mm.hold_on(held, Stall::Congestion, sc);
+            return reclaimed;
+        }
+        for pfn in held.done.into_iter().chain(held.refused) {
+            assert!(self.mm.memory.folios[pfn].refs > 0, "{pfn:?} is held, and has no reference");
+            self.mm.memory.folios[pfn].refs -= 1;
+            if !self.release_if_unused(pfn) {
+                self.put_back(pfn);
+            }
+        }
+        reclaimed
+    }
+}
+
+impl State {
     /// Whether blocks are made by reclaim alone. Generations know nothing of blocks.
     pub(crate) fn makes_blocks_by_reclaim(&self) -> bool {
         self.config.policy.machine.lumpy && self.memcgs[MemcgId::ROOT].policy.lru == Lru::TwoLists
@@ -102,202 +296,11 @@ impl Core {
         zones.all(|zone| zone.watermark_ok(order, mark(zone), class, Rights::empty()))
     }
 
-    /// Takes blocks around up to `n` pages from the cold end of a list, and reclaims what it can. Holds on to the rest where it is to
-    /// be looked at again; returns the pages reclaimed.
-    pub(crate) fn shrink_blocks(
-        &mut self,
-        lruvec: LruvecId,
-        list: LruList,
-        n: u64,
-        sc: &mut ScanControl,
-    ) -> u64 {
-        let mut taken = self.isolate_blocks(lruvec, list, n, sc);
-        let pages: u64 = taken.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
-        self.lruvecs[lruvec].walk.scanned_since += pages;
-        sc.lumpy = Lumpy::Async;
-        let (mut reclaimed, mut left) = (0, Vec::new());
-        for kind in LruType::BOTH {
-            let is_of_kind = |pfn: &mut Pfn| self.memory.folios[*pfn].lru_type() == kind;
-            let mut batch: Vec<Pfn> = taken.extract_if(.., is_of_kind).collect();
-            let pages = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
-            let stat = self.judge_batch(Lru::TwoLists, lruvec, kind, &mut batch, pages, sc);
-            self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
-            self.note_cost(lruvec, kind, stat.written, stat.taken - stat.reclaimed);
-            reclaimed += stat.reclaimed;
-            left.append(&mut batch);
-        }
-        sc.lumpy = Lumpy::Off;
-        if left.is_empty() || sc.by.is_kswapd() {
-            left.into_iter().for_each(|pfn| self.put_back(pfn));
-            return reclaimed;
-        }
-        // A device that has just been asked for more is waited for in its own right.
-        let waits = u32::from(sc.stall.is_some());
-        sc.stall = Some(Stall::Congestion);
-        left.iter().for_each(|&pfn| self.memory.folios[pfn].refs += 1);
-        left.reverse();
-        let held = HeldBlocks {
-            lruvec,
-            waits,
-            todo: left,
-            waited_for_next: 0,
-            refused: Vec::new(),
-            asked: 0,
-            done: Vec::new(),
-        };
-        sc.held_blocks = Some(Box::new(held));
-        reclaimed
-    }
-
-    /// Takes the blocks around pages from the tail of a list until so many pages are taken.
-    fn isolate_blocks(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &ScanControl) -> Vec<Pfn> {
-        let (mut folios, mut contig, mut taken) = (Vec::new(), Contig::default(), 0);
-        while taken < n {
-            let Some(tag) = self.lruvecs[lruvec].lists[list as usize].tail().map(Pfn) else { break };
-            taken += self.isolate_for_block(tag, &mut folios);
-            let before = contig.taken;
-            self.isolate_around(tag, sc.by.order, &mut folios, &mut contig);
-            taken += contig.taken - before;
-        }
-        self.out.count.scanned(taken);
-        self.looked_at += taken;
-        self.out.count.list_moves(folios.len() as u64);
-        self.trace_isolated_blocks(lruvec, list, [n, taken, 0, taken], contig, sc);
-        folios
-    }
-
-    /// Takes what is on any list within the block around a folio.
-    #[doc(alias = "isolate_lru_pages")]
-    fn isolate_around(&mut self, tag: Pfn, order: u8, folios: &mut Vec<Pfn>, contig: &mut Contig) {
-        let node = self.memory.folios[tag].node;
-        let zone = self.memory.zones.zone_of(node, tag);
-        let (used, zone_end) = (zone.used_so_far(), zone.end());
-        let first = tag.0 & !((1 << order) - 1);
-        let mut at = first;
-        while at < first + (1 << order) {
-            let pfn = Pfn(at);
-            if at >= used.end {
-                // Free from here on, or beyond the end of the zone.
-                contig.failed += u64::from(first + (1 << order) > zone_end);
-                return;
-            }
-            if let Some(order) = self.memory.folios.free_order(pfn) {
-                at += 1 << order;
-                continue;
-            }
-            let folio = self.memory.folios[pfn];
-            if pfn == tag {
-                at += folio.pages() as u32;
-            } else if folio.has(FolioFlags::LRU)
-                && !folio.has(FolioFlags::UNEVICTABLE)
-                && self.may_leave(&folio)
-            {
-                let pages = self.isolate_for_block(pfn, folios);
-                contig.taken += pages;
-                contig.dirty += if folio.has(FolioFlags::DIRTY) { pages } else { 0 };
-                at += pages as u32;
-            } else if is_unused(&folio) {
-                at += 1;
-            } else {
-                contig.failed += 1;
-                return;
-            }
-        }
-    }
-
     /// Whether there is anything that a folio could leave memory for.
     fn may_leave(&self, folio: &Folio) -> bool {
         folio.lru_type() == LruType::File
             || folio.has(FolioFlags::SWAPCACHE)
             || self.memory.swap.free_pages() > 0
-    }
-
-    /// Takes a folio off its list. It goes back to an inactive one, if it does.
-    fn isolate_for_block(&mut self, pfn: Pfn, folios: &mut Vec<Pfn>) -> u64 {
-        self.tell(pfn, |_| PageEvent::Isolated);
-        self.lru_unlink(pfn);
-        self.assert_isolated(pfn);
-        self.clear_active(pfn);
-        self.prefetch_words(&self.memory.folios[pfn]);
-        folios.push(pfn);
-        self.memory.folios[pfn].pages()
-    }
-
-    fn clear_active(&mut self, pfn: Pfn) {
-        if self.memory.has_use(pfn, UseBits::ACTIVE) {
-            self.memory.remove_use(pfn, UseBits::ACTIVE);
-            self.count(self.lruvec_of(pfn), Stat::Pgdeactivate, self.memory.folios[pfn].pages() as i64);
-        }
-    }
-
-    /// Goes on with what a reclaimer holds, up to the next wait; returns the pages reclaimed.
-    #[doc(alias = "should_reclaim_stall")]
-    pub(crate) fn shrink_held_blocks(&mut self, mut held: Box<HeldBlocks>, sc: &mut ScanControl) -> u64 {
-        if held.waits > 0 {
-            held.waits -= 1;
-            return self.hold_on(held, Stall::Congestion, sc);
-        }
-        sc.lumpy = Lumpy::Sync;
-        let mut reclaimed = 0;
-        while let Some(pfn) = held.todo.pop() {
-            assert!(self.memory.folios[pfn].refs > 0, "{pfn:?} is held, and has no reference");
-            self.memory.folios[pfn].refs -= 1;
-            if self.release_if_unused(pfn) {
-                continue;
-            }
-            self.clear_active(pfn);
-            let kind = self.memory.folios[pfn].lru_type();
-            let pages = self.memory.folios[pfn].pages();
-            let mut stat = ReclaimStat::default();
-            let is_free = self.shrink_folio(held.lruvec, pfn, sc, &mut stat);
-            // Of one that was huge this is the first page.
-            let pages = if sc.split.is_empty() { pages } else { 1 };
-            for single in sc.split.drain(..) {
-                self.memory.folios[single].refs += 1;
-                held.todo.push(single);
-            }
-            if is_free {
-                self.count_stolen(held.lruvec, PGSTEAL.of(kind), pages, sc);
-                reclaimed += pages;
-                held.waited_for_next = 0;
-                continue;
-            }
-            self.memory.folios[pfn].refs += 1;
-            let stall = sc.stall.take();
-            if let Some(stall) = stall.filter(|_| held.waited_for_next < WAITS_FOR_A_FOLIO) {
-                held.waited_for_next += 1;
-                held.todo.push(pfn);
-                if !self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
-                    // Its write is over already.
-                    continue;
-                }
-                self.hold_on(held, stall, sc);
-                sc.lumpy = Lumpy::Off;
-                return reclaimed;
-            }
-            held.waited_for_next = 0;
-            let kept = if stat.tally.refused > 0 { &mut held.refused } else { &mut held.done };
-            kept.push(pfn);
-        }
-        sc.lumpy = Lumpy::Off;
-        // Who is to die has nothing to wait for.
-        if !held.refused.is_empty() && held.asked < CLEAN_WAITS && sc.nr_to_reclaim > 0 {
-            held.asked += 1;
-            held.todo = std::mem::take(&mut held.refused);
-            held.todo.reverse();
-            let pages = held.todo.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
-            self.wakeup_flusher_threads_for(WritebackReason::Vmscan, pages);
-            self.hold_on(held, Stall::Congestion, sc);
-            return reclaimed;
-        }
-        for pfn in held.done.into_iter().chain(held.refused) {
-            assert!(self.memory.folios[pfn].refs > 0, "{pfn:?} is held, and has no reference");
-            self.memory.folios[pfn].refs -= 1;
-            if !self.release_if_unused(pfn) {
-                self.put_back(pfn);
-            }
-        }
-        reclaimed
     }
 
     /// A reclaimer waits with folios in its hands.

@@ -36,6 +36,7 @@ use crate::core::Core;
 use crate::lru::lruvec::PoolId;
 use crate::machine::step::Wait;
 use crate::page_alloc::zone::Zone;
+use crate::state::State;
 use crate::story::Tracepoint;
 use crate::units::NodeId;
 pub(crate) use direct::DirectReclaim;
@@ -96,9 +97,9 @@ impl Core {
     /// Runs a reclaim call up to the end of a round that did something.
     #[doc(alias = "do_try_to_free_pages")]
     pub(crate) fn reclaim_step(&mut self, call: &mut Reclaim) -> ReclaimStep {
-        self.release_isolated(&mut call.sc);
+        self.mm.release_isolated(&mut call.sc);
         if !std::mem::replace(&mut call.has_begun, true) {
-            self.spare_disk(&mut call.sc);
+            self.mm.spare_disk(&mut call.sc);
             let node = call.sc.by.node.unwrap_or(NodeId(0));
             self.trace(node, |_| Tracepoint::reclaim_begin(&call.sc));
         }
@@ -120,7 +121,7 @@ impl Core {
                 }
             } else {
                 if call.pools.is_empty() {
-                    call.pools = self.pools_of(&mut call.sc);
+                    call.pools = self.mm.pools_of(&mut call.sc);
                 }
                 match call.pools.pop() {
                     Some(pool) => call.node = Some(self.node_pass(pool, &mut call.sc)),
@@ -135,29 +136,10 @@ impl Core {
         }
     }
 
-    /// The nodes that a reclaimer shrinks, last first: those that it may allocate from, in the order in which it tries them. Zones in which
-    /// compaction can make the large block that it wants are left alone.
-    fn pools_of(&self, sc: &mut ScanControl) -> Vec<PoolId> {
-        let mut pools: Vec<PoolId> = match sc.by.node {
-            Some(node) => vec![PoolId::of_node(node)],
-            None => self.lruvecs.pools().collect(),
-        };
-        if let Some(from) = sc.by.from {
-            let ready = sc.by.costly_block().filter(|_| !self.makes_blocks_by_reclaim());
-            let is_ready = |zone: &&Zone| ready.is_some_and(|wanted| zone.is_ready_to_compact(&wanted));
-            let zones = || self.memory.zones.zonelist(from, sc.by.class, sc.by.allowed);
-            sc.compaction_ready = zones().any(|zone| is_ready(&zone));
-            pools = zones().filter(|zone| !is_ready(zone)).map(|zone| PoolId::of_node(zone.node)).collect();
-            pools.dedup();
-        }
-        pools.reverse();
-        pools
-    }
-
     /// All pools have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
     fn next_priority(&mut self, call: &mut Reclaim) -> Option<ReclaimStep> {
         let sc = &mut call.sc;
-        self.stop_sparing_disk(sc);
+        self.mm.stop_sparing_disk(sc);
         let wait = self.note_progress(sc.by.from.or(sc.by.node).unwrap_or(NodeId(0)), sc);
         if !sc.is_satisfied() && !sc.compaction_ready && sc.priority > 0 {
             let wait = self.stall_of_2010(sc).or(wait);
@@ -169,13 +151,13 @@ impl Core {
             // Others have memory: what was held back is not worth it.
             return Some(self.end_call(sc));
         }
-        for pool in self.lruvecs.pools() {
-            let target = self.lruvecs.id(sc.by.target, pool);
+        for pool in self.mm.lruvecs.pools() {
+            let target = self.mm.lruvecs.id(sc.by.target, pool);
             self.workingset_end_cycle(target);
-            self.lruvecs[target].is_group_congested = false;
+            self.mm.lruvecs[target].is_group_congested = false;
         }
         if sc.nr_reclaimed == 0 && !sc.compaction_ready {
-            let rules = self.memcgs[sc.by.target].policy.reclaim;
+            let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
             if rules.drain_before_giving_up && !sc.is_interrupted && !sc.has_drained && self.lru_add_pending()
             {
                 self.lru_add_drain();
@@ -194,12 +176,33 @@ impl Core {
     }
 
     fn end_call(&mut self, sc: &mut ScanControl) -> ReclaimStep {
-        self.release_isolated(sc);
+        self.mm.release_isolated(sc);
         assert!(sc.split.is_empty(), "a call ends with single pages of a huge one in hand");
         assert!(sc.held_blocks.is_none() || sc.is_interrupted, "a call ends with blocks in hand");
         self.out.count.reclaim_calls(1);
         self.trace(sc.by.node.unwrap_or(NodeId(0)), |_| Tracepoint::reclaim_end(sc));
         // That compaction can go on is progress, too.
         ReclaimStep::Done(sc.nr_reclaimed.max(sc.compaction_ready.into()))
+    }
+}
+
+impl State {
+    /// The nodes that a reclaimer shrinks, last first: those that it may allocate from, in the order in which it tries them. Zones in which
+    /// compaction can make the large block that it wants are left alone.
+    fn pools_of(&self, sc: &mut ScanControl) -> Vec<PoolId> {
+        let mut pools: Vec<PoolId> = match sc.by.node {
+            Some(node) => vec![PoolId::of_node(node)],
+            None => self.lruvecs.pools().collect(),
+        };
+        if let Some(from) = sc.by.from {
+            let ready = sc.by.costly_block().filter(|_| !self.makes_blocks_by_reclaim());
+            let is_ready = |zone: &&Zone| ready.is_some_and(|wanted| zone.is_ready_to_compact(&wanted));
+            let zones = || self.memory.zones.zonelist(from, sc.by.class, sc.by.allowed);
+            sc.compaction_ready = zones().any(|zone| is_ready(&zone));
+            pools = zones().filter(|zone| !is_ready(zone)).map(|zone| PoolId::of_node(zone.node)).collect();
+            pools.dedup();
+        }
+        pools.reverse();
+        pools
     }
 }

@@ -27,12 +27,12 @@ impl NextBatch {
     /// Goes one folio further.
     #[inline]
     pub(super) fn step(&mut self, core: &Core) {
-        let folios = &core.memory.folios;
+        let folios = &core.mm.memory.folios;
         if self.record != NONE {
             let folio = &folios[Pfn(self.record)];
             // It may have left its list since.
             if folio.has(FolioFlags::LRU) {
-                core.prefetch_words(folio);
+                core.mm.prefetch_words(folio);
             }
         }
         self.record = self.links;

@@ -22,6 +22,7 @@ use crate::page_alloc::zone::Zone;
 use crate::reclaim::soft_limit::SoftLimits;
 use crate::reclaim::{ScanControl, Tally};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{LruType, MemcgId, NodeId};
 use crate::zswap::{ZswapShrink, ZswapShrinkStep};
 use pageout_rules::lru::{AbortScope, Lru};
@@ -76,33 +77,33 @@ impl Core {
     /// Begins a pass: decides, by the target's lruvec of the node, what it may do.
     #[doc(alias = "shrink_node")]
     pub(crate) fn node_pass(&mut self, pool: PoolId, sc: &mut ScanControl) -> NodePass {
-        let target = self.lruvecs.id(sc.by.target, pool);
-        let keeps_generations = self.keeps_generations(sc);
-        let by_age = keeps_generations && self.config.policy.machine.memcg_lru;
+        let target = self.mm.lruvecs.id(sc.by.target, pool);
+        let keeps_generations = self.mm.keeps_generations(sc);
+        let by_age = keeps_generations && self.mm.config.policy.machine.memcg_lru;
         if keeps_generations && sc.by.is_for_machine() {
-            self.set_initial_priority(target, sc);
+            self.mm.set_initial_priority(target, sc);
         }
         if !sc.by.is_for_soft_limit() {
-            self.stop_sparing_disk(sc);
+            self.mm.stop_sparing_disk(sc);
         }
         // Only if the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
-        sc.cost = self.running_cost(target);
+        sc.cost = self.mm.running_cost(target);
         sc.tally = Tally::default();
         self.lru_prepare(target, sc);
         let walk = if keeps_generations && !(sc.may_write_now() && sc.may_unmap) {
             // Pages that may not be written, or not be unmapped, would be looked at in vain.
             GroupWalk::Over
         } else if by_age {
-            GroupWalk::ByAge(self.memcgs.lrus[pool.index()].walk())
-        } else if sc.all_groups || self.memcgs[sc.by.target].policy.reclaim.tree_walk == TreeWalk::Full {
-            GroupWalk::Full(self.memcgs.subtree(sc.by.target).into_iter())
+            GroupWalk::ByAge(self.mm.memcgs.lrus[pool.index()].walk())
+        } else if sc.all_groups || self.mm.memcgs[sc.by.target].policy.reclaim.tree_walk == TreeWalk::Full {
+            GroupWalk::Full(self.mm.memcgs.subtree(sc.by.target).into_iter())
         } else {
-            GroupWalk::Shared(self.memcgs.join_walk(sc.by.target, pool))
+            GroupWalk::Shared(self.mm.memcgs.join_walk(sc.by.target, pool))
         };
         NodePass {
             pool,
-            soft_limits: self.soft_limits(sc),
+            soft_limits: self.mm.soft_limits(sc),
             walk,
             reclaimed_before: sc.nr_reclaimed,
             reclaimed_at_restart: sc.nr_reclaimed,
@@ -112,11 +113,6 @@ impl Core {
             is_noted: false,
             has_waited: false,
         }
-    }
-
-    /// Whether the whole machine is reclaimed, and its root keeps generations: then groups give by their age, in all eras but the first.
-    pub(super) fn keeps_generations(&self, sc: &ScanControl) -> bool {
-        sc.by.is_global() && self.memcgs[MemcgId::ROOT].policy.lru == Lru::Generations
     }
 
     /// Takes a pass up to the end of a round that did something.
@@ -134,35 +130,35 @@ impl Core {
                     return NodeStep::Again;
                 }
                 node.zswap = None;
-                self.end_group(node, memcg, has_aged, sc);
+                self.mm.end_group(node, memcg, has_aged, sc);
                 continue;
             }
             if let Some((memcg, pass)) = &mut node.pass {
                 let memcg = *memcg;
-                let lruvec = self.lruvecs.id(memcg, node.pool);
+                let lruvec = self.mm.lruvecs.id(memcg, node.pool);
                 let looked_at_before = self.looked_at;
                 sc.must_wait = false;
                 if self.pass_round(lruvec, pass, sc) == Round::Last {
                     self.unplug(&mut sc.plug);
                     self.note_pass(lruvec, sc);
                     self.shrink_shadow_nodes(lruvec);
-                    self.shrink_zspools(memcg, self.lruvecs[lruvec].node, sc);
+                    self.shrink_zspools(memcg, self.mm.lruvecs[lruvec].node, sc);
                     let has_aged = pass.has_aged();
                     node.pass = None;
                     match self.zswap_shrink_begin(lruvec, sc) {
                         Some(shrink) => node.zswap = Some((memcg, has_aged, shrink)),
-                        None => self.end_group(node, memcg, has_aged, sc),
+                        None => self.mm.end_group(node, memcg, has_aged, sc),
                     }
                 }
                 if sc.must_wait {
-                    self.release_isolated(sc);
+                    self.mm.release_isolated(sc);
                     // Those for whom it waits may wait for what it has begun.
                     self.unplug(&mut sc.plug);
-                    return NodeStep::Wait(self.isolated_wait(self.lruvecs[lruvec].node, sc));
+                    return NodeStep::Wait(self.isolated_wait(self.mm.lruvecs[lruvec].node, sc));
                 }
                 if let Some(wait) = self.take_stall(sc) {
                     if sc.held_blocks.is_none() {
-                        self.release_isolated(sc);
+                        self.mm.release_isolated(sc);
                     }
                     return NodeStep::Wait(wait);
                 }
@@ -171,24 +167,24 @@ impl Core {
                 }
                 continue;
             }
-            let Some(memcg) = self.next_group(node, sc) else {
+            let Some(memcg) = self.mm.next_group(node, sc) else {
                 // Whatever it may wait for now, nothing is in its hands.
-                self.release_isolated(sc);
-                let target = self.lruvecs.id(sc.by.target, node.pool);
+                self.mm.release_isolated(sc);
+                let target = self.mm.lruvecs.id(sc.by.target, node.pool);
                 if !std::mem::replace(&mut node.is_noted, true)
                     && let Some(wait) = self.note_node(target, sc)
                 {
                     return NodeStep::Wait(wait);
                 }
-                if self.is_too_much_written(sc) && (sc.by.may_wait_for_writeout() || !node.has_waited) {
+                if self.mm.is_too_much_written(sc) && (sc.by.may_wait_for_writeout() || !node.has_waited) {
                     node.has_waited = true;
                     sc.has_stalled = true;
                     return NodeStep::Wait(self.congestion_wait());
                 }
                 if sc.nr_reclaimed > 0 {
-                    self.note_hope(self.lruvecs[target].node, sc);
+                    self.note_hope(self.mm.lruvecs[target].node, sc);
                 }
-                if sc.by.order > 0 && self.should_continue_reclaim(node, sc) {
+                if sc.by.order > 0 && self.mm.should_continue_reclaim(node, sc) {
                     *node = self.node_pass(node.pool, sc);
                     continue;
                 }
@@ -200,13 +196,68 @@ impl Core {
 
     /// Pages of a node were reclaimed: its kswapd may try again where it had given up.
     fn note_hope(&mut self, node: NodeId, sc: &ScanControl) {
-        let is_hopeful = match self.config.policy.machine.kswapd_reset {
+        let is_hopeful = match self.mm.config.policy.machine.kswapd_reset {
             KswapdReset::AnyProgress => true,
-            KswapdReset::Balanced => self.memory.zones.is_balanced(node, sc.by.order, sc.by.class),
+            KswapdReset::Balanced => self.mm.memory.zones.is_balanced(node, sc.by.order, sc.by.class),
         };
         if is_hopeful {
             self.kswapds[node.index()].failures = 0;
         }
+    }
+
+    /// Starts a pass over a group's lists unless the group is protected.
+    #[doc(alias = "shrink_node_memcgs")]
+    fn begin_group(&mut self, node: &mut NodePass, memcg: MemcgId, sc: &mut ScanControl) {
+        let rule = self.mm.config.policy.machine.protection;
+        let protection = match (&node.walk, rule) {
+            (GroupWalk::ByAge(_), ProtectionRule::AsVisited) => self.mm.memcgs.visit_protection(memcg),
+            _ => self.mm.protection_from(memcg, sc),
+        };
+        let usage = self.mm.memcgs[memcg].usage;
+        if memcg != sc.by.target && protection.min > 0 && protection.min >= usage {
+            self.mm.pass_by(node, memcg, Move::Young);
+            return;
+        }
+        if memcg != sc.by.target && protection.low > 0 && protection.low >= usage {
+            let spares = match node.walk {
+                // Those who are spared come last: then it is their turn all the same.
+                GroupWalk::ByAge(_) => self.mm.memcgs.lrus[node.pool.index()].segment(memcg) != Segment::Tail,
+                _ => !sc.low_reclaim,
+            };
+            if spares {
+                sc.low_skipped = true;
+                self.mm.pass_by(node, memcg, Move::Tail);
+                return;
+            }
+            self.mm.memcgs.event(memcg, MemcgEvent::Low);
+        }
+        let lruvec = self.mm.lruvecs.id(memcg, node.pool);
+        let pass = self.begin_pass(lruvec, sc);
+        node.pass = Some((memcg, pass));
+    }
+
+    /// Has the anonymous lists of all groups aged where the machine's are short of inactive pages: those who don't swap now would
+    /// otherwise meet a list in order of allocation when they begin to.
+    pub(crate) fn age_active_anon(&mut self, node: NodeId, sc: &mut ScanControl) {
+        let pool = PoolId::of_node(node);
+        if self.mm.memory.swap.devices() == 0
+            || !self.mm.is_inactive_anon_low(self.mm.lruvecs.id(MemcgId::ROOT, pool))
+        {
+            return;
+        }
+        for memcg in self.mm.memcgs.subtree(MemcgId::ROOT) {
+            let lruvec = self.mm.lruvecs.id(memcg, pool);
+            if self.mm.memcgs[memcg].policy.lru == Lru::TwoLists {
+                self.age_anon(lruvec, sc);
+            }
+        }
+    }
+}
+
+impl State {
+    /// Whether the whole machine is reclaimed, and its root keeps generations: then groups give by their age, in all eras but the first.
+    pub(super) fn keeps_generations(&self, sc: &ScanControl) -> bool {
+        sc.by.is_global() && self.memcgs[MemcgId::ROOT].policy.lru == Lru::Generations
     }
 
     /// How a group is protected from a reclaimer.
@@ -267,37 +318,6 @@ impl Core {
             }
             GroupWalk::Over => None,
         }
-    }
-
-    /// Starts a pass over a group's lists unless the group is protected.
-    #[doc(alias = "shrink_node_memcgs")]
-    fn begin_group(&mut self, node: &mut NodePass, memcg: MemcgId, sc: &mut ScanControl) {
-        let rule = self.config.policy.machine.protection;
-        let protection = match (&node.walk, rule) {
-            (GroupWalk::ByAge(_), ProtectionRule::AsVisited) => self.memcgs.visit_protection(memcg),
-            _ => self.protection_from(memcg, sc),
-        };
-        let usage = self.memcgs[memcg].usage;
-        if memcg != sc.by.target && protection.min > 0 && protection.min >= usage {
-            self.pass_by(node, memcg, Move::Young);
-            return;
-        }
-        if memcg != sc.by.target && protection.low > 0 && protection.low >= usage {
-            let spares = match node.walk {
-                // Those who are spared come last: then it is their turn all the same.
-                GroupWalk::ByAge(_) => self.memcgs.lrus[node.pool.index()].segment(memcg) != Segment::Tail,
-                _ => !sc.low_reclaim,
-            };
-            if spares {
-                sc.low_skipped = true;
-                self.pass_by(node, memcg, Move::Tail);
-                return;
-            }
-            self.memcgs.event(memcg, MemcgEvent::Low);
-        }
-        let lruvec = self.lruvecs.id(memcg, node.pool);
-        let pass = self.begin_pass(lruvec, sc);
-        node.pass = Some((memcg, pass));
     }
 
     /// A group gives nothing this time.
@@ -395,21 +415,5 @@ impl Core {
         let log2 = reclaimable.checked_ilog2().map_or(-1, |log| log as i32);
         let bits = (u64::BITS - (sc.nr_to_reclaim - 1).leading_zeros()) as i32;
         sc.priority = (log2 - bits).clamp(6, 12) as u8;
-    }
-
-    /// Has the anonymous lists of all groups aged where the machine's are short of inactive pages: those who don't swap now would
-    /// otherwise meet a list in order of allocation when they begin to.
-    pub(crate) fn age_active_anon(&mut self, node: NodeId, sc: &mut ScanControl) {
-        let pool = PoolId::of_node(node);
-        if self.memory.swap.devices() == 0 || !self.is_inactive_anon_low(self.lruvecs.id(MemcgId::ROOT, pool))
-        {
-            return;
-        }
-        for memcg in self.memcgs.subtree(MemcgId::ROOT) {
-            let lruvec = self.lruvecs.id(memcg, pool);
-            if self.memcgs[memcg].policy.lru == Lru::TwoLists {
-                self.age_anon(lruvec, sc);
-            }
-        }
     }
 }

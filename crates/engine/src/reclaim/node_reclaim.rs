@@ -38,6 +38,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zonelist::distance;
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::ListsEvent;
 use crate::units::{MemcgId, NodeId, Nodemask, Pfn};
 
@@ -82,25 +83,6 @@ impl NearFirst {
 }
 
 impl Core {
-    /// Whether a request has near nodes reclaimed before it uses others.
-    #[inline]
-    pub(crate) fn reclaims_near(&self, request: &Request) -> bool {
-        self.config.zone_reclaim_mode & RECLAIM != 0
-            && request.gfp.contains(Gfp::DIRECT_RECLAIM)
-            && !request.gfp.contains(Gfp::MEMALLOC)
-    }
-
-    pub(crate) fn near_first(&self, request: &Request) -> NearFirst {
-        let allowed = match request.gfp.contains(Gfp::THISNODE) {
-            true => request.allowed & Nodemask::of([request.node]),
-            false => request.allowed,
-        };
-        let zones = self.memory.zones.zonelist(request.node, request.class, allowed);
-        let mut nodes: Vec<NodeId> = zones.map(|zone| zone.node).collect();
-        nodes.dedup();
-        NearFirst { nodes: nodes.into(), call: None }
-    }
-
     /// Takes a request on to a page, or up to the end of a round of reclaim that did something.
     #[doc(alias = "node_reclaim")]
     pub(crate) fn near_step(&mut self, near: &mut NearFirst, request: &Request, memcg: MemcgId) -> NearStep {
@@ -123,7 +105,7 @@ impl Core {
             near.call = None;
             let has_enough = reclaimed >= 1 << request.order;
             let counter = if has_enough { Stat::ZoneReclaimSuccess } else { Stat::ZoneReclaimFailed };
-            self.count_node(node, counter, 1);
+            self.mm.count_node(node, counter, 1);
             if let Some(pfn) = self.alloc_on(node, request, memcg) {
                 return NearStep::Page(pfn);
             }
@@ -134,20 +116,65 @@ impl Core {
 
     /// A page of a node above its low mark; one that will be written, where the node is below its dirty limit.
     fn alloc_on(&mut self, node: NodeId, request: &Request, memcg: MemcgId) -> Option<Pfn> {
-        let will_be_written = request.gfp.contains(Gfp::WRITE) && self.keeps_node_limits();
-        if will_be_written && self.is_over_dirty_limit(node) {
+        let will_be_written = request.gfp.contains(Gfp::WRITE) && self.mm.keeps_node_limits();
+        if will_be_written && self.mm.is_over_dirty_limit(node) {
             return None;
         }
         let only = Request { allowed: Nodemask::of([node]), ..*request };
-        let rights = self.memory.zones.first_rights(request);
+        let rights = self.mm.memory.zones.first_rights(request);
         self.try_alloc(&only, Watermark::Low, rights, memcg)
     }
 
     fn is_to_reclaim(&self, node: NodeId, request: &Request) -> bool {
-        let is_near = distance(&self.config.layout.distances, request.node, node) <= RECLAIM_DISTANCE;
+        let is_near = distance(&self.mm.config.layout.distances, request.node, node) <= RECLAIM_DISTANCE;
         let is_of_others = node != self.current_node()
-            && !self.config.layout.cpus_of_node(node, self.config.cpus).is_empty();
-        is_near && !is_of_others && self.has_enough_unmapped(node)
+            && !self.mm.config.layout.cpus_of_node(node, self.mm.config.cpus).is_empty();
+        is_near && !is_of_others && self.mm.has_enough_unmapped(node)
+    }
+
+    fn node_reclaim_begin(&mut self, node: NodeId, request: &Request) -> Box<Reclaim> {
+        let by = Reclaimer {
+            node: Some(node),
+            may_enter_fs: request.gfp.contains(Gfp::FS),
+            may_do_io: request.gfp.contains(Gfp::IO),
+            writes_file: request.gfp.contains(Gfp::WRITE),
+            order: request.order,
+            class: request.class,
+            allowed: request.allowed,
+            ..Reclaimer::new(MemcgId::ROOT, Why::Node, self.mm.config.swappiness)
+        };
+        let mode = self.mm.config.zone_reclaim_mode;
+        if self.is_telling() {
+            for memcg in self.mm.memcgs.ids() {
+                let lruvec = self.mm.lruvecs.id(memcg, PoolId::of_node(node));
+                self.tell_lists(lruvec, |_| ListsEvent::NearNode { mode });
+            }
+        }
+        let mut sc = ScanControl::new(by, self.mm.config.reclaim_batch.max(1 << request.order));
+        sc.priority = PRIORITY;
+        (sc.may_write, sc.may_unmap, sc.may_swap) = (mode & WRITE != 0, mode & UNMAP != 0, mode & UNMAP != 0);
+        Reclaim::new(sc)
+    }
+}
+
+impl State {
+    /// Whether a request has near nodes reclaimed before it uses others.
+    #[inline]
+    pub(crate) fn reclaims_near(&self, request: &Request) -> bool {
+        self.config.zone_reclaim_mode & RECLAIM != 0
+            && request.gfp.contains(Gfp::DIRECT_RECLAIM)
+            && !request.gfp.contains(Gfp::MEMALLOC)
+    }
+
+    pub(crate) fn near_first(&self, request: &Request) -> NearFirst {
+        let allowed = match request.gfp.contains(Gfp::THISNODE) {
+            true => request.allowed & Nodemask::of([request.node]),
+            false => request.allowed,
+        };
+        let zones = self.memory.zones.zonelist(request.node, request.class, allowed);
+        let mut nodes: Vec<NodeId> = zones.map(|zone| zone.node).collect();
+        nodes.dedup();
+        NearFirst { nodes: nodes.into(), call: None }
     }
 
     /// Whether a node has more pages that may go than are worth being left in peace.
@@ -166,29 +193,5 @@ impl Core {
         }
         let managed: u64 = self.memory.zones.of_node(node).iter().map(|zone| zone.managed).sum();
         pages > managed * u64::from(self.config.min_unmapped_ratio) / 100
-    }
-
-    fn node_reclaim_begin(&mut self, node: NodeId, request: &Request) -> Box<Reclaim> {
-        let by = Reclaimer {
-            node: Some(node),
-            may_enter_fs: request.gfp.contains(Gfp::FS),
-            may_do_io: request.gfp.contains(Gfp::IO),
-            writes_file: request.gfp.contains(Gfp::WRITE),
-            order: request.order,
-            class: request.class,
-            allowed: request.allowed,
-            ..Reclaimer::new(MemcgId::ROOT, Why::Node, self.config.swappiness)
-        };
-        let mode = self.config.zone_reclaim_mode;
-        if self.is_telling() {
-            for memcg in self.memcgs.ids() {
-                let lruvec = self.lruvecs.id(memcg, PoolId::of_node(node));
-                self.tell_lists(lruvec, |_| ListsEvent::NearNode { mode });
-            }
-        }
-        let mut sc = ScanControl::new(by, self.config.reclaim_batch.max(1 << request.order));
-        sc.priority = PRIORITY;
-        (sc.may_write, sc.may_unmap, sc.may_swap) = (mode & WRITE != 0, mode & UNMAP != 0, mode & UNMAP != 0);
-        Reclaim::new(sc)
     }
 }

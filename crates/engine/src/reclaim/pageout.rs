@@ -27,6 +27,7 @@ use crate::reclaim::shrink_list::FolioReferences;
 use crate::reclaim::tally::Stall;
 use crate::reclaim::{Lumpy, PRIORITY_DEFAULT, ScanControl, Why};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::{Because, Tracepoint, Verdict};
 use crate::units::{LruType, Pfn};
 use crate::writeback::WritebackReason;
@@ -48,25 +49,6 @@ pub struct Pageouts {
 }
 
 impl Core {
-    /// Counts a folio in the hands of reclaim as dirty or being written, if it is a file's.
-    #[inline]
-    pub(super) fn tally_folio(&self, folio: &Folio, stat: &mut ReclaimStat) {
-        let state = FolioFlags::DIRTY | FolioFlags::WRITEBACK;
-        if !folio.flags().intersects(state)
-            || folio.lru_type() != LruType::File
-            || folio.has(FolioFlags::ANON)
-        {
-            return;
-        }
-        let pages = folio.pages();
-        stat.tally.dirty += pages;
-        if !folio.has(FolioFlags::WRITEBACK) {
-            stat.tally.unqueued_dirty += pages;
-        } else if folio.has(FolioFlags::RECLAIM) {
-            stat.tally.congested += pages;
-        }
-    }
-
     /// The verdict on a folio that is being written: the list turns faster than the device writes.
     pub(super) fn judge_writeback(
         &mut self,
@@ -74,10 +56,10 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) -> Verdict {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::WRITEBACK), "{pfn:?} is judged as being written, and is not");
         let was_met = folio.has(FolioFlags::RECLAIM);
-        if self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait {
+        if self.mm.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait {
             if sc.by.may_enter_fs {
                 sc.wait_if_sync(pfn);
             }
@@ -85,9 +67,9 @@ impl Core {
         }
         if sc.by.is_kswapd() && was_met && self.writes_of[folio.node.index()].is_writeback {
             stat.tally.immediate += folio.pages();
-        } else if self.is_throttled_at_source(sc) || !was_met || !sc.by.may_enter_fs {
+        } else if self.mm.is_throttled_at_source(sc) || !was_met || !sc.by.may_enter_fs {
             // Out of the way with it; the write's end brings it to the tail.
-            self.memory.change_reclaim(pfn, true);
+            self.mm.memory.change_reclaim(pfn, true);
             stat.tally.writeback += folio.pages();
         } else {
             // Nothing has slowed down those who dirtied the group's pages, so that here is nothing but such.
@@ -105,21 +87,21 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) -> Verdict {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         debug_assert!(
             folio.has(FolioFlags::DIRTY | FolioFlags::INDEXED),
             "{pfn:?} is judged as a dirty page of a file: {folio:?}"
         );
         debug_assert_eq!(folio.mapped, 0, "{pfn:?} is written by reclaim while it is mapped");
-        let rule = self.memcgs[sc.by.target].policy.reclaim.file_writeback;
+        let rule = self.mm.memcgs[sc.by.target].policy.reclaim.file_writeback;
         if !self.may_write_file(&folio, rule, sc) {
             if matches!(rule, FileWriteback::Any | FileWriteback::NotDirect) {
                 stat.tally.refused += folio.pages();
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
             }
             // Out of the way until it is written.
-            self.memory.change_reclaim(pfn, true);
-            self.count_node(folio.node, Stat::NrVmscanImmediateReclaim, folio.pages() as i64);
+            self.mm.memory.change_reclaim(pfn, true);
+            self.mm.count_node(folio.node, Stat::NrVmscanImmediateReclaim, folio.pages() as i64);
             return self.verdict(pfn, Verdict::Activate, Because::FlusherWrites);
         }
         if references == FolioReferences::ReclaimClean {
@@ -136,22 +118,22 @@ impl Core {
             return self.verdict(pfn, Verdict::Keep, Because::QueueCongested);
         }
         self.count_pageout(folio.pages(), sc);
-        self.count_node(folio.node, Stat::NrVmscanWrite, folio.pages() as i64);
+        self.mm.count_node(folio.node, Stat::NrVmscanWrite, folio.pages() as i64);
         let is_sync = sc.lumpy == Lumpy::Sync;
         self.trace(folio.node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::File, is_sync });
         stat.written += folio.pages();
-        if self.memcgs[sc.by.target].policy.reclaim.writepage == Writepage::Redirties {
+        if self.mm.memcgs[sc.by.target].policy.reclaim.writepage == Writepage::Redirties {
             // Nothing is under way that could be waited for, nor would its end bring the page to the cold end.
             self.pageouts.redirtied += folio.pages();
             return self.verdict(pfn, Verdict::Keep, Because::Redirtied);
         }
         self.start_file_write(pfn, WritebackReason::Pageout);
         assert!(
-            self.memory.folios[pfn].has(FolioFlags::WRITEBACK),
+            self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
             "reclaim has begun a write that is not under way"
         );
         // Only now: of a clean page the bit is the mark of readahead.
-        self.memory.change_reclaim(pfn, true);
+        self.mm.memory.change_reclaim(pfn, true);
         sc.wait_if_sync(pfn);
         self.verdict(pfn, Verdict::Keep, Because::WriteBegun)
     }
@@ -168,6 +150,44 @@ impl Core {
                 }
                 FileWriteback::Never => false,
             }
+    }
+
+    /// Whether a reclaimer writes a page of a file although the device has much to do already. [reclaim 5.2]
+    fn may_write_to_queue(&self, sc: &ScanControl) -> bool {
+        let rule = self.mm.memcgs[sc.by.target].policy.reclaim.congested_queue;
+        !self.io.is_congested || rule == CongestedQueue::Waits || sc.by.is_kswapd() || sc.by.writes_file
+    }
+
+    /// A reclaimer has begun to write so many pages.
+    pub(super) fn count_pageout(&mut self, pages: u64, sc: &ScanControl) {
+        let by = &mut self.pageouts;
+        *match sc.by.why {
+            Why::Direct | Why::Node if sc.lumpy == Lumpy::Sync => &mut by.direct_sync,
+            Why::Direct | Why::Node => &mut by.direct,
+            Why::Kswapd => &mut by.kswapd,
+            _ => &mut by.group,
+        } += pages;
+    }
+}
+
+impl State {
+    /// Counts a folio in the hands of reclaim as dirty or being written, if it is a file's.
+    #[inline]
+    pub(super) fn tally_folio(&self, folio: &Folio, stat: &mut ReclaimStat) {
+        let state = FolioFlags::DIRTY | FolioFlags::WRITEBACK;
+        if !folio.flags().intersects(state)
+            || folio.lru_type() != LruType::File
+            || folio.has(FolioFlags::ANON)
+        {
+            return;
+        }
+        let pages = folio.pages();
+        stat.tally.dirty += pages;
+        if !folio.has(FolioFlags::WRITEBACK) {
+            stat.tally.unqueued_dirty += pages;
+        } else if folio.has(FolioFlags::RECLAIM) {
+            stat.tally.congested += pages;
+        }
     }
 
     /// In laptop mode a reclaimer begins without writing.
@@ -192,12 +212,6 @@ impl Core {
         };
     }
 
-    /// Whether a reclaimer writes a page of a file although the device has much to do already. [reclaim 5.2]
-    fn may_write_to_queue(&self, sc: &ScanControl) -> bool {
-        let rule = self.memcgs[sc.by.target].policy.reclaim.congested_queue;
-        !self.io.is_congested || rule == CongestedQueue::Waits || sc.by.is_kswapd() || sc.by.writes_file
-    }
-
     /// Whether a reclaimer may write a page to swap; if not, it counts it for the flusher, which can't help it.
     pub(super) fn may_write_anon(&self, pages: u64, sc: &ScanControl, stat: &mut ReclaimStat) -> bool {
         if !sc.may_write_now() {
@@ -209,16 +223,5 @@ impl Core {
             stat.tally.refused += pages;
         }
         may
-    }
-
-    /// A reclaimer has begun to write so many pages.
-    pub(super) fn count_pageout(&mut self, pages: u64, sc: &ScanControl) {
-        let by = &mut self.pageouts;
-        *match sc.by.why {
-            Why::Direct | Why::Node if sc.lumpy == Lumpy::Sync => &mut by.direct_sync,
-            Why::Direct | Why::Node => &mut by.direct,
-            Why::Kswapd => &mut by.kswapd,
-            _ => &mut by.group,
-        } += pages;
     }
 }

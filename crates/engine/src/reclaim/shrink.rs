@@ -12,6 +12,7 @@ use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::{ScanControl, Tally};
 use crate::stat::{ByType, PGSCAN, PGSTEAL};
+use crate::state::State;
 use crate::story::Tracepoint;
 use crate::units::{LruType, Pfn};
 use pageout_rules::lru::Lru;
@@ -45,7 +46,7 @@ impl Core {
             // Written or unlocked while it was isolated, so that nobody could rotate it: one more look.
             let mut again = Vec::new();
             for pfn in batch.drain(..) {
-                if self.may_have_become_free(pfn) {
+                if self.mm.may_have_become_free(pfn) {
                     again.push(pfn);
                 } else {
                     self.generations_put_back(lruvec, pfn);
@@ -80,16 +81,16 @@ impl Core {
         if batch.is_empty() {
             return ReclaimStat::default();
         }
-        let node = self.lruvecs[lruvec].node;
-        let taken = batch.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum();
+        let node = self.mm.lruvecs[lruvec].node;
+        let taken = batch.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();
         let mut stat = ReclaimStat { taken, ..ReclaimStat::default() };
         debug_assert!(taken >= batch.len() as u64, "{} folios of {taken} pages are judged", batch.len());
         debug_assert!(
-            batch.iter().all(|&pfn| self.memory.folios[pfn].node == node),
+            batch.iter().all(|&pfn| self.mm.memory.folios[pfn].node == node),
             "a batch of {node:?} has folios of others"
         );
         sc.nr_scanned += taken;
-        self.note_isolated(node, kind, taken, sc);
+        self.mm.note_isolated(node, kind, taken, sc);
         self.count_scanned(lruvec, PGSCAN.of(kind), taken, sc);
         stat.tally.taken = taken;
         stat.tally.file_taken = if kind == LruType::File { taken } else { 0 };
@@ -117,9 +118,9 @@ impl Core {
     ) {
         if self.is_traced() {
             let (kept, priority) = (self.take_kept(), sc.priority);
-            let node = self.lruvecs[lruvec].node;
+            let node = self.mm.lruvecs[lruvec].node;
             self.trace(node, |core| Tracepoint::LruShrinkInactive {
-                zone: core.memory.zones.zone_of(node, first).kind,
+                zone: core.mm.memory.zones.zone_of(node, first).kind,
                 kind,
                 nr_scanned,
                 nr_reclaimed,
@@ -128,7 +129,9 @@ impl Core {
             });
         }
     }
+}
 
+impl State {
     /// Whether nothing speaks against freeing a folio any more that was kept a moment ago.
     fn may_have_become_free(&self, pfn: Pfn) -> bool {
         let folio = self.memory.folios[pfn];

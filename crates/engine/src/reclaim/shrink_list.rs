@@ -17,6 +17,7 @@ use crate::reclaim::next_batch::NextBatch;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::{Lumpy, ScanControl, Why};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::{Because, PageEvent, Tracepoint, Verdict};
 use crate::swap::Owner;
 use crate::units::{LruType, PAGE_SIZE, Pfn};
@@ -55,11 +56,11 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) {
-        if self.can_demote_from(lruvec) {
+        if self.mm.can_demote_from(lruvec) {
             self.demote_or_shrink(lruvec, folios, sc, stat);
         } else {
-            let kind = folios.first().map(|&pfn| self.memory.folios[pfn].lru_type());
-            let mut next = NextBatch::new(kind.and_then(|kind| self.coldest(lruvec, kind)));
+            let kind = folios.first().map(|&pfn| self.mm.memory.folios[pfn].lru_type());
+            let mut next = NextBatch::new(kind.and_then(|kind| self.mm.coldest(lruvec, kind)));
             folios.retain(|&pfn| {
                 next.step(self);
                 !self.shrink_folio(lruvec, pfn, sc, stat)
@@ -130,7 +131,7 @@ impl Core {
     fn carry_out(&mut self, lruvec: LruvecId, pfn: Pfn, verdict: Verdict, stat: &mut ReclaimStat) -> bool {
         match verdict {
             Verdict::Free => {
-                let folio = &self.memory.folios[pfn];
+                let folio = &self.mm.memory.folios[pfn];
                 debug_assert!(
                     !folio.has(FolioFlags::WRITEBACK),
                     "{pfn:?} is reclaimed while it is being written"
@@ -139,7 +140,7 @@ impl Core {
                     !folio.has(FolioFlags::MLOCKED),
                     "{pfn:?} is reclaimed while it is locked into memory"
                 );
-                let pages = self.memory.folios[pfn].pages();
+                let pages = self.mm.memory.folios[pfn].pages();
                 self.free_folio(pfn);
                 stat.reclaimed += pages;
                 // What is demoted is not removed, remembered and freed: its move has a price of its own.
@@ -155,8 +156,8 @@ impl Core {
     #[doc(alias = "shrink_folio_list")]
     #[inline]
     fn judge(&mut self, pfn: Pfn, demotes: bool, sc: &mut ScanControl, stat: &mut ReclaimStat) -> Verdict {
-        let folio = self.memory.folios[pfn];
-        self.assert_isolated(pfn);
+        let folio = self.mm.memory.folios[pfn];
+        self.mm.assert_isolated(pfn);
         // Someone is reading into it or holds it locked: not worth waiting for.
         if folio.has(FolioFlags::LOCKED) {
             return self.verdict(pfn, Verdict::Keep, Because::BeingRead);
@@ -164,10 +165,10 @@ impl Core {
         if folio.has(FolioFlags::MLOCKED) {
             return self.verdict(pfn, Verdict::Activate, Because::Locked);
         }
-        if folio.mapped > 0 && self.was_looked_at(&folio) {
+        if folio.mapped > 0 && self.mm.was_looked_at(&folio) {
             return self.verdict(pfn, Verdict::Keep, Because::NeighbourLooked);
         }
-        self.tally_folio(&folio, stat);
+        self.mm.tally_folio(&folio, stat);
         if folio.has(FolioFlags::WRITEBACK) {
             return self.judge_writeback(pfn, sc, stat);
         }
@@ -181,7 +182,7 @@ impl Core {
             FolioReferences::Keep => return Verdict::Keep,
             FolioReferences::Reclaim | FolioReferences::ReclaimClean => {}
         }
-        if demotes && self.is_to_demote(pfn) {
+        if demotes && self.mm.is_to_demote(pfn) {
             return self.verdict(pfn, Verdict::Demote, Because::SlowerMemory);
         }
         if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE) {
@@ -200,14 +201,14 @@ impl Core {
                 return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot);
             }
             // The slot holds nothing yet.
-            self.memory.folios[pfn].set(FolioFlags::DIRTY);
+            self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
         }
-        if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) && !self.may_forget(pfn) {
-            self.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
+        if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) && !self.mm.may_forget(pfn) {
+            self.mm.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
             return self.verdict(pfn, Verdict::Activate, Because::WrittenSince);
         }
         self.unmap_all(pfn);
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         debug_assert!(
             !folio.has(FolioFlags::WRITEBACK),
             "{pfn:?} is being written, and is judged as if it were not"
@@ -227,7 +228,7 @@ impl Core {
             if !may_enter {
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotEnterFileSystem);
             }
-            if !self.may_write_anon(folio.pages(), sc, stat) {
+            if !self.mm.may_write_anon(folio.pages(), sc, stat) {
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
             }
             match self.pageout(pfn, sc) {
@@ -260,7 +261,7 @@ impl Core {
             return self.judge_dirty_file(pfn, references, sc, stat);
         }
         if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) {
-            self.count(self.lruvec_of(pfn), Stat::Pglazyfreed, folio.pages() as i64);
+            self.count(self.mm.lruvec_of(pfn), Stat::Pglazyfreed, folio.pages() as i64);
             return self.verdict(pfn, Verdict::Free, Because::Forgettable);
         }
         if self.remove_mapping(pfn, sc) { Verdict::Free } else { Verdict::Keep }
@@ -278,7 +279,7 @@ impl Core {
     fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> FolioReferences {
         let referenced = self.folio_referenced(pfn, sc.by.has_table_walk_buffer() || sc.has_walked);
         if referenced.locked {
-            self.memory.remove_use(pfn, UseBits::REFERENCED);
+            self.mm.memory.remove_use(pfn, UseBits::REFERENCED);
             self.verdict(pfn, Verdict::Activate, Because::Locked);
             return FolioReferences::Activate;
         }
@@ -288,13 +289,13 @@ impl Core {
     /// A folio that can't be reclaimed although it should goes to the active list, so that the next batch doesn't meet it
     /// again. If swap is nearly full, it gives its slot up: the slot is better used by a page outside.
     fn activate_rejected(&mut self, lruvec: LruvecId, pfn: Pfn) {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let locked = folio.has(FolioFlags::MLOCKED);
-        if folio.has(FolioFlags::SWAPCACHE) && (locked || self.is_swap_full(folio.memcg)) {
+        if folio.has(FolioFlags::SWAPCACHE) && (locked || self.mm.is_swap_full(folio.memcg)) {
             self.free_swap(pfn);
         }
         if !locked {
-            self.memory.add_use(pfn, UseBits::ACTIVE);
+            self.mm.memory.add_use(pfn, UseBits::ACTIVE);
             self.count(lruvec, Stat::Pgactivate, folio.pages() as i64);
         }
     }
@@ -302,11 +303,11 @@ impl Core {
     /// Makes single pages of a huge one that is to be swapped out. The first stays in hand, the others are judged after the batch.
     #[cold]
     fn split_for_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> bool {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         assert!(folio.is_huge(), "{pfn:?} is no huge page, and is split for swap");
         let is_split = folio.refs == 0 && self.split_huge_page(pfn, &mut sc.split);
         if is_split {
-            self.count(self.lruvec_of(pfn), Stat::ThpSwpoutFallback, 1);
+            self.count(self.mm.lruvec_of(pfn), Stat::ThpSwpoutFallback, 1);
         }
         is_split
     }
@@ -314,25 +315,28 @@ impl Core {
     /// Gives an anonymous or tmpfs folio a swap slot; false where there is none.
     #[inline(never)]
     fn add_to_swap(&mut self, pfn: Pfn) -> bool {
-        self.assert_isolated(pfn);
-        assert_eq!(self.memory.folios[pfn].order, 0, "{pfn:?} is no single page, and gets a slot");
-        assert!(!self.memory.folios[pfn].has(FolioFlags::SWAPCACHE), "{pfn:?} has a slot, and gets another");
-        let memcg = self.memory.folios[pfn].memcg;
-        if !self.memcgs.charge_swap(memcg) {
+        self.mm.assert_isolated(pfn);
+        assert_eq!(self.mm.memory.folios[pfn].order, 0, "{pfn:?} is no single page, and gets a slot");
+        assert!(
+            !self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
+            "{pfn:?} has a slot, and gets another"
+        );
+        let memcg = self.mm.memory.folios[pfn].memcg;
+        if !self.mm.memcgs.charge_swap(memcg) {
             return false;
         }
-        let Some(entry) = self.memory.swap.take(memcg, self.by.cpu) else {
-            self.memcgs.swap_event(memcg, SwapEvent::Fail);
-            self.memcgs.uncharge_swap(memcg);
+        let Some(entry) = self.mm.memory.swap.take(memcg, self.by.cpu) else {
+            self.mm.memcgs.swap_event(memcg, SwapEvent::Fail);
+            self.mm.memcgs.uncharge_swap(memcg);
             return false;
         };
         self.swap_cache_insert(pfn, entry);
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::SWAPBACKED);
         let owner = Owner { is_anon: folio.has(FolioFlags::ANON), owner: folio.owner, index: folio.index };
-        self.memory.swap.set_owner(entry, owner);
-        assert_eq!(self.memory.swap.memcg(entry), memcg, "a slot is another group's than the page in it");
-        self.assert_slots_charged();
+        self.mm.memory.swap.set_owner(entry, owner);
+        assert_eq!(self.mm.memory.swap.memcg(entry), memcg, "a slot is another group's than the page in it");
+        self.mm.assert_slots_charged();
         true
     }
 
@@ -340,26 +344,31 @@ impl Core {
     #[inline(never)]
     fn pageout(&mut self, pfn: Pfn, sc: &mut ScanControl) -> Pageout {
         // Anyone else's reference may be used to change the page under the write.
-        if self.memory.folios[pfn].refs > 0 {
+        if self.mm.memory.folios[pfn].refs > 0 {
             return Pageout::Keep;
         }
-        if !self.memory.folios[pfn].has(FolioFlags::SWAPCACHE) && !self.tmpfs_to_swap_cache(pfn) {
+        if !self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE) && !self.tmpfs_to_swap_cache(pfn) {
             return Pageout::Activate;
         }
-        let entry = self.memory.swap_entry(pfn);
-        assert_eq!(self.memory.swap.cached(entry), Some(pfn), "slot {} leads to another folio", entry.slot);
-        let folio = &mut self.memory.folios[pfn];
+        let entry = self.mm.memory.swap_entry(pfn);
+        assert_eq!(
+            self.mm.memory.swap.cached(entry),
+            Some(pfn),
+            "slot {} leads to another folio",
+            entry.slot
+        );
+        let folio = &mut self.mm.memory.folios[pfn];
         assert_eq!(folio.mapped, 0, "{pfn:?} is written to swap while it is mapped");
         assert!(folio.has(FolioFlags::DIRTY), "{pfn:?} is written to swap, and is clean");
         folio.clear(FolioFlags::DIRTY);
         let (node, memcg, pages) = (folio.node, folio.memcg, folio.pages() as i64);
-        self.count_node(node, Stat::NrVmscanWrite, pages);
+        self.mm.count_node(node, Stat::NrVmscanWrite, pages);
         self.trace(node, |_| Tracepoint::WriteFolio {
             pfn,
             kind: LruType::Anon,
             is_sync: sc.lumpy == Lumpy::Sync,
         });
-        if self.swap_zeroes_out(pfn, entry) {
+        if self.mm.swap_zeroes_out(pfn, entry) {
             // What the slot held of the page before is of no use any more.
             self.zswap_invalidate(entry);
             self.zram_free(entry);
@@ -369,18 +378,18 @@ impl Core {
             self.zram_free(entry);
             return Pageout::Clean;
         }
-        if !self.may_write_back(memcg) {
-            self.memory.folios[pfn].set(FolioFlags::DIRTY);
+        if !self.mm.may_write_back(memcg) {
+            self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
             return Pageout::MayNotWrite;
         }
-        self.count_node(node, Stat::Pswpout, pages);
-        self.count_node(node, Stat::Pgpgout, pages * (PAGE_SIZE / 1024) as i64);
-        if self.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
-            self.count_node(node, Stat::NrWritten, pages);
+        self.mm.count_node(node, Stat::Pswpout, pages);
+        self.mm.count_node(node, Stat::Pgpgout, pages * (PAGE_SIZE / 1024) as i64);
+        if self.mm.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
+            self.mm.count_node(node, Stat::NrWritten, pages);
             if !self.zram_store(pfn, entry) {
                 mutant!(self, FreedWithoutRoom => return Pageout::Clean);
                 // The only copy is in memory still.
-                self.memory.folios[pfn].set(FolioFlags::DIRTY);
+                self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
                 self.io.write_failed(pages as u64);
                 return Pageout::NoRoom;
             }
@@ -391,8 +400,8 @@ impl Core {
             self.start_write(pfn, entry, &mut sc.plug);
             return Pageout::Clean;
         });
-        self.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
-        self.count(self.lruvec_of(pfn), Stat::NrWriteback, pages);
+        self.mm.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
+        self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, pages);
         self.start_write(pfn, entry, &mut sc.plug);
         Pageout::Started
     }
@@ -402,17 +411,13 @@ impl Core {
         if !self.add_to_swap(pfn) {
             return false;
         }
-        let entry = self.memory.swap_entry(pfn);
+        let entry = self.mm.memory.swap_entry(pfn);
         self.page_cache_remove(pfn, Word::swapped(entry));
-        assert!(self.memory.is_slot_referenced(pfn), "a page of tmpfs leaves its file, which leads nowhere");
+        assert!(
+            self.mm.memory.is_slot_referenced(pfn),
+            "a page of tmpfs leaves its file, which leads nowhere"
+        );
         true
-    }
-
-    /// The owner said that the folio's contents may be forgotten: whether it was not written since and is not in use. Asked before
-    /// it is unmapped: after that, nothing leads to its contents any more.
-    fn may_forget(&self, pfn: Pfn) -> bool {
-        let folio = &self.memory.folios[pfn];
-        !folio.has(FolioFlags::DIRTY) && folio.refs == 0 && !self.is_mapped_dirty(pfn)
     }
 
     /// Takes a clean, unmapped folio out of the place where it can be found, leaving a shadow. False if someone holds a
@@ -420,7 +425,7 @@ impl Core {
     #[doc(alias = "__remove_mapping")]
     #[inline]
     fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) -> bool {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         if folio.refs > 0 || folio.has(FolioFlags::DIRTY) {
             let held = Because::Held { references: folio.refs };
             self.verdict(pfn, Verdict::Keep, if folio.refs > 0 { held } else { Because::Dirty });
@@ -428,8 +433,8 @@ impl Core {
         }
         debug_assert_eq!(folio.mapped, 0, "{pfn:?} is evicted while it is mapped");
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is evicted while it is being read");
-        let target = self.lruvecs.id(sc.by.target, PoolId::of_node(folio.node));
-        let shadow = self.workingset_eviction(pfn, target);
+        let target = self.mm.lruvecs.id(sc.by.target, PoolId::of_node(folio.node));
+        let shadow = self.mm.workingset_eviction(pfn, target);
         self.tell_evicted(pfn, sc.by.target, shadow);
         if folio.has(FolioFlags::SWAPCACHE) {
             self.swap_cache_remove(pfn, Some(shadow));
@@ -437,5 +442,14 @@ impl Core {
             self.page_cache_remove(pfn, shadow.pack());
         }
         true
+    }
+}
+
+impl State {
+    /// The owner said that the folio's contents may be forgotten: whether it was not written since and is not in use. Asked before
+    /// it is unmapped: after that, nothing leads to its contents any more.
+    fn may_forget(&self, pfn: Pfn) -> bool {
+        let folio = &self.memory.folios[pfn];
+        !folio.has(FolioFlags::DIRTY) && folio.refs == 0 && !self.is_mapped_dirty(pfn)
     }
 }

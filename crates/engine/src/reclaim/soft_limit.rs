@@ -25,6 +25,7 @@
 use crate::core::Core;
 use crate::lru::lruvec::PoolId;
 use crate::reclaim::{NodePass, NodeStep, Reclaimer, ScanControl};
+use crate::state::State;
 use crate::story::{ListsEvent, Tracepoint};
 use crate::units::MemcgId;
 use pageout_rules::reclaim::FileWriteback;
@@ -38,15 +39,6 @@ pub(super) struct SoftLimits {
 }
 
 impl Core {
-    /// Whether a pass begins with groups above their soft limits.
-    pub(super) fn soft_limits(&self, sc: &ScanControl) -> Option<SoftLimits> {
-        let is_for_soft_limits = self.config.cgroup_version == 1
-            && self.memcgs.has_soft_limits
-            && sc.by.is_for_machine()
-            && !self.keeps_generations(sc);
-        is_for_soft_limits.then(SoftLimits::default)
-    }
-
     /// Takes this part of a pass up to the end of a round that did something; `None` when it is over.
     #[doc(alias = "mem_cgroup_soft_limit_reclaim")]
     pub(super) fn soft_limit_step(
@@ -60,12 +52,12 @@ impl Core {
                 if sc.is_satisfied() || sc.is_interrupted {
                     return None;
                 }
-                let (memcg, excess) = self.farthest_above_soft_limit(&soft.spent)?;
+                let (memcg, excess) = self.mm.farthest_above_soft_limit(&soft.spent)?;
                 soft.call = Some(Box::new(self.soft_limit_call(memcg, excess, pool, sc)));
                 continue;
             };
             let (own, pass) = &mut **call;
-            self.release_isolated(own);
+            self.mm.release_isolated(own);
             self.leave_throttle(own);
             self.leave_stall(own);
             if sc.is_satisfied() {
@@ -78,8 +70,8 @@ impl Core {
                 step => return Some(step),
             }
             let (mut own, _) = *soft.call.take().expect("it was under way");
-            self.release_isolated(&mut own);
-            self.trace(self.lruvecs[self.lruvecs.id(own.by.target, pool)].node, |_| {
+            self.mm.release_isolated(&mut own);
+            self.trace(self.mm.lruvecs[self.mm.lruvecs.id(own.by.target, pool)].node, |_| {
                 Tracepoint::reclaim_end(&own)
             });
             if own.nr_reclaimed == 0 {
@@ -97,20 +89,31 @@ impl Core {
         pool: PoolId,
         sc: &ScanControl,
     ) -> (ScanControl, NodePass) {
-        let lruvec = self.lruvecs.id(memcg, pool);
-        let node = self.lruvecs[lruvec].node;
+        let lruvec = self.mm.lruvecs.id(memcg, pool);
+        let node = self.mm.lruvecs[lruvec].node;
         let by = Reclaimer { target: memcg, node: Some(node), from: None, ..sc.by };
-        let mut own = ScanControl::new(by, excess.min(self.config.reclaim_batch));
+        let mut own = ScanControl::new(by, excess.min(self.mm.config.reclaim_batch));
         own.priority = 0;
         (own.may_swap, own.spares_disk) = (sc.may_swap, sc.spares_disk);
-        let rule = self.memcgs[sc.by.target].policy.reclaim.file_writeback;
+        let rule = self.mm.memcgs[sc.by.target].policy.reclaim.file_writeback;
         own.may_write = sc.may_write && rule != FileWriteback::NotDirect;
         self.trace(node, |_| Tracepoint::reclaim_begin(&own));
-        let group = &self.memcgs[memcg];
+        let group = &self.mm.memcgs[memcg];
         let (usage, limit) = (group.usage, group.soft_limit);
         self.tell_lists(lruvec, |_| ListsEvent::AboveSoftLimit { usage, limit });
         let pass = self.node_pass(pool, &mut own);
         (own, pass)
+    }
+}
+
+impl State {
+    /// Whether a pass begins with groups above their soft limits.
+    pub(super) fn soft_limits(&self, sc: &ScanControl) -> Option<SoftLimits> {
+        let is_for_soft_limits = self.config.cgroup_version == 1
+            && self.memcgs.has_soft_limits
+            && sc.by.is_for_machine()
+            && !self.keeps_generations(sc);
+        is_for_soft_limits.then(SoftLimits::default)
     }
 
     /// The group that is above its soft limit by most pages, and by how many. Of two the older one.

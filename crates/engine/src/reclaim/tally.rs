@@ -24,6 +24,7 @@ use crate::machine::step::{DelayReason, Wait};
 use crate::reclaim::throttle::ThrottleReason;
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Why};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{Nanos, NodeId, Pfn, TaskId};
 use crate::writeback::WritebackReason;
 use pageout_rules::lru::Lru;
@@ -92,20 +93,14 @@ impl NodeWrites {
 }
 
 impl Core {
-    /// Whether a reclaimer need not wait because those who dirty pages are slowed down in time: for the machine they always are,
-    /// for a group since cgroup v2.
-    pub(crate) fn is_throttled_at_source(&self, sc: &ScanControl) -> bool {
-        sc.by.is_global() || self.config.cgroup_version == 2
-    }
-
     /// A batch is over: asks for writes, and says what its reclaimer is to wait for.
     pub(crate) fn note_batch(&mut self, lru: Lru, lruvec: LruvecId, tally: Tally, sc: &mut ScanControl) {
-        let rules = self.memcgs[sc.by.target].policy.reclaim;
+        let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
         if tally.unqueued_dirty == tally.taken && rules.flusher_wake == FlusherWake::Batch {
             // Dirty pages have come to the end of the list before they were written: the flusher is late.
             self.wakeup_flusher_threads(WritebackReason::Vmscan);
-            if rules.v1_throttle == V1Throttle::Batch && !self.is_throttled_at_source(sc) {
-                sc.stall = Some(Stall::Writeback(self.lruvecs[lruvec].node));
+            if rules.v1_throttle == V1Throttle::Batch && !self.mm.is_throttled_at_source(sc) {
+                sc.stall = Some(Stall::Writeback(self.mm.lruvecs[lruvec].node));
             }
         }
         if tally.refused > 0 && rules.stalls == Stalls::CongestionWait {
@@ -124,13 +119,13 @@ impl Core {
     /// A pass over a group's lists is over.
     #[doc(alias = "consider_reclaim_throttle")]
     pub(crate) fn note_pass(&mut self, lruvec: LruvecId, sc: &mut ScanControl) {
-        let rules = self.memcgs[sc.by.target].policy.reclaim;
+        let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
         let has_met_dirty_only =
             sc.tally.unqueued_dirty > 0 && sc.tally.unqueued_dirty == sc.tally.file_taken;
         if has_met_dirty_only && rules.flusher_wake == FlusherWake::Pass {
             self.wakeup_flusher_threads(WritebackReason::Vmscan);
-            if rules.v1_throttle == V1Throttle::AfterPass && !self.is_throttled_at_source(sc) {
-                sc.stall = Some(Stall::Writeback(self.lruvecs[lruvec].node));
+            if rules.v1_throttle == V1Throttle::AfterPass && !self.mm.is_throttled_at_source(sc) {
+                sc.stall = Some(Stall::Writeback(self.mm.lruvecs[lruvec].node));
             }
         }
     }
@@ -138,12 +133,12 @@ impl Core {
     /// A pass over a node is over: marks what it has found out, and says whether the reclaimer is to wait.
     pub(crate) fn note_node(&mut self, target: LruvecId, sc: &mut ScanControl) -> Option<Wait> {
         let tally = sc.tally;
-        let rules = self.memcgs[sc.by.target].policy.reclaim;
+        let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
         // What a group above its soft limit has says nothing of the node.
-        if self.keeps_generations(sc) || rules.stalls != Stalls::Throttle || sc.by.is_for_soft_limit() {
+        if self.mm.keeps_generations(sc) || rules.stalls != Stalls::Throttle || sc.by.is_for_soft_limit() {
             return None;
         }
-        let node = self.lruvecs[target].node;
+        let node = self.mm.lruvecs[target].node;
         let mut wait = None;
         if sc.by.is_kswapd() {
             let writes = &mut self.writes_of[node.index()];
@@ -156,11 +151,11 @@ impl Core {
             }
         }
         if tally.dirty > 0 && tally.dirty == tally.congested {
-            let lruvec = &mut self.lruvecs[target];
-            lruvec.is_group_congested |= !sc.by.is_global() && self.config.cgroup_version == 2;
+            let lruvec = &mut self.mm.lruvecs[target];
+            lruvec.is_group_congested |= !sc.by.is_global() && self.mm.config.cgroup_version == 2;
             lruvec.is_node_congested |= sc.by.is_kswapd();
         }
-        let lruvec = &self.lruvecs[target];
+        let lruvec = &self.mm.lruvecs[target];
         let is_congested = lruvec.is_group_congested || lruvec.is_node_congested;
         if is_congested && !sc.by.is_kswapd() && self.is_much_pending(node) {
             wait = Some(self.throttle(node, sc, 1, ThrottleReason::Congested));
@@ -172,7 +167,7 @@ impl Core {
     pub(crate) fn forget_writes(&mut self, node: NodeId, root: LruvecId) {
         let writes = &mut self.writes_of[node.index()];
         (writes.is_dirty, writes.is_writeback) = (false, false);
-        let lruvec = &mut self.lruvecs[root];
+        let lruvec = &mut self.mm.lruvecs[root];
         (lruvec.is_group_congested, lruvec.is_node_congested) = (false, false);
     }
 
@@ -188,7 +183,7 @@ impl Core {
             Stall::Folio(pfn) => match self.try_wait_for_folio(pfn, self.by.task) {
                 Some(wait) => Wait::Io(wait),
                 // Another reclaimer, which was interrupted in the middle of its pass, holds the write back.
-                None => self.wait_for_writes(self.memory.folios[pfn].node, sc),
+                None => self.wait_for_writes(self.mm.memory.folios[pfn].node, sc),
             },
         })
     }
@@ -200,7 +195,7 @@ impl Core {
             writes.written = 0;
         }
         writes.waiting.push(task);
-        self.throttle(node, sc, self.tenth_of_a_second(), ThrottleReason::Writeback)
+        self.throttle(node, sc, self.mm.tenth_of_a_second(), ThrottleReason::Writeback)
     }
 
     /// A reclaimer goes on. If it has waited for writes, nobody need wake it any more.
@@ -222,17 +217,12 @@ impl Core {
             return;
         }
         writes.written += pages;
-        if writes.written > self.config.reclaim_batch * writes.waiting.len() as u64 {
+        if writes.written > self.mm.config.reclaim_batch * writes.waiting.len() as u64 {
             for task in std::mem::take(&mut writes.waiting) {
                 self.wake(task);
             }
         }
-        self.count_node(node, Stat::NrThrottledWritten, pages as i64);
-    }
-
-    /// A tenth of a second, in ticks.
-    fn tenth_of_a_second(&self) -> u64 {
-        u64::from(self.config.hz / 10).max(1)
+        self.mm.count_node(node, Stat::NrThrottledWritten, pages as i64);
     }
 
     /// 2010: a tenth of a second, or until a device that was congested no longer is.
@@ -240,7 +230,7 @@ impl Core {
         let task = self.by.task;
         self.io.congestion_waiters.push(task);
         self.congestion_waits += 1;
-        Wait::WokenOr(Nanos::from_ticks(self.tenth_of_a_second(), self.config.hz), DelayReason::Reclaim)
+        Wait::WokenOr(Nanos::from_ticks(self.mm.tenth_of_a_second(), self.mm.config.hz), DelayReason::Reclaim)
     }
 
     /// A write has ended.
@@ -252,27 +242,40 @@ impl Core {
         }
     }
 
-    /// In 2010: whether so much is being written that whoever takes pages waits for some of it first, as more would be written otherwise
-    /// than devices bear.
-    pub(crate) fn is_too_much_written(&self, sc: &ScanControl) -> bool {
-        self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait
-            && self.is_writeback_over_threshold()
-    }
-
     /// All nodes have been shrunk at a priority, in 2010: asks for writes if much was looked at in vain, and waits where that was
     /// in earnest.
     pub(crate) fn stall_of_2010(&mut self, sc: &mut ScanControl) -> Option<Wait> {
-        let rules = self.memcgs[sc.by.target].policy.reclaim;
+        let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
         if rules.flusher_wake == FlusherWake::Scanned
             && sc.nr_scanned > sc.nr_to_reclaim + sc.nr_to_reclaim / 2
             && sc.by.why != Why::Kswapd
         {
             // A disk that is woken for it has more to write.
-            let pages = if self.is_laptop_mode() { u64::MAX } else { sc.nr_scanned };
+            let pages = if self.mm.is_laptop_mode() { u64::MAX } else { sc.nr_scanned };
             self.wakeup_flusher_threads_for(WritebackReason::Vmscan, pages);
         }
         let is_earnest = sc.nr_scanned > 0 && sc.priority < PRIORITY_DEFAULT - 2;
         sc.has_stalled = rules.stalls == Stalls::CongestionWait && is_earnest;
         sc.has_stalled.then(|| self.congestion_wait())
+    }
+}
+
+impl State {
+    /// Whether a reclaimer need not wait because those who dirty pages are slowed down in time: for the machine they always are,
+    /// for a group since cgroup v2.
+    pub(crate) fn is_throttled_at_source(&self, sc: &ScanControl) -> bool {
+        sc.by.is_global() || self.config.cgroup_version == 2
+    }
+
+    /// A tenth of a second, in ticks.
+    fn tenth_of_a_second(&self) -> u64 {
+        u64::from(self.config.hz / 10).max(1)
+    }
+
+    /// In 2010: whether so much is being written that whoever takes pages waits for some of it first, as more would be written otherwise
+    /// than devices bear.
+    pub(crate) fn is_too_much_written(&self, sc: &ScanControl) -> bool {
+        self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait
+            && self.is_writeback_over_threshold()
     }
 }

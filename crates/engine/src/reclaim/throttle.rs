@@ -20,6 +20,7 @@ use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
 use crate::reclaim::ScanControl;
 use crate::stat::{ByType, ISOLATED, Stat};
+use crate::state::State;
 use crate::story::{GfpFlags, Tracepoint};
 use crate::units::ZoneType;
 use crate::units::{LruType, Nanos, NodeId, TaskId};
@@ -78,6 +79,149 @@ impl Throttled {
 }
 
 impl Core {
+    /// Whether a reclaimer must not take more of a type now. The first time it is to wait; if there are still too many then, its
+    /// batch gives nothing. In 2010 it waited until there were not, and a group's reclaimers took what there was.
+    pub(crate) fn too_many_isolated(&mut self, node: NodeId, kind: LruType, sc: &mut ScanControl) -> bool {
+        let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
+        let is_2010 = rules.stalls == Stalls::CongestionWait;
+        if sc.by.is_kswapd() || !rules.isolation_limit || is_2010 && !sc.by.is_for_machine() {
+            return false;
+        }
+        let inactive = [Stat::NrInactiveAnon, Stat::NrInactiveFile];
+        // Its own are those of the round under way, which a kernel would have put back by now.
+        let isolated = self.mm.node_stat(node, ISOLATED.of(kind)).max(0) as u64 - sc.isolated[kind as usize];
+        let mut allowed = self.mm.node_stat(node, inactive.of(kind)).max(0) as u64;
+        if sc.by.may_enter_fs && !is_2010 {
+            // Those who can't enter a file system may be waited for by those who can: they may take more.
+            allowed >>= 3;
+        }
+        if isolated <= allowed {
+            sc.has_waited = false;
+            self.wake_all(node, |throttled| &mut throttled.isolated);
+            return false;
+        }
+        // Who is to die has nothing to wait for.
+        sc.must_wait = !sc.has_waited || is_2010 && sc.nr_to_reclaim > 0;
+        sc.has_waited = true;
+        true
+    }
+
+    /// A reclaimer waits who has found too many pages of a node in others' hands.
+    pub(crate) fn isolated_wait(&mut self, node: NodeId, sc: &mut ScanControl) -> Wait {
+        if self.mm.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait {
+            sc.has_stalled = true;
+            return self.congestion_wait();
+        }
+        let task = self.by.task;
+        self.kswapds[node.index()].throttled.isolated.push(task);
+        let ticks = u64::from(self.mm.config.hz / 50).max(1);
+        self.throttle(node, sc, ticks, ThrottleReason::Isolated)
+    }
+
+    /// A reclaimer waits with others of a node.
+    #[doc(alias = "reclaim_throttle")]
+    pub(crate) fn throttle(
+        &mut self,
+        node: NodeId,
+        sc: &mut ScanControl,
+        ticks: u64,
+        reason: ThrottleReason,
+    ) -> Wait {
+        self.throttled[reason as usize] += 1;
+        sc.throttled_on = Some(node);
+        sc.throttled = Some((self.by.now, Nanos::from_ticks(ticks, self.mm.config.hz), reason));
+        self.mm.ticks_at_most(ticks)
+    }
+
+    /// A reclaimer goes on: nobody need wake it any more.
+    pub(crate) fn leave_throttle(&mut self, sc: &mut ScanControl) {
+        if let Some(node) = sc.throttled_on.take() {
+            let task = self.by.task;
+            self.kswapds[node.index()].throttled.remove(task);
+            if let Some((since, timeout, reason)) = sc.throttled.take() {
+                let delayed = Nanos(self.by.now.0 - since.0);
+                self.trace(node, |_| Tracepoint::Throttled { timeout, delayed, reason });
+            }
+        }
+    }
+
+    fn wake_all(&mut self, node: NodeId, of: impl Fn(&mut Throttled) -> &mut Vec<TaskId>) {
+        for task in std::mem::take(of(&mut self.kswapds[node.index()].throttled)) {
+            self.wake(task);
+        }
+    }
+
+    /// Whether a task that needs a page for itself may reclaim, or has to wait until kswapd has freed some.
+    pub(crate) fn throttle_direct_reclaim(&mut self, request: &Request) -> Option<Wait> {
+        let node = self.mm.gate_of(request)?;
+        if !self.mm.config.policy.machine.gate || self.is_gate_open(node) {
+            return None;
+        }
+        self.mm.count_node(node, Stat::PgscanDirectThrottle, 1);
+        self.wake_kswapd(node, 0, request.class.min(ZoneType::Normal), GfpFlags::of(request));
+        let task = self.by.task;
+        self.kswapds[node.index()].throttled.gate.push(task);
+        Some(match request.gfp.contains(Gfp::FS) {
+            true => Wait::Woken,
+            // Its file system may be what kswapd waits for.
+            false => self.mm.ticks_at_most(self.mm.config.hz.into()),
+        })
+    }
+
+    /// A task has waited at the gate: by a wake, or for as long as it may.
+    pub(crate) fn leave_gate(&mut self, request: &Request) {
+        let task = self.by.task;
+        if let Some(node) = self.mm.gate_of(request) {
+            self.kswapds[node.index()].throttled.remove(task);
+        }
+    }
+
+    /// Whether enough is free for kswapd to work with, or there is no kswapd to wait for.
+    pub(crate) fn is_gate_open(&self, node: NodeId) -> bool {
+        if self.kswapds[node.index()].task.is_none() || self.kswapds[node.index()].is_hopeless() {
+            return true;
+        }
+        let zones = self.mm.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= ZoneType::Normal);
+        let sums = zones
+            .filter(|zone| self.mm.zone_reclaimable_pages(zone) > 0)
+            .map(|zone| (zone.mark(Watermark::Min), zone.free_pages()));
+        let (reserve, free) = sums.fold((0, 0), |sum, zone| (sum.0 + zone.0, sum.1 + zone.1));
+        reserve == 0 || free > reserve / 2
+    }
+
+    /// Lets those go on who wait at a node's gate.
+    pub(crate) fn open_gate(&mut self, node: NodeId) {
+        self.wake_all(node, |throttled| &mut throttled.gate);
+    }
+
+    /// A reclaimer has been over its nodes at a priority, from `node` on. Progress lets those go on who had made none; a task that
+    /// has found nothing for the machine lets time pass itself before its last priority, if what it looks at is being written for
+    /// the most part.
+    pub(crate) fn note_progress(&mut self, node: NodeId, sc: &mut ScanControl) -> Option<Wait> {
+        let scanned = sc.nr_scanned - std::mem::replace(&mut sc.scanned_before, sc.nr_scanned);
+        if sc.nr_reclaimed > scanned / 8 || sc.is_satisfied() {
+            self.wake_all(node, |throttled| &mut throttled.no_progress);
+            return None;
+        }
+        let is_for_itself = sc.by.is_for_machine() && !sc.by.is_kswapd();
+        if !is_for_itself || sc.priority != 1 || sc.nr_reclaimed > 0 || !self.is_much_pending(node) {
+            return None;
+        }
+        let task = self.by.task;
+        self.kswapds[node.index()].throttled.no_progress.push(task);
+        Some(self.throttle(node, sc, 1, ThrottleReason::NoProgress))
+    }
+
+    /// Whether so much of a node is dirty or being written that a reclaimer who waits may find more afterwards.
+    pub(crate) fn is_much_pending(&self, node: NodeId) -> bool {
+        let pending =
+            [Stat::NrDirty, Stat::NrWriteback].map(|stat| self.mm.node_stat(node, stat).max(0) as u64);
+        2 * pending.iter().sum::<u64>() > self.mm.node_reclaimable(node)
+            && !self.kswapds[node.index()].is_hopeless()
+    }
+}
+
+impl State {
     /// A batch is in a reclaimer's hands for as long as it takes, which is over when the reclaimer goes on.
     pub(crate) fn note_isolated(&mut self, node: NodeId, kind: LruType, pages: u64, sc: &mut ScanControl) {
         debug_assert!(sc.isolated == [0; 2] || sc.isolated_on == node, "a step stays on its node");
@@ -111,105 +255,8 @@ impl Core {
         }
     }
 
-    /// Whether a reclaimer must not take more of a type now. The first time it is to wait; if there are still too many then, its
-    /// batch gives nothing. In 2010 it waited until there were not, and a group's reclaimers took what there was.
-    pub(crate) fn too_many_isolated(&mut self, node: NodeId, kind: LruType, sc: &mut ScanControl) -> bool {
-        let rules = self.memcgs[sc.by.target].policy.reclaim;
-        let is_2010 = rules.stalls == Stalls::CongestionWait;
-        if sc.by.is_kswapd() || !rules.isolation_limit || is_2010 && !sc.by.is_for_machine() {
-            return false;
-        }
-        let inactive = [Stat::NrInactiveAnon, Stat::NrInactiveFile];
-        // Its own are those of the round under way, which a kernel would have put back by now.
-        let isolated = self.node_stat(node, ISOLATED.of(kind)).max(0) as u64 - sc.isolated[kind as usize];
-        let mut allowed = self.node_stat(node, inactive.of(kind)).max(0) as u64;
-        if sc.by.may_enter_fs && !is_2010 {
-            // Those who can't enter a file system may be waited for by those who can: they may take more.
-            allowed >>= 3;
-        }
-        if isolated <= allowed {
-            sc.has_waited = false;
-            self.wake_all(node, |throttled| &mut throttled.isolated);
-            return false;
-        }
-        // Who is to die has nothing to wait for.
-        sc.must_wait = !sc.has_waited || is_2010 && sc.nr_to_reclaim > 0;
-        sc.has_waited = true;
-        true
-    }
-
-    /// A reclaimer waits who has found too many pages of a node in others' hands.
-    pub(crate) fn isolated_wait(&mut self, node: NodeId, sc: &mut ScanControl) -> Wait {
-        if self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait {
-            sc.has_stalled = true;
-            return self.congestion_wait();
-        }
-        let task = self.by.task;
-        self.kswapds[node.index()].throttled.isolated.push(task);
-        let ticks = u64::from(self.config.hz / 50).max(1);
-        self.throttle(node, sc, ticks, ThrottleReason::Isolated)
-    }
-
-    /// A reclaimer waits with others of a node.
-    #[doc(alias = "reclaim_throttle")]
-    pub(crate) fn throttle(
-        &mut self,
-        node: NodeId,
-        sc: &mut ScanControl,
-        ticks: u64,
-        reason: ThrottleReason,
-    ) -> Wait {
-        self.throttled[reason as usize] += 1;
-        sc.throttled_on = Some(node);
-        sc.throttled = Some((self.by.now, Nanos::from_ticks(ticks, self.config.hz), reason));
-        self.ticks_at_most(ticks)
-    }
-
     fn ticks_at_most(&self, ticks: u64) -> Wait {
         Wait::WokenOr(Nanos::from_ticks(ticks, self.config.hz), DelayReason::Reclaim)
-    }
-
-    /// A reclaimer goes on: nobody need wake it any more.
-    pub(crate) fn leave_throttle(&mut self, sc: &mut ScanControl) {
-        if let Some(node) = sc.throttled_on.take() {
-            let task = self.by.task;
-            self.kswapds[node.index()].throttled.remove(task);
-            if let Some((since, timeout, reason)) = sc.throttled.take() {
-                let delayed = Nanos(self.by.now.0 - since.0);
-                self.trace(node, |_| Tracepoint::Throttled { timeout, delayed, reason });
-            }
-        }
-    }
-
-    fn wake_all(&mut self, node: NodeId, of: impl Fn(&mut Throttled) -> &mut Vec<TaskId>) {
-        for task in std::mem::take(of(&mut self.kswapds[node.index()].throttled)) {
-            self.wake(task);
-        }
-    }
-
-    /// Whether a task that needs a page for itself may reclaim, or has to wait until kswapd has freed some.
-    pub(crate) fn throttle_direct_reclaim(&mut self, request: &Request) -> Option<Wait> {
-        let node = self.gate_of(request)?;
-        if !self.config.policy.machine.gate || self.is_gate_open(node) {
-            return None;
-        }
-        self.count_node(node, Stat::PgscanDirectThrottle, 1);
-        self.wake_kswapd(node, 0, request.class.min(ZoneType::Normal), GfpFlags::of(request));
-        let task = self.by.task;
-        self.kswapds[node.index()].throttled.gate.push(task);
-        Some(match request.gfp.contains(Gfp::FS) {
-            true => Wait::Woken,
-            // Its file system may be what kswapd waits for.
-            false => self.ticks_at_most(self.config.hz.into()),
-        })
-    }
-
-    /// A task has waited at the gate: by a wake, or for as long as it may.
-    pub(crate) fn leave_gate(&mut self, request: &Request) {
-        let task = self.by.task;
-        if let Some(node) = self.gate_of(request) {
-            self.kswapds[node.index()].throttled.remove(task);
-        }
     }
 
     /// The node at whose gate a request waits: the first that it may be served from, as a request of ordinary memory.
@@ -217,49 +264,6 @@ impl Core {
         let class = request.class.min(ZoneType::Normal);
         let mut zonelist = self.memory.zones.zonelist(request.node, class, request.allowed);
         zonelist.next().map(|zone| zone.node)
-    }
-
-    /// Whether enough is free for kswapd to work with, or there is no kswapd to wait for.
-    pub(crate) fn is_gate_open(&self, node: NodeId) -> bool {
-        if self.kswapds[node.index()].task.is_none() || self.kswapds[node.index()].is_hopeless() {
-            return true;
-        }
-        let zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= ZoneType::Normal);
-        let sums = zones
-            .filter(|zone| self.zone_reclaimable_pages(zone) > 0)
-            .map(|zone| (zone.mark(Watermark::Min), zone.free_pages()));
-        let (reserve, free) = sums.fold((0, 0), |sum, zone| (sum.0 + zone.0, sum.1 + zone.1));
-        reserve == 0 || free > reserve / 2
-    }
-
-    /// Lets those go on who wait at a node's gate.
-    pub(crate) fn open_gate(&mut self, node: NodeId) {
-        self.wake_all(node, |throttled| &mut throttled.gate);
-    }
-
-    /// A reclaimer has been over its nodes at a priority, from `node` on. Progress lets those go on who had made none; a task that
-    /// has found nothing for the machine lets time pass itself before its last priority, if what it looks at is being written for
-    /// the most part.
-    pub(crate) fn note_progress(&mut self, node: NodeId, sc: &mut ScanControl) -> Option<Wait> {
-        let scanned = sc.nr_scanned - std::mem::replace(&mut sc.scanned_before, sc.nr_scanned);
-        if sc.nr_reclaimed > scanned / 8 || sc.is_satisfied() {
-            self.wake_all(node, |throttled| &mut throttled.no_progress);
-            return None;
-        }
-        let is_for_itself = sc.by.is_for_machine() && !sc.by.is_kswapd();
-        if !is_for_itself || sc.priority != 1 || sc.nr_reclaimed > 0 || !self.is_much_pending(node) {
-            return None;
-        }
-        let task = self.by.task;
-        self.kswapds[node.index()].throttled.no_progress.push(task);
-        Some(self.throttle(node, sc, 1, ThrottleReason::NoProgress))
-    }
-
-    /// Whether so much of a node is dirty or being written that a reclaimer who waits may find more afterwards.
-    pub(crate) fn is_much_pending(&self, node: NodeId) -> bool {
-        let pending = [Stat::NrDirty, Stat::NrWriteback].map(|stat| self.node_stat(node, stat).max(0) as u64);
-        2 * pending.iter().sum::<u64>() > self.node_reclaimable(node)
-            && !self.kswapds[node.index()].is_hopeless()
     }
 }
 
@@ -292,13 +296,13 @@ mod tests {
     /// Takes free pages, whatever the marks say, until so many are left.
     fn leave_free(engine: &mut Engine, pages: u64) {
         let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, NODE);
-        while engine.core.memory.zones.free_pages(NODE) > pages {
+        while engine.core.mm.memory.zones.free_pages(NODE) > pages {
             let rights = Rights::NO_WATERMARKS;
             let taken = engine.core.try_alloc(&request, Watermark::Min, rights, MemcgId::ROOT);
             taken.expect("nothing keeps it back");
-            engine.core.memory.drain_all_pages();
+            engine.core.mm.memory.drain_all_pages();
         }
-        assert_eq!(engine.core.memory.zones.free_pages(NODE), pages);
+        assert_eq!(engine.core.mm.memory.zones.free_pages(NODE), pages);
     }
 
     fn woken(engine: &mut Engine) -> Vec<TaskId> {
@@ -324,7 +328,7 @@ mod tests {
     #[test]
     fn the_gate_is_shut_from_half_of_the_minimum_down() {
         let mut engine = machine();
-        engine.core.count_node(NODE, Stat::NrInactiveFile, 1);
+        engine.core.mm.count_node(NODE, Stat::NrInactiveFile, 1);
         leave_free(&mut engine, 65);
         assert!(engine.core.is_gate_open(NODE), "128 / 2 = 64");
         leave_free(&mut engine, 64);
@@ -353,10 +357,10 @@ mod tests {
     #[test]
     fn what_generations_meet_that_is_dirty_counts_by_a_switch() {
         let mut engine = machine();
-        let lruvec = engine.core.lruvecs.id(MemcgId::ROOT, PoolId::of_node(NODE));
+        let lruvec = engine.core.mm.lruvecs.id(MemcgId::ROOT, PoolId::of_node(NODE));
         let met = Tally { taken: 4, file_taken: 4, dirty: 3, congested: 3, ..Tally::default() };
         let mut counted = |batch_tallies| {
-            let policy = &mut engine.core.memcgs[MemcgId::ROOT].policy;
+            let policy = &mut engine.core.mm.memcgs[MemcgId::ROOT].policy;
             *policy = crate::Policy::of("mglru@2026").group;
             policy.reclaim.batch_tallies = batch_tallies;
             let mut sc = direct();
@@ -370,7 +374,7 @@ mod tests {
     #[test]
     fn in_2010_there_was_no_gate() {
         let mut engine = machine();
-        engine.core.count_node(NODE, Stat::NrInactiveFile, 1);
+        engine.core.mm.count_node(NODE, Stat::NrInactiveFile, 1);
         leave_free(&mut engine, 64);
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
@@ -385,8 +389,8 @@ mod tests {
     #[test]
     fn a_boost_shuts_the_gate_earlier() {
         let mut engine = machine();
-        engine.core.count_node(NODE, Stat::NrInactiveFile, 1);
-        let zone = engine.core.memory.zones.zone_mut(NODE, ZoneType::Dma32);
+        engine.core.mm.count_node(NODE, Stat::NrInactiveFile, 1);
+        let zone = engine.core.mm.memory.zones.zone_mut(NODE, ZoneType::Dma32);
         (zone.marks.min, zone.boost) = (331, 512);
         leave_free(&mut engine, 422);
         assert!(engine.core.is_gate_open(NODE));
@@ -399,9 +403,9 @@ mod tests {
         let mut engine = machine();
         leave_free(&mut engine, 10);
         assert!(engine.core.is_gate_open(NODE), "nothing is reclaimable");
-        engine.core.count_node(NODE, Stat::NrActiveAnon, 100);
+        engine.core.mm.count_node(NODE, Stat::NrActiveAnon, 100);
         assert!(engine.core.is_gate_open(NODE), "there is no swap");
-        engine.core.count_node(NODE, Stat::NrActiveFile, 1);
+        engine.core.mm.count_node(NODE, Stat::NrActiveFile, 1);
         assert!(!engine.core.is_gate_open(NODE));
         engine.core.kswapds[0].failures = 15;
         assert!(!engine.core.is_gate_open(NODE));
@@ -412,7 +416,7 @@ mod tests {
     #[test]
     fn who_may_not_enter_a_file_system_waits_at_the_gate_for_a_second_at_most() {
         let mut engine = machine();
-        engine.core.count_node(NODE, Stat::NrInactiveFile, 1);
+        engine.core.mm.count_node(NODE, Stat::NrInactiveFile, 1);
         leave_free(&mut engine, 10);
         let second = Wait::WokenOr(Nanos::SECOND, DelayReason::Reclaim);
         assert_eq!(engine.core.throttle_direct_reclaim(&request(Gfp::NOFS)), Some(second));
@@ -424,7 +428,7 @@ mod tests {
     fn who_finds_the_gate_shut_is_counted_once_and_goes_on_when_kswapd_has_freed_some() {
         let mut engine = machine();
         // kcompactd would be named beside those who wait.
-        engine.core.config.compaction_proactiveness = 0;
+        engine.core.mm.config.compaction_proactiveness = 0;
         let file = FileSpec {
             name: "data".to_owned(),
             pages: 5000,
@@ -471,15 +475,15 @@ mod tests {
     #[test]
     fn no_progress_where_most_is_being_written_is_worth_a_tick() {
         let mut engine = machine();
-        engine.core.count_node(NODE, Stat::NrInactiveFile, 101);
-        engine.core.count_node(NODE, Stat::NrDirty, 30);
-        engine.core.count_node(NODE, Stat::NrWriteback, 20);
+        engine.core.mm.count_node(NODE, Stat::NrInactiveFile, 101);
+        engine.core.mm.count_node(NODE, Stat::NrDirty, 30);
+        engine.core.mm.count_node(NODE, Stat::NrWriteback, 20);
         let at = |engine: &mut Engine, priority, reclaimed, sc: ScanControl| {
             let mut sc = ScanControl { priority, nr_reclaimed: reclaimed, nr_scanned: 80, ..sc };
             engine.core.note_progress(NODE, &mut sc)
         };
         assert_eq!(at(&mut engine, 1, 0, direct()), None, "2 * 50 is less than 101");
-        engine.core.count_node(NODE, Stat::NrWriteback, 1);
+        engine.core.mm.count_node(NODE, Stat::NrWriteback, 1);
         let tick = Wait::WokenOr(Nanos(4_000_000), DelayReason::Reclaim);
         assert_eq!(at(&mut engine, 1, 0, direct()), Some(tick));
         assert_eq!(at(&mut engine, 2, 0, direct()), None, "only before the last priority");
@@ -495,7 +499,7 @@ mod tests {
         let mut engine = machine();
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
-        engine.core.count_node(NODE, Stat::NrDirty, 100);
+        engine.core.mm.count_node(NODE, Stat::NrDirty, 100);
         engine.enter(task);
         let mut sc = ScanControl { priority: 1, ..direct() };
         let wait = engine.core.note_progress(NODE, &mut sc).unwrap();
@@ -513,7 +517,7 @@ mod tests {
     #[test]
     fn who_has_waited_for_progress_as_long_as_it_may_is_woken_by_nobody_later() {
         let mut engine = machine();
-        engine.core.count_node(NODE, Stat::NrDirty, 100);
+        engine.core.mm.count_node(NODE, Stat::NrDirty, 100);
         let mut sc = ScanControl { priority: 1, ..direct() };
         assert!(engine.core.note_progress(NODE, &mut sc).is_some());
         engine.core.leave_throttle(&mut sc);
@@ -524,14 +528,14 @@ mod tests {
     #[test]
     fn too_many_isolated_are_more_than_an_eighth_of_the_inactive_list() {
         let mut engine = machine();
-        engine.core.count_node(NODE, Stat::NrInactiveFile, 80);
-        engine.core.count_node(NODE, Stat::NrIsolatedFile, 10);
+        engine.core.mm.count_node(NODE, Stat::NrInactiveFile, 80);
+        engine.core.mm.count_node(NODE, Stat::NrIsolatedFile, 10);
         let too_many = |engine: &mut Engine, sc: &mut ScanControl| {
             engine.core.too_many_isolated(NODE, LruType::File, sc)
         };
         let mut sc = direct();
         assert!(!too_many(&mut engine, &mut sc));
-        engine.core.count_node(NODE, Stat::NrIsolatedFile, 1);
+        engine.core.mm.count_node(NODE, Stat::NrIsolatedFile, 1);
         assert!(too_many(&mut engine, &mut sc) && sc.must_wait);
         let wait = engine.core.isolated_wait(NODE, &mut sc);
         assert_eq!(wait, Wait::WokenOr(Nanos(20_000_000), DelayReason::Reclaim));
@@ -549,11 +553,11 @@ mod tests {
     fn in_2010_too_many_isolated_are_more_than_the_inactive_list_and_waited_for_to_the_end() {
         let mut engine = machine();
         engine.core.set_policy(crate::Policy::of("classic@2010"));
-        engine.core.count_node(NODE, Stat::NrInactiveFile, 80);
-        engine.core.count_node(NODE, Stat::NrIsolatedFile, 80);
+        engine.core.mm.count_node(NODE, Stat::NrInactiveFile, 80);
+        engine.core.mm.count_node(NODE, Stat::NrIsolatedFile, 80);
         let mut sc = direct();
         assert!(!engine.core.too_many_isolated(NODE, LruType::File, &mut sc));
-        engine.core.count_node(NODE, Stat::NrIsolatedFile, 1);
+        engine.core.mm.count_node(NODE, Stat::NrIsolatedFile, 1);
         for _ in 0..3 {
             assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut sc) && sc.must_wait);
             let wait = engine.core.isolated_wait(NODE, &mut sc);
@@ -571,8 +575,8 @@ mod tests {
         let mut engine = machine();
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
-        engine.core.count_node(NODE, Stat::NrInactiveFile, 80);
-        engine.core.count_node(NODE, Stat::NrIsolatedFile, 11);
+        engine.core.mm.count_node(NODE, Stat::NrInactiveFile, 80);
+        engine.core.mm.count_node(NODE, Stat::NrIsolatedFile, 11);
         engine.enter(task);
         let (mut sc, mut other) = (direct(), direct());
         assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut sc));
@@ -580,7 +584,7 @@ mod tests {
         sleep(&mut engine, task, wait);
         assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut other));
         assert_eq!(woken(&mut engine), []);
-        engine.core.count_node(NODE, Stat::NrIsolatedFile, -1);
+        engine.core.mm.count_node(NODE, Stat::NrIsolatedFile, -1);
         assert!(!engine.core.too_many_isolated(NODE, LruType::File, &mut other));
         assert_eq!(woken(&mut engine), [task]);
     }

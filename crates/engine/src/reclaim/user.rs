@@ -13,6 +13,7 @@ use super::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::core::Core;
 use crate::machine::step::Wait;
 use crate::memcg::charge::RETRIES;
+use crate::state::State;
 use pageout_rules::reclaim::OnSignal;
 
 /// A request under way.
@@ -57,19 +58,6 @@ impl UserReclaim {
 }
 
 impl Core {
-    /// A signal comes for the task whose request this is.
-    pub(crate) fn user_reclaim_signal(&self, request: &mut UserReclaim) {
-        let rule = self.memcgs[request.by.target].policy.reclaim.on_signal;
-        if request.by.why != Why::Requested || rule == OnSignal::GoesOn {
-            return;
-        }
-        request.is_interrupted = true;
-        // What is under way goes on to its end.
-        if let Some(part) = request.part.as_mut().filter(|_| rule == OnSignal::Ends) {
-            part.interrupt();
-        }
-    }
-
     /// Takes a request up to the end of a round that did something; at its end tells how many pages it has reclaimed.
     #[doc(alias = "memory_reclaim")]
     pub(crate) fn user_reclaim_step(&mut self, request: &mut UserReclaim) -> UserReclaimStep {
@@ -78,7 +66,7 @@ impl Core {
                 return UserReclaimStep::Interrupted(request.reclaimed);
             }
             let part = request.part.get_or_insert_with(|| {
-                let pages = (request.left / 4).max(self.config.reclaim_batch);
+                let pages = (request.left / 4).max(self.mm.config.reclaim_batch);
                 Reclaim::new(ScanControl::new(request.by, pages))
             });
             match self.reclaim_step(part) {
@@ -100,5 +88,20 @@ impl Core {
             }
         }
         UserReclaimStep::Done(request.reclaimed)
+    }
+}
+
+impl State {
+    /// A signal comes for the task whose request this is.
+    pub(crate) fn user_reclaim_signal(&self, request: &mut UserReclaim) {
+        let rule = self.memcgs[request.by.target].policy.reclaim.on_signal;
+        if request.by.why != Why::Requested || rule == OnSignal::GoesOn {
+            return;
+        }
+        request.is_interrupted = true;
+        // What is under way goes on to its end.
+        if let Some(part) = request.part.as_mut().filter(|_| rule == OnSignal::Ends) {
+            part.interrupt();
+        }
     }
 }

@@ -139,14 +139,14 @@ impl Engine {
         stops: bool,
     ) -> usize {
         self.enter(task).use_mm();
-        self.has_work = self.core.config.is_memory_tiering();
+        self.has_work = self.core.mm.config.is_memory_tiering();
         let mut done = 0;
         while let Some(&next) = accesses.get(done) {
             let id = decode(next).object;
             let Some(&object) = self.tasks[task.index()].objects.get(id.index()) else { break };
             let (hits, stopped) = match object {
                 Object::Mapping { mm, start, pages, is_regular_file, .. } => {
-                    let Mm { table, tlb, .. } = &mut self.core.memory.mms[mm.index()];
+                    let Mm { table, tlb, .. } = &mut self.core.mm.memory.mms[mm.index()];
                     let mut words = table.mapped_words(start, pages);
                     let rest = &accesses[done..];
                     match tlb {
@@ -168,17 +168,17 @@ impl Engine {
                     }
                 }
                 Object::File { open, file, is_tmpfs, .. } => {
-                    let watches = self.core.watches_reads() || !self.tasks[task.index()].aside.is_empty();
+                    let watches = self.core.mm.watches_reads() || !self.tasks[task.index()].aside.is_empty();
                     let rest = &accesses[done..];
                     let hits = match watches {
                         false => {
-                            let index = &mut self.core.memory.files[file.index()].index;
-                            let open = &mut self.core.memory.open_files[open.index()];
+                            let index = &mut self.core.mm.memory.files[file.index()].index;
+                            let open = &mut self.core.mm.memory.open_files[open.index()];
                             file_hits::<false, A>(index, is_tmpfs, open, id, rest, &decode, None)
                         }
                         true => self.watched_hits(task, (open, file, is_tmpfs), id, rest, &decode, stops),
                     };
-                    if self.core.config.is_memory_tiering() {
+                    if self.core.mm.config.is_memory_tiering() {
                         self.core.out.count.marked_with_tiering(hits.0 as u64);
                     }
                     hits
@@ -216,18 +216,18 @@ impl Engine {
         stops_at_call_end: bool,
     ) -> (usize, Stopped) {
         let aside = &self.tasks[task.index()].aside;
-        let promotes = self.core.promotes_page_cache();
+        let promotes = self.core.mm.promotes_page_cache();
         let mut watch = Watch {
-            sets_aside: promotes && self.core.may_set_aside(aside),
-            reports: Source::MarkAccessed.is_heard(&self.core.config),
-            asks: self.core.is_governed(),
+            sets_aside: promotes && self.core.mm.may_set_aside(aside),
+            reports: Source::MarkAccessed.is_heard(&self.core.mm.config),
+            asks: self.core.mm.is_governed(),
             has_aside: !aside.is_empty(),
             stops_at_call_end,
             looked_up: 0,
-            lower_tiers: &self.core.lower_tiers,
+            lower_tiers: &self.core.mm.lower_tiers,
         };
-        let index = &mut self.core.memory.files[file.index()].index;
-        let open = &mut self.core.memory.open_files[open.index()];
+        let index = &mut self.core.mm.memory.files[file.index()].index;
+        let open = &mut self.core.mm.memory.open_files[open.index()];
         let hits = file_hits::<true, A>(index, is_tmpfs, open, id, accesses, decode, Some(&mut watch));
         if promotes && watch.looked_up > 0 {
             self.has_work = true;
@@ -357,19 +357,19 @@ impl Engine {
     /// The node that a frame is on.
     #[inline]
     pub fn node_of(&self, pfn: Pfn) -> NodeId {
-        self.core.memory.zones.node_of(pfn)
+        self.core.mm.memory.zones.node_of(pfn)
     }
 
     /// Keeps a frame that an access was served from, and what it holds, until [`Engine::release`]: reclaim finds it in use.
     pub fn hold(&mut self, pfn: Pfn) {
-        let pfn = self.core.memory.folio_of(pfn);
-        self.core.memory.folios[pfn].refs += 1;
+        let pfn = self.core.mm.memory.folio_of(pfn);
+        self.core.mm.memory.folios[pfn].refs += 1;
     }
 
     /// Takes one [`Engine::hold`] back.
     pub fn release(&mut self, pfn: Pfn) {
-        let pfn = self.core.memory.folio_of(pfn);
-        let folio = &mut self.core.memory.folios[pfn];
+        let pfn = self.core.mm.memory.folio_of(pfn);
+        let folio = &mut self.core.mm.memory.folios[pfn];
         assert!(folio.refs > 0, "frame {} is not held", pfn.0);
         folio.refs -= 1;
         self.core.release_if_unused(pfn);
@@ -381,8 +381,8 @@ impl Current<'_> {
     #[inline]
     pub(super) fn is_sure_to_miss(&self, access: Access) -> bool {
         let word = match self.task.objects[access.object.index()] {
-            Object::File { file, .. } => self.core.memory.file(file).index.word(access.page),
-            Object::Mapping { mm, start, .. } => self.core.memory.mm(mm).table.word(start + access.page),
+            Object::File { file, .. } => self.core.mm.memory.file(file).index.word(access.page),
+            Object::Mapping { mm, start, .. } => self.core.mm.memory.mm(mm).table.word(start + access.page),
         };
         !word.is_present()
     }
@@ -391,7 +391,7 @@ impl Current<'_> {
     #[inline]
     pub(super) fn use_mm(&mut self) {
         let mm = self.task.mm();
-        self.core.memory.mms[mm.index()].used_on_nodes = !0;
+        self.core.mm.memory.mms[mm.index()].used_on_nodes = !0;
     }
 }
 
@@ -412,7 +412,7 @@ impl Task {
     pub(super) fn touched(&self, core: &Core, access: Access) -> Touched {
         match self.objects[access.object.index()] {
             Object::Mapping { mm, start, is_regular_file, .. } => {
-                let word = core.memory.mm(mm).table.word(start + access.page);
+                let word = core.mm.memory.mm(mm).table.word(start + access.page);
                 match word.decode() {
                     _ if is_regular_file && access.write && !word.is_dirty() => Touched::Gone,
                     Entry::Present(_) if word.is_zero_page() => Touched::Zeroes,
@@ -421,7 +421,7 @@ impl Task {
                 }
             }
             Object::File { file, is_tmpfs, .. } => {
-                let word = core.memory.file(file).index.word(access.page);
+                let word = core.mm.memory.file(file).index.word(access.page);
                 match word.decode() {
                     _ if !is_tmpfs && access.write && !word.is_dirty() => Touched::Gone,
                     Entry::Present(pfn) if word.is_plain() => Touched::Frame(pfn),

@@ -14,7 +14,7 @@ impl Engine {
     /// Locks a mapping into memory: its pages, those present and those to come, are out of reclaim's reach.
     pub fn mlock(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         let (mm, vma) = self.mapping(task, object)?;
-        self.core.memory.mm_mut(mm).vmas[vma].locked = true;
+        self.core.mm.memory.mm_mut(mm).vmas[vma].locked = true;
         for pfn in self.present(mm, vma) {
             self.core.mlock_folio(pfn);
         }
@@ -24,7 +24,7 @@ impl Engine {
     /// Takes [`Engine::mlock`] back. A page that another locked mapping shows stays locked.
     pub fn munlock(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         let (mm, vma) = self.mapping(task, object)?;
-        self.core.memory.mm_mut(mm).vmas[vma].locked = false;
+        self.core.mm.memory.mm_mut(mm).vmas[vma].locked = false;
         for pfn in self.present(mm, vma) {
             self.core.munlock_folio(pfn);
         }
@@ -54,12 +54,12 @@ impl Engine {
     /// `madvise(MADV_FREE)` on a page of an anonymous mapping: its contents may be forgotten unless it is written again.
     pub fn madvise_free(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
         self.with_single(task, object, page, |core, pfn, word| {
-            if !core.memory.folios[pfn].has(FolioFlags::ANON) {
+            if !core.mm.memory.folios[pfn].has(FolioFlags::ANON) {
                 return;
             }
-            if core.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
+            if core.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
                 core.free_swap(pfn);
-                if core.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
+                if core.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
                     // The slot is being written and may end up with older contents than the page has: those are neither
                     // forgotten nor kept.
                     return;
@@ -68,7 +68,7 @@ impl Engine {
             // From here on, a dirty bit means that it was written after this call.
             word.clear_dirty();
             word.clear_young();
-            core.memory.folios[pfn].clear(FolioFlags::DIRTY);
+            core.mm.memory.folios[pfn].clear(FolioFlags::DIRTY);
             core.lru_lazyfree(pfn);
         })
     }
@@ -77,8 +77,8 @@ impl Engine {
     /// made from it, [`Advice::NoReuse`] takes the recency, and the window is theirs, too. [machine 1.8]
     pub fn fadvise(&mut self, task: TaskId, object: ObjectId, advice: Advice) -> Result<(), ConfigError> {
         let open = self.open_file_of(task, object)?;
-        let open = &mut self.core.memory.open_files[open.index()];
-        let ra_pages = u64::from(self.core.memory.files[open.file.index()].bdi.ra_pages);
+        let open = &mut self.core.mm.memory.open_files[open.index()];
+        let ra_pages = u64::from(self.core.mm.memory.files[open.file.index()].bdi.ra_pages);
         match advice {
             Advice::Normal => (open.ra_pages, open.random, open.no_reuse) = (ra_pages, false, false),
             Advice::Sequential => (open.ra_pages, open.random) = (2 * ra_pages, false),
@@ -101,12 +101,12 @@ impl Engine {
         self.enter(task);
         self.assert_idle(task);
         let open = self.open_file_of(task, object)?;
-        let file = self.core.memory.open_files[open.index()].file;
-        if self.core.memory.file(file).is_tmpfs() {
+        let file = self.core.mm.memory.open_files[open.index()].file;
+        if self.core.mm.memory.file(file).is_tmpfs() {
             // What is not in memory is in swap, which is read when it is wanted.
             return Ok(Step::Done(Served::Advised));
         }
-        let readahead = self.core.force_readahead(open, page, pages);
+        let readahead = self.core.mm.force_readahead(open, page, pages);
         self.tasks[task.index()].attempt.begin_advice(object, readahead);
         Ok(self.current(task).attempt())
     }
@@ -114,7 +114,7 @@ impl Engine {
     /// `fadvise(POSIX_FADV_DONTNEED)` on a page of a file: dropped at once if nothing uses it, else sent to the cold end.
     pub fn fadvise_dontneed(&mut self, task: TaskId, file: FileId, page: u64) -> Result<(), ConfigError> {
         self.enter(task);
-        let cached = self.core.memory.files.get(file.index());
+        let cached = self.core.mm.memory.files.get(file.index());
         let cached = cached.ok_or_else(|| ConfigError::Unknown(format!("file {}", file.0)))?;
         if page >= cached.index.pages() {
             return Err(ConfigError::Unknown(format!("page {page} in {}", cached.name)));
@@ -128,8 +128,8 @@ impl Engine {
     /// reclaim won't know of accesses before this one. A huge page has one such bit for all of its pages.
     pub fn mark_idle(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
         let (mm, page) = self.address(task, object, page)?;
-        if self.core.memory.mm(mm).table.word(page).is_present() {
-            self.core.memory.mm_mut(mm).table.clear_entry_young(page);
+        if self.core.mm.memory.mm(mm).table.word(page).is_present() {
+            self.core.mm.memory.mm_mut(mm).table.clear_entry_young(page);
         }
         Ok(())
     }
@@ -137,9 +137,9 @@ impl Engine {
     /// Pins a resident page of a file, as a busy buffer or a device does: reclaim finds it in use each time. False if it
     /// isn't resident.
     pub fn pin(&mut self, file: FileId, page: u64) -> bool {
-        let resident = self.core.memory.file(file).index.word(page);
+        let resident = self.core.mm.memory.file(file).index.word(page);
         if let Entry::Present(pfn) = resident.decode() {
-            self.core.memory.folios[pfn].set(FolioFlags::PINNED);
+            self.core.mm.memory.folios[pfn].set(FolioFlags::PINNED);
         }
         resident.is_present()
     }
@@ -157,10 +157,10 @@ impl Engine {
         if !self.core.split_huge_at(mm, page) {
             return Ok(());
         }
-        let mut word = self.core.memory.mm(mm).table.word(page);
+        let mut word = self.core.mm.memory.mm(mm).table.word(page);
         if word.is_present() && !word.is_zero_page() {
             advise(&mut self.core, word.pfn(), &mut word);
-            self.core.memory.mm_mut(mm).table.replace(page, word);
+            self.core.mm.memory.mm_mut(mm).table.replace(page, word);
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Engine {
     fn address(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(MmId, u64), ConfigError> {
         self.enter(task);
         let (mm, vma) = self.mapping(task, object)?;
-        let vma = &self.core.memory.mm(mm).vmas[vma];
+        let vma = &self.core.mm.memory.mm(mm).vmas[vma];
         if page >= vma.pages {
             return Err(ConfigError::Unknown(format!("page {page} in a mapping of {} pages", vma.pages)));
         }
@@ -178,7 +178,7 @@ impl Engine {
 
     pub(super) fn mapping(&self, task: TaskId, object: ObjectId) -> Result<(MmId, usize), ConfigError> {
         match self.tasks[task.index()].objects.get(object.index()) {
-            Some(&Object::Mapping { mm, vma, .. }) if self.core.memory.mm(mm).vmas[vma].mapped => {
+            Some(&Object::Mapping { mm, vma, .. }) if self.core.mm.memory.mm(mm).vmas[vma].mapped => {
                 Ok((mm, vma))
             }
             _ => Err(ConfigError::Unknown(format!("mapping {} of task {}", object.0, task.0))),
@@ -187,7 +187,7 @@ impl Engine {
 
     /// Folios that a mapping shows.
     fn present(&self, mm: MmId, vma: usize) -> Vec<Pfn> {
-        let mm = self.core.memory.mm(mm);
+        let mm = self.core.mm.memory.mm(mm);
         let vma = &mm.vmas[vma];
         let words = (vma.start..vma.start + vma.pages).map(|page| mm.table.word(page));
         words.filter(|word| word.is_present() && !word.is_zero_page()).map(Word::pfn).collect()

@@ -61,16 +61,16 @@ impl EngineBuilder {
         }
         check_range("pages of a swap device", spec.pages, 1, TABLE_PAGES_MAX)?;
         check_room("a swap device", spec.pages, SwapDevice::bytes_for(spec.pages))?;
-        check_range("swap devices", self.core.memory.swap.devices() as u64 + 1, 1, 32)?;
-        Ok(self.core.memory.swap.add(spec, priority))
+        check_range("swap devices", self.core.mm.memory.swap.devices() as u64 + 1, 1, 32)?;
+        Ok(self.core.mm.memory.swap.add(spec, priority))
     }
 
     /// Says that a swap device has to seek: readahead then goes by what lies together there.
     pub fn swap_rotational(&mut self, swap: SwapId) -> Result<(), ConfigError> {
-        if swap.index() >= self.core.memory.swap.devices() {
+        if swap.index() >= self.core.mm.memory.swap.devices() {
             return Err(ConfigError::Unknown(format!("swap device {}", swap.0)));
         }
-        self.core.memory.swap.set_rotational(swap);
+        self.core.mm.memory.swap.set_rotational(swap);
         Ok(())
     }
 
@@ -81,7 +81,7 @@ impl EngineBuilder {
         compressibility: Compressibility,
     ) -> Result<(), ConfigError> {
         compressibility.check()?;
-        let device = self.core.memory.swap.device_mut(swap);
+        let device = self.core.mm.memory.swap.device_mut(swap);
         let device = device.ok_or_else(|| ConfigError::Unknown(format!("swap device {}", swap.0)))?;
         device.compressibility = compressibility;
         Ok(())
@@ -100,7 +100,7 @@ impl EngineBuilder {
     }
 
     fn zram_mut(&mut self, swap: SwapId) -> Result<&mut Zram, ConfigError> {
-        let zram = self.core.memory.swap.zram_mut(swap);
+        let zram = self.core.mm.memory.swap.zram_mut(swap);
         zram.ok_or_else(|| ConfigError::Unknown(format!("compressed swap device {}", swap.0)))
     }
 }

@@ -48,13 +48,13 @@ impl Engine {
     /// How much rather than others a process is to be killed when memory runs out, from -1000, never, to 1000.
     pub fn set_oom_score_adj(&mut self, mm: MmId, adj: i16) {
         assert!((OOM_SCORE_ADJ_MIN..=OOM_SCORE_ADJ_MAX).contains(&adj), "oom_score_adj {adj}");
-        self.core.memory.mm_mut(mm).oom_score_adj = adj;
+        self.core.mm.memory.mm_mut(mm).oom_score_adj = adj;
     }
 
     /// Says of a process that I/O may wait for it: reclaim for its memory starts none, and enters no file system. As
     /// `prctl(PR_SET_IO_FLUSHER)`, which user space calls that serves a block device or a file system.
     pub fn set_io_flusher(&mut self, mm: MmId, is_io_flusher: bool) {
-        self.core.memory.mm_mut(mm).is_io_flusher = is_io_flusher;
+        self.core.mm.memory.mm_mut(mm).is_io_flusher = is_io_flusher;
     }
 
     /// A fatal signal: ends the waits that it may.

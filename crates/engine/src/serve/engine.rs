@@ -57,7 +57,7 @@ impl Engine {
 
     /// Creates a memory group with the default policy.
     pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> Result<MemcgId, ConfigError> {
-        self.memcg_create_with(parent, name, self.core.config.policy.group)
+        self.memcg_create_with(parent, name, self.core.mm.config.policy.group)
     }
 
     /// Creates a memory group with a policy of its own.
@@ -70,17 +70,17 @@ impl Engine {
         if name.is_empty() || name.contains('/') {
             return Err(ConfigError::BadName(name.to_owned()));
         }
-        if !self.core.memcgs.contains(parent) || !self.core.memcgs[parent].is_online {
+        if !self.core.mm.memcgs.contains(parent) || !self.core.mm.memcgs[parent].is_online {
             return Err(ConfigError::Unknown(format!("memcg {}", parent.0)));
         }
-        if self.core.memcgs.child(parent, name).is_some() {
-            return Err(ConfigError::Exists(format!("memcg {name} in {}", self.core.memcgs.path(parent))));
+        if self.core.mm.memcgs.child(parent, name).is_some() {
+            return Err(ConfigError::Exists(format!("memcg {name} in {}", self.core.mm.memcgs.path(parent))));
         }
-        check_range("memcgs", self.core.memcgs.count() as u64 + 1, 1, u64::from(u16::MAX))?;
+        check_range("memcgs", self.core.mm.memcgs.count() as u64 + 1, 1, u64::from(u16::MAX))?;
         policy.check()?;
-        let id = self.core.memcgs.create(parent, name, policy);
-        self.core.lruvecs.add_memcg(id, &policy, self.core.by.now);
-        self.core.resize_guests(id);
+        let id = self.core.mm.memcgs.create(parent, name, policy);
+        self.core.mm.lruvecs.add_memcg(id, &policy, self.core.by.now);
+        self.core.mm.resize_guests(id);
         Ok(id)
     }
 
@@ -106,8 +106,8 @@ impl Engine {
         if spec.kind == FileKind::Regular && bdi.index() >= self.core.writeback.bdis() {
             return Err(ConfigError::Unknown(format!("backing device {}", bdi.0)));
         }
-        let file = self.core.memory.add_file(spec);
-        self.core.memory.file_mut(file).inode.bdi = bdi;
+        let file = self.core.mm.memory.add_file(spec);
+        self.core.mm.memory.file_mut(file).inode.bdi = bdi;
         Ok(file)
     }
 
@@ -137,7 +137,7 @@ impl Engine {
         let backing = match self.tasks[task.index()].objects.get(object.index()) {
             Some(&access::Object::File { file, .. }) => Some(Backing::File(file)),
             Some(&access::Object::Mapping { mm, vma, .. }) => {
-                let vma = &mut self.core.memory.mm_mut(mm).vmas[vma];
+                let vma = &mut self.core.mm.memory.mm_mut(mm).vmas[vma];
                 vma.compressibility = Some(compressibility);
                 Some(vma.backing)
             }
@@ -146,7 +146,7 @@ impl Engine {
         match backing {
             Some(Backing::Anon) => Ok(()),
             Some(Backing::File(file)) => {
-                self.core.memory.file_mut(file).compressibility = Some(compressibility);
+                self.core.mm.memory.file_mut(file).compressibility = Some(compressibility);
                 Ok(())
             }
             None => Err(ConfigError::Unknown(format!("object {} of task {}", object.0, task.0))),
@@ -155,15 +155,15 @@ impl Engine {
 
     /// Creates a process: an address space whose memory is charged to `memcg`.
     pub fn process_create(&mut self, memcg: MemcgId) -> MmId {
-        assert!(self.core.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
-        assert!(self.core.memcgs[memcg].is_online, "memcg {} was removed", memcg.0);
+        assert!(self.core.mm.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
+        assert!(self.core.mm.memcgs[memcg].is_online, "memcg {} was removed", memcg.0);
         let mm = Mm::new(memcg, self.new_tlb());
         self.add_mm(mm)
     }
 
     /// Creates a process with the mappings of another, nothing of which is in memory.
     pub(crate) fn process_create_like(&mut self, old: MmId) -> MmId {
-        let mm = self.core.memory.mm(old).like(self.new_tlb());
+        let mm = self.core.mm.memory.mm(old).like(self.new_tlb());
         let files = mm.vmas.iter().enumerate().filter(|(_, vma)| vma.mapped);
         let files: Vec<(usize, u64, FileId)> = files
             .filter_map(|(at, vma)| match vma.backing {
@@ -173,26 +173,26 @@ impl Engine {
             .collect();
         let id = self.add_mm(mm);
         for (vma, start, file) in files {
-            self.core.memory.file_mut(file).mappings.push(FileMapping { mm: id, vma, start });
+            self.core.mm.memory.file_mut(file).mappings.push(FileMapping { mm: id, vma, start });
         }
         id
     }
 
     fn new_tlb(&self) -> Option<Tlb> {
-        (self.core.config.tlb_entries > 0).then(|| Tlb::new(self.core.config.tlb_entries))
+        (self.core.mm.config.tlb_entries > 0).then(|| Tlb::new(self.core.mm.config.tlb_entries))
     }
 
     fn add_mm(&mut self, mm: Mm) -> MmId {
         let memcg = mm.memcg;
-        let id = self.core.memory.add_mm(mm);
-        self.core.memcgs[memcg].mms.push(id);
+        let id = self.core.mm.memory.add_mm(mm);
+        self.core.mm.memcgs[memcg].mms.push(id);
         id
     }
 
     /// Creates a task of a process, running on `cpu`.
     pub fn task_create(&mut self, mm: MmId, cpu: CpuId) -> TaskId {
-        assert!(cpu.0 < self.core.config.cpus, "there is no CPU {}", cpu.0);
-        let users = &mut self.core.memory.mm_mut(mm).users;
+        assert!(cpu.0 < self.core.mm.config.cpus, "there is no CPU {}", cpu.0);
+        let users = &mut self.core.mm.memory.mm_mut(mm).users;
         self.tasks.push(Task::new(mm, *users, cpu));
         *users += 1;
         TaskId((self.tasks.len() - 1) as u32)
@@ -288,17 +288,17 @@ impl Engine {
     /// Whether hot-page tracking listens to hardware hints.
     #[inline]
     pub fn wants_hardware_hints(&self) -> bool {
-        Source::Hardware.is_heard(&self.core.config)
+        Source::Hardware.is_heard(&self.core.mm.config)
     }
 
     /// Hardware has sampled an access by a CPU of node `from` to a frame; whether it is worth keeping.
     pub fn hardware_sampled(&mut self, pfn: Pfn, from: NodeId) -> bool {
-        self.core.hardware_sampled(pfn, from)
+        self.core.mm.hardware_sampled(pfn, from)
     }
 
     /// A hardware hint that was worth keeping has found room in its ring, or was dropped (`has_room` is false).
     pub fn hardware_kept(&mut self, from: NodeId, has_room: bool) {
-        self.core.hardware_kept(from, has_room);
+        self.core.mm.hardware_kept(from, has_room);
     }
 
     /// A ring is emptied: a frame was accessed so often, from node `nid` if that is known. Nobody need be there any more.
@@ -314,7 +314,7 @@ impl Engine {
 
     /// How often the machine has to call [`Engine::flush_stats`]; `None` where nothing waits for it.
     pub fn stat_flush_period(&self) -> Option<Nanos> {
-        self.core.stat_flush_period()
+        self.core.mm.stat_flush_period()
     }
 
     /// Tells, from now on, what `filter` says; what it said before is forgotten.

@@ -44,14 +44,14 @@ impl Engine {
         task_of.mm = Some(new);
         for object in &mut task_of.objects {
             match object {
-                access::Object::File { open, .. } => self.core.memory.open_again(*open),
+                access::Object::File { open, .. } => self.core.mm.memory.open_again(*open),
                 access::Object::Mapping { open, mm, .. } => {
                     *mm = new;
-                    open.iter().for_each(|&open| self.core.memory.open_again(open));
+                    open.iter().for_each(|&open| self.core.mm.memory.open_again(open));
                 }
             }
         }
-        self.core.memory.mm_mut(new).users += 1;
+        self.core.mm.memory.mm_mut(new).users += 1;
         self.current(task).leave(old, Stage::Idle)
     }
 
@@ -98,7 +98,7 @@ impl Current<'_> {
 
     /// A task no longer runs in an address space.
     fn leave(&mut self, mm: MmId, then: Stage) -> Step {
-        let space = self.core.memory.mm_mut(mm);
+        let space = self.core.mm.memory.mm_mut(mm);
         space.users -= 1;
         if space.users > 0 {
             self.task.stage = then;

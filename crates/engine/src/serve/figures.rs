@@ -44,60 +44,60 @@ impl<'a> Figures<'a> {
     /// The number of CPUs of the machine.
     #[inline]
     pub fn cpus(self) -> u16 {
-        self.core.config.cpus
+        self.core.mm.config.cpus
     }
 
     /// The node of a CPU.
     #[inline]
     pub fn node_of_cpu(self, cpu: CpuId) -> NodeId {
-        self.core.config.layout.node_of_cpu(cpu.0)
+        self.core.mm.config.layout.node_of_cpu(cpu.0)
     }
 
     /// The tiers of memory.
     pub fn tiers(self) -> &'a MemoryTiers {
-        &self.core.tiers
+        &self.core.mm.tiers
     }
 
     /// Timer ticks a second.
     #[inline]
     pub fn hz(self) -> u32 {
-        self.core.config.hz
+        self.core.mm.config.hz
     }
 
     /// The group at a path such as `/web/front`.
     pub fn memcg_by_path(self, path: &str) -> Option<MemcgId> {
-        self.core.memcgs.by_path(path)
+        self.core.mm.memcgs.by_path(path)
     }
 
     /// The path of a group, as cgroupfs shows it or did before the group was removed.
     pub fn memcg_path(self, memcg: MemcgId) -> String {
-        self.core.memcgs.path(memcg)
+        self.core.mm.memcgs.path(memcg)
     }
 
     /// All groups with their paths, parents first; those that were removed have none.
     pub fn memcgs(self) -> impl Iterator<Item = (MemcgId, String)> {
-        let memcgs = self.core.memcgs.subtree(MemcgId::ROOT).into_iter();
-        memcgs.filter(|&id| self.core.memcgs[id].is_online).map(|id| (id, self.core.memcgs.path(id)))
+        let memcgs = self.core.mm.memcgs.subtree(MemcgId::ROOT).into_iter();
+        memcgs.filter(|&id| self.core.mm.memcgs[id].is_online).map(|id| (id, self.core.mm.memcgs.path(id)))
     }
 
     /// Pages charged to a group. Panics where the engine has none of this id, as all that take one do.
     pub fn memcg_usage(self, memcg: MemcgId) -> u64 {
-        self.core.memcgs[memcg].usage
+        self.core.mm.memcgs[memcg].usage
     }
 
     /// Swap slots charged to a group.
     pub fn memcg_swap_usage(self, memcg: MemcgId) -> u64 {
-        self.core.memcgs[memcg].swap_usage
+        self.core.mm.memcgs[memcg].swap_usage
     }
 
     /// Counters of `memory.events` of a group and its descendants, in the order of [`crate::MEMORY_EVENTS`].
     pub fn memcg_events(self, memcg: MemcgId) -> [u64; MEMORY_EVENTS.len()] {
-        self.core.memcgs[memcg].events
+        self.core.mm.memcgs[memcg].events
     }
 
     /// Pages on a group's lists, live: (inactive, active) of a type.
     pub fn list_sizes(self, memcg: MemcgId, kind: LruType) -> (u64, u64) {
-        let lruvecs = &self.core.lruvecs;
+        let lruvecs = &self.core.mm.lruvecs;
         let size = |list| lruvecs.pools().map(|pool| lruvecs[lruvecs.id(memcg, pool)].size(list)).sum();
         (size(LruList::inactive(kind)), size(LruList::active(kind)))
     }
@@ -166,49 +166,49 @@ impl<'a> Figures<'a> {
     /// Bytes of metadata: folio records of the sections in use, what generations add to them, and the words of page tables,
     /// page-cache indexes and swap caches with what tells of their nodes.
     pub fn metadata_bytes(self) -> usize {
-        let files = self.core.memory.files.iter().map(|file| &file.index);
+        let files = self.core.mm.memory.files.iter().map(|file| &file.index);
         let tables = files
-            .chain(self.core.memory.mms.iter().map(|mm| &mm.table))
-            .chain(self.core.memory.swap.indexes());
-        let frames = self.core.memory.folios.bytes() + self.core.memory.places.bytes();
-        let nodes = self.core.memory.files.iter().map(|file| &file.nodes);
-        let nodes = nodes.chain(self.core.memory.mms.iter().map(|mm| &mm.nodes)).map(Nodes::bytes);
+            .chain(self.core.mm.memory.mms.iter().map(|mm| &mm.table))
+            .chain(self.core.mm.memory.swap.indexes());
+        let frames = self.core.mm.memory.folios.bytes() + self.core.mm.memory.places.bytes();
+        let nodes = self.core.mm.memory.files.iter().map(|file| &file.nodes);
+        let nodes = nodes.chain(self.core.mm.memory.mms.iter().map(|mm| &mm.nodes)).map(Nodes::bytes);
         frames + tables.map(Table::bytes).sum::<usize>() + nodes.sum::<usize>()
     }
 
     /// Bytes that records of hot pages take.
     pub fn hotness_bytes(self) -> u64 {
-        self.core.pghot.records.bytes()
+        self.core.mm.pghot.records.bytes()
     }
 
     /// A counter of a group and its descendants, as of the last flush.
     pub fn memcg_stat(self, memcg: MemcgId, stat: Stat) -> i64 {
-        self.core.memcg_stat(memcg, stat)
+        self.core.mm.memcg_stat(memcg, stat)
     }
 
     /// A counter of a group and its descendants as it is now, flushed or not.
     pub fn memcg_stat_now(self, memcg: MemcgId, stat: Stat) -> i64 {
-        self.core.memcg_stat_now(memcg, stat)
+        self.core.mm.memcg_stat_now(memcg, stat)
     }
 
     /// A counter of `/proc/vmstat`.
     pub fn vmstat(self, stat: Stat) -> i64 {
-        self.core.vmstat(stat)
+        self.core.mm.vmstat(stat)
     }
 
     /// A counter of one node's `vmstat`.
     pub fn node_stat(self, node: NodeId, stat: Stat) -> i64 {
-        self.core.node_stat(node, stat)
+        self.core.mm.node_stat(node, stat)
     }
 
     /// The zones of all nodes, as `/proc/zoneinfo` tells of them.
     pub fn zones(self) -> impl Iterator<Item = ZoneInfo> {
-        self.core.memory.zones.info()
+        self.core.mm.memory.zones.info()
     }
 
     /// Pages that reserves and high marks of all zones keep: no page cache may fill them with what is to be written.
     pub fn total_reserve(self) -> u64 {
-        self.core.memory.zones.total_reserve()
+        self.core.mm.memory.zones.total_reserve()
     }
 
     /// Rotations at the end of writeback: how many pages were to go to the cold end of their list, and why some did not.
@@ -218,17 +218,17 @@ impl<'a> Figures<'a> {
 
     /// The size and the limit of the zswap pool.
     pub fn zswap_pool(self) -> ZswapPool {
-        self.core.zswap_pool()
+        self.core.mm.zswap_pool()
     }
 
     /// How many pages were read ahead, and how many of them are unused, or left memory unused.
     pub fn readahead_stats(self) -> ReadaheadStats {
-        self.core.memory.readahead_stats()
+        self.core.mm.memory.readahead_stats()
     }
 
     /// Whether a group's folios are still being moved to the lists of another policy.
     pub fn is_switching(self, memcg: MemcgId) -> bool {
-        self.core.lruvecs.is_switching(memcg)
+        self.core.mm.lruvecs.is_switching(memcg)
     }
 
     /// The generations of a group on a node, oldest first; none where it keeps none.
@@ -238,12 +238,12 @@ impl<'a> Figures<'a> {
 
     /// The file of this name.
     pub fn file_by_name(self, name: &str) -> Option<FileId> {
-        self.core.memory.files.iter().position(|file| file.name == name).map(|at| FileId(at as u32))
+        self.core.mm.memory.files.iter().position(|file| file.name == name).map(|at| FileId(at as u32))
     }
 
     /// Pages of a file.
     pub fn file_pages(self, file: FileId) -> u64 {
-        self.core.memory.file(file).index.pages()
+        self.core.mm.memory.file(file).index.pages()
     }
 
     /// Pages of a task's object.
@@ -253,7 +253,7 @@ impl<'a> Figures<'a> {
 
     /// The state of a page; `None` while it is not in memory.
     pub fn page_state(self, page: PageName) -> Option<PageState> {
-        self.core.page_state(page)
+        self.core.mm.page_state(page)
     }
 
     /// Whether a page holds nothing but zeroes, as its region says: a machine that holds bytes writes nothing else to it.
@@ -262,19 +262,19 @@ impl<'a> Figures<'a> {
             PageName::Anon { mm, page } => (true, mm.0, page),
             PageName::File { file, page } => (false, file.0, page),
         };
-        let region = self.core.region_compressibility(is_anon, owner, page);
+        let region = self.core.mm.region_compressibility(is_anon, owner, page);
         region.is_some_and(|region| region.contents_of(is_anon, owner, page as u32) == Contents::Zeroes)
     }
 
     /// The memory policy of a process.
     pub fn mempolicy(self, mm: MmId) -> MemPolicy {
-        self.core.memory.mm(mm).placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy)
+        self.core.mm.memory.mm(mm).placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy)
     }
 
     /// The page that a task reaches through one of its objects.
     pub fn page_name(self, task: TaskId, object: ObjectId, page: u64) -> Result<PageName, AccessError> {
         self.tasks[task.index()].check_access(Access::new(object, page, false))?;
-        Ok(self.tasks[task.index()].objects[object.index()].page_name(page, &self.core.memory))
+        Ok(self.tasks[task.index()].objects[object.index()].page_name(page, &self.core.mm.memory))
     }
 
     /// A number that names the page of an access, resident or not, as long as its file or its address space exists.
@@ -284,7 +284,7 @@ impl<'a> Figures<'a> {
         let of_file = |file: FileId, page: u64| FILES | u64::from(file.0) << SPACE_SHIFT | page;
         match self.tasks[task.index()].objects[access.object.index()] {
             Object::File { file, .. } => of_file(file, access.page),
-            Object::Mapping { mm, vma, start, .. } => match self.core.memory.mm(mm).vmas[vma].backing {
+            Object::Mapping { mm, vma, start, .. } => match self.core.mm.memory.mm(mm).vmas[vma].backing {
                 Backing::File(file) => of_file(file, access.page),
                 Backing::Anon => u64::from(mm.0) << SPACE_SHIFT | (start + access.page),
             },

@@ -20,7 +20,7 @@ impl Current<'_> {
         let added_for = self.added_for();
         match source {
             Source::File(file, page) => {
-                self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
+                self.core.mm.memory.folios[pfn].set(FolioFlags::LOCKED);
                 if self.is_written_through_descriptor() {
                     self.core.page_cache_add_for_write(pfn, file, page);
                 } else {
@@ -36,21 +36,21 @@ impl Current<'_> {
                 self.task.attempt.created = true;
             }
             Source::NewTmpfs(file, page) => {
-                self.core.memory.folios[pfn].set(FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
+                self.core.mm.memory.folios[pfn].set(FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
                 self.core.out.push(Op::Zero { pfn, pages: 1 });
                 self.core.page_cache_add(pfn, file, page, added_for);
                 self.core.lru_add(pfn, added_for);
                 if matches!(self.task.accessed(), Object::File { .. }) {
                     // Written through a descriptor: the write itself may be the first of the two accesses that activate.
-                    if self.core.mark_of(pfn).counts(true, false) {
-                        self.core.memory.add_use(pfn, UseBits::REFERENCED);
+                    if self.core.mm.mark_of(pfn).counts(true, false) {
+                        self.core.mm.memory.add_use(pfn, UseBits::REFERENCED);
                     }
                     self.task.attempt.created = true;
                 }
             }
             Source::NewAnon => {
                 let (mm, page) = self.accessed_address().expect("anonymous memory is mapped");
-                let folio = &mut self.core.memory.folios[pfn];
+                let folio = &mut self.core.mm.memory.folios[pfn];
                 folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
                 folio.owner = mm.0;
                 folio.index = page as u32;
@@ -70,11 +70,11 @@ impl Current<'_> {
     #[doc(alias = "do_swap_page")]
     fn swap_in(&mut self, pfn: Pfn, entry: SwapEntry, added_for: AddedFor) {
         self.name_swapped_owner(pfn);
-        let shadow = self.core.memory.swap.shadow(entry);
-        self.core.zswap_swapped_in(pfn);
-        self.core.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
+        let shadow = self.core.mm.memory.swap.shadow(entry);
+        self.core.mm.zswap_swapped_in(pfn);
+        self.core.mm.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
         self.task.attempt.started_read = true;
-        if self.core.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
+        if self.core.mm.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
             self.swap_in_now(pfn, entry, shadow, added_for);
             return;
         }
@@ -86,24 +86,24 @@ impl Current<'_> {
     /// compressed copy would only be a second one in memory. Since 7.0 it stands in the swap cache until it is mapped, so that a
     /// batch of new folios that fills with it puts it where pages of the swap cache go. [reclaim-6.12 M9; mglru-2026 4.1]
     fn swap_in_now(&mut self, pfn: Pfn, entry: SwapEntry, shadow: Word, added_for: AddedFor) {
-        let is_anon = self.core.memory.folios[pfn].has(FolioFlags::ANON);
-        let memcg = self.core.memory.folios[pfn].memcg;
-        let is_cached = !is_anon || !self.core.memcgs[memcg].policy.reclaim.swap_cache_bypass;
+        let is_anon = self.core.mm.memory.folios[pfn].has(FolioFlags::ANON);
+        let memcg = self.core.mm.memory.folios[pfn].memcg;
+        let is_cached = !is_anon || !self.core.mm.memcgs[memcg].policy.reclaim.swap_cache_bypass;
         if is_cached {
             self.core.swap_cache_insert(pfn, entry);
         }
         self.core.workingset_refault(pfn, shadow, added_for);
         self.core.lru_add(pfn, added_for);
         if !self.core.swap_zeroes_in(pfn, entry) && !self.core.zswap_load(pfn, entry) {
-            let node = self.core.memory.folios[pfn].node;
-            self.core.count_node(node, Stat::Pswpin, 1);
-            self.core.count_node(node, Stat::Pgpgin, (crate::PAGE_SIZE / 1024) as i64);
+            let node = self.core.mm.memory.folios[pfn].node;
+            self.core.mm.count_node(node, Stat::Pswpin, 1);
+            self.core.mm.count_node(node, Stat::Pgpgin, (crate::PAGE_SIZE / 1024) as i64);
             self.core.out.push(Op::ReadSwapNow { swap: entry.swap, slot: entry.slot, pfn });
         }
         if let Some((mm, page)) = self.accessed_address()
             && is_anon
         {
-            self.core.memory.folios[pfn].set(FolioFlags::DIRTY);
+            self.core.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
             self.core.map(mm, page, pfn, self.task.attempt.write);
             if is_cached {
                 self.core.free_swap(pfn);
@@ -118,12 +118,12 @@ impl Current<'_> {
         let page = self.task.attempt.page;
         let (owner, index, anon) = match *self.task.accessed() {
             Object::File { file, .. } => (file.0, page, false),
-            Object::Mapping { mm, vma, start, .. } => match self.core.memory.mm(mm).vmas[vma].backing {
+            Object::Mapping { mm, vma, start, .. } => match self.core.mm.memory.mm(mm).vmas[vma].backing {
                 Backing::Anon => (mm.0, start + page, true),
                 Backing::File(file) => (file.0, page, false),
             },
         };
-        let folio = &mut self.core.memory.folios[pfn];
+        let folio = &mut self.core.mm.memory.folios[pfn];
         folio.owner = owner;
         folio.index = index as u32;
         folio.change(FolioFlags::ANON, anon);

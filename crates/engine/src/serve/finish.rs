@@ -19,15 +19,15 @@ impl Current<'_> {
             self.drop_charge();
         }
         if let Found::Ready(pfn) = found
-            && self.core.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
-            && !self.core.memory.folios[pfn].has(FolioFlags::ANON)
+            && self.core.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE)
+            && !self.core.mm.memory.folios[pfn].has(FolioFlags::ANON)
         {
             self.tmpfs_from_swap_cache(pfn);
         }
         let mut is_new_file_page = false;
         if write
             && let Found::Ready(pfn) = found
-            && self.core.is_regular(pfn)
+            && self.core.mm.is_regular(pfn)
         {
             is_new_file_page = created;
             self.dirty(pfn);
@@ -37,22 +37,22 @@ impl Current<'_> {
                 self.core.out.count.file_calls(1);
                 let is_overwrite = write && !is_tmpfs;
                 let is_reread =
-                    !is_tmpfs && !write && page == self.core.memory.open_files[open.index()].last_page;
-                self.core.memory.file_mut(file).index.note_use(page);
+                    !is_tmpfs && !write && page == self.core.mm.memory.open_files[open.index()].last_page;
+                self.core.mm.memory.file_mut(file).index.note_use(page);
                 if let Found::Ready(pfn) = found
                     && !created
                 {
-                    let mark = self.core.mark_of(pfn);
+                    let mark = self.core.mm.mark_of(pfn);
                     let counts = mark.counts(started_read && held == Some(pfn), is_reread);
                     if counts && (!is_overwrite || mark.counts_writes()) {
-                        if self.core.watches_reads() && !is_overwrite {
+                        if self.core.mm.watches_reads() && !is_overwrite {
                             self.watch_read(pfn, file, page);
                         }
                         self.core.mark_accessed_by(pfn, mark);
                     }
                 }
                 if !is_overwrite {
-                    let open = &mut self.core.memory.open_files[open.index()];
+                    let open = &mut self.core.mm.memory.open_files[open.index()];
                     open.last_page = page;
                     if u64::from(wanted) <= PAGE_SIZE {
                         open.prev_pos = page * PAGE_SIZE + u64::from(wanted);
@@ -67,7 +67,7 @@ impl Current<'_> {
         self.let_go();
         let access = Access { object, page, write, wanted };
         let touched = match found {
-            Found::Ready(pfn) if self.core.memory.folios[pfn].is_huge() => {
+            Found::Ready(pfn) if self.core.mm.memory.folios[pfn].is_huge() => {
                 self.task.touched(self.core, access)
             }
             Found::Ready(pfn) => Touched::Frame(pfn),
@@ -95,8 +95,8 @@ impl Current<'_> {
     /// A page of a file has been read, and those of slow memory are of interest.
     #[cold]
     fn watch_read(&mut self, pfn: Pfn, file: FileId, page: u64) {
-        if self.core.lower_tiers.holds(pfn) {
-            let index = &self.core.memory.file(file).index;
+        if self.core.mm.lower_tiers.holds(pfn) {
+            let index = &self.core.mm.memory.file(file).index;
             let is_in_use = index.frame_of_hit(page).is_some_and(|(_, is_in_use)| is_in_use);
             self.read_slow_page(pfn, is_in_use);
         }
@@ -106,7 +106,7 @@ impl Current<'_> {
     #[cold]
     fn tmpfs_from_swap_cache(&mut self, pfn: Pfn) {
         self.core.swap_cache_remove(pfn, None);
-        self.core.memory.folios[pfn].set(FolioFlags::DIRTY);
+        self.core.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
         let found = self.core.page_cache_insert(pfn);
         let Entry::Swap(entry) = found.decode() else { unreachable!("the slot held the swap entry") };
         self.core.free_slot(entry);
@@ -115,7 +115,7 @@ impl Current<'_> {
     /// Keeps the page for the task until the access is over: the reference is the one it was allocated with.
     #[inline(always)]
     pub(super) fn hold_for(&mut self, pfn: Pfn) {
-        debug_assert_eq!(self.core.memory.folios[pfn].refs, 1, "nobody else can know the page yet");
+        debug_assert_eq!(self.core.mm.memory.folios[pfn].refs, 1, "nobody else can know the page yet");
         self.keep(pfn);
     }
 
@@ -123,7 +123,7 @@ impl Current<'_> {
     pub(super) fn hold_awaited(&mut self, pfn: Pfn) {
         let is_regular = matches!(self.task.accessed(), Object::File { is_tmpfs: false, .. });
         if is_regular && self.task.attempt.held != Some(pfn) {
-            self.core.memory.folios[pfn].refs += 1;
+            self.core.mm.memory.folios[pfn].refs += 1;
             self.keep(pfn);
         }
     }
@@ -146,7 +146,7 @@ impl Current<'_> {
     #[inline]
     pub(crate) fn let_go(&mut self) {
         if let Some(pfn) = self.task.attempt.held.take() {
-            self.core.memory.folios[pfn].refs -= 1;
+            self.core.mm.memory.folios[pfn].refs -= 1;
             self.core.release_if_unused(pfn);
         }
     }

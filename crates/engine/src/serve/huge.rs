@@ -43,7 +43,7 @@ impl Engine {
         advice: HugeAdvice,
     ) -> Result<(), ConfigError> {
         let (mm, vma) = self.mapping(task, object)?;
-        let vma = &mut self.core.memory.mm_mut(mm).vmas[vma];
+        let vma = &mut self.core.mm.memory.mm_mut(mm).vmas[vma];
         if vma.backing != Backing::Anon {
             let what = format!("anonymous memory behind mapping {} of task {}", object.0, task.0);
             return Err(ConfigError::Unknown(what));
@@ -57,14 +57,14 @@ impl Current<'_> {
     /// Whether the page that the access lacks may come as part of a huge one.
     #[inline]
     pub(super) fn wants_huge_page(&self) -> bool {
-        self.core.config.transparent_hugepage != TransparentHugepage::Never && self.may_be_huge()
+        self.core.mm.config.transparent_hugepage != TransparentHugepage::Never && self.may_be_huge()
     }
 
     #[cold]
     fn may_be_huge(&self) -> bool {
         let Object::Mapping { mm, vma, start, .. } = *self.task.accessed() else { return false };
         self.task.attempt.huge == HugeFault::Untried
-            && self.core.may_map_huge(mm, vma, start + self.task.attempt.page)
+            && self.core.mm.may_map_huge(mm, vma, start + self.task.attempt.page)
     }
 
     /// Whether it is on its way to one.
@@ -91,7 +91,7 @@ impl Current<'_> {
             Ok(_) => self.give_back(),
             Err(Stop::NoRoom) => {
                 let node = self.core.current_node();
-                self.core.count_node(node, Stat::ThpFaultFallback, 1);
+                self.core.mm.count_node(node, Stat::ThpFaultFallback, 1);
             }
             Err(stop) => return Err(stop),
         }
@@ -104,27 +104,27 @@ impl Current<'_> {
         let Object::Mapping { mm, vma, .. } = *self.task.accessed() else {
             unreachable!("anonymous memory is mapped")
         };
-        let gfp = match self.core.memory.mm(mm).vmas[vma].huge_advice {
+        let gfp = match self.core.mm.memory.mm(mm).vmas[vma].huge_advice {
             HugeAdvice::Hugepage => Gfp::HUGE,
             HugeAdvice::Normal | HugeAdvice::NoHugepage => Gfp::HUGE_LIGHT,
         };
         let movable = Request::movable(gfp, self.core.current_node());
         let mut request = Request { order: HUGE_PAGE_ORDER, ..movable };
-        if self.core.memory.mm(mm).placement.is_some() {
+        if self.core.mm.memory.mm(mm).placement.is_some() {
             self.place_request(&mut request);
         }
         let pfn = self.allocate(memcg, &request)?;
         if self.task.attempt.charge.is_none() {
-            self.core.memory.folios[pfn].memcg = memcg;
+            self.core.mm.memory.folios[pfn].memcg = memcg;
         }
-        let payer = self.core.memory.folios[pfn].memcg;
+        let payer = self.core.mm.memory.folios[pfn].memcg;
         let charged = self.charge_slowly(payer, HUGE_PAGE_PAGES, gfp);
         if matches!(charged, Err(Stop::NoRoom)) {
             let node = self.core.current_node();
-            self.core.count_node(node, Stat::ThpFaultFallbackCharge, 1);
+            self.core.mm.count_node(node, Stat::ThpFaultFallbackCharge, 1);
         }
         let charged = charged.map_err(|stop| self.give_up(stop))?;
-        self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
+        self.core.mm.memory.folios[pfn].set(FolioFlags::CHARGED);
         Ok((pfn, charged))
     }
 
@@ -139,13 +139,13 @@ impl Current<'_> {
             self.tell_filled(pfn, Source::NewAnon, charged);
         }
         self.hold_for(pfn);
-        let folio = &mut self.core.memory.folios[pfn];
+        let folio = &mut self.core.mm.memory.folios[pfn];
         folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
         folio.owner = mm.0;
         folio.index = (page & !(LEAF_PAGES - 1)) as u32;
         self.core.out.push(Op::Zero { pfn, pages: HUGE_PAGE_PAGES as u32 });
         self.core.map_huge(mm, page, pfn);
         self.core.lru_add(pfn, self.added_for());
-        self.core.count(self.core.lruvec_of(pfn), Stat::ThpFaultAlloc, 1);
+        self.core.count(self.core.mm.lruvec_of(pfn), Stat::ThpFaultAlloc, 1);
     }
 }

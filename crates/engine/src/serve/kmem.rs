@@ -54,14 +54,14 @@ impl Engine {
     /// Moves a process to another group, as a write to `cgroup.procs` does. What it has been charged for stays where it is. None
     /// of its tasks may be in the middle of anything.
     pub fn process_move(&mut self, mm: MmId, memcg: MemcgId) {
-        assert!(self.core.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
-        assert!(self.core.memcgs[memcg].is_online, "memcg {} was removed", memcg.0);
+        assert!(self.core.mm.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
+        assert!(self.core.mm.memcgs[memcg].is_online, "memcg {} was removed", memcg.0);
         for task in 0..self.tasks.len() {
             if self.tasks[task].mm == Some(mm) && !self.has_exited(TaskId(task as u32)) {
                 self.assert_idle(TaskId(task as u32));
             }
         }
-        self.core.lru_gen_migrate_mm(mm, memcg);
+        self.core.mm.lru_gen_migrate_mm(mm, memcg);
     }
 }
 
@@ -72,7 +72,7 @@ impl Current<'_> {
         match *self.task.accessed() {
             Object::File { .. } => false,
             Object::Mapping { mm, start, .. } => {
-                self.core.memory.mm(mm).nodes.leaf(start + self.task.attempt.page).is_none()
+                self.core.mm.memory.mm(mm).nodes.leaf(start + self.task.attempt.page).is_none()
             }
         }
     }
@@ -81,7 +81,7 @@ impl Current<'_> {
         match *self.task.accessed() {
             Object::Mapping { mm, start, .. } if self.task.stack.is_some() => {
                 let page = start + self.task.attempt.page;
-                (Purpose::PageTables(mm, page), self.core.memory.mm(mm).nodes.missing(page) as usize)
+                (Purpose::PageTables(mm, page), self.core.mm.memory.mm(mm).nodes.missing(page) as usize)
             }
             _ => (Purpose::Stack, STACK_PAGES),
         }
@@ -92,7 +92,7 @@ impl Current<'_> {
     #[cold]
     pub(super) fn provide_kernel_pages(&mut self) -> Result<(), Stop> {
         let memcg = self.memcg();
-        let payer = self.core.kmem_payer(memcg);
+        let payer = self.core.mm.kmem_payer(memcg);
         let (purpose, count) = self.purpose();
         // Stack and page tables are there before the access looks for its page, and nobody takes them away during an access.
         debug_assert!(self.task.attempt.readahead.is_none(), "a batch is begun on a stack");
@@ -118,9 +118,9 @@ impl Current<'_> {
                 let stack = pages.try_into().expect("as many as a stack has");
                 self.task.stack = Some(stack);
                 let mm = self.task.mm();
-                self.core.memory.mm_mut(mm).is_running = true;
+                self.core.mm.memory.mm_mut(mm).is_running = true;
             }
-            Purpose::PageTables(mm, page) => self.core.page_tables_make(mm, page, pages, payer),
+            Purpose::PageTables(mm, page) => self.core.mm.page_tables_make(mm, page, pages, payer),
         }
         Ok(())
     }
@@ -148,7 +148,9 @@ impl Current<'_> {
     #[inline(always)]
     pub(super) fn provide_slab(&mut self, memcg: MemcgId, source: Source) -> Result<(), Stop> {
         match source.indexed() {
-            Some((file, page)) if !self.core.index_has_node(file, page) => self.grow_slab(memcg, file, page),
+            Some((file, page)) if !self.core.mm.index_has_node(file, page) => {
+                self.grow_slab(memcg, file, page)
+            }
             _ => Ok(()),
         }
     }
@@ -156,11 +158,11 @@ impl Current<'_> {
     #[cold]
     fn grow_slab(&mut self, memcg: MemcgId, file: FileId, page: u64) -> Result<(), Stop> {
         let is_first = self.task.attempt.frame.is_none();
-        if is_first && !self.core.index_has_slab(file, page) {
+        if is_first && !self.core.mm.index_has_slab(file, page) {
             let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOFS, self.core.current_node());
             let pfn = self.allocate(memcg, &request)?;
             self.task.attempt.frame = None;
-            self.core.index_nodes_grow(pfn);
+            self.core.mm.index_nodes_grow(pfn);
         }
         Ok(())
     }
@@ -179,7 +181,7 @@ impl Current<'_> {
         let indexed = source.and_then(Source::indexed);
         match indexed {
             None if !is_charging => Ok(true),
-            Some((file, page)) if !is_charging && self.core.index_has_node(file, page) => Ok(true),
+            Some((file, page)) if !is_charging && self.core.mm.index_has_node(file, page) => Ok(true),
             _ => self.charge_bytes(memcg, indexed, is_charging, gfp),
         }
     }

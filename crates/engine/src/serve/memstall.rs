@@ -48,7 +48,7 @@ impl Engine {
     /// of the read where no device is waited for.
     #[inline]
     pub fn is_refault(&self, pfn: Pfn) -> bool {
-        self.core.memory.has_use(pfn, UseBits::WORKINGSET)
+        self.core.mm.memory.has_use(pfn, UseBits::WORKINGSET)
     }
 }
 
@@ -57,7 +57,7 @@ impl Task {
     fn waits_for_refault(&self, core: &Core) -> bool {
         let held = self.attempt.held;
         let Some(pfn) = held.or_else(|| self.in_flight(core)) else { return false };
-        core.memory.folios[pfn].has(FolioFlags::LOCKED) && core.memory.has_use(pfn, UseBits::WORKINGSET)
+        core.mm.memory.folios[pfn].has(FolioFlags::LOCKED) && core.mm.memory.has_use(pfn, UseBits::WORKINGSET)
     }
 
     /// The page that an access waits for, if another task has it read.

@@ -25,6 +25,7 @@ use crate::page_cache::readahead::Readahead;
 use crate::serve::access::Object;
 use crate::serve::huge::HugeFault;
 use crate::serve::task::{Current, Task};
+use crate::state::State;
 use crate::story::{Filled, PageEvent};
 use crate::swap::readahead::SwapReadahead;
 use crate::units::{FileId, MemcgId, ObjectId, PAGE_SIZE, Pfn};
@@ -216,7 +217,7 @@ impl Current<'_> {
                         None => self.bring_in(Some(source)),
                     },
                     Found::Absent(Source::Swap(entry))
-                        if self.core.config.page_cluster > 0 && self.begin_swap_readahead(entry) =>
+                        if self.core.mm.config.page_cluster > 0 && self.begin_swap_readahead(entry) =>
                     {
                         Ok(())
                     }
@@ -335,7 +336,7 @@ impl Current<'_> {
             self.tell_filled(pfn, source, charged);
         }
         self.fill(pfn, source);
-        if self.core.memory.folios[pfn].has(FolioFlags::LOCKED) {
+        if self.core.mm.memory.folios[pfn].has(FolioFlags::LOCKED) {
             self.task.attempt.will_retry();
             let is_swapped = matches!(source, Source::Swap(_));
             Err(Stop::Pause(Pause::Io(if is_swapped { IoWait::SwapRead } else { IoWait::FileRead })))
@@ -363,20 +364,20 @@ impl Current<'_> {
             None => {}
         }
         let mut request = Request::movable(gfp, self.core.current_node());
-        if self.core.memory.mm(self.task.mm()).placement.is_some() {
+        if self.core.mm.memory.mm(self.task.mm()).placement.is_some() {
             self.place_request(&mut request);
         }
         let pfn = self.allocate(memcg, &request)?;
-        if !self.core.memory.folios[pfn].has(FolioFlags::CHARGED) {
+        if !self.core.mm.memory.folios[pfn].has(FolioFlags::CHARGED) {
             // Who pays is settled when the charge begins: while it goes on, a slot that is read ahead may get another owner.
             if self.task.attempt.charge.is_none() {
-                self.core.memory.folios[pfn].memcg = memcg;
+                self.core.mm.memory.folios[pfn].memcg = memcg;
             }
-            let payer = self.core.memory.folios[pfn].memcg;
+            let payer = self.core.mm.memory.folios[pfn].memcg;
             let charged = self.charge_page(payer, gfp);
             let charged = charged.map_err(|stop| self.give_up(stop))?;
             self.task.attempt.charged = charged;
-            self.core.memory.folios[pfn].set(FolioFlags::CHARGED);
+            self.core.mm.memory.folios[pfn].set(FolioFlags::CHARGED);
         }
         let has_room = self.provide_bytes(memcg, source, gfp);
         if !has_room.map_err(|stop| self.give_up(stop))? {
@@ -396,7 +397,7 @@ impl Current<'_> {
         if attempt.allocation.is_none()
             && let Some(pfn) = self.core.alloc_pages(request, memcg)
         {
-            self.core.memory.folios[pfn].refs = 1;
+            self.core.mm.memory.folios[pfn].refs = 1;
             attempt.frame = Some(pfn);
             return Ok(pfn);
         }
@@ -424,7 +425,7 @@ impl Current<'_> {
                 self.allocate_slowly()?.0
             }
         };
-        self.core.memory.folios[pfn].refs = 1;
+        self.core.mm.memory.folios[pfn].refs = 1;
         self.task.attempt.frame = Some(pfn);
         Ok(pfn)
     }
@@ -481,7 +482,7 @@ impl Current<'_> {
     #[cold]
     fn give_back_what_is_left(&mut self) {
         if let Some(pfn) = self.task.attempt.frame.take() {
-            let folio = &mut self.core.memory.folios[pfn];
+            let folio = &mut self.core.mm.memory.folios[pfn];
             folio.refs -= 1;
             if folio.has(FolioFlags::CHARGED) {
                 folio.clear(FolioFlags::CHARGED);
@@ -555,7 +556,7 @@ impl Current<'_> {
             Source::Swap(_) => Filled::Swap,
         };
         let Task { attempt, .. } = &*self.task;
-        let page = self.task.accessed().page_name(attempt.page, &self.core.memory);
+        let page = self.task.accessed().page_name(attempt.page, &self.core.mm.memory);
         let reclaim_calls = charged.reclaim_calls + attempt.paid.reclaim_calls;
         let reclaimed = charged.reclaimed + attempt.paid.reclaimed;
         self.core.tell_filled(pfn, page, PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed });
@@ -566,7 +567,7 @@ impl Current<'_> {
     pub(super) fn added_for(&self) -> AddedFor {
         match *self.task.accessed() {
             Object::Mapping { mm, vma, .. }
-                if self.core.memory.mm(mm).vmas[vma].has_recency(&self.core.memory.open_files) =>
+                if self.core.mm.memory.mm(mm).vmas[vma].has_recency(&self.core.mm.memory.open_files) =>
             {
                 AddedFor::Fault
             }
@@ -581,23 +582,23 @@ impl Task {
     pub(super) fn find(&self, core: &Core) -> Found {
         let Attempt { page, write, .. } = self.attempt;
         match *self.accessed() {
-            Object::File { file, partial_writes, .. } => match core.find_cached(file, page, write) {
+            Object::File { file, partial_writes, .. } => match core.mm.find_cached(file, page, write) {
                 Found::Absent(Source::File(file, page)) if write && !partial_writes => {
                     Found::Absent(Source::Overwritten(file, page))
                 }
                 found => found,
             },
             Object::Mapping { mm, vma, start, .. } => {
-                let space = core.memory.mm(mm);
+                let space = core.mm.memory.mm(mm);
                 let entry = space.table.word(start + page);
                 if entry.is_zero_page() && !write {
                     return Found::Zeroes;
                 }
                 match entry.decode() {
                     Entry::Present(pfn) if !entry.is_zero_page() => Found::Ready(pfn),
-                    Entry::Swap(entry) => core.find_swapped(entry, false),
+                    Entry::Swap(entry) => core.mm.find_swapped(entry, false),
                     _ => match space.vmas[vma].backing {
-                        Backing::File(file) => core.find_cached(file, page, true),
+                        Backing::File(file) => core.mm.find_cached(file, page, true),
                         Backing::Anon if write => Found::Absent(Source::NewAnon),
                         Backing::Anon => Found::Zeroes,
                     },
@@ -607,7 +608,7 @@ impl Task {
     }
 }
 
-impl Core {
+impl State {
     /// `creates`: a hole of a tmpfs file becomes a page; else it reads as zeroes.
     #[inline(always)]
     fn find_cached(&self, file: FileId, page: u64, creates: bool) -> Found {

@@ -13,12 +13,12 @@ impl Engine {
     /// Sets the memory policy of a process. Errors: it names a node that does not exist, or none.
     pub fn set_mempolicy(&mut self, mm: MmId, policy: MemPolicy) -> Result<(), ConfigError> {
         if let Some(nodes) = policy.nodes() {
-            let count = self.core.config.node_pages.len() as u64;
+            let count = self.core.mm.config.node_pages.len() as u64;
             check_range("nodes of a memory policy", nodes.iter().count() as u64, 1, count)?;
             nodes.iter().try_for_each(|node| check_range("node", node.0.into(), 0, count - 1))?;
         }
-        let mems = self.core.memcgs.mems_allowed(self.core.memory.mm(mm).memcg);
-        self.core.memory.mm_mut(mm).placement = Placement::new(policy, mems);
+        let mems = self.core.mm.memcgs.mems_allowed(self.core.mm.memory.mm(mm).memcg);
+        self.core.mm.memory.mm_mut(mm).placement = Placement::new(policy, mems);
         Ok(())
     }
 
@@ -26,7 +26,7 @@ impl Engine {
     /// which a write to a kernel file may change.
     pub fn scan_due(&self, task: TaskId) -> Option<Nanos> {
         let Task { scan, mm, .. } = &self.tasks[task.index()];
-        mm.and_then(|_| self.core.scan_due(scan))
+        mm.and_then(|_| self.core.mm.scan_due(scan))
     }
 
     /// A timer tick of a task that has used so much CPU time and is between two accesses. It may mark entries of its page table, which
@@ -39,7 +39,7 @@ impl Engine {
 
     /// The scan of a task took so much CPU time, as a clock of timer ticks has it.
     pub fn scan_took(&mut self, task: TaskId, billed: Nanos) {
-        self.core.scan_took(&mut self.tasks[task.index()].scan, billed);
+        self.core.mm.scan_took(&mut self.tasks[task.index()].scan, billed);
     }
 }
 
@@ -51,14 +51,14 @@ impl Current<'_> {
         let attempt = &self.task.attempt;
         let takes = attempt.frame.is_none() && attempt.allocation.is_none();
         let mm = self.task.mm();
-        let Some(placement) = &mut self.core.memory.mm_mut(mm).placement else { return };
+        let Some(placement) = &mut self.core.mm.memory.mm_mut(mm).placement else { return };
         let allowed = placement.allowed();
-        let wanted = placement.node(&self.core.config.layout.interleave_weights, takes);
+        let wanted = placement.node(&self.core.mm.config.layout.interleave_weights, takes);
         let wanted = wanted.unwrap_or(request.node);
         request.is_interleaved =
             matches!(placement.policy, MemPolicy::Interleave(_) | MemPolicy::WeightedInterleave(_));
         request.allowed = allowed;
-        request.node = self.core.memory.zones.nearest(wanted, allowed).unwrap_or(wanted);
+        request.node = self.core.mm.memory.zones.nearest(wanted, allowed).unwrap_or(wanted);
     }
 
     /// The access that begins may meet a marked entry. That is all of the fault: nothing is read ahead or mapped around it.

@@ -34,7 +34,7 @@ impl Engine {
     pub fn open_for_itself(&mut self, task: TaskId, object: ObjectId) {
         let object = &mut self.tasks[task.index()].objects[object.index()];
         let Object::File { open, file, .. } = object else { panic!("a mapping has no position") };
-        *open = self.core.memory.open_file(*file);
+        *open = self.core.mm.memory.open_file(*file);
     }
 
     /// Maps anonymous memory, private to the task's process. [`Advice::NoReuse`] is for files.
@@ -79,15 +79,15 @@ impl Engine {
     }
 
     fn open_file(&mut self, file: FileId) -> Result<OpenFileId, ConfigError> {
-        if file.index() >= self.core.memory.files.len() {
+        if file.index() >= self.core.mm.memory.files.len() {
             return Err(ConfigError::Unknown(format!("file {}", file.0)));
         }
-        Ok(self.core.memory.open_file(file))
+        Ok(self.core.mm.memory.open_file(file))
     }
 
     fn add_open(&mut self, task: TaskId, open: OpenFileId) -> ObjectId {
-        let file = self.core.memory.open_files[open.index()].file;
-        let opened = self.core.memory.file(file);
+        let file = self.core.mm.memory.open_files[open.index()].file;
+        let opened = self.core.mm.memory.file(file);
         let (pages, is_tmpfs) = (opened.index.pages(), opened.is_tmpfs());
         self.add_object(task, Object::File { open, file, pages, is_tmpfs, partial_writes: false })
     }
@@ -99,11 +99,11 @@ impl Engine {
         advice: Advice,
         executable: bool,
     ) -> Result<ObjectId, ConfigError> {
-        let file = self.core.memory.open_files[open.index()].file;
-        let pages = self.core.memory.file(file).index.pages();
+        let file = self.core.mm.memory.open_files[open.index()].file;
+        let pages = self.core.mm.memory.file(file).index.pages();
         let advice = match advice {
             Advice::NoReuse => {
-                self.core.memory.open_files[open.index()].no_reuse = true;
+                self.core.mm.memory.open_files[open.index()].no_reuse = true;
                 Advice::Normal
             }
             of_mapping => of_mapping,
@@ -119,9 +119,9 @@ impl Engine {
         advice: Advice,
         executable: bool,
     ) -> Result<ObjectId, ConfigError> {
-        let file = open.map(|open| self.core.memory.open_files[open.index()].file);
+        let file = open.map(|open| self.core.mm.memory.open_files[open.index()].file);
         let mm_id = self.mm_of(task);
-        let mm = self.core.memory.mm_mut(mm_id);
+        let mm = self.core.mm.memory.mm_mut(mm_id);
         let sum = mm.table.pages() + pages;
         check_range("pages of an address space", sum, 1, TABLE_PAGES_MAX)?;
         let nodes = Nodes::bytes_for(NodeKind::PageTable, sum);
@@ -131,7 +131,7 @@ impl Engine {
         let start = mm.vmas[vma].start;
         let mut is_regular_file = false;
         if let Some(file) = file {
-            let file = self.core.memory.file_mut(file);
+            let file = self.core.mm.memory.file_mut(file);
             file.mappings.push(FileMapping { mm: mm_id, vma, start });
             is_regular_file = !file.is_tmpfs();
         }
@@ -144,7 +144,7 @@ impl Engine {
     /// # Panics
     /// Panics where the task has no such object.
     pub fn words_of(&mut self, task: TaskId, object: ObjectId) -> WordReader {
-        let memory = &mut self.core.memory;
+        let memory = &mut self.core.mm.memory;
         match self.tasks[task.index()].objects[object.index()] {
             Object::File { file, .. } => memory.file_mut(file).index.reader(0),
             Object::Mapping { mm, start, .. } => memory.mm_mut(mm).table.reader(start),

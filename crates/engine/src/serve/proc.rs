@@ -92,7 +92,7 @@ impl Current<'_> {
     }
 
     fn hold_buffer(&mut self, pfn: Pfn) {
-        self.core.kernel_page_new(pfn, MemcgId::ROOT);
+        self.core.mm.kernel_page_new(pfn, MemcgId::ROOT);
         self.task.buffers.push(pfn);
     }
 }

@@ -32,7 +32,7 @@ impl Engine {
     pub(crate) fn pages_set_aside(&self) -> BTreeMap<(NodeId, usize), i64> {
         let (mut seen, mut pages) = (BTreeSet::new(), BTreeMap::new());
         for pfn in self.set_aside() {
-            let folio = &self.core.memory.folios[pfn];
+            let folio = &self.core.mm.memory.folios[pfn];
             assert!(seen.insert(pfn), "{pfn:?} is set aside twice");
             assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is set aside and on a list");
             assert!(folio.refs > 0, "{pfn:?} is set aside, and nobody knows");
@@ -44,7 +44,7 @@ impl Engine {
     /// Panics unless what tasks have set aside counts as isolated.
     pub(super) fn check_set_aside(&self) {
         for ((node, kind), held) in self.pages_set_aside() {
-            let (name, counted) = (ISOLATED[kind].name(), self.core.node_stat(node, ISOLATED[kind]));
+            let (name, counted) = (ISOLATED[kind].name(), self.core.mm.node_stat(node, ISOLATED[kind]));
             assert!(counted >= held, "{name} of {node:?} is {counted}, tasks alone have {held}");
         }
     }
@@ -75,10 +75,10 @@ impl Current<'_> {
     #[cold]
     pub(super) fn read_slow_page(&mut self, pfn: Pfn, is_in_use: bool) {
         self.core.report_read(pfn);
-        if self.core.is_governed() {
+        if self.core.mm.is_governed() {
             self.core.note_read(pfn);
         }
-        if is_in_use && self.core.promotes_page_cache() {
+        if is_in_use && self.core.mm.promotes_page_cache() {
             let mm = self.task.mm();
             self.core.promotion_candidate(pfn, mm, &mut self.task.aside);
         }

@@ -33,10 +33,10 @@ impl Current<'_> {
         match *current.accessed() {
             // What is written says nothing of what will be read.
             Object::File { .. } if write => None,
-            Object::File { open, .. } => self.core.sync_readahead(open, page, wanted),
+            Object::File { open, .. } => self.core.mm.sync_readahead(open, page, wanted),
             Object::Mapping { open: None, .. } => None,
             Object::Mapping { open: Some(open), mm, vma, .. } => {
-                self.core.mmap_readahead(open, page, self.core.memory.mm(mm).vmas[vma].advice)
+                self.core.mm.mmap_readahead(open, page, self.core.mm.memory.mm(mm).vmas[vma].advice)
             }
         }
     }
@@ -58,7 +58,7 @@ impl Current<'_> {
         let Object::Mapping { open: Some(open), mm, start, pages, .. } = *self.task.accessed() else {
             return;
         };
-        let block = u64::from(self.core.config.fault_around_bytes) / PAGE_SIZE;
+        let block = u64::from(self.core.mm.config.fault_around_bytes) / PAGE_SIZE;
         if write || block < 2 {
             return;
         }
@@ -74,7 +74,7 @@ impl Current<'_> {
     }
 
     fn see_mark(&mut self, pfn: Pfn) -> bool {
-        let folio = &self.core.memory.folios[pfn];
+        let folio = &self.core.mm.memory.folios[pfn];
         if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
             if folio.has(FolioFlags::SWAPCACHE) {
                 self.found_in_swap_cache(pfn);
@@ -88,15 +88,15 @@ impl Current<'_> {
         let (wanted, has_read_ahead) = (attempt.pages_wanted(), attempt.has_read_ahead);
         let readahead = match *self.task.accessed() {
             Object::File { open, .. } if is_marked && !attempt.write => {
-                self.core.async_readahead(open, pfn, wanted)
+                self.core.mm.async_readahead(open, pfn, wanted)
             }
             // A fault that has waited for its page, or has had it read, finds what it has seen before.
             Object::Mapping { open: Some(open), mm, start, .. } if !has_read_ahead => {
                 let page = start + self.task.attempt.page;
-                if self.core.memory.mm(mm).table.word(page).is_present() {
+                if self.core.mm.memory.mm(mm).table.word(page).is_present() {
                     return false;
                 }
-                self.core.mmap_found(open, pfn)
+                self.core.mm.mmap_found(open, pfn)
             }
             _ => return false,
         };
@@ -115,7 +115,7 @@ impl Current<'_> {
     pub(super) fn read_ahead(&mut self, mut batch: Readahead) -> Result<(), Stop> {
         while batch.next < batch.end {
             mutant!(self.core, DirtyDroppedByReadahead => self.core.drop_although_dirty(batch.file, batch.next));
-            let is_cached = self.core.memory.is_cached(batch.file, batch.next);
+            let is_cached = self.core.mm.memory.is_cached(batch.file, batch.next);
             let added = match is_cached {
                 true => self.pass_cached(&mut batch),
                 false => self.add_ahead(&mut batch),
@@ -146,7 +146,7 @@ impl Current<'_> {
     #[inline]
     fn is_its_own(&self, io: IoId) -> bool {
         let Attempt { held, started_read, page, .. } = self.task.attempt;
-        let is_unmarked = |pfn: Pfn| !self.core.memory.folios[pfn].has(FolioFlags::RECLAIM);
+        let is_unmarked = |pfn: Pfn| !self.core.mm.memory.folios[pfn].has(FolioFlags::RECLAIM);
         started_read && held.is_some_and(is_unmarked) && self.core.is_read_by(page, io)
     }
 
@@ -186,22 +186,22 @@ impl Current<'_> {
         if is_wanted {
             self.hold_for(pfn);
         }
-        self.core.memory.folios[pfn].set(FolioFlags::LOCKED);
+        self.core.mm.memory.folios[pfn].set(FolioFlags::LOCKED);
         self.core.page_cache_add(pfn, batch.file, page, added_for);
         self.core.lru_add(pfn, added_for);
         if is_wanted {
             self.task.attempt.started_read = true;
         } else {
-            self.core.memory.folios[pfn].refs -= 1;
-            self.core.memory.file_mut(batch.file).index.set_unused(page);
+            self.core.mm.memory.folios[pfn].refs -= 1;
+            self.core.mm.memory.file_mut(batch.file).index.set_unused(page);
         }
-        let is_refault = self.core.memory.has_use(pfn, UseBits::WORKINGSET);
+        let is_refault = self.core.mm.memory.has_use(pfn, UseBits::WORKINGSET);
         self.task.attempt.submits_refault |= is_refault;
         if page == batch.mark {
-            self.core.memory.change_reclaim(pfn, true);
+            self.core.mm.memory.change_reclaim(pfn, true);
         }
         batch.gathered = Some(self.core.gather_read_file(pfn, batch.gathered, true));
-        mutant!(self.core, ReadaheadNotAwaited => self.core.memory.file_mut(batch.file).index.update(page, |word| word.set_busy(false)));
+        mutant!(self.core, ReadaheadNotAwaited => self.core.mm.memory.file_mut(batch.file).index.update(page, |word| word.set_busy(false)));
         batch.next += 1;
         Ok(())
     }

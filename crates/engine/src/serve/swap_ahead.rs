@@ -33,8 +33,8 @@ impl Current<'_> {
             return false;
         }
         let batch = match self.swapped_place() {
-            Some((mm, vma, page)) => self.core.swap_readahead(mm, vma, page, entry),
-            None => self.core.swap_cluster_readahead(entry),
+            Some((mm, vma, page)) => self.core.mm.swap_readahead(mm, vma, page, entry),
+            None => self.core.mm.swap_cluster_readahead(entry),
         };
         self.task.attempt.swap_readahead = batch;
         batch.is_some()
@@ -45,7 +45,7 @@ impl Current<'_> {
         let page = self.task.attempt.page;
         match *self.task.accessed() {
             Object::Mapping { mm, vma, start, .. }
-                if self.core.memory.mm(mm).vmas[vma].backing == Backing::Anon =>
+                if self.core.mm.memory.mm(mm).vmas[vma].backing == Backing::Anon =>
             {
                 Some((mm, vma, start + page))
             }
@@ -61,10 +61,10 @@ impl Current<'_> {
         }
         let place = self.swapped_place();
         let is_mapped = place.is_some_and(|(mm, _, page)| {
-            !matches!(self.core.memory.mm(mm).table.word(page).decode(), Entry::Swap(_))
+            !matches!(self.core.mm.memory.mm(mm).table.word(page).decode(), Entry::Swap(_))
         });
         if !is_mapped {
-            self.core.swap_cache_found(pfn, place);
+            self.core.mm.swap_cache_found(pfn, place);
         }
     }
 
@@ -84,7 +84,7 @@ impl Current<'_> {
         }
         self.task.attempt.swap_readahead = None;
         self.give_back();
-        if self.core.memcgs[self.memcg()].policy.reclaim.swap_ahead_drain {
+        if self.core.mm.memcgs[self.memcg()].policy.reclaim.swap_ahead_drain {
             // What was read shall be found on its list at once.
             self.core.lru_add_drain();
         }
@@ -94,7 +94,7 @@ impl Current<'_> {
     /// Reads the next page of a batch, or goes past it.
     fn add_swap_ahead(&mut self, batch: &mut SwapReadahead) -> Result<(), Stop> {
         let reader = self.memcg();
-        let Some(entry) = self.core.swap_neighbour(batch) else {
+        let Some(entry) = self.core.mm.swap_neighbour(batch) else {
             if self.task.attempt.is_reclaiming() {
                 // Another task was faster while this one reclaimed. There is no way out of a reclaim call but its end.
                 self.prepare(reader, None, NEIGHBOUR)?;
@@ -104,7 +104,7 @@ impl Current<'_> {
             batch.go_on();
             return Ok(());
         };
-        let payer = self.core.payer_of(entry, reader);
+        let payer = self.core.mm.payer_of(entry, reader);
         let Some(pfn) = self.prepare(payer, Some(Source::Swap(entry)), NEIGHBOUR)? else {
             return Ok(());
         };
@@ -118,22 +118,22 @@ impl Current<'_> {
         if self.core.is_telling() {
             let with = if is_wanted { Filled::Swap } else { Filled::SwapReadahead };
             let (reclaim_calls, reclaimed) = (charged.reclaim_calls, charged.reclaimed);
-            let name = name_of(self.core.memory.swap.owner(entry));
+            let name = name_of(self.core.mm.memory.swap.owner(entry));
             self.core.tell_filled(
                 pfn,
                 name,
                 PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed },
             );
         }
-        self.core.memory.name_after_slot(pfn, entry);
+        self.core.mm.memory.name_after_slot(pfn, entry);
         self.core.swap_cache_read(pfn, entry, None, self.added_for());
-        let is_refault = self.core.memory.has_use(pfn, UseBits::WORKINGSET);
+        let is_refault = self.core.mm.memory.has_use(pfn, UseBits::WORKINGSET);
         self.task.attempt.submits_refault |= is_refault;
         if is_wanted {
             self.task.attempt.started_read = true;
         } else {
-            self.core.memory.folios[pfn].refs -= 1;
-            self.core.swap_read_ahead(pfn);
+            self.core.mm.memory.folios[pfn].refs -= 1;
+            self.core.mm.swap_read_ahead(pfn);
         }
         batch.go_on();
         Ok(())

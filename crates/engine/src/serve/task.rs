@@ -258,7 +258,7 @@ impl Engine {
     /// served with [`Served::Interrupted`]. Nothing else notices.
     pub fn signal(&mut self, task: TaskId) {
         if let Stage::UserReclaim(request) = &mut self.tasks[task.index()].stage {
-            self.core.user_reclaim_signal(request);
+            self.core.mm.user_reclaim_signal(request);
         }
     }
 
@@ -273,7 +273,7 @@ impl Engine {
 
     fn start_thread(&mut self, mut thread: Box<dyn KernelThread>) -> ThreadInfo {
         let task = TaskId(self.tasks.len() as u32);
-        let cpus = self.core.config.cpus_of(thread.node());
+        let cpus = self.core.mm.config.cpus_of(thread.node());
         thread.started(&mut self.core, task);
         let (name, wait) = (thread.name(), thread.first_wait());
         self.tasks.push(Task::thread(thread, cpus.start));
@@ -283,7 +283,7 @@ impl Engine {
 
     /// Moves a task to another CPU.
     pub fn set_cpu(&mut self, task: TaskId, cpu: CpuId) {
-        assert!(cpu.0 < self.core.config.cpus, "there is no CPU {}", cpu.0);
+        assert!(cpu.0 < self.core.mm.config.cpus, "there is no CPU {}", cpu.0);
         self.tasks[task.index()].cpu = cpu;
     }
 
@@ -332,7 +332,7 @@ impl Current<'_> {
         if access.write {
             self.begin_write();
         }
-        if self.core.numa_balancing.has_marked() {
+        if self.core.mm.numa_balancing.has_marked() {
             self.take_hint_fault();
         }
         self.attempt()
@@ -464,7 +464,7 @@ impl Current<'_> {
 
     /// The group that a task's memory is charged to.
     pub(super) fn memcg(&self) -> MemcgId {
-        self.core.memory.mm(self.task.mm()).memcg
+        self.core.mm.memory.mm(self.task.mm()).memcg
     }
 
     pub(crate) fn suspend_switch(&mut self) -> Step {

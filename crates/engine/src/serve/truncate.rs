@@ -23,7 +23,7 @@ impl Engine {
         pages: Range<u64>,
     ) -> Result<Step, ConfigError> {
         let file = self.file_to_truncate(task, object)?;
-        let of = self.core.memory.file(file);
+        let of = self.core.mm.memory.file(file);
         if pages.is_empty() || pages.end > of.index.pages() {
             return Err(ConfigError::Unknown(format!("pages {pages:?} in {}", of.name)));
         }
@@ -34,7 +34,7 @@ impl Engine {
     /// as the former: all that have the former have this one. Answers and waits as [`Engine::truncate`].
     pub fn unlink(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
         let file = self.file_to_truncate(task, object)?;
-        let pages = self.core.memory.file(file).index.pages();
+        let pages = self.core.mm.memory.file(file).index.pages();
         Ok(self.current(task).truncate_on(Box::new(Truncation::of_all(file, pages))))
     }
 
@@ -43,7 +43,7 @@ impl Engine {
         self.assert_idle(task);
         let file = match self.tasks[task.index()].objects.get(object.index()) {
             Some(&Object::File { file, .. }) => Some(file),
-            Some(&Object::Mapping { mm, vma, .. }) => match self.core.memory.mm(mm).vmas[vma].backing {
+            Some(&Object::Mapping { mm, vma, .. }) => match self.core.mm.memory.mm(mm).vmas[vma].backing {
                 Backing::File(file) => Some(file),
                 Backing::Anon => None,
             },

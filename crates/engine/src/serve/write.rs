@@ -44,7 +44,7 @@ impl Engine {
         self.enter(task).assert_idle();
         Ok(match self.opened_regular_file(task, object)? {
             Some((file, open)) => {
-                let call = self.core.syncfs(file, open);
+                let call = self.core.mm.syncfs(file, open);
                 self.current(task).sync_on(Box::new(call))
             }
             None => Step::Done(Served::Synced(Ok(()))),
@@ -64,7 +64,7 @@ impl Engine {
             Object::File { open, .. } => Some(open),
             Object::Mapping { open, .. } => open,
         };
-        Ok(of.regular_file(&self.core.memory).zip(open))
+        Ok(of.regular_file(&self.core.mm.memory).zip(open))
     }
 }
 
@@ -76,7 +76,7 @@ impl Current<'_> {
         self.core.file_update_time(file);
         let of = &mut *self.task;
         of.attempt.was_there = matches!(of.accessed(), Object::File { .. })
-            && self.core.memory.file(file).index.word(of.attempt.page).is_plain();
+            && self.core.mm.memory.file(file).index.word(of.attempt.page).is_plain();
         of.attempt.is_throttled = self.core.is_look_due(&mut of.dirty, file, of.cpu);
     }
 
@@ -113,7 +113,7 @@ impl Current<'_> {
 
     /// The regular file that the access under way is to.
     fn written_file(&self) -> Option<FileId> {
-        self.task.accessed().regular_file(&self.core.memory)
+        self.task.accessed().regular_file(&self.core.mm.memory)
     }
 
     pub(super) fn fsync_on(&mut self, mut call: Box<Fsync>) -> Step {

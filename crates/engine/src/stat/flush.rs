@@ -9,6 +9,7 @@
 use crate::core::Core;
 use crate::lru::lruvec::{Lruvec, LruvecId};
 use crate::stat::{Stat, UPDATES_BATCH};
+use crate::state::State;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, PAGE_SIZE};
 
 impl Core {
@@ -16,15 +17,7 @@ impl Core {
     #[inline(always)]
     pub(crate) fn count(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         let node = self.count_weighing(lruvec, stat, n, n.unsigned_abs());
-        self.count_node(node, stat, n);
-    }
-
-    /// Counts an event in `/proc/vmstat` only.
-    #[inline(always)]
-    pub(crate) fn count_node(&mut self, node: NodeId, stat: Stat, n: i64) {
-        let counter = &mut self.vmstat[node.index()][stat as usize];
-        *counter += n;
-        debug_assert!(n >= 0 || *counter >= 0, "{} of {node:?} falls below zero: {counter}", stat.name());
+        self.mm.count_node(node, stat, n);
     }
 
     /// Counts an event in `memory.stat` only, as memcg reclaim does with `pgscan_direct` and its like.
@@ -41,12 +34,12 @@ impl Core {
     /// Returns the node of the lruvec, which is at hand.
     #[inline(always)]
     fn count_weighing(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) -> NodeId {
-        let counters = &mut self.lruvecs[lruvec];
+        let counters = &mut self.mm.lruvecs[lruvec];
         let counter = &mut counters.stat_local[stat as usize];
         *counter += n;
         debug_assert!(n >= 0 || *counter >= 0, "{} of a group falls below zero: {counter}", stat.name());
         let (memcg, node) = (counters.memcg, counters.node);
-        let updates = &mut self.cpus[self.by.cpu.index()].updates;
+        let updates = &mut self.mm.cpus[self.by.cpu.index()].updates;
         let made = updates.made + weight;
         if updates.memcg == memcg && made < updates.room {
             updates.made = made;
@@ -59,20 +52,103 @@ impl Core {
     /// The rarer updates: the first of a group, one that completes a batch, and all where nothing may be stale.
     #[cold]
     fn count_slowly(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) {
-        if self.config.stat_flush == crate::StatFlush::Live {
-            return self.count_flushed(lruvec, stat, n);
+        if self.mm.config.stat_flush == crate::StatFlush::Live {
+            return self.mm.count_flushed(lruvec, stat, n);
         }
-        let (memcg, cpu) = (self.lruvecs[lruvec].memcg, self.by.cpu);
+        let (memcg, cpu) = (self.mm.lruvecs[lruvec].memcg, self.by.cpu);
         // First what this CPU holds already, of this group or another; then this update. The room is what is left after it.
-        self.push_updates(cpu);
-        let updates = &mut self.cpus[cpu.index()].updates;
+        self.mm.push_updates(cpu);
+        let updates = &mut self.mm.cpus[cpu.index()].updates;
         (updates.memcg, updates.made) = (memcg, weight);
-        self.push_updates(cpu);
-        let gathered = self.memcgs.ancestors(memcg).map(|id| self.memcgs[id].updates_by_cpu[cpu.index()]);
+        self.mm.push_updates(cpu);
+        let gathered =
+            self.mm.memcgs.ancestors(memcg).map(|id| self.mm.memcgs[id].updates_by_cpu[cpu.index()]);
         let room = UPDATES_BATCH - gathered.max().unwrap_or(0);
-        let updates = &mut self.cpus[cpu.index()].updates;
+        let updates = &mut self.mm.cpus[cpu.index()].updates;
         // The batch of all groups is complete when it is exceeded, a group's when it is reached.
         updates.room = room.min(UPDATES_BATCH + 1 - updates.of_all_groups);
+    }
+
+    /// The periodic worker: brings every group's statistics up to date.
+    #[doc(alias = "mem_cgroup_flush_stats")]
+    pub(crate) fn flush_stats(&mut self) {
+        self.flush_memcg_stats(MemcgId::ROOT);
+        self.mm.last_root_flush = self.by.now;
+        self.mm.cpus.iter_mut().for_each(|cpu| cpu.updates.batches = 0);
+    }
+
+    /// Flushes from inside reclaim and refaults: only if the worker is late by a whole period, because flushing on every
+    /// call costs more than stale numbers do.
+    #[doc(alias = "mem_cgroup_flush_stats_ratelimited")]
+    pub(crate) fn flush_stats_ratelimited(&mut self) {
+        let Some(period) = self.mm.stat_flush_period() else { return };
+        if self.by.now > self.mm.last_root_flush + period + period {
+            self.flush_stats();
+        }
+    }
+
+    /// Flushes before a pass as Linux 6.1 did: when the CPUs together have completed more batches of updates than there are CPUs,
+    /// all groups counted. Updates decide, not time, so numbers are never far from the truth.
+    ///
+    /// Only this rule is known of 6.1. The worker, readers and refaults are taken to flush as in 6.12.
+    pub(crate) fn flush_stats_if_updated(&mut self) {
+        let batches: u64 = self.mm.cpus.iter().map(|cpu| cpu.updates.batches).sum();
+        if self.mm.stat_flush_period().is_some() && batches > u64::from(self.mm.config.cpus) {
+            self.flush_stats();
+        }
+    }
+
+    /// Flushes before a pass as Linux 6.8 to 6.11 did: the target's subtree, when the CPUs have told it of as many updates as make a reader
+    /// flush. Updates of other groups neither help nor hurt. [kernels 2.1]
+    pub(crate) fn flush_group_if_updated(&mut self, target: MemcgId) {
+        if self.mm.stat_flush_period().is_some() {
+            self.flush_for_reader(target);
+        }
+    }
+
+    /// A reader of `memory.stat` gets fresh numbers, but only pays for a flush when enough has changed.
+    pub(crate) fn flush_for_reader(&mut self, memcg: MemcgId) {
+        self.mm.push_all_updates();
+        if self.mm.memcgs[memcg].updates_pending > UPDATES_BATCH * u64::from(self.mm.config.cpus) {
+            self.flush_memcg_stats(memcg);
+        }
+    }
+
+    /// Sums up a subtree, children before parents. Groups are numbered in order of creation, so a child comes after its
+    /// parent.
+    pub(crate) fn flush_memcg_stats(&mut self, root: MemcgId) {
+        self.release_empty_memcgs();
+        if self.mm.config.stat_flush == crate::StatFlush::Live {
+            return;
+        }
+        self.mm.push_all_updates();
+        let subtree = self.mm.memcgs.subtree(root);
+        for &id in subtree.iter().rev() {
+            for pool in self.mm.lruvecs.pools() {
+                let lruvec = self.mm.lruvecs.id(id, pool);
+                let mut sum = self.mm.lruvecs[lruvec].stat_local;
+                for &child in &self.mm.memcgs[id].children {
+                    let child = &self.mm.lruvecs[self.mm.lruvecs.id(child, pool)];
+                    sum.iter_mut().zip(&child.stat_flushed).for_each(|(sum, &part)| *sum += part);
+                }
+                self.mm.lruvecs[lruvec].stat_flushed = sum;
+            }
+            let group = &mut self.mm.memcgs[id];
+            group.updates_pending = 0;
+            group.stat_flushed_at = self.by.now;
+            group.updates_by_cpu.fill(0);
+        }
+        self.out.count.stat_flushes(subtree.len() as u64);
+    }
+}
+
+impl State {
+    /// Counts an event in `/proc/vmstat` only.
+    #[inline(always)]
+    pub(crate) fn count_node(&mut self, node: NodeId, stat: Stat, n: i64) {
+        let counter = &mut self.vmstat[node.index()][stat as usize];
+        *counter += n;
+        debug_assert!(n >= 0 || *counter >= 0, "{} of {node:?} falls below zero: {counter}", stat.name());
     }
 
     /// Passes the updates that a CPU has counted on to their group and its ancestors.
@@ -115,81 +191,9 @@ impl Core {
         self.lruvecs[lruvec].stat_flushed[stat as usize].max(0) as u64
     }
 
-    /// The periodic worker: brings every group's statistics up to date.
-    #[doc(alias = "mem_cgroup_flush_stats")]
-    pub(crate) fn flush_stats(&mut self) {
-        self.flush_memcg_stats(MemcgId::ROOT);
-        self.last_root_flush = self.by.now;
-        self.cpus.iter_mut().for_each(|cpu| cpu.updates.batches = 0);
-    }
-
     /// How often the machine must call [`Core::flush_stats`]; `None` where it need not.
     pub(crate) fn stat_flush_period(&self) -> Option<Nanos> {
         (self.config.stat_flush == crate::StatFlush::Periodic).then(|| self.config.stat_flush_period())
-    }
-
-    /// Flushes from inside reclaim and refaults: only if the worker is late by a whole period, because flushing on every
-    /// call costs more than stale numbers do.
-    #[doc(alias = "mem_cgroup_flush_stats_ratelimited")]
-    pub(crate) fn flush_stats_ratelimited(&mut self) {
-        let Some(period) = self.stat_flush_period() else { return };
-        if self.by.now > self.last_root_flush + period + period {
-            self.flush_stats();
-        }
-    }
-
-    /// Flushes before a pass as Linux 6.1 did: when the CPUs together have completed more batches of updates than there are CPUs,
-    /// all groups counted. Updates decide, not time, so numbers are never far from the truth.
-    ///
-    /// Only this rule is known of 6.1. The worker, readers and refaults are taken to flush as in 6.12.
-    pub(crate) fn flush_stats_if_updated(&mut self) {
-        let batches: u64 = self.cpus.iter().map(|cpu| cpu.updates.batches).sum();
-        if self.stat_flush_period().is_some() && batches > u64::from(self.config.cpus) {
-            self.flush_stats();
-        }
-    }
-
-    /// Flushes before a pass as Linux 6.8 to 6.11 did: the target's subtree, when the CPUs have told it of as many updates as make a reader
-    /// flush. Updates of other groups neither help nor hurt. [kernels 2.1]
-    pub(crate) fn flush_group_if_updated(&mut self, target: MemcgId) {
-        if self.stat_flush_period().is_some() {
-            self.flush_for_reader(target);
-        }
-    }
-
-    /// A reader of `memory.stat` gets fresh numbers, but only pays for a flush when enough has changed.
-    pub(crate) fn flush_for_reader(&mut self, memcg: MemcgId) {
-        self.push_all_updates();
-        if self.memcgs[memcg].updates_pending > UPDATES_BATCH * u64::from(self.config.cpus) {
-            self.flush_memcg_stats(memcg);
-        }
-    }
-
-    /// Sums up a subtree, children before parents. Groups are numbered in order of creation, so a child comes after its
-    /// parent.
-    pub(crate) fn flush_memcg_stats(&mut self, root: MemcgId) {
-        self.release_empty_memcgs();
-        if self.config.stat_flush == crate::StatFlush::Live {
-            return;
-        }
-        self.push_all_updates();
-        let subtree = self.memcgs.subtree(root);
-        for &id in subtree.iter().rev() {
-            for pool in self.lruvecs.pools() {
-                let lruvec = self.lruvecs.id(id, pool);
-                let mut sum = self.lruvecs[lruvec].stat_local;
-                for &child in &self.memcgs[id].children {
-                    let child = &self.lruvecs[self.lruvecs.id(child, pool)];
-                    sum.iter_mut().zip(&child.stat_flushed).for_each(|(sum, &part)| *sum += part);
-                }
-                self.lruvecs[lruvec].stat_flushed = sum;
-            }
-            let group = &mut self.memcgs[id];
-            group.updates_pending = 0;
-            group.stat_flushed_at = self.by.now;
-            group.updates_by_cpu.fill(0);
-        }
-        self.out.count.stat_flushes(subtree.len() as u64);
     }
 
     /// A group's counter as of the last flush, over all nodes.
@@ -280,17 +284,17 @@ mod tests {
                     Event::Count { cpu, group, n } => {
                         engine.core.by.cpu = CpuId(cpu);
                         let group = groups[usize::from(group)];
-                        let lruvec = engine.core.lruvecs.id(group, PoolId::of_node(NodeId(0)));
-                        engine.core.lruvecs[lruvec].stat_local[Stat::Pgfault as usize] = 40;
+                        let lruvec = engine.core.mm.lruvecs.id(group, PoolId::of_node(NodeId(0)));
+                        engine.core.mm.lruvecs[lruvec].stat_local[Stat::Pgfault as usize] = 40;
                         engine.core.count_memcg(lruvec, Stat::Pgfault, n);
                         let gathered = &mut machine.gathered[usize::from(cpu)];
                         *gathered += n.unsigned_abs();
                         if *gathered > UPDATES_BATCH {
                             machine.batches += std::mem::take(gathered) / UPDATES_BATCH;
                         }
-                        let batches = engine.core.cpus.iter().map(|cpu| cpu.updates.batches).sum::<u64>();
+                        let batches = engine.core.mm.cpus.iter().map(|cpu| cpu.updates.batches).sum::<u64>();
                         prop_assert_eq!(batches, machine.batches);
-                        for id in engine.core.memcgs.ancestors(group) {
+                        for id in engine.core.mm.memcgs.ancestors(group) {
                             let told = &mut told[id.index()];
                             let gathered = &mut told.gathered[usize::from(cpu)];
                             *gathered += n.unsigned_abs();
@@ -300,16 +304,16 @@ mod tests {
                         }
                     }
                     Event::Read { group } => {
-                        engine.core.push_all_updates();
+                        engine.core.mm.push_all_updates();
                         for (&group, told) in groups.iter().zip(&told) {
-                            prop_assert_eq!(engine.core.memcgs[group].updates_pending, told.pending);
-                            prop_assert_eq!(&engine.core.memcgs[group].updates_by_cpu[..], &told.gathered[..]);
+                            prop_assert_eq!(engine.core.mm.memcgs[group].updates_pending, told.pending);
+                            prop_assert_eq!(&engine.core.mm.memcgs[group].updates_by_cpu[..], &told.gathered[..]);
                         }
                         let group = groups[usize::from(group)];
                         let is_due = told[group.index()].pending > UPDATES_BATCH * u64::from(CPUS);
                         engine.core.flush_for_reader(group);
                         if is_due {
-                            engine.core.memcgs.subtree(group).iter().for_each(|id| told[id.index()] = Told::default());
+                            engine.core.mm.memcgs.subtree(group).iter().for_each(|id| told[id.index()] = Told::default());
                         }
                     }
                     Event::Flush => {

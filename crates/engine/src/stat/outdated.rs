@@ -109,7 +109,7 @@ impl LiveStats<'_> {
         let now = match self {
             LiveStats::One(counters) => counters[stat as usize],
             LiveStats::Sum(core, ids) => {
-                ids.iter().map(|&id| core.lruvecs[id].stat_local[stat as usize]).sum()
+                ids.iter().map(|&id| core.mm.lruvecs[id].stat_local[stat as usize]).sum()
             }
         };
         now.max(0) as u64
@@ -120,7 +120,7 @@ impl Core {
     /// Whether decisions are made a second time by live numbers: some numbers are old, and somebody wants to know.
     #[inline]
     pub(crate) fn compares_with_live(&self) -> bool {
-        self.compares_live && self.config.stat_flush == StatFlush::Periodic
+        self.compares_live && self.mm.config.stat_flush == StatFlush::Periodic
     }
 
     /// The counters of an lruvec's group as they are, descendants included; `None` where too many would have to be asked, no number is ever
@@ -130,11 +130,11 @@ impl Core {
         if !self.compares_with_live() {
             return None;
         }
-        let Lruvec { memcg, pool, node, ref stat_local, .. } = self.lruvecs[lruvec];
-        if self.memcgs[memcg].children.is_empty() {
+        let Lruvec { memcg, pool, node, ref stat_local, .. } = self.mm.lruvecs[lruvec];
+        if self.mm.memcgs[memcg].children.is_empty() {
             Some(LiveStats::One(stat_local))
         } else if memcg == MemcgId::ROOT && pool == PoolId::of_node(node) {
-            Some(LiveStats::One(&self.vmstat[node.index()]))
+            Some(LiveStats::One(&self.mm.vmstat[node.index()]))
         } else {
             self.sum_of_few(memcg, pool)
         }
@@ -144,20 +144,20 @@ impl Core {
     fn sum_of_few(&self, memcg: MemcgId, pool: PoolId) -> Option<LiveStats<'_>> {
         let (mut found, mut left) = (Vec::new(), vec![memcg]);
         while let Some(id) = left.pop() {
-            found.push(self.lruvecs.id(id, pool));
+            found.push(self.mm.lruvecs.id(id, pool));
             if found.len() + left.len() > GROUPS_MAX {
                 return None;
             }
-            left.extend(&self.memcgs[id].children);
+            left.extend(&self.mm.memcgs[id].children);
         }
         Some(LiveStats::Sum(self, found))
     }
 
     /// A group's counter as it is, over all nodes.
     pub(crate) fn memcg_live(&self, memcg: MemcgId, stat: Stat) -> Option<i64> {
-        let mut pools = self.lruvecs.pools();
+        let mut pools = self.mm.lruvecs.pools();
         pools.try_fold(0, |sum, pool| {
-            Some(sum + self.live_stats(self.lruvecs.id(memcg, pool))?.get(stat) as i64)
+            Some(sum + self.live_stats(self.mm.lruvecs.id(memcg, pool))?.get(stat) as i64)
         })
     }
 
@@ -186,7 +186,7 @@ impl Core {
         by_stale: bool,
         numbers: &[(Stat, u64, u64)],
     ) {
-        let age = Nanos(self.by.now.0 - self.memcgs[memcg].stat_flushed_at.0);
+        let age = Nanos(self.by.now.0 - self.mm.memcgs[memcg].stat_flushed_at.0);
         let turned = self.turned(decision, by_stale);
         turned.count += 1;
         turned.oldest = turned.oldest.max(age);
@@ -239,7 +239,7 @@ mod tests {
         let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
         let child = engine.memcg_create(parent, "b").unwrap();
         for (group, pages) in [(parent, 2), (child, 5)] {
-            let lruvec = engine.core.lruvecs.id(group, PoolId::of_node(crate::units::NodeId(0)));
+            let lruvec = engine.core.mm.lruvecs.id(group, PoolId::of_node(crate::units::NodeId(0)));
             engine.core.count(lruvec, Stat::NrDirty, pages);
         }
         let live = |engine: &Engine, group| engine.core.memcg_live(group, Stat::NrDirty);

@@ -28,6 +28,7 @@ use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::memory::folio::{Folio, FolioFlags, HUGE_PAGE_ORDER, UseBits};
 use crate::memory::table::{Entry, Shadow};
+use crate::state::State;
 use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, Pfn};
 pub use event::{
     Because, Filled, FoundBy, Heat, ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName,
@@ -125,6 +126,220 @@ impl Core {
         }
     }
 
+    /// Tells of a page in memory, if it is followed.
+    #[inline]
+    pub(crate) fn tell(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
+        if self.is_telling() && self.may_follow(pfn) {
+            self.tell_followed(pfn, event);
+        }
+    }
+
+    /// Whether a page of this folio may be followed. Nearly all who tell come no further than this test.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn may_follow(&self, pfn: Pfn) -> bool {
+        self.out.story.as_ref().is_some_and(|story| story.may_follow(&self.mm.memory.folios[pfn]))
+    }
+
+    #[cold]
+    fn tell_followed(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
+        let pages = self.followed_of(self.mm.name_of(pfn), self.mm.memory.folios[pfn].pages());
+        if pages.is_empty() {
+            return;
+        }
+        let event = event(self);
+        self.push_pages(pfn, &pages, |_| (), &event);
+    }
+
+    /// The pages that are followed among so many from this one on.
+    fn followed_of(&self, first: PageName, pages: u64) -> Vec<PageName> {
+        let all = (0..pages).map(|at| first.next(at));
+        all.filter(|&page| self.out.story.as_ref().is_some_and(|story| story.follows(page))).collect()
+    }
+
+    /// Tells the same of pages of a folio, whose states are changed in some way.
+    fn push_pages(
+        &mut self,
+        pfn: Pfn,
+        pages: &[PageName],
+        change: impl Fn(&mut PageState),
+        event: &PageEvent,
+    ) {
+        for &page in pages {
+            let mut state = self.mm.state_of(pfn, page);
+            change(&mut state);
+            self.push_page(self.mm.lruvec_of(pfn), page, state, event.clone());
+        }
+    }
+
+    fn push_page(&mut self, lruvec: LruvecId, page: PageName, state: PageState, event: PageEvent) {
+        if let Some(story) = &mut self.out.story
+            && matches!(story.filter, Some(StoryFilter::Pages(_)))
+        {
+            story.lists.insert(lruvec);
+        }
+        self.push_told(lruvec, Told::Page { page, state, event });
+    }
+
+    fn push_told(&mut self, lruvec: LruvecId, told: Told) {
+        let (memcg, node) = (self.mm.lruvecs[lruvec].memcg, self.mm.lruvecs[lruvec].node);
+        if let Some(story) = &mut self.out.story {
+            story.events.push(StoryEvent { at: self.by.now, memcg, node, told });
+        }
+    }
+
+    /// Tells of whole lists, if a followed page has been there.
+    #[inline]
+    pub(crate) fn tell_lists(&mut self, lruvec: LruvecId, event: impl FnOnce(&Core) -> ListsEvent) {
+        if self.out.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
+            let told = Told::Lists(event(self));
+            self.push_told(lruvec, told);
+        }
+    }
+
+    /// Whether anyone listens to what happens to pages.
+    #[inline]
+    pub(crate) fn is_telling(&self) -> bool {
+        self.out.story.as_ref().is_some_and(|story| story.filter.is_some())
+    }
+
+    /// Whether anyone listens to tracepoints.
+    #[inline]
+    pub(crate) fn is_traced(&self) -> bool {
+        self.out.story.as_ref().is_some_and(|story| story.is_traced)
+    }
+
+    /// Tells a tracepoint of a node.
+    #[inline]
+    pub(crate) fn trace<T: Into<Tracepoint>>(&mut self, node: NodeId, event: impl FnOnce(&Core) -> T) {
+        if self.out.story.is_some() {
+            self.trace_heard(node, event);
+        }
+    }
+
+    #[cold]
+    fn trace_heard<T: Into<Tracepoint>>(&mut self, node: NodeId, event: impl FnOnce(&Core) -> T) {
+        if self.is_traced() {
+            let told = Told::Tracepoint(event(self).into());
+            let at = self.by.now;
+            let story = self.out.story.as_mut().expect("it is traced");
+            story.events.push(StoryEvent { at, memcg: MemcgId::ROOT, node, told });
+        }
+    }
+
+    /// Takes a verdict into the sums of the batch under way.
+    #[inline]
+    pub(crate) fn note_verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) {
+        if self.is_traced() {
+            self.sum_verdict(pfn, verdict, because);
+        }
+    }
+
+    #[cold]
+    fn sum_verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) {
+        let folio = &self.mm.memory.folios[pfn];
+        let (kind, pages) = (folio.lru_type(), folio.pages());
+        let Some(Story { kept, .. }) = self.out.story.as_deref_mut() else { return };
+        if verdict == Verdict::Activate {
+            kept.nr_activate[kind as usize] += pages;
+        }
+        match because {
+            Because::FlusherWrites => kept.nr_dirty += pages,
+            Because::BeingWritten => kept.nr_writeback += pages,
+            Because::StillMapped => kept.nr_unmap_fail += pages,
+            Because::Used { .. } if verdict == Verdict::Keep => kept.nr_ref_keep += pages,
+            _ => {}
+        }
+    }
+
+    /// What has become of those of the batch that stay; the next batch begins.
+    pub(crate) fn take_kept(&mut self) -> Kept {
+        self.out.story.as_mut().map_or(Kept::default(), |story| std::mem::take(&mut story.kept))
+    }
+
+    /// Tells of a page that a task is about to get into this folio.
+    #[cold]
+    pub(crate) fn tell_filled(&mut self, pfn: Pfn, page: PageName, filled: PageEvent) {
+        let PageEvent::Filled { with, .. } = filled else {
+            unreachable!("it is told of pages that are filled")
+        };
+        let size = self.mm.memory.folios[pfn].pages();
+        // The folio does not know yet what it is about to hold.
+        let may_follow = |story: &Story| size > 1 || story.numbers.may_have(page.number());
+        if !self.out.story.as_deref().is_some_and(may_follow) {
+            return;
+        }
+        let pages = self.followed_of(page.of_folio(size), size);
+        let is_file = matches!(with, Filled::File | Filled::Readahead);
+        let kind = if is_file { LruType::File } else { LruType::Anon };
+        self.push_pages(pfn, &pages, |state| state.kind = kind, &filled);
+    }
+
+    /// Tells of a page that leaves memory with a shadow.
+    #[inline]
+    pub(crate) fn tell_evicted(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
+        if self.is_telling() {
+            self.tell_evicted_slowly(pfn, target, shadow);
+        }
+    }
+
+    #[cold]
+    fn tell_evicted_slowly(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
+        let (page, memcg) = (self.mm.name_of(pfn), self.mm.memory.folios[pfn].memcg);
+        let is_told = match self.out.story.as_ref().and_then(|story| story.filter.as_ref()) {
+            None => false,
+            Some(StoryFilter::Pages(pages)) => self.may_follow(pfn) && pages.contains(&page),
+            Some(StoryFilter::Evictions(None)) => true,
+            Some(StoryFilter::Evictions(Some(of))) => self.mm.memcgs.ancestors(memcg).any(|id| id == *of),
+        };
+        if is_told {
+            let policy = &self.mm.memcgs[memcg].policy;
+            let references = policy.generations.references;
+            let stamp = match policy.workingset {
+                Workingset::Distance | Workingset::CountOnly => Stamp::Age(shadow.stamp),
+                Workingset::OldestGeneration | Workingset::AnyGeneration => {
+                    Stamp::OldestGeneration(shadow.stamp)
+                }
+            };
+            let event = PageEvent::Evicted {
+                target,
+                stamp,
+                workingset: shadow.workingset,
+                refs: shadow.refs,
+                tier: references.tier(shadow.refs, shadow.workingset) as u8,
+                swapped: self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
+            };
+            self.push_page(self.mm.lruvec_of(pfn), page, self.mm.state_of(pfn, page), event);
+        }
+    }
+
+    /// Tells which type a round takes, and remembers it for the pages that the round meets.
+    #[inline]
+    pub(crate) fn tell_type(
+        &mut self,
+        lruvec: LruvecId,
+        kind: LruType,
+        limit: RefTierLimit,
+        reason: TypeReason,
+    ) {
+        if self.out.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
+            let tiers = self.mm.ref_tier_positions(lruvec, kind, limit.gain);
+            let choice = TypeChoice { kind, reason, limit, tiers };
+            if let Some(story) = &mut self.out.story {
+                story.choice = Some(choice);
+            }
+            self.push_told(lruvec, Told::Lists(ListsEvent::TypeChosen(choice)));
+        }
+    }
+
+    /// Refaults of a tier as the round under way has compared them.
+    pub(crate) fn told_position(&self, tier: usize) -> Position {
+        let choice = self.out.story.as_ref().and_then(|story| story.choice);
+        choice.map_or(Position::default(), |choice| choice.tiers[tier])
+    }
+}
+
+impl State {
     /// The state of a page; `None` while it is not in memory.
     pub(crate) fn page_state(&self, page: PageName) -> Option<PageState> {
         let word = match page {
@@ -187,217 +402,5 @@ impl Core {
             accessed: self.is_mapped_young(pfn),
             huge: (folio.order == HUGE_PAGE_ORDER).then(|| (page.number() % folio.pages()) as u16),
         }
-    }
-
-    /// Tells of a page in memory, if it is followed.
-    #[inline]
-    pub(crate) fn tell(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
-        if self.is_telling() && self.may_follow(pfn) {
-            self.tell_followed(pfn, event);
-        }
-    }
-
-    /// Whether a page of this folio may be followed. Nearly all who tell come no further than this test.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn may_follow(&self, pfn: Pfn) -> bool {
-        self.out.story.as_ref().is_some_and(|story| story.may_follow(&self.memory.folios[pfn]))
-    }
-
-    #[cold]
-    fn tell_followed(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
-        let pages = self.followed_of(self.name_of(pfn), self.memory.folios[pfn].pages());
-        if pages.is_empty() {
-            return;
-        }
-        let event = event(self);
-        self.push_pages(pfn, &pages, |_| (), &event);
-    }
-
-    /// The pages that are followed among so many from this one on.
-    fn followed_of(&self, first: PageName, pages: u64) -> Vec<PageName> {
-        let all = (0..pages).map(|at| first.next(at));
-        all.filter(|&page| self.out.story.as_ref().is_some_and(|story| story.follows(page))).collect()
-    }
-
-    /// Tells the same of pages of a folio, whose states are changed in some way.
-    fn push_pages(
-        &mut self,
-        pfn: Pfn,
-        pages: &[PageName],
-        change: impl Fn(&mut PageState),
-        event: &PageEvent,
-    ) {
-        for &page in pages {
-            let mut state = self.state_of(pfn, page);
-            change(&mut state);
-            self.push_page(self.lruvec_of(pfn), page, state, event.clone());
-        }
-    }
-
-    fn push_page(&mut self, lruvec: LruvecId, page: PageName, state: PageState, event: PageEvent) {
-        if let Some(story) = &mut self.out.story
-            && matches!(story.filter, Some(StoryFilter::Pages(_)))
-        {
-            story.lists.insert(lruvec);
-        }
-        self.push_told(lruvec, Told::Page { page, state, event });
-    }
-
-    fn push_told(&mut self, lruvec: LruvecId, told: Told) {
-        let (memcg, node) = (self.lruvecs[lruvec].memcg, self.lruvecs[lruvec].node);
-        if let Some(story) = &mut self.out.story {
-            story.events.push(StoryEvent { at: self.by.now, memcg, node, told });
-        }
-    }
-
-    /// Tells of whole lists, if a followed page has been there.
-    #[inline]
-    pub(crate) fn tell_lists(&mut self, lruvec: LruvecId, event: impl FnOnce(&Core) -> ListsEvent) {
-        if self.out.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
-            let told = Told::Lists(event(self));
-            self.push_told(lruvec, told);
-        }
-    }
-
-    /// Whether anyone listens to what happens to pages.
-    #[inline]
-    pub(crate) fn is_telling(&self) -> bool {
-        self.out.story.as_ref().is_some_and(|story| story.filter.is_some())
-    }
-
-    /// Whether anyone listens to tracepoints.
-    #[inline]
-    pub(crate) fn is_traced(&self) -> bool {
-        self.out.story.as_ref().is_some_and(|story| story.is_traced)
-    }
-
-    /// Tells a tracepoint of a node.
-    #[inline]
-    pub(crate) fn trace<T: Into<Tracepoint>>(&mut self, node: NodeId, event: impl FnOnce(&Core) -> T) {
-        if self.out.story.is_some() {
-            self.trace_heard(node, event);
-        }
-    }
-
-    #[cold]
-    fn trace_heard<T: Into<Tracepoint>>(&mut self, node: NodeId, event: impl FnOnce(&Core) -> T) {
-        if self.is_traced() {
-            let told = Told::Tracepoint(event(self).into());
-            let at = self.by.now;
-            let story = self.out.story.as_mut().expect("it is traced");
-            story.events.push(StoryEvent { at, memcg: MemcgId::ROOT, node, told });
-        }
-    }
-
-    /// Takes a verdict into the sums of the batch under way.
-    #[inline]
-    pub(crate) fn note_verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) {
-        if self.is_traced() {
-            self.sum_verdict(pfn, verdict, because);
-        }
-    }
-
-    #[cold]
-    fn sum_verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) {
-        let folio = &self.memory.folios[pfn];
-        let (kind, pages) = (folio.lru_type(), folio.pages());
-        let Some(Story { kept, .. }) = self.out.story.as_deref_mut() else { return };
-        if verdict == Verdict::Activate {
-            kept.nr_activate[kind as usize] += pages;
-        }
-        match because {
-            Because::FlusherWrites => kept.nr_dirty += pages,
-            Because::BeingWritten => kept.nr_writeback += pages,
-            Because::StillMapped => kept.nr_unmap_fail += pages,
-            Because::Used { .. } if verdict == Verdict::Keep => kept.nr_ref_keep += pages,
-            _ => {}
-        }
-    }
-
-    /// What has become of those of the batch that stay; the next batch begins.
-    pub(crate) fn take_kept(&mut self) -> Kept {
-        self.out.story.as_mut().map_or(Kept::default(), |story| std::mem::take(&mut story.kept))
-    }
-
-    /// Tells of a page that a task is about to get into this folio.
-    #[cold]
-    pub(crate) fn tell_filled(&mut self, pfn: Pfn, page: PageName, filled: PageEvent) {
-        let PageEvent::Filled { with, .. } = filled else {
-            unreachable!("it is told of pages that are filled")
-        };
-        let size = self.memory.folios[pfn].pages();
-        // The folio does not know yet what it is about to hold.
-        let may_follow = |story: &Story| size > 1 || story.numbers.may_have(page.number());
-        if !self.out.story.as_deref().is_some_and(may_follow) {
-            return;
-        }
-        let pages = self.followed_of(page.of_folio(size), size);
-        let is_file = matches!(with, Filled::File | Filled::Readahead);
-        let kind = if is_file { LruType::File } else { LruType::Anon };
-        self.push_pages(pfn, &pages, |state| state.kind = kind, &filled);
-    }
-
-    /// Tells of a page that leaves memory with a shadow.
-    #[inline]
-    pub(crate) fn tell_evicted(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
-        if self.is_telling() {
-            self.tell_evicted_slowly(pfn, target, shadow);
-        }
-    }
-
-    #[cold]
-    fn tell_evicted_slowly(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
-        let (page, memcg) = (self.name_of(pfn), self.memory.folios[pfn].memcg);
-        let is_told = match self.out.story.as_ref().and_then(|story| story.filter.as_ref()) {
-            None => false,
-            Some(StoryFilter::Pages(pages)) => self.may_follow(pfn) && pages.contains(&page),
-            Some(StoryFilter::Evictions(None)) => true,
-            Some(StoryFilter::Evictions(Some(of))) => self.memcgs.ancestors(memcg).any(|id| id == *of),
-        };
-        if is_told {
-            let policy = &self.memcgs[memcg].policy;
-            let references = policy.generations.references;
-            let stamp = match policy.workingset {
-                Workingset::Distance | Workingset::CountOnly => Stamp::Age(shadow.stamp),
-                Workingset::OldestGeneration | Workingset::AnyGeneration => {
-                    Stamp::OldestGeneration(shadow.stamp)
-                }
-            };
-            let event = PageEvent::Evicted {
-                target,
-                stamp,
-                workingset: shadow.workingset,
-                refs: shadow.refs,
-                tier: references.tier(shadow.refs, shadow.workingset) as u8,
-                swapped: self.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
-            };
-            self.push_page(self.lruvec_of(pfn), page, self.state_of(pfn, page), event);
-        }
-    }
-
-    /// Tells which type a round takes, and remembers it for the pages that the round meets.
-    #[inline]
-    pub(crate) fn tell_type(
-        &mut self,
-        lruvec: LruvecId,
-        kind: LruType,
-        limit: RefTierLimit,
-        reason: TypeReason,
-    ) {
-        if self.out.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
-            let tiers = self.ref_tier_positions(lruvec, kind, limit.gain);
-            let choice = TypeChoice { kind, reason, limit, tiers };
-            if let Some(story) = &mut self.out.story {
-                story.choice = Some(choice);
-            }
-            self.push_told(lruvec, Told::Lists(ListsEvent::TypeChosen(choice)));
-        }
-    }
-
-    /// Refaults of a tier as the round under way has compared them.
-    pub(crate) fn told_position(&self, tier: usize) -> Position {
-        let choice = self.out.story.as_ref().and_then(|story| story.choice);
-        choice.map_or(Position::default(), |choice| choice.tiers[tier])
     }
 }

@@ -5,15 +5,16 @@ use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::{NodeChange, Shadow, SwapEntry};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{MemcgId, Pfn};
 use crate::workingset::IndexNode;
 
 impl Core {
     /// Puts a folio into the swap cache: it has this slot from now on.
     pub(crate) fn swap_cache_insert(&mut self, pfn: Pfn, entry: SwapEntry) {
-        let change = self.memory.swap.cache_insert(entry, pfn);
+        let change = self.mm.memory.swap.cache_insert(entry, pfn);
         self.swap_index_changed(pfn, entry, change);
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         assert!(!folio.has(FolioFlags::SWAPCACHE), "{pfn:?} is put into the swap cache twice");
         folio.set(FolioFlags::SWAPCACHE);
         folio.swap = entry.swap;
@@ -24,20 +25,25 @@ impl Core {
 
     /// Takes a folio out of the swap cache; the slot keeps the data.
     pub(crate) fn swap_cache_remove(&mut self, pfn: Pfn, shadow: Option<Shadow>) {
-        let entry = self.memory.swap_entry(pfn);
-        assert_eq!(self.memory.swap.cached(entry), Some(pfn), "slot {} leads to another folio", entry.slot);
-        let change = self.memory.swap.cache_remove(entry, shadow);
+        let entry = self.mm.memory.swap_entry(pfn);
+        assert_eq!(
+            self.mm.memory.swap.cached(entry),
+            Some(pfn),
+            "slot {} leads to another folio",
+            entry.slot
+        );
+        let change = self.mm.memory.swap.cache_remove(entry, shadow);
         self.swap_index_changed(pfn, entry, change);
-        self.memory.folios[pfn].clear(FolioFlags::SWAPCACHE);
+        self.mm.memory.folios[pfn].clear(FolioFlags::SWAPCACHE);
         self.swap_cache_count(pfn, -1);
     }
 
     fn swap_cache_count(&mut self, pfn: Pfn, sign: i64) {
-        let pages = sign * self.memory.folios[pfn].pages() as i64;
-        let lruvec = self.lruvec_of(pfn);
+        let pages = sign * self.mm.memory.folios[pfn].pages() as i64;
+        let lruvec = self.mm.lruvec_of(pfn);
         self.count(lruvec, Stat::NrSwapcached, pages);
         // The machine counts the swap cache among its file pages; a group's `file` doesn't.
-        self.count_node(self.memory.folios[pfn].node, Stat::NrFilePages, pages);
+        self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::NrFilePages, pages);
     }
 
     /// Gives up a folio's slot; its only copy is in memory then. Not while a write to the slot is in flight, nor while a
@@ -48,22 +54,22 @@ impl Core {
             true => FolioFlags::LOCKED,
             false => FolioFlags::WRITEBACK | FolioFlags::LOCKED,
         };
-        if self.memory.folios[pfn].flags().intersects(busy) || self.memory.is_slot_referenced(pfn) {
+        if self.mm.memory.folios[pfn].flags().intersects(busy) || self.mm.memory.is_slot_referenced(pfn) {
             return;
         }
         self.swap_cache_give_up(pfn);
-        self.memory.folios[pfn].set(FolioFlags::DIRTY);
+        self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
         assert!(
-            !self.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
+            !self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
             "{pfn:?} has given its slot up, and is found by it"
         );
     }
 
     /// Takes a folio out of the swap cache, and gives its slot back, which nothing leads to.
     pub(crate) fn swap_cache_give_up(&mut self, pfn: Pfn) {
-        let entry = self.memory.swap_entry(pfn);
+        let entry = self.mm.memory.swap_entry(pfn);
         debug_assert!(
-            !self.memory.is_slot_referenced(pfn),
+            !self.mm.memory.is_slot_referenced(pfn),
             "slot {} is given up, and its owner leads there",
             entry.slot
         );
@@ -73,7 +79,7 @@ impl Core {
 
     /// Nothing leads to a page in swap any more: its slot goes, at once or with the folio that reads or writes it.
     pub(crate) fn give_up_swapped(&mut self, entry: SwapEntry) {
-        match self.memory.swap.cached(entry) {
+        match self.mm.memory.swap.cached(entry) {
             Some(pfn) => {
                 self.release_if_unused(pfn);
             }
@@ -83,17 +89,19 @@ impl Core {
 
     /// Gives back a slot that nothing leads to, and what is known of it.
     pub(crate) fn free_slot(&mut self, entry: SwapEntry) {
-        if self.memory.swap.forget_shadow(entry) == NodeChange::Mixed {
+        if self.mm.memory.swap.forget_shadow(entry) == NodeChange::Mixed {
             self.forget_shadow_node(IndexNode::of_slot(entry));
         }
         self.zswap_invalidate(entry);
         self.zram_free(entry);
-        let memcg = self.memory.swap.free(entry, self.by.cpu);
-        self.memcgs.uncharge_swap(memcg);
-        self.assert_slots_charged();
+        let memcg = self.mm.memory.swap.free(entry, self.by.cpu);
+        self.mm.memcgs.uncharge_swap(memcg);
+        self.mm.assert_slots_charged();
         self.out.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });
     }
+}
 
+impl State {
     /// A slot was taken or freed: the groups pay for as many as hold a page.
     #[inline]
     pub(crate) fn assert_slots_charged(&self) {

@@ -53,7 +53,7 @@ impl Core {
     #[doc(alias = "blk_start_plug")]
     pub(crate) fn plug(&mut self, plug: &mut Plug, io: IoId, pfn: Pfn, to: SwapEntry) {
         if plug.writes.last().is_none_or(|last| last.next() != to) {
-            if plug.requests == self.config.plug_requests {
+            if plug.requests == self.mm.config.plug_requests {
                 self.submit_full(plug);
             }
             plug.requests += 1;
@@ -82,7 +82,8 @@ impl Core {
         plug.requests = 0;
         // What its owner has given up since would be freed in the middle of its batch.
         let may_end = |write: &Write| {
-            self.memory.folios[write.pfn].has(FolioFlags::LRU) || self.memory.is_slot_referenced(write.pfn)
+            self.mm.memory.folios[write.pfn].has(FolioFlags::LRU)
+                || self.mm.memory.is_slot_referenced(write.pfn)
         };
         let (racing, late): (Vec<Write>, Vec<Write>) = plug.writes.drain(..).partition(may_end);
         let submitted: Vec<Op> = racing.iter().map(|write| write.op()).collect();

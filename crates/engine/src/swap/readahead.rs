@@ -19,6 +19,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
 use crate::memory::table::{Entry, LEAF_PAGES, SwapEntry};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{MemcgId, MmId, Pfn, SwapId, TaskId};
 
 /// Swapped pages that are to be read as one batch, as far as it has got.
@@ -57,6 +58,40 @@ impl SwapReadahead {
 const PAGES_MAX_ORDER: u8 = 5;
 
 impl Core {
+    /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed; `task`, if any, is woken when it
+    /// is there.
+    pub(crate) fn swap_cache_read(
+        &mut self,
+        pfn: Pfn,
+        entry: SwapEntry,
+        task: Option<TaskId>,
+        added_for: AddedFor,
+    ) {
+        assert!(self.mm.memory.swap.is_taken(entry), "slot {} is free, and is read", entry.slot);
+        assert_eq!(
+            self.mm.memory.swap.cached(entry),
+            None,
+            "slot {} is read, and its page is in memory",
+            entry.slot
+        );
+        self.mm.memory.folios[pfn].set(FolioFlags::LOCKED);
+        let shadow = self.mm.memory.swap.shadow(entry);
+        self.swap_cache_insert(pfn, entry);
+        self.workingset_refault(pfn, shadow, added_for);
+        self.lru_add(pfn, added_for);
+        if self.swap_zeroes_in(pfn, entry) {
+            self.mm.memory.folios[pfn].clear(FolioFlags::LOCKED);
+        } else if self.zswap_load(pfn, entry) {
+            self.mm.memory.folios[pfn].clear(FolioFlags::LOCKED);
+            self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
+        } else {
+            self.mm.zswap_missed(pfn);
+            self.start_read_swap(pfn, entry, task);
+        }
+    }
+}
+
+impl State {
     /// What to read where a page of anonymous memory is swapped out; nothing where it is to be read by itself.
     #[doc(alias = "swap_vma_readahead")]
     #[doc(alias = "swapin_readahead")]
@@ -126,38 +161,6 @@ impl Core {
         let owner = self.memory.swap.memcg(entry);
         let is_there = self.memcgs.contains(owner) && self.memcgs[owner].is_online;
         if is_there { owner } else { reader }
-    }
-
-    /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed; `task`, if any, is woken when it
-    /// is there.
-    pub(crate) fn swap_cache_read(
-        &mut self,
-        pfn: Pfn,
-        entry: SwapEntry,
-        task: Option<TaskId>,
-        added_for: AddedFor,
-    ) {
-        assert!(self.memory.swap.is_taken(entry), "slot {} is free, and is read", entry.slot);
-        assert_eq!(
-            self.memory.swap.cached(entry),
-            None,
-            "slot {} is read, and its page is in memory",
-            entry.slot
-        );
-        self.memory.folios[pfn].set(FolioFlags::LOCKED);
-        let shadow = self.memory.swap.shadow(entry);
-        self.swap_cache_insert(pfn, entry);
-        self.workingset_refault(pfn, shadow, added_for);
-        self.lru_add(pfn, added_for);
-        if self.swap_zeroes_in(pfn, entry) {
-            self.memory.folios[pfn].clear(FolioFlags::LOCKED);
-        } else if self.zswap_load(pfn, entry) {
-            self.memory.folios[pfn].clear(FolioFlags::LOCKED);
-            self.memory.folios[pfn].set(FolioFlags::DIRTY);
-        } else {
-            self.zswap_missed(pfn);
-            self.start_read_swap(pfn, entry, task);
-        }
     }
 
     /// A page was read that nobody has asked for yet.

@@ -8,10 +8,33 @@ use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::SwapEntry;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::swap::contents::{Compressibility, Contents};
 use crate::units::{FileId, MmId, Pfn, SwapId};
 
 impl Core {
+    /// Fills a page whose slot says that it is one of zeroes. False if it doesn't.
+    pub(crate) fn swap_zeroes_in(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
+        let is_zeroes = self.mm.memory.swap.holds_zeroes(entry);
+        assert!(
+            self.mm.memory.swap.is_taken(entry),
+            "slot {} is free, and a page is filled from it",
+            entry.slot
+        );
+        assert!(
+            !is_zeroes || self.mm.zswap.find(entry).is_none(),
+            "slot {} holds zeroes and has an entry",
+            entry.slot
+        );
+        if is_zeroes {
+            self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::SwpinZero, 1);
+            self.out.push(Op::Zero { pfn, pages: 1 });
+        }
+        is_zeroes
+    }
+}
+
+impl State {
     /// The contents of a page that goes to a swap device.
     pub(crate) fn contents_of(&self, pfn: Pfn, swap: SwapId) -> Contents {
         let folio = &self.memory.folios[pfn];
@@ -48,26 +71,6 @@ impl Core {
         self.memory.swap.set_holds_zeroes(entry, is_zeroes);
         if is_zeroes {
             self.count_node(self.memory.folios[pfn].node, Stat::SwpoutZero, 1);
-        }
-        is_zeroes
-    }
-
-    /// Fills a page whose slot says that it is one of zeroes. False if it doesn't.
-    pub(crate) fn swap_zeroes_in(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
-        let is_zeroes = self.memory.swap.holds_zeroes(entry);
-        assert!(
-            self.memory.swap.is_taken(entry),
-            "slot {} is free, and a page is filled from it",
-            entry.slot
-        );
-        assert!(
-            !is_zeroes || self.zswap.find(entry).is_none(),
-            "slot {} holds zeroes and has an entry",
-            entry.slot
-        );
-        if is_zeroes {
-            self.count_node(self.memory.folios[pfn].node, Stat::SwpinZero, 1);
-            self.out.push(Op::Zero { pfn, pages: 1 });
         }
         is_zeroes
     }

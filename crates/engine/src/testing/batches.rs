@@ -72,14 +72,14 @@ impl Bench {
     }
 
     fn queued(&self) -> usize {
-        self.engine.core.cpus[0].batches.iter().count()
+        self.engine.core.mm.cpus[0].batches.iter().count()
     }
 
     /// The list from its cold end.
     fn list(&self, list: LruList) -> Vec<Pfn> {
-        let lruvec = self.engine.core.lruvec_of(self.file_pfn(0));
-        let list = &self.engine.core.lruvecs[lruvec].lists[list as usize];
-        list.iter_from_tail(&self.engine.core.memory.folios).map(Pfn).collect()
+        let lruvec = self.engine.core.mm.lruvec_of(self.file_pfn(0));
+        let list = &self.engine.core.mm.lruvecs[lruvec].lists[list as usize];
+        list.iter_from_tail(&self.engine.core.mm.memory.folios).map(Pfn).collect()
     }
 }
 
@@ -102,7 +102,7 @@ fn new_folios_are_placed_before_anything_else_is_moved() {
     bench.engine.core.lru_activate(old);
     bench.read(1);
     bench.read(2);
-    bench.engine.core.memory.add_use(bench.file_pfn(1), UseBits::ACTIVE);
+    bench.engine.core.mm.memory.add_use(bench.file_pfn(1), UseBits::ACTIVE);
     bench.engine.core.lru_add_drain();
     assert_eq!(
         bench.list(LruList::ActiveFile),
@@ -167,22 +167,22 @@ fn each_batch_lets_in_only_what_it_can_move() {
     let mut bench = Bench::new(2);
     let (file, heap, other) = (bench.file_pfn(0), bench.heap_pfn(0), bench.heap_pfn(1));
     let mut refuses = |why: &str, ask: &mut dyn FnMut(&mut Engine)| {
-        let before = bench.engine.core.cpus[0].batches.iter().count();
+        let before = bench.engine.core.mm.cpus[0].batches.iter().count();
         ask(&mut bench.engine);
-        assert_eq!(bench.engine.core.cpus[0].batches.iter().count(), before, "{why}");
+        assert_eq!(bench.engine.core.mm.cpus[0].batches.iter().count(), before, "{why}");
     };
     refuses("an inactive folio needn't be deactivated", &mut |engine| engine.core.lru_deactivate(file));
     refuses("a file folio's contents can't be forgotten", &mut |engine| engine.core.lru_lazyfree(file));
     refuses("a dirty folio isn't ready to go", &mut |engine| engine.core.lru_rotate(heap));
     refuses("an active folio needn't be activated", &mut |engine| {
-        engine.core.memory.add_use(file, UseBits::ACTIVE);
+        engine.core.mm.memory.add_use(file, UseBits::ACTIVE);
         engine.core.lru_activate(file);
-        engine.core.memory.remove_use(file, UseBits::ACTIVE);
+        engine.core.mm.memory.remove_use(file, UseBits::ACTIVE);
     });
     refuses("a folio with a slot keeps its contents there", &mut |engine| {
-        engine.core.memory.folios[other].set(FolioFlags::SWAPCACHE);
+        engine.core.mm.memory.folios[other].set(FolioFlags::SWAPCACHE);
         engine.core.lru_lazyfree(other);
-        engine.core.memory.folios[other].clear(FolioFlags::SWAPCACHE);
+        engine.core.mm.memory.folios[other].clear(FolioFlags::SWAPCACHE);
     });
     bench.engine.mlock(bench.task, bench.heap).unwrap();
     let before = bench.queued();
@@ -200,7 +200,7 @@ fn a_folio_isolated_while_it_waits_is_skipped() {
     bench.engine.core.lru_unlink(pfn);
     bench.engine.core.lru_add_drain();
     assert_eq!((bench.queued(), bench.engine.figures().vmstat(Stat::Pgactivate)), (0, 0));
-    assert_eq!(bench.engine.core.memory.folios[pfn].refs, 0, "the batch has let go of it");
+    assert_eq!(bench.engine.core.mm.memory.folios[pfn].refs, 0, "the batch has let go of it");
     bench.engine.core.put_back(pfn);
     assert_eq!(bench.list(LruList::InactiveFile), [pfn]);
 }
@@ -210,21 +210,21 @@ fn a_folio_that_was_given_a_slot_while_it_waits_is_not_made_forgettable() {
     let mut bench = Bench::new(1);
     let pfn = bench.heap_pfn(0);
     bench.engine.core.lru_lazyfree(pfn);
-    bench.engine.core.memory.folios[pfn].set(FolioFlags::SWAPCACHE);
+    bench.engine.core.mm.memory.folios[pfn].set(FolioFlags::SWAPCACHE);
     bench.engine.core.lru_add_drain();
-    assert!(bench.engine.core.memory.folios[pfn].has(FolioFlags::SWAPBACKED));
+    assert!(bench.engine.core.mm.memory.folios[pfn].has(FolioFlags::SWAPBACKED));
     assert_eq!(bench.engine.figures().vmstat(Stat::Pglazyfree), 0);
 }
 
 #[test]
 fn a_folio_queued_twice_for_activation_moves_once_and_ages_twice() {
     let mut bench = Bench::new(2);
-    let lruvec = bench.engine.core.lruvec_of(bench.file_pfn(0));
+    let lruvec = bench.engine.core.mm.lruvec_of(bench.file_pfn(0));
     for page in [0, 1, 0, 1, 0] {
         bench.read(page);
     }
     // 0 was read four times with another page in between: marked, queued, marked, queued. 1 was read three times.
-    assert_eq!((bench.queued(), bench.engine.core.lruvecs[lruvec].nonresident_age), (3, 3));
+    assert_eq!((bench.queued(), bench.engine.core.mm.lruvecs[lruvec].nonresident_age), (3, 3));
     bench.engine.core.lru_add_drain();
     assert_eq!(bench.engine.figures().vmstat(Stat::Pgactivate), 2);
 }
@@ -234,7 +234,7 @@ fn a_reference_from_a_batch_keeps_a_folio_from_being_freed() {
     let mut bench = Bench::new(1);
     bench.engine.core.lru_activate(bench.file_pfn(0));
     assert!(!bench.engine.core.release_if_unused(bench.file_pfn(0)));
-    assert_eq!(bench.engine.core.memory.folios[bench.file_pfn(0)].refs, 1);
+    assert_eq!(bench.engine.core.mm.memory.folios[bench.file_pfn(0)].refs, 1);
 }
 
 #[test]
@@ -247,8 +247,8 @@ fn accessed_bits_of_a_mapping_advised_random_are_not_cleared() {
     let (normal, random) = (bench.heap_pfn(0), bench.pfn(random, 0));
     assert_eq!([normal, random].map(|pfn| bench.engine.core.folio_referenced(pfn, false).young), [1, 0]);
     let is_young = |pfn: Pfn| {
-        let folio = &bench.engine.core.memory.folios[pfn];
-        bench.engine.core.memory.mm(MmId(folio.owner)).table.word(folio.index.into()).is_young()
+        let folio = &bench.engine.core.mm.memory.folios[pfn];
+        bench.engine.core.mm.memory.mm(MmId(folio.owner)).table.word(folio.index.into()).is_young()
     };
     assert_eq!([normal, random].map(is_young), [false, true]);
 }

@@ -19,7 +19,7 @@ pub(super) struct Bench {
 
 /// The index words of a file, without the frames that they lead to, which are where the contents moved.
 fn words(engine: &Engine, file: FileId) -> Vec<(u64, u8)> {
-    let index = &engine.core.memory.file(file).index;
+    let index = &engine.core.mm.memory.file(file).index;
     index.iter().map(|(page, word)| (page, word.use_bits().bits())).collect()
 }
 
@@ -50,13 +50,13 @@ impl Bench {
         kept.sort_by_key(|pfn| pfn.0.wrapping_mul(0x9e37_79b1));
         freed.into_iter().for_each(|pfn| core.free_folio(pfn));
         for (page, pfn) in (0..).zip(kept) {
-            core.memcgs.charge(memcg, 1, 1).unwrap();
-            core.memory.folios[pfn].set(FolioFlags::CHARGED);
+            core.mm.memcgs.charge(memcg, 1, 1).unwrap();
+            core.mm.memory.folios[pfn].set(FolioFlags::CHARGED);
             core.page_cache_add(pfn, file, page, crate::lru::AddedFor::Other);
             core.lru_add(pfn, crate::lru::AddedFor::Other);
         }
         core.lru_add_drain();
-        core.memory.drain_all_pages();
+        core.mm.memory.drain_all_pages();
         let mut bench = Bench { engine, task, file };
         bench.carry_out();
         bench
@@ -127,7 +127,7 @@ fn a_run_for_a_request_ends_with_the_first_block_and_is_not_made_where_there_is_
 fn what_is_held_stays_and_failures_put_off_the_next_run() {
     let mut bench = Bench::new(MigrateType::Movable);
     for pfn in bench.engine.used_folios() {
-        bench.engine.core.memory.folios[pfn].refs += 1;
+        bench.engine.core.mm.memory.folios[pfn].refs += 1;
     }
     assert_eq!(bench.compact(5, CompactMode::SyncLight).0, Compacted::Complete);
     assert_eq!(bench.engine.figures().vmstat(Stat::PgmigrateSuccess), 0);

@@ -15,7 +15,7 @@ const NODE: NodeId = NodeId(0);
 fn full_of_dirty_pages() -> Bench {
     let mut bench = Bench::keeping(MigrateType::Movable, |pfn| u64::from(pfn.0) < PAGES - 256);
     bench.engine.core.set_policy(Policy::of("classic@2010"));
-    bench.engine.core.config.watermark_boost_factor = 0;
+    bench.engine.core.mm.config.watermark_boost_factor = 0;
     bench.engine.enter(bench.task);
     for pfn in bench.engine.used_folios() {
         bench.engine.core.folio_mark_dirty(pfn);
@@ -35,7 +35,7 @@ fn use_up(bench: &mut Bench, gfp: Gfp, is_congested: bool) {
         loop {
             match bench.engine.core.allocation_step(&mut allocation) {
                 Allocated::Page(pfn) => {
-                    bench.engine.core.memory.folios[pfn].refs = 1;
+                    bench.engine.core.mm.memory.folios[pfn].refs = 1;
                     break;
                 }
                 Allocated::Nothing => return,
@@ -94,7 +94,7 @@ fn a_task_keeps_dirty_pages_of_a_congested_device_unless_it_is_writing_itself() 
 #[test]
 fn a_file_system_that_marks_pages_dirty_again_lets_reclaim_count_writes_that_never_begin() {
     let mut bench = full_of_dirty_pages();
-    bench.engine.core.memcgs[MemcgId::ROOT].policy.reclaim.writepage = Writepage::Redirties;
+    bench.engine.core.mm.memcgs[MemcgId::ROOT].policy.reclaim.writepage = Writepage::Redirties;
     let dirty = bench.engine.figures().vmstat(Stat::NrDirty);
     use_up(&mut bench, Gfp::KERNEL, false);
     let pageouts = bench.engine.figures().pageouts();
@@ -127,12 +127,12 @@ fn kswapd_writes_to_a_congested_device() {
 fn has_ended(bench: &mut Bench, gfp: Gfp, writeback: i64) -> bool {
     let request = Request::movable(gfp, NODE);
     let mut direct = reclaim::DirectReclaim::AtGate;
-    bench.engine.core.count_node(NODE, Stat::NrWriteback, writeback);
+    bench.engine.core.mm.count_node(NODE, Stat::NrWriteback, writeback);
     bench.engine.enter(bench.task);
     let has_ended = (0..10_000).any(|_| {
         matches!(bench.engine.core.direct_reclaim_step(&request, &mut direct), reclaim::ReclaimStep::Done(_))
     });
-    bench.engine.core.count_node(NODE, Stat::NrWriteback, -writeback);
+    bench.engine.core.mm.count_node(NODE, Stat::NrWriteback, -writeback);
     has_ended
 }
 
@@ -143,7 +143,7 @@ fn a_pass_waits_while_more_is_being_written_than_may_be_dirty() {
     for pfn in bench.engine.used_folios() {
         bench.engine.core.clear_dirty(pfn);
     }
-    let threshold = bench.engine.core.dirty_thresholds()[0] as i64;
+    let threshold = bench.engine.core.mm.dirty_thresholds()[0] as i64;
     assert!(has_ended(&mut bench, Gfp::KERNEL, threshold + threshold / 20));
     assert!(!has_ended(&mut bench, Gfp::KERNEL, threshold + threshold / 5));
     assert!(

@@ -94,14 +94,14 @@ impl Bench {
     }
 
     fn used(&self, node: NodeId) -> u64 {
-        self.engine.core.folios_in_use(node).len() as u64
+        self.engine.core.mm.folios_in_use(node).len() as u64
     }
 
     /// Pages of slow memory that have left fast memory, and have not been seen to be used since.
     fn unseen(&self) -> u64 {
         let core = &self.engine.core;
-        let folios = core.folios_in_use(SLOW).into_iter();
-        folios.filter(|&pfn| core.memory.folios[pfn].has(FolioFlags::DEPARTED)).count() as u64
+        let folios = core.mm.folios_in_use(SLOW).into_iter();
+        folios.filter(|&pfn| core.mm.memory.folios[pfn].has(FolioFlags::DEPARTED)).count() as u64
     }
 }
 
@@ -138,7 +138,7 @@ fn what_nobody_uses_goes_to_slower_memory_and_is_still_a_hit() {
 fn what_is_demoted_is_known_to_the_governor_and_not_marked_for_it() {
     for policy in profiles() {
         let mut bench = Bench::new(policy, true, &[(4096, 2880)]);
-        let config = &mut bench.engine.core.config;
+        let config = &mut bench.engine.core.mm.config;
         (config.numa_balancing, config.promotion_governor_ms) = (2, 1000);
         bench.reclaim(2 * PAGES);
         assert_eq!(bench.unseen(), bench.used(SLOW), "what is still there");
@@ -154,12 +154,12 @@ fn what_is_demoted_is_known_to_the_governor_and_not_marked_for_it() {
 fn a_page_of_a_file_is_asked_where_reads_are_looked_at() {
     for watched in [false, true] {
         let mut bench = Bench::new(Policy::of("classic@6.12"), true, &[(4096, 2880)]);
-        let config = &mut bench.engine.core.config;
+        let config = &mut bench.engine.core.mm.config;
         (config.numa_balancing, config.promotion_governor_ms) = (2, 1000);
         config.pagecache_promotion_enabled = watched;
         bench.reclaim(PAGES);
         let core = &bench.engine.core;
-        let of_file = core.folios_in_use(SLOW).into_iter().map(|pfn| core.memory.folios[pfn]);
+        let of_file = core.mm.folios_in_use(SLOW).into_iter().map(|pfn| core.mm.memory.folios[pfn]);
         let asked = of_file.filter(|folio| folio.has(FolioFlags::INDEXED) && folio.index.is_multiple_of(64));
         let asked = asked.count() as u64;
         assert!(asked > 0, "one of them went");

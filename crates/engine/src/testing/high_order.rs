@@ -27,7 +27,7 @@ impl Bench {
         for step in 0.. {
             let allocated = self.engine.core.allocation_step(&mut allocation);
             if let Allocated::Page(pfn) = allocated {
-                let folio = &mut self.engine.core.memory.folios[pfn];
+                let folio = &mut self.engine.core.mm.memory.folios[pfn];
                 assert_eq!((folio.order, folio.memcg), (request.order, MemcgId::ROOT));
                 assert!(pfn.0.is_multiple_of(1 << request.order), "{pfn:?} is not aligned");
                 folio.refs = 1;
@@ -53,12 +53,12 @@ impl Bench {
 
     fn hold_all(&mut self) {
         for pfn in self.engine.used_folios() {
-            self.engine.core.memory.folios[pfn].refs += 1;
+            self.engine.core.mm.memory.folios[pfn].refs += 1;
         }
     }
 
     fn score(&self) -> u64 {
-        self.engine.core.memory.zones.fragmentation_score(NodeId(0))
+        self.engine.core.mm.memory.zones.fragmentation_score(NodeId(0))
     }
 }
 
@@ -178,9 +178,9 @@ fn a_block_that_compaction_has_made_is_its_makers_below_the_mark_too() {
     let request = Request { order: 0, ..Request::kernel(MigrateType::Movable, Gfp::KERNEL, NodeId(0)) };
     for _ in 0..spare {
         let pfn = core.try_alloc(&request, Watermark::Min, Rights::NO_WATERMARKS, MemcgId::ROOT).unwrap();
-        core.memory.folios[pfn].refs = 1;
+        core.mm.memory.folios[pfn].refs = 1;
     }
-    core.memory.drain_all_pages();
+    core.mm.memory.drain_all_pages();
     let free = bench.engine.figures().zones().next().unwrap().free;
     assert!(free > zone.low && free < PAGES);
     let got = bench.ask(movable(PAGEBLOCK_ORDER, Gfp::KERNEL));
@@ -228,7 +228,7 @@ fn the_score_is_the_share_of_free_pages_in_no_free_pageblock() {
 #[test]
 fn kcompactd_makes_the_block_that_kswapd_was_woken_for() {
     let mut bench = Bench::keeping(MigrateType::Movable, every(2));
-    bench.engine.core.config.compaction_proactiveness = 0;
+    bench.engine.core.mm.config.compaction_proactiveness = 0;
     let [kswapd, kcompactd] = threads(&mut bench);
     bench.engine.enter(bench.task);
     bench.engine.core.wake_kswapds(&movable(PAGEBLOCK_ORDER, Gfp::NOWAIT));
@@ -287,7 +287,7 @@ fn a_run_that_does_not_lower_the_score_leaves_out_63() {
 #[test]
 fn a_machine_whose_kcompactd_may_not_act_unasked_is_left_alone() {
     let mut bench = Bench::keeping(MigrateType::Movable, every(4));
-    bench.engine.core.config.compaction_proactiveness = 0;
+    bench.engine.core.mm.config.compaction_proactiveness = 0;
     let [kswapd, kcompactd] = threads(&mut bench);
     bench.engine.core.wake(kswapd);
     woken(&mut bench);
@@ -365,12 +365,12 @@ fn a_write_to_a_pool_that_another_write_makes_large_enough_comes_to_its_end() {
 fn a_request_for_a_huge_page_of_a_pool_that_is_not_repeated_ends_with_its_first_call_of_reclaim() {
     let calls = |repeat| {
         let mut bench = Bench::keeping(MigrateType::Movable, every(4));
-        bench.engine.core.config.hugetlb_repeat = repeat;
+        bench.engine.core.mm.config.hugetlb_repeat = repeat;
         bench.engine.core.set_policy(Policy::of("classic@2010"));
         // Each block has a page that stays, so that none can be had.
         let step = PAGEBLOCK_PAGES as u32;
         for pfn in bench.engine.used_folios() {
-            bench.engine.core.memory.folios[pfn].refs += u16::from(pfn.0 % step < 8);
+            bench.engine.core.mm.memory.folios[pfn].refs += u16::from(pfn.0 % step < 8);
         }
         assert_eq!(resize_pool(&mut bench, "hugepages-2048kB", "8"), "0\n");
         bench.engine.work().reclaim_calls
@@ -385,7 +385,7 @@ fn a_node_without_scattered_pages_is_not_touched_at_the_start() {
         let layout = Layout { unmovable_blocks: blocks.to_vec(), ..Layout::default() };
         let config = Config { node_pages: vec![PAGES, PAGES], layout, ..Config::default() };
         let engine = Engine::new(config).unwrap();
-        [NodeId(0), NodeId(1)].map(|node| engine.core.memory.zones.used_so_far(node).count() as u64)
+        [NodeId(0), NodeId(1)].map(|node| engine.core.mm.memory.zones.used_so_far(node).count() as u64)
     };
     assert_eq!(with_records(&[]), [0, 0]);
     assert_eq!(with_records(&[0, 0]), [0, 0]);

@@ -104,13 +104,13 @@ impl Bench {
     }
 
     fn usage(&self) -> u64 {
-        self.engine.core.memcgs[self.memcg].usage
+        self.engine.core.mm.memcgs[self.memcg].usage
     }
 
     /// The folio that a page of the heap is in.
     fn folio(&self, page: u64) -> crate::memory::folio::Folio {
-        let word = self.engine.core.memory.mm(self.engine.mm_of(self.task)).table.word(page);
-        self.engine.core.memory.folios[word.pfn()]
+        let word = self.engine.core.mm.memory.mm(self.engine.mm_of(self.task)).table.word(page);
+        self.engine.core.mm.memory.folios[word.pfn()]
     }
 
     /// Leaves a node with many free pages of which no 512 lie in a row.
@@ -118,7 +118,7 @@ impl Bench {
         let request = Request::movable(Gfp::NOWAIT | Gfp::THISNODE, node);
         let core = &mut self.engine.core;
         // A CPU may hold a whole block.
-        core.memory.drain_all_pages();
+        core.mm.memory.drain_all_pages();
         let (mark, rights) = (Watermark::Min, Rights::NO_WATERMARKS);
         let mut taken = Vec::new();
         while let Some(pfn) = core.try_alloc(&request, mark, rights, MemcgId::ROOT) {
@@ -127,12 +127,12 @@ impl Bench {
         for pfn in taken {
             if pfn.0 % 64 == 0 {
                 // The kernel's own, as far as anybody can tell.
-                core.memory.folios[pfn].set(FolioFlags::KERNEL);
+                core.mm.memory.folios[pfn].set(FolioFlags::KERNEL);
             } else {
                 core.free_folio(pfn);
             }
         }
-        core.memory.drain_all_pages();
+        core.mm.memory.drain_all_pages();
     }
 }
 
@@ -303,7 +303,8 @@ fn a_walk_finds_a_huge_page_by_one_entry() {
         let max_seq = bench
             .engine
             .core
-            .generations(bench.engine.core.lruvecs.id(bench.memcg, PoolId::of_node(HERE)))
+            .mm
+            .generations(bench.engine.core.mm.lruvecs.id(bench.memcg, PoolId::of_node(HERE)))
             .max_seq;
         let command = format!("+ {} 0 {max_seq}", bench.memcg.0 + 1);
         assert_eq!(bench.write("/sys/kernel/debug/lru_gen", &command), Served::Written { reclaimed: 0 });
@@ -466,7 +467,7 @@ fn it_leaves_a_node_that_goes_as_a_whole_or_as_single_pages_where_no_block_is_fr
         assert_eq!(bench.engine.read_file(ONLINE).unwrap(), "0\n");
         bench.engine.core.lru_add_drain();
         bench.engine.check_invariants();
-        assert_eq!(bench.engine.core.folios_in_use(THERE), []);
+        assert_eq!(bench.engine.core.mm.folios_in_use(THERE), []);
         let whole = [4 * HUGE, 4, 0, 0];
         let single = [4 * HUGE, 2, 0, 2];
         assert_eq!(bench.stats(MOVED), if is_fragmented { single } else { whole });
@@ -503,6 +504,6 @@ fn one_that_is_held_keeps_its_node_where_it_is() {
     bench.engine.release(there[1]);
     bench.engine.core.lru_add_drain();
     bench.engine.check_invariants();
-    assert_eq!(bench.engine.core.folios_in_use(THERE), [there[1]]);
+    assert_eq!(bench.engine.core.mm.folios_in_use(THERE), [there[1]]);
     assert_eq!(bench.stats([Stat::NrAnonThps, Stat::ThpSplitPage]), [2, 0]);
 }

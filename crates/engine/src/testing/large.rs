@@ -34,13 +34,13 @@ impl Bench {
         let task = engine.task_create(mm, CpuId(0));
         let request = Request { order: ORDER, ..Request::movable(Gfp::KERNEL, NodeId(0)) };
         for folio in 0..FOLIOS {
-            engine.core.memcgs.charge(memcg, PAGES, PAGES).unwrap();
+            engine.core.mm.memcgs.charge(memcg, PAGES, PAGES).unwrap();
             let pfn = engine.core.alloc_pages(&request, memcg).unwrap();
-            engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
+            engine.core.mm.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
             engine.core.page_cache_add(pfn, file, folio * PAGES, crate::lru::AddedFor::Other);
             engine.core.lru_add(pfn, crate::lru::AddedFor::Other);
             assert!(
-                engine.core.memory.folios[pfn].has(FolioFlags::LRU),
+                engine.core.mm.memory.folios[pfn].has(FolioFlags::LRU),
                 "a large folio does not wait in a batch"
             );
         }
@@ -83,7 +83,7 @@ fn a_large_folio_counts_as_its_pages_on_every_list() {
     with_every_policy(|bench| {
         assert_eq!(bench.cached(), ALL);
         assert_eq!(bench.stat(Stat::NrFilePages), ALL);
-        assert_eq!(bench.engine.core.memcgs[bench.memcg].usage, ALL as u64);
+        assert_eq!(bench.engine.core.mm.memcgs[bench.memcg].usage, ALL as u64);
         let generations = bench.engine.figures().lru_gen(bench.memcg, NodeId(0));
         let in_generations: u64 = generations.iter().map(|generation| generation.file).sum();
         assert!(in_generations == ALL as u64 || in_generations == 0, "{in_generations} pages in generations");
@@ -99,9 +99,9 @@ fn a_large_folio_is_scanned_stolen_and_freed_as_its_pages() {
         let scanned = bench.engine.figures().vmstat(Stat::PgscanFile);
         assert!(scanned >= stolen && scanned % PAGES as i64 == 0, "{scanned} pages scanned");
         assert_eq!(bench.cached(), ALL - stolen);
-        assert_eq!(bench.engine.core.memcgs[bench.memcg].usage, (ALL - stolen) as u64);
+        assert_eq!(bench.engine.core.mm.memcgs[bench.memcg].usage, (ALL - stolen) as u64);
         bench.reclaim(ALL as u64);
-        assert_eq!(bench.engine.core.memcgs[bench.memcg].usage, 0);
+        assert_eq!(bench.engine.core.mm.memcgs[bench.memcg].usage, 0);
         assert_eq!(bench.engine.figures().vmstat(Stat::Pgfree), ALL);
         assert_eq!(bench.engine.used_folios(), []);
     });

@@ -32,8 +32,8 @@ fn full(policy: Policy) -> Bench {
     let mut bench = Bench::keeping(MigrateType::Movable, |pfn| u64::from(pfn.0) < PAGES - 256);
     bench.engine.core.set_policy(policy);
     // No mark was ever raised in 2010.
-    bench.engine.core.config.watermark_boost_factor = 0;
-    bench.engine.core.memory.zones.zone_mut(NodeId(0), ZoneType::Dma32).boost = 0;
+    bench.engine.core.mm.config.watermark_boost_factor = 0;
+    bench.engine.core.mm.memory.zones.zone_mut(NodeId(0), ZoneType::Dma32).boost = 0;
     bench.engine.tell_tracepoints();
     bench
 }
@@ -73,7 +73,7 @@ impl Bench {
             }));
             match allocated {
                 Allocated::Page(pfn) => {
-                    self.engine.core.memory.folios[pfn].refs = 1;
+                    self.engine.core.mm.memory.folios[pfn].refs = 1;
                     asked.got = Some(pfn);
                     break;
                 }
@@ -117,7 +117,7 @@ fn stats<const N: usize>(bench: &Bench, stats: [Stat; N]) -> [i64; N] {
 fn a_block_is_made_of_all_that_is_around_the_oldest_page_used_or_not() {
     let mut bench = full(Policy::of("classic@2010"));
     bench.engine.enter(bench.task);
-    bench.for_each_page(|core, pfn| core.memory.add_use(pfn, UseBits::REFERENCED));
+    bench.for_each_page(|core, pfn| core.mm.memory.add_use(pfn, UseBits::REFERENCED));
     let asked = bench.ask_for(huge(Gfp::KERNEL));
     assert!(asked.got.is_some());
     let [stolen, isolated] = stats(&bench, [Stat::PgstealDirect, Stat::PgscanDirect]);
@@ -151,7 +151,7 @@ fn the_walk_over_a_block_ends_at_the_first_page_that_can_not_be_had() {
     bench.for_each_page(|core, pfn| {
         if pfn.0 % 512 == 100 {
             assert!(core.migrate_isolate(pfn));
-            core.memory.folios[pfn].refs += 1;
+            core.mm.memory.folios[pfn].refs += 1;
         }
     });
     let held = bench.engine.figures().vmstat(Stat::NrIsolatedFile);
@@ -222,7 +222,7 @@ fn what_is_dirtied_again_is_written_while_the_task_waits_for_it() {
             }
             Allocated::Wait(_) | Allocated::Again => {}
             Allocated::Page(pfn) => {
-                bench.engine.core.memory.folios[pfn].refs = 1;
+                bench.engine.core.mm.memory.folios[pfn].refs = 1;
                 break;
             }
             other => panic!("{other:?}"),
@@ -253,12 +253,12 @@ fn a_large_request_goes_on_while_it_frees_something_and_less_than_the_block_hold
     let mut bench = full(Policy::of("classic@2010"));
     let core = &bench.engine.core;
     let large = huge(Gfp::KERNEL | Gfp::RETRY_MAYFAIL);
-    assert!(core.is_block_worth_more(&large, 1, 511));
-    assert!(!core.is_block_worth_more(&large, 1, 512) && !core.is_block_worth_more(&large, 0, 100));
+    assert!(core.mm.is_block_worth_more(&large, 1, 511));
+    assert!(!core.mm.is_block_worth_more(&large, 1, 512) && !core.mm.is_block_worth_more(&large, 0, 100));
     let small = Request { order: 2, ..large };
-    assert!(core.is_block_worth_more(&small, 1, 10_000) && !core.is_block_worth_more(&small, 0, 0));
+    assert!(core.mm.is_block_worth_more(&small, 1, 10_000) && !core.mm.is_block_worth_more(&small, 0, 0));
     // Every page is held, so that nothing can be freed.
-    bench.for_each_page(|core, pfn| core.memory.folios[pfn].refs += 1);
+    bench.for_each_page(|core, pfn| core.mm.memory.folios[pfn].refs += 1);
     assert_eq!(bench.ask_for(large).got, None);
     assert_eq!(bench.engine.figures().vmstat(Stat::OomKill), 0);
 }
@@ -305,6 +305,6 @@ fn single_pages_are_not_plenty_for_who_wants_a_block() {
     let zone = bench.engine.figures().zones().next().unwrap();
     assert!(zone.free > 8 * zone.high, "{zone:?}");
     let core = &bench.engine.core;
-    let has_plenty = |order: u8| core.has_plenty(NodeId(0), order, ZoneType::Movable);
+    let has_plenty = |order: u8| core.mm.has_plenty(NodeId(0), order, ZoneType::Movable);
     assert!(has_plenty(0) && !has_plenty(9));
 }

@@ -80,8 +80,8 @@ impl Bench {
     }
 
     fn listed(&self, node: NodeId) -> Vec<Pfn> {
-        let folios = self.engine.core.folios_in_use(node).into_iter();
-        folios.filter(|&pfn| self.engine.core.memory.folios[pfn].has(FolioFlags::LRU)).collect()
+        let folios = self.engine.core.mm.folios_in_use(node).into_iter();
+        folios.filter(|&pfn| self.engine.core.mm.memory.folios[pfn].has(FolioFlags::LRU)).collect()
     }
 
     fn prepare(&mut self, pfn: Pfn) -> Result<(), NotMigrated> {
@@ -117,7 +117,7 @@ fn folios_of_every_kind_move_to_another_node_with_all_that_is_known_of_them() {
         let mut bench = Bench::new(profile.policy());
         let folios = bench.listed(HERE);
         assert_eq!(folios.len() as u64, 4 * PAGES, "two heaps, a file and tmpfs");
-        let (before, in_group) = (bench.of(HERE, GAUGES), bench.engine.core.memcgs[MemcgId(1)].usage);
+        let (before, in_group) = (bench.of(HERE, GAUGES), bench.engine.core.mm.memcgs[MemcgId(1)].usage);
         assert_eq!(before[..6], [16, 8, 16, 8, 8, 8]);
         assert!(folios.iter().all(|&pfn| bench.prepare(pfn).is_ok()));
         assert_eq!(bench.of(HERE, GAUGES)[6..], [24, 8], "all are in the mover's hands");
@@ -127,7 +127,7 @@ fn folios_of_every_kind_move_to_another_node_with_all_that_is_known_of_them() {
         bench.engine.check_invariants();
         assert_eq!(bench.of(THERE, GAUGES), before);
         assert_eq!(bench.of(HERE, GAUGES), [0; 8]);
-        assert_eq!(bench.engine.core.memcgs[MemcgId(1)].usage, in_group);
+        assert_eq!(bench.engine.core.mm.memcgs[MemcgId(1)].usage, in_group);
         assert_eq!((bench.listed(HERE).len(), bench.listed(THERE).len() as u64), (0, 4 * PAGES));
         let counted = [Stat::NumaPagesMigrated, Stat::PgmigrateSuccess, Stat::PgmigrateFail];
         assert_eq!(counted.map(|stat| bench.engine.figures().vmstat(stat)), [32, 32, 0]);
@@ -155,7 +155,7 @@ fn what_may_not_move_now_or_never_stays_on_its_list() {
     let mapping = bench.engine.map_file(other, FileId(0), Advice::Normal, true).unwrap();
     bench.access(other, mapping, 0, false);
     let mm = bench.engine.mm_of(bench.task);
-    let at = bench.engine.core.memory.mm(mm).vmas.iter().position(|vma| vma.executable).unwrap();
+    let at = bench.engine.core.mm.memory.mm(mm).vmas.iter().position(|vma| vma.executable).unwrap();
     let vma = (mm, at);
     let prepare = |bench: &mut Bench, pfn: Pfn, vma: Option<(MmId, usize)>| {
         bench.engine.core.migrate_prepare(pfn, vma, THERE)
@@ -180,7 +180,7 @@ fn what_may_not_move_now_or_never_stays_on_its_list() {
         crate::page_alloc::request::Request::movable(crate::page_alloc::request::Gfp::THISNODE, THERE);
     for _ in 0..zone.free - zone.high {
         let pfn = bench.engine.core.alloc_pages(&request, MemcgId::ROOT).unwrap();
-        bench.engine.core.memory.folios[pfn].refs = 1;
+        bench.engine.core.mm.memory.folios[pfn].refs = 1;
     }
     assert_eq!(prepare(&mut bench, anon, None), Err(NotMigrated::Again));
     bench.engine.check_invariants();

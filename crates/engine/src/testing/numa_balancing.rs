@@ -45,11 +45,11 @@ impl Bench {
 
     fn move_all(&mut self, to: NodeId) {
         self.engine.core.lru_add_drain();
-        let folios = self.engine.core.folios_in_use(if to == SLOW { FAST } else { SLOW }).into_iter();
-        let listed = folios.filter(|&pfn| self.engine.core.memory.folios[pfn].has(FolioFlags::LRU));
+        let folios = self.engine.core.mm.folios_in_use(if to == SLOW { FAST } else { SLOW }).into_iter();
+        let listed = folios.filter(|&pfn| self.engine.core.mm.memory.folios[pfn].has(FolioFlags::LRU));
         for pfn in listed.collect::<Vec<Pfn>>() {
             self.engine.core.migrate_prepare(pfn, None, to).unwrap();
-            let pages = self.engine.core.memory.folios[pfn].pages();
+            let pages = self.engine.core.mm.memory.folios[pfn].pages();
             assert_eq!(self.engine.core.migrate_to_node(&[pfn], to, MigrateReason::Kmigrated), pages);
         }
         self.engine.core.lru_add_drain();
@@ -82,7 +82,7 @@ impl Bench {
                     let is_hit = matches!(step, Step::Done(Served::Hit(_)));
                     assert_eq!(self.engine.touched(self.task, access), touched);
                     let Touched::Frame(pfn) = touched else { panic!("{touched:?}") };
-                    let memory = &self.engine.core.memory;
+                    let memory = &self.engine.core.mm.memory;
                     return (is_hit, memory.folios[memory.folio_of(pfn)].node);
                 }
                 Step::Done(served) => panic!("{served:?}"),
@@ -162,11 +162,11 @@ fn records_as_posted_promote_where_there_is_room_however_old_they_seem() {
     };
     let mut bench = Bench::with(64, config);
     let threads = bench.engine.start_kernel_threads();
-    let pfn = bench.engine.core.folios_in_use(SLOW)[0];
+    let pfn = bench.engine.core.mm.folios_in_use(SLOW)[0];
     for _ in 0..8 {
         bench.engine.hardware_hinted(pfn, Some(FAST), 1);
     }
-    let record = bench.engine.core.pghot.records.get(pfn);
+    let record = bench.engine.core.mm.pghot.records.get(pfn);
     assert!(record.ready && record.time > 0, "at time 0 it is of {record:?}");
     // Without room to spare everything looks too old.
     run_thread(&mut bench, &threads, "kmigrated1");
@@ -210,7 +210,7 @@ fn klruscand_reports_what_was_used_since_its_last_round_and_kmigrated_promotes_i
     let threads = bench.engine.start_kernel_threads();
     let reported = [Stat::PghotRecordedPgtscans, Stat::PgpromoteSuccess];
     let is_young = |bench: &Bench, page: u64| {
-        let space = bench.engine.core.memory.mm(bench.engine.mm_of(bench.task));
+        let space = bench.engine.core.mm.memory.mm(bench.engine.mm_of(bench.task));
         space.table.word(space.vmas[0].start + page).is_young()
     };
     // All pages have been written, and all went to slow memory.
@@ -279,9 +279,9 @@ fn hint_faults_on_a_huge_page_are_reports_of_its_head() {
     bench.run_for(2600);
     assert_eq!(bench.access(300, true), (false, SLOW), "the fault itself moves nothing");
     let reported: Vec<(Pfn, bool)> =
-        bench.engine.core.pghot.records.iter().map(|(pfn, record)| (pfn, record.ready)).collect();
+        bench.engine.core.mm.pghot.records.iter().map(|(pfn, record)| (pfn, record.ready)).collect();
     let [(head, true)] = reported[..] else { panic!("{reported:?}") };
-    assert!(bench.engine.core.memory.folios[head].is_huge());
+    assert!(bench.engine.core.mm.memory.folios[head].is_huge());
     run_thread(&mut bench, &threads, "kmigrated1");
     let moved = [Stat::PghotRecordedHintfaults, Stat::PgpromoteSuccess, Stat::ThpSplitPage];
     assert_eq!(bench.stats(moved), [1, 512, 0]);
@@ -324,7 +324,7 @@ fn hints_of_hardware_make_a_page_hot_and_those_of_pages_that_have_gone_do_nothin
     let mut bench = Bench::with(64, config);
     let threads = bench.engine.start_kernel_threads();
     assert!(bench.engine.wants_hardware_hints());
-    let pfn = bench.engine.core.folios_in_use(SLOW)[0];
+    let pfn = bench.engine.core.mm.folios_in_use(SLOW)[0];
     for _ in 0..2 {
         assert!(bench.engine.hardware_sampled(pfn, FAST));
         bench.engine.hardware_kept(FAST, true);
@@ -349,14 +349,14 @@ fn what_is_hot_in_blocks_still_to_be_walked_stays_flagged_and_is_walked_once() {
     let config = Config { pghot_record_hwhints_enable: 1, pghot_freq_threshold: 1, ..Config::default() };
     let mut bench = Bench::with(2048, config);
     let threads = bench.engine.start_kernel_threads();
-    let mut frames = bench.engine.core.folios_in_use(SLOW);
+    let mut frames = bench.engine.core.mm.folios_in_use(SLOW);
     frames.sort_unstable();
     let last = frames.pop().unwrap();
     frames.iter().for_each(|&pfn| bench.engine.hardware_hinted(pfn, Some(FAST), 1));
     let kmigrated = threads.iter().find(|thread| thread.name == "kmigrated1").unwrap().task;
     assert_eq!(bench.engine.resume(kmigrated), Step::Again);
     bench.engine.take_ops(&mut Vec::new());
-    let records = &bench.engine.core.pghot.records;
+    let records = &bench.engine.core.mm.pghot.records;
     assert!(records.iter().any(|(_, record)| record.ready), "they wait for their turn");
     records.check_invariants();
     // It becomes hot in a block whose turn is still to come.
@@ -373,9 +373,9 @@ fn the_time_of_a_mark_goes_with_its_page_to_another_frame() {
     let mut bench = Bench::new(64);
     assert_eq!(bench.run_for(2600), [2004]);
     bench.move_all(FAST);
-    let memory = &mut bench.engine.core.memory;
+    let memory = &mut bench.engine.core.mm.memory;
     memory.zones.drain_all(&mut memory.folios);
-    bench.engine.core.give_back_records_now();
+    bench.engine.core.mm.give_back_records_now();
     bench.move_all(SLOW);
     // 600 ms after its mark. Of its new frame nothing is known.
     assert_eq!(bench.access(3, true), (false, FAST));
@@ -387,7 +387,7 @@ fn kmigrated_lets_time_pass_after_eight_blocks_with_few_hot_pages() {
     let config = Config { pghot_record_hwhints_enable: 1, pghot_freq_threshold: 1, ..Config::default() };
     let mut bench = Bench::with(2048 * 5, config);
     let threads = bench.engine.start_kernel_threads();
-    let mut hot = bench.engine.core.folios_in_use(SLOW);
+    let mut hot = bench.engine.core.mm.folios_in_use(SLOW);
     hot.sort_unstable();
     hot.dedup_by_key(|pfn| pfn.0 / PAGEBLOCK_PAGES as u32);
     assert!(hot.len() >= 20, "a page of each block");
@@ -405,25 +405,25 @@ fn kmigrated_lets_time_pass_after_eight_blocks_with_few_hot_pages() {
 fn of_accesses_to_pages_in_a_row_each_has_its_share_and_a_huge_page_is_told_of_once() {
     let config =
         Config { pghot_record_hwhints_enable: 1, pghot_record: RecordSize::U32, ..Config::default() };
-    let counted = |bench: &Bench, pfn| bench.engine.core.pghot.records.get(pfn).freq;
+    let counted = |bench: &Bench, pfn| bench.engine.core.mm.pghot.records.get(pfn).freq;
     let reports = Stat::PghotRecordedHwhints;
 
     let mut bench = Bench::with(64, config.clone());
-    let frames = bench.engine.core.folios_in_use(SLOW);
+    let frames = bench.engine.core.mm.folios_in_use(SLOW);
     let first = Pfn(frames.iter().min().unwrap().0.next_multiple_of(16));
     bench.engine.hardware_hinted_range(first, 16, 33);
     assert_eq!(bench.stats([reports]), [16]);
     assert_eq!([first.0, first.0 + 15, first.0 + 16].map(|pfn| counted(&bench, Pfn(pfn))), [3, 3, 0]);
 
     let mut bench = Bench::with(1024, huge(config));
-    let head = bench.engine.core.folios_in_use(SLOW)[0];
+    let head = bench.engine.core.mm.folios_in_use(SLOW)[0];
     bench.engine.hardware_hinted_range(head, 512, 512 * 2);
     assert_eq!((bench.stats([reports]), counted(&bench, head)), ([1], 7), "as many as a record can hold");
     // Of the other half of the next one, and of what follows it, which is nobody's.
     let next = Pfn(head.0 ^ 512);
     bench.engine.hardware_hinted_range(Pfn(next.0 + 510), 2, 2);
     assert_eq!((bench.stats([reports]), counted(&bench, next)), ([2], 2));
-    assert!(bench.engine.core.pghot.records.get(next).ready);
+    assert!(bench.engine.core.mm.pghot.records.get(next).ready);
 }
 
 #[test]
@@ -436,8 +436,8 @@ fn the_written_page_of_a_hint_fault_is_dirty_and_counts_one_fault() {
         bench.access(2, false);
         assert_eq!(bench.stats([Stat::Pgfault]), [before[0] + 2]);
         let mm = bench.engine.mm_of(bench.task);
-        let start = bench.engine.core.memory.mm(mm).vmas[0].start;
-        let word = |page| bench.engine.core.memory.mm(mm).table.word(start + page);
+        let start = bench.engine.core.mm.memory.mm(mm).vmas[0].start;
+        let word = |page| bench.engine.core.mm.memory.mm(mm).table.word(start + page);
         assert!(word(1).is_dirty() && word(1).is_young() && !word(1).is_prot_none());
         assert!(word(2).is_young() && word(3).is_prot_none());
         bench.engine.core.lru_add_drain();
@@ -501,7 +501,7 @@ fn a_full_fast_node_refuses_and_asks_its_kswapd() {
     for _ in 0..zone.free - zone.high {
         // What CPUs hold makes the end come sooner.
         let Some(pfn) = bench.engine.core.alloc_pages(&request, MemcgId::ROOT) else { break };
-        bench.engine.core.memory.folios[pfn].refs = 1;
+        bench.engine.core.mm.memory.folios[pfn].refs = 1;
     }
     bench.engine.take_woken(&mut Vec::new());
     assert_eq!(bench.access(9, true), (false, SLOW));
@@ -590,9 +590,9 @@ fn a_mapping_nobody_uses_is_passed_by_until_its_turn_comes() {
         marked.push(bench.stats([Stat::NumaPteUpdates])[0]);
     }
     let mm = bench.engine.mm_of(bench.task);
-    let start = bench.engine.core.memory.mm(mm).vmas[1].start;
+    let start = bench.engine.core.mm.memory.mm(mm).vmas[1].start;
     assert!(
-        bench.engine.core.memory.mm(mm).table.word(start).is_prot_none(),
+        bench.engine.core.mm.memory.mm(mm).table.word(start).is_prot_none(),
         "new mappings are looked at: {marked:?}"
     );
 }

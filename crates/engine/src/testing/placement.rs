@@ -104,7 +104,7 @@ fn write_a_file(policy: Policy, placement: MemPolicy) -> [u64; 3] {
     for page in 0..1200 {
         let node = bench.touch(page).unwrap();
         nodes[node.index()] += 1;
-        let is_over = bench.engine.core.is_over_dirty_limit(node);
+        let is_over = bench.engine.core.mm.is_over_dirty_limit(node);
         assert!(!is_over || nodes[node.index()] > 600, "page {page} took {node:?} over its limit: {nodes:?}");
     }
     bench.engine.check_invariants();
@@ -133,7 +133,7 @@ fn where_all_nodes_are_over_their_dirty_limits_the_nearest_serves() {
 fn a_request_is_counted_by_the_node_it_wanted_memory_of_and_the_one_it_got() {
     const COUNTED: [Stat; 5] =
         [Stat::NumaHit, Stat::NumaMiss, Stat::NumaForeign, Stat::NumaLocal, Stat::NumaOther];
-    let of = |bench: &Bench, node| COUNTED.map(|stat| bench.engine.core.node_stat(node, stat));
+    let of = |bench: &Bench, node| COUNTED.map(|stat| bench.engine.core.mm.node_stat(node, stat));
     let mut bench = Bench::with(MemPolicy::Bind(mask("1")));
     bench.touch_all();
     let pages = PAGES as i64;
@@ -142,7 +142,8 @@ fn a_request_is_counted_by_the_node_it_wanted_memory_of_and_the_one_it_got() {
     assert_eq!((kernel, other), ([kernel[0], 0, 0, kernel[0]], 0), "its page tables are near its CPU");
     let mut bench = Bench::with(MemPolicy::Interleave(mask("1-2")));
     bench.touch_all();
-    let interleaved = [0, 1, 2].map(|node| bench.engine.core.node_stat(NodeId(node), Stat::NumaInterleave));
+    let interleaved =
+        [0, 1, 2].map(|node| bench.engine.core.mm.node_stat(NodeId(node), Stat::NumaInterleave));
     assert_eq!(interleaved, [0, pages / 2, pages / 2]);
     let mut bench = Bench::new();
     let request = Request::movable(Gfp::KERNEL, CPU_NODE);
@@ -205,7 +206,7 @@ fn pages_of_a_node_that_goes_move_to_others_and_nothing_new_comes_until_it_is_ba
     bench.write(&online(1), "0").unwrap();
     bench.engine.check_invariants();
     assert_eq!(bench.engine.read_file(&online(1)).unwrap(), "0\n");
-    assert_eq!(bench.engine.core.folios_in_use(NodeId(1)), []);
+    assert_eq!(bench.engine.core.mm.folios_in_use(NodeId(1)), []);
     let [_, gone, _] = bench.touch_all();
     assert_eq!(gone, 0, "and they are there without a fault");
     assert_eq!(bench.engine.figures().tiers().iter().count(), 2);

@@ -114,8 +114,8 @@ impl Bench {
     }
 
     fn listed(&self, node: NodeId) -> Vec<Pfn> {
-        let folios = self.engine.core.folios_in_use(node).into_iter();
-        let on_list = |pfn: &Pfn| self.engine.core.memory.folios[*pfn].has(FolioFlags::LRU);
+        let folios = self.engine.core.mm.folios_in_use(node).into_iter();
+        let on_list = |pfn: &Pfn| self.engine.core.mm.memory.folios[*pfn].has(FolioFlags::LRU);
         folios.filter(on_list).collect()
     }
 
@@ -340,7 +340,7 @@ fn reports_of_reads_have_kmigrated_promote_what_was_read_twice() {
         bench.kmigrated();
         assert_eq!(bench.count(Stat::PghotRecordedAccesses), 16);
         assert_eq!(bench.whereabouts(), (0, 0, 8), "{profile}");
-        assert_eq!(bench.engine.core.pghot.records.iter().count(), 0, "what has moved leaves no record");
+        assert_eq!(bench.engine.core.mm.pghot.records.iter().count(), 0, "what has moved leaves no record");
     }
 }
 
@@ -402,11 +402,11 @@ fn what_was_said_of_a_page_is_forgotten_with_it() {
         let set = [("vm.pghot_record_fma_enable", "1"), ("pghot.clear_stale", clear)];
         let mut bench = Bench::new(Policy::of("classic@6.12"), &set);
         bench.read(3, 1);
-        assert_eq!(bench.engine.core.pghot.records.iter().count(), 1);
+        assert_eq!(bench.engine.core.mm.pghot.records.iter().count(), 1);
         bench.settle();
         bench.engine.fadvise_dontneed(bench.task, bench.file, 3).unwrap();
         bench.settle();
-        assert_eq!(bench.engine.core.pghot.records.iter().count(), left);
+        assert_eq!(bench.engine.core.mm.pghot.records.iter().count(), left);
     }
 }
 
@@ -419,12 +419,12 @@ fn what_finds_no_room_stays_hot_and_goes_as_soon_as_kswapd_has_made_some() {
     // Room for two at most.
     let request = Request::movable(Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN, FAST);
     let mut taken = Vec::new();
-    while bench.engine.core.has_room_for(FAST, 3) {
+    while bench.engine.core.mm.has_room_for(FAST, 3) {
         let pfn = bench.engine.core.alloc_pages(&request, MemcgId::ROOT).unwrap();
-        bench.engine.core.memory.folios[pfn].refs = 1;
+        bench.engine.core.mm.memory.folios[pfn].refs = 1;
         taken.push(pfn);
         // What a CPU keeps is not free to a mark.
-        bench.engine.core.memory.drain_all_pages();
+        bench.engine.core.mm.memory.drain_all_pages();
     }
     bench.kmigrated();
     let [gone, failed] = [Stat::PgpromoteSuccess, Stat::PgmigrateFail].map(|stat| bench.count(stat));
@@ -439,10 +439,10 @@ fn what_finds_no_room_stays_hot_and_goes_as_soon_as_kswapd_has_made_some() {
     };
     assert_eq!(kswapd_is_done(&mut bench, FAST), [], "it has made no room");
     for pfn in taken.drain(..taken.len() / 2) {
-        bench.engine.core.memory.folios[pfn].refs = 0;
+        bench.engine.core.mm.memory.folios[pfn].refs = 0;
         bench.engine.core.free_folio(pfn);
     }
-    bench.engine.core.memory.drain_all_pages();
+    bench.engine.core.mm.memory.drain_all_pages();
     assert_eq!(kswapd_is_done(&mut bench, SLOW), [], "it is another one");
     assert_eq!(kswapd_is_done(&mut bench, FAST), [kmigrated]);
     assert_eq!(kswapd_is_done(&mut bench, FAST), [], "once is enough");

@@ -222,13 +222,13 @@ fn counted(seed: u64, gives_back: bool) -> (Vec<Vec<i64>>, usize) {
     let mut after = |machine: &mut Machine, action| {
         machine.perform(action);
         if gives_back {
-            machine.engine.core.give_back_records_now();
+            machine.engine.core.mm.give_back_records_now();
         }
         let engine = &machine.engine;
-        let nodes = engine.core.memory.nodes();
+        let nodes = engine.core.mm.memory.nodes();
         let counters =
             nodes.flat_map(|node| Stat::ALL.iter().map(move |&stat| engine.figures().node_stat(node, stat)));
-        let hot = engine.core.pghot.records.iter();
+        let hot = engine.core.mm.pghot.records.iter();
         let hot: Vec<[i64; 3]> =
             hot.map(|(pfn, record)| [pfn.0, record.freq as u32, record.time as u32].map(i64::from)).collect();
         records += hot.len();

@@ -39,8 +39,8 @@ impl Bench {
             let core = &mut bench.engine.core;
             let request = Request::movable(Gfp::KERNEL, NODE);
             let pfn = core.alloc_pages(&request, MemcgId::ROOT).unwrap();
-            core.memcgs.charge(MemcgId::ROOT, 1, 1).unwrap();
-            core.memory.folios[pfn].set(FolioFlags::CHARGED);
+            core.mm.memcgs.charge(MemcgId::ROOT, 1, 1).unwrap();
+            core.mm.memory.folios[pfn].set(FolioFlags::CHARGED);
             core.page_cache_add(pfn, file, page, crate::lru::AddedFor::Other);
             core.lru_add(pfn, crate::lru::AddedFor::Other);
         }
@@ -50,15 +50,15 @@ impl Bench {
     }
 
     fn lruvec(&self) -> LruvecId {
-        self.engine.core.lruvecs.id(MemcgId::ROOT, PoolId::of_node(NODE))
+        self.engine.core.mm.lruvecs.id(MemcgId::ROOT, PoolId::of_node(NODE))
     }
 
     fn zone_of(&self, pfn: Pfn) -> ZoneType {
-        self.engine.core.memory.zones.zone_of(NODE, pfn).kind
+        self.engine.core.mm.memory.zones.zone_of(NODE, pfn).kind
     }
 
     fn pfn(&self, page: u64) -> Pfn {
-        self.engine.core.memory.file(self.file).index.word(page).pfn()
+        self.engine.core.mm.memory.file(self.file).index.word(page).pfn()
     }
 
     fn stats<const N: usize>(&self, stats: [Stat; N]) -> [i64; N] {
@@ -121,12 +121,12 @@ fn without_a_bound_all_of_them_are_passed_by() {
 fn only_what_is_of_use_counts_where_it_is_decided_how_much_to_scan() {
     let bench = Bench::new(classic(ZoneSkip::Bounded), MOVABLE + 2_000);
     let core = &bench.engine.core;
-    let zones = core.memory.zones.of_node(NODE);
+    let zones = core.mm.memory.zones.of_node(NODE);
     assert_eq!(zones.iter().map(|zone| zone.kind).collect::<Vec<_>>(), [ZoneType::Movable, ZoneType::Dma32]);
-    let of_lists = |rank| core.lruvecs[bench.lruvec()].size_from(LruList::InactiveFile, rank);
+    let of_lists = |rank| core.mm.lruvecs[bench.lruvec()].size_from(LruList::InactiveFile, rank);
     assert_eq!(of_lists(0), MOVABLE + 2_000);
-    assert_eq!(of_lists(1), core.zone_reclaimable_pages(&zones[1]));
-    assert_eq!(of_lists(0) - of_lists(1), core.zone_reclaimable_pages(&zones[0]));
+    assert_eq!(of_lists(1), core.mm.zone_reclaimable_pages(&zones[1]));
+    assert_eq!(of_lists(0) - of_lists(1), core.mm.zone_reclaimable_pages(&zones[0]));
 }
 
 /// Generations have a list for each zone. Who needs a page of a lower one finds it at once, and the rest is put off.
@@ -158,7 +158,7 @@ fn generations_take_from_the_highest_zone_first() {
     let lruvec = bench.lruvec();
     let last = bench.pfn(MOVABLE + 1_999);
     assert_eq!(bench.zone_of(last), ZoneType::Dma32);
-    let below = |bench: &Bench| bench.engine.core.lruvecs[lruvec].size_from(LruList::InactiveFile, 1);
+    let below = |bench: &Bench| bench.engine.core.mm.lruvecs[lruvec].size_from(LruList::InactiveFile, 1);
     let reclaim = |bench: &mut Bench, class: ZoneType| {
         let by = Reclaimer { class, ..Reclaimer::new(MemcgId::ROOT, Why::Direct, 60) };
         let (before, mut sc) = (below(bench), ScanControl::new(by, 32));

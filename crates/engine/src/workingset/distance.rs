@@ -22,9 +22,58 @@ use crate::lru::lruvec::{LruList, LruvecId, PoolId};
 use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
 use crate::stat::{ACTIVATE, ByType, RESTORE, StaleDecision};
+use crate::state::State;
 use crate::units::{LruType, Pfn};
 
 impl Core {
+    pub(super) fn distance_refault(&mut self, pfn: Pfn, shadow: Shadow) {
+        let folio = self.mm.memory.folios[pfn];
+        let (kind, pages) = (folio.lru_type(), folio.pages());
+        let lruvec = self.mm.lruvec_of(pfn);
+        self.mm.memory.add_use(pfn, UseBits::ACTIVE);
+        self.mm.workingset_age(lruvec, pages);
+        self.count(lruvec, ACTIVATE.of(kind), pages as i64);
+        if shadow.workingset {
+            // It was in use when it was evicted: this refault is thrashing, and reclaiming this type has just shown its
+            // price.
+            self.mm.memory.add_use(pfn, UseBits::WORKINGSET);
+            self.mm.note_refault_cost(lruvec, kind, pages);
+            self.count(lruvec, RESTORE.of(kind), pages as i64);
+        }
+    }
+
+    /// Whether a page that has come back would have stayed on a somewhat longer list: never, where the group on whose clock the shadow is was
+    /// removed. Notes whether lists as they are would have said otherwise.
+    #[doc(alias = "workingset_test_recent")]
+    pub(super) fn is_within_distance(&mut self, shadow: Shadow, kind: LruType) -> bool {
+        if !self.mm.memcgs[shadow.memcg].is_online {
+            return false;
+        }
+        let (distance, room) = self.mm.distance_and_room(shadow, kind);
+        let is_within = distance <= room;
+        if self.compares_with_live() {
+            self.compare_distance(shadow, kind, distance, is_within);
+        }
+        is_within
+    }
+
+    /// Notes whether lists as they are would have said otherwise.
+    fn compare_distance(&mut self, shadow: Shadow, kind: LruType, distance: u64, is_within: bool) {
+        let evictor = self.mm.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
+        let Some(live) = self.live_stats(evictor) else { return };
+        let by_live = distance <= self.mm.room(shadow, kind, |list| live.get(list.stat()));
+        let decision = StaleDecision::Refault;
+        if by_live == is_within {
+            self.note_decision(decision, shadow.memcg, is_within, by_live, &[]);
+        } else {
+            let numbers = LruList::EVICTABLE
+                .map(|list| (list.stat(), self.mm.stale(evictor, list.stat()), live.get(list.stat())));
+            self.note_decision(decision, shadow.memcg, is_within, by_live, &numbers);
+        }
+    }
+}
+
+impl State {
     /// Advances the age of an lruvec and of its ancestors', for their reclaim evicts its pages too.
     #[doc(alias = "workingset_age_nonresident")]
     pub(crate) fn workingset_age(&mut self, lruvec: LruvecId, pages: u64) {
@@ -43,52 +92,6 @@ impl Core {
         let stamp = self.lruvecs[target].nonresident_age;
         self.workingset_age(target, pages);
         stamp
-    }
-
-    pub(super) fn distance_refault(&mut self, pfn: Pfn, shadow: Shadow) {
-        let folio = self.memory.folios[pfn];
-        let (kind, pages) = (folio.lru_type(), folio.pages());
-        let lruvec = self.lruvec_of(pfn);
-        self.memory.add_use(pfn, UseBits::ACTIVE);
-        self.workingset_age(lruvec, pages);
-        self.count(lruvec, ACTIVATE.of(kind), pages as i64);
-        if shadow.workingset {
-            // It was in use when it was evicted: this refault is thrashing, and reclaiming this type has just shown its
-            // price.
-            self.memory.add_use(pfn, UseBits::WORKINGSET);
-            self.note_refault_cost(lruvec, kind, pages);
-            self.count(lruvec, RESTORE.of(kind), pages as i64);
-        }
-    }
-
-    /// Whether a page that has come back would have stayed on a somewhat longer list: never, where the group on whose clock the shadow is was
-    /// removed. Notes whether lists as they are would have said otherwise.
-    #[doc(alias = "workingset_test_recent")]
-    pub(super) fn is_within_distance(&mut self, shadow: Shadow, kind: LruType) -> bool {
-        if !self.memcgs[shadow.memcg].is_online {
-            return false;
-        }
-        let (distance, room) = self.distance_and_room(shadow, kind);
-        let is_within = distance <= room;
-        if self.compares_with_live() {
-            self.compare_distance(shadow, kind, distance, is_within);
-        }
-        is_within
-    }
-
-    /// Notes whether lists as they are would have said otherwise.
-    fn compare_distance(&mut self, shadow: Shadow, kind: LruType, distance: u64, is_within: bool) {
-        let evictor = self.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
-        let Some(live) = self.live_stats(evictor) else { return };
-        let by_live = distance <= self.room(shadow, kind, |list| live.get(list.stat()));
-        let decision = StaleDecision::Refault;
-        if by_live == is_within {
-            self.note_decision(decision, shadow.memcg, is_within, by_live, &[]);
-        } else {
-            let numbers = LruList::EVICTABLE
-                .map(|list| (list.stat(), self.stale(evictor, list.stat()), live.get(list.stat())));
-            self.note_decision(decision, shadow.memcg, is_within, by_live, &numbers);
-        }
     }
 
     /// How much longer the inactive list would have had to be, and how much there was that might have made room.

@@ -7,11 +7,77 @@ use crate::lru::{AddedFor, CountsUse};
 use crate::memory::folio::UseBits;
 use crate::memory::table::{Entry, Shadow, Word};
 use crate::stat::{ACTIVATE, ByType, REFAULT};
+use crate::state::State;
 use crate::story::{PageEvent, RefaultRule};
 use crate::units::{LruType, Pfn};
 use pageout_rules::workingset::{ShadowCount, Workingset};
 
 impl Core {
+    /// A reclaim cycle is over. The next one will compare the activations that refaults have caused with these, which are as
+    /// old as a reader's copy is.
+    pub(crate) fn workingset_end_cycle(&mut self, target: LruvecId) {
+        for kind in LruType::BOTH {
+            self.mm.lruvecs[target].refaults[kind as usize] = self.mm.stale(target, ACTIVATE.of(kind));
+            if let Some(live) = self.live_stats(target).map(|live| live.get(ACTIVATE.of(kind))) {
+                self.mm.lruvecs[target].refaults_live[kind as usize] = live;
+            }
+        }
+    }
+
+    /// Evaluates the shadow found in the slot of a folio that has just been read in again, before it goes to the lists.
+    #[inline]
+    pub(crate) fn workingset_refault(&mut self, pfn: Pfn, found: Word, added_for: AddedFor) {
+        let Entry::Shadow(shadow) = found.decode() else { return };
+        let folio = &self.mm.memory.folios[pfn];
+        let (memcg, node, kind, pages) = (folio.memcg, folio.node, folio.lru_type(), folio.pages());
+        let lruvec = self.mm.lruvec_of(pfn);
+        let workingset = self.mm.memcgs[memcg].policy.workingset;
+        let by_generation = matches!(workingset, Workingset::OldestGeneration | Workingset::AnyGeneration);
+        if by_generation && (shadow.memcg, shadow.node) != (memcg, node) {
+            // Another group's generations say nothing about this one's.
+            self.tell_refault(pfn, shadow, RefaultRule::OtherGroup, false);
+            return;
+        }
+        if !by_generation {
+            self.flush_stats_ratelimited();
+        }
+        self.mm.note_guest_refault(lruvec, pfn, shadow);
+        self.count(lruvec, REFAULT.of(kind), pages as i64);
+        let is_recent = match workingset {
+            Workingset::Distance => self.is_within_distance(shadow, kind),
+            Workingset::OldestGeneration | Workingset::AnyGeneration => {
+                self.mm.is_recent_generation(lruvec, shadow, kind)
+            }
+            Workingset::CountOnly => false,
+        };
+        if self.is_telling() && self.may_follow(pfn) {
+            self.tell_refault(pfn, shadow, self.mm.refault_rule(lruvec, shadow, kind), is_recent);
+        }
+        if is_recent {
+            let references = self.mm.memcgs[memcg].policy.generations.references;
+            let tier = references.tier(shadow.refs, shadow.workingset);
+            self.mm.feedback_refaulted(lruvec, kind, tier, pages);
+            if by_generation {
+                self.generation_refault(pfn, shadow, added_for);
+            } else {
+                self.distance_refault(pfn, shadow);
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn tell_refault(&mut self, pfn: Pfn, shadow: Shadow, rule: RefaultRule, recent: bool) {
+        self.tell(pfn, |engine| {
+            let references =
+                engine.mm.memcgs[engine.mm.memory.folios[pfn].memcg].policy.generations.references;
+            let tier = references.tier(shadow.refs, shadow.workingset) as u8;
+            let (workingset, refs) = (shadow.workingset, shadow.refs);
+            PageEvent::Refaulted { rule, recent, workingset, refs, tier }
+        });
+    }
+}
+
+impl State {
     /// The shadow to leave for a folio that reclaim on behalf of `target` evicts.
     ///
     /// By distance, it is stamped on the clock of the group whose limit caused the eviction: that is the memory whose size the
@@ -38,68 +104,6 @@ impl Core {
         };
         let stamp = stamp & ((1 << Shadow::STAMP_BITS) - 1);
         Shadow { memcg: self.lruvecs[lruvec].memcg, node: folio.node, workingset: is_in_use, refs, stamp }
-    }
-
-    /// A reclaim cycle is over. The next one will compare the activations that refaults have caused with these, which are as
-    /// old as a reader's copy is.
-    pub(crate) fn workingset_end_cycle(&mut self, target: LruvecId) {
-        for kind in LruType::BOTH {
-            self.lruvecs[target].refaults[kind as usize] = self.stale(target, ACTIVATE.of(kind));
-            if let Some(live) = self.live_stats(target).map(|live| live.get(ACTIVATE.of(kind))) {
-                self.lruvecs[target].refaults_live[kind as usize] = live;
-            }
-        }
-    }
-
-    /// Evaluates the shadow found in the slot of a folio that has just been read in again, before it goes to the lists.
-    #[inline]
-    pub(crate) fn workingset_refault(&mut self, pfn: Pfn, found: Word, added_for: AddedFor) {
-        let Entry::Shadow(shadow) = found.decode() else { return };
-        let folio = &self.memory.folios[pfn];
-        let (memcg, node, kind, pages) = (folio.memcg, folio.node, folio.lru_type(), folio.pages());
-        let lruvec = self.lruvec_of(pfn);
-        let workingset = self.memcgs[memcg].policy.workingset;
-        let by_generation = matches!(workingset, Workingset::OldestGeneration | Workingset::AnyGeneration);
-        if by_generation && (shadow.memcg, shadow.node) != (memcg, node) {
-            // Another group's generations say nothing about this one's.
-            self.tell_refault(pfn, shadow, RefaultRule::OtherGroup, false);
-            return;
-        }
-        if !by_generation {
-            self.flush_stats_ratelimited();
-        }
-        self.note_guest_refault(lruvec, pfn, shadow);
-        self.count(lruvec, REFAULT.of(kind), pages as i64);
-        let is_recent = match workingset {
-            Workingset::Distance => self.is_within_distance(shadow, kind),
-            Workingset::OldestGeneration | Workingset::AnyGeneration => {
-                self.is_recent_generation(lruvec, shadow, kind)
-            }
-            Workingset::CountOnly => false,
-        };
-        if self.is_telling() && self.may_follow(pfn) {
-            self.tell_refault(pfn, shadow, self.refault_rule(lruvec, shadow, kind), is_recent);
-        }
-        if is_recent {
-            let references = self.memcgs[memcg].policy.generations.references;
-            let tier = references.tier(shadow.refs, shadow.workingset);
-            self.feedback_refaulted(lruvec, kind, tier, pages);
-            if by_generation {
-                self.generation_refault(pfn, shadow, added_for);
-            } else {
-                self.distance_refault(pfn, shadow);
-            }
-        }
-    }
-
-    #[cold]
-    pub(super) fn tell_refault(&mut self, pfn: Pfn, shadow: Shadow, rule: RefaultRule, recent: bool) {
-        self.tell(pfn, |engine| {
-            let references = engine.memcgs[engine.memory.folios[pfn].memcg].policy.generations.references;
-            let tier = references.tier(shadow.refs, shadow.workingset) as u8;
-            let (workingset, refs) = (shadow.workingset, shadow.refs);
-            PageEvent::Refaulted { rule, recent, workingset, refs, tier }
-        });
     }
 
     /// The numbers that a refault is judged by.

@@ -15,14 +15,14 @@ impl Core {
     /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio.
     pub(crate) fn index_changed(&mut self, pfn: Pfn, change: NodeChange) {
         if change != NodeChange::None {
-            let folio = &self.memory.folios[pfn];
+            let folio = &self.mm.memory.folios[pfn];
             self.node_changed(pfn, IndexNode::of_page(FileId(folio.owner), folio.index.into()), change);
         }
     }
 
     /// What an index knows of a page that is not in memory goes: a shadow, or where it is in swap.
     pub(crate) fn index_forget(&mut self, file: FileId, page: u64) {
-        let index = &mut self.memory.file_mut(file).index;
+        let index = &mut self.mm.memory.file_mut(file).index;
         let (_, change) = index.replace(page, Word::EMPTY);
         let is_empty = index.is_node_empty(page);
         debug_assert_ne!(change, NodeChange::ShadowOnly, "pages in swap have their shadows there");
@@ -47,14 +47,14 @@ impl Core {
                 // isn't kept; the page that leaves it last is a fair guess.
                 let (memcg, node) = match index_node.of {
                     Indexed::File(file) => {
-                        let node = self.memory.file(file).nodes.leaf(index_node.number * NODE_SLOTS);
+                        let node = self.mm.memory.file(file).nodes.leaf(index_node.number * NODE_SLOTS);
                         let node = node.expect("a node with shadows in it is there");
-                        (self.memcgs.online(node.memcg), self.memory.folios[node.pfn].node)
+                        (self.mm.memcgs.online(node.memcg), self.mm.memory.folios[node.pfn].node)
                     }
-                    Indexed::Swap(_) => (MemcgId::ROOT, self.memory.folios[pfn].node),
+                    Indexed::Swap(_) => (MemcgId::ROOT, self.mm.memory.folios[pfn].node),
                 };
-                let lruvec = self.lruvecs.id(memcg, PoolId::of_node(node));
-                self.shadow_nodes.insert(index_node, lruvec);
+                let lruvec = self.mm.lruvecs.id(memcg, PoolId::of_node(node));
+                self.mm.shadow_nodes.insert(index_node, lruvec);
                 self.count(lruvec, Stat::WorkingsetNodes, 1);
             }
             NodeChange::Mixed => self.forget_shadow_node(index_node),
@@ -63,34 +63,34 @@ impl Core {
 
     /// A node holds a page again, or nothing at all.
     pub(crate) fn forget_shadow_node(&mut self, index_node: IndexNode) {
-        let owner = self.shadow_nodes.remove(index_node).expect("a shadow-only node is queued");
+        let owner = self.mm.shadow_nodes.remove(index_node).expect("a shadow-only node is queued");
         self.count(owner, Stat::WorkingsetNodes, -1);
     }
 
     /// Frees the oldest shadow-only nodes of an lruvec beyond what its size justifies.
     #[doc(alias = "shadow_lru_isolate")]
     pub(crate) fn shrink_shadow_nodes(&mut self, lruvec: LruvecId) {
-        let nodes = self.shadow_nodes.len_of(lruvec);
+        let nodes = self.mm.shadow_nodes.len_of(lruvec);
         if nodes == 0 {
             return;
         }
         self.flush_stats_ratelimited();
-        let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
+        let Lruvec { memcg, node, .. } = self.mm.lruvecs[lruvec];
         let pages: u64 = match memcg {
             // The whole machine's: as many as the node has pages, in use or not.
-            MemcgId::ROOT => self.config.node_pages[node.index()],
+            MemcgId::ROOT => self.mm.config.node_pages[node.index()],
             _ => {
                 let lists = LruList::EVICTABLE.into_iter().chain([LruList::Unevictable]);
-                let listed: u64 = lists.map(|list| self.stale(lruvec, list.stat())).sum();
-                listed + self.stale(lruvec, Stat::SlabReclaimable) / PAGE_SIZE
+                let listed: u64 = lists.map(|list| self.mm.stale(lruvec, list.stat())).sum();
+                listed + self.mm.stale(lruvec, Stat::SlabReclaimable) / PAGE_SIZE
             }
         };
         let excess = nodes.saturating_sub(pages >> 3);
-        let doomed: Vec<IndexNode> = self.shadow_nodes.of(lruvec).take(excess as usize).collect();
+        let doomed: Vec<IndexNode> = self.mm.shadow_nodes.of(lruvec).take(excess as usize).collect();
         for index_node in doomed {
             let index = match index_node.of {
-                Indexed::File(file) => &mut self.memory.file_mut(file).index,
-                Indexed::Swap(swap) => self.memory.swap.cache_mut(swap),
+                Indexed::File(file) => &mut self.mm.memory.file_mut(file).index,
+                Indexed::Swap(swap) => self.mm.memory.swap.cache_mut(swap),
             };
             let first = index_node.number * NODE_SLOTS;
             for slot in first..(first + NODE_SLOTS).min(index.pages()) {
@@ -127,9 +127,9 @@ mod tests {
         let task = engine.task_create(mm, CpuId(0));
         let request = Request::movable(Gfp::KERNEL, NodeId(0));
         for page in 0..pages {
-            engine.core.memcgs.charge(memcg, 1, 1).unwrap();
+            engine.core.mm.memcgs.charge(memcg, 1, 1).unwrap();
             let pfn = engine.core.alloc_pages(&request, memcg).unwrap();
-            engine.core.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
+            engine.core.mm.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
             engine.core.page_cache_add(pfn, file, page, crate::lru::AddedFor::Other);
             engine.core.lru_add(pfn, crate::lru::AddedFor::Other);
         }

@@ -32,7 +32,7 @@ const WBS_SUMMED: usize = 8;
 impl Core {
     /// A page of a regular file differs from its block from now on; false if it did already, which counts nothing.
     pub(crate) fn folio_mark_dirty(&mut self, pfn: Pfn) -> bool {
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} becomes dirty, and is in no file");
         debug_assert!(!folio.has(FolioFlags::SWAPBACKED), "{pfn:?} becomes dirty, and no device has it");
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} becomes dirty while it is being read");
@@ -45,17 +45,17 @@ impl Core {
         let folio = *folio;
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         self.out.count.dirtied(1);
-        self.count(self.lruvec_of(pfn), Stat::NrDirty, 1);
-        self.count_node(folio.node, Stat::NrDirtied, 1);
+        self.count(self.mm.lruvec_of(pfn), Stat::NrDirty, 1);
+        self.mm.count_node(folio.node, Stat::NrDirtied, 1);
         let now = self.by.now;
-        let of = self.memory.file_mut(file);
+        let of = self.mm.memory.file_mut(file);
         of.index.update(page, |word| {
             word.set_dirty();
             word.set_readahead(false);
         });
         of.inode.dirty.set(page);
         let wb = self.inode_wb(file, folio.memcg);
-        let inode = &mut self.memory.file_mut(file).inode;
+        let inode = &mut self.mm.memory.file_mut(file).inode;
         let becomes_dirty = inode.on == InodeList::None;
         if becomes_dirty {
             inode.on = InodeList::Dirty;
@@ -76,7 +76,7 @@ impl Core {
         }
         self.tell(pfn, |_| PageEvent::Dirtied);
         self.trace(folio.node, |core| WritebackTracepoint::DirtyFolio {
-            folio: core.traced_page(file, page),
+            folio: core.mm.traced_page(file, page),
         });
         self.mark_inode_pages(file);
         self.assert_dirty_counted(wb, file);
@@ -87,7 +87,7 @@ impl Core {
     #[inline]
     fn assert_dirty_counted(&self, wb: WbId, file: FileId) {
         if cfg!(debug_assertions) {
-            let (of, inode) = (self.writeback.wb(wb), &self.memory.file(file).inode);
+            let (of, inode) = (self.writeback.wb(wb), &self.mm.memory.file(file).inode);
             assert!(inode.wb == Some(wb), "a file's pages count for a wb that is not its own");
             assert!(
                 of.nr_dirty >= inode.dirty.count(),
@@ -97,7 +97,8 @@ impl Core {
             );
             // Machines with many groups have many.
             if self.writeback.wbs.len() <= WBS_SUMMED {
-                let counted: i64 = self.vmstat.iter().map(|counters| counters[Stat::NrDirty as usize]).sum();
+                let counted: i64 =
+                    self.mm.vmstat.iter().map(|counters| counters[Stat::NrDirty as usize]).sum();
                 let of_all: u64 = self.writeback.wbs.iter().map(|wb| wb.nr_dirty).sum();
                 assert_eq!(counted, of_all as i64, "dirty pages of all nodes, and of all wbs");
             }
@@ -106,18 +107,18 @@ impl Core {
 
     /// The wb that a file's dirty pages count for.
     fn inode_wb(&mut self, file: FileId, memcg: MemcgId) -> WbId {
-        let (wb, bdi) = (self.memory.file(file).inode.wb, self.memory.file(file).inode.bdi);
+        let (wb, bdi) = (self.mm.memory.file(file).inode.wb, self.mm.memory.file(file).inode.bdi);
         if let Some(wb) = wb {
             return wb;
         }
         let wb = self.wb_for(bdi, memcg);
-        self.memory.file_mut(file).inode.wb = Some(wb);
+        self.mm.memory.file_mut(file).inode.wb = Some(wb);
         wb
     }
 
     /// The wb of who dirties pages as this group: its own, or in cgroup v1 the machine's.
     pub(super) fn wb_for(&mut self, bdi: BdiId, memcg: MemcgId) -> WbId {
-        let memcg = if self.config.cgroup_version == 1 { MemcgId::ROOT } else { memcg };
+        let memcg = if self.mm.config.cgroup_version == 1 { MemcgId::ROOT } else { memcg };
         let ticks = self.ticks();
         self.writeback.wb_of(bdi, memcg, self.by.now, ticks)
     }
@@ -125,34 +126,34 @@ impl Core {
     /// Starts to write a dirty page. It is clean from now on, as far as nobody changes it again.
     pub(crate) fn start_file_write(&mut self, pfn: Pfn, reason: WritebackReason) {
         debug_assert!(
-            !self.memory.folios[pfn].has(FolioFlags::WRITEBACK),
+            !self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
             "{pfn:?} is written while it is being written"
         );
         self.clear_dirty(pfn);
-        let folio = &mut self.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::WRITEBACK);
         let folio = *folio;
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-        let of = self.memory.file_mut(file);
+        let of = self.mm.memory.file_mut(file);
         of.inode.writeback.set(page);
         let is_first = of.inode.writeback.count() == 1;
         let wb = of.inode.wb.expect("a dirty file has a wb");
         let ticks = self.ticks();
         let of = self.writeback.wb_mut(wb);
         if of.nr_writeback == 0 {
-            of.rates.begin_writeback(ticks, u64::from(self.config.hz));
+            of.rates.begin_writeback(ticks, u64::from(self.mm.config.hz));
         }
         of.nr_writeback += 1;
-        let (of_wb, of_file) = (of.nr_writeback, self.memory.file(file).inode.writeback.count());
+        let (of_wb, of_file) = (of.nr_writeback, self.mm.memory.file(file).inode.writeback.count());
         debug_assert!(of_wb >= of_file, "a wb has {of_wb} pages under writeback, a file of it {of_file}");
         self.writeback.written_by[reason as usize] += 1;
         self.out.count.written(1);
-        let lruvec = self.lruvec_of(pfn);
+        let lruvec = self.mm.lruvec_of(pfn);
         self.count(lruvec, Stat::NrWriteback, 1);
-        self.count_node(folio.node, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
+        self.mm.count_node(folio.node, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
         if is_first {
             self.trace(folio.node, |core| WritebackTracepoint::MarkInodeWriteback {
-                inode: core.listed_inode(file),
+                inode: core.mm.listed_inode(file),
             });
         }
         self.tell(pfn, |_| PageEvent::FileWriteBegun { reason });
@@ -162,22 +163,22 @@ impl Core {
 
     /// The write of a page has ended.
     pub(crate) fn file_written(&mut self, pfn: Pfn, result: Result<(), IoError>) {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         let (file, now) = (FileId(folio.owner), self.by.now);
         debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} was written, and has left its file meanwhile");
-        let inode = &mut self.memory.file_mut(file).inode;
+        let inode = &mut self.mm.memory.file_mut(file).inode;
         inode.writeback.clear(folio.index.into());
         let is_last = inode.writeback.is_empty();
         let is_lost = mutant!(self, WriteErrorLost);
         let bdi = inode.bdi;
         if result.is_err() && !is_lost {
             inode.errors.note();
-            self.memory.fs_errors[bdi.index()].note();
+            self.mm.memory.fs_errors[bdi.index()].note();
         }
         self.writeback.failed += u64::from(result.is_err());
-        let wb = self.memory.file(file).inode.wb.expect("a file under writeback has a wb");
+        let wb = self.mm.memory.file(file).inode.wb.expect("a file under writeback has a wb");
         self.flusher_goes_on(wb, file, folio.index.into());
-        let of_file = self.memory.file(file).inode.writeback.count();
+        let of_file = self.mm.memory.file(file).inode.writeback.count();
         let of = self.writeback.wb_mut(wb);
         assert!(
             of.nr_writeback > of_file,
@@ -195,7 +196,7 @@ impl Core {
         }
         if is_last {
             self.trace(folio.node, |core| WritebackTracepoint::ClearInodeWriteback {
-                inode: core.listed_inode(file),
+                inode: core.mm.listed_inode(file),
             });
         }
         mutant!(self, CleanAfterRewrite if folio.has(FolioFlags::DIRTY) => self.clear_dirty(pfn));
@@ -204,8 +205,8 @@ impl Core {
     /// A page of a file that nobody holds leaves the cache, even if it is dirty.
     #[cfg(test)]
     pub(crate) fn drop_although_dirty(&mut self, file: FileId, page: u64) {
-        let Entry::Present(pfn) = self.memory.file(file).index.word(page).decode() else { return };
-        let folio = self.memory.folios[pfn];
+        let Entry::Present(pfn) = self.mm.memory.file(file).index.word(page).decode() else { return };
+        let folio = self.mm.memory.folios[pfn];
         let busy = FolioFlags::WRITEBACK | FolioFlags::LOCKED | FolioFlags::PINNED;
         if folio.has(FolioFlags::DIRTY)
             && folio.mapped == 0
@@ -221,24 +222,24 @@ impl Core {
     /// A dirty page counts as clean from now on: its write begins, or its file does not have it any more.
     #[doc(alias = "folio_cancel_dirty")]
     pub(crate) fn clear_dirty(&mut self, pfn: Pfn) {
-        let folio = self.memory.folios[pfn];
+        let folio = self.mm.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::DIRTY), "{pfn:?} becomes clean, and is");
         debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} becomes clean, and is in no file");
         debug_assert!(!folio.has(FolioFlags::SWAPBACKED), "{pfn:?} becomes clean, and no device has it");
         self.page_mkclean(pfn);
         debug_assert!(
-            !self.is_mapped_dirty(pfn),
+            !self.mm.is_mapped_dirty(pfn),
             "{pfn:?} becomes clean, and an entry that maps it is dirty"
         );
-        self.memory.folios[pfn].clear(FolioFlags::DIRTY);
-        let of = self.memory.file_mut(FileId(folio.owner));
+        self.mm.memory.folios[pfn].clear(FolioFlags::DIRTY);
+        let of = self.mm.memory.file_mut(FileId(folio.owner));
         of.index.update(folio.index.into(), Word::clear_dirty);
         of.inode.dirty.clear(folio.index.into());
         let wb = of.inode.wb.expect("a dirty file has a wb");
         let of_wb = &mut self.writeback.wb_mut(wb).nr_dirty;
         debug_assert!(*of_wb > 0, "a page becomes clean, and its wb has no dirty one");
         *of_wb -= 1;
-        self.count(self.lruvec_of(pfn), Stat::NrDirty, -1);
+        self.count(self.mm.lruvec_of(pfn), Stat::NrDirty, -1);
         self.assert_dirty_counted(wb, FileId(folio.owner));
     }
 }

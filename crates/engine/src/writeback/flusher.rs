@@ -22,6 +22,7 @@ use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::{DelayReason, Wait};
 use crate::memory::errors::WriteErrors;
+use crate::state::State;
 use crate::story::WritebackTracepoint;
 use crate::units::{BdiId, FileId, Nanos, NodeId, TaskId, WbId};
 use crate::writeback::sync::Orders;
@@ -144,14 +145,14 @@ impl Core {
     /// Makes a device known to which files are written back, with its thread.
     pub(crate) fn bdi_register(&mut self, name: &str) -> BdiId {
         let bdi = self.writeback.add_bdi();
-        self.memory.fs_errors.push(WriteErrors::default());
+        self.mm.memory.fs_errors.push(WriteErrors::default());
         self.threads_to_start.push(Box::new(Flusher { name: format!("flush-{name}"), bdi, turn: 0 }));
         bdi
     }
 
     /// A clean wb has got a dirty file: somebody shall look when periodic work may be due.
     pub(super) fn arm_periodic(&mut self, wb: WbId) {
-        if let Some(interval) = self.periodic_interval() {
+        if let Some(interval) = self.mm.periodic_interval() {
             self.writeback.wb_mut(wb).worker.timer = Some(self.by.now + interval);
             // It counts the time from now on.
             self.wake_flusher(wb);
@@ -182,7 +183,7 @@ impl Core {
 
     /// Has so many pages of a wb written, unless nothing of it is dirty.
     pub(super) fn request_writeback(&mut self, wb: WbId, reason: WritebackReason, pages: u64) {
-        let rule = self.config.policy.machine.writeback.flusher_requests;
+        let rule = self.mm.config.policy.machine.writeback.flusher_requests;
         if !self.writeback.wb(wb).has_dirty_files() {
             return;
         }
@@ -233,11 +234,6 @@ impl Core {
         if let Some(task) = self.writeback.bdis[bdi.index()].flusher {
             self.wake(task);
         }
-    }
-
-    fn periodic_interval(&self) -> Option<Nanos> {
-        let centisecs = u64::from(self.config.dirty_writeback_centisecs);
-        (centisecs > 0).then_some(Nanos(centisecs * (Nanos::SECOND.0 / 100)))
     }
 
     fn begin_cycle_if_due(&mut self, wb: WbId) {
@@ -313,7 +309,7 @@ impl Core {
                 // What is dirty now; in the background, as far as it takes.
                 let budget = match reason {
                     WritebackReason::Background => ENDLESS,
-                    _ => self.global_limits().nr_dirty.min(most),
+                    _ => self.mm.global_limits().nr_dirty.min(most),
                 };
                 return Some(Work::new(reason, budget, now));
             }
@@ -338,7 +334,7 @@ impl Core {
     }
 
     fn periodic_is_due(&mut self, wb: WbId) -> bool {
-        let (now, interval) = (self.by.now, self.periodic_interval());
+        let (now, interval) = (self.by.now, self.mm.periodic_interval());
         let worker = &mut self.writeback.wb_mut(wb).worker;
         let is_due = interval.is_some_and(|interval| now >= worker.last_periodic + interval);
         if is_due {
@@ -349,7 +345,7 @@ impl Core {
 
     /// A cycle has found nothing to do.
     fn go_to_sleep(&mut self, wb: WbId) {
-        let timer = self.periodic_interval().map(|interval| self.by.now + interval);
+        let timer = self.mm.periodic_interval().map(|interval| self.by.now + interval);
         let pages = std::mem::take(&mut self.writeback.wb_mut(wb).worker.written);
         self.trace(NodeId(0), |_| WritebackTracepoint::PagesWritten { pages });
         let of = self.writeback.wb_mut(wb);
@@ -362,6 +358,13 @@ impl Core {
         of.worker.timer = timer.filter(|_| of.has_dirty_files());
         // Those who hoped for a write look for themselves.
         self.wake_write_waiters();
+    }
+}
+
+impl State {
+    fn periodic_interval(&self) -> Option<Nanos> {
+        let centisecs = u64::from(self.config.dirty_writeback_centisecs);
+        (centisecs > 0).then_some(Nanos(centisecs * (Nanos::SECOND.0 / 100)))
     }
 }
 
@@ -378,7 +381,7 @@ mod tests {
         let mut engine =
             Engine::new(Config { node_pages: vec![1 << 18], policy, ..Config::default() }).unwrap();
         // A chunk is an eighth of the limit at most, which is set by who dirties more than these files are.
-        let limits = engine.core.global_limits();
+        let limits = engine.core.mm.global_limits();
         engine.core.update_dirty_limit(MemcgId::ROOT, &limits);
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
@@ -452,7 +455,7 @@ mod tests {
                 WritebackRules { flusher_requests, ..crate::Policy::of("classic@2010").machine.writeback };
             let ask_twice = |engine: &mut Engine| {
                 // Periodic work goes on with a file that had its turn and is not clean.
-                engine.core.config.dirty_writeback_centisecs = 0;
+                engine.core.mm.config.dirty_writeback_centisecs = 0;
                 for pages in [1, 32] {
                     engine.core.wakeup_flusher_threads_for(WritebackReason::Vmscan, pages);
                 }

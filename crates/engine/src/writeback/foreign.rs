@@ -63,7 +63,7 @@ impl Core {
     #[doc(alias = "mem_cgroup_track_foreign_dirty")]
     #[cold]
     pub(super) fn track_foreign_dirty(&mut self, memcg: MemcgId, wb: WbId) {
-        if self.config.cgroup_version == 2 && self.config.policy.machine.writeback.foreign_flush {
+        if self.mm.config.cgroup_version == 2 && self.mm.config.policy.machine.writeback.foreign_flush {
             let now = self.by.now;
             self.writeback.note_foreign(memcg, wb, now);
         }
@@ -88,15 +88,15 @@ impl Core {
     /// A round of writing a file is over. It may belong to another wb afterwards.
     #[doc(alias = "wbc_detach_inode")]
     pub(super) fn end_votes(&mut self, file: FileId, votes: &Votes) {
-        let rules = &self.config.policy.machine.writeback;
-        if self.config.cgroup_version != 2 || !rules.inode_switching {
+        let rules = &self.mm.config.policy.machine.writeback;
+        if self.mm.config.cgroup_version != 2 || !rules.inode_switching {
             return;
         }
-        let inode = &mut self.memory.files[file.index()].inode;
+        let inode = &mut self.mm.memory.files[file.index()].inode;
         let (Some(wb), bdi) = (inode.wb, inode.bdi) else { return };
         let bandwidth = self.writeback.wb(wb).rates.average;
         if let Some(memcg) = inode.foreign.add(votes, bandwidth)
-            && self.memcgs[memcg].is_online
+            && self.mm.memcgs[memcg].is_online
             && self.writeback.bdis[bdi.index()].syncs == 0
         {
             self.switch_wb(file, memcg);
@@ -105,10 +105,10 @@ impl Core {
 
     /// A file becomes that of a group: its pages count for that one's wb from now on, and that one's worker finds it.
     fn switch_wb(&mut self, file: FileId, memcg: MemcgId) {
-        let bdi = self.memory.file(file).inode.bdi;
+        let bdi = self.mm.memory.file(file).inode.bdi;
         let to = self.wb_for(bdi, memcg);
-        let (ticks, hz) = (self.ticks(), u64::from(self.config.hz));
-        let inode = &mut self.memory.files[file.index()].inode;
+        let (ticks, hz) = (self.ticks(), u64::from(self.mm.config.hz));
+        let inode = &mut self.mm.memory.files[file.index()].inode;
         let from = inode.wb.replace(to).expect("who dirties a file gives it a wb");
         inode.foreign = ForeignHistory::default();
         let (dirty, writeback) = (inode.dirty.count(), inode.writeback.count());
@@ -131,7 +131,7 @@ impl Core {
             list.retain(|&listed| listed != file);
         }
         let had_dirty_files = self.writeback.wb(to).has_dirty_files();
-        let files = &self.memory.files;
+        let files = &self.mm.memory.files;
         let of = &mut self.writeback.wbs[to.index()];
         if of.nr_writeback == 0 && writeback > 0 {
             of.rates.begin_writeback(ticks, hz);

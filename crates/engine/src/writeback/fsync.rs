@@ -45,10 +45,10 @@ impl Core {
     pub(crate) fn fsync_step(&mut self, call: &mut Fsync) -> FsyncStep {
         let mut pages = 0;
         while let Some(page) =
-            self.memory.file(call.file).inode.dirty.next(call.cursor).filter(|_| !call.submitted)
+            self.mm.memory.file(call.file).inode.dirty.next(call.cursor).filter(|_| !call.submitted)
         {
-            let pfn = self.memory.cached_folio(call.file, page);
-            if self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
+            let pfn = self.mm.memory.cached_folio(call.file, page);
+            if self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
                 return self.wait_for_written(pfn);
             }
             if pages == STEP_PAGES {
@@ -65,19 +65,19 @@ impl Core {
         if pages > 0 {
             return FsyncStep::Again;
         }
-        if let Some(page) = self.memory.file(call.file).inode.writeback.next(call.cursor)
+        if let Some(page) = self.mm.memory.file(call.file).inode.writeback.next(call.cursor)
             && !mutant!(self, FsyncForgetsWriteback)
         {
             // Those before it are not looked at again: they would be of later writes.
             call.cursor = page;
-            return self.wait_for_written(self.memory.cached_folio(call.file, page));
+            return self.wait_for_written(self.mm.memory.cached_folio(call.file, page));
         }
-        let known = &mut self.memory.open_files[call.open.index()].errors_known;
-        FsyncStep::Done(self.memory.files[call.file.index()].inode.errors.tell(known))
+        let known = &mut self.mm.memory.open_files[call.open.index()].errors_known;
+        FsyncStep::Done(self.mm.memory.files[call.file.index()].inode.errors.tell(known))
     }
 
     fn wait_for_written(&mut self, pfn: Pfn) -> FsyncStep {
-        let folio = &self.memory.folios[pfn];
+        let folio = &self.mm.memory.folios[pfn];
         assert!(folio.has(FolioFlags::WRITEBACK), "{pfn:?} is waited for, and is not being written");
         self.trace_wait(FileId(folio.owner), folio.index.into());
         FsyncStep::WaitFor(pfn)

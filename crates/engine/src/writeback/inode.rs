@@ -14,6 +14,7 @@
 
 use crate::core::Core;
 use crate::memory::file::InodeList;
+use crate::state::State;
 use crate::story::{InodeMark, InodeState, ListedInode, WritebackTracepoint};
 use crate::units::{FileId, NodeId, WbId};
 
@@ -21,7 +22,7 @@ impl Core {
     /// A write to a file begins.
     pub(crate) fn file_update_time(&mut self, file: FileId) {
         let (tick, now) = (self.ticks(), self.by.now);
-        let inode = &mut self.memory.file_mut(file).inode;
+        let inode = &mut self.mm.memory.file_mut(file).inode;
         if inode.times_of == Some(tick) {
             return;
         }
@@ -30,20 +31,20 @@ impl Core {
         if was_clean {
             inode.dirtied_when = now;
         }
-        let mark = |core: &Core| core.inode_mark(file, InodeState::TIMES);
+        let mark = |core: &Core| core.mm.inode_mark(file, InodeState::TIMES);
         self.trace(NodeId(0), |core| WritebackTracepoint::MarkInodeDirty { inode: mark(core) });
         self.trace(NodeId(0), |core| WritebackTracepoint::DirtyInodeStart { inode: mark(core) });
         self.trace(NodeId(0), |core| WritebackTracepoint::DirtyInode { inode: mark(core) });
-        self.memory.file_mut(file).inode.has_dirty_times = true;
+        self.mm.memory.file_mut(file).inode.has_dirty_times = true;
         self.trace_enqueue(file, was_clean);
     }
 
     /// A page of a file has become dirty.
     pub(super) fn mark_inode_pages(&mut self, file: FileId) {
         self.trace(NodeId(0), |core| WritebackTracepoint::MarkInodeDirty {
-            inode: core.inode_mark(file, InodeState::PAGES),
+            inode: core.mm.inode_mark(file, InodeState::PAGES),
         });
-        let inode = &mut self.memory.file_mut(file).inode;
+        let inode = &mut self.mm.memory.file_mut(file).inode;
         let was_clean = inode.is_clean();
         inode.has_dirty_pages = true;
         self.trace_enqueue(file, was_clean);
@@ -51,7 +52,7 @@ impl Core {
 
     /// A flusher has begun to write what its turn may take of a file's pages: the inode itself is next.
     pub(super) fn write_inode(&mut self, wb: WbId, file: FileId, is_sync: bool) {
-        let inode = &mut self.memory.file_mut(file).inode;
+        let inode = &mut self.mm.memory.file_mut(file).inode;
         inode.has_dirty_pages = !inode.dirty.is_empty();
         if std::mem::take(&mut inode.has_dirty_times) {
             let wb = self.traced_wb(wb);
@@ -62,7 +63,7 @@ impl Core {
 
     /// A file without pages is deleted: no flusher has to come by for it. One that is in the middle of its turn finds it clean.
     pub(crate) fn evict_inode(&mut self, file: FileId) {
-        let inode = &mut self.memory.file_mut(file).inode;
+        let inode = &mut self.mm.memory.file_mut(file).inode;
         assert!(inode.dirty.is_empty(), "a file is deleted that has dirty pages");
         assert!(inode.writeback.is_empty(), "a file is deleted while pages of it are being written");
         if matches!(inode.on, InodeList::None | InodeList::Sync) {
@@ -84,11 +85,13 @@ impl Core {
     fn trace_enqueue(&mut self, file: FileId, was_clean: bool) {
         if was_clean {
             self.trace(NodeId(0), |core| WritebackTracepoint::DirtyInodeEnqueue {
-                inode: core.listed_inode(file),
+                inode: core.mm.listed_inode(file),
             });
         }
     }
+}
 
+impl State {
     fn inode_mark(&self, file: FileId, flags: InodeState) -> InodeMark {
         InodeMark { bdi: self.memory.file(file).inode.bdi, file, state: self.inode_state(file), flags }
     }

@@ -18,17 +18,17 @@ impl Core {
         let mut dirty_in_file: BTreeMap<FileId, u64> = BTreeMap::new();
         let mut written_in_file: BTreeMap<FileId, u64> = BTreeMap::new();
         for &pfn in users {
-            let folio = &self.memory.folios[pfn];
+            let folio = &self.mm.memory.folios[pfn];
             if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
                 continue;
             }
             let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-            let of = self.memory.file(file);
+            let of = self.mm.memory.file(file);
             let is_dirty = folio.has(FolioFlags::DIRTY);
             assert_eq!(of.index.word(page).is_dirty(), is_dirty, "{pfn:?}: its word and DIRTY differ");
             assert_eq!(of.inode.dirty.contains(page), is_dirty, "{pfn:?}: its file's tags and DIRTY differ");
             assert!(
-                is_dirty || !self.is_mapped_dirty(pfn),
+                is_dirty || !self.mm.is_mapped_dirty(pfn),
                 "{pfn:?} is clean, but an entry that maps it is dirty"
             );
             if is_dirty {
@@ -47,16 +47,16 @@ impl Core {
                 writeback_in_wb[of.inode.wb.expect("a written file has a wb").index()] += 1;
             }
         }
-        for lruvec in self.lruvecs.iter() {
+        for lruvec in self.mm.lruvecs.iter() {
             let dirty = dirty_of.remove(&(lruvec.memcg, lruvec.node)).unwrap_or(0);
             assert_eq!(
                 lruvec.stat_local[Stat::NrDirty as usize],
                 dirty,
                 "dirty pages of {}",
-                self.memcgs.path(lruvec.memcg)
+                self.mm.memcgs.path(lruvec.memcg)
             );
         }
-        for (at, file) in self.memory.files.iter().enumerate() {
+        for (at, file) in self.mm.memory.files.iter().enumerate() {
             let id = FileId(at as u32);
             let dirty = dirty_in_file.remove(&id).unwrap_or(0);
             assert_eq!(file.inode.dirty.count(), dirty, "dirty pages of {}", file.name);
@@ -76,12 +76,12 @@ impl Core {
             );
         }
         for (&memcg, domain) in &self.writeback.by_memcg {
-            assert!(domain.foreign.len() <= REMEMBERED, "{} remembers too many", self.memcgs.path(memcg));
+            assert!(domain.foreign.len() <= REMEMBERED, "{} remembers too many", self.mm.memcgs.path(memcg));
             for (at, foreign) in domain.foreign.iter().enumerate() {
                 assert_ne!(self.writeback.wb(foreign.wb).memcg, memcg, "what is its own is not another's");
                 assert!(foreign.at <= self.by.now, "dirtied in the future");
                 let is_twice = domain.foreign[..at].iter().any(|other| other.wb == foreign.wb);
-                assert!(!is_twice, "{} remembers a wb twice", self.memcgs.path(memcg));
+                assert!(!is_twice, "{} remembers a wb twice", self.mm.memcgs.path(memcg));
             }
         }
         for (at, wb) in self.writeback.wbs.iter().enumerate() {

@@ -19,20 +19,17 @@
 
 use crate::core::Core;
 use crate::memory::file::Inode;
+use crate::state::State;
 use crate::units::{FileId, Nanos};
 use crate::writeback::WritebackReason;
 
 impl Core {
-    pub(crate) fn is_laptop_mode(&self) -> bool {
-        self.config.laptop_mode > 0
-    }
-
     /// A read of a file has ended: its disk is awake.
     #[doc(alias = "laptop_io_completion")]
     #[cold]
     pub(crate) fn laptop_read_done(&mut self, file: FileId) {
-        let Inode { bdi, .. } = self.memory.file(file).inode;
-        let at = self.by.now + Nanos(u64::from(self.config.laptop_mode) * Nanos::SECOND.0);
+        let Inode { bdi, .. } = self.mm.memory.file(file).inode;
+        let at = self.by.now + Nanos(u64::from(self.mm.config.laptop_mode) * Nanos::SECOND.0);
         let of = &mut self.writeback.bdis[bdi.index()];
         let is_first = of.laptop_timer.replace(at).is_none();
         // One that sleeps for an earlier time finds the later one when it is over.
@@ -52,5 +49,11 @@ impl Core {
         for wb in of.wbs.clone() {
             self.request_writeback(wb, WritebackReason::LaptopTimer, u64::MAX);
         }
+    }
+}
+
+impl State {
+    pub(crate) fn is_laptop_mode(&self) -> bool {
+        self.config.laptop_mode > 0
     }
 }

@@ -16,6 +16,7 @@
 use crate::core::Core;
 use crate::memcg::UNLIMITED;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, WbId};
 use crate::writeback::BdiLimits;
 use crate::writeback::writer::RATIO_MIN;
@@ -48,6 +49,82 @@ impl Limits {
 const PARTS: u64 = PAGE_SIZE;
 
 impl Core {
+    /// The limits for a real-time task: a quarter more, and since writers sleep a thirty-second part of the machine's limit besides.
+    pub(super) fn for_real_time(&self, limits: Limits) -> Limits {
+        let more = match self.mm.dirty_rule() {
+            DirtyRule::Sleeps => {
+                self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit / 32)
+            }
+            DirtyRule::Writes => 0,
+        };
+        let raised = |pages: u64| pages + pages / 4 + more;
+        Limits { thresh: raised(limits.thresh), background: raised(limits.background), ..limits }
+    }
+
+    /// The limit of a domain: its threshold, or what that was not long ago, if more is dirty than it is now.
+    pub(super) fn hard_limit(&self, memcg: MemcgId, limits: &Limits) -> u64 {
+        self.writeback.domain(memcg).map_or(0, |domain| domain.dirty_limit).max(limits.thresh)
+    }
+
+    /// Lets the limit of a domain follow its threshold.
+    pub(super) fn update_dirty_limit(&mut self, memcg: MemcgId, limits: &Limits) {
+        let (ticks, interval) = (self.ticks(), self.mm.bandwidth_interval());
+        let domain = self.writeback.domain_mut(memcg);
+        if domain.dirty_limit < limits.thresh {
+            (domain.dirty_limit, domain.dirty_limit_at) = (limits.thresh, ticks);
+            return;
+        }
+        if ticks < domain.dirty_limit_at + interval {
+            return;
+        }
+        domain.dirty_limit_at = ticks;
+        // What is dirty already can't be forbidden at once.
+        let goal = limits.thresh.max(limits.dirty);
+        domain.dirty_limit -= domain.dirty_limit.saturating_sub(goal) / 32;
+    }
+
+    /// The share of a threshold that is a wb's: as much of it as of the pages written lately, within what its device may have.
+    pub(super) fn wb_share(&self, wb: WbId, memcg: MemcgId, thresh: u64) -> u64 {
+        let of = self.writeback.wb(wb);
+        let written = if memcg == MemcgId::ROOT { of.completions } else { of.completions_in_memcg };
+        let all = self.writeback.domain(memcg).map_or(0, |domain| domain.completions.at(self.by.now));
+        let share = u128::from(thresh) * u128::from(written.at(self.by.now));
+        let share = share.checked_div(u128::from(all)).unwrap_or(0) as u64;
+        let BdiLimits { min_ratio, max_ratio, .. } = self.bdi_limits(wb);
+        let percent = |percent: u8| thresh * u64::from(percent) / 100;
+        share.clamp(percent(min_ratio), percent(max_ratio))
+    }
+
+    pub(super) fn bdi_limits(&self, wb: WbId) -> BdiLimits {
+        self.writeback.bdis[self.writeback.wb(wb).bdi.index()].limits
+    }
+
+    /// Where a wb stands within its own share, which alone holds its writers up on a device with a strict limit.
+    pub(super) fn own_limits(&self, wb: WbId, memcg: MemcgId, limits: &Limits) -> Limits {
+        let of = self.writeback.wb(wb);
+        let thresh = self.wb_share(wb, memcg, limits.thresh);
+        let background = (limits.background * thresh).checked_div(limits.thresh).unwrap_or(0);
+        Limits { thresh, background, nr_dirty: of.nr_dirty, dirty: of.dirty(), ..*limits }
+    }
+
+    /// Whether a wb has to be written in the background.
+    pub(super) fn is_over_background(&self, wb: WbId) -> bool {
+        let of = self.writeback.wb(wb);
+        let global = self.mm.global_limits();
+        let is_over = |memcg: MemcgId, limits: &Limits| {
+            limits.nr_dirty > limits.background || of.nr_dirty > self.wb_share(wb, memcg, limits.background)
+        };
+        is_over(MemcgId::ROOT, &global)
+            || of.memcg != MemcgId::ROOT && is_over(of.memcg, &self.mm.memcg_limits(of.memcg, &global))
+    }
+
+    /// Timer ticks since the beginning of time.
+    pub(super) fn ticks(&self) -> u64 {
+        self.by.now.0 / crate::Nanos::from_ticks(1, self.mm.config.hz).0
+    }
+}
+
+impl State {
     /// The thresholds of the machine.
     pub(super) fn global_limits(&self) -> Limits {
         let stat = |stat| self.vmstat(stat).max(0) as u64;
@@ -113,18 +190,6 @@ impl Core {
         floors.map(room).max().unwrap_or(0)
     }
 
-    /// The limits for a real-time task: a quarter more, and since writers sleep a thirty-second part of the machine's limit besides.
-    pub(super) fn for_real_time(&self, limits: Limits) -> Limits {
-        let more = match self.dirty_rule() {
-            DirtyRule::Sleeps => {
-                self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit / 32)
-            }
-            DirtyRule::Writes => 0,
-        };
-        let raised = |pages: u64| pages + pages / 4 + more;
-        Limits { thresh: raised(limits.thresh), background: raised(limits.background), ..limits }
-    }
-
     /// Whether nodes have limits at all.
     pub(crate) fn keeps_node_limits(&self) -> bool {
         self.config.policy.machine.writeback.node_limit
@@ -163,68 +228,6 @@ impl Core {
     pub(crate) fn dirty_thresholds(&self) -> [u64; 2] {
         let limits = self.global_limits();
         [limits.thresh, limits.background]
-    }
-
-    /// The limit of a domain: its threshold, or what that was not long ago, if more is dirty than it is now.
-    pub(super) fn hard_limit(&self, memcg: MemcgId, limits: &Limits) -> u64 {
-        self.writeback.domain(memcg).map_or(0, |domain| domain.dirty_limit).max(limits.thresh)
-    }
-
-    /// Lets the limit of a domain follow its threshold.
-    pub(super) fn update_dirty_limit(&mut self, memcg: MemcgId, limits: &Limits) {
-        let (ticks, interval) = (self.ticks(), self.bandwidth_interval());
-        let domain = self.writeback.domain_mut(memcg);
-        if domain.dirty_limit < limits.thresh {
-            (domain.dirty_limit, domain.dirty_limit_at) = (limits.thresh, ticks);
-            return;
-        }
-        if ticks < domain.dirty_limit_at + interval {
-            return;
-        }
-        domain.dirty_limit_at = ticks;
-        // What is dirty already can't be forbidden at once.
-        let goal = limits.thresh.max(limits.dirty);
-        domain.dirty_limit -= domain.dirty_limit.saturating_sub(goal) / 32;
-    }
-
-    /// The share of a threshold that is a wb's: as much of it as of the pages written lately, within what its device may have.
-    pub(super) fn wb_share(&self, wb: WbId, memcg: MemcgId, thresh: u64) -> u64 {
-        let of = self.writeback.wb(wb);
-        let written = if memcg == MemcgId::ROOT { of.completions } else { of.completions_in_memcg };
-        let all = self.writeback.domain(memcg).map_or(0, |domain| domain.completions.at(self.by.now));
-        let share = u128::from(thresh) * u128::from(written.at(self.by.now));
-        let share = share.checked_div(u128::from(all)).unwrap_or(0) as u64;
-        let BdiLimits { min_ratio, max_ratio, .. } = self.bdi_limits(wb);
-        let percent = |percent: u8| thresh * u64::from(percent) / 100;
-        share.clamp(percent(min_ratio), percent(max_ratio))
-    }
-
-    pub(super) fn bdi_limits(&self, wb: WbId) -> BdiLimits {
-        self.writeback.bdis[self.writeback.wb(wb).bdi.index()].limits
-    }
-
-    /// Where a wb stands within its own share, which alone holds its writers up on a device with a strict limit.
-    pub(super) fn own_limits(&self, wb: WbId, memcg: MemcgId, limits: &Limits) -> Limits {
-        let of = self.writeback.wb(wb);
-        let thresh = self.wb_share(wb, memcg, limits.thresh);
-        let background = (limits.background * thresh).checked_div(limits.thresh).unwrap_or(0);
-        Limits { thresh, background, nr_dirty: of.nr_dirty, dirty: of.dirty(), ..*limits }
-    }
-
-    /// Whether a wb has to be written in the background.
-    pub(super) fn is_over_background(&self, wb: WbId) -> bool {
-        let of = self.writeback.wb(wb);
-        let global = self.global_limits();
-        let is_over = |memcg: MemcgId, limits: &Limits| {
-            limits.nr_dirty > limits.background || of.nr_dirty > self.wb_share(wb, memcg, limits.background)
-        };
-        is_over(MemcgId::ROOT, &global)
-            || of.memcg != MemcgId::ROOT && is_over(of.memcg, &self.memcg_limits(of.memcg, &global))
-    }
-
-    /// Timer ticks since the beginning of time.
-    pub(super) fn ticks(&self) -> u64 {
-        self.by.now.0 / crate::Nanos::from_ticks(1, self.config.hz).0
     }
 
     /// Rates are updated no more often than every 200 ms. Unit: ticks.

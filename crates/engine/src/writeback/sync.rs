@@ -20,6 +20,7 @@ use std::collections::VecDeque;
 use crate::core::Core;
 use crate::memory::errors::IoError;
 use crate::memory::file::Inode;
+use crate::state::State;
 use crate::story::WritebackTracepoint;
 use crate::units::{BdiId, FileId, OpenFileId, Pfn, TaskId, WbId};
 use crate::writeback::WritebackReason;
@@ -74,11 +75,6 @@ impl Core {
         SyncCall::new((0..self.writeback.bdis()).map(|bdi| BdiId(bdi as u16)), None)
     }
 
-    /// Begins a syncfs(2) of the file system that an open file lives on.
-    pub(crate) fn syncfs(&mut self, file: FileId, open: OpenFileId) -> SyncCall {
-        SyncCall::new(std::iter::once(self.memory.file(file).inode.bdi), Some(open))
-    }
-
     #[doc(alias = "sync_inodes_sb")]
     pub(crate) fn sync_step(&mut self, call: &mut SyncCall, task: TaskId) -> SyncStep {
         while let Some(&bdi) = call.left.front() {
@@ -89,7 +85,7 @@ impl Core {
                     if let Some(&(wb, _)) = orders.first() {
                         return self.wait_for_order(wb, task);
                     }
-                    Stage::Written(self.files_under_writeback(bdi), 0)
+                    Stage::Written(self.mm.files_under_writeback(bdi), 0)
                 }
                 Stage::Written(files, from) => {
                     if let Some(pfn) = self.next_to_wait_for(files, from) {
@@ -102,9 +98,9 @@ impl Core {
             };
         }
         SyncStep::Done(call.open.map_or(Ok(()), |open| {
-            let of = &mut self.memory.open_files[open.index()];
-            let bdi = self.memory.files[of.file.index()].inode.bdi;
-            self.memory.fs_errors[bdi.index()].tell(&mut of.fs_errors_known)
+            let of = &mut self.mm.memory.open_files[open.index()];
+            let bdi = self.mm.memory.files[of.file.index()].inode.bdi;
+            self.mm.memory.fs_errors[bdi.index()].tell(&mut of.fs_errors_known)
         }))
     }
 
@@ -136,7 +132,7 @@ impl Core {
         }
         match self.worker_step(wb) {
             false if let Some((file, page)) = self.writeback.wb(wb).worker.waits_for => {
-                SyncStep::WaitFor(self.memory.cached_folio(file, page))
+                SyncStep::WaitFor(self.mm.memory.cached_folio(file, page))
             }
             _ => SyncStep::Again,
         }
@@ -152,20 +148,14 @@ impl Core {
         }
     }
 
-    fn files_under_writeback(&self, bdi: BdiId) -> Vec<FileId> {
-        let files = (0..).map(FileId).zip(&self.memory.files);
-        let is_written = |inode: &Inode| inode.bdi == bdi && !inode.writeback.is_empty();
-        files.filter(|(_, file)| is_written(&file.inode)).map(|(id, _)| id).collect()
-    }
-
     /// The next page to wait for, of the last of some files from one page on. Who has been waited for is left out.
     fn next_to_wait_for(&mut self, files: &mut Vec<FileId>, from: &mut u64) -> Option<Pfn> {
         mutant!(self, SyncForgetsWriteback => return None);
         while let Some(&file) = files.last() {
-            if let Some(page) = self.memory.file(file).inode.writeback.next(*from) {
+            if let Some(page) = self.mm.memory.file(file).inode.writeback.next(*from) {
                 *from = page;
                 self.trace_wait(file, page);
-                return Some(self.memory.cached_folio(file, page));
+                return Some(self.mm.memory.cached_folio(file, page));
             }
             files.pop();
             *from = 0;
@@ -175,7 +165,22 @@ impl Core {
 
     /// A task is about to wait for the write of a page.
     pub(super) fn trace_wait(&mut self, file: FileId, page: u64) {
-        let node = self.memory.folios[self.memory.cached_folio(file, page)].node;
-        self.trace(node, |core| WritebackTracepoint::WaitWriteback { folio: core.traced_page(file, page) });
+        let node = self.mm.memory.folios[self.mm.memory.cached_folio(file, page)].node;
+        self.trace(node, |core| WritebackTracepoint::WaitWriteback {
+            folio: core.mm.traced_page(file, page),
+        });
+    }
+}
+
+impl State {
+    /// Begins a syncfs(2) of the file system that an open file lives on.
+    pub(crate) fn syncfs(&mut self, file: FileId, open: OpenFileId) -> SyncCall {
+        SyncCall::new(std::iter::once(self.memory.file(file).inode.bdi), Some(open))
+    }
+
+    fn files_under_writeback(&self, bdi: BdiId) -> Vec<FileId> {
+        let files = (0..).map(FileId).zip(&self.memory.files);
+        let is_written = |inode: &Inode| inode.bdi == bdi && !inode.writeback.is_empty();
+        files.filter(|(_, file)| is_written(&file.inode)).map(|(id, _)| id).collect()
     }
 }

@@ -23,6 +23,7 @@
 
 use crate::core::Core;
 use crate::stat::{StaleDecision, Stat};
+use crate::state::State;
 use crate::units::{CpuId, FileId, MemcgId, Nanos, WbId};
 use crate::writeback::limits::Limits;
 use crate::writeback::rates::{ONE, Position, TINY};
@@ -117,14 +118,15 @@ impl Core {
     /// Whether a task is to be looked at before it dirties another page of this file.
     #[doc(alias = "balance_dirty_pages_ratelimited")]
     pub(crate) fn is_look_due(&mut self, throttle: &mut DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
-        let exceeded = self.memory.file(file).inode.wb.is_some_and(|wb| self.writeback.wb(wb).dirty_exceeded);
+        let exceeded =
+            self.mm.memory.file(file).inode.wb.is_some_and(|wb| self.writeback.wb(wb).dirty_exceeded);
         let most = if exceeded { LOOK_WHEN_EXCEEDED } else { u64::MAX };
         let mut limit = throttle.nr_dirtied_pause.min(most);
         if self.writeback.ratelimit_pages == 0 {
             self.set_ratelimit();
         }
-        if self.dirty_rule() == DirtyRule::Writes {
-            let look = self.writer_look(exceeded);
+        if self.mm.dirty_rule() == DirtyRule::Writes {
+            let look = self.mm.writer_look(exceeded);
             let by_cpu = self.writeback.dirtied_by_cpu.entry(cpu.0).or_default();
             let is_due = *by_cpu >= look;
             if is_due {
@@ -150,11 +152,6 @@ impl Core {
         throttle.nr_dirtied >= limit
     }
 
-    /// What happens to who dirties too much: one rule for all, as the limits are.
-    pub(super) fn dirty_rule(&self) -> DirtyRule {
-        self.config.policy.machine.writeback.dirty_throttle
-    }
-
     /// An administrator has set a threshold.
     pub(crate) fn dirty_limits_changed(&mut self) {
         self.writeback.ratelimit_pages = 0;
@@ -162,8 +159,8 @@ impl Core {
 
     /// After how many pages a CPU looks at whoever is dirtying: many tasks that dirty a few pages each are noticed so.
     fn set_ratelimit(&mut self) {
-        let cpus = u64::from(self.config.cpus);
-        self.writeback.ratelimit_pages = (self.global_limits().thresh / (32 * cpus)).max(16);
+        let cpus = u64::from(self.mm.config.cpus);
+        self.writeback.ratelimit_pages = (self.mm.global_limits().thresh / (32 * cpus)).max(16);
     }
 
     /// One round of looking at a task of `memcg` that dirties pages of a file (`balance_dirty_pages`).
@@ -182,21 +179,22 @@ impl Core {
                 return ThrottleStep::Leave;
             }
         }
-        if self.dirty_rule() == DirtyRule::Writes {
-            let wb = self.wb_for(self.memory.file(file).inode.bdi, memcg);
+        if self.mm.dirty_rule() == DirtyRule::Writes {
+            let wb = self.wb_for(self.mm.memory.file(file).inode.bdi, memcg);
             return self.writer_step(throttle, wb);
         }
         self.flush_stats_ratelimited();
-        let wb = self.wb_for(self.memory.file(file).inode.bdi, memcg);
+        let wb = self.wb_for(self.mm.memory.file(file).inode.bdi, memcg);
         let now = self.ticks() as i64;
-        let global = self.global_limits();
-        let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.memcg_limits(memcg, &global));
+        let global = self.mm.global_limits();
+        let own =
+            (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.mm.memcg_limits(memcg, &global));
         let of_task = |limits| if throttle.is_real_time { self.for_real_time(limits) } else { limits };
         let live = own.and_then(|_| self.live_limits(memcg, &global));
         let live = live.map(|(limits, numbers)| (of_task(limits), numbers));
         let (global, own) = (of_task(global), own.map(of_task));
         self.trace_global_dirty_state(&global);
-        if global.nr_dirty > global.background && !self.is_laptop_mode() {
+        if global.nr_dirty > global.background && !self.mm.is_laptop_mode() {
             self.start_background(wb);
         }
         let is_strict = self.bdi_limits(wb).strict_limit;
@@ -206,7 +204,7 @@ impl Core {
         };
         let (free, own_free) = (counts(MemcgId::ROOT, global), own.map(|own| counts(memcg, own)));
         // A floor is of the machine's limit. A strict device is filled by nobody.
-        let floor = if own.is_some() && !is_strict { self.room_below_floor(memcg) } else { 0 };
+        let floor = if own.is_some() && !is_strict { self.mm.room_below_floor(memcg) } else { 0 };
         let machine_lets_go = free.is_free_run() || floor > 0;
         let by_live =
             live.map(|(limits, numbers)| (machine_lets_go && counts(memcg, limits).is_free_run(), numbers));
@@ -240,12 +238,12 @@ impl Core {
     /// What a group's limits would be by live statistics, where these are at hand, and the statistics as they seem and as they are.
     fn live_limits(&self, memcg: MemcgId, global: &Limits) -> Option<(Limits, StaleAndLive)> {
         const STATS: [Stat; 4] = [Stat::NrDirty, Stat::NrWriteback, Stat::NrInactiveFile, Stat::NrActiveFile];
-        let mut numbers = STATS.map(|stat| (stat, self.memcg_stat(memcg, stat).max(0) as u64, 0));
+        let mut numbers = STATS.map(|stat| (stat, self.mm.memcg_stat(memcg, stat).max(0) as u64, 0));
         for (stat, _, live) in &mut numbers {
             *live = self.memcg_live(memcg, *stat)?.max(0) as u64;
         }
         let live = |stat| numbers.iter().find(|(of, ..)| *of == stat).map_or(0, |&(.., live)| live);
-        Some((self.memcg_limits_by(memcg, global, live), numbers))
+        Some((self.mm.memcg_limits_by(memcg, global, live), numbers))
     }
 
     /// A writer of a group sleeps for so long, or goes on; by live statistics it might be in free run.
@@ -274,7 +272,7 @@ impl Core {
         ratio: i64,
         now: i64,
     ) -> ThrottleStep {
-        let (hz, rates) = (u64::from(self.config.hz), self.writeback.wb(wb).rates);
+        let (hz, rates) = (u64::from(self.mm.config.hz), self.writeback.wb(wb).rates);
         let rate = rates.ratelimit as i64 * ratio / ONE;
         let pauses = pauses(hz, position.wb_dirty, rates.average, rates.ratelimit, rate as u64);
         if rate == 0 {
@@ -310,7 +308,7 @@ impl Core {
 
     fn sleep(&mut self, throttle: &mut DirtyThrottle, asleep: Asleep) -> ThrottleStep {
         throttle.asleep = Some(asleep);
-        ThrottleStep::Sleep(until_tick_after(asleep.pause.max(1) as u64, self.by.now, self.config.hz))
+        ThrottleStep::Sleep(until_tick_after(asleep.pause.max(1) as u64, self.by.now, self.mm.config.hz))
     }
 
     /// Where a wb stands in a domain, and what that makes of the rate.
@@ -332,7 +330,8 @@ impl Core {
 
     /// Updates the rates of a wb, where that is due; by where its domains stand, as far as a task is being slowed down.
     pub(super) fn update_bandwidth(&mut self, wb: WbId, domains: [Option<(Position, i64)>; 2]) {
-        let (ticks, interval, hz) = (self.ticks(), self.bandwidth_interval(), u64::from(self.config.hz));
+        let (ticks, interval, hz) =
+            (self.ticks(), self.mm.bandwidth_interval(), u64::from(self.mm.config.hz));
         if !self.writeback.wb(wb).rates.is_due(ticks, interval) {
             return;
         }
@@ -343,6 +342,13 @@ impl Core {
             self.trace_ratelimit(wb, &before, ratio, before.elapsed(ticks));
         }
         self.writeback.wb_mut(wb).rates.update(ticks, hz);
+    }
+}
+
+impl State {
+    /// What happens to who dirties too much: one rule for all, as the limits are.
+    pub(super) fn dirty_rule(&self) -> DirtyRule {
+        self.config.policy.machine.writeback.dirty_throttle
     }
 }
 

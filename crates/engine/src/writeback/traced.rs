@@ -5,6 +5,7 @@ use super::rates::{Position, Rates};
 use super::throttle::DirtyThrottle;
 use crate::core::Core;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::{FilePage, TracedPause, TracedWb, WritebackTracepoint};
 use crate::units::{FileId, MemcgId, Nanos, NodeId, WbId};
 
@@ -14,19 +15,11 @@ impl Core {
         TracedWb { bdi: of.bdi, memcg: of.memcg }
     }
 
-    pub(super) fn traced_page(&self, file: FileId, index: u64) -> FilePage {
-        FilePage { bdi: self.memory.file(file).inode.bdi, file, index }
-    }
-
-    pub(super) fn ticks_of(&self, time: Nanos) -> u64 {
-        time.0 / Nanos::from_ticks(1, self.config.hz).0
-    }
-
     /// What is dirty in the whole machine, and how much may be.
     pub(super) fn trace_global_dirty_state(&mut self, limits: &Limits) {
         let Limits { background, thresh, nr_dirty, dirty, .. } = *limits;
         self.trace(NodeId(0), |core| {
-            let stat = |stat| core.vmstat(stat).max(0) as u64;
+            let stat = |stat| core.mm.vmstat(stat).max(0) as u64;
             WritebackTracepoint::GlobalDirtyState {
                 dirty: nr_dirty,
                 writeback: dirty - nr_dirty,
@@ -51,7 +44,7 @@ impl Core {
         rate: i64,
         (pause, period): (i64, i64),
     ) {
-        let (tick_ms, now) = (1000 / i64::from(self.config.hz).clamp(1, 1000), self.ticks() as i64);
+        let (tick_ms, now) = (1000 / i64::from(self.mm.config.hz).clamp(1, 1000), self.ticks() as i64);
         let Position { freerun, dirty, wb_thresh, wb_dirty, thresh, .. } = *position;
         // A group's own figures stand beside the limit of the machine.
         let limit = self
@@ -81,7 +74,7 @@ impl Core {
 
     /// A wb's rates were set anew, from what they were `before`.
     pub(super) fn trace_ratelimit(&mut self, wb: WbId, before: &Rates, ratio: i64, elapsed: u64) {
-        let hz = u64::from(self.config.hz);
+        let hz = u64::from(self.mm.config.hz);
         let (dirty_rate, task_ratelimit) = before.traced(ratio, hz, elapsed);
         self.trace(NodeId(0), |core| {
             let rates = &core.writeback.wb(wb).rates;
@@ -96,5 +89,15 @@ impl Core {
                 balanced_dirty_ratelimit,
             }
         });
+    }
+}
+
+impl State {
+    pub(super) fn traced_page(&self, file: FileId, index: u64) -> FilePage {
+        FilePage { bdi: self.memory.file(file).inode.bdi, file, index }
+    }
+
+    pub(super) fn ticks_of(&self, time: Nanos) -> u64 {
+        time.0 / Nanos::from_ticks(1, self.config.hz).0
     }
 }

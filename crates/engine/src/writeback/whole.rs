@@ -9,6 +9,7 @@
 
 use crate::core::Core;
 use crate::memory::tags::PageTags;
+use crate::state::State;
 use crate::units::{FileId, WbId};
 use crate::writeback::WritebackReason;
 use crate::writeback::work::{Chunk, PLUG_PAGES, TurnStep};
@@ -43,16 +44,16 @@ impl Core {
         let mut last = None;
         loop {
             let whole = chunk.whole.as_mut().expect("its work waits for all of it");
-            match self.next_of_whole(chunk.file, whole, chunk.cursor) {
+            match self.mm.next_of_whole(chunk.file, whole, chunk.cursor) {
                 NextOfFile::Write(page) => {
                     if last != page.checked_sub(1) || last.is_none() {
                         requests += 1;
                     }
-                    if pages == PLUG_PAGES || requests > self.config.plug_requests {
+                    if pages == PLUG_PAGES || requests > self.mm.config.plug_requests {
                         return TurnStep::PlugFull;
                     }
-                    let pfn = self.memory.cached_folio(chunk.file, page);
-                    chunk.votes.count(self.memory.folios[pfn].memcg);
+                    let pfn = self.mm.memory.cached_folio(chunk.file, page);
+                    chunk.votes.count(self.mm.memory.folios[pfn].memcg);
                     self.start_file_write(pfn, reason);
                     self.writeback.wb_mut(wb).worker.waits_for = None;
                     last = Some(page);
@@ -78,6 +79,15 @@ impl Core {
         }
     }
 
+    /// The write of a page has ended: its flusher goes on if it has waited for that.
+    pub(super) fn flusher_goes_on(&mut self, wb: WbId, file: FileId, page: u64) {
+        if self.writeback.wb(wb).worker.waits_for == Some((file, page)) {
+            self.wake_flusher(wb);
+        }
+    }
+}
+
+impl State {
     /// What is next in a file's turn, from a page on.
     fn next_of_whole(&self, file: FileId, whole: &mut WholeFile, from: u64) -> NextOfFile {
         let inode = &self.memory.file(file).inode;
@@ -96,12 +106,5 @@ impl Core {
         let Some(page) = inode.writeback.next(*waits_from) else { return NextOfFile::Over };
         *waits_from = page;
         NextOfFile::WaitFor(page)
-    }
-
-    /// The write of a page has ended: its flusher goes on if it has waited for that.
-    pub(super) fn flusher_goes_on(&mut self, wb: WbId, file: FileId, page: u64) {
-        if self.writeback.wb(wb).worker.waits_for == Some((file, page)) {
-            self.wake_flusher(wb);
-        }
     }
 }

@@ -146,7 +146,7 @@ impl Core {
         if let Some(mut chunk) = work.chunk.take() {
             // The file goes on where it was left, before others are begun.
             chunk.left = 0;
-            self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
+            self.mm.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
             self.requeue(wb, &chunk);
         }
         written
@@ -162,7 +162,7 @@ impl Core {
         if work.budget == 0 || !has_moved || !is_needed || gives_way {
             return false;
         }
-        let expire = u64::from(self.config.dirty_expire_centisecs) * (Nanos::SECOND.0 / 100);
+        let expire = u64::from(self.mm.config.dirty_expire_centisecs) * (Nanos::SECOND.0 / 100);
         let cutoff = match work.reason {
             WritebackReason::Periodic => self.by.now.0.checked_sub(expire).map(Nanos),
             WritebackReason::Background => Some(self.by.now),
@@ -208,18 +208,18 @@ impl Core {
         reason: WritebackReason,
     ) -> WritebackTracepoint {
         let cutoff = cutoff.unwrap_or(Nanos::ZERO);
-        let (older, age) = (self.ticks_of(cutoff), Nanos(self.by.now.0 - cutoff.0));
+        let (older, age) = (self.mm.ticks_of(cutoff), Nanos(self.by.now.0 - cutoff.0));
         let enqueue = self.writeback.wb(wb).b_io.len() as u64;
         WritebackTracepoint::QueueIo { wb: self.traced_wb(wb), older, age, enqueue, reason }
     }
 
     /// A file's turn, as it stands.
     fn traced_inode(&self, chunk: &Chunk) -> TracedInode {
-        let inode = &self.memory.file(chunk.file).inode;
+        let inode = &self.mm.memory.file(chunk.file).inode;
         TracedInode {
             file: chunk.file,
-            state: self.inode_state(chunk.file),
-            dirtied_when: self.ticks_of(inode.dirtied_when),
+            state: self.mm.inode_state(chunk.file),
+            dirtied_when: self.mm.ticks_of(inode.dirtied_when),
             age: Nanos(self.by.now.0 - inode.dirtied_when.0),
             index: inode.writeback_index,
             to_write: chunk.pages,
@@ -230,7 +230,7 @@ impl Core {
     /// Fills b_io: what had its turn and was not clean then is served first, then what has been dirty for longest.
     fn queue_io(&mut self, wb: WbId, cutoff: Option<Nanos>) {
         let of = &mut self.writeback.wbs[wb.index()];
-        let files = &mut self.memory.files;
+        let files = &mut self.mm.memory.files;
         let mut next = std::mem::take(&mut of.b_more_io);
         while let Some(&file) = of.b_dirty.back() {
             let inode = &files[file.index()].inode;
@@ -258,7 +258,7 @@ impl Core {
         let of = self.writeback.wb(wb);
         let limit = self.writeback.domain(MemcgId::ROOT).map_or(0, |domain| domain.dirty_limit);
         let owner = of.memcg;
-        let pages = match self.config.policy.machine.writeback.flusher_chunk {
+        let pages = match self.mm.config.policy.machine.writeback.flusher_chunk {
             _ if work.is_sync => ENDLESS,
             FlusherChunk::HalfASecond => {
                 let pages = (of.rates.average / 2).min(limit / 8).min(work.budget) + CHUNK_PAGES;
@@ -268,7 +268,7 @@ impl Core {
             FlusherChunk::Pages1024 if work.reason == WritebackReason::Writer => work.budget,
             FlusherChunk::Pages1024 => CHUNK_PAGES,
         };
-        let inode = &mut self.memory.file_mut(file).inode;
+        let inode = &mut self.mm.memory.file_mut(file).inode;
         assert_eq!(inode.on, InodeList::Io, "a file's turn begins that was not to be written");
         assert_eq!(inode.wb, Some(wb), "a file's turn begins with another's flusher");
         inode.on = InodeList::Sync;
@@ -288,19 +288,19 @@ impl Core {
         let (mut pages, mut requests) = (0, 0);
         let mut last = None;
         while chunk.left > 0 {
-            let inode = &self.memory.file(chunk.file).inode;
+            let inode = &self.mm.memory.file(chunk.file).inode;
             let next =
                 inode.dirty.next(chunk.cursor).filter(|&page| chunk.wrapped.is_none_or(|end| page < end));
             let Some(page) = next else {
                 if chunk.wrapped.is_some() || chunk.begun_at == 0 {
-                    self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor_at_end();
+                    self.mm.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor_at_end();
                     return TurnStep::Over;
                 }
                 (chunk.wrapped, chunk.cursor) = (Some(chunk.begun_at), 0);
                 continue;
             };
-            let pfn = self.memory.cached_folio(chunk.file, page);
-            if self.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
+            let pfn = self.mm.memory.cached_folio(chunk.file, page);
+            if self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
                 // Written again while it is being written: another time.
                 chunk.cursor = page + 1;
                 continue;
@@ -308,10 +308,10 @@ impl Core {
             if last != page.checked_sub(1) || last.is_none() {
                 requests += 1;
             }
-            if pages == PLUG_PAGES || requests > self.config.plug_requests {
+            if pages == PLUG_PAGES || requests > self.mm.config.plug_requests {
                 return TurnStep::PlugFull;
             }
-            chunk.votes.count(self.memory.folios[pfn].memcg);
+            chunk.votes.count(self.mm.memory.folios[pfn].memcg);
             self.start_file_write(pfn, reason);
             last = Some(page);
             chunk.cursor = page + 1;
@@ -319,7 +319,7 @@ impl Core {
             chunk.left -= 1;
             pages += 1;
         }
-        self.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
+        self.mm.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
         TurnStep::Over
     }
 
@@ -331,7 +331,7 @@ impl Core {
             wb: core.traced_wb(wb),
             inode: core.traced_inode(chunk),
         });
-        let inode = &mut self.memory.files[chunk.file.index()].inode;
+        let inode = &mut self.mm.memory.files[chunk.file.index()].inode;
         let of = &mut self.writeback.wbs[wb.index()];
         assert_eq!(inode.on, InodeList::Sync, "a file's turn ends that had not begun");
         assert!(

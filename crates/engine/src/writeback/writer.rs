@@ -15,6 +15,7 @@
 //! Reclaim waits where more than 110 % of the threshold is being written (`reclaim/tally.rs`: `is_too_much_written`). [machine 9.3]
 
 use crate::core::Core;
+use crate::state::State;
 use crate::units::{MemcgId, Nanos, WbId};
 use crate::writeback::limits::Limits;
 use crate::writeback::throttle::{DirtyThrottle, ThrottleStep};
@@ -39,19 +40,10 @@ pub(super) struct Writer {
 }
 
 impl Core {
-    /// After how many pages that a CPU has dirtied who dirties is looked at.
-    pub(super) fn writer_look(&self, exceeded: bool) -> u64 {
-        if exceeded {
-            return LOOK_WHEN_EXCEEDED;
-        }
-        let pages: u64 = self.config.node_pages.iter().sum();
-        (pages / (32 * u64::from(self.config.cpus))).clamp(*LOOK.start(), *LOOK.end())
-    }
-
     /// One round of looking at a task that dirties pages of a wb.
     #[doc(alias = "balance_dirty_pages")]
     pub(super) fn writer_step(&mut self, throttle: &mut DirtyThrottle, wb: WbId) -> ThrottleStep {
-        let look = self.writer_look(false);
+        let look = self.mm.writer_look(false);
         let writer = throttle.writer.get_or_insert_with(|| {
             let dirtied = throttle.nr_dirtied.max(look);
             Writer { chunk: (dirtied + dirtied / 2).max(CHUNK_MIN), ..Writer::default() }
@@ -65,10 +57,10 @@ impl Core {
             }
             if self.has_too_much(wb, of_task) && step.written < step.chunk {
                 self.writeback.wb_mut(wb).dirty_exceeded = true;
-                let longest = u64::from(self.config.hz / 10).max(1);
+                let longest = u64::from(self.mm.config.hz / 10).max(1);
                 step.pause = (2 * step.pause).clamp(1, longest);
                 throttle.writer = Some(step);
-                return ThrottleStep::Sleep(Nanos::from_ticks(step.pause, self.config.hz));
+                return ThrottleStep::Sleep(Nanos::from_ticks(step.pause, self.mm.config.hz));
             }
         }
         let exceeded = self.has_too_much(wb, of_task);
@@ -76,7 +68,7 @@ impl Core {
         let limits = self.limits_of_2010(of_task);
         self.trace_global_dirty_state(&limits);
         // In laptop mode only if the disk is awake because of the writer.
-        let wakes = match self.is_laptop_mode() {
+        let wakes = match self.mm.is_laptop_mode() {
             true => step.written > 0,
             false => limits.nr_dirty > limits.background,
         };
@@ -89,7 +81,7 @@ impl Core {
     }
 
     fn limits_of_2010(&self, is_real_time: bool) -> Limits {
-        let limits = self.global_limits();
+        let limits = self.mm.global_limits();
         if is_real_time { self.for_real_time(limits) } else { limits }
     }
 
@@ -103,6 +95,17 @@ impl Core {
     fn share_of_2010(&self, wb: WbId, limits: &Limits) -> u64 {
         let left = limits.thresh.saturating_sub(limits.dirty) + self.writeback.wb(wb).dirty();
         self.wb_share(wb, MemcgId::ROOT, limits.thresh).min(left)
+    }
+}
+
+impl State {
+    /// After how many pages that a CPU has dirtied who dirties is looked at.
+    pub(super) fn writer_look(&self, exceeded: bool) -> u64 {
+        if exceeded {
+            return LOOK_WHEN_EXCEEDED;
+        }
+        let pages: u64 = self.config.node_pages.iter().sum();
+        (pages / (32 * u64::from(self.config.cpus))).clamp(*LOOK.start(), *LOOK.end())
     }
 }
 
@@ -169,7 +172,7 @@ mod tests {
     fn looks_come_by_the_size_of_memory_and_often_where_a_device_has_too_much() {
         let look = |pages: u64, cpus: u16, exceeded: bool| {
             let config = Config { node_pages: vec![pages], cpus, ..Config::default() };
-            Engine::new(config).unwrap().core.writer_look(exceeded)
+            Engine::new(config).unwrap().core.mm.writer_look(exceeded)
         };
         assert_eq!([look(524_288, 4, false), look(4096, 4, false), look(4096, 16, false)], [1024, 32, 16]);
         assert_eq!(look(524_288, 4, true), 8);

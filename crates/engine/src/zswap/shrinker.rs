@@ -11,6 +11,7 @@ use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::reclaim::{ScanControl, ShrinkerCall};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::{GfpFlags, Shrinker};
 use crate::units::PAGE_SIZE;
 use pageout_rules::zswap::ZswapProtection;
@@ -39,15 +40,15 @@ pub(crate) enum ZswapShrinkStep {
 impl Core {
     /// Begins a call on behalf of a reclaimer; `None` if there is nothing to do.
     pub(crate) fn zswap_shrink_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> Option<ZswapShrink> {
-        if !self.config.zswap_shrinker_enabled || self.zswap.stored() == 0 {
+        if !self.mm.config.zswap_shrinker_enabled || self.mm.zswap.stored() == 0 {
             return None;
         }
         let freeable = self.zswap_count_freeable(lruvec, sc);
         if freeable == 0 {
             return None;
         }
-        let call = ShrinkerCall::begin(freeable, &mut self.lruvecs[lruvec].zswap.deferred, sc.priority);
-        self.trace(self.lruvecs[lruvec].node, |_| {
+        let call = ShrinkerCall::begin(freeable, &mut self.mm.lruvecs[lruvec].zswap.deferred, sc.priority);
+        self.trace(self.mm.lruvecs[lruvec].node, |_| {
             call.traced_start(Shrinker::Zswap, GfpFlags::of_reclaimer(&sc.by))
         });
         Some(ZswapShrink { lruvec, call, chunk: 0, left: 0, written: 0, freed: 0 })
@@ -55,18 +56,18 @@ impl Core {
 
     #[doc(alias = "zswap_shrinker_count")]
     fn zswap_count_freeable(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
-        let memcg = self.lruvecs[lruvec].memcg;
-        if !sc.by.may_enter_fs || !self.may_write_back(memcg) {
+        let memcg = self.mm.lruvecs[lruvec].memcg;
+        if !sc.by.may_enter_fs || !self.mm.may_write_back(memcg) {
             return 0;
         }
         self.flush_for_reader(memcg);
-        let backing = self.memcg_stat(memcg, Stat::Zswap).max(0) as u64 / PAGE_SIZE;
-        let stored = self.memcg_stat(memcg, Stat::Zswapped).max(0) as u64;
-        let lru = &mut self.lruvecs[lruvec].zswap;
+        let backing = self.mm.memcg_stat(memcg, Stat::Zswap).max(0) as u64 / PAGE_SIZE;
+        let stored = self.mm.memcg_stat(memcg, Stat::Zswapped).max(0) as u64;
+        let lru = &mut self.mm.lruvecs[lruvec].zswap;
         if stored == 0 || lru.list.is_empty() {
             return 0;
         }
-        let unprotected = match self.config.policy.machine.zswap.protection {
+        let unprotected = match self.mm.config.policy.machine.zswap.protection {
             ZswapProtection::Size => lru.list.len().saturating_sub(lru.protected),
             ZswapProtection::SecondChance => {
                 let used = lru.disk_swapins.min(lru.list.len());
@@ -81,10 +82,10 @@ impl Core {
     #[doc(alias = "zswap_shrinker_scan")]
     pub(crate) fn zswap_shrink_step(&mut self, shrink: &mut ZswapShrink) -> ZswapShrinkStep {
         loop {
-            if shrink.left == 0 && !self.zswap_next_chunk(shrink) {
+            if shrink.left == 0 && !self.mm.zswap_next_chunk(shrink) {
                 break;
             }
-            let Some(number) = self.lruvecs[shrink.lruvec].zswap.list.head() else {
+            let Some(number) = self.mm.lruvecs[shrink.lruvec].zswap.list.head() else {
                 shrink.left = 0;
                 continue;
             };
@@ -100,13 +101,15 @@ impl Core {
                 }
             }
         }
-        self.lruvecs[shrink.lruvec].zswap.deferred += shrink.call.left();
-        self.trace(self.lruvecs[shrink.lruvec].node, |_| {
+        self.mm.lruvecs[shrink.lruvec].zswap.deferred += shrink.call.left();
+        self.trace(self.mm.lruvecs[shrink.lruvec].node, |_| {
             shrink.call.traced_end(Shrinker::Zswap, shrink.freed)
         });
         ZswapShrinkStep::Over
     }
+}
 
+impl State {
     /// Ends a chunk and begins another; false if the call is over.
     fn zswap_next_chunk(&mut self, shrink: &mut ZswapShrink) -> bool {
         if shrink.chunk > 0 {

@@ -17,6 +17,7 @@ use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::SwapEntry;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::swap::contents::Contents;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
@@ -28,11 +29,11 @@ const ONE_WORD_BYTES: u16 = 36;
 impl Core {
     /// Stores a page that is about to be written to its slot. False if it has to be written.
     pub(crate) fn zswap_store(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
-        let is_stored = self.config.zswap_enabled && self.zswap_try_store(pfn, slot);
+        let is_stored = self.mm.config.zswap_enabled && self.zswap_try_store(pfn, slot);
         if !is_stored {
             // What the slot held of the page before must not be written over what is written now.
             self.zswap_invalidate(slot);
-            if self.zswap.is_full {
+            if self.mm.zswap.is_full {
                 self.zswap_wake_worker();
             }
         }
@@ -41,50 +42,50 @@ impl Core {
 
     fn zswap_try_store(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
         // Pages of a removed group are still swapped out.
-        let payer = self.kmem_payer(self.memcgs.online(self.memory.folios[pfn].memcg));
+        let payer = self.mm.kmem_payer(self.mm.memcgs.online(self.mm.memory.folios[pfn].memcg));
         if !self.may_zswap(payer) && !self.zswap_shrink_memcg(payer) {
             return false;
         }
-        if !self.zswap_has_room() {
+        if !self.mm.zswap_has_room() {
             return false;
         }
-        let rules = self.config.policy.machine.zswap;
-        let length = match self.contents_of(pfn, slot.swap) {
+        let rules = self.mm.config.policy.machine.zswap;
+        let length = match self.mm.contents_of(pfn, slot.swap) {
             Contents::Zeroes | Contents::OneWord if rules.same_filled => 0,
             Contents::Zeroes | Contents::OneWord => ONE_WORD_BYTES,
             Contents::Bytes(length) => length,
         };
         let is_incompressible = u64::from(length) == PAGE_SIZE;
         if is_incompressible
-            && (rules.incompressible == Incompressible::Reject || !self.may_write_back(payer))
+            && (rules.incompressible == Incompressible::Reject || !self.mm.may_write_back(payer))
         {
-            self.zswap.stat.reject_compress_poor += 1;
+            self.mm.zswap.stat.reject_compress_poor += 1;
             return false;
         }
         assert!(u64::from(length) <= PAGE_SIZE, "a page comes to {length} bytes");
-        assert!(self.memory.swap.is_taken(slot), "an entry is made for slot {}, which is free", slot.slot);
+        assert!(self.mm.memory.swap.is_taken(slot), "an entry is made for slot {}, which is free", slot.slot);
         assert_eq!(
-            self.memory.swap.cached(slot),
+            self.mm.memory.swap.cached(slot),
             Some(pfn),
             "slot {} is another page's than is stored",
             slot.slot
         );
         let mut handle = None;
         if length > 0 {
-            let wanted = self.zswap.pool.wanted(length);
+            let wanted = self.mm.zswap.pool.wanted(length);
             let Some(pages) = self.zspool_pages(wanted) else {
-                self.zswap.stat.reject_alloc_fail += 1;
+                self.mm.zswap.stat.reject_alloc_fail += 1;
                 return false;
             };
-            handle = Some(self.zswap.pool.store(length, &pages));
+            handle = Some(self.mm.zswap.pool.store(length, &pages));
         }
-        if let Some(replaced) = self.zswap.find(slot) {
-            self.zswap.stat.duplicate_entry += 1;
+        if let Some(replaced) = self.mm.zswap.find(slot) {
+            self.mm.zswap.stat.duplicate_entry += 1;
             self.zswap_free(replaced);
         }
-        self.zswap.stat.same_filled_pages += u64::from(length == 0);
-        self.zswap.stat.stored_incompressible_pages += u64::from(is_incompressible);
-        let folio = &self.memory.folios[pfn];
+        self.mm.zswap.stat.same_filled_pages += u64::from(length == 0);
+        self.mm.zswap.stat.stored_incompressible_pages += u64::from(is_incompressible);
+        let folio = &self.mm.memory.folios[pfn];
         let (node, is_anon) = (folio.node, folio.has(FolioFlags::ANON));
         let entry = Entry {
             slot,
@@ -97,23 +98,23 @@ impl Core {
             index: folio.index,
             links: (0, 0),
         };
-        let [_, slots] = self.memory.swap.used_of(slot.swap);
-        let id = self.zswap.insert(entry, slots);
+        let [_, slots] = self.mm.memory.swap.used_of(slot.swap);
+        let id = self.mm.zswap.insert(entry, slots);
         assert_eq!(
-            self.zswap.find(slot),
+            self.mm.zswap.find(slot),
             Some(id),
             "slot {} does not lead to the entry that was made",
             slot.slot
         );
-        assert!(!self.memory.swap.holds_zeroes(slot), "slot {} holds zeroes and gets an entry", slot.slot);
+        assert!(!self.mm.memory.swap.holds_zeroes(slot), "slot {} holds zeroes and gets an entry", slot.slot);
         self.out.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn });
         self.tell(pfn, |_| PageEvent::ZswapStored { bytes: length });
         self.zswap_charge(payer, node, length.into(), 1);
         self.zswap_count(payer, node, Stat::Zswpout);
         if handle.is_some() {
-            self.zswap_list_add(id);
+            self.mm.zswap_list_add(id);
         }
-        if rules.proactive_shrink && self.zswap.pool.pages() > self.zswap_pages(1) {
+        if rules.proactive_shrink && self.mm.zswap.pool.pages() > self.mm.zswap_pages(1) {
             self.zswap_wake_worker();
         }
         true
@@ -121,18 +122,109 @@ impl Core {
 
     /// Fills a page from the entry of its slot, if there is one. Then the entry is gone: the only copy is the page, which is dirty.
     pub(crate) fn zswap_load(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
-        let Some(id) = self.zswap.find(slot) else { return false };
-        let &Entry { payer, node, slot: of_entry, .. } = self.zswap.entry(id);
+        let Some(id) = self.mm.zswap.find(slot) else { return false };
+        let &Entry { payer, node, slot: of_entry, .. } = self.mm.zswap.entry(id);
         assert_eq!(of_entry, slot, "a page is filled from the entry of another slot");
-        assert_eq!(self.memory.folios[pfn].mapped, 0, "{pfn:?} is filled while it is mapped");
+        assert_eq!(self.mm.memory.folios[pfn].mapped, 0, "{pfn:?} is filled while it is mapped");
         self.out.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
         self.tell(pfn, |_| PageEvent::ZswapLoaded);
         self.zswap_count(payer, node, Stat::Zswpin);
         self.zswap_free(id);
-        assert_eq!(self.zswap.find(slot), None, "slot {} has an entry, and its page is in memory", slot.slot);
+        assert_eq!(
+            self.mm.zswap.find(slot),
+            None,
+            "slot {} has an entry, and its page is in memory",
+            slot.slot
+        );
         true
     }
 
+    /// The contents of a slot are of no use any more.
+    pub(crate) fn zswap_invalidate(&mut self, slot: SwapEntry) {
+        let Some(id) = self.mm.zswap.find(slot) else { return };
+        mutant!(self, EntryInvalidatedLate => return);
+        self.zswap_free(id);
+    }
+
+    pub(super) fn zswap_free(&mut self, id: EntryId) {
+        let entry = *self.mm.zswap.entry(id);
+        if let Some(handle) = entry.handle {
+            self.mm.zswap_list_remove(id);
+            if let Some((pages, count)) = self.mm.zswap.pool.free(handle) {
+                pages[..count].iter().for_each(|&pfn| self.zspage_free(pfn));
+            }
+        }
+        self.mm.zswap.remove(id);
+        let (is_same, is_whole) = (entry.handle.is_none(), entry.length() == PAGE_SIZE);
+        assert!(!is_same || self.mm.zswap.stat.same_filled_pages > 0, "an entry of one word is not counted");
+        assert!(
+            !is_whole || self.mm.zswap.stat.stored_incompressible_pages > 0,
+            "an entry of a page is not counted"
+        );
+        self.mm.zswap.stat.same_filled_pages -= u64::from(entry.handle.is_none());
+        self.mm.zswap.stat.stored_incompressible_pages -= u64::from(entry.length() == PAGE_SIZE);
+        self.zswap_uncharge(entry.payer, entry.node, entry.length());
+        self.out.push(Op::ZswapFree { swap: entry.slot.swap, slot: entry.slot.slot });
+    }
+
+    /// Counts an event of an entry: of the machine, and of who pays for it.
+    pub(super) fn zswap_count(&mut self, payer: MemcgId, node: NodeId, stat: Stat) {
+        self.mm.count_node(node, stat, 1);
+        if payer != MemcgId::ROOT {
+            let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(payer), PoolId::of_node(node));
+            self.count_memcg(lruvec, stat, 1);
+        }
+    }
+
+    fn zswap_charge(&mut self, payer: MemcgId, node: NodeId, bytes: u64, pages: i64) {
+        if payer != MemcgId::ROOT {
+            self.objcg_charge_now(payer, bytes);
+            self.zswap_gauge(payer, node, bytes as i64, pages);
+        }
+    }
+
+    fn zswap_uncharge(&mut self, payer: MemcgId, node: NodeId, bytes: u64) {
+        if payer != MemcgId::ROOT {
+            let payer = self.mm.memcgs.online(payer);
+            self.zswap_gauge(payer, node, -(bytes as i64), -1);
+            self.objcg_uncharge_bytes(payer, bytes);
+        }
+    }
+
+    fn zswap_gauge(&mut self, payer: MemcgId, node: NodeId, bytes: i64, pages: i64) {
+        let lruvec = self.mm.lruvecs.id(payer, PoolId::of_node(node));
+        self.count_memcg_bytes(lruvec, Stat::Zswap, bytes);
+        self.count_memcg(lruvec, Stat::Zswapped, pages);
+        if cfg!(debug_assertions) {
+            let local = &self.mm.lruvecs[lruvec].stat_local;
+            let (bytes, stored) = (local[Stat::Zswap as usize], local[Stat::Zswapped as usize]);
+            assert!(
+                stored <= self.mm.zswap.stored() as i64,
+                "a group has {stored} compressed pages, of {}",
+                self.mm.zswap.stored()
+            );
+            assert!(
+                bytes <= stored * PAGE_SIZE as i64,
+                "{stored} compressed pages of a group come to {bytes} bytes"
+            );
+        }
+    }
+
+    /// Whether a group and those above it may have more in the pool, by numbers that are brought up to date for it.
+    fn may_zswap(&mut self, payer: MemcgId) -> bool {
+        let ancestors: Vec<MemcgId> = self.mm.memcgs.ancestors(payer).collect();
+        ancestors.into_iter().all(|memcg| match self.mm.memcgs[memcg].zswap_max {
+            crate::memcg::UNLIMITED => true,
+            0 => false,
+            max => {
+                self.flush_memcg_stats(memcg);
+                (self.mm.memcg_stat(memcg, Stat::Zswap).max(0) as u64) / PAGE_SIZE < max
+            }
+        })
+    }
+}
+
+impl State {
     /// A page had to be read from a device although zswap could have kept it: the shrinker has gone too far.
     pub(crate) fn zswap_missed(&mut self, pfn: Pfn) {
         let lruvec = self.lruvec_of(pfn);
@@ -143,34 +235,6 @@ impl Core {
     pub(crate) fn zswap_swapped_in(&mut self, pfn: Pfn) {
         let lruvec = self.lruvec_of(pfn);
         self.lruvecs[lruvec].zswap.protected += 1;
-    }
-
-    /// The contents of a slot are of no use any more.
-    pub(crate) fn zswap_invalidate(&mut self, slot: SwapEntry) {
-        let Some(id) = self.zswap.find(slot) else { return };
-        mutant!(self, EntryInvalidatedLate => return);
-        self.zswap_free(id);
-    }
-
-    pub(super) fn zswap_free(&mut self, id: EntryId) {
-        let entry = *self.zswap.entry(id);
-        if let Some(handle) = entry.handle {
-            self.zswap_list_remove(id);
-            if let Some((pages, count)) = self.zswap.pool.free(handle) {
-                pages[..count].iter().for_each(|&pfn| self.zspage_free(pfn));
-            }
-        }
-        self.zswap.remove(id);
-        let (is_same, is_whole) = (entry.handle.is_none(), entry.length() == PAGE_SIZE);
-        assert!(!is_same || self.zswap.stat.same_filled_pages > 0, "an entry of one word is not counted");
-        assert!(
-            !is_whole || self.zswap.stat.stored_incompressible_pages > 0,
-            "an entry of a page is not counted"
-        );
-        self.zswap.stat.same_filled_pages -= u64::from(entry.handle.is_none());
-        self.zswap.stat.stored_incompressible_pages -= u64::from(entry.length() == PAGE_SIZE);
-        self.zswap_uncharge(entry.payer, entry.node, entry.length());
-        self.out.push(Op::ZswapFree { swap: entry.slot.swap, slot: entry.slot.slot });
     }
 
     /// The lists that an entry is on: its payer's, or of who stands for one that was removed.
@@ -213,62 +277,6 @@ impl Core {
             list.remove(&mut self.zswap.entries, number);
             self.lruvecs[to].zswap.list.push_tail(&mut self.zswap.entries, number);
         }
-    }
-
-    /// Counts an event of an entry: of the machine, and of who pays for it.
-    pub(super) fn zswap_count(&mut self, payer: MemcgId, node: NodeId, stat: Stat) {
-        self.count_node(node, stat, 1);
-        if payer != MemcgId::ROOT {
-            let lruvec = self.lruvecs.id(self.memcgs.online(payer), PoolId::of_node(node));
-            self.count_memcg(lruvec, stat, 1);
-        }
-    }
-
-    fn zswap_charge(&mut self, payer: MemcgId, node: NodeId, bytes: u64, pages: i64) {
-        if payer != MemcgId::ROOT {
-            self.objcg_charge_now(payer, bytes);
-            self.zswap_gauge(payer, node, bytes as i64, pages);
-        }
-    }
-
-    fn zswap_uncharge(&mut self, payer: MemcgId, node: NodeId, bytes: u64) {
-        if payer != MemcgId::ROOT {
-            let payer = self.memcgs.online(payer);
-            self.zswap_gauge(payer, node, -(bytes as i64), -1);
-            self.objcg_uncharge_bytes(payer, bytes);
-        }
-    }
-
-    fn zswap_gauge(&mut self, payer: MemcgId, node: NodeId, bytes: i64, pages: i64) {
-        let lruvec = self.lruvecs.id(payer, PoolId::of_node(node));
-        self.count_memcg_bytes(lruvec, Stat::Zswap, bytes);
-        self.count_memcg(lruvec, Stat::Zswapped, pages);
-        if cfg!(debug_assertions) {
-            let local = &self.lruvecs[lruvec].stat_local;
-            let (bytes, stored) = (local[Stat::Zswap as usize], local[Stat::Zswapped as usize]);
-            assert!(
-                stored <= self.zswap.stored() as i64,
-                "a group has {stored} compressed pages, of {}",
-                self.zswap.stored()
-            );
-            assert!(
-                bytes <= stored * PAGE_SIZE as i64,
-                "{stored} compressed pages of a group come to {bytes} bytes"
-            );
-        }
-    }
-
-    /// Whether a group and those above it may have more in the pool, by numbers that are brought up to date for it.
-    fn may_zswap(&mut self, payer: MemcgId) -> bool {
-        let ancestors: Vec<MemcgId> = self.memcgs.ancestors(payer).collect();
-        ancestors.into_iter().all(|memcg| match self.memcgs[memcg].zswap_max {
-            crate::memcg::UNLIMITED => true,
-            0 => false,
-            max => {
-                self.flush_memcg_stats(memcg);
-                (self.memcg_stat(memcg, Stat::Zswap).max(0) as u64) / PAGE_SIZE < max
-            }
-        })
     }
 
     /// Whether pages of a group may leave the pool for a device: what `memory.zswap.writeback` of it and those above it say.

@@ -6,6 +6,7 @@
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::Wait;
+use crate::state::State;
 use crate::units::{MemcgId, TaskId};
 use pageout_rules::zswap::WorkerWalk;
 
@@ -30,22 +31,22 @@ impl KernelThread for ZswapThread {
     }
 
     fn started(&mut self, core: &mut Core, task: TaskId) {
-        core.zswap.worker.task = Some(task);
+        core.mm.zswap.worker.task = Some(task);
     }
 
     fn step(&mut self, core: &mut Core, _woken: bool) -> ThreadStep {
         if !self.is_busy {
-            if !std::mem::take(&mut core.zswap.worker.is_asked) {
+            if !std::mem::take(&mut core.mm.zswap.worker.is_asked) {
                 return ThreadStep::Wait(Wait::Woken);
             }
             *self = ZswapThread { is_busy: true, ..ZswapThread::default() };
-            if core.config.policy.machine.zswap.worker == WorkerWalk::Restart {
-                core.zswap.worker.last = None;
+            if core.mm.config.policy.machine.zswap.worker == WorkerWalk::Restart {
+                core.mm.zswap.worker.last = None;
             }
         }
         // Groups that give nothing take no time.
-        let written = core.zswap.stat.written_back_pages;
-        while self.is_busy && core.zswap.stat.written_back_pages == written {
+        let written = core.mm.zswap.stat.written_back_pages;
+        while self.is_busy && core.mm.zswap.stat.written_back_pages == written {
             self.is_busy = self.shrink_next(core);
         }
         ThreadStep::Again
@@ -56,14 +57,14 @@ impl ZswapThread {
     /// Comes by one group; false when it is done, or gives up.
     #[doc(alias = "shrink_worker")]
     fn shrink_next(&mut self, core: &mut Core) -> bool {
-        let walk = core.config.policy.machine.zswap.worker;
+        let walk = core.mm.config.policy.machine.zswap.worker;
         let batch = if walk == WorkerWalk::Batch { BATCH } else { 1 };
-        let Some(memcg) = core.zswap_next_group() else {
+        let Some(memcg) = core.mm.zswap_next_group() else {
             self.failures += u32::from(self.met == 0);
             self.met = 0;
             return self.failures < FAILURES_MAX;
         };
-        if !core.memcgs[memcg].is_online {
+        if !core.mm.memcgs[memcg].is_online {
             // Older kernels end here; others go past it.
             return walk != WorkerWalk::Restart;
         }
@@ -74,28 +75,30 @@ impl ZswapThread {
                 self.failures += u32::from(written == 0);
             }
         }
-        self.failures < FAILURES_MAX && core.zswap.pool.pages() > core.zswap_pages(0)
+        self.failures < FAILURES_MAX && core.mm.zswap.pool.pages() > core.mm.zswap_pages(0)
     }
 }
 
 impl Core {
     /// Has the worker started where zswap is turned on while the machine runs.
     pub(crate) fn zswap_start_worker(&mut self) {
-        let is_there = self.zswap.worker.task.is_some();
+        let is_there = self.mm.zswap.worker.task.is_some();
         let will_be = self.threads_to_start.iter().any(|thread| thread.name() == NAME);
-        if self.config.zswap_enabled && !is_there && !will_be {
+        if self.mm.config.zswap_enabled && !is_there && !will_be {
             self.threads_to_start.push(Box::new(ZswapThread::default()));
         }
     }
 
     /// Asks the worker to make room in the pool.
     pub(super) fn zswap_wake_worker(&mut self) {
-        if let Some(task) = self.zswap.worker.task {
-            self.zswap.worker.is_asked = true;
+        if let Some(task) = self.mm.zswap.worker.task {
+            self.mm.zswap.worker.is_asked = true;
             self.wake(task);
         }
     }
+}
 
+impl State {
     /// The group after the one that the worker was at last; `None` at the end of a round.
     fn zswap_next_group(&mut self) -> Option<MemcgId> {
         let order = self.memcgs.subtree(MemcgId::ROOT);

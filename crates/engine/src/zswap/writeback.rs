@@ -41,8 +41,8 @@ impl Core {
     pub(super) fn zswap_write_back(&mut self, id: EntryId) -> Writeback {
         let written = self.zswap_try_write_back(id);
         match written {
-            Writeback::Begun => self.zswap.stat.written_back_pages += 1,
-            Writeback::Exists | Writeback::NoMemory => self.zswap.stat.reject_reclaim_fail += 1,
+            Writeback::Begun => self.mm.zswap.stat.written_back_pages += 1,
+            Writeback::Exists | Writeback::NoMemory => self.mm.zswap.stat.reject_reclaim_fail += 1,
         }
         written
     }
@@ -50,26 +50,30 @@ impl Core {
     fn zswap_try_write_back(&mut self, id: EntryId) -> Writeback {
         // Its slot may be free.
         mutant!(self, EntryInvalidatedLate => return Writeback::NoMemory);
-        let Entry { slot, payer, node, is_anon, owner, index, .. } = *self.zswap.entry(id);
-        if self.memory.swap.cached(slot).is_some() {
+        let Entry { slot, payer, node, is_anon, owner, index, .. } = *self.mm.zswap.entry(id);
+        if self.mm.memory.swap.cached(slot).is_some() {
             return Writeback::Exists;
         }
-        if !self.zram_has_room(slot, self.zswap.entry(id).length() as u16) {
+        if !self.mm.zram_has_room(slot, self.mm.zswap.entry(id).length() as u16) {
             return Writeback::NoMemory;
         }
-        assert!(self.memory.swap.is_taken(slot), "slot {} is free, and its entry is written back", slot.slot);
-        let memcg = self.memcgs.online(self.memory.swap.memcg_of(slot));
+        assert!(
+            self.mm.memory.swap.is_taken(slot),
+            "slot {} is free, and its entry is written back",
+            slot.slot
+        );
+        let memcg = self.mm.memcgs.online(self.mm.memory.swap.memcg_of(slot));
         let request = Request::movable(Gfp::MEMALLOC | Gfp::NOWARN, self.current_node());
         let Some(pfn) = self.alloc_pages_now(&request, memcg) else { return Writeback::NoMemory };
         self.charge_now(memcg);
-        let shadow = self.memory.swap.shadow(slot);
-        let folio = &mut self.memory.folios[pfn];
+        let shadow = self.mm.memory.swap.shadow(slot);
+        let folio = &mut self.mm.memory.folios[pfn];
         folio.refs = 1;
         (folio.owner, folio.index) = (owner, index);
         folio.set(FolioFlags::CHARGED | FolioFlags::SWAPBACKED | FolioFlags::LOCKED);
         folio.change(FolioFlags::ANON, is_anon);
         self.swap_cache_insert(pfn, slot);
-        let left_behind = match self.config.policy.machine.zswap.writeback_rotation {
+        let left_behind = match self.mm.config.policy.machine.zswap.writeback_rotation {
             WritebackRotation::Baseline | WritebackRotation::RotateUnlisted => None,
             WritebackRotation::Dropbehind => Some(Word::EMPTY),
             WritebackRotation::KeepShadow => Some(shadow),
@@ -82,36 +86,36 @@ impl Core {
         self.zswap_count(payer, node, Stat::Zswpwb);
         self.tell(pfn, |_| PageEvent::ZswapWrittenBack);
         self.zswap_free(id);
-        self.memory.folios[pfn].clear(FolioFlags::LOCKED);
+        self.mm.memory.folios[pfn].clear(FolioFlags::LOCKED);
         assert_eq!(
-            self.zswap.find(slot),
+            self.mm.zswap.find(slot),
             None,
             "slot {} is written to its device, and has an entry",
             slot.slot
         );
         let mut written = Writeback::Begun;
-        let of_page = self.memory.folios[pfn].node;
-        self.count_node(of_page, Stat::Pswpout, 1);
-        self.count_node(of_page, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
-        if self.memory.swap.kind(slot.swap) == SwapKind::Synchronous {
-            self.count_node(of_page, Stat::NrWritten, 1);
+        let of_page = self.mm.memory.folios[pfn].node;
+        self.mm.count_node(of_page, Stat::Pswpout, 1);
+        self.mm.count_node(of_page, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
+        if self.mm.memory.swap.kind(slot.swap) == SwapKind::Synchronous {
+            self.mm.count_node(of_page, Stat::NrWritten, 1);
             if self.zram_store(pfn, slot) {
                 self.out.push(Op::WriteSwapNow { swap: slot.swap, slot: slot.slot, pfn });
                 self.lru_rotate(pfn);
             } else {
                 // The only copy is in memory still.
-                self.memory.folios[pfn].set(FolioFlags::DIRTY);
+                self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
                 self.io.write_failed(1);
                 written = Writeback::NoMemory;
             }
         } else {
-            self.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
-            self.count(self.lruvec_of(pfn), Stat::NrWriteback, 1);
+            self.mm.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
+            self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, 1);
             self.start_write_at_once(pfn, slot, left_behind);
             self.assert_writeback_counted();
         }
-        assert!(self.memory.folios[pfn].refs > 0, "{pfn:?} is let go of, and nobody holds it");
-        self.memory.folios[pfn].refs -= 1;
+        assert!(self.mm.memory.folios[pfn].refs > 0, "{pfn:?} is let go of, and nobody holds it");
+        self.mm.memory.folios[pfn].refs -= 1;
         written
     }
 
@@ -123,14 +127,14 @@ impl Core {
 
     /// Offers so many entries of each node of a group for writeback, oldest first; how many were written. `None`: it has none.
     pub(super) fn zswap_shrink_by(&mut self, memcg: MemcgId, entries: u64) -> Option<u64> {
-        if !self.may_write_back(memcg) {
+        if !self.mm.may_write_back(memcg) {
             return None;
         }
         let (mut offered, mut written) = (0, 0);
-        for pool in self.lruvecs.pools() {
-            let lruvec = self.lruvecs.id(memcg, pool);
-            for _ in 0..entries.min(self.lruvecs[lruvec].zswap.list.len()) {
-                let Some(number) = self.lruvecs[lruvec].zswap.list.head() else { break };
+        for pool in self.mm.lruvecs.pools() {
+            let lruvec = self.mm.lruvecs.id(memcg, pool);
+            for _ in 0..entries.min(self.mm.lruvecs[lruvec].zswap.list.len()) {
+                let Some(number) = self.mm.lruvecs[lruvec].zswap.list.head() else { break };
                 offered += 1;
                 written += u64::from(self.zswap_offer(EntryId(number)) == Some(Writeback::Begun));
             }
@@ -141,9 +145,9 @@ impl Core {
     /// One step of a walk: an entry that was stored since the last one comes last once more, another is written back. `None`: it was
     /// spared.
     pub(super) fn zswap_offer(&mut self, id: EntryId) -> Option<Writeback> {
-        assert!(self.zswap.entry(id).handle.is_some(), "an entry is offered that is on no list");
-        self.zswap_list_rotate(id);
-        if std::mem::take(&mut self.zswap.entry_mut(id).referenced) {
+        assert!(self.mm.zswap.entry(id).handle.is_some(), "an entry is offered that is on no list");
+        self.mm.zswap_list_rotate(id);
+        if std::mem::take(&mut self.mm.zswap.entry_mut(id).referenced) {
             return None;
         }
         Some(self.zswap_write_back(id))

@@ -19,6 +19,7 @@ use crate::lru::{Arrival, Round};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::story::{Because, PageEvent, Verdict};
 use crate::units::{LruType, Pfn};
 use pageout_rules::balance::{BalanceRule, TypeRule};
@@ -87,8 +88,8 @@ impl Core {
         pass: &mut GenerationsPass,
         sc: &mut ScanControl,
     ) -> Round {
-        let rules = self.generation_rules(lruvec).pass;
-        let swappiness = self.effective_swappiness(lruvec, sc);
+        let rules = self.mm.generation_rules(lruvec).pass;
+        let swappiness = self.mm.effective_swappiness(lruvec, sc);
         if let Some(aging) = &mut pass.aging {
             let Some(has_opened) = self.aging_step(lruvec, aging) else { return Round::More };
             pass.aging = None;
@@ -102,22 +103,22 @@ impl Core {
         } else {
             if rules.scan_budget == ScanBudget::Pinned {
                 if pass.budget.is_none() {
-                    pass.budget = Some(self.generations_budget(lruvec, swappiness, sc));
+                    pass.budget = Some(self.mm.generations_budget(lruvec, swappiness, sc));
                 }
                 if pass.budget == Some(0) {
                     return Round::Last;
                 }
-                if self.is_below_min(lruvec, sc) {
+                if self.mm.is_below_min(lruvec, sc) {
                     pass.rotates = true;
                     return Round::Last;
                 }
             }
-            if self.wants_aging(lruvec, swappiness, sc) {
-                pass.aging = Some(Box::new(self.aging_begin(lruvec, swappiness, false)));
+            if self.mm.wants_aging(lruvec, swappiness, sc) {
+                pass.aging = Some(Box::new(self.mm.aging_begin(lruvec, swappiness, false)));
                 return Round::More;
             }
         }
-        let budget = pass.budget.unwrap_or_else(|| self.generations_budget(lruvec, swappiness, sc));
+        let budget = pass.budget.unwrap_or_else(|| self.mm.generations_budget(lruvec, swappiness, sc));
         if budget == 0 {
             return Round::Last;
         }
@@ -129,22 +130,15 @@ impl Core {
         pass.scanned += scanned;
         let is_over = scanned == 0
             || pass.scanned >= budget
-            || self.is_enough(lruvec, sc)
+            || self.mm.is_enough(lruvec, sc)
             || pass.has_aged && sc.by.is_global();
         if is_over { Round::Last } else { Round::More }
-    }
-
-    /// Whether the group has come down to what is never taken from it.
-    fn is_below_min(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
-        let memcg = self.lruvecs[lruvec].memcg;
-        let min = self.protection_from(memcg, sc).min;
-        memcg != sc.by.target && min > 0 && min >= self.memcgs[memcg].usage
     }
 
     /// One batch of up to so many pages to look at: returns how many were, or 0 where there is nothing to gain from going on.
     #[doc(alias = "evict_folios")]
     pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, most: u64, sc: &mut ScanControl) -> u64 {
-        let rules = self.generation_rules(lruvec).pass;
+        let rules = self.mm.generation_rules(lruvec).pass;
         let is_exact = rules.scan_return == ScanReturn::Exact;
         let mut batch = std::mem::take(&mut self.isolated);
         let mut has_closed = rules.close_empty == CloseEmpty::BeforeAndAfter
@@ -156,10 +150,10 @@ impl Core {
         }
         if !is_exact {
             scanned += u64::from(has_closed);
-            let generations = self.generations(lruvec);
+            let generations = self.mm.generations(lruvec);
             let types = Core::evictable_types(swappiness);
             let count = generations.max_seq - generations.deciding_min_seq(types) + 1;
-            if count <= self.generation_rules(lruvec).spared() {
+            if count <= self.mm.generation_rules(lruvec).spared() {
                 // Nothing evictable is left without aging.
                 scanned = 0;
             }
@@ -168,7 +162,7 @@ impl Core {
         assert!(batch.is_empty(), "folios of a batch are neither freed nor on a list");
         self.isolated = batch;
         sc.nr_reclaimed += stat.reclaimed;
-        if self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.rule == BalanceRule::Cost {
+        if self.mm.memcgs[self.mm.lruvecs[lruvec].memcg].policy.balance.rule == BalanceRule::Cost {
             self.note_cost(lruvec, kind, stat.written, stat.taken - stat.reclaimed);
         }
         scanned
@@ -184,8 +178,8 @@ impl Core {
         batch: &mut Vec<Pfn>,
         sc: &mut ScanControl,
     ) -> (u64, LruType) {
-        let rules = self.generation_rules(lruvec).pass;
-        let CheaperType { mut kind, limit, reason } = self.type_and_ref_tier(lruvec, swappiness, sc);
+        let rules = self.mm.generation_rules(lruvec).pass;
+        let CheaperType { mut kind, limit, reason } = self.mm.type_and_ref_tier(lruvec, swappiness, sc);
         self.tell_type(lruvec, kind, limit, reason);
         let first = self.isolate_type(lruvec, kind, limit, most, batch, sc);
         let is_exact = rules.scan_return == ScanReturn::Exact;
@@ -201,12 +195,216 @@ impl Core {
         if rules.type_fallback == TypeFallback::NoIsolation || first.looked_at == 0 {
             kind = if kind == LruType::Anon { LruType::File } else { LruType::Anon };
         }
-        let limit = self.ref_tier_to_evict(lruvec, kind);
+        let limit = self.mm.ref_tier_to_evict(lruvec, kind);
         if kind != gave_nothing {
-            self.tell_type(lruvec, kind, limit, had_nothing(self.generations(lruvec), gave_nothing));
+            self.tell_type(lruvec, kind, limit, had_nothing(self.mm.generations(lruvec), gave_nothing));
         }
         let second = self.isolate_type(lruvec, kind, limit, most, batch, sc);
         (if is_exact { first.looked_at } else { 0 } + said(second), kind)
+    }
+
+    /// Looks at the oldest generation of a type from its tail.
+    fn isolate_type(
+        &mut self,
+        lruvec: LruvecId,
+        kind: LruType,
+        limit: RefTierLimit,
+        most: u64,
+        batch: &mut Vec<Pfn>,
+        sc: &mut ScanControl,
+    ) -> Isolation {
+        let rules = self.mm.generation_rules(lruvec);
+        let generations = self.mm.generations(lruvec);
+        if generations.count(kind) <= rules.spared() {
+            return Isolation::default();
+        }
+        let group = generations.group_of(generations.oldest(kind), kind);
+        let (mut looked_at, mut scanned, mut sorted, mut isolated, mut skipped) = (0, 0, 0, 0, 0);
+        let checks_io = rules.pass.isolate_io_check && !sc.by.may_do_io;
+        let zones = self.mm.lruvecs[lruvec].zones();
+        let first_rank = self.mm.first_rank_in_reach(lruvec, sc);
+        // The highest zone that is of use first, the others down from there, and last those above.
+        for rank in (first_rank..zones).chain(0..first_rank) {
+            let list = self.mm.generations(lruvec).list_of(group, rank);
+            let (mut passed_by, mut skipped_here) = (Vec::new(), 0);
+            while looked_at < most && isolated.max(skipped_here) < MIN_LRU_BATCH {
+                let Some(item) = self.mm.generations(lruvec).lists[list].tail() else { break };
+                let pfn = Pfn(item);
+                let pages = self.mm.memory.folios[pfn].pages();
+                scanned += pages;
+                // Since 7.2 a large folio counts once against what may be looked at.
+                looked_at += if rules.pass.round == RoundSize::Most64 { 1 } else { pages };
+                if self.sort_folio(lruvec, pfn, limit, rank < first_rank) || self.sort_dirty(lruvec, pfn, sc)
+                {
+                    sorted += pages;
+                } else if checks_io && self.mm.memory.needs_io(pfn) {
+                    self.mm.generation_list_remove(lruvec, pfn);
+                    skipped_here += pages;
+                    passed_by.push(pfn);
+                } else {
+                    self.isolate_from_generation(lruvec, pfn);
+                    isolated += pages;
+                    batch.push(pfn);
+                    self.mm.prefetch_words(&self.mm.memory.folios[pfn]);
+                }
+            }
+            for pfn in passed_by {
+                let slot = usize::from(self.mm.memory.places[pfn].generation - 1);
+                self.generation_list_add(lruvec, pfn, slot, false);
+            }
+            if skipped_here > 0 {
+                self.mm.note_skipped(lruvec, rank, skipped_here);
+                skipped += skipped_here;
+            }
+            if looked_at >= most || isolated >= MIN_LRU_BATCH {
+                break;
+            }
+        }
+        self.out.count.scanned(scanned);
+        self.looked_at += scanned;
+        self.out.count.list_moves(batch.len() as u64);
+        self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
+        self.trace_isolated(lruvec, LruList::inactive(kind), [most, scanned, skipped, isolated], sc);
+        self.mm.note_taken(lruvec, kind, isolated);
+        Isolation { looked_at: scanned, isolated, is_exhausted: looked_at >= most }
+    }
+
+    /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated. `is_no_use`: its zone is none that the
+    /// reclaimer needs a page of.
+    fn sort_folio(&mut self, lruvec: LruvecId, pfn: Pfn, limit: RefTierLimit, is_no_use: bool) -> bool {
+        let rules = self.mm.generation_rules(lruvec);
+        let folio = self.mm.memory.folios[pfn];
+        if folio.has(FolioFlags::MLOCKED) {
+            // Let through, to be taken off the lists with the rest of the batch.
+            return false;
+        }
+        let kind = folio.lru_type();
+        let own = usize::from(self.mm.memory.places[pfn].generation - 1);
+        let oldest = self.mm.generations(lruvec).oldest(kind);
+        if own != oldest {
+            self.tell(pfn, |_| PageEvent::Sorted);
+            self.mm.generation_list_remove(lruvec, pfn);
+            self.generation_list_add(lruvec, pfn, own, false);
+            return true;
+        }
+        let use_bits = self.mm.memory.use_bits(pfn);
+        let references = rules.references;
+        let tier = references.tier(references.refs(use_bits), use_bits.contains(UseBits::WORKINGSET));
+        let at_top = rules.full_count && references.is_full(use_bits);
+        let to = self.mm.generations(lruvec).min_seq[kind as usize] + 1;
+        if !rules.tiers || tier <= limit.highest && !at_top {
+            if is_no_use {
+                self.tell(pfn, |_| PageEvent::OutOfReach { to });
+                self.move_to_next(lruvec, pfn, to, true);
+            }
+            return is_no_use;
+        }
+        self.tell(pfn, |engine| {
+            let spared = engine.told_position((limit.highest + 1).min(TIERS - 1));
+            PageEvent::Protected { tier: tier as u8, limit, spared, at_top, to }
+        });
+        self.mm.note_protected(lruvec, pfn);
+        self.move_to_next(lruvec, pfn, to, rules.protect_to == ProtectTo::Tail);
+        true
+    }
+
+    /// A folio of the oldest generation belongs to the next from now on, as one does that is a generation older than it was used.
+    fn move_to_next(&mut self, lruvec: LruvecId, pfn: Pfn, to: u64, at_tail: bool) {
+        debug_assert!(
+            to <= self.mm.generations(lruvec).max_seq,
+            "{pfn:?} moves to a generation that is not open"
+        );
+        let references = self.mm.generation_rules(lruvec).references;
+        let next = self.mm.generations(lruvec).slot(to);
+        self.change_use_bits(lruvec, pfn, references.aged(self.mm.memory.use_bits(pfn)));
+        self.mm.generation_list_remove(lruvec, pfn);
+        self.generation_update(lruvec, pfn, next);
+        self.generation_list_add(lruvec, pfn, next, at_tail);
+    }
+
+    /// Moves a folio that can't be freed before it is written to the next generation, where the rules say so; false if it is to
+    /// be isolated.
+    fn sort_dirty(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &mut ScanControl) -> bool {
+        let folio = self.mm.memory.folios[pfn];
+        let is_file = folio.lru_type() == LruType::File && !folio.has(FolioFlags::ANON);
+        let is_written = folio.has(FolioFlags::WRITEBACK);
+        let is_dirty = is_written || is_file && folio.has(FolioFlags::DIRTY);
+        if !is_dirty
+            || folio.has(FolioFlags::MLOCKED)
+            || self.mm.generation_rules(lruvec).dirty != DirtyAtTail::NextGeneration
+        {
+            return false;
+        }
+        if is_file && folio.has(FolioFlags::DIRTY) {
+            sc.tally.file_taken += folio.pages();
+            sc.tally.unqueued_dirty += if is_written { 0 } else { folio.pages() };
+        }
+        self.mm.memory.change_reclaim(pfn, true);
+        let to = self.mm.generations(lruvec).min_seq[folio.lru_type() as usize] + 1;
+        let next = self.mm.generations(lruvec).slot(to);
+        self.tell(pfn, |_| PageEvent::PassedOn { to });
+        self.mm.generation_list_remove(lruvec, pfn);
+        self.generation_update(lruvec, pfn, next);
+        self.generation_list_add(lruvec, pfn, next, false);
+        true
+    }
+
+    fn isolate_from_generation(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        self.tell(pfn, |_| PageEvent::Isolated);
+        let references = self.mm.generation_rules(lruvec).references;
+        self.mm.memory.folios[pfn].clear(FolioFlags::LRU);
+        self.generations_forget(lruvec, pfn);
+        debug_assert!(self.mm.memory.places[pfn] == Place::default(), "{pfn:?} is isolated, and has a place");
+        self.mm.assert_isolated(pfn);
+        let use_bits = self.mm.memory.use_bits(pfn);
+        self.mm.memory.set_use_bits(pfn, references.isolated(use_bits));
+        if references != References::Linux6_12
+            && self.mm.generation_rules(lruvec).dirty != DirtyAtTail::Reactivate
+        {
+            self.mm.memory.change_reclaim(pfn, false);
+        }
+    }
+
+    /// Puts a folio back that could not be freed.
+    pub(crate) fn generations_put_back(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        self.mm.reject(lruvec, pfn);
+        self.put_back(pfn);
+    }
+
+    /// What 6.16 and later make of a folio's use. It takes the same two steps as the walk. File accesses are no reason to keep a page:
+    /// its tier has been judged by them already.
+    pub(in crate::lru) fn referenced_by_count(
+        &mut self,
+        pfn: Pfn,
+        referenced: Referenced,
+    ) -> FolioReferences {
+        let Referenced { young, executable, .. } = referenced;
+        if young == 0 {
+            return FolioReferences::Reclaim;
+        }
+        let lruvec = self.mm.lruvec_of(pfn);
+        let GenerationRules { references, rmap_promote, .. } = self.mm.generation_rules(lruvec);
+        let use_bits = self.mm.memory.use_bits(pfn);
+        let was_referenced = use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET);
+        let executable = executable && self.mm.spares_code(lruvec, pfn);
+        let (use_bits, is_used) = references.found_referenced(use_bits, rmap_promote, executable);
+        self.mm.memory.set_use_bits(pfn, use_bits);
+        let because = Because::Used { young, was_referenced, executable };
+        if is_used {
+            self.verdict(pfn, Verdict::Activate, because);
+            return FolioReferences::Activate;
+        }
+        self.verdict(pfn, Verdict::Keep, because);
+        FolioReferences::Keep
+    }
+}
+
+impl State {
+    /// Whether the group has come down to what is never taken from it.
+    fn is_below_min(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
+        let memcg = self.lruvecs[lruvec].memcg;
+        let min = self.protection_from(memcg, sc).min;
+        memcg != sc.by.target && min > 0 && min >= self.memcgs[memcg].usage
     }
 
     /// The type to take next and the highest of its tiers to take.
@@ -236,72 +434,6 @@ impl Core {
         CheaperType { kind, limit: self.ref_tier_to_evict(lruvec, kind), reason }
     }
 
-    /// Looks at the oldest generation of a type from its tail.
-    fn isolate_type(
-        &mut self,
-        lruvec: LruvecId,
-        kind: LruType,
-        limit: RefTierLimit,
-        most: u64,
-        batch: &mut Vec<Pfn>,
-        sc: &mut ScanControl,
-    ) -> Isolation {
-        let rules = self.generation_rules(lruvec);
-        let generations = self.generations(lruvec);
-        if generations.count(kind) <= rules.spared() {
-            return Isolation::default();
-        }
-        let group = generations.group_of(generations.oldest(kind), kind);
-        let (mut looked_at, mut scanned, mut sorted, mut isolated, mut skipped) = (0, 0, 0, 0, 0);
-        let checks_io = rules.pass.isolate_io_check && !sc.by.may_do_io;
-        let zones = self.lruvecs[lruvec].zones();
-        let first_rank = self.first_rank_in_reach(lruvec, sc);
-        // The highest zone that is of use first, the others down from there, and last those above.
-        for rank in (first_rank..zones).chain(0..first_rank) {
-            let list = self.generations(lruvec).list_of(group, rank);
-            let (mut passed_by, mut skipped_here) = (Vec::new(), 0);
-            while looked_at < most && isolated.max(skipped_here) < MIN_LRU_BATCH {
-                let Some(item) = self.generations(lruvec).lists[list].tail() else { break };
-                let pfn = Pfn(item);
-                let pages = self.memory.folios[pfn].pages();
-                scanned += pages;
-                // Since 7.2 a large folio counts once against what may be looked at.
-                looked_at += if rules.pass.round == RoundSize::Most64 { 1 } else { pages };
-                if self.sort_folio(lruvec, pfn, limit, rank < first_rank) || self.sort_dirty(lruvec, pfn, sc)
-                {
-                    sorted += pages;
-                } else if checks_io && self.memory.needs_io(pfn) {
-                    self.generation_list_remove(lruvec, pfn);
-                    skipped_here += pages;
-                    passed_by.push(pfn);
-                } else {
-                    self.isolate_from_generation(lruvec, pfn);
-                    isolated += pages;
-                    batch.push(pfn);
-                    self.prefetch_words(&self.memory.folios[pfn]);
-                }
-            }
-            for pfn in passed_by {
-                let slot = usize::from(self.memory.places[pfn].generation - 1);
-                self.generation_list_add(lruvec, pfn, slot, false);
-            }
-            if skipped_here > 0 {
-                self.note_skipped(lruvec, rank, skipped_here);
-                skipped += skipped_here;
-            }
-            if looked_at >= most || isolated >= MIN_LRU_BATCH {
-                break;
-            }
-        }
-        self.out.count.scanned(scanned);
-        self.looked_at += scanned;
-        self.out.count.list_moves(batch.len() as u64);
-        self.count_reclaim(lruvec, Stat::Pgrefill, sorted, sc);
-        self.trace_isolated(lruvec, LruList::inactive(kind), [most, scanned, skipped, isolated], sc);
-        self.note_taken(lruvec, kind, isolated);
-        Isolation { looked_at: scanned, isolated, is_exhausted: looked_at >= most }
-    }
-
     /// Whether a look around from an earlier folio of the batch has found this one used. 6.12 clears REFERENCED at isolation, so
     /// nothing else can have set it since. In 6.16 the bit survives isolation and proves nothing. [reclaim-6.12 2.9]
     pub(crate) fn was_looked_at(&self, folio: &Folio) -> bool {
@@ -309,86 +441,6 @@ impl Core {
         policy.lru == Lru::Generations
             && policy.generations.references == References::Linux6_12
             && self.memory.use_bits_of(folio).contains(UseBits::REFERENCED)
-    }
-
-    /// Moves a folio that isn't to be evicted now to where it belongs; false if it is to be isolated. `is_no_use`: its zone is none that the
-    /// reclaimer needs a page of.
-    fn sort_folio(&mut self, lruvec: LruvecId, pfn: Pfn, limit: RefTierLimit, is_no_use: bool) -> bool {
-        let rules = self.generation_rules(lruvec);
-        let folio = self.memory.folios[pfn];
-        if folio.has(FolioFlags::MLOCKED) {
-            // Let through, to be taken off the lists with the rest of the batch.
-            return false;
-        }
-        let kind = folio.lru_type();
-        let own = usize::from(self.memory.places[pfn].generation - 1);
-        let oldest = self.generations(lruvec).oldest(kind);
-        if own != oldest {
-            self.tell(pfn, |_| PageEvent::Sorted);
-            self.generation_list_remove(lruvec, pfn);
-            self.generation_list_add(lruvec, pfn, own, false);
-            return true;
-        }
-        let use_bits = self.memory.use_bits(pfn);
-        let references = rules.references;
-        let tier = references.tier(references.refs(use_bits), use_bits.contains(UseBits::WORKINGSET));
-        let at_top = rules.full_count && references.is_full(use_bits);
-        let to = self.generations(lruvec).min_seq[kind as usize] + 1;
-        if !rules.tiers || tier <= limit.highest && !at_top {
-            if is_no_use {
-                self.tell(pfn, |_| PageEvent::OutOfReach { to });
-                self.move_to_next(lruvec, pfn, to, true);
-            }
-            return is_no_use;
-        }
-        self.tell(pfn, |engine| {
-            let spared = engine.told_position((limit.highest + 1).min(TIERS - 1));
-            PageEvent::Protected { tier: tier as u8, limit, spared, at_top, to }
-        });
-        self.note_protected(lruvec, pfn);
-        self.move_to_next(lruvec, pfn, to, rules.protect_to == ProtectTo::Tail);
-        true
-    }
-
-    /// A folio of the oldest generation belongs to the next from now on, as one does that is a generation older than it was used.
-    fn move_to_next(&mut self, lruvec: LruvecId, pfn: Pfn, to: u64, at_tail: bool) {
-        debug_assert!(
-            to <= self.generations(lruvec).max_seq,
-            "{pfn:?} moves to a generation that is not open"
-        );
-        let references = self.generation_rules(lruvec).references;
-        let next = self.generations(lruvec).slot(to);
-        self.change_use_bits(lruvec, pfn, references.aged(self.memory.use_bits(pfn)));
-        self.generation_list_remove(lruvec, pfn);
-        self.generation_update(lruvec, pfn, next);
-        self.generation_list_add(lruvec, pfn, next, at_tail);
-    }
-
-    /// Moves a folio that can't be freed before it is written to the next generation, where the rules say so; false if it is to
-    /// be isolated.
-    fn sort_dirty(&mut self, lruvec: LruvecId, pfn: Pfn, sc: &mut ScanControl) -> bool {
-        let folio = self.memory.folios[pfn];
-        let is_file = folio.lru_type() == LruType::File && !folio.has(FolioFlags::ANON);
-        let is_written = folio.has(FolioFlags::WRITEBACK);
-        let is_dirty = is_written || is_file && folio.has(FolioFlags::DIRTY);
-        if !is_dirty
-            || folio.has(FolioFlags::MLOCKED)
-            || self.generation_rules(lruvec).dirty != DirtyAtTail::NextGeneration
-        {
-            return false;
-        }
-        if is_file && folio.has(FolioFlags::DIRTY) {
-            sc.tally.file_taken += folio.pages();
-            sc.tally.unqueued_dirty += if is_written { 0 } else { folio.pages() };
-        }
-        self.memory.change_reclaim(pfn, true);
-        let to = self.generations(lruvec).min_seq[folio.lru_type() as usize] + 1;
-        let next = self.generations(lruvec).slot(to);
-        self.tell(pfn, |_| PageEvent::PassedOn { to });
-        self.generation_list_remove(lruvec, pfn);
-        self.generation_update(lruvec, pfn, next);
-        self.generation_list_add(lruvec, pfn, next, false);
-        true
     }
 
     /// Tells the controller that a page of the oldest generation is spared.
@@ -407,22 +459,6 @@ impl Core {
         }
     }
 
-    fn isolate_from_generation(&mut self, lruvec: LruvecId, pfn: Pfn) {
-        self.tell(pfn, |_| PageEvent::Isolated);
-        let references = self.generation_rules(lruvec).references;
-        self.memory.folios[pfn].clear(FolioFlags::LRU);
-        self.generations_forget(lruvec, pfn);
-        debug_assert!(self.memory.places[pfn] == Place::default(), "{pfn:?} is isolated, and has a place");
-        self.assert_isolated(pfn);
-        let use_bits = self.memory.use_bits(pfn);
-        self.memory.set_use_bits(pfn, references.isolated(use_bits));
-        if references != References::Linux6_12
-            && self.generation_rules(lruvec).dirty != DirtyAtTail::Reactivate
-        {
-            self.memory.change_reclaim(pfn, false);
-        }
-    }
-
     /// Where shares choose the type: remembers what each has given. The past counts less and less.
     fn note_taken(&mut self, lruvec: LruvecId, kind: LruType, pages: u64) {
         let held = self.lruvecs[lruvec].evictable();
@@ -431,12 +467,6 @@ impl Core {
         if taken[0] + taken[1] > held / 4 {
             *taken = taken.map(|pages| pages / 2);
         }
-    }
-
-    /// Puts a folio back that could not be freed.
-    pub(crate) fn generations_put_back(&mut self, lruvec: LruvecId, pfn: Pfn) {
-        self.reject(lruvec, pfn);
-        self.put_back(pfn);
     }
 
     /// Prepares a folio that could not be freed for going back.
@@ -486,32 +516,5 @@ impl Core {
         if seq == self.generations(lruvec).min_seq[self.memory.folios[pfn].lru_type() as usize] {
             self.memory.set_use_bits(pfn, references.aged(use_bits) | UseBits::ACTIVE);
         }
-    }
-
-    /// What 6.16 and later make of a folio's use. It takes the same two steps as the walk. File accesses are no reason to keep a page:
-    /// its tier has been judged by them already.
-    pub(in crate::lru) fn referenced_by_count(
-        &mut self,
-        pfn: Pfn,
-        referenced: Referenced,
-    ) -> FolioReferences {
-        let Referenced { young, executable, .. } = referenced;
-        if young == 0 {
-            return FolioReferences::Reclaim;
-        }
-        let lruvec = self.lruvec_of(pfn);
-        let GenerationRules { references, rmap_promote, .. } = self.generation_rules(lruvec);
-        let use_bits = self.memory.use_bits(pfn);
-        let was_referenced = use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET);
-        let executable = executable && self.spares_code(lruvec, pfn);
-        let (use_bits, is_used) = references.found_referenced(use_bits, rmap_promote, executable);
-        self.memory.set_use_bits(pfn, use_bits);
-        let because = Because::Used { young, was_referenced, executable };
-        if is_used {
-            self.verdict(pfn, Verdict::Activate, because);
-            return FolioReferences::Activate;
-        }
-        self.verdict(pfn, Verdict::Keep, because);
-        FolioReferences::Keep
     }
 }

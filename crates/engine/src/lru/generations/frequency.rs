@@ -21,6 +21,7 @@ use crate::lru::generations::{ACTIVE_FROM, FREQUENCY_MAX};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::with_frequency;
 use crate::memory::folio::UseBits;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::Pfn;
 use pageout_rules::lru::References;
@@ -58,21 +59,21 @@ fn accessed(refs: u8, seq: u64, window: [u64; 2], by: AccessBy, reads_promote: b
 impl Core {
     /// An access to a folio whose accesses are counted so; true if it belongs to another generation now.
     pub(in crate::lru) fn frequency_accessed(&mut self, pfn: Pfn, by: AccessBy) -> bool {
-        let lruvec = self.lruvec_of(pfn);
-        let use_bits = self.memory.use_bits(pfn);
+        let lruvec = self.mm.lruvec_of(pfn);
+        let use_bits = self.mm.memory.use_bits(pfn);
         let refs = References::Frequency.refs(use_bits);
-        let place = self.memory.places.get(pfn);
+        let place = self.mm.memory.places.get(pfn);
         if !place.is_listed() {
             // In someone's hands, or not there yet: who places it will see that it was used.
             let refs = (refs + 1).min(FREQUENCY_MAX);
-            self.memory.set_use_bits(pfn, with_frequency(use_bits, refs));
+            self.mm.memory.set_use_bits(pfn, with_frequency(use_bits, refs));
             return false;
         }
-        let kind = self.memory.folios[pfn].lru_type();
-        let generations = self.generations(lruvec);
+        let kind = self.mm.memory.folios[pfn].lru_type();
+        let generations = self.mm.generations(lruvec);
         let window = [generations.min_seq[kind as usize], generations.max_seq];
         let (seq, _) = generations.seqs_of(place);
-        let reads_promote = self.generation_rules(lruvec).read_promotion;
+        let reads_promote = self.mm.generation_rules(lruvec).read_promotion;
         let (refs, to) = accessed(refs, seq, window, by, reads_promote);
         self.change_use_bits(lruvec, pfn, with_frequency(use_bits, refs));
         if to == seq {
@@ -83,22 +84,25 @@ impl Core {
         } else {
             self.tell(pfn, |_| PageEvent::Promoted { refs, to });
         }
-        self.generation_update(lruvec, pfn, self.generations(lruvec).slot(to))
+        self.generation_update(lruvec, pfn, self.mm.generations(lruvec).slot(to))
     }
 
     /// Changes the use bits of a folio in a generation, and with them the gauge that counts it.
     pub(super) fn change_use_bits(&mut self, lruvec: LruvecId, pfn: Pfn, use_bits: UseBits) {
-        self.memory.set_use_bits(pfn, use_bits);
-        let (was_active, is_active) = (self.memory.places[pfn].is_counted_active(), self.is_used_enough(pfn));
-        if was_active != is_active && self.generation_rules(lruvec).gauges_count() {
-            self.memory.places[pfn].set_counted_active(is_active);
-            let folio = self.memory.folios[pfn];
+        self.mm.memory.set_use_bits(pfn, use_bits);
+        let (was_active, is_active) =
+            (self.mm.memory.places[pfn].is_counted_active(), self.mm.is_used_enough(pfn));
+        if was_active != is_active && self.mm.generation_rules(lruvec).gauges_count() {
+            self.mm.memory.places[pfn].set_counted_active(is_active);
+            let folio = self.mm.memory.folios[pfn];
             let (kind, pages) = (folio.lru_type(), folio.pages() as i64);
             self.update_size(lruvec, LruList::new(kind, was_active), -pages);
             self.update_size(lruvec, LruList::new(kind, is_active), pages);
         }
     }
+}
 
+impl State {
     pub(super) fn is_used_enough(&self, pfn: Pfn) -> bool {
         References::Frequency.refs(self.memory.use_bits(pfn)) >= ACTIVE_FROM
     }

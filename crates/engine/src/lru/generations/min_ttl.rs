@@ -14,13 +14,13 @@ impl Core {
     /// kswapd is about to make a pass over a node at a priority: has a process killed if all that it could take is too young.
     #[doc(alias = "lruvec_is_reclaimable")]
     pub(crate) fn keep_working_set(&mut self, node: NodeId, priority: u8) {
-        let min_ttl_ms = self.min_ttl_ms;
-        let keeps = min_ttl_ms > 0 && self.config.oom_kill;
-        if !keeps || self.memcgs[MemcgId::ROOT].policy.lru != Lru::Generations {
+        let min_ttl_ms = self.mm.min_ttl_ms;
+        let keeps = min_ttl_ms > 0 && self.mm.config.oom_kill;
+        if !keeps || self.mm.memcgs[MemcgId::ROOT].policy.lru != Lru::Generations {
             return;
         }
         let min_ttl = Nanos(min_ttl_ms.saturating_mul(1_000_000));
-        let mut groups = self.memcgs.subtree(MemcgId::ROOT).into_iter();
+        let mut groups = self.mm.memcgs.subtree(MemcgId::ROOT).into_iter();
         if !groups.any(|memcg| self.is_old_enough(memcg, node, priority, min_ttl)) {
             // Where nobody may be killed there is nothing else to be done, and memory is not short yet.
             let _ = self.out_of_memory(MemcgId::ROOT, |_| OomCause::WorkingSet { min_ttl_ms });
@@ -29,15 +29,15 @@ impl Core {
 
     /// Whether a group has pages on a node that reclaim may take without thrashing.
     fn is_old_enough(&self, memcg: MemcgId, node: NodeId, priority: u8, min_ttl: Nanos) -> bool {
-        let protection = self.memcgs.protection(MemcgId::ROOT, memcg).min;
-        if protection > 0 && protection >= self.memcgs[memcg].usage {
+        let protection = self.mm.memcgs.protection(MemcgId::ROOT, memcg).min;
+        if protection > 0 && protection >= self.mm.memcgs[memcg].usage {
             return false;
         }
-        let lruvec: LruvecId = self.lruvecs.id(memcg, PoolId::of_node(node));
-        let pages = self.evictable(lruvec);
+        let lruvec: LruvecId = self.mm.lruvecs.id(memcg, PoolId::of_node(node));
+        let pages = self.mm.evictable(lruvec);
         // A group that was removed goes as a whole.
-        let is_sizable = if self.memcgs[memcg].is_online { pages >> priority > 0 } else { pages > 0 };
-        let Some(generations) = &self.lruvecs[lruvec].generations else { return is_sizable };
+        let is_sizable = if self.mm.memcgs[memcg].is_online { pages >> priority > 0 } else { pages > 0 };
+        let Some(generations) = &self.mm.lruvecs[lruvec].generations else { return is_sizable };
         let born = generations.birth(generations.min_seq[LruType::File as usize]);
         is_sizable && born.0.saturating_add(min_ttl.0) < self.by.now.0
     }

@@ -7,6 +7,7 @@ use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::{Arrival, PlaceRule};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::reclaim::ScanControl;
+use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
 use pageout_rules::lru::{
@@ -14,6 +15,163 @@ use pageout_rules::lru::{
 };
 
 impl Core {
+    /// Puts a folio that is on no list into its generation.
+    #[inline(never)]
+    pub(in crate::lru) fn generations_place(
+        &mut self,
+        lruvec: LruvecId,
+        pfn: Pfn,
+        arrival: Arrival,
+    ) -> PlaceRule {
+        let (seq, rule) = self.mm.generation_for(lruvec, pfn, arrival);
+        self.mm.memory.places.populate(pfn);
+        debug_assert!(
+            !self.mm.memory.places[pfn].is_listed(),
+            "{pfn:?} joins a generation while it is in one"
+        );
+        let slot = self.mm.generations(lruvec).slot(seq);
+        self.generation_list_add(lruvec, pfn, slot, rule == PlaceRule::Rotated);
+        self.generation_count(lruvec, pfn, slot, 1);
+        rule
+    }
+
+    /// Links a folio into the list of a generation, and notes the generation in its record.
+    pub(super) fn generation_list_add(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, to_tail: bool) {
+        let kind = self.mm.memory.folios[pfn].lru_type();
+        let rank = self.mm.rank_in(lruvec, pfn);
+        let generations = self.mm.lruvecs[lruvec].generations.as_mut().expect("only generations place here");
+        let group = generations.group_of(slot, kind);
+        let list = generations.list_of(group, rank);
+        let place = &mut self.mm.memory.places[pfn];
+        place.generation = slot as u8 + 1;
+        place.set_list(group);
+        let links = &mut self.mm.memory.folios;
+        if to_tail {
+            generations.lists[list].push_tail(links, pfn.0);
+        } else {
+            generations.lists[list].push_head(links, pfn.0);
+        }
+        self.out.count.list_moves(1);
+    }
+
+    /// Counts a folio in or out of a generation and of the gauges.
+    pub(super) fn generation_count(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, sign: i64) {
+        let folio = self.mm.memory.folios[pfn];
+        let (kind, pages) = (folio.lru_type(), sign * folio.pages() as i64);
+        let count = &mut self.mm.generations_mut(lruvec).pages[slot][kind as usize];
+        *count = count.checked_add_signed(pages).expect("a generation holds no fewer than no pages");
+        if sign > 0 && self.mm.generation_rules(lruvec).gauges_count() {
+            let is_active = self.mm.is_used_enough(pfn);
+            self.mm.memory.places[pfn].set_counted_active(is_active);
+        }
+        let is_active = self.mm.counts_as_active(lruvec, pfn, slot);
+        self.update_size(lruvec, LruList::new(kind, is_active), pages);
+        self.mm.count_in_zone(lruvec, LruList::inactive(kind), pfn, pages);
+        self.mm.assert_generations_counted(lruvec, kind);
+    }
+
+    /// Takes a folio out of its generation. Not for reclaim: whoever takes a young page away on the page's behalf wants to
+    /// find it young again.
+    pub(in crate::lru) fn generations_unlink(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let slot = usize::from(self.mm.memory.places[pfn].generation - 1);
+        if self.mm.generations(lruvec).is_active(slot) {
+            self.mm.memory.add_use(pfn, UseBits::ACTIVE);
+        }
+        self.generations_forget(lruvec, pfn);
+    }
+
+    /// Takes a folio out of its generation.
+    pub(super) fn generations_forget(&mut self, lruvec: LruvecId, pfn: Pfn) {
+        let slot = usize::from(self.mm.memory.places[pfn].generation - 1);
+        debug_assert!(
+            slot < self.mm.generations(lruvec).births.len(),
+            "{pfn:?} is in generation {slot}, which is none"
+        );
+        self.mm.generation_list_remove(lruvec, pfn);
+        self.generation_count(lruvec, pfn, slot, -1);
+        self.mm.memory.places[pfn] = Place::default();
+    }
+
+    /// Makes a folio belong to a generation, wherever it is listed; false if it does already.
+    pub(super) fn generation_update(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize) -> bool {
+        let old = usize::from(self.mm.memory.places[pfn].generation - 1);
+        if old == slot {
+            return false;
+        }
+        self.generation_count(lruvec, pfn, old, -1);
+        self.mm.memory.places[pfn].generation = slot as u8 + 1;
+        self.generation_count(lruvec, pfn, slot, 1);
+        true
+    }
+
+    /// A page-table entry that maps this folio was found young, in a walk or with a walk's buffer at hand. Returns whether the
+    /// folio has moved to another generation.
+    pub(in crate::lru) fn generations_young(&mut self, pfn: Pfn, executable: bool) -> bool {
+        let lruvec = self.mm.lruvec_of(pfn);
+        let references = self.mm.generation_rules(lruvec).references;
+        if references == References::Frequency {
+            return self.frequency_found_young(lruvec, pfn, executable);
+        }
+        let use_bits = self.mm.memory.use_bits(pfn);
+        if !self.mm.memory.places.get(pfn).is_listed() {
+            // In someone's hands, or not there yet: who places it will see that it was used.
+            self.mm.memory.set_use_bits(pfn, use_bits | UseBits::REFERENCED);
+            return false;
+        }
+        let (use_bits, is_youngest) =
+            references.found_young(use_bits, executable && self.mm.spares_code(lruvec, pfn));
+        self.mm.memory.set_use_bits(pfn, use_bits);
+        if !is_youngest {
+            return false;
+        }
+        let seq = self.mm.generations(lruvec).max_seq;
+        self.tell(pfn, |_| PageEvent::MadeYoungest { seq });
+        self.generation_update(lruvec, pfn, self.mm.generations(lruvec).slot(seq))
+    }
+
+    /// A look around found an entry that maps this folio young. Without a walk's buffer the folio is promoted through the activation batch.
+    pub(in crate::lru) fn generations_young_nearby(&mut self, pfn: Pfn, executable: bool) {
+        let lruvec = self.mm.lruvec_of(pfn);
+        let references = self.mm.generation_rules(lruvec).references;
+        if references == References::Frequency {
+            // It only changes its generation, for which no list is needed.
+            self.frequency_found_young(lruvec, pfn, executable);
+            return;
+        }
+        let place = self.mm.memory.places.get(pfn);
+        let use_bits = self.mm.memory.use_bits(pfn);
+        if !place.is_listed() {
+            self.mm.memory.set_use_bits(pfn, use_bits | UseBits::REFERENCED);
+            return;
+        }
+        let generations = self.mm.generations(lruvec);
+        if usize::from(place.generation - 1) == generations.slot(generations.max_seq) {
+            return;
+        }
+        let (use_bits, is_youngest) =
+            references.found_young(use_bits, executable && self.mm.spares_code(lruvec, pfn));
+        self.mm.memory.set_use_bits(pfn, use_bits);
+        if is_youngest {
+            self.lru_activate(pfn);
+        }
+    }
+
+    fn frequency_found_young(&mut self, lruvec: LruvecId, pfn: Pfn, executable: bool) -> bool {
+        let is_code = executable && self.mm.spares_code(lruvec, pfn);
+        self.frequency_accessed(pfn, if is_code { AccessBy::Code } else { AccessBy::Mapping })
+    }
+
+    /// Types that may be evicted: without swap, or with a swappiness of 0, file memory only.
+    pub(in crate::lru) fn evictable_types(swappiness: u8) -> &'static [LruType] {
+        match swappiness {
+            0 => &[LruType::File],
+            SWAPPINESS_ANON_ONLY => &[LruType::Anon],
+            _ => &LruType::BOTH,
+        }
+    }
+}
+
+impl State {
     /// The generations of an lruvec. Panics where it has none; those that it is being switched away from are still there.
     pub(crate) fn generations(&self, lruvec: LruvecId) -> &GenerationLists {
         self.lruvecs[lruvec].generations.as_ref().expect("the LRU is generations")
@@ -104,42 +262,6 @@ impl Core {
         (if rule == PlaceRule::Oldest { min } else { (min + 1).min(last_evictable) }, rule)
     }
 
-    /// Puts a folio that is on no list into its generation.
-    #[inline(never)]
-    pub(in crate::lru) fn generations_place(
-        &mut self,
-        lruvec: LruvecId,
-        pfn: Pfn,
-        arrival: Arrival,
-    ) -> PlaceRule {
-        let (seq, rule) = self.generation_for(lruvec, pfn, arrival);
-        self.memory.places.populate(pfn);
-        debug_assert!(!self.memory.places[pfn].is_listed(), "{pfn:?} joins a generation while it is in one");
-        let slot = self.generations(lruvec).slot(seq);
-        self.generation_list_add(lruvec, pfn, slot, rule == PlaceRule::Rotated);
-        self.generation_count(lruvec, pfn, slot, 1);
-        rule
-    }
-
-    /// Links a folio into the list of a generation, and notes the generation in its record.
-    pub(super) fn generation_list_add(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, to_tail: bool) {
-        let kind = self.memory.folios[pfn].lru_type();
-        let rank = self.rank_in(lruvec, pfn);
-        let generations = self.lruvecs[lruvec].generations.as_mut().expect("only generations place here");
-        let group = generations.group_of(slot, kind);
-        let list = generations.list_of(group, rank);
-        let place = &mut self.memory.places[pfn];
-        place.generation = slot as u8 + 1;
-        place.set_list(group);
-        let links = &mut self.memory.folios;
-        if to_tail {
-            generations.lists[list].push_tail(links, pfn.0);
-        } else {
-            generations.lists[list].push_head(links, pfn.0);
-        }
-        self.out.count.list_moves(1);
-    }
-
     /// Unlinks a folio from the list that it is on, which need not be that of its generation.
     pub(super) fn generation_list_remove(&mut self, lruvec: LruvecId, pfn: Pfn) {
         let place = self.memory.places[pfn];
@@ -149,22 +271,6 @@ impl Core {
             self.lruvecs[lruvec].generations.as_mut().expect("a folio on a list of generations has one");
         let list = generations.list_of(place.list(), rank);
         generations.lists[list].remove(&mut self.memory.folios, pfn.0);
-    }
-
-    /// Counts a folio in or out of a generation and of the gauges.
-    pub(super) fn generation_count(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, sign: i64) {
-        let folio = self.memory.folios[pfn];
-        let (kind, pages) = (folio.lru_type(), sign * folio.pages() as i64);
-        let count = &mut self.generations_mut(lruvec).pages[slot][kind as usize];
-        *count = count.checked_add_signed(pages).expect("a generation holds no fewer than no pages");
-        if sign > 0 && self.generation_rules(lruvec).gauges_count() {
-            let is_active = self.is_used_enough(pfn);
-            self.memory.places[pfn].set_counted_active(is_active);
-        }
-        let is_active = self.counts_as_active(lruvec, pfn, slot);
-        self.update_size(lruvec, LruList::new(kind, is_active), pages);
-        self.count_in_zone(lruvec, LruList::inactive(kind), pfn, pages);
-        self.assert_generations_counted(lruvec, kind);
     }
 
     /// A folio has joined a generation, or left one: the generations and the gauges count the same.
@@ -178,110 +284,10 @@ impl Core {
         }
     }
 
-    /// Takes a folio out of its generation. Not for reclaim: whoever takes a young page away on the page's behalf wants to
-    /// find it young again.
-    pub(in crate::lru) fn generations_unlink(&mut self, lruvec: LruvecId, pfn: Pfn) {
-        let slot = usize::from(self.memory.places[pfn].generation - 1);
-        if self.generations(lruvec).is_active(slot) {
-            self.memory.add_use(pfn, UseBits::ACTIVE);
-        }
-        self.generations_forget(lruvec, pfn);
-    }
-
-    /// Takes a folio out of its generation.
-    pub(super) fn generations_forget(&mut self, lruvec: LruvecId, pfn: Pfn) {
-        let slot = usize::from(self.memory.places[pfn].generation - 1);
-        debug_assert!(
-            slot < self.generations(lruvec).births.len(),
-            "{pfn:?} is in generation {slot}, which is none"
-        );
-        self.generation_list_remove(lruvec, pfn);
-        self.generation_count(lruvec, pfn, slot, -1);
-        self.memory.places[pfn] = Place::default();
-    }
-
-    /// Makes a folio belong to a generation, wherever it is listed; false if it does already.
-    pub(super) fn generation_update(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize) -> bool {
-        let old = usize::from(self.memory.places[pfn].generation - 1);
-        if old == slot {
-            return false;
-        }
-        self.generation_count(lruvec, pfn, old, -1);
-        self.memory.places[pfn].generation = slot as u8 + 1;
-        self.generation_count(lruvec, pfn, slot, 1);
-        true
-    }
-
-    /// A page-table entry that maps this folio was found young, in a walk or with a walk's buffer at hand. Returns whether the
-    /// folio has moved to another generation.
-    pub(in crate::lru) fn generations_young(&mut self, pfn: Pfn, executable: bool) -> bool {
-        let lruvec = self.lruvec_of(pfn);
-        let references = self.generation_rules(lruvec).references;
-        if references == References::Frequency {
-            return self.frequency_found_young(lruvec, pfn, executable);
-        }
-        let use_bits = self.memory.use_bits(pfn);
-        if !self.memory.places.get(pfn).is_listed() {
-            // In someone's hands, or not there yet: who places it will see that it was used.
-            self.memory.set_use_bits(pfn, use_bits | UseBits::REFERENCED);
-            return false;
-        }
-        let (use_bits, is_youngest) =
-            references.found_young(use_bits, executable && self.spares_code(lruvec, pfn));
-        self.memory.set_use_bits(pfn, use_bits);
-        if !is_youngest {
-            return false;
-        }
-        let seq = self.generations(lruvec).max_seq;
-        self.tell(pfn, |_| PageEvent::MadeYoungest { seq });
-        self.generation_update(lruvec, pfn, self.generations(lruvec).slot(seq))
-    }
-
-    /// A look around found an entry that maps this folio young. Without a walk's buffer the folio is promoted through the activation batch.
-    pub(in crate::lru) fn generations_young_nearby(&mut self, pfn: Pfn, executable: bool) {
-        let lruvec = self.lruvec_of(pfn);
-        let references = self.generation_rules(lruvec).references;
-        if references == References::Frequency {
-            // It only changes its generation, for which no list is needed.
-            self.frequency_found_young(lruvec, pfn, executable);
-            return;
-        }
-        let place = self.memory.places.get(pfn);
-        let use_bits = self.memory.use_bits(pfn);
-        if !place.is_listed() {
-            self.memory.set_use_bits(pfn, use_bits | UseBits::REFERENCED);
-            return;
-        }
-        let generations = self.generations(lruvec);
-        if usize::from(place.generation - 1) == generations.slot(generations.max_seq) {
-            return;
-        }
-        let (use_bits, is_youngest) =
-            references.found_young(use_bits, executable && self.spares_code(lruvec, pfn));
-        self.memory.set_use_bits(pfn, use_bits);
-        if is_youngest {
-            self.lru_activate(pfn);
-        }
-    }
-
-    fn frequency_found_young(&mut self, lruvec: LruvecId, pfn: Pfn, executable: bool) -> bool {
-        let is_code = executable && self.spares_code(lruvec, pfn);
-        self.frequency_accessed(pfn, if is_code { AccessBy::Code } else { AccessBy::Mapping })
-    }
-
     /// Whether one use is enough for a page that is mapped as code.
     pub(super) fn spares_code(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
         self.memcgs[self.lruvecs[lruvec].memcg].policy.executable_protection
             && self.memory.folios[pfn].lru_type() == LruType::File
-    }
-
-    /// Types that may be evicted: without swap, or with a swappiness of 0, file memory only.
-    pub(in crate::lru) fn evictable_types(swappiness: u8) -> &'static [LruType] {
-        match swappiness {
-            0 => &[LruType::File],
-            SWAPPINESS_ANON_ONLY => &[LruType::Anon],
-            _ => &LruType::BOTH,
-        }
     }
 
     /// Swappiness, or 0 while anonymous memory can't be reclaimed, if file memory may stand in for it.

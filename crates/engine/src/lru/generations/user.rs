@@ -16,6 +16,7 @@ use crate::core::Core;
 use crate::kernfs::error::Errno;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::reclaim::{Reclaimer, ScanControl, Why};
+use crate::state::State;
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
 use pageout_rules::lru::{Interface, Lru, RoundSize};
 
@@ -85,36 +86,22 @@ impl Core {
     /// The generations of a group on a node, oldest first, as `lru_gen` shows them; none where the group's policy is not
     /// one of Linux's, or there is no such group or node. Where it is the classic one, they are there and empty.
     pub(crate) fn lru_gen(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationInfo> {
-        if !self.has_lruvec(memcg, node) {
+        if !self.mm.has_lruvec(memcg, node) {
             return Vec::new();
         }
-        let lruvec = self.lruvecs.id(memcg, PoolId::of_node(node));
-        let Some(generations) = &self.lruvecs[lruvec].generations else { return Vec::new() };
+        let lruvec = self.mm.lruvecs.id(memcg, PoolId::of_node(node));
+        let Some(generations) = &self.mm.lruvecs[lruvec].generations else { return Vec::new() };
         let of = |seq: u64| {
             let [anon, file] = generations.pages(seq);
             GenerationInfo { seq, age_ms: self.age_ms(generations.birth(seq)), anon, file }
         };
-        (self.oldest_shown(lruvec, generations)..=generations.max_seq).map(of).collect()
+        (self.mm.oldest_shown(lruvec, generations)..=generations.max_seq).map(of).collect()
     }
 
     /// How long ago something happened, in milliseconds of whole ticks.
     pub(crate) fn age_ms(&self, born: Nanos) -> u64 {
-        let tick = Nanos::from_ticks(1, self.config.hz).0;
+        let tick = Nanos::from_ticks(1, self.mm.config.hz).0;
         (self.by.now.0 / tick - born.0 / tick) * tick / 1_000_000
-    }
-
-    /// Whether there is such a group and such a node.
-    pub(crate) fn has_lruvec(&self, memcg: MemcgId, node: NodeId) -> bool {
-        self.memcgs.contains(memcg) && node.index() < self.config.node_pages.len()
-    }
-
-    /// The first generation that `lru_gen` shows: by that of anonymous memory, which in 6.12 is never younger than that of files.
-    pub(crate) fn oldest_shown(&self, lruvec: LruvecId, generations: &GenerationLists) -> u64 {
-        let [anon, file] = generations.min_seq;
-        match self.generation_rules(lruvec).interface {
-            Interface::Linux6_12 => anon,
-            Interface::Linux6_16 => anon.min(file),
-        }
     }
 
     /// Begins what was asked; `None` where there is nothing to do for it.
@@ -122,18 +109,20 @@ impl Core {
         &mut self,
         request: GenerationRequest,
     ) -> Result<Option<GenerationWork>, Refused> {
-        let lruvec = self.lruvecs.id(request.memcg, PoolId::of_node(request.node));
-        if self.lru_of(lruvec) != Lru::Generations {
+        let lruvec = self.mm.lruvecs.id(request.memcg, PoolId::of_node(request.node));
+        if self.mm.lru_of(lruvec) != Lru::Generations {
             return Err(Refused::invalid("a group that keeps generations"));
         }
-        let has_room = self.has_swap_for_a_batch(lruvec) || self.can_demote_from(lruvec);
-        let default = if has_room { self.config.swappiness } else { 0 };
+        let has_room = self.mm.has_swap_for_a_batch(lruvec) || self.mm.can_demote_from(lruvec);
+        let default = if has_room { self.mm.config.swappiness } else { 0 };
         let swappiness = request.swappiness.unwrap_or(default);
         match request.what {
-            Requested::Age { is_forced } => self.age_by_request(lruvec, request.seq, swappiness, is_forced),
+            Requested::Age { is_forced } => {
+                self.mm.age_by_request(lruvec, request.seq, swappiness, is_forced)
+            }
             Requested::Evict { nr_to_reclaim } => {
-                let max_seq = self.generations(lruvec).max_seq;
-                if request.seq.saturating_add(self.generation_rules(lruvec).spared()) > max_seq {
+                let max_seq = self.mm.generations(lruvec).max_seq;
+                if request.seq.saturating_add(self.mm.generation_rules(lruvec).spared()) > max_seq {
                     return Err(Refused::invalid(format!(
                         "a min_gen older than the youngest generations, which are never evicted; max_gen is {max_seq}"
                     )));
@@ -146,6 +135,49 @@ impl Core {
                 let sc = ScanControl::new(by, nr_to_reclaim);
                 Ok(Some(GenerationWork::Evict { lruvec, min_gen: request.seq, sc: Box::new(sc) }))
             }
+        }
+    }
+
+    /// Takes a request up to the end of a batch.
+    pub(crate) fn generation_work_step(&mut self, work: &mut GenerationWork) -> WorkStep {
+        match work {
+            GenerationWork::Age(lruvec, aging) => match self.aging_step(*lruvec, aging) {
+                None => WorkStep::Again,
+                Some(has_opened) => WorkStep::Done(self.mm.aged_by_request(*lruvec, has_opened)),
+            },
+            GenerationWork::Evict { lruvec, min_gen, sc } => {
+                let (lruvec, min_gen) = (*lruvec, *min_gen);
+                self.mm.release_isolated(sc);
+                let most = match self.mm.generation_rules(lruvec).pass.round {
+                    RoundSize::Most4096 => eviction::MAX_LRU_BATCH,
+                    RoundSize::Most64 => {
+                        eviction::MAX_LRU_BATCH.min(sc.nr_to_reclaim.saturating_sub(sc.nr_reclaimed))
+                    }
+                };
+                if self.mm.has_left(lruvec, min_gen, sc) && self.evict(lruvec, sc.by.swappiness, most, sc) > 0
+                {
+                    return WorkStep::Again;
+                }
+                self.unplug(&mut sc.plug);
+                self.mm.release_isolated(sc);
+                WorkStep::Done(Ok(sc.nr_reclaimed))
+            }
+        }
+    }
+}
+
+impl State {
+    /// Whether there is such a group and such a node.
+    pub(crate) fn has_lruvec(&self, memcg: MemcgId, node: NodeId) -> bool {
+        self.memcgs.contains(memcg) && node.index() < self.config.node_pages.len()
+    }
+
+    /// The first generation that `lru_gen` shows: by that of anonymous memory, which in 6.12 is never younger than that of files.
+    pub(crate) fn oldest_shown(&self, lruvec: LruvecId, generations: &GenerationLists) -> u64 {
+        let [anon, file] = generations.min_seq;
+        match self.generation_rules(lruvec).interface {
+            Interface::Linux6_12 => anon,
+            Interface::Linux6_16 => anon.min(file),
         }
     }
 
@@ -183,32 +215,6 @@ impl Core {
             return Err(Refused { errno: Errno::Eexist, expected });
         }
         Ok(0)
-    }
-
-    /// Takes a request up to the end of a batch.
-    pub(crate) fn generation_work_step(&mut self, work: &mut GenerationWork) -> WorkStep {
-        match work {
-            GenerationWork::Age(lruvec, aging) => match self.aging_step(*lruvec, aging) {
-                None => WorkStep::Again,
-                Some(has_opened) => WorkStep::Done(self.aged_by_request(*lruvec, has_opened)),
-            },
-            GenerationWork::Evict { lruvec, min_gen, sc } => {
-                let (lruvec, min_gen) = (*lruvec, *min_gen);
-                self.release_isolated(sc);
-                let most = match self.generation_rules(lruvec).pass.round {
-                    RoundSize::Most4096 => eviction::MAX_LRU_BATCH,
-                    RoundSize::Most64 => {
-                        eviction::MAX_LRU_BATCH.min(sc.nr_to_reclaim.saturating_sub(sc.nr_reclaimed))
-                    }
-                };
-                if self.has_left(lruvec, min_gen, sc) && self.evict(lruvec, sc.by.swappiness, most, sc) > 0 {
-                    return WorkStep::Again;
-                }
-                self.unplug(&mut sc.plug);
-                self.release_isolated(sc);
-                WorkStep::Done(Ok(sc.nr_reclaimed))
-            }
-        }
     }
 
     /// Whether there is anything left to evict for a request.

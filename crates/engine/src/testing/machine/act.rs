@@ -184,7 +184,7 @@ impl Machine {
         let directory = self.groups[group].clone();
         let path = directory.strip_prefix("/sys/fs/cgroup").unwrap();
         let memcg = self.engine.figures().memcg_by_path(path).unwrap();
-        let mms = self.engine.core.memcgs[memcg].mms.clone();
+        let mms = self.engine.core.mm.memcgs[memcg].mms.clone();
         let is_busy = (0..TASKS).any(|task| {
             self.tasks[task].state != State::Idle
                 && self.engine.figures().mm_if_any(TaskId(task as u32)).is_some_and(|mm| mms.contains(&mm))

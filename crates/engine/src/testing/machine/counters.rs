@@ -28,7 +28,7 @@ impl Machine {
     /// A record that has become ready has counted enough for it, and one that was taken says nothing but what was reported since.
     fn check_records(&mut self) {
         let (core, before) = (&self.engine.core, &self.ready);
-        let (records, reports) = (&core.pghot.records, crate::pghot::Hotness::of(&core.config).reports);
+        let (records, reports) = (&core.mm.pghot.records, crate::pghot::Hotness::of(&core.mm.config).reports);
         let ready: BTreeSet<Pfn> =
             records.iter().filter(|(_, record)| record.ready).map(|(pfn, _)| pfn).collect();
         for &pfn in ready.difference(before) {
@@ -49,7 +49,7 @@ impl Machine {
     /// Nobody is in the middle of anything: what is isolated is what readers have set aside in calls that are not over.
     fn check_isolated(&self) {
         let held = self.engine.pages_set_aside();
-        for node in self.engine.core.memory.nodes() {
+        for node in self.engine.core.mm.memory.nodes() {
             for (kind, stat) in ISOLATED.into_iter().enumerate() {
                 let held = held.get(&(node, kind)).copied().unwrap_or_default();
                 assert_eq!(

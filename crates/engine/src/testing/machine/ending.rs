@@ -65,13 +65,13 @@ impl Machine {
             let step = self.engine.core.pool_resize_step(&mut PoolResize::new(order, 0));
             assert_eq!(step, PoolResizeStep::Done, "blocks are given back at once");
         }
-        for cpu in 0..self.engine.core.config.cpus {
+        for cpu in 0..self.engine.core.mm.config.cpus {
             self.engine.core.by.cpu = crate::CpuId(cpu);
             self.engine.core.lru_add_drain();
         }
         self.take_ops();
         self.engine.check_invariants();
-        let kernel = self.engine.core.kernel_frames().len() as i64;
+        let kernel = self.engine.core.mm.kernel_frames().len() as i64;
         let stacks = self.engine.figures().vmstat(Stat::NrKernelStack) * 1024 / PAGE_SIZE as i64;
         let slab = self.engine.figures().vmstat(Stat::NrSlabReclaimable);
         let compressed = self.engine.figures().vmstat(Stat::NrZspages);
@@ -83,7 +83,7 @@ impl Machine {
         }
         assert_eq!(compressed, 0, "every page was read back, so that none is compressed");
         for pfn in self.engine.used_folios() {
-            let folio = &self.engine.core.memory.folios[pfn];
+            let folio = &self.engine.core.mm.memory.folios[pfn];
             assert!(
                 folio.has(FolioFlags::INDEXED),
                 "{pfn:?} is left in memory though nobody needs it: {folio:?}"

@@ -344,15 +344,15 @@ impl Machine {
                 // With numbers as of the last flush, reclaim may well not know what there is. Else only what a read has brought
                 // in may have become reclaimable since it last looked.
                 // The old rule of a switch is the bug that ends here.
-                let mut groups = self.engine.core.memcgs.ids();
+                let mut groups = self.engine.core.mm.memcgs.ids();
                 let is_bug = groups.any(|memcg| self.engine.figures().is_switching(memcg))
-                    && self.engine.core.config.policy.group.generations.switching == Switching::NewOnly;
+                    && self.engine.core.mm.config.policy.group.generations.switching == Switching::NewOnly;
                 // What others have in their hands may be too much for anyone to take more.
                 let isolated = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile]
                     .map(|stat| self.engine.figures().vmstat(stat));
                 if self.checks == Checks::All
                     && isolated == [0; 2]
-                    && self.engine.core.config.stat_flush == StatFlush::Live
+                    && self.engine.core.mm.config.stat_flush == StatFlush::Live
                     && !is_bug
                 {
                     let left = self.engine.reclaimable_pages(report.memcg);

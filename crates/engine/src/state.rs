@@ -1,0 +1,102 @@
+//! [`State`]: what is where on one machine, as one value. [`Core`](crate::core::Core) holds it as `mm`.
+//!
+//! Its methods stand in the rooms that ask: a method that needs no more than `State` can't send an operation, count for a machine, or tell.
+
+use crate::config::{Config, ConfigError};
+use crate::kmem::KernelMemory;
+use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
+use crate::memcg::Memcgs;
+use crate::memory::Memory;
+use crate::memory::folio::Folio;
+use crate::numa_balancing::NumaBalancing;
+use crate::pghot::Pghot;
+use crate::promotion::LowerTierFrames;
+use crate::stat::{Counters, STATS};
+use crate::tiers::MemoryTiers;
+use crate::units::{MemcgId, Nanos, Pfn};
+use crate::workingset::ShadowNodes;
+use crate::zswap::Zswap;
+use pageout_mm::cpu::Cpu;
+
+/// The state of one machine's memory. What is under way (transfers, threads that are asked for, waits) is the engine's.
+pub(crate) struct State {
+    /// What the machine was built with, and the rules that hold on it.
+    pub(crate) config: Config,
+    /// Frames, folios, free memory, files, address spaces, swap.
+    pub(crate) memory: Memory,
+    /// Which nodes are fast.
+    pub(crate) tiers: MemoryTiers,
+    /// The tree of groups.
+    pub(crate) memcgs: Memcgs,
+    /// The lists, by group and node.
+    pub(crate) lruvecs: Lruvecs,
+    /// What each CPU holds.
+    pub(crate) cpus: Vec<Cpu>,
+    /// What the kernel holds for itself.
+    pub(crate) kmem: KernelMemory,
+    /// Compressed pages.
+    pub(crate) zswap: Zswap,
+    /// Index nodes that hold shadows alone.
+    pub(crate) shadow_nodes: ShadowNodes,
+    /// When pages of slow memory were marked.
+    pub(crate) numa_balancing: NumaBalancing,
+    /// Counters of `/proc/vmstat`, by node.
+    pub(crate) vmstat: Vec<Counters>,
+    /// When the root's statistics were flushed last.
+    pub(crate) last_root_flush: Nanos,
+    /// `min_ttl_ms`: kswapd rather has a process killed than takes generations younger than this. 0: it does not care.
+    pub(crate) min_ttl_ms: u64,
+    /// What was last written to `lru_gen/enabled`.
+    pub(crate) lru_gen_enabled: Option<u32>,
+    /// Which pages of slow memory are in use.
+    pub(crate) pghot: Pghot,
+    /// Sections of frames below the top tier.
+    pub(crate) lower_tiers: LowerTierFrames,
+}
+
+impl State {
+    /// A machine without files, swap or processes, and with the root memcg only.
+    ///
+    /// # Errors
+    ///
+    /// Where the configuration contradicts itself.
+    pub(crate) fn new(config: Config) -> Result<State, ConfigError> {
+        config.check()?;
+        config.policy.group.check()?;
+        let nodes = config.node_pages.len();
+        let (memory, tiers) = (Memory::new(&config), MemoryTiers::new(&config)?);
+        let zones = memory.nodes().map(|node| memory.zones.of_node(node).len()).collect();
+        let mut lruvecs = Lruvecs::new(zones, config.node_pages.clone());
+        lruvecs.add_memcg(MemcgId::ROOT, &config.policy.group, Nanos::ZERO);
+        Ok(State {
+            memcgs: Memcgs::new(config.policy.group, nodes, usize::from(config.cpus)),
+            lruvecs,
+            cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
+            kmem: KernelMemory::default(),
+            zswap: Zswap::default(),
+            shadow_nodes: ShadowNodes::default(),
+            numa_balancing: NumaBalancing::new(nodes),
+            vmstat: vec![[0; STATS]; nodes],
+            last_root_flush: Nanos::ZERO,
+            min_ttl_ms: 0,
+            lru_gen_enabled: None,
+            pghot: Pghot::new(&config),
+            lower_tiers: LowerTierFrames::new(&memory.zones, &tiers, memory.nodes()),
+            memory,
+            tiers,
+            config,
+        })
+    }
+
+    /// The lruvec that a folio's frame belongs to.
+    #[inline]
+    pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
+        self.lruvec_of_folio(&self.memory.folios[pfn])
+    }
+
+    /// The lruvec of a folio whose record is at hand.
+    #[inline]
+    pub(crate) fn lruvec_of_folio(&self, folio: &Folio) -> LruvecId {
+        self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))
+    }
+}
