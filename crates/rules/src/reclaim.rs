@@ -15,11 +15,11 @@ use crate::choice::choice;
 use crate::switch::rules;
 
 choice! {
-    /// When a pass over two lists brings the statistics of all groups up to date before it decides by them.
+    /// When who decides by the statistics of groups brings them up to date before.
     FlushRule {
         /// When the periodic worker is late by a whole period. Linux 6.12.
         WorkerLate = "6.12",
-        /// When the CPUs have told the target's group of enough updates, its own and those below. Linux 6.8 to 6.11.
+        /// When the CPUs have told the group of enough updates, its own and those below. Since Linux 6.8.
         GroupUpdates = "6.8",
         /// When the CPUs have told the machine of enough updates, whichever groups'. Linux 5.16 to 6.7.
         Updates = "6.1",

@@ -2,6 +2,7 @@
 //! flushers. [machine 5, 9.3]
 
 use crate::choice::choice;
+use crate::reclaim::FlushRule;
 use crate::switch::rules;
 
 choice! {
@@ -50,6 +51,10 @@ rules! {
         [FlusherRequests::Queue => "..4.14" "M", FlusherRequests::One => "4.15.." "A M"],
         Some(("files-of-another-group.toml", "queue")),
         "What comes of a request of reclaim for writes while another one waits for the flusher: nothing, as the one that waits is for all that is dirty (6.12), or it waits, too, and each is for so many pages (2010). A flusher that is asked for less than there is then goes on for as long as it is asked. It is one for all groups: that of the profile.";
+    "writeback.stat_flush": stat_flush: FlushRule = FlushRule::WorkerLate,
+        [FlushRule::Updates => "5.16..6.7" "m", FlushRule::GroupUpdates => "6.8..6.8" "m", FlushRule::WorkerLate => "6.9.." "S m"],
+        Some(("regressions/w2-room-that-statistics-hide.toml", "6.1")),
+        "A group's dirty limits are worked out of its statistics. These are flushed first, by who is held up or writes, if the CPUs have counted enough updates since the last flush, of all groups (up to 6.7) or of the group and those below it (6.8), or only if the periodic worker is late by a whole period (since early 2024). Old numbers put writers to sleep that have room, and let others go on that have none; fresh ones cost CPU time at every turn, the more the more groups there are.";
     "writeback.node_limit": node_limit: bool = true,
         [false => "..3.2" "m", true => "3.3.." "m"],
         Some(("dirty-pages-over-nodes.toml", "false")),

@@ -32,7 +32,6 @@ use crate::state::State;
 use crate::story::{Because, ListsEvent, PageEvent, Tracepoint, Verdict};
 use crate::units::{LruType, MemcgId, NodeId, PAGE_SHIFT, Pfn};
 use pageout_rules::lru::Lru;
-use pageout_rules::reclaim::FlushRule;
 
 /// The lists that keep a pass going as long as pages of them are left to scan.
 const KEEPS_GOING: [LruList; 3] = [LruList::InactiveAnon, LruList::ActiveFile, LruList::InactiveFile];
@@ -123,11 +122,7 @@ impl Core {
     /// Decides whether active pages may be aged, and whether there is so much idle cache that nothing else need be touched.
     #[doc(alias = "prepare_scan_control")]
     pub(super) fn two_lists_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
-        match self.mm.memcgs[sc.by.target].policy.reclaim.stat_flush {
-            FlushRule::WorkerLate => {}
-            FlushRule::Updates => self.flush_stats_if_updated(),
-            FlushRule::GroupUpdates => self.flush_group_if_updated(sc.by.target),
-        }
+        self.flush_stats_by(self.mm.memcgs[sc.by.target].policy.reclaim.stat_flush, sc.by.target);
         for kind in LruType::BOTH {
             // They may if the inactive list is short, or if refaults since the last cycle show that some inactive pages
             // deserve the place of some active ones.

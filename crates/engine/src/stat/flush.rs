@@ -11,6 +11,7 @@ use crate::lru::lruvec::{Lruvec, LruvecId};
 use crate::stat::{Stat, UPDATES_BATCH};
 use crate::state::State;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, PAGE_SIZE};
+use pageout_rules::reclaim::FlushRule;
 
 impl Core {
     /// Counts an event of a memcg, in its statistics and on the node.
@@ -87,22 +88,24 @@ impl Core {
         }
     }
 
-    /// Flushes before a pass as Linux 6.1 did: when the CPUs together have completed more batches of updates than there are CPUs,
-    /// all groups counted. Updates decide, not time, so numbers are never far from the truth.
-    ///
-    /// Only this rule is known of 6.1. The worker, readers and refaults are taken to flush as in 6.12.
-    pub(crate) fn flush_stats_if_updated(&mut self) {
-        let batches: u64 = self.mm.cpus.iter().map(|cpu| cpu.updates.batches).sum();
-        if self.mm.stat_flush_period().is_some() && batches > u64::from(self.mm.config.cpus) {
-            self.flush_stats();
+    /// Flushes before a decision by a group's statistics, as a rule has it.
+    pub(crate) fn flush_stats_by(&mut self, rule: FlushRule, memcg: MemcgId) {
+        match rule {
+            FlushRule::WorkerLate => self.flush_stats_ratelimited(),
+            FlushRule::GroupUpdates if self.mm.stat_flush_period().is_some() => self.flush_for_reader(memcg),
+            FlushRule::Updates if self.mm.stat_flush_period().is_some() => self.flush_stats_if_updated(),
+            FlushRule::GroupUpdates | FlushRule::Updates => {}
         }
     }
 
-    /// Flushes before a pass as Linux 6.8 to 6.11 did: the target's subtree, when the CPUs have told it of as many updates as make a reader
-    /// flush. Updates of other groups neither help nor hurt. [kernels 2.1]
-    pub(crate) fn flush_group_if_updated(&mut self, target: MemcgId) {
-        if self.mm.stat_flush_period().is_some() {
-            self.flush_for_reader(target);
+    /// Flushes as Linux 6.1 does: when the CPUs together have completed more batches of updates than there are CPUs, all groups counted.
+    /// Updates decide, not time, so numbers are never far from the truth. [kernels 2.1, 3.1]
+    ///
+    /// Only this rule is known of 6.1. The worker, readers and refaults are taken to flush as in 6.12.
+    fn flush_stats_if_updated(&mut self) {
+        let batches: u64 = self.mm.cpus.iter().map(|cpu| cpu.updates.batches).sum();
+        if batches > u64::from(self.mm.config.cpus) {
+            self.flush_stats();
         }
     }
 

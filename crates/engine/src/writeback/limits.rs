@@ -107,8 +107,18 @@ impl Core {
         Limits { thresh, background, nr_dirty: of.nr_dirty, dirty: of.dirty(), ..*limits }
     }
 
+    /// Brings the statistics of a group up to date that its limits are worked out of, as the rule of the machine has it. The machine's own
+    /// limits go by live numbers.
+    #[doc(alias = "mem_cgroup_wb_stats")]
+    pub(super) fn flush_before_limits(&mut self, memcg: MemcgId) {
+        if memcg != MemcgId::ROOT {
+            self.flush_stats_by(self.mm.config.policy.machine.writeback.stat_flush, memcg);
+        }
+    }
+
     /// Whether a wb has to be written in the background.
-    pub(super) fn is_over_background(&self, wb: WbId) -> bool {
+    pub(super) fn is_over_background(&mut self, wb: WbId) -> bool {
+        self.flush_before_limits(self.writeback.wb(wb).memcg);
         let of = self.writeback.wb(wb);
         let global = self.mm.global_limits();
         let is_over = |memcg: MemcgId, limits: &Limits| {

@@ -183,8 +183,8 @@ impl Core {
             let wb = self.wb_for(self.mm.memory.file(file).inode.bdi, memcg);
             return self.writer_step(throttle, wb);
         }
-        self.flush_stats_ratelimited();
         let wb = self.wb_for(self.mm.memory.file(file).inode.bdi, memcg);
+        self.flush_before_limits(self.writeback.wb(wb).memcg);
         let now = self.ticks() as i64;
         let global = self.mm.global_limits();
         let own =
