@@ -100,15 +100,32 @@ impl Engine {
 
     /// Creates a file on a device.
     pub fn file_create_on(&mut self, spec: FileSpec, bdi: BdiId) -> Result<FileId, ConfigError> {
-        check_range("pages of a file", spec.pages, 1, TABLE_PAGES_MAX)?;
-        let nodes = Nodes::bytes_for(NodeKind::Index, spec.pages);
-        check_room("a file", spec.pages, Table::bytes_for(spec.pages) + nodes)?;
+        check_file_length(spec.pages)?;
         if spec.kind == FileKind::Regular && bdi.index() >= self.core.writeback.bdis() {
             return Err(ConfigError::Unknown(format!("backing device {}", bdi.0)));
         }
         let file = self.core.mm.memory.add_file(spec);
         self.core.mm.memory.file_mut(file).inode.bdi = bdi;
         Ok(file)
+    }
+
+    /// Makes a file so many pages long, as a write beyond its end or ftruncate(2) does; who has it open reaches them from now on. What is new is
+    /// not cached. What is mapped stays as long as it is, as in mmap(2). An error where the file would get shorter: that is
+    /// [`Engine::truncate`].
+    pub fn file_grow(&mut self, file: FileId, pages: u64) -> Result<(), ConfigError> {
+        let Some(of) = self.core.mm.memory.files.get_mut(file.index()) else {
+            return Err(ConfigError::Unknown(format!("file {}", file.0)));
+        };
+        check_range("pages of a file that grows", pages, of.index.pages(), TABLE_PAGES_MAX)?;
+        check_file_length(pages)?;
+        of.grow(pages);
+        for object in self.tasks.iter_mut().flat_map(|task| &mut task.objects) {
+            match object {
+                access::Object::File { file: of, pages: reachable, .. } if *of == file => *reachable = pages,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Whether decisions by statistics of the last flush are made a second time by live ones, to be told. It takes some instructions at each
@@ -365,4 +382,10 @@ fn hand_over<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
 #[cold]
 fn append<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
     into.append(from);
+}
+
+fn check_file_length(pages: u64) -> Result<(), ConfigError> {
+    check_range("pages of a file", pages, 1, TABLE_PAGES_MAX)?;
+    let nodes = Nodes::bytes_for(NodeKind::Index, pages);
+    check_room("a file", pages, Table::bytes_for(pages) + nodes)
 }

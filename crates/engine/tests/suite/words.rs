@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)] // a test: failing is what it is for
 
 use pageout_engine::{
-    Access, Advice, Bdi, Config, CpuId, Engine, FileKind, FileSpec, MemcgId, ObjectId, Op, Policy, Served,
-    Step, TaskId,
+    Access, Advice, Bdi, Config, CpuId, Engine, FileKind, FileSpec, MemcgId, NodeId, ObjectId, Op, Policy,
+    Served, Stat, Step, TaskId,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -102,5 +102,37 @@ fn a_file_that_is_truncated_gives_the_memory_of_its_words_back() {
     assert!(!reader.get(7).is_present(), "a reader finds nothing there");
     let after = engine.figures().metadata_bytes();
     assert!(after + words <= full, "{full} bytes, {after} after it");
+    engine.check_invariants();
+}
+
+#[test]
+fn a_file_that_grows_keeps_what_is_cached_and_all_that_have_it_open_reach_its_new_end() {
+    let (mut engine, task, opened, mapped) = machine();
+    let file = engine.figures().file_by_name("data").unwrap();
+    for page in [0, PAGES - 1] {
+        access(&mut engine, task, opened, page);
+    }
+    let mut reader = engine.words_of(task, opened);
+    let before = [0, PAGES - 1].map(|page| reader.get(page));
+    let longer = 70 * PAGES;
+    engine.file_grow(file, longer).unwrap();
+    assert_eq!(engine.figures().file_pages(file), longer);
+    assert_eq!(
+        [0, PAGES - 1].map(|page| reader.get(page)),
+        before,
+        "a reader from before finds what was there"
+    );
+    let last = longer - 1;
+    assert!(!reader.get(last).is_present());
+    let step = engine.start(task, Access::new(opened, last, true));
+    finish(&mut engine, task, step);
+    assert!(reader.get(last).is_present(), "and what is new, once it is in memory");
+    assert_eq!(engine.figures().node_stat(NodeId(0), Stat::NrDirty), 1);
+    engine.check_invariants();
+    // A mapping stays as long as it was; a file gets shorter by truncation alone.
+    access(&mut engine, task, mapped, PAGES - 1);
+    assert!(engine.file_grow(file, PAGES).is_err() && engine.file_grow(file, u64::MAX).is_err());
+    let step = engine.truncate(task, opened, 1..longer).unwrap();
+    assert_eq!(finish(&mut engine, task, step), Served::Truncated);
     engine.check_invariants();
 }

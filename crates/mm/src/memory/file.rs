@@ -128,6 +128,14 @@ impl File {
         }
     }
 
+    /// Makes the file longer; nothing of what is new is cached.
+    pub fn grow(&mut self, pages: u64) {
+        self.index.grow(pages - self.index.pages());
+        self.nodes.grow(pages);
+        self.inode.dirty.grow(pages);
+        self.inode.writeback.grow(pages);
+    }
+
     /// Whether its pages live in memory and swap only.
     pub fn is_tmpfs(&self) -> bool {
         self.kind == FileKind::Tmpfs

@@ -22,6 +22,23 @@ impl PageTags {
         PageTags { pages, levels: Vec::new(), count: 0 }
     }
 
+    /// Makes room for the pages of a file that has grown to so many.
+    pub fn grow(&mut self, pages: u64) {
+        debug_assert!(pages >= self.pages, "a file of {} pages grows to {pages}", self.pages);
+        self.pages = pages;
+        let (mut bits, mut level) = (pages, 0);
+        while !self.levels.is_empty() && (level < self.levels.len() || bits > 1) {
+            let words = bits.div_ceil(64) as usize;
+            if level == self.levels.len() {
+                // What was the last level has one word, whose bit is all that this one can have.
+                let has_any = self.levels[level - 1][0] != 0;
+                self.levels.push(vec![u64::from(has_any)]);
+            }
+            self.levels[level].resize(words, 0);
+            (bits, level) = (words as u64, level + 1);
+        }
+    }
+
     /// How many pages are in it.
     pub fn count(&self) -> u64 {
         self.count
@@ -111,6 +128,26 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
+        #[test]
+        fn a_file_that_grows_keeps_its_tags(sizes in prop::collection::vec(1..300_000u64, 2..6), picks in prop::collection::vec(0..300_000u64, 1..50)) {
+            let mut sizes = sizes;
+            sizes.sort_unstable();
+            let (mut tags, mut set) = (PageTags::new(sizes[0]), BTreeSet::new());
+            for pages in sizes {
+                tags.grow(pages);
+                for page in picks.iter().map(|pick| pick % pages) {
+                    if set.insert(page) {
+                        tags.set(page);
+                    }
+                }
+                let mut all = BTreeSet::new();
+                while let Some(page) = tags.next(all.last().map_or(0, |last| last + 1)) {
+                    all.insert(page);
+                }
+                prop_assert_eq!(&all, &set);
+            }
+        }
+
         #[test]
         fn tags_are_a_set_in_order(flips in prop::collection::vec(0..300_000u64, 1..200), from in 0..300_000u64) {
             let (mut tags, mut set) = (PageTags::new(300_000), BTreeSet::new());
