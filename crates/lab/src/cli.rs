@@ -16,6 +16,7 @@ mod validate;
 mod working_set;
 mod vmscan_report;
 mod diff;
+mod record;
 mod trace;
 mod keys;
 
@@ -30,6 +31,7 @@ pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use keys::KeysArgs;
 pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions, load, one_way_to_vary_the_seed};
+pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ChannelArg, ReplayArgs, SwapArg};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::RunArgs;
@@ -214,6 +216,15 @@ pub(crate) enum Command {
     /// compaction, tiers; each with the figures that it rests on. Counters that went back and names that are not known are named.
     #[command(after_long_help = diff::EXAMPLES)]
     Diff(DiffArgs),
+
+    /// Record what programs of this machine do with their files, hits too, and all that a twin of it needs.
+    ///
+    /// Reads the kernel's tracepoints of the page cache, through an instance of tracefs of its own that nobody else sees and that goes at the end.
+    /// Filters are in the kernel: only the tasks of the cgroup, processes or command are told of, and those that they make. Linux 6.12 and later tells each
+    /// buffered read with its pages; earlier ones tell what comes in. Of mapped files faults are told, of anonymous memory how much there is.
+    /// Contents are never read. Needs root; --check says what this machine gives, and what is lost by what it lacks.
+    #[command(after_long_help = record::EXAMPLES)]
+    Record(RecordArgs),
 
     /// Look into traces, and convert them.
     #[command(subcommand)]

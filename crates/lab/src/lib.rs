@@ -23,8 +23,8 @@ use clap::error::ErrorKind;
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
-    ablate, advise_tier, bisect, compare, completions, crossover, diff, explain, keys, replay, reproduce,
-    run, trace, validate, vmscan_report, working_set,
+    ablate, advise_tier, bisect, compare, completions, crossover, diff, explain, keys, record, replay,
+    reproduce, run, trace, validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::output;
@@ -62,6 +62,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::WorkingSet(args) => working_set::run(&args),
         Command::VmscanReport(args) => vmscan_report::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Record(args) => record::record(&args),
         Command::Trace(TraceCommand::Info { trace, reading, output }) => {
             trace::info(&trace, &reading, &output)
         }

@@ -56,4 +56,4 @@ pub use load::{Loaded, load, load_within};
 pub use open::{from_reader, header, open, open_ahead, original_ids};
 pub use options::{ColumnNames, CsvOptions, Delimiter, PageIds, ReadOptions};
 pub use packed::Packed;
-pub use pgt::{ObjectInfo, TraceHeader};
+pub use pgt::{ObjectInfo, PgtWriter, TraceHeader};

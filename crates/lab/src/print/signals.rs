@@ -26,30 +26,45 @@ struct Pending {
     files: Vec<Arc<Mutex<Option<TempPath>>>>,
     /// Runs under way that end by themselves when a signal has come.
     listening: usize,
+    /// Of these, ones that have to come to their end: no signal ends the program before.
+    undisturbed: usize,
     /// The signal that has asked them to, and when it came.
     came: Option<(i32, Instant)>,
 }
 
 static PENDING: Mutex<Pending> =
-    Mutex::new(Pending { is_waited_for: false, files: Vec::new(), listening: 0, came: None });
+    Mutex::new(Pending { is_waited_for: false, files: Vec::new(), listening: 0, undisturbed: 0, came: None });
 
 fn pending() -> MutexGuard<'static, Pending> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A run under way that looks at [`came`] from time to time.
-pub(crate) struct Listening(());
+pub(crate) struct Listening {
+    is_undisturbed: bool,
+}
 
 /// A run begins to listen, until this is dropped. Where signals can't be waited for, they end it as ever.
 pub(crate) fn listen() -> Listening {
     let _ = wait_for_signals();
     pending().listening += 1;
-    Listening(())
+    Listening { is_undisturbed: false }
+}
+
+/// As [`listen`], but what listens has things to put right that nobody else would, and ends soon after the first signal: further ones, and
+/// SIGHUP, don't end the program before.
+pub(crate) fn listen_until_done() -> Listening {
+    let mut listening = listen();
+    listening.is_undisturbed = true;
+    pending().undisturbed += 1;
+    listening
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        pending().listening -= 1;
+        let mut pending = pending();
+        pending.listening -= 1;
+        pending.undisturbed -= usize::from(self.is_undisturbed);
     }
 }
 
@@ -95,6 +110,11 @@ fn wait_for_signals() -> io::Result<()> {
         for signal in signals.forever() {
             let mut pending = pending();
             match pending.came {
+                None if pending.undisturbed > 0 => {
+                    pending.came = Some((signal, Instant::now()));
+                    continue;
+                }
+                _ if pending.undisturbed > 0 => continue,
                 None if pending.listening > 0 && signal != SIGHUP => {
                     pending.came = Some((signal, Instant::now()));
                     super::output::remark("\nending with what there is so far; once more to end at once");

@@ -28,6 +28,7 @@ mod output; // full disks, closed pipes, JSON, completions
 mod pages; // results as pages to look at
 mod real_time; // tasks that run before others
 mod readahead; // what is read before it is asked for
+mod record; // this machine, recorded
 mod regressions; // the bank of known bugs
 mod prices; // what an access costs, whatever else there is
 mod reproduce; // published tables beside ours

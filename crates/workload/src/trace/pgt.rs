@@ -28,7 +28,7 @@ mod writer; // conversion
 
 pub(super) use reader::PgtReader;
 pub(super) use tables::{END_BYTES, Tables, read_end, read_tables};
-pub(super) use writer::PgtWriter;
+pub use writer::PgtWriter;
 
 use std::ops::RangeInclusive;
 

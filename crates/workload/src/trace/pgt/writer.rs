@@ -12,7 +12,8 @@ use crate::trace::intern::OriginalId;
 /// A name in the object table is cut at this length.
 const NAME_BYTES_MAX: usize = 4096;
 
-pub(in crate::trace) struct PgtWriter<'a> {
+/// Writes a `.pgt` as its accesses come. The names of its objects can be told at the end.
+pub struct PgtWriter<'a> {
     out: &'a mut dyn Write,
     encoder: BlockEncoder,
     page_size: u32,
@@ -29,11 +30,7 @@ pub(in crate::trace) struct PgtWriter<'a> {
 
 impl<'a> PgtWriter<'a> {
     /// Writes the file header. `tells_writes`: what is written says which accesses write.
-    pub(in crate::trace) fn new(
-        out: &'a mut dyn Write,
-        page_size: u32,
-        tells_writes: bool,
-    ) -> io::Result<PgtWriter<'a>> {
+    pub fn new(out: &'a mut dyn Write, page_size: u32, tells_writes: bool) -> io::Result<PgtWriter<'a>> {
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(&MAGIC);
         header[8..10].copy_from_slice(&VERSION.to_le_bytes());
@@ -58,7 +55,7 @@ impl<'a> PgtWriter<'a> {
     }
 
     /// Takes accesses in; writes a block whenever one is full.
-    pub(in crate::trace) fn write(&mut self, mut accesses: &[Access]) -> io::Result<()> {
+    pub fn write(&mut self, mut accesses: &[Access]) -> io::Result<()> {
         while !accesses.is_empty() {
             let room = BLOCK_ACCESSES - self.pending.len();
             let (now, later) = accesses.split_at(room.min(accesses.len()));
@@ -91,7 +88,7 @@ impl<'a> PgtWriter<'a> {
     }
 
     /// Writes what is pending, the tables and the end block. `names` may be fewer or more than the objects.
-    pub(in crate::trace) fn finish(
+    pub fn finish(
         mut self,
         names: &[String],
         ids: Option<&[Vec<OriginalId>]>,

@@ -1,0 +1,352 @@
+//! From events in order to accesses, and to what a twin has to know beside them.
+//!
+//! **Reads.** A read tells its range each time that it looks for pages, and a long one looks several times: `0-9`, then `4-9`. The second
+//! event of a task that begins within the range before and ends where it ended is the same read going on.
+//! Insertions come before the read that asked for them. Those outside of its range were read ahead. A file with many insertions of which none was
+//! read ahead is one that the program reads with `FADV_RANDOM`, or whose device has no readahead.
+//!
+//! **What was in memory already** when the recording began: pages whose first event is a read or fault that no insertion precedes.
+//!
+//! **Mapped pages** tell their faults alone. **Writes** tell their range, but not whether the page was in memory.
+
+use std::collections::BTreeMap;
+
+use pageout_workload::Access;
+
+use crate::event::{Event, FileKey, What};
+use crate::manifest::{Channel, Sums};
+use crate::seen::Seen;
+
+/// Insertions of a task that are kept until its next read says which of them it asked for.
+const PENDING_MAX: usize = 4096;
+
+/// A file, and what happened to it.
+#[derive(Clone, Debug)]
+pub(crate) struct FileSums {
+    pub(crate) key: FileKey,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) faults: u64,
+    pub(crate) syncs: u64,
+    pub(crate) insertions: u64,
+    pub(crate) read_insertions: u64,
+    pub(crate) read_ahead: u64,
+    requests: BTreeMap<u64, u64>,
+    /// Pages that any event named.
+    seen: Seen,
+    resident: Seen,
+    pub(crate) page_last: u64,
+    /// The object of each channel, if it has one.
+    pub(crate) objects: [Option<u32>; 2],
+}
+
+impl FileSums {
+    /// Pages of most requests.
+    pub(crate) fn request_pages(&self) -> u64 {
+        let most = self.requests.iter().max_by_key(|(pages, count)| (**count, u64::MAX - **pages));
+        most.map_or(1, |(pages, _)| *pages)
+    }
+
+    /// Pages that were in memory when the recording began.
+    pub(crate) fn resident(&self) -> u64 {
+        self.resident.count()
+    }
+}
+
+/// What is remembered of a task.
+#[derive(Clone, Debug, Default)]
+struct Task {
+    /// The last read: its file, and its range.
+    read: Option<(FileKey, u64, u64)>,
+    write: Option<(FileKey, u64, u64)>,
+    /// Pages that came in since.
+    inserted: Vec<(FileKey, u64, u64)>,
+}
+
+/// Takes events in, gives accesses out.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    pub(crate) sums: Sums,
+    pub(crate) files: Vec<FileSums>,
+    by_key: BTreeMap<FileKey, usize>,
+    last_file: usize,
+    tasks: Vec<Task>,
+    by_pid: BTreeMap<u32, usize>,
+    last_task: (u32, usize),
+    /// Objects of the trace, by number: which file, and how it is used.
+    pub(crate) objects: Vec<(usize, Channel)>,
+    /// Accesses are insertions, as there is nothing better.
+    insertions_alone: bool,
+    /// One page of so many, a power of two.
+    sample: u64,
+    pub(crate) first_ns: Option<u64>,
+    pub(crate) last_ns: u64,
+    /// Accesses that no trace can hold: an object or page number beyond its range.
+    pub(crate) beyond: u64,
+}
+
+impl Collector {
+    pub(crate) fn new(insertions_alone: bool, sample: u64) -> Collector {
+        Collector {
+            sums: Sums::default(),
+            files: Vec::new(),
+            by_key: BTreeMap::new(),
+            last_file: 0,
+            tasks: Vec::new(),
+            by_pid: BTreeMap::new(),
+            last_task: (u32::MAX, 0),
+            objects: Vec::new(),
+            insertions_alone,
+            sample,
+            first_ns: None,
+            last_ns: 0,
+            beyond: 0,
+        }
+    }
+
+    fn file(&mut self, key: FileKey) -> usize {
+        if self.files.get(self.last_file).is_some_and(|file| file.key == key) {
+            return self.last_file;
+        }
+        let files = &mut self.files;
+        self.last_file = *self.by_key.entry(key).or_insert_with(|| {
+            files.push(FileSums {
+                key,
+                reads: 0,
+                writes: 0,
+                faults: 0,
+                syncs: 0,
+                insertions: 0,
+                read_insertions: 0,
+                read_ahead: 0,
+                requests: BTreeMap::new(),
+                seen: Seen::default(),
+                resident: Seen::default(),
+                page_last: 0,
+                objects: [None, None],
+            });
+            files.len() - 1
+        });
+        self.last_file
+    }
+
+    fn task(&mut self, pid: u32) -> usize {
+        if self.last_task.0 == pid && !self.tasks.is_empty() {
+            return self.last_task.1;
+        }
+        let tasks = &mut self.tasks;
+        let at = *self.by_pid.entry(pid).or_insert_with(|| {
+            tasks.push(Task::default());
+            tasks.len() - 1
+        });
+        self.last_task = (pid, at);
+        at
+    }
+
+    /// Takes an event in; appends what it accesses to `out`.
+    pub(crate) fn take(&mut self, event: &Event, out: &mut Vec<Access>) {
+        self.first_ns.get_or_insert(event.time_ns);
+        self.last_ns = self.last_ns.max(event.time_ns);
+        let task = self.task(event.pid);
+        match event.what {
+            What::Read => self.read(task, event, out),
+            What::Write => self.write(task, event, out),
+            What::Fault => {
+                let file = self.file(event.file);
+                self.tasks[task].inserted.clear();
+                self.sums.faults += 1;
+                self.files[file].faults += 1;
+                self.note_first(file, event.first, true);
+                self.access(file, Channel::Mapped, event.first, false, out);
+            }
+            What::FaultAround => self.sums.faults_around += 1,
+            What::UserFault => self.sums.user_faults += 1,
+            What::Insertion { order } => self.insertion(task, event, order, out),
+            What::Eviction { order } => self.sums.evictions += 1 << order,
+            What::Sync => {
+                let file = self.file(event.file);
+                self.files[file].syncs += 1;
+                self.sums.syncs += 1;
+            }
+            What::ReclaimBegin => self.sums.reclaim_calls += 1,
+            What::ReclaimEnd => self.sums.reclaimed += event.first,
+        }
+    }
+
+    fn read(&mut self, task: usize, event: &Event, out: &mut Vec<Access>) {
+        let (key, first) = (event.file, event.first);
+        let last = if self.sample > 1 { first } else { event.last.max(first) };
+        self.sums.sampled_long += u64::from(self.sample > 1 && event.last > first);
+        let state = &mut self.tasks[task];
+        let goes_on = matches!(state.read, Some((of, from, to)) if of == key && to == last && from < first && first <= to);
+        state.read = Some((key, first, last));
+        // What this look-up brought in: asked for, or read ahead.
+        let (mut asked, mut ahead) = (0, 0);
+        for (of, from, to) in state.inserted.drain(..) {
+            if of == key {
+                let within = (to.min(last) + 1).saturating_sub(from.max(first));
+                asked += within;
+                ahead += to - from + 1 - within;
+            }
+        }
+        let file = self.file(key);
+        self.files[file].read_insertions += asked + ahead;
+        self.files[file].read_ahead += ahead;
+        self.sums.read_misses += asked;
+        self.sums.read_ahead += ahead;
+        if goes_on {
+            self.sums.continued += 1;
+            return;
+        }
+        self.sums.requests += 1;
+        self.sums.pages_read += last - first + 1;
+        self.files[file].reads += last - first + 1;
+        let requests = &mut self.files[file].requests;
+        if requests.len() < 256 || requests.contains_key(&(last - first + 1)) {
+            *requests.entry(last - first + 1).or_default() += 1;
+        }
+        for page in first..=last {
+            // Of a long read only the pages up to the first missing one are there at its first look.
+            self.note_first(file, page, page == first);
+            self.access(file, Channel::File, page, false, out);
+        }
+    }
+
+    fn write(&mut self, task: usize, event: &Event, out: &mut Vec<Access>) {
+        let (key, first, last) = (event.file, event.first, event.last.max(event.first));
+        let state = &mut self.tasks[task];
+        state.inserted.clear();
+        let goes_on = matches!(state.write, Some((of, from, to)) if of == key && to == last && from < first && first <= to);
+        state.write = Some((key, first, last));
+        if goes_on {
+            self.sums.continued += 1;
+            return;
+        }
+        let file = self.file(key);
+        self.sums.pages_written += last - first + 1;
+        self.files[file].writes += last - first + 1;
+        for page in first..=last {
+            self.note_first(file, page, false);
+            self.access(file, Channel::File, page, true, out);
+        }
+    }
+
+    fn insertion(&mut self, task: usize, event: &Event, order: u8, out: &mut Vec<Access>) {
+        let file = self.file(event.file);
+        let pages = event.last - event.first + 1;
+        self.sums.insertions += pages;
+        self.sums.insertions_large += if order > 0 { pages } else { 0 };
+        self.files[file].insertions += pages;
+        for page in event.first..=event.last {
+            self.files[file].seen.insert(page);
+            if self.insertions_alone {
+                self.access(file, Channel::File, page, false, out);
+            }
+        }
+        let inserted = &mut self.tasks[task].inserted;
+        if inserted.len() == PENDING_MAX {
+            inserted.clear();
+        }
+        inserted.push((event.file, event.first, event.last));
+    }
+
+    /// An event names a page. If it is the page's first, and `was_there`, the page was in memory before all events.
+    fn note_first(&mut self, file: usize, page: u64, was_there: bool) {
+        let file = &mut self.files[file];
+        if file.seen.insert(page) && was_there {
+            file.resident.insert(page);
+            self.sums.resident_at_start += 1;
+        }
+    }
+
+    fn access(&mut self, file: usize, channel: Channel, page: u64, write: bool, out: &mut Vec<Access>) {
+        if page >= Access::PAGES_MAX {
+            self.beyond += 1;
+            return;
+        }
+        let of = &mut self.files[file];
+        of.page_last = of.page_last.max(page);
+        let slot = usize::from(channel == Channel::Mapped);
+        let object = match of.objects[slot] {
+            Some(object) => object,
+            None if self.objects.len() as u64 == u64::from(Access::OBJECTS_MAX) => {
+                self.beyond += 1;
+                return;
+            }
+            None => {
+                let object = self.objects.len() as u32;
+                of.objects[slot] = Some(object);
+                self.objects.push((file, channel));
+                object
+            }
+        };
+        out.push(Access::new(object, page, write));
+    }
+
+    /// Accesses to the pages that were in memory when the recording began, file by file. In which order they were used is not known.
+    pub(crate) fn before(&self) -> impl Iterator<Item = Access> {
+        self.files.iter().flat_map(|file| {
+            let object = file.objects.iter().flatten().next().copied();
+            let pages = file.resident.pages().filter(|&page| page < Access::PAGES_MAX);
+            pages.filter_map(move |page| Some(Access::new(object?, page, false)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FileKey = FileKey { dev: 1, inode: 7 };
+
+    fn event(what: What, first: u64, last: u64) -> Event {
+        Event { time_ns: 1, pid: 9, what, file: FILE, first, last }
+    }
+
+    fn pages(events: &[Event]) -> (Vec<u64>, Collector) {
+        let (mut collector, mut out) = (Collector::new(false, 1), Vec::new());
+        events.iter().for_each(|event| collector.take(event, &mut out));
+        (out.iter().map(|access| access.page()).collect(), collector)
+    }
+
+    #[test]
+    fn a_read_that_goes_on_is_one_read() {
+        let (told, collector) = pages(&[event(What::Read, 0, 9), event(What::Read, 4, 9)]);
+        assert_eq!(told, (0..10).collect::<Vec<_>>());
+        assert_eq!((collector.sums.requests, collector.sums.continued), (1, 1));
+        // The same page twice is two reads.
+        let (told, _) = pages(&[event(What::Read, 4, 4), event(What::Read, 4, 4)]);
+        assert_eq!(told, [4, 4]);
+        // Of another task, as well.
+        let other = Event { pid: 10, ..event(What::Read, 4, 9) };
+        let (told, _) = pages(&[event(What::Read, 0, 9), other]);
+        assert_eq!(told.len(), 16);
+    }
+
+    #[test]
+    fn insertions_are_asked_for_or_read_ahead() {
+        let insertion = |page| event(What::Insertion { order: 0 }, page, page);
+        let (_, collector) = pages(&[insertion(0), insertion(1), insertion(2), event(What::Read, 0, 0)]);
+        assert_eq!((collector.sums.read_misses, collector.sums.read_ahead), (1, 2));
+        assert_eq!(collector.sums.resident_at_start, 0);
+        let (_, collector) = pages(&[event(What::Insertion { order: 2 }, 4, 7), event(What::Read, 5, 5)]);
+        assert_eq!((collector.sums.insertions, collector.sums.insertions_large), (4, 4));
+    }
+
+    #[test]
+    fn a_page_that_nothing_brought_in_was_there_before() {
+        let insertion = event(What::Insertion { order: 0 }, 1, 1);
+        let events = [event(What::Read, 0, 0), insertion, event(What::Read, 1, 1), event(What::Fault, 3, 3)];
+        let (_, collector) = pages(&events);
+        let before: Vec<u64> = collector.before().map(|access| access.page()).collect();
+        assert_eq!(before, [0, 3]);
+    }
+
+    #[test]
+    fn reads_and_mappings_of_a_file_are_two_objects() {
+        let (_, collector) =
+            pages(&[event(What::Read, 0, 0), event(What::Fault, 3, 3), event(What::Write, 5, 6)]);
+        assert_eq!(collector.objects, [(0, Channel::File), (0, Channel::Mapped)]);
+        assert_eq!(collector.sums.pages_written, 2);
+    }
+}

@@ -1,0 +1,56 @@
+//! Recordings of a real machine: what a group of processes does with its files, from the kernel's tracepoints, and all that its twin depends on.
+//!
+//! ```text
+//!   tracefs instance ─▶ raw pages of each CPU ─▶ events in order of time ─▶ accesses.pgt    what was accessed
+//!   (filters, pids)     ring, format, event       merge                  ├▶ before.pgt      what was in memory already
+//!                                                                        └▶ sums  ─┐
+//!   /proc, /sys, cgroup files, again and again ─────────────────────────────────────┴▶ recording.toml, samples.csv
+//! ```
+//!
+//! No engine is in it: a recording is read on another machine. Formats of events and pages are what the kernel's own `format` files say;
+//! [tracepoints](https://docs.kernel.org/trace/events.html) and [the file system of ftrace](https://docs.kernel.org/trace/ftrace.html) are
+//! documented by the kernel.
+#![forbid(unsafe_code)]
+// It records a real machine: files, clocks and waiting are its business.
+#![allow(clippy::disallowed_methods)]
+
+mod error; // how it can fail
+
+#[cfg(target_os = "linux")]
+mod format; // the kernel's description of events and pages
+#[cfg(target_os = "linux")]
+mod ring; // events out of a raw page
+#[cfg(target_os = "linux")]
+mod event; // which tracepoints are known, and what they say
+#[cfg(target_os = "linux")]
+mod tracefs; // an instance of one's own, that goes again
+#[cfg(target_os = "linux")]
+mod merge; // events of all CPUs in order of time
+
+#[cfg(target_os = "linux")]
+mod seen; // sets of pages
+#[cfg(target_os = "linux")]
+mod collect; // from events to accesses and sums
+
+#[cfg(target_os = "linux")]
+mod cgroup; // files of a group, of both versions of cgroups
+#[cfg(target_os = "linux")]
+mod host; // kernel, settings, devices
+#[cfg(target_os = "linux")]
+mod processes; // which tasks there are, what they have open and mapped
+mod manifest; // what a recording says of itself
+
+#[cfg(target_os = "linux")]
+mod check; // which sources there are
+#[cfg(target_os = "linux")]
+mod recorder; // a recording, from begin to end
+
+#[cfg(target_os = "linux")]
+pub use check::{Availability, check};
+pub use error::Error;
+pub use manifest::{
+    ACCESSES, BEFORE, Channel, DeviceRecord, FORMAT_VERSION, FileRecord, GroupRecord, KernelRecord, MANIFEST,
+    Manifest, MappedAdvice, Recorded, SAMPLES, Sample, SourceRecord, Sums,
+};
+#[cfg(target_os = "linux")]
+pub use recorder::{Kinds, Options, Progress, Target, record};

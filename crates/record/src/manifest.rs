@@ -1,0 +1,479 @@
+//! `recording.toml`: what a recording says of itself, to read with eyes and by a twin on another machine.
+//!
+//! It is written last. A folder without it is a recording that was cut short, and so is one whose `accesses.pgt` has no end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, read};
+
+/// The manifest's name in the folder of a recording,
+pub const MANIFEST: &str = "recording.toml";
+/// that of the accesses,
+pub const ACCESSES: &str = "accesses.pgt";
+/// that of the pages that were in memory when the recording began,
+pub const BEFORE: &str = "before.pgt";
+/// and that of what the group held from time to time.
+pub const SAMPLES: &str = "samples.csv";
+
+/// The version of the form of recordings. It rises when something goes or means something else.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// All that a recording says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The version of its form.
+    pub format_version: u32,
+    /// The program that wrote it.
+    pub pageout: String,
+    /// What was recorded.
+    pub recording: Recorded,
+    /// Where accesses come from, and what is missing.
+    pub source: SourceRecord,
+    /// What events add up to.
+    pub sums: Sums,
+    /// The kernel and the machine.
+    pub kernel: KernelRecord,
+    /// The group that paid.
+    pub group: GroupRecord,
+    /// Settings of the kernel, by their names below `/proc/sys` with dots.
+    #[serde(default)]
+    pub sysctl: BTreeMap<String, i64>,
+    /// Disks that files are on.
+    #[serde(default)]
+    pub device: Vec<DeviceRecord>,
+    /// Files, in the order of their first access.
+    #[serde(default)]
+    pub file: Vec<FileRecord>,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// What was followed.
+    pub target: String,
+    /// The command, unless it is anonymous.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+    /// When it began, in seconds since 1970.
+    pub began_s: u64,
+    /// How long it took.
+    pub duration_ns: u64,
+    /// Why it ended.
+    pub ended: String,
+    /// Accesses in `accesses.pgt`.
+    pub accesses: u64,
+    /// Accesses that the trace could not hold.
+    #[serde(default)]
+    pub accesses_beyond: u64,
+    /// Bytes of a page.
+    pub page_size: u64,
+    /// One page of so many was recorded.
+    pub sample: u64,
+    /// Whether names were left out.
+    #[serde(default)]
+    pub is_anonymous: bool,
+}
+
+/// Where accesses come from, and what is missing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceRecord {
+    /// What an access is: `reads` with hits, `insertions` alone, or `none`.
+    pub accesses: String,
+    /// Tracepoints that were read.
+    pub events: Vec<String>,
+    /// Tracepoints that were asked for and that this kernel lacks.
+    #[serde(default)]
+    pub missing: Vec<String>,
+    /// Events that buffers could not hold.
+    pub lost_events: u64,
+    /// Pages of the buffer before which the kernel says that events are missing.
+    pub lost_before_pages: u64,
+    /// Events that were not read, as they were shorter than their format or of none that was asked for.
+    #[serde(default)]
+    pub unread_events: u64,
+    /// Events that a CPU's clock gave an earlier time than the one before.
+    pub clock_went_back: u64,
+    /// Events that came too late to be put in order.
+    pub out_of_order: u64,
+    /// Files by name, if only these were recorded.
+    #[serde(default)]
+    pub only_files: Vec<String>,
+    /// What else whoever reads this has to know.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+}
+
+/// What all events add up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sums {
+    /// Reads, each once however often it looked for pages.
+    pub requests: u64,
+    /// Pages that reads asked for.
+    pub pages_read: u64,
+    /// Of these, pages that the read itself had brought in.
+    pub read_misses: u64,
+    /// Events that were the same read going on.
+    pub continued: u64,
+    /// Pages that writes touched.
+    pub pages_written: u64,
+    /// Calls of fsync(2) and fdatasync(2).
+    pub syncs: u64,
+    /// Faults of mapped files that found no page in memory nearby.
+    pub faults: u64,
+    /// Faults that looked for pages in memory around the address; which of them was asked for is not told.
+    pub faults_around: u64,
+    /// Page faults of programs, of any kind of memory.
+    pub user_faults: u64,
+    /// Pages that came into the page cache.
+    pub insertions: u64,
+    /// Of these, pages in folios of several.
+    pub insertions_large: u64,
+    /// Of these, pages that reads had not asked for.
+    pub read_ahead: u64,
+    /// Pages that left the page cache while one of the tasks was running.
+    pub evictions: u64,
+    /// Calls of reclaim at a group's limit by the tasks.
+    pub reclaim_calls: u64,
+    /// Pages that these freed.
+    pub reclaimed: u64,
+    /// Pages that were in memory when the recording began.
+    pub resident_at_start: u64,
+    /// Pages that are neither read, written nor faulted, though they came in.
+    pub inserted_unused: u64,
+    /// Requests of several pages of which a sample has only the first.
+    pub sampled_long: u64,
+}
+
+/// The kernel and the machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelRecord {
+    /// As `uname -r` says.
+    pub release: String,
+    /// As `uname -m` says.
+    pub machine: String,
+    /// CPUs that were running.
+    pub cpus: u32,
+    /// `MemTotal`.
+    pub memory_bytes: u64,
+    /// `/sys/kernel/mm/lru_gen/enabled`, if this kernel has generations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lru_gen: Option<String>,
+    /// Transparent huge pages, as the kernel writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transparent_hugepage: Option<String>,
+    /// Whether zswap was on, if this kernel has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zswap: Option<String>,
+    /// Swap areas: name and bytes.
+    #[serde(default)]
+    pub swap: BTreeMap<String, u64>,
+    /// Lines of the configuration that are about memory.
+    #[serde(default)]
+    pub config: Vec<String>,
+}
+
+/// The group that paid for memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupRecord {
+    /// Of the hierarchy: 1 or 2.
+    pub version: u8,
+    /// From the root of the hierarchy.
+    pub path: String,
+    /// The lowest limit of the group and its parents, in bytes; none if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u64>,
+    /// Its files that say what it may have, as they were.
+    #[serde(default)]
+    pub limits: BTreeMap<String, String>,
+    /// Limits that were others at the end.
+    #[serde(default)]
+    pub limits_changed: Vec<String>,
+    /// How often its counters were read.
+    pub stat_every_ns: u64,
+    /// Stalls for memory on the whole machine meanwhile, if the kernel counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_stalled_us: Option<u64>,
+    /// `memory.stat` when the recording began,
+    #[serde(default)]
+    pub stat_begin: BTreeMap<String, u64>,
+    /// and when it ended.
+    #[serde(default)]
+    pub stat_end: BTreeMap<String, u64>,
+}
+
+/// A disk that files are on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceRecord {
+    /// Its numbers, as `254:0`.
+    pub number: String,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// The file system and its options.
+    #[serde(default)]
+    pub file_system: String,
+    /// The readahead window of its files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_kb: Option<u64>,
+    /// The block layer's scheduler.
+    #[serde(default)]
+    pub scheduler: String,
+    /// Whether it turns.
+    #[serde(default)]
+    pub rotational: bool,
+    /// Reads that ended meanwhile, of anyone,
+    pub reads: u64,
+    /// and the mean time that one took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_latency_ns: Option<u64>,
+    /// Writes that ended meanwhile, of anyone,
+    pub writes: u64,
+    /// and the mean time that one took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_latency_ns: Option<u64>,
+}
+
+/// How a file is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// By read(2) and write(2), or their like.
+    File,
+    /// Through a mapping.
+    Mapped,
+}
+
+/// Advice on a mapping, by the flags `rr` and `sr` of `smaps`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MappedAdvice {
+    /// Neither flag.
+    Normal,
+    /// `MADV_RANDOM`.
+    Random,
+    /// `MADV_SEQUENTIAL`.
+    Sequential,
+}
+
+/// A file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileRecord {
+    /// Its name, or `inode N` if that could not be found out.
+    pub name: String,
+    /// The numbers of its device, as `254:0`.
+    pub device: String,
+    /// Its inode; 0 if names are left out.
+    pub inode: u64,
+    /// Its size when it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Whether it had no name any more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deleted: bool,
+    /// Another name that its inode had: it was renamed, or the inode was used again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<String>,
+    /// Its object in `accesses.pgt` when read or written,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<u32>,
+    /// and when mapped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped_object: Option<u32>,
+    /// Pages read,
+    #[serde(default)]
+    pub pages_read: u64,
+    /// written,
+    #[serde(default)]
+    pub pages_written: u64,
+    /// and faulted.
+    #[serde(default)]
+    pub faults: u64,
+    /// Calls of fsync(2).
+    #[serde(default)]
+    pub syncs: u64,
+    /// Pages that came into memory.
+    #[serde(default)]
+    pub insertions: u64,
+    /// Of these, pages brought in by reads,
+    #[serde(default)]
+    pub read_insertions: u64,
+    /// and of these, pages that no read had asked for.
+    #[serde(default)]
+    pub read_ahead: u64,
+    /// Pages that were in memory when the recording began.
+    #[serde(default)]
+    pub resident_at_start: u64,
+    /// Pages of most reads.
+    #[serde(default)]
+    pub request_pages: u64,
+    /// Advice on its mapping, if that could be looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped_advice: Option<MappedAdvice>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// What the group held at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Since the recording began.
+    pub time_ns: u64,
+    /// All that it pays for.
+    pub usage_bytes: u64,
+    /// Of that, files,
+    pub file_bytes: u64,
+    /// memory of programs, with shared memory,
+    pub anon_bytes: u64,
+    /// and the kernel's own.
+    pub kernel_bytes: u64,
+    /// In swap.
+    pub swap_bytes: u64,
+    /// Not yet written back.
+    pub dirty_bytes: u64,
+    /// Refaults of files so far.
+    pub refaults: u64,
+    /// Pages swapped in so far.
+    pub swap_ins: u64,
+    /// Time that tasks were stalled so far, if the kernel counts it.
+    pub stalled_us: Option<u64>,
+}
+
+impl Sample {
+    /// The columns of `samples.csv`.
+    pub const COLUMNS: &str = "time_ns,usage_bytes,file_bytes,anon_bytes,kernel_bytes,swap_bytes,dirty_bytes,refaults,swap_ins,stalled_us";
+
+    /// Its line.
+    pub(crate) fn line(&self) -> String {
+        let stalled = self.stalled_us.map_or_else(String::new, |us| us.to_string());
+        format!(
+            "{},{},{},{},{},{},{},{},{},{stalled}\n",
+            self.time_ns,
+            self.usage_bytes,
+            self.file_bytes,
+            self.anon_bytes,
+            self.kernel_bytes,
+            self.swap_bytes,
+            self.dirty_bytes,
+            self.refaults,
+            self.swap_ins
+        )
+    }
+
+    fn parse(line: &str) -> Option<Sample> {
+        let mut fields = line.split(',');
+        let mut number = || fields.next()?.parse::<u64>().ok();
+        let sample = Sample {
+            time_ns: number()?,
+            usage_bytes: number()?,
+            file_bytes: number()?,
+            anon_bytes: number()?,
+            kernel_bytes: number()?,
+            swap_bytes: number()?,
+            dirty_bytes: number()?,
+            refaults: number()?,
+            swap_ins: number()?,
+            stalled_us: number(),
+        };
+        Some(sample)
+    }
+}
+
+impl Manifest {
+    /// Reads that of the recording in `folder`. Errors: there is none, or it is of a form that is not known.
+    pub fn read(folder: &Path) -> Result<Manifest, Error> {
+        let path = folder.join(MANIFEST);
+        if !path.exists() {
+            let what = match (folder.is_dir(), folder.join(format!("{ACCESSES}.part")).exists()) {
+                (false, _) => "there is no such folder",
+                (true, true) => "its recording was cut short: the recorder was killed before it could end",
+                (true, false) => "it is no recording: it has no recording.toml",
+            };
+            return Err(Error::Form(format!("{}: {what}", folder.display())));
+        }
+        Manifest::parse(&path.to_string_lossy(), &read(&path)?)
+    }
+
+    /// Reads the text of a manifest that errors call `name`.
+    pub fn parse(name: &str, text: &str) -> Result<Manifest, Error> {
+        let bad =
+            |error: &dyn std::fmt::Display| Error::Form(format!("{name}: {}", error.to_string().trim_end()));
+        let document: toml_edit::DocumentMut =
+            text.parse().map_err(|error: toml_edit::TomlError| bad(&error))?;
+        let version = document.get("format_version").and_then(toml_edit::Item::as_integer);
+        match version {
+            Some(version) if version == i64::from(FORMAT_VERSION) => {}
+            Some(version) => {
+                return Err(bad(&format!(
+                    "format_version is {version}, and this program reads {FORMAT_VERSION}: use the pageout that recorded it, or one that knows it"
+                )));
+            }
+            None => return Err(bad(&"it has no format_version: it is no recording")),
+        }
+        toml_edit::de::from_str(text).map_err(|error| bad(&error))
+    }
+
+    /// Its text.
+    pub fn text(&self) -> Result<String, Error> {
+        toml_edit::ser::to_string_pretty(self).map_err(|error| Error::Form(format!("{MANIFEST}: {error}")))
+    }
+
+    /// What the group held from time to time. Errors: the file can't be read, or a line of it.
+    pub fn samples(folder: &Path) -> Result<Vec<Sample>, Error> {
+        let path = folder.join(SAMPLES);
+        let text = read(&path)?;
+        let mut samples = Vec::new();
+        for (at, line) in text.lines().enumerate().skip(1) {
+            let sample = Sample::parse(line).ok_or_else(|| {
+                let told =
+                    format!("{}:{}: a line has ten numbers: {}", path.display(), at + 1, Sample::COLUMNS);
+                Error::Form(told)
+            })?;
+            samples.push(sample);
+        }
+        Ok(samples)
+    }
+
+    /// Whether events are missing that were asked for.
+    pub fn has_losses(&self) -> bool {
+        self.source.lost_events > 0 || self.source.lost_before_pages > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_version_is_refused_and_says_what_to_do() {
+        let error = Manifest::parse("r.toml", "format_version = 2\nnew = 1\n").unwrap_err().to_string();
+        assert!(error.contains("format_version is 2") && error.contains("reads 1"), "{error}");
+        let error = Manifest::parse("r.toml", "a = 1").unwrap_err().to_string();
+        assert!(error.contains("no format_version"), "{error}");
+        assert!(
+            Manifest::parse("r.toml", "format_version = 1\n").unwrap_err().to_string().contains("pageout")
+        );
+    }
+
+    #[test]
+    fn a_sample_survives_its_line() {
+        let sample = Sample { time_ns: 1, file_bytes: 5, stalled_us: Some(9), ..Sample::default() };
+        assert_eq!(Sample::parse(sample.line().trim_end()), Some(sample));
+        let sample = Sample { time_ns: 1, ..Sample::default() };
+        assert_eq!(Sample::parse(sample.line().trim_end()), Some(sample));
+        assert_eq!(Sample::parse("1,2"), None);
+    }
+}

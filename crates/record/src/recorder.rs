@@ -1,0 +1,877 @@
+//! A recording, from begin to end.
+//!
+//! ```text
+//!   begin   instance, filters, tasks to follow; counters; the command waits stopped
+//!   loop    empty all buffers ─▶ merge ─▶ collect ─▶ accesses.pgt.part
+//!           now and then: counters of the group, names of files, new tasks
+//!   end     switch off, empty once more; counters; before.pgt; the name accesses.pgt; recording.toml last
+//! ```
+//! It ends when the command has, or the tasks, or the time, or its size is reached, or when asked to. Whatever happens, the instance goes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant, SystemTime};
+
+use pageout_workload::Access;
+use pageout_workload::trace::PgtWriter;
+
+use crate::cgroup::Cgroup;
+use crate::collect::Collector;
+use crate::error::Error;
+use crate::event::{Decoder, FileKey, KNOWN, Kind};
+use crate::host;
+use crate::manifest::{
+    ACCESSES, BEFORE, Channel, FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST, Manifest, Recorded,
+    SAMPLES, Sample, SourceRecord,
+};
+use crate::merge::Merge;
+use crate::processes::{self, Names};
+use crate::tracefs::Instance;
+
+/// Between two rounds over the buffers, if they are not filling fast.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A round that found so much is followed by the next at once.
+const BUSY_BYTES: u64 = 1 << 20;
+/// How often at most it is looked what processes have mapped. The first looks follow each other faster.
+const MAPPINGS_EVERY: Duration = Duration::from_secs(5);
+/// How long a command may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Files that a filter can name: the kernel takes a page of text.
+const FILTER_BYTES: usize = 4000;
+
+/// What is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Every task but the recorder.
+    Machine,
+    /// The tasks of a cgroup, and those that they make.
+    Cgroup(String),
+    /// These processes, and those that they make.
+    Pids(Vec<u32>),
+    /// A command that is started for it, in a cgroup if one is named.
+    Command {
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// The group that it is to run in.
+        cgroup: Option<String>,
+    },
+}
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds {
+    /// Buffered reads.
+    pub reads: bool,
+    /// Faults.
+    pub faults: bool,
+    /// What comes into the page cache and leaves it, and calls of reclaim.
+    pub insertions: bool,
+    /// Buffered writes, and fsync.
+    pub writes: bool,
+}
+
+impl Kinds {
+    /// Every kind there is.
+    pub const ALL: Kinds = Kinds { reads: true, faults: true, insertions: true, writes: true };
+    /// Counters alone.
+    pub const NONE: Kinds = Kinds { reads: false, faults: false, insertions: false, writes: false };
+}
+
+/// What to record.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder of the recording, which has to be new or empty.
+    pub into: PathBuf,
+    /// What is followed.
+    pub target: Target,
+    /// Kinds of events.
+    pub kinds: Kinds,
+    /// Patterns of files; without any, all.
+    pub files: Vec<String>,
+    /// One page of so many, a power of two; 1 is every page.
+    pub sample: u64,
+    /// When to end at the latest.
+    pub duration: Option<Duration>,
+    /// Bytes of accesses at which to end.
+    pub max_size: Option<u64>,
+    /// How often the group's counters are read.
+    pub stat_every: Duration,
+    /// Leave names out.
+    pub anonymize: bool,
+}
+
+/// How far a recording is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Since it began.
+    pub elapsed: Duration,
+    /// Accesses so far.
+    pub accesses: u64,
+    /// Bytes of the trace so far.
+    pub bytes: u64,
+    /// Events lost so far.
+    pub lost: u64,
+}
+
+/// Records. `stop` names what asks it to end, once something does. Errors: what was asked for can't be done here, or the result can't be
+/// written; then nothing is left in the folder.
+pub fn record(
+    options: &Options,
+    stop: &dyn Fn() -> Option<&'static str>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Manifest, Error> {
+    prepare_folder(&options.into)?;
+    let made = Recorder::begin(options).and_then(|recorder| recorder.run(stop, progress));
+    if made.is_err() {
+        for name in [&format!("{ACCESSES}.part"), ACCESSES, BEFORE, SAMPLES, MANIFEST] {
+            let _ = std::fs::remove_file(options.into.join(name));
+        }
+        // Only if nothing else is in it.
+        let _ = std::fs::remove_dir(&options.into);
+    }
+    made
+}
+
+/// Makes the folder. Another recording is never overwritten.
+fn prepare_folder(folder: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(folder).map_err(|source| write_error(folder, folder, source))?;
+    let is_empty =
+        std::fs::read_dir(folder).map_err(|source| Error::reading(folder, source))?.next().is_none();
+    if !is_empty {
+        return Err(Error::Asked(format!(
+            "{}: a recording needs a folder of its own, and this one is not empty",
+            folder.display()
+        )));
+    }
+    Ok(())
+}
+
+fn write_error(folder: &Path, path: &Path, source: io::Error) -> Error {
+    Error::Write { path: path.display().to_string(), dir: folder.display().to_string(), source }
+}
+
+/// Counts what is written.
+struct Counted<W> {
+    out: W,
+    bytes: std::rc::Rc<std::cell::Cell<u64>>,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes.set(self.bytes.get() + written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// A recording under way.
+struct Recorder<'a> {
+    options: &'a Options,
+    instance: Option<Instance>,
+    decoder: Option<Decoder>,
+    group: Cgroup,
+    child: Option<Started>,
+    source: SourceRecord,
+    /// Tasks that are followed.
+    tasks: BTreeSet<u32>,
+    process_of: BTreeMap<u32, u32>,
+    names: Names,
+    near: BTreeSet<PathBuf>,
+    limits: BTreeMap<String, String>,
+    stat_begin: BTreeMap<String, u64>,
+    stalled_begin: Option<u64>,
+    disks: host::DiskCounts,
+    began: Instant,
+}
+
+impl<'a> Recorder<'a> {
+    fn begin(options: &'a Options) -> Result<Recorder<'a>, Error> {
+        if !options.sample.is_power_of_two() {
+            return Err(Error::Asked(format!(
+                "--sample 1/{}: the kernel can choose one page of 2, 4, 8 ... only",
+                options.sample
+            )));
+        }
+        let mut child = None;
+        let (group, tasks) = match &options.target {
+            Target::Machine => (Cgroup::find("/")?, Vec::new()),
+            Target::Cgroup(path) => {
+                let group = Cgroup::find(path)?;
+                let tasks = group.tasks();
+                (group, tasks)
+            }
+            Target::Pids(pids) => {
+                if let Some(gone) = pids.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                    return Err(Error::Asked(format!("there is no process {gone}")));
+                }
+                let group = Cgroup::of_pid(pids[0])?;
+                (group, pids.iter().flat_map(|&pid| processes::threads(pid)).collect())
+            }
+            Target::Command { argv, cgroup } => {
+                let group = cgroup.as_deref().map(Cgroup::find).transpose()?;
+                let started = Started::new(argv)?;
+                let pid = started.pid();
+                // From here on dropping it ends it.
+                let started = child.insert(started);
+                started.wait_stopped()?;
+                let group = match group {
+                    Some(group) => {
+                        group.enter(pid)?;
+                        group
+                    }
+                    None => Cgroup::of_pid(pid)?,
+                };
+                (group, vec![pid])
+            }
+        };
+        let near = match &options.target {
+            Target::Command { .. } => std::env::current_dir().ok(),
+            Target::Pids(pids) => std::fs::read_link(format!("/proc/{}/cwd", pids[0])).ok(),
+            _ => None,
+        };
+        let mut recorder = Recorder {
+            options,
+            instance: None,
+            decoder: None,
+            child,
+            source: SourceRecord { accesses: "none".to_string(), ..SourceRecord::default() },
+            tasks: BTreeSet::new(),
+            process_of: BTreeMap::new(),
+            names: Names::default(),
+            near: near.into_iter().collect(),
+            limits: group.limits(),
+            stat_begin: group.stat()?,
+            stalled_begin: host::stalled_us(),
+            disks: host::disk_counts(),
+            began: Instant::now(),
+            group,
+        };
+        if options.kinds != Kinds::NONE {
+            recorder.set_up()?;
+        }
+        recorder.follow(&tasks)?;
+        Ok(recorder)
+    }
+
+    /// Makes the instance, with its events behind their filters.
+    fn set_up(&mut self) -> Result<(), Error> {
+        let options = self.options;
+        let files = self.files()?;
+        let instance = Instance::new()?;
+        let (mut readers, mut any) = (Vec::new(), String::new());
+        for known in KNOWN.iter().filter(|known| known.kind.is_in(options.kinds)) {
+            let name = known.name.replace('/', ":");
+            let Some(format) = instance.format(known.name)? else {
+                if known.kind != Kind::Writes {
+                    self.source.missing.push(name);
+                }
+                continue;
+            };
+            readers.push(known.reader(&format)?);
+            instance.enable(known.name, &filter(&format, &files, options.sample)?)?;
+            self.source.events.push(name);
+            any = format;
+        }
+        let reads = self.source.events.iter().any(|name| name == "filemap:mm_filemap_get_pages");
+        let has = |what: &str| self.source.events.iter().any(|name| name.starts_with(what));
+        if options.kinds.writes && !has("ext4:") && !has("xfs:") && !has("f2fs:") {
+            self.source.missing.push("writes: no file system of this kernel tells them".to_string());
+        }
+        if readers.is_empty() {
+            return Err(Error::Asked(
+                "this kernel has none of the events asked for; `pageout record --check` says what there is"
+                    .to_string(),
+            ));
+        }
+        self.source.accesses = match (reads, options.kinds.insertions && options.kinds.reads) {
+            (true, _) => "reads",
+            (false, true) => "insertions",
+            (false, false) if options.kinds.insertions && !options.kinds.faults && !options.kinds.writes => {
+                "insertions"
+            }
+            _ => "faults and writes",
+        }
+        .to_string();
+        let page_size = rustix::param::page_size() as u64;
+        self.decoder = Some(Decoder::new(&any, readers, page_size)?);
+        if options.target == Target::Machine {
+            instance.set("set_event_notrace_pid", &std::process::id().to_string())?;
+        }
+        self.instance = Some(instance);
+        Ok(())
+    }
+
+    /// The files that patterns name.
+    fn files(&mut self) -> Result<Vec<FileKey>, Error> {
+        let mut files = Vec::new();
+        for pattern in &self.options.files {
+            let paths =
+                glob::glob(pattern).map_err(|error| Error::Asked(format!("--file {pattern}: {error}")))?;
+            let before = files.len();
+            for path in paths.flatten() {
+                if let Ok(stat) = std::fs::metadata(&path)
+                    && stat.is_file()
+                {
+                    files.push(FileKey::of_stat(stat.dev(), stat.ino()));
+                    self.source.only_files.push(if self.options.anonymize {
+                        String::new()
+                    } else {
+                        path.display().to_string()
+                    });
+                    self.near.extend(path.parent().map(Path::to_path_buf));
+                }
+            }
+            if files.len() == before {
+                return Err(Error::Asked(format!("--file {pattern}: no file has such a name")));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Follows these tasks as well. The machine as a whole has none to follow.
+    fn follow(&mut self, tasks: &[u32]) -> Result<(), Error> {
+        if self.options.target == Target::Machine {
+            return Ok(());
+        }
+        let own = std::process::id();
+        let fresh: Vec<u32> =
+            tasks.iter().copied().filter(|&task| task != own && self.tasks.insert(task)).collect();
+        match &self.instance {
+            Some(instance) if !fresh.is_empty() => instance.follow(&fresh),
+            // Without a list every task would be told of.
+            Some(instance) if self.tasks.is_empty() => instance.follow(&[u32::MAX >> 10]),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tasks of now, of which new ones are followed. Returns whether there are any.
+    fn look_at_tasks(&mut self) -> Result<bool, Error> {
+        let tasks: Vec<u32> = match &self.options.target {
+            Target::Machine => return Ok(true),
+            Target::Cgroup(_) => self.group.tasks(),
+            Target::Pids(pids) => pids.iter().flat_map(|&pid| processes::threads(pid)).collect(),
+            Target::Command { cgroup: Some(_), .. } => self.group.tasks(),
+            Target::Command { .. } => self.descendants(),
+        };
+        self.follow(&tasks)?;
+        self.process_of.retain(|task, _| tasks.contains(task));
+        Ok(!tasks.is_empty())
+    }
+
+    /// The command's processes: those whose parents are.
+    fn descendants(&self) -> Vec<u32> {
+        let mut found: Vec<u32> = self.child.iter().map(Started::pid).collect();
+        let mut at = 0;
+        while let Some(&pid) = found.get(at) {
+            at += 1;
+            for thread in processes::threads(pid) {
+                let children = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children"))
+                    .unwrap_or_default();
+                found.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+            }
+        }
+        found
+    }
+
+    fn look_at_names(&mut self, with_mappings: bool) {
+        let tasks: Vec<u32> = match &self.options.target {
+            Target::Command { cgroup: None, .. } => self.descendants(),
+            Target::Machine => all_processes(),
+            _ => self
+                .tasks
+                .iter()
+                .copied()
+                .filter(|task| Path::new(&format!("/proc/{task}")).exists())
+                .collect(),
+        };
+        let processes = processes::processes(&tasks, &mut self.process_of);
+        self.names.look(&processes);
+        if with_mappings && self.options.kinds.faults {
+            self.names.look_at_mappings(&processes);
+        }
+    }
+
+    fn run(
+        mut self,
+        stop: &dyn Fn() -> Option<&'static str>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Manifest, Error> {
+        let options = self.options;
+        let folder = options.into.clone();
+        let part = folder.join(format!("{ACCESSES}.part"));
+        let fail = |source| write_error(&folder, &part, source);
+        let bytes = std::rc::Rc::new(std::cell::Cell::new(0));
+        let file = File::create(&part).map_err(fail)?;
+        let mut out = Counted { out: BufWriter::new(file), bytes: std::rc::Rc::clone(&bytes) };
+        let page_size = rustix::param::page_size() as u64;
+        let mut writer = PgtWriter::new(&mut out, page_size as u32, options.kinds.writes).map_err(fail)?;
+        let mut samples = Samples::new(&folder)?;
+
+        let insertions_alone = self.source.accesses == "insertions";
+        let mut collector = Collector::new(insertions_alone, options.sample);
+        let mut merge = Merge::new(self.instance.as_ref().map_or(0, Instance::cpus));
+        let mut accesses: Vec<Access> = Vec::new();
+        let (mut count, mut rounds_since) = (0, Duration::ZERO);
+
+        let began_s =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.began = Instant::now();
+        samples.take(&self.group, 0)?;
+        if let Some(instance) = &self.instance {
+            instance.set("tracing_on", "1")?;
+        }
+        if let Some(child) = &self.child {
+            child.go_on()?;
+        }
+        let (mut next_stat, mut next_mappings, mut mappings_pause) =
+            (options.stat_every, Duration::from_millis(50), Duration::from_millis(50));
+        let ended = loop {
+            let elapsed = self.began.elapsed();
+            // Before the buffers are emptied: what ends now has told all by then.
+            let mut ending = self.ending(elapsed, bytes.get(), stop);
+            let mut found = 0;
+            if let Some(instance) = &mut self.instance {
+                if ending.is_some() {
+                    instance.set("tracing_on", "0")?;
+                }
+                found = take_round(
+                    instance,
+                    self.decoder.as_ref().expect("an instance has one"),
+                    &mut merge,
+                    &mut self.source,
+                )?;
+                match ending {
+                    Some(_) => merge.finish(|event| collector.take(event, &mut accesses)),
+                    None => merge.end_round(|event| collector.take(event, &mut accesses)),
+                }
+                count += accesses.len() as u64;
+                writer.write(&accesses).map_err(fail)?;
+                accesses.clear();
+            }
+            if ending.is_none() && elapsed >= next_stat {
+                next_stat = elapsed + options.stat_every;
+                samples.take(&self.group, elapsed.as_nanos() as u64)?;
+                if !self.look_at_tasks()? && matches!(options.target, Target::Pids(_)) {
+                    ending = Some("the processes have ended".to_string());
+                }
+            }
+            if ending.is_none() && elapsed >= next_mappings {
+                mappings_pause = (mappings_pause * 2).min(MAPPINGS_EVERY);
+                next_mappings = elapsed + mappings_pause;
+                self.look_at_names(true);
+            }
+            if elapsed >= rounds_since + Duration::from_millis(500) || ending.is_some() {
+                rounds_since = elapsed;
+                let lost = self.instance.as_ref().map_or(0, Instance::lost_events);
+                progress(Progress { elapsed, accesses: count, bytes: bytes.get(), lost });
+            }
+            if let Some(ending) = ending {
+                break ending;
+            }
+            if found < BUSY_BYTES {
+                std::thread::sleep(PAUSE);
+            }
+        };
+        let duration_ns = self.began.elapsed().as_nanos() as u64;
+        samples.take(&self.group, duration_ns)?;
+        samples.finish()?;
+        let stat_end = self.group.stat()?;
+        self.look_at_names(true);
+        if let Some(instance) = self.instance.take() {
+            self.source.lost_events = instance.lost_events();
+        }
+        self.source.clock_went_back = merge.backwards;
+        self.source.out_of_order = merge.late;
+        if let Some(remark) = self.end_child()? {
+            self.source.remarks.push(remark);
+        }
+
+        let wanted = collector.files.iter().map(|file| file.key).collect();
+        self.names.search(&wanted, &self.near);
+        let files = self.file_records(&collector);
+        let names: Vec<String> = collector
+            .objects
+            .iter()
+            .map(|&(file, channel)| match channel {
+                Channel::File => files[file].name.clone(),
+                Channel::Mapped => format!("{} (mapped)", files[file].name),
+            })
+            .collect();
+        writer.finish(&names, None, collector.sums.requests).map_err(fail)?;
+        out.out.into_inner().map_err(|error| fail(error.into_error()))?.sync_all().map_err(fail)?;
+        write_before(&folder, &collector, &names, page_size as u32)?;
+
+        let after = host::disk_counts();
+        let devices: BTreeSet<String> = files.iter().map(|file| file.device.clone()).collect();
+        let limits_end = self.group.limits();
+        let changed = self.limits.iter().filter(|(name, value)| limits_end.get(*name) != Some(*value));
+        let manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            pageout: env!("CARGO_PKG_VERSION").to_string(),
+            recording: Recorded {
+                target: self.target(),
+                command: self.command(),
+                began_s,
+                duration_ns,
+                ended,
+                accesses: count,
+                accesses_beyond: collector.beyond,
+                page_size,
+                sample: options.sample,
+                is_anonymous: options.anonymize,
+            },
+            sums: collector.sums,
+            kernel: host::kernel(),
+            group: GroupRecord {
+                version: self.group.version,
+                path: if options.anonymize { String::new() } else { self.group.path.clone() },
+                limit_bytes: self.group.limit(),
+                limits_changed: changed
+                    .map(|(name, value)| {
+                        format!(
+                            "{name} was {value}, and is {} at the end",
+                            limits_end.get(name).map_or("gone", String::as_str)
+                        )
+                    })
+                    .collect(),
+                limits: self.limits.clone(),
+                stat_every_ns: options.stat_every.as_nanos() as u64,
+                machine_stalled_us: host::stalled_us()
+                    .zip(self.stalled_begin)
+                    .map(|(end, begin)| end.saturating_sub(begin)),
+                stat_begin: bounded(&self.stat_begin),
+                stat_end: bounded(&stat_end),
+            },
+            sysctl: host::sysctls(),
+            device: devices.iter().map(|number| host::device(number, &self.disks, &after)).collect(),
+            file: files,
+            source: self.source.clone(),
+        };
+        let text = manifest.text()?;
+        std::fs::rename(&part, folder.join(ACCESSES)).map_err(fail)?;
+        let path = folder.join(MANIFEST);
+        std::fs::write(&path, text).map_err(|source| write_error(&folder, &path, source))?;
+        Ok(manifest)
+    }
+
+    /// Why it is time to end, if it is.
+    fn ending(
+        &mut self,
+        elapsed: Duration,
+        bytes: u64,
+        stop: &dyn Fn() -> Option<&'static str>,
+    ) -> Option<String> {
+        if let Some(child) = &mut self.child
+            && let Some(status) = child.ended()
+        {
+            return Some(told(status));
+        }
+        if let Some(signal) = stop() {
+            return Some(signal.to_string());
+        }
+        if self.options.duration.is_some_and(|duration| elapsed >= duration) {
+            return Some("the time asked for is over".to_string());
+        }
+        if self.options.max_size.is_some_and(|size| bytes >= size) {
+            return Some("the size asked for is reached".to_string());
+        }
+        None
+    }
+
+    /// Has the command end, if it has not yet.
+    fn end_child(&mut self) -> Result<Option<String>, Error> {
+        let Some(child) = &mut self.child else { return Ok(None) };
+        if child.ended().is_some() {
+            return Ok(None);
+        }
+        child.terminate()?;
+        let since = Instant::now();
+        while since.elapsed() < PATIENCE {
+            if child.ended().is_some() {
+                return Ok(None);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        child.leave();
+        Ok(Some(format!(
+            "the command was asked to end and had not after {} s; it goes on",
+            PATIENCE.as_secs()
+        )))
+    }
+
+    fn target(&self) -> String {
+        let anonymous = self.options.anonymize;
+        match &self.options.target {
+            Target::Machine => "the whole machine".to_string(),
+            Target::Cgroup(_) if anonymous => "a cgroup".to_string(),
+            Target::Cgroup(path) => format!("cgroup {path}"),
+            Target::Pids(_) if anonymous => "processes".to_string(),
+            Target::Pids(pids) => {
+                format!("processes {}", pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
+            }
+            Target::Command { .. } => "a command".to_string(),
+        }
+    }
+
+    fn command(&self) -> String {
+        match &self.options.target {
+            Target::Command { argv, .. } if !self.options.anonymize => argv.join(" "),
+            _ => String::new(),
+        }
+    }
+
+    fn file_records(&self, collector: &Collector) -> Vec<FileRecord> {
+        let anonymous = self.options.anonymize;
+        let record = |(at, file): (usize, &crate::collect::FileSums)| {
+            let known = self.names.of(file.key);
+            let (major, minor) = file.key.major_minor();
+            let name = match known {
+                _ if anonymous => format!("file-{}", at + 1),
+                Some(known) => known.name.clone(),
+                None => format!("inode {}", file.key.inode),
+            };
+            FileRecord {
+                name,
+                device: format!("{major}:{minor}"),
+                inode: if anonymous { 0 } else { file.key.inode },
+                bytes: known.and_then(|known| known.bytes),
+                deleted: known.is_some_and(|known| known.deleted),
+                also: known.and_then(|known| known.also.clone()).filter(|_| !anonymous),
+                object: file.objects[0],
+                mapped_object: file.objects[1],
+                pages_read: file.reads,
+                pages_written: file.writes,
+                faults: file.faults,
+                syncs: file.syncs,
+                insertions: file.insertions,
+                read_insertions: file.read_insertions,
+                read_ahead: file.read_ahead,
+                resident_at_start: file.resident(),
+                request_pages: file.request_pages(),
+                mapped_advice: known.and_then(|known| known.advice),
+            }
+        };
+        collector.files.iter().enumerate().map(record).collect()
+    }
+}
+
+/// Counters that TOML can hold.
+fn bounded(stat: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    stat.iter().map(|(name, value)| (name.clone(), (*value).min(i64::MAX as u64))).collect()
+}
+
+/// Takes what all buffers hold. Returns its bytes.
+fn take_round(
+    instance: &mut Instance,
+    decoder: &Decoder,
+    merge: &mut Merge,
+    source: &mut SourceRecord,
+) -> Result<u64, Error> {
+    let mut bytes = 0;
+    for cpu in 0..instance.cpus() {
+        bytes += instance.drain(cpu, |layout, page| {
+            source.lost_before_pages += u64::from(layout.has_missed(page));
+            layout.events(page, |raw| match decoder.event(raw.time_ns, raw.bytes) {
+                Some(event) => merge.take(cpu, event),
+                None => source.unread_events += 1,
+            })
+        })?;
+    }
+    Ok(bytes)
+}
+
+/// The filter of an event: of these files, of one page of so many.
+fn filter(format: &str, files: &[FileKey], sample: u64) -> Result<String, Error> {
+    let has = |name: &str| format.contains(&format!(" {name};"));
+    let mut parts = Vec::new();
+    if !files.is_empty() && (has("i_ino") || has("ino")) {
+        let (dev, inode) = if has("i_ino") { ("s_dev", "i_ino") } else { ("dev", "ino") };
+        let each: Vec<String> = files
+            .iter()
+            .map(|file| format!("({inode} == {} && {dev} == {})", file.inode, file.dev))
+            .collect();
+        parts.push(format!("({})", each.join(" || ")));
+    }
+    if sample > 1 && has("index") {
+        parts.push(format!("!(index & {})", sample - 1));
+    }
+    let filter = parts.join(" && ");
+    if filter.len() > FILTER_BYTES {
+        return Err(Error::Asked(format!(
+            "--file names {} files, and a filter of the kernel holds some 70: name fewer, or record all and choose afterwards",
+            files.len()
+        )));
+    }
+    Ok(filter)
+}
+
+/// All processes of the machine.
+fn all_processes() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn write_before(folder: &Path, collector: &Collector, names: &[String], page_size: u32) -> Result<(), Error> {
+    let path = folder.join(BEFORE);
+    let write = || -> io::Result<()> {
+        let mut out = BufWriter::new(File::create(&path)?);
+        let mut writer = PgtWriter::new(&mut out, page_size, true)?;
+        let before: Vec<Access> = collector.before().collect();
+        writer.write(&before)?;
+        writer.finish(names, None, before.len() as u64)?;
+        out.flush()
+    };
+    write().map_err(|source| write_error(folder, &path, source))
+}
+
+/// `samples.csv`, as it is written.
+struct Samples {
+    path: PathBuf,
+    folder: PathBuf,
+    out: BufWriter<File>,
+}
+
+impl Samples {
+    fn new(folder: &Path) -> Result<Samples, Error> {
+        let path = folder.join(SAMPLES);
+        let write = || {
+            let mut out = BufWriter::new(File::create(&path)?);
+            writeln!(out, "{}", Sample::COLUMNS)?;
+            Ok(out)
+        };
+        let out = write().map_err(|source| write_error(folder, &path, source))?;
+        Ok(Samples { path, folder: folder.to_path_buf(), out })
+    }
+
+    fn take(&mut self, group: &Cgroup, time_ns: u64) -> Result<(), Error> {
+        let line = group.sample(time_ns)?.line();
+        self.out.write_all(line.as_bytes()).map_err(|source| write_error(&self.folder, &self.path, source))
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        self.out.flush().map_err(|source| write_error(&self.folder, &self.path, source))
+    }
+}
+
+/// A command that was started for the recording: a shell that stops itself, and becomes the command when it goes on.
+struct Started {
+    child: Option<Child>,
+    pid: u32,
+    status: Option<ExitStatus>,
+}
+
+impl Started {
+    fn new(argv: &[String]) -> Result<Started, Error> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]).args(argv);
+        let child = command.spawn().map_err(|source| Error::File {
+            what: "cannot start",
+            path: "/bin/sh".to_string(),
+            source,
+            help: "",
+        })?;
+        let pid = child.id();
+        Ok(Started { child: Some(child), pid, status: None })
+    }
+
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    fn wait_stopped(&mut self) -> Result<(), Error> {
+        let since = Instant::now();
+        while processes::state(self.pid) != Some('T') {
+            if self.ended().is_some() || since.elapsed() > PATIENCE {
+                return Err(Error::Asked("the shell that is to start the command does not stop".to_string()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) -> Result<(), Error> {
+        let pid = rustix::process::Pid::from_raw(self.pid as i32).expect("a child has a number");
+        rustix::process::kill_process(pid, signal).map_err(|error| {
+            Error::Asked(format!("cannot signal the command, process {}: {error}", self.pid))
+        })
+    }
+
+    fn go_on(&self) -> Result<(), Error> {
+        self.signal(rustix::process::Signal::CONT)
+    }
+
+    fn terminate(&self) -> Result<(), Error> {
+        self.signal(rustix::process::Signal::TERM)
+    }
+
+    fn ended(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none()
+            && let Some(child) = &mut self.child
+        {
+            self.status = child.try_wait().ok().flatten();
+        }
+        self.status
+    }
+
+    /// It is nobody's any more.
+    fn leave(&mut self) {
+        self.child = None;
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if self.ended().is_none()
+            && let Some(child) = &mut self.child
+        {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn told(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "the command has ended".to_string(),
+        (Some(code), _) => format!("the command has ended with exit code {code}"),
+        (None, Some(signal)) => format!("the command was ended by signal {signal}"),
+        (None, None) => "the command has ended".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GET_PAGES: &str =
+        "\tfield:unsigned long i_ino;\n\tfield:dev_t s_dev;\n\tfield:unsigned long index;\n";
+
+    #[test]
+    fn filters_name_the_fields_that_the_event_has() {
+        let file = FileKey { dev: 5, inode: 7 };
+        assert_eq!(filter(GET_PAGES, &[file], 8).unwrap(), "((i_ino == 7 && s_dev == 5)) && !(index & 7)");
+        assert_eq!(
+            filter("\tfield:dev_t dev;\n\tfield:ino_t ino;\n", &[file], 8).unwrap(),
+            "((ino == 7 && dev == 5))"
+        );
+        assert_eq!(filter(GET_PAGES, &[], 1).unwrap(), "");
+        assert!(filter(GET_PAGES, &[file; 200], 1).unwrap_err().to_string().contains("200 files"));
+    }
+
+    #[test]
+    fn a_folder_that_holds_something_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("x"), "").unwrap();
+        assert!(prepare_folder(folder.path()).unwrap_err().to_string().contains("not empty"));
+        assert!(prepare_folder(&folder.path().join("new")).is_ok());
+    }
+}
