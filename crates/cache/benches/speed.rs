@@ -94,7 +94,7 @@ fn main() {
     let exact = all.misses();
     for rate in [0.1, 0.01] {
         let sampled = || {
-            let samples = Samples::new(&accesses, rate).expect("there are enough pages");
+            let samples = Samples::new(&accesses, rate, 0).expect("there are enough pages");
             let curves = samples.samples().iter().map(|sample| {
                 let mut distances = Distances::default();
                 distances.run(&sample.accesses);
@@ -102,12 +102,14 @@ fn main() {
             });
             black_box(curves.collect::<Vec<_>>());
         };
-        let samples = Samples::new(&accesses, rate).expect("there are enough pages");
+        let samples = Samples::new(&accesses, rate, 0).expect("there are enough pages");
         let mut error = 0.0;
         for part in 1..=100 {
             let size = pages / 100 * part;
             let scaled = samples.size(size).expect("it is more than a page");
-            let estimate = samples.estimate(|sample| of("lru").misses(&sample.accesses, scaled, 0));
+            let estimate = samples.estimate(
+                samples.samples().iter().map(|sample| of("lru").misses(&sample.accesses, scaled, 0)),
+            );
             error += (estimate.mean - exact[size as usize - 1] as f64 / ACCESSES as f64).abs() / 100.0;
         }
         tell(&format!("lru, 5 samples of {rate}, off {error:.4}"), ns(&sampled));

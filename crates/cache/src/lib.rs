@@ -43,5 +43,5 @@ pub mod curve; // misses at many sizes
 pub use bare::Bare;
 pub use choice::{Choice, Wrong};
 pub use list::{Make, POLICIES, Parameter, Row};
-pub use opt::Opt;
+pub use opt::{Opt, OptMemory};
 pub use simulation::Simulation;

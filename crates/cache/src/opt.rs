@@ -47,34 +47,67 @@ impl<'a> Opt<'a> {
 
     /// The least misses with room for so many pages, one at least.
     pub fn misses(&self, capacity: u32) -> u64 {
+        self.memory(capacity).run(self.accesses.len())
+    }
+
+    /// An empty memory with room for so many pages, one at least.
+    pub fn memory(&self, capacity: u32) -> OptMemory<'_> {
         assert!(capacity > 0, "a memory has room for a page");
-        let mut is_there = vec![false; self.pages];
-        let mut times: BinaryHeap<u32> = BinaryHeap::new();
-        // Pages in memory, and those of them that are never used again.
-        let (mut len, mut spent, mut misses) = (0, 0, 0);
-        for (at, (&page, &next)) in self.accesses.iter().zip(&self.next).enumerate() {
-            if !is_there[page as usize] {
+        OptMemory {
+            opt: self,
+            capacity,
+            at: 0,
+            is_there: vec![false; self.pages],
+            times: BinaryHeap::new(),
+            len: 0,
+            spent: 0,
+        }
+    }
+}
+
+/// A memory that knows the future, some way through its accesses.
+pub struct OptMemory<'a> {
+    opt: &'a Opt<'a>,
+    capacity: u32,
+    at: usize,
+    is_there: Vec<bool>,
+    /// When pages in memory are used next.
+    times: BinaryHeap<u32>,
+    /// Pages in memory, and those of them that are never used again.
+    len: u32,
+    spent: u32,
+}
+
+impl OptMemory<'_> {
+    /// So many accesses more, or all that are left; says how many were not in memory.
+    pub fn run(&mut self, accesses: usize) -> u64 {
+        let end = self.at.saturating_add(accesses).min(self.opt.accesses.len());
+        let mut misses = 0;
+        for at in self.at..end {
+            let (page, next) = (self.opt.accesses[at], self.opt.next[at]);
+            if !self.is_there[page as usize] {
                 misses += 1;
-                if len < capacity {
-                    len += 1;
-                } else if spent > 0 {
-                    spent -= 1;
+                if self.len < self.capacity {
+                    self.len += 1;
+                } else if self.spent > 0 {
+                    self.spent -= 1;
                 } else {
-                    let latest = times.pop().expect("memory is full of pages that are used again");
-                    is_there[self.accesses[latest as usize] as usize] = false;
+                    let latest = self.times.pop().expect("memory is full of pages that are used again");
+                    self.is_there[self.opt.accesses[latest as usize] as usize] = false;
                 }
             }
-            is_there[page as usize] = next != NEVER;
+            self.is_there[page as usize] = next != NEVER;
             if next == NEVER {
-                spent += 1;
+                self.spent += 1;
                 continue;
             }
-            if times.len() == times.capacity() && times.len() >= SWEEP_MIN {
-                times.retain(|&time| time as usize > at);
-                times.reserve(times.len());
+            if self.times.len() == self.times.capacity() && self.times.len() >= SWEEP_MIN {
+                self.times.retain(|&time| time as usize > at);
+                self.times.reserve(self.times.len());
             }
-            times.push(next);
+            self.times.push(next);
         }
+        self.at = end;
         misses
     }
 }

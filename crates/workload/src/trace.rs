@@ -39,6 +39,7 @@ mod footprint; // what a trace touches
 mod packed; // accesses in memory, four bytes each
 
 mod ahead; // read by another thread, ahead of its user
+mod dense; // a trace as cache simulators want it: page numbers without gaps
 mod convert; // any trace, or any stream, to `.pgt`
 mod info; // what a trace holds
 mod interpretation; // what its bytes were taken for
@@ -46,6 +47,7 @@ mod load; // a trace read once and kept in memory
 mod open; // from a path to a reader
 
 pub use convert::{convert, record};
+pub use dense::{DenseReader, Numbering};
 pub use error::{Place, TraceError};
 pub use footprint::{Footprint, ObjectFootprint};
 pub use format::{Format, UnknownFormat};

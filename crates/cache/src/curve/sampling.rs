@@ -28,12 +28,14 @@ pub struct Sample {
     pub accesses: Vec<u32>,
     /// Its pages.
     pub pages: u32,
+    /// So many of the accesses come before those that count.
+    pub warm_up: usize,
 }
 
 /// Samples of one trace at one rate.
 pub struct Samples {
     rate: f64,
-    /// How many accesses should be in a sample.
+    /// How many accesses that count should be in a sample.
     expected: f64,
     samples: Vec<Sample>,
 }
@@ -71,8 +73,8 @@ pub enum Refused {
 }
 
 impl Samples {
-    /// Takes [`SALTS`] samples of accesses to dense page numbers, in one pass.
-    pub fn new(accesses: &[u32], rate: f64) -> Result<Samples, Refused> {
+    /// Takes [`SALTS`] samples of accesses to dense page numbers, in one pass. The first `warm_up` of the accesses don't count.
+    pub fn new(accesses: &[u32], rate: f64, warm_up: usize) -> Result<Samples, Refused> {
         if !(rate > 0.0 && rate <= 1.0) {
             return Err(Refused::Rate(rate));
         }
@@ -88,10 +90,10 @@ impl Samples {
             }
         }
         let mut samples: Vec<Sample> =
-            (0..SALTS).map(|_| Sample { accesses: Vec::new(), pages: 0 }).collect();
+            (0..SALTS).map(|_| Sample { accesses: Vec::new(), pages: 0, warm_up: 0 }).collect();
         const NONE: u32 = u32::MAX;
         let mut numbers = vec![NONE; SALTS * all];
-        for &page in accesses {
+        for (at, &page) in accesses.iter().enumerate() {
             let mut left = is_in[page as usize];
             while left > 0 {
                 let salt = left.trailing_zeros() as usize;
@@ -103,6 +105,7 @@ impl Samples {
                     sample.pages += 1;
                 }
                 sample.accesses.push(*number);
+                sample.warm_up += usize::from(at < warm_up);
             }
         }
         let pages = samples.iter().map(|sample| sample.pages).min().unwrap_or(0);
@@ -110,7 +113,8 @@ impl Samples {
             let distinct = f64::from(pages.max(1)) / rate;
             return Err(Refused::Pages { pages, rate: 1.1 * f64::from(PAGES_MIN) / distinct });
         }
-        Ok(Samples { rate, expected: rate * accesses.len() as f64, samples })
+        let counted = accesses.len().saturating_sub(warm_up);
+        Ok(Samples { rate, expected: rate * counted as f64, samples })
     }
 
     /// The samples.
@@ -127,9 +131,9 @@ impl Samples {
         Ok(scaled)
     }
 
-    /// The share of misses, by each sample's number of them.
-    pub fn estimate(&self, misses: impl Fn(&Sample) -> u64) -> Estimate {
-        let shares = self.samples.iter().map(|sample| (misses(sample) as f64 / self.expected).min(1.0));
+    /// The share of misses, by each sample's number of them, after its warm-up.
+    pub fn estimate(&self, misses: impl IntoIterator<Item = u64>) -> Estimate {
+        let shares = misses.into_iter().map(|misses| (misses as f64 / self.expected).min(1.0));
         let zero = Estimate { mean: 0.0, least: f64::INFINITY, most: 0.0 };
         shares.fold(zero, |so_far, share| Estimate {
             mean: so_far.mean + share / SALTS as f64,

@@ -86,12 +86,13 @@ fn distances_survive_that_all_times_are_used_up() {
 #[test]
 fn a_sample_estimates_every_policy_near_its_run() {
     let accesses = recorded("zipfscan");
-    let samples = Samples::new(&accesses, 0.1).expect("there are enough pages");
+    let samples = Samples::new(&accesses, 0.1, 0).expect("there are enough pages");
     for policy in ["lru", "sieve", "s3-fifo", "arc", "opt"] {
         let policy = choice(policy);
         for size in [2_000, 8_000, 20_000, 40_000] {
             let scaled = samples.size(size).expect("it is more than a page");
-            let estimate = samples.estimate(|sample| policy.misses(&sample.accesses, scaled, 0));
+            let estimate = samples
+                .estimate(samples.samples().iter().map(|sample| policy.misses(&sample.accesses, scaled, 0)));
             let exact = policy.misses(&accesses, size, 0) as f64 / accesses.len() as f64;
             let off = (estimate.mean - exact).abs();
             assert!(off < 0.02, "{policy} at {size}: {} for {exact}", estimate.mean);
@@ -103,29 +104,30 @@ fn a_sample_estimates_every_policy_near_its_run() {
 #[test]
 fn a_sample_of_all_pages_is_the_run() {
     let accesses = recorded("shift");
-    let samples = Samples::new(&accesses, 1.0).expect("there are enough pages");
-    let estimate = samples.estimate(|sample| choice("sieve").misses(&sample.accesses, 1_597, 0));
+    let samples = Samples::new(&accesses, 1.0, 0).expect("there are enough pages");
+    let estimate = samples
+        .estimate(samples.samples().iter().map(|sample| choice("sieve").misses(&sample.accesses, 1_597, 0)));
     assert_eq!((estimate.least, estimate.most), (85_232.0 / 300_000.0, 85_232.0 / 300_000.0));
 }
 
 #[test]
 fn a_sample_of_too_few_pages_or_of_no_memory_is_refused() {
     let accesses = recorded("shift");
-    let Err(Refused::Pages { pages, rate }) = Samples::new(&accesses, 0.01) else {
+    let Err(Refused::Pages { pages, rate }) = Samples::new(&accesses, 0.01, 0) else {
         panic!("it is not refused")
     };
     assert!(pages < PAGES_MIN && rate > 0.01);
     if rate <= 1.0 {
-        assert!(Samples::new(&accesses, rate).is_ok(), "the rate that it names is enough");
+        assert!(Samples::new(&accesses, rate, 0).is_ok(), "the rate that it names is enough");
     }
     let few: Vec<u32> = (0..900).collect();
-    let told = Samples::new(&few, 0.5).err().expect("it is refused").to_string();
+    let told = Samples::new(&few, 0.5, 0).err().expect("it is refused").to_string();
     assert!(told.ends_with("take all of them"), "{told}");
     for rate in [0.0, -1.0, 1.5, f64::NAN] {
-        assert!(matches!(Samples::new(&accesses, rate), Err(Refused::Rate(_))), "{rate}");
+        assert!(matches!(Samples::new(&accesses, rate, 0), Err(Refused::Rate(_))), "{rate}");
     }
-    let samples = Samples::new(&accesses, 0.25).expect("there are enough pages");
+    let samples = Samples::new(&accesses, 0.25, 0).expect("there are enough pages");
     assert_eq!(samples.size(1), Err(Refused::Size { size: 1, least: 2 }));
     assert_eq!(samples.size(2), Ok(1));
-    assert!(matches!(Samples::new(&[], 0.5), Err(Refused::Pages { pages: 0, .. })));
+    assert!(matches!(Samples::new(&[], 0.5, 0), Err(Refused::Pages { pages: 0, .. })));
 }

@@ -116,7 +116,7 @@ fn open_pgt(path: &Path, options: &ReadOptions) -> Result<Option<(PgtReader, Tab
 }
 
 /// Anything else can be read once, from its start to its end: the next reader would find nothing, or wait for ever.
-fn require_regular(path: &Path) -> Result<(), TraceError> {
+pub(super) fn require_regular(path: &Path) -> Result<(), TraceError> {
     let name = path.to_string_lossy();
     let metadata = path.metadata().map_err(|error| cannot_open(path, error))?;
     if metadata.is_file() || metadata.is_dir() {
