@@ -78,7 +78,7 @@ const VERSION: &str = concat!(
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Start with:\n  pageout run scenarios/zipf-under-limit.toml\n  pageout tour --report tour.html       five publications, their tables beside ours\n  pageout replay mytrace.csv --memory 10%,30%,50%\n  pageout keys                          what a scenario may contain\n\nMore, with examples: pageout help COMMAND"
+    after_help = "Start with:\n  pageout run scenarios/zipf-under-limit.toml\n  pageout tour --report tour.html       five publications, their tables beside ours\n  pageout replay mytrace.csv --memory 10%,30%,50%\n  pageout replay mytrace.csv --memory 1%..100%/50log --policy lru,s3-fifo,opt\n  pageout keys                          what a scenario may contain\n\nMore, with examples: pageout help COMMAND"
 )]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -167,9 +167,10 @@ pub(crate) enum Command {
     /// held. Nothing but the program is needed. Each stop is printed when it is done; a signal ends the tour with the stops that are.
     #[command(after_long_help = tour::EXAMPLES)]
     Tour(TourArgs),
-    /// Replay a trace against memory of one or several sizes, without a scenario file.
+    /// Replay traces against memory of one or several sizes under one or several policies, without a scenario file.
     ///
-    /// Prints miss ratio, runtime, device reads and refaults for each size, and for several sizes the curve.
+    /// Prints miss ratio, runtime, device reads and refaults for each size, and for several sizes the curve. Several policies stand in one
+    /// table, those of textbooks and those of the machine; `opt` is the bound that none can pass.
     #[command(after_long_help = replay::EXAMPLES)]
     Replay(ReplayArgs),
 
@@ -230,9 +231,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Trace(TraceCommand),
 
-    /// The reference of all keys a scenario may contain: meaning, unit, range, default, and why that default.
+    /// The reference of all keys a scenario may contain, and of textbook policies: meaning, unit, range, default, and why that default.
     #[command(
-        after_long_help = "Examples:\n  pageout keys                    all keys\n  pageout keys memory.high        those whose name contains this\n  pageout keys kernel --at 6.8    what held in that version, and how it is known\n  pageout keys device --json"
+        after_long_help = "Examples:\n  pageout keys                    all keys\n  pageout keys memory.high        those whose name contains this\n  pageout keys policy             textbook policies for replay, with their parameters and sources\n  pageout keys kernel --at 6.8    what held in that version, and how it is known\n  pageout keys device --json"
     )]
     Keys(KeysArgs),
 

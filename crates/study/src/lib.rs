@@ -44,6 +44,7 @@ pub mod scenario; // from a file to a scenario that can be built
 pub mod result; // runs, their figures, and how those differ
 pub mod ablate; // what each mechanism is worth
 pub mod advise_tier; // how much memory may be slower
+pub mod bench; // textbook policies over traces, without a machine
 pub mod bisect; // which rule changed a figure between two versions
 pub mod known; // what each rule was in a version, and how that is known
 pub mod figures; // numbers as people read them

@@ -38,6 +38,13 @@ impl Watcher for () {}
 pub enum Stage<'a> {
     /// A trace is read.
     Reading(&'a Path),
+    /// A trace is read, told in bytes of its file.
+    Decoding {
+        /// The trace.
+        path: &'a Path,
+        /// How long its file is.
+        bytes: u64,
+    },
     /// Scenarios are simulated.
     Running {
         /// What the plan is called.

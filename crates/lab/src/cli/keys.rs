@@ -8,7 +8,7 @@ use pageout_engine::{Lists, Version};
 /// Arguments of `keys`.
 #[derive(Debug, Args)]
 pub(crate) struct KeysArgs {
-    /// Only keys whose path contains this
+    /// Only keys whose path contains this; `policy`, or the name of one, for textbook policies
     pub(crate) filter: Option<String>,
 
     /// What held in this version of the kernel, rule by rule, and how it is known: 6.12.117, or 6.12 for the newest of a series

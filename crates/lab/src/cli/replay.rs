@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use pageout_sim::scenario::{Device, SEED_MAX, Size};
+use pageout_study::bench::WarmUp;
 use pageout_study::scenario::traces::TRACE_MEMORY;
 
 use super::options::{OutputOptions, PageOptions, ParallelOptions, ReadingOptions};
@@ -14,7 +15,13 @@ Examples:
   pageout replay io.csv --memory 5%,10%,20%,40%,80%
   pageout replay prxy_0.csv --format msr --memory 10%,30%
   pageout replay pages.u32 --memory 64MiB --channel anonymous --swap zram
-  pageout replay w92.oracleGeneral.zst --ignore-size --memory 512pages,8192pages --policy lru --read-ahead-kb 0
+  pageout replay w92.oracleGeneral.zst --ignore-size --policy lru,s3-fifo,arc,opt --memory 1%..100%/50log --report curves.html
+  pageout replay a.pgt b.pgt c.pgt --policy lru,sieve,s3-fifo:small=0.05,classic@6.12,lru@machine --memory 5%,20%
+Policies are of two kinds. A textbook policy sees page numbers and counts misses, without time or devices: lru, s3-fifo, opt and others
+(`pageout keys policy` lists them with their parameters). A name with @ runs in the simulated machine: a kernel's (classic@6.12,
+mglru@6.12), or fifo, lru, s3-fifo and sieve as lists of that machine (lru@machine), with time, batches and readahead. What concerns the
+machine alone (--channel, --device, --read-ahead-kb, --swap, --think-time, --writes) says nothing to textbook policies.
+
 A percentage is of the distinct pages that the trace touches, as in a scenario. The replaying task runs in a cgroup, and
 memory is the limit of that cgroup (memory.max). The kernel's own memory is not charged to it (kernel.memcg.kmem = false); a
 scenario has it charged unless it says otherwise. All else has the defaults of a scenario.";
@@ -22,12 +29,20 @@ scenario has it charged unless it says otherwise. All else has the defaults of a
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// The trace file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) trace: PathBuf,
+    /// The trace file, or several
+    #[arg(required = true, value_name = "TRACE", value_hint = ValueHint::FilePath)]
+    pub(crate) traces: Vec<PathBuf>,
 
     /// Memory for the trace's pages alone: a size, or a percentage of the distinct pages in the trace; several separated by commas make a curve
-    #[arg(long, short, value_name = "SIZE|PERCENT", value_delimiter = ',', default_value = "30%")]
+    ///
+    /// A range is several: 10%..100%/10 in equal steps, 1%..100%/50log by equal factors. The machine has 64 pages at least, a textbook policy one.
+    #[arg(
+        long,
+        short,
+        value_name = "SIZE|PERCENT|FROM..TO/COUNT[log]",
+        value_delimiter = ',',
+        default_value = "30%"
+    )]
     pub(crate) memory: Vec<String>,
 
     /// How the pages are accessed
@@ -38,9 +53,22 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) writes: bool,
 
-    /// The reclaim policy
-    #[arg(long, value_name = "PROFILE", default_value = "classic@6.12")]
-    pub(crate) policy: String,
+    /// Policies: of a textbook (lru, s3-fifo:small=0.1, opt; see `pageout keys policy`), or with @ of the machine (classic@6.12, lru@machine);
+    /// several separated by commas
+    #[arg(long, value_name = "POLICY,...", default_value = "classic@6.12")]
+    pub(crate) policy: Vec<String>,
+
+    /// Simulate so many accesses of each trace first, or so many percent of them, without counting them; textbook policies alone
+    #[arg(long, value_name = "N|PERCENT")]
+    pub(crate) warm_up: Option<WarmUp>,
+
+    /// Estimate misses of textbook policies from this share of the pages, above 0 up to 1, with the spread over five samples
+    #[arg(long, value_name = "RATE", conflicts_with = "exact")]
+    pub(crate) sample: Option<f64>,
+
+    /// Count every access, as without --sample
+    #[arg(long)]
+    pub(crate) exact: bool,
 
     /// The device that misses are read from: a preset (see `pageout keys device[].preset`)
     #[arg(long, value_name = "PRESET", default_value = "nvme")]
@@ -63,11 +91,11 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) reading: ReadingOptions,
 
-    /// Seed of the device's random numbers
+    /// Seed of the device's random numbers, and of the policy `random`
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: u64,
 
-    /// Keep the trace in memory up to this size, and read it once; a longer one is read again for each size of --memory
+    /// Keep a trace in memory up to this size, and read it once; a longer one is read again, for each size of --memory where the machine replays it
     #[arg(long, value_name = "SIZE", default_value_t = TRACE_MEMORY)]
     pub(crate) trace_memory: Size,
 

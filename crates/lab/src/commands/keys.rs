@@ -1,6 +1,7 @@
-//! `pageout keys`: the reference of scenario keys.
+//! `pageout keys`: the reference of scenario keys, and of textbook policies.
 
 mod at; // what held in a version
+mod policy; // textbook policies, which `replay --policy` takes
 
 use pageout_policy::{Listed, POLICIES};
 use pageout_sim::scenario::keys::{KEYS, Key, WORKLOAD_KEYS};
@@ -21,7 +22,8 @@ pub(crate) fn run(args: &KeysArgs) -> Outcome {
     }
     let keys: Vec<&Key> =
         KEYS.iter().chain(WORKLOAD_KEYS.iter()).filter(|key| key.path.contains(wanted)).collect();
-    if keys.is_empty() {
+    let policies = policy::called(wanted);
+    if keys.is_empty() && policies.is_empty() {
         // What was meant may be the end of a path as well as all of it.
         let all = || KEYS.iter().chain(WORKLOAD_KEYS.iter()).map(|key| key.path.as_str());
         let ends = all().flat_map(|path| {
@@ -33,10 +35,11 @@ pub(crate) fn run(args: &KeysArgs) -> Outcome {
         return Err(Failure::Input(anyhow::anyhow!("no key of a scenario contains `{wanted}`{hint}")));
     }
     if args.output.json {
-        let list: Vec<_> = keys.iter().map(|key| json_of(key)).collect();
-        return output::print_json(&list);
+        let list = policies.iter().map(|row| policy::json(row)).chain(keys.iter().map(|key| json_of(key)));
+        return output::print_json(&list.collect::<Vec<_>>());
     }
-    let text: Vec<String> = keys.iter().map(|key| describe(key)).collect();
+    let text = policies.iter().map(|row| policy::describe(row)).chain(keys.iter().map(|key| describe(key)));
+    let text: Vec<String> = text.collect();
     output::print_text(&text.join("\n"))
 }
 

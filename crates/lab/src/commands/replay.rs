@@ -1,18 +1,19 @@
 //! `pageout replay`: the shortest way from a trace to an answer. Each size is a scenario made in memory.
 
+mod bench; // textbook policies, and several policies or traces in one table
 mod curve;
 mod page; // the curves as pictures
+mod setup; // the scenario of a size
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
 use pageout_sim::scenario::keys::Limit;
-use pageout_sim::scenario::{
-    Advice, Channel, Device, FirstThread, Kernel, Knobs, Lifetime, Machine, Memcg, Object, OpenedBy, Problem,
-    Scalar, Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
-};
+use pageout_sim::scenario::{Device, Problem, Size};
 use pageout_study::Failed;
+use pageout_study::bench::{Policy, parse_policies, parse_sizes};
 use pageout_study::result::notes::{self, Note};
 use pageout_study::result::run_result::{RunResult, TaskResult, counter};
 use pageout_study::result::variants::{Extent, Made, Plan, Runs};
@@ -27,43 +28,60 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, name_of};
 use crate::print::{figures, output, progress, remarks, table};
 use crate::report::check_name;
-
-/// The cgroup that the replaying task runs in.
-const MEMCG: &str = "/replay";
+use setup::Setup;
 
 /// Least memory that is worth simulating: one batch of reclaim and the page being read.
 const PAGES_MIN: u64 = 64;
 
-/// Replays the trace at every size and prints the table, or the curve.
+/// More percentages than these are not told one by one what they come to.
+const PERCENTAGES_TOLD: usize = 12;
+
+/// Replays traces under every policy at every size, and prints the table, or the curve.
 pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path)?;
     }
     let read = read_table(&args.reading)?;
-    // The options are checked before the trace is read, which may take a while.
-    let mut template = scenario(args, &read, &Footprint::default(), PAGES_MIN)?;
-    template.task[0].object.push(object(args, &read, Some(1)));
-    check(&template.validate())?;
-    let limits = args.memory.iter().map(|text| parse_memory(text)).collect::<anyhow::Result<Vec<Limit>>>()?;
-    if let Some(at) = (1..limits.len()).find(|&at| limits[..at].contains(&limits[at])) {
-        return Err(Failure::Input(anyhow::anyhow!("--memory names {} twice", args.memory[at])));
+    let policies = parse_policies(&args.policy)?;
+    // The options are checked before a trace is read, which may take a while.
+    for policy in &policies {
+        let Policy::Machine { profile, .. } = policy else { continue };
+        let setup = Setup { args, trace: &args.traces[0], profile, read: &read };
+        let mut template = setup.scenario(&Footprint::default(), PAGES_MIN)?;
+        template.task[0].object.push(setup.object(Some(1)));
+        check(&template.validate())?;
     }
+    let limits = parse_sizes(&args.memory)?;
+    match (&args.traces[..], &policies[..]) {
+        ([trace], [Policy::Machine { name, profile }]) if args.warm_up.is_none() && args.sample.is_none() => {
+            alone(name, Setup { args, trace, profile, read: &read }, &limits)
+        }
+        _ => bench::bench(args, &read, &policies, &limits),
+    }
+}
 
-    let options = template.task[0].object[0].read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
+/// One policy of the machine and one trace: all that is known of each size.
+fn alone(policy: &str, setup: Setup, limits: &[Limit]) -> Outcome {
+    let Setup { args, trace, .. } = setup;
+    let options = setup.object(Some(1)).read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
     let interpretation =
-        remark_interpretation(&args.trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let loaded = loaded(args, &options).map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?;
+        remark_interpretation(trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let loaded = loaded(args, trace, limits.len(), &options)
+        .map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?;
     let loaded = Arc::new(loaded);
     let footprint = &loaded.footprint;
     if footprint.accesses == 0 {
-        return Err(Failure::Input(anyhow::anyhow!("{} has no accesses to replay", args.trace.display())));
+        return Err(Failure::Input(anyhow::anyhow!("{} has no accesses to replay", trace.display())));
     }
 
-    let sizes = limits.iter().map(|limit| pages(*limit, footprint)).collect::<anyhow::Result<Vec<u64>>>()?;
+    let sizes = limits
+        .iter()
+        .map(|limit| pages(*limit, footprint.distinct_pages(), PAGES_MIN))
+        .collect::<anyhow::Result<Vec<u64>>>()?;
     let runs = sizes
         .iter()
         .map(|&pages| {
-            let mut run = scenario(args, &read, footprint, pages)?;
+            let mut run = setup.scenario(footprint, pages)?;
             let trace = run.task[0].object[0].trace.as_mut().expect("the first object has the trace");
             trace.loaded = Some(Arc::clone(&loaded));
             Ok(run)
@@ -89,12 +107,18 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         return output::print(&format!("{base}{text}"));
     }
     let terminal = Terminal::new(&args.output);
-    let plan = Plan { name: name_of(&args.trace), repeat: 1, jobs: args.parallel.jobs, watcher: &terminal };
+    let plan = Plan { name: name_of(trace), repeat: 1, jobs: args.parallel.jobs, watcher: &terminal };
     let Made { variants, extent } = plan.run(&runs)?;
     let points = sizes.into_iter().zip(limits).zip(variants);
-    let points = points.map(|((pages, limit), runs)| Point { pages, limit, runs });
-    let replayed =
-        Replayed { args, interpretation: &interpretation, loaded: &loaded, extent, points: points.collect() };
+    let points = points.map(|((pages, &limit), runs)| Point { pages, limit, runs });
+    let replayed = Replayed {
+        setup,
+        policy,
+        interpretation: &interpretation,
+        loaded: &loaded,
+        extent,
+        points: points.collect(),
+    };
 
     let mut failures: Vec<Failed> = replayed.points.iter().flat_map(|point| point.failures(args)).collect();
     if replayed.points.iter().all(|point| point.result().is_none()) {
@@ -119,15 +143,20 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
 
 /// What the trace touches, and its accesses if it is to be replayed more than once. A `.pgt` says what it touches, so that one replay
 /// can begin at once and read as it goes.
-fn loaded(args: &ReplayArgs, options: &ReadOptions) -> Result<Loaded, TraceError> {
-    let replays = if args.print_scenario { 0 } else { args.memory.len() };
+fn loaded(
+    args: &ReplayArgs,
+    path: &Path,
+    replays: usize,
+    options: &ReadOptions,
+) -> Result<Loaded, TraceError> {
+    let replays = if args.print_scenario { 0 } else { replays };
     if replays <= 1
-        && let Some(footprint) = trace::header(&args.trace, options)?.and_then(|header| header.footprint)
+        && let Some(footprint) = trace::header(path, options)?.and_then(|header| header.footprint)
     {
         return Ok(Loaded { footprint, accesses: None });
     }
-    let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(&args.trace)));
-    let loaded = trace::load(&args.trace, options, args.trace_memory.0, &mut |accesses| {
+    let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(path)));
+    let loaded = trace::load(path, options, args.trace_memory.0, &mut |accesses| {
         bar.set_position(accesses);
     });
     bar.finish_and_clear();
@@ -136,7 +165,9 @@ fn loaded(args: &ReplayArgs, options: &ReadOptions) -> Result<Loaded, TraceError
 
 /// All that was found out.
 struct Replayed<'a> {
-    args: &'a ReplayArgs,
+    setup: Setup<'a>,
+    /// The policy, as it was asked for.
+    policy: &'a str,
     interpretation: &'a Interpretation,
     loaded: &'a Loaded,
     extent: Extent,
@@ -198,176 +229,22 @@ struct Figures {
     reclaim_p99_ns: u64,
 }
 
-fn parse_memory(text: &str) -> anyhow::Result<Limit> {
-    match text.parse() {
-        Ok(Limit::Max) => {
-            anyhow::bail!("--memory max: a replay needs a limit; write a size such as 64MiB or a percentage")
-        }
-        Ok(limit) => Ok(limit),
-        Err(_) if text.trim().is_empty() => {
-            anyhow::bail!("--memory names a size that is empty: leave out the comma")
-        }
-        Err(message) if text.trim().ends_with('%') => anyhow::bail!("--memory {text}: {message}"),
-        Err(message) => anyhow::bail!("--memory {text}: {message}, or a percentage such as 30%"),
-    }
-}
-
-/// A limit in pages; a percentage is of what the trace touches.
-fn pages(limit: Limit, footprint: &Footprint) -> anyhow::Result<u64> {
-    let pages =
-        limit.pages(footprint.distinct_pages()).expect("no limit was refused when the option was read");
+/// A limit in pages, `least` of them at least; a percentage is of the distinct pages that the trace touches.
+fn pages(limit: Limit, distinct_pages: u64, least: u64) -> anyhow::Result<u64> {
+    let pages = limit.pages(distinct_pages).expect("no limit was refused when the option was read");
     let given = match limit {
         Limit::Percent(percent) => format!("{percent}%"),
         Limit::Size(size) => size.to_string(),
         Limit::Max => "max".to_string(),
     };
     anyhow::ensure!(
-        pages >= PAGES_MIN,
-        "--memory {given} is {pages} pages of the {} distinct pages that the trace touches; the least that can be simulated is {PAGES_MIN} pages ({})",
-        figures::count(footprint.distinct_pages()),
-        Size::from_pages(PAGES_MIN)
+        pages >= least,
+        "--memory {given} is {pages} pages of the {} distinct pages that the trace touches; the least that can be simulated is {} ({})",
+        figures::count(distinct_pages),
+        figures::counted(least, "page"),
+        Size::from_pages(least)
     );
     Ok(pages)
-}
-
-fn object(args: &ReplayArgs, read: &Table, pages: Option<u64>) -> Object {
-    let channel = match args.channel {
-        ChannelArg::File => Channel::File,
-        ChannelArg::Mapped => Channel::Mapped,
-        ChannelArg::Anonymous => Channel::Anonymous,
-    };
-    Object {
-        channel,
-        file: None,
-        size: pages.map(|pages| Size::from_pages(pages.max(1))),
-        device: None,
-        request_size: None,
-        advice: Advice::Normal,
-        populate_node: None,
-        hugepage: None,
-        locked: false,
-        executable: false,
-        opened_by: OpenedBy::Process,
-        per_copy: false,
-        copies_per_file: None,
-        end_fsync: false,
-        fsync_every: None,
-        truncate_every: None,
-        delete_every: None,
-        share: 1,
-        read_only: channel != Channel::Anonymous && !args.writes,
-        partial_writes: false,
-        write_first: None,
-        contents: None,
-        compressed_deciles: None,
-        compressed_min: None,
-        compressed_max: None,
-        same_filled: None,
-        zero_filled: None,
-        workload: None,
-        // A scenario's paths start where its file is, and nobody knows yet where this one will be.
-        trace: Some(std::path::absolute(&args.trace).unwrap_or_else(|_| args.trace.clone()).into()),
-        read: Some(read.clone()),
-    }
-}
-
-/// The scenario of one size.
-fn scenario(args: &ReplayArgs, read: &Table, footprint: &Footprint, pages: u64) -> anyhow::Result<Scenario> {
-    let think_time: TimeSpan = args.think_time.parse().with_context(|| "--think-time".to_string())?;
-    let mut objects: Vec<Object> = footprint
-        .objects
-        .iter()
-        .map(|of| Object { trace: None, read: None, ..object(args, read, Some(of.pages)) })
-        .collect();
-    if let Some(first) = objects.first_mut() {
-        *first = Object { size: first.size, ..object(args, read, None) };
-    }
-    let limit = Size::from_pages(pages);
-    // The cgroup is to be what is short of memory, not the machine.
-    let touched = Size::from_pages(footprint.distinct_pages());
-    let compressed = if args.swap == SwapArg::Zram { touched.0 } else { 0 };
-    // With room for the nodes of indexes and page tables that lead to all that was ever touched.
-    let memory = Size((limit.0 * 2).max(limit.0 + (256 << 20)) + touched.0 / 64 / 4096 * 4096 + compressed);
-    let swap = |kind| {
-        vec![Swap {
-            size: Size::from_pages(footprint.distinct_pages() * 2 + 1024),
-            kind,
-            device: None,
-            priority: None,
-            contents: None,
-            compressed_deciles: None,
-            compressed_min: None,
-            compressed_max: None,
-            same_filled: None,
-            zero_filled: None,
-            memory_limit: None,
-        }]
-    };
-    Ok(Scenario {
-        question: String::new(),
-        look_at: String::new(),
-        seed: args.seed,
-        until: None,
-        // What is printed are misses.
-        machine: Machine { cpus: 1, memory: Some(memory), access_times: false, ..Machine::default() },
-        // The memory asked about is that of the trace's pages.
-        kernel: Kernel {
-            profile: args.policy.clone(),
-            version: None,
-            lists: None,
-            switches: Knobs(vec![("memcg.kmem".to_string(), Scalar::Bool(false))]),
-        },
-        sysctl: Knobs(match args.read_ahead_kb {
-            0 => vec![("vm.page-cluster".to_string(), Scalar::Integer(0))],
-            _ => Vec::new(),
-        }),
-        memcg: vec![Memcg {
-            path: MEMCG.to_string(),
-            policy: None,
-            files: Knobs(vec![("memory.max".to_string(), Scalar::Text(limit.to_string()))]),
-        }],
-        device: vec![Device {
-            read_ahead_kb: args.read_ahead_kb,
-            ..Device::of_preset(&args.device, &args.device)
-        }],
-        swap: match args.swap {
-            SwapArg::None => Vec::new(),
-            SwapArg::Disk => swap(SwapKind::Disk),
-            SwapArg::Zram => swap(SwapKind::Zram),
-        },
-        file: Vec::new(),
-        task: vec![Task {
-            name: "replay".to_string(),
-            memcg: MEMCG.to_string(),
-            cpu: None,
-            start: TimeSpan(0),
-            think_time,
-            migrates: false,
-            nice: 0,
-            rt_priority: 0,
-            oom_score_adj: 0,
-            io_flusher: false,
-            preferred_node: None,
-            membind: None,
-            interleave: None,
-            weighted_interleave: None,
-            cpunodebind: None,
-            after: None,
-            stands_for: 1,
-            copies: 1,
-            threads: 1,
-            first_thread: FirstThread::Works,
-            depth: 1,
-            lifetime: Lifetime::Run,
-            loops: 1,
-            background: false,
-            session: Session::default(),
-            object: objects,
-        }],
-        event: Vec::new(),
-        variant: Vec::new(),
-        expect: Vec::new(),
-    })
 }
 
 /// Problems of a scenario that nobody wrote, told in terms of the options that it was made of.
@@ -403,22 +280,56 @@ fn advice(args: &ReplayArgs) -> &'static str {
 
 /// What was replayed, on what, and what each percentage is of.
 fn heading(replayed: &Replayed) -> String {
-    let Replayed { args, loaded, points, .. } = replayed;
-    let footprint = &loaded.footprint;
-    let mut text = String::new();
-    let (accesses, distinct) =
-        (figures::count(footprint.accesses), figures::count(footprint.distinct_pages()));
-    let _ = writeln!(
-        text,
-        "{}: {accesses} accesses to {distinct} distinct pages ({}), channel {}, {}, {}",
-        args.trace.display(),
-        figures::bytes(footprint.distinct_pages() * 4096),
-        object(args, &Table::default(), None).channel.name(),
-        args.policy,
+    let Replayed { setup, policy, loaded, points, .. } = replayed;
+    let (args, footprint) = (setup.args, &loaded.footprint);
+    let mut text = format!(
+        "{}, channel {}, {policy}, {}\n",
+        touched(setup.trace, footprint.accesses, footprint.distinct_pages()),
+        setup.object(None).channel.name(),
         args.device
     );
-    if footprint.writes() > 0 && args.channel != ChannelArg::Anonymous {
-        let writes = figures::count(footprint.writes());
+    text += &machine(args, footprint.writes());
+    if points.len() > PERCENTAGES_TOLD {
+        text += &percentages(footprint.distinct_pages());
+    } else {
+        for point in points {
+            if let Limit::Percent(percent) = point.limit {
+                let share = figures::share_of_pages(percent, footprint.distinct_pages(), point.pages);
+                let _ = writeln!(text, "{share}");
+            }
+        }
+    }
+    if loaded.accesses.is_none() && points.len() > 1 {
+        let _ = writeln!(
+            text,
+            "the trace takes more than --trace-memory {}, so it was read again for each size",
+            args.trace_memory
+        );
+    }
+    text
+}
+
+/// A trace, and what it touches.
+fn touched(trace: &Path, accesses: u64, distinct_pages: u64) -> String {
+    format!(
+        "{}: {} accesses to {} distinct pages ({})",
+        trace.display(),
+        figures::count(accesses),
+        figures::count(distinct_pages),
+        figures::bytes(distinct_pages * 4096)
+    )
+}
+
+/// A line on what percentages are of.
+fn percentages(distinct_pages: u64) -> String {
+    format!("percentages are of the {} distinct pages\n", figures::count(distinct_pages))
+}
+
+/// Lines on what the machine makes of a trace.
+fn machine(args: &ReplayArgs, writes: u64) -> String {
+    let mut text = String::new();
+    if writes > 0 && args.channel != ChannelArg::Anonymous {
+        let writes = figures::count(writes);
         let _ = match args.writes {
             true => writeln!(
                 text,
@@ -429,19 +340,6 @@ fn heading(replayed: &Replayed) -> String {
     }
     text += &readahead(args);
     text += "memory is for these pages alone: the kernel's own is not charged (kernel.memcg.kmem = false)\n";
-    for point in points {
-        if let Limit::Percent(percent) = point.limit {
-            let share = figures::share_of_pages(percent, footprint.distinct_pages(), point.pages);
-            let _ = writeln!(text, "{share}");
-        }
-    }
-    if loaded.accesses.is_none() && points.len() > 1 {
-        let _ = writeln!(
-            text,
-            "the trace takes more than --trace-memory {}, so it was read again for each size",
-            args.trace_memory
-        );
-    }
     text
 }
 
@@ -534,7 +432,8 @@ fn to_text(replayed: &Replayed) -> String {
 }
 
 fn to_json(replayed: &Replayed) -> Value {
-    let Replayed { args, interpretation, loaded, points, .. } = replayed;
+    let Replayed { setup, policy, interpretation, loaded, points, .. } = replayed;
+    let args = setup.args;
     let footprint = &loaded.footprint;
     let list = points.iter().map(|point| {
         let of = point.figures();
@@ -561,14 +460,14 @@ fn to_json(replayed: &Replayed) -> Value {
     };
     json!({
         "complete": points.iter().all(|point| point.result().is_some()),
-        "trace": args.trace.to_string_lossy(),
+        "trace": setup.trace.to_string_lossy(),
         "trace_in_memory": loaded.accesses.is_some(),
         "accesses": footprint.accesses,
         "doubts": interpretation.doubts,
         "writes_replayed_as_reads": replayed_as_reads,
         "distinct_pages": footprint.distinct_pages(),
-        "channel": object(args, &Table::default(), None).channel.name(),
-        "policy": args.policy,
+        "channel": setup.object(None).channel.name(),
+        "policy": policy,
         "device": args.device,
         "read_ahead_kb": args.read_ahead_kb,
         "points": list.collect::<Vec<_>>(),

@@ -73,6 +73,7 @@ impl Watcher for Terminal<'_> {
     fn begin(&self, stage: &Stage) {
         let (length, what, is_running) = match *stage {
             Stage::Reading(path) => (None, format!("reading {}", path.display()), false),
+            Stage::Decoding { path, bytes } => (Some(bytes), format!("reading {}", name_of(path)), false),
             Stage::Running { name, runs: 1, accesses } => (accesses, name.to_string(), true),
             Stage::Running { name, runs, accesses } => (accesses, format!("{name}, {runs} runs"), true),
             _ => (None, String::new(), false),

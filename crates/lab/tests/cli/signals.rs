@@ -193,6 +193,19 @@ fn what_is_said_of_mechanisms_is_said_of_those_that_were_run_and_the_others_take
 }
 
 #[test]
+fn cells_that_a_signal_came_before_are_not_run() {
+    let directory = with_scenario(GOOD);
+    let pages = (0..300_000_u32).map(|at| at.wrapping_mul(2_654_435_761) >> 18);
+    std::fs::write(directory.path().join("a.u32"), pages.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+        .unwrap();
+    let arguments =
+        ["replay", "a.u32", "--memory", "1%..100%/4000", "--policy", "lru,arc", "--quiet", "--jobs", "1"];
+    let (printed, _) = interrupt_with_a_result(directory.path(), &arguments);
+    assert!(printed.starts_with("Not complete: interrupted by SIGINT after "), "{printed}");
+    assert!(printed.contains("  not run\n"), "{printed}");
+}
+
+#[test]
 fn advice_speaks_of_the_ratios_that_were_run() {
     let directory = with_scenario(&GOOD.replace("ops = 5000", "ops = 400000"));
     let arguments =

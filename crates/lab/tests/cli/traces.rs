@@ -51,7 +51,8 @@ fn disks_of_a_csv_are_not_merged() {
     );
 
     // 300 pages of memory hold a round of merged disks, and no round of 4 disks.
-    let output = run(path, "replay disks.csv --memory 300pages --policy lru --read-ahead-kb 0 --json");
+    let output =
+        run(path, "replay disks.csv --memory 300pages --policy lru@machine --read-ahead-kb 0 --json");
     let replayed: Value = serde_json::from_str(&check_success(&output)).unwrap();
     assert_eq!(replayed["points"][0]["miss_ratio"], 1.0);
     assert!(
@@ -65,7 +66,7 @@ fn disks_of_a_csv_are_not_merged() {
             "replay",
             "disks.csv",
             "--memory=300pages",
-            "--policy=lru",
+            "--policy=lru@machine",
             "--json",
             "--read-ahead-kb=0",
             "--read=csv.object=[]",
@@ -98,7 +99,8 @@ fn a_published_collection_is_read_by_its_name_and_suggested_without() {
     assert!(printed.contains(told), "{printed}");
     assert!(printed.contains("distinct pages      3 pages"), "{printed}");
     check_success(&run(path, "trace convert usr_0.csv usr_0.pgt --format msr"));
-    let converted = json(path, "replay usr_0.pgt --memory 300pages --policy lru --read-ahead-kb 0 --json");
+    let converted =
+        json(path, "replay usr_0.pgt --memory 300pages --policy lru@machine --read-ahead-kb 0 --json");
     assert_eq!(
         (&converted["distinct_pages"], &converted["points"][0]["miss_ratio"]),
         (&1000.into(), &1.0.into())

@@ -9,13 +9,13 @@ use crate::print::progress::name_of;
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(super) fn page(replayed: &Replayed, scenario: &Scenario) -> anyhow::Result<Page> {
-    let Replayed { args, points, extent, .. } = replayed;
+    let Replayed { setup, policy, points, extent, .. } = replayed;
     let mut measured: Vec<(u64, Figures)> =
         points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
     measured.sort_by_key(|(pages, _)| *pages);
     measured.dedup_by_key(|(pages, _)| *pages);
     let mut page = Page {
-        title: format!("How much memory does {} want?", name_of(&args.trace)),
+        title: format!("How much memory does {} want?", name_of(setup.trace)),
         of: heading(replayed).trim_end().replace('\n', "; "),
         story: extent.warning().into_iter().chain(story(&measured)).collect(),
         parts: Vec::new(),
@@ -25,7 +25,7 @@ pub(super) fn page(replayed: &Replayed, scenario: &Scenario) -> anyhow::Result<P
         let memory = if is_wide { Axis::logarithmic } else { Axis::linear };
         let chart = |title: &str, says: &str, y: Axis, of: fn(&Figures) -> f64| {
             let line = Line {
-                name: args.policy.clone(),
+                name: policy.to_string(),
                 colour: Colour::nth(1),
                 ys: measured.iter().map(|(_, figures)| Some(of(figures))).collect(),
             };

@@ -1,0 +1,356 @@
+//! `pageout replay` with textbook policies, or with several policies or traces: one table a trace, policies by sizes.
+
+mod print; // as text and JSON
+mod picture; // as a page
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pageout_cache::curve::sampling::SALTS;
+use pageout_sim::scenario::Table;
+use pageout_sim::scenario::keys::Limit;
+use pageout_study::bench::{Answer, Cell, Policy, Question, Sampled, Trace};
+use pageout_study::result::variants::Plan;
+use pageout_study::{Error, Failed, Watcher};
+use pageout_workload::trace::{Interpretation, Loaded};
+use serde_json::Value;
+
+use super::{Figures, PAGES_MIN, Point, Setup, check, pages};
+use crate::cli::ReplayArgs;
+use crate::commands::trace::remark_interpretation;
+use crate::failure::{Failure, Outcome};
+use crate::print::progress::{Terminal, name_of};
+use crate::print::{output, signals};
+
+/// Everything that was found out.
+struct Bench<'a> {
+    args: &'a ReplayArgs,
+    policies: &'a [Policy],
+    traces: Vec<OfTrace>,
+    /// How an interruption is told, if one came.
+    interrupted: Option<String>,
+}
+
+/// What was found out of a trace.
+struct OfTrace {
+    interpretation: Interpretation,
+    trace: Trace,
+    /// Accesses at its start that were not counted.
+    warm_up: u64,
+    /// As they were asked for, in pages.
+    sizes: Vec<(Limit, u64)>,
+    /// By policy, by size.
+    cells: Vec<Vec<Shown>>,
+    /// Pages of the smallest sample, where misses were estimated.
+    sample_pages: Option<u32>,
+}
+
+/// A cell of the table.
+#[derive(Default)]
+struct Shown {
+    miss_ratio: Option<f64>,
+    misses: Option<u64>,
+    /// The least and the largest miss ratio of the samples.
+    spread: Option<(f64, f64)>,
+    /// What only a machine can tell.
+    machine: Option<Figures>,
+    /// Why there is no figure.
+    missing: Option<String>,
+}
+
+/// Simulates all of it.
+pub(super) fn bench(args: &ReplayArgs, read: &Table, policies: &[Policy], limits: &[Limit]) -> Outcome {
+    check_options(args, policies)?;
+    let terminal = Terminal::new(&args.output);
+    // Between two traces as well: a signal leaves what the others came to.
+    let _listening = signals::listen();
+    let mut bench = Bench { args, policies, traces: Vec::new(), interrupted: None };
+    let mut failures: Vec<Failed> = Vec::new();
+    for path in &args.traces {
+        match bench.trace(path, read, limits, &terminal, &mut failures) {
+            Ok(of_trace) => bench.traces.extend(of_trace),
+            // The other traces have their figures.
+            Err(error) if args.traces.len() > 1 => {
+                failures.push(Failed { is_input: true, message: format!("{error:#}") });
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(signal) = terminal.stop() {
+            let (whole, all) =
+                (bench.cells().filter(|cell| cell.miss_ratio.is_some()).count(), bench.asked(limits));
+            if whole < all {
+                bench.interrupted = Some(format!("interrupted by {signal} after {whole} of {all} cells"));
+            }
+            break;
+        }
+    }
+    let failure = bench.failure(&failures);
+    if bench.cells().all(|cell| cell.miss_ratio.is_none())
+        && let Some(failure) = failure
+    {
+        return output::no_result(&args.output, failure, Value::Null);
+    }
+    if let Some(path) = &args.page.report {
+        picture::page(&bench).write(path)?;
+    }
+    match failure {
+        Some(failure) if args.output.json => output::no_result(&args.output, failure, print::json(&bench)),
+        None if args.output.json => output::print_json(&print::json(&bench)),
+        failure => output::print_text(&print::text(&bench)).and(failure.map_or(Ok(()), Err)),
+    }
+}
+
+/// Refuses options that make no sense with these policies, and says what those say nothing to that do.
+fn check_options(args: &ReplayArgs, policies: &[Policy]) -> anyhow::Result<()> {
+    let of_machine = policies.iter().find(|policy| policy.textbook().is_none());
+    if args.print_scenario {
+        let name = policies
+            .iter()
+            .find(|policy| policy.textbook().is_some())
+            .map_or("a policy".to_string(), Policy::name);
+        anyhow::bail!(
+            "--print-scenario: {name} needs no machine, so there is no scenario; give one trace and one policy of the machine, such as \
+             classic@6.12 or lru@machine"
+        );
+    }
+    if let Some(policy) = of_machine {
+        let name = policy.name();
+        anyhow::ensure!(
+            args.sample.is_none(),
+            "--sample estimates textbook policies, and {name} runs in the machine: leave one of them out"
+        );
+        anyhow::ensure!(
+            args.warm_up.is_none(),
+            "--warm-up is for textbook policies, and {name} runs in the machine, whose counters begin at its start: leave one of them out"
+        );
+        return Ok(());
+    }
+    let idle = args.of_machine();
+    if !idle.is_empty() {
+        let also =
+            policies.iter().map(Policy::name).find(|name| pageout_policy::Listed::by_name(name).is_some());
+        let before = match also {
+            Some(name) => format!(
+                "; `{name}` as a list of the machine, which replay called so before, is `{name}@machine`"
+            ),
+            None => String::new(),
+        };
+        output::remark(&format!(
+            "note: {} says nothing to textbook policies, which know no device and no time{before}",
+            idle.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+impl<'a> Bench<'a> {
+    fn cells(&self) -> impl Iterator<Item = &Shown> {
+        self.traces.iter().flat_map(|of| of.cells.iter().flatten())
+    }
+
+    fn asked(&self, limits: &[Limit]) -> usize {
+        self.args.traces.len() * self.policies.len() * limits.len()
+    }
+
+    fn failure(&self, failures: &[Failed]) -> Option<Failure> {
+        let heading = format!("{} failed", pageout_study::figures::counted(failures.len() as u64, "run"));
+        let failed = || Error::Runs { heading, failures: failures.to_vec() };
+        match &self.interrupted {
+            Some(told) if failures.is_empty() => Some(Error::Interrupted(told.clone()).into()),
+            Some(told) => Some(Error::Interrupted(format!("{told}; {}", failed())).into()),
+            None if failures.is_empty() => None,
+            None => Some(failed().into()),
+        }
+    }
+
+    fn trace(
+        &self,
+        path: &'a Path,
+        read: &'a Table,
+        limits: &[Limit],
+        terminal: &Terminal,
+        failures: &mut Vec<Failed>,
+    ) -> anyhow::Result<Option<OfTrace>> {
+        let args = self.args;
+        let setup = |profile: &'a str| Setup { args, trace: path, profile, read };
+        let options = setup("").object(Some(1)).read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
+        let interpretation =
+            remark_interpretation(path, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let has_machine = self.policies.iter().any(|policy| policy.textbook().is_none());
+        let mut loaded = None;
+        if has_machine {
+            loaded = Some(Arc::new(super::loaded(args, path, usize::MAX, &options)?));
+        }
+        let packed = loaded.as_ref().and_then(|loaded| loaded.accesses.as_ref());
+        let trace = match packed {
+            Some(packed) => Trace::of(path, &options, packed, args.trace_memory.0)?,
+            None => match Trace::load(path, &options, args.trace_memory.0, terminal)? {
+                Some(trace) => trace,
+                None => return Ok(None),
+            },
+        };
+        anyhow::ensure!(trace.accesses > 0, "{} has no accesses to replay", path.display());
+        let warm_up = args.warm_up.map_or(0, |warm_up| warm_up.of(trace.accesses));
+        anyhow::ensure!(
+            warm_up < trace.accesses,
+            "--warm-up {warm_up}: {} has {} accesses, so none is left to count",
+            path.display(),
+            trace.accesses
+        );
+        let least = if has_machine && self.policies.len() == 1 { PAGES_MIN } else { 1 };
+        let pages_of = |limit: &Limit| Ok((*limit, pages(*limit, trace.distinct_pages.into(), least)?));
+        let sizes = limits.iter().map(pages_of).collect::<anyhow::Result<Vec<(Limit, u64)>>>()?;
+        let (mut by_book, sample_pages) = self.textbook(&trace, &sizes, warm_up, terminal)?;
+        let mut cells = Vec::new();
+        for policy in self.policies {
+            cells.push(match policy {
+                Policy::Textbook(_) => by_book.next().expect("each has a row"),
+                Policy::Machine { profile, .. } => {
+                    let loaded = loaded.as_ref().expect("it was loaded for the machine");
+                    self.machine(policy, setup(profile), loaded, &sizes, terminal, failures)?
+                }
+            });
+        }
+        Ok(Some(OfTrace { interpretation, trace, warm_up, sizes, cells, sample_pages }))
+    }
+
+    /// A row for each textbook policy, in their order.
+    fn textbook(
+        &self,
+        trace: &Trace,
+        sizes: &[(Limit, u64)],
+        warm_up: u64,
+        terminal: &Terminal,
+    ) -> anyhow::Result<(std::vec::IntoIter<Vec<Shown>>, Option<u32>)> {
+        let args = self.args;
+        let choices: Vec<_> = self.policies.iter().filter_map(Policy::textbook).cloned().collect();
+        if choices.is_empty() {
+            return Ok((Vec::new().into_iter(), None));
+        }
+        // What is larger than all pages holds all of them, as what is as large does.
+        let in_pages = |pages: u64| pages.min(trace.distinct_pages.into()) as u32;
+        let mut rising: Vec<u32> = sizes.iter().map(|(_, pages)| in_pages(*pages)).collect();
+        rising.sort_unstable();
+        rising.dedup();
+        let question = Question {
+            name: name_of(&trace.path),
+            policies: &choices,
+            sizes: &rising,
+            warm_up,
+            seed: args.seed,
+            jobs: args.parallel.jobs,
+            watcher: terminal,
+        };
+        let counted = trace.accesses - warm_up;
+        let (Answer { cells, .. }, sample_pages) = match args.sample {
+            Some(rate) => {
+                let Some(pages) = &trace.pages else {
+                    anyhow::bail!(
+                        "--sample: {} takes more than --trace-memory {} as it is, from which samples are drawn: give it more",
+                        trace.path.display(),
+                        args.trace_memory
+                    )
+                };
+                let refused =
+                    |refused| anyhow::anyhow!("--sample {rate}: {}: {refused}", trace.path.display());
+                let sampled = Sampled::new(pages, rate, warm_up).map_err(refused)?;
+                (question.estimated(&sampled).map_err(refused)?, Some(sampled.pages()))
+            }
+            None => (question.exactly(trace)?, None),
+        };
+        let shown = |cell: Cell| match cell {
+            Cell::Misses(misses) => Shown {
+                miss_ratio: Some(misses as f64 / counted as f64),
+                misses: Some(misses),
+                ..Shown::default()
+            },
+            Cell::Estimate(of) => {
+                Shown { miss_ratio: Some(of.mean), spread: Some((of.least, of.most)), ..Shown::default() }
+            }
+            Cell::NotRun => Shown {
+                missing: Some(pageout_study::result::variants::NOT_RUN.to_string()),
+                ..Shown::default()
+            },
+            Cell::NoRoom => Shown { missing: Some("no room".to_string()), ..Shown::default() },
+        };
+        let at = |pages: u64| rising.binary_search(&in_pages(pages)).expect("each size is among them");
+        let rows = cells.iter().map(|row| sizes.iter().map(|(_, pages)| shown(row[at(*pages)])).collect());
+        Ok((rows.collect::<Vec<_>>().into_iter(), sample_pages))
+    }
+
+    /// The row of a policy of the machine. What is smaller than the machine can be has no figures.
+    fn machine(
+        &self,
+        policy: &Policy,
+        setup: Setup,
+        loaded: &Arc<Loaded>,
+        sizes: &[(Limit, u64)],
+        terminal: &Terminal,
+        failures: &mut Vec<Failed>,
+    ) -> anyhow::Result<Vec<Shown>> {
+        let mut runs = Vec::new();
+        let possible: Vec<&(Limit, u64)> = sizes.iter().filter(|(_, pages)| *pages >= PAGES_MIN).collect();
+        for (_, pages) in &possible {
+            let mut run = setup.scenario(&loaded.footprint, *pages)?;
+            let trace = run.task[0].object[0].trace.as_mut().expect("the first object has the trace");
+            trace.loaded = Some(Arc::clone(loaded));
+            check(&run.validate())?;
+            runs.push(run);
+        }
+        let name = format!("{}, {}", name_of(setup.trace), policy.name());
+        let plan = Plan { name, repeat: 1, jobs: self.args.parallel.jobs, watcher: terminal };
+        let made = if runs.is_empty() { Vec::new() } else { plan.run(&runs)?.variants };
+        let mut points = possible.into_iter().zip(made).map(|((limit, pages), runs)| Point {
+            pages: *pages,
+            limit: *limit,
+            runs,
+        });
+        let shown = sizes.iter().map(|(_, pages)| {
+            if *pages < PAGES_MIN {
+                return Shown { missing: Some("-".to_string()), ..Shown::default() };
+            }
+            let point = points.next().expect("each size that is possible has a point");
+            let whose = format!("{}: {}", setup.trace.display(), policy.name());
+            failures.extend(point.failures(self.args).iter().map(|failure| failure.of(&whose)));
+            match point.figures() {
+                Some(of) => Shown {
+                    miss_ratio: Some(of.miss_ratio),
+                    misses: Some(of.misses),
+                    machine: Some(of),
+                    ..Shown::default()
+                },
+                None => Shown { missing: Some(point.runs.missing()), ..Shown::default() },
+            }
+        });
+        Ok(shown.collect())
+    }
+}
+
+impl OfTrace {
+    /// What its estimates are made of, in words.
+    fn sample(&self, rate: Option<f64>) -> Option<String> {
+        let (pages, rate) = (self.sample_pages?, rate?);
+        Some(format!(
+            "~ estimated from {SALTS} samples of {}% of the pages each, {} at least; ± is half of the spread over them, and no bound",
+            rate * 100.0,
+            pageout_study::figures::count(pages.into())
+        ))
+    }
+}
+
+impl ReplayArgs {
+    /// Options given that concern the machine alone.
+    fn of_machine(&self) -> Vec<&'static str> {
+        use crate::cli::{ChannelArg, SwapArg};
+        use pageout_sim::scenario::Device;
+        let given = [
+            ("--channel", self.channel != ChannelArg::File),
+            ("--writes", self.writes),
+            ("--device", self.device != "nvme"),
+            ("--read-ahead-kb", self.read_ahead_kb != Device::READ_AHEAD_KB),
+            ("--swap", self.swap != SwapArg::None),
+            ("--think-time", self.think_time != "0s"),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option).collect()
+    }
+}

@@ -1,0 +1,252 @@
+//! The comparison as text and as JSON.
+
+use std::fmt::Write;
+
+use pageout_sim::scenario::keys::Limit;
+use serde_json::{Value, json};
+
+use super::{Bench, OfTrace, Shown};
+use crate::commands::replay::{PAGES_MIN, curve, machine, percentages, touched};
+use crate::print::{figures, output, table};
+
+/// With more sizes than this, a row is a size.
+const COLUMNS_MAX: usize = 12;
+
+pub(super) fn text(bench: &Bench) -> String {
+    let mut text = String::new();
+    if let Some(interrupted) = &bench.interrupted {
+        let says = format!("Not complete: {interrupted}; what was not run is marked so.");
+        text += &output::wrap(&says, output::width(), "");
+    }
+    for of in &bench.traces {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text += &heading(bench, of);
+        text.push('\n');
+        text += &table::layout(&rows(bench, of), 1);
+        if let Some(rows) = machine_rows(bench, of) {
+            let _ = write!(text, "\n{}", table::layout(&rows, 1));
+        }
+        text += &plot(bench, of);
+    }
+    text
+}
+
+/// What was replayed, and what the figures are.
+pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
+    let (args, policies) = (bench.args, bench.policies);
+    let distinct = of.trace.distinct_pages.into();
+    let mut text = touched(&of.trace.path, of.trace.accesses, distinct) + "\n";
+    let has_book = policies.iter().any(|policy| policy.textbook().is_some());
+    let machines: Vec<String> =
+        policies.iter().filter(|policy| policy.textbook().is_none()).map(|policy| policy.name()).collect();
+    if has_book {
+        text += "textbook policies see page numbers alone: no time, no devices, a write is an access\n";
+    }
+    if !machines.is_empty() {
+        let _ = writeln!(text, "{} run in the machine, on {}:", machines.join(", "), args.device);
+        text += &machine(args, of.trace.writes);
+    }
+    if of.sizes.iter().any(|(limit, _)| matches!(limit, Limit::Percent(_))) {
+        text += &percentages(distinct);
+    }
+    if of.warm_up > 0 {
+        let _ = writeln!(
+            text,
+            "the first {} accesses warm up and don't count; {} do",
+            figures::count(of.warm_up),
+            figures::count(of.trace.accesses - of.warm_up)
+        );
+    }
+    if let Some(sample) = of.sample(args.sample) {
+        let _ = writeln!(text, "{sample}");
+    }
+    if of.trace.pages.is_none() {
+        let _ = writeln!(
+            text,
+            "the trace takes more than --trace-memory {}, so it was read twice",
+            args.trace_memory
+        );
+    }
+    let bounds: Vec<String> =
+        policies.iter().filter(|policy| policy.is_bound()).map(|policy| policy.name()).collect();
+    if !bounds.is_empty() {
+        let over = if of.warm_up > 0 { " over all accesses, with those that warm up" } else { "" };
+        let _ =
+            writeln!(text, "{} knows the future: a bound on misses{over}, and no policy", bounds.join(", "));
+        if of.trace.pages.is_none() {
+            let _ = writeln!(
+                text,
+                "it takes all accesses in memory, and there is no room for them: give --trace-memory more"
+            );
+        }
+    }
+    if !machines.is_empty() && has_book && of.sizes.iter().any(|(_, pages)| *pages < PAGES_MIN) {
+        let _ = writeln!(text, "- below {PAGES_MIN} pages, the least that the machine can have");
+    }
+    text
+}
+
+/// A size as it was asked for.
+fn label((limit, pages): &(Limit, u64)) -> String {
+    match limit {
+        Limit::Percent(percent) => format!("{percent}%"),
+        _ => figures::bytes(pages * 4096),
+    }
+}
+
+impl Shown {
+    fn miss_ratio(&self) -> String {
+        match (self.miss_ratio, self.spread) {
+            (Some(ratio), None) => format!("{ratio:.4}"),
+            (Some(ratio), Some((least, most))) => format!("~{ratio:.4} ±{:.4}", (most - least) / 2.0),
+            (None, _) => self.missing.clone().unwrap_or_else(|| "-".to_string()),
+        }
+    }
+
+    fn misses(&self) -> String {
+        self.misses.map_or("-".to_string(), figures::count)
+    }
+}
+
+/// The table: policies by sizes, or all that is known of each where there is one of either.
+pub(super) fn rows(bench: &Bench, of: &OfTrace) -> Vec<Vec<String>> {
+    let names = || bench.policies.iter().map(|policy| policy.label());
+    if of.sizes.len() == 1 {
+        let has_machine = bench.policies.iter().any(|policy| policy.textbook().is_none());
+        let mut heading = vec!["policy", "memory", "miss ratio", "misses"];
+        if has_machine {
+            heading.extend(["runtime", "pages read", "refaults", "reclaim p99"]);
+        }
+        let heading = heading.into_iter().map(str::to_string).collect();
+        let row = |(name, cells): (String, &Vec<Shown>)| {
+            let cell = &cells[0];
+            let mut row = vec![name, figures::bytes(of.sizes[0].1 * 4096), cell.miss_ratio(), cell.misses()];
+            if has_machine {
+                row.extend(of_machine(cell));
+            }
+            row
+        };
+        return std::iter::once(heading).chain(names().zip(&of.cells).map(row)).collect();
+    }
+    if bench.policies.len() == 1 {
+        let heading = ["memory", "of pages", "miss ratio", "misses"].map(str::to_string).to_vec();
+        let row = |(size, cell): (&(Limit, u64), &Shown)| {
+            vec![figures::bytes(size.1 * 4096), share(of, size.1), cell.miss_ratio(), cell.misses()]
+        };
+        return std::iter::once(heading).chain(of.sizes.iter().zip(&of.cells[0]).map(row)).collect();
+    }
+    if of.sizes.len() > COLUMNS_MAX {
+        let heading = ["memory".to_string(), "of pages".to_string()].into_iter().chain(names()).collect();
+        let row = |(at, size): (usize, &(Limit, u64))| {
+            let front = [figures::bytes(size.1 * 4096), share(of, size.1)];
+            front.into_iter().chain(of.cells.iter().map(|row| row[at].miss_ratio())).collect()
+        };
+        return std::iter::once(heading).chain(of.sizes.iter().enumerate().map(row)).collect();
+    }
+    let heading = std::iter::once("miss ratio".to_string()).chain(of.sizes.iter().map(label)).collect();
+    let row = |(name, cells): (String, &Vec<Shown>)| {
+        std::iter::once(name).chain(cells.iter().map(Shown::miss_ratio)).collect()
+    };
+    std::iter::once(heading).chain(names().zip(&of.cells).map(row)).collect()
+}
+
+fn share(of: &OfTrace, pages: u64) -> String {
+    figures::percent(figures::share(pages, of.trace.distinct_pages.into()))
+}
+
+/// What only the machine can tell.
+fn of_machine(cell: &Shown) -> [String; 4] {
+    match &cell.machine {
+        Some(of) => [
+            figures::time(of.end_ns),
+            figures::count(of.device_pages_read),
+            figures::count(of.refaults),
+            figures::time(of.reclaim_p99_ns),
+        ],
+        None => std::array::from_fn(|_| "-".to_string()),
+    }
+}
+
+/// What only the machine can tell, where the first table has no room for it.
+pub(super) fn machine_rows(bench: &Bench, of: &OfTrace) -> Option<Vec<Vec<String>>> {
+    if of.sizes.len() == 1 {
+        return None;
+    }
+    let heading = ["policy", "memory", "misses", "runtime", "pages read", "refaults", "reclaim p99"];
+    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    for (policy, cells) in bench.policies.iter().zip(&of.cells) {
+        for (size, cell) in of.sizes.iter().zip(cells).filter(|(_, cell)| cell.machine.is_some()) {
+            let mut row = vec![policy.name(), label(size), cell.misses()];
+            row.extend(of_machine(cell));
+            rows.push(row);
+        }
+    }
+    (rows.len() > 1).then_some(rows)
+}
+
+/// The curve in characters, where there is one; of several a page is the place.
+fn plot(bench: &Bench, of: &OfTrace) -> String {
+    let ([cells], 2..) = (&of.cells[..], of.sizes.len()) else {
+        let hint = of.sizes.len() > 2 && bench.args.page.report.is_none();
+        return if hint { "\n--report FILE.html draws the curves\n".to_string() } else { String::new() };
+    };
+    let points =
+        of.sizes.iter().zip(cells).filter_map(|((_, pages), cell)| Some((*pages as f64, cell.miss_ratio?)));
+    let points: Vec<(f64, f64)> = points.collect();
+    if points.len() < 2 {
+        return String::new();
+    }
+    let memory = |pages: f64| figures::bytes(pages as u64 * 4096);
+    format!("\nmiss ratio over memory\n{}", curve::plot(&points, memory, |ratio| format!("{ratio:.3}")))
+}
+
+pub(super) fn json(bench: &Bench) -> Value {
+    let traces = bench.traces.iter().map(|of| {
+        let cells = bench.policies.iter().zip(&of.cells).flat_map(|(policy, cells)| {
+            of.sizes.iter().zip(cells).map(move |((_, pages), cell)| {
+                let mut json = json!({
+                    "policy": policy.name(),
+                    "is_textbook": policy.textbook().is_some(),
+                    "is_bound": policy.is_bound(),
+                    "memory_pages": pages,
+                    "memory_bytes": pages * 4096,
+                    "share_of_pages": figures::share(*pages, of.trace.distinct_pages.into()),
+                    "complete": cell.miss_ratio.is_some(),
+                    "miss_ratio": cell.miss_ratio,
+                    "misses": cell.misses,
+                });
+                if let Some((least, most)) = cell.spread {
+                    json["is_estimate"] = json!(true);
+                    json["miss_ratio_least"] = json!(least);
+                    json["miss_ratio_most"] = json!(most);
+                }
+                if let Some(machine) = &cell.machine {
+                    json["runtime_ns"] = json!(machine.end_ns);
+                    json["device_pages_read"] = json!(machine.device_pages_read);
+                    json["refaults"] = json!(machine.refaults);
+                    json["reclaim_p99_ns"] = json!(machine.reclaim_p99_ns);
+                }
+                json
+            })
+        });
+        json!({
+            "trace": of.trace.path.to_string_lossy(),
+            "trace_in_memory": of.trace.pages.is_some(),
+            "accesses": of.trace.accesses,
+            "accesses_not_counted": of.warm_up,
+            "distinct_pages": of.trace.distinct_pages,
+            "doubts": of.interpretation.doubts,
+            "sample_rate": bench.args.sample,
+            "sample_pages": of.sample_pages,
+            "cells": cells.collect::<Vec<_>>(),
+        })
+    });
+    let is_whole =
+        bench.cells().all(|cell| cell.miss_ratio.is_some() || cell.missing.as_deref() == Some("-"));
+    json!({
+        "complete": bench.interrupted.is_none() && is_whole && bench.traces.len() == bench.args.traces.len(),
+        "traces": traces.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,171 @@
+//! The scenario of a replay, made in memory: a task that replays the trace, in a cgroup whose limit is the memory asked about.
+
+use std::path::Path;
+
+use anyhow::Context;
+use pageout_sim::scenario::{
+    Advice, Channel, Device, FirstThread, Kernel, Knobs, Lifetime, Machine, Memcg, Object, OpenedBy, Scalar,
+    Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
+};
+use pageout_workload::trace::Footprint;
+
+use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
+
+/// The cgroup that the replaying task runs in.
+const MEMCG: &str = "/replay";
+
+/// What all sizes of a trace under a policy have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Setup<'a> {
+    pub(super) args: &'a ReplayArgs,
+    pub(super) trace: &'a Path,
+    /// The policy, as `kernel.profile` calls it.
+    pub(super) profile: &'a str,
+    /// How the trace is read.
+    pub(super) read: &'a Table,
+}
+
+impl Setup<'_> {
+    pub(super) fn object(&self, pages: Option<u64>) -> Object {
+        let Setup { args, trace, read, .. } = *self;
+        let channel = match args.channel {
+            ChannelArg::File => Channel::File,
+            ChannelArg::Mapped => Channel::Mapped,
+            ChannelArg::Anonymous => Channel::Anonymous,
+        };
+        Object {
+            channel,
+            file: None,
+            size: pages.map(|pages| Size::from_pages(pages.max(1))),
+            device: None,
+            request_size: None,
+            advice: Advice::Normal,
+            populate_node: None,
+            hugepage: None,
+            locked: false,
+            executable: false,
+            opened_by: OpenedBy::Process,
+            per_copy: false,
+            copies_per_file: None,
+            end_fsync: false,
+            fsync_every: None,
+            truncate_every: None,
+            delete_every: None,
+            share: 1,
+            read_only: channel != Channel::Anonymous && !args.writes,
+            partial_writes: false,
+            write_first: None,
+            contents: None,
+            compressed_deciles: None,
+            compressed_min: None,
+            compressed_max: None,
+            same_filled: None,
+            zero_filled: None,
+            workload: None,
+            // A scenario's paths start where its file is, and nobody knows yet where this one will be.
+            trace: Some(std::path::absolute(trace).unwrap_or_else(|_| trace.to_path_buf()).into()),
+            read: Some(read.clone()),
+        }
+    }
+
+    /// The scenario of one size.
+    pub(super) fn scenario(&self, footprint: &Footprint, pages: u64) -> anyhow::Result<Scenario> {
+        let Setup { args, profile, .. } = *self;
+        let think_time: TimeSpan = args.think_time.parse().with_context(|| "--think-time".to_string())?;
+        let mut objects: Vec<Object> = footprint
+            .objects
+            .iter()
+            .map(|of| Object { trace: None, read: None, ..self.object(Some(of.pages)) })
+            .collect();
+        if let Some(first) = objects.first_mut() {
+            *first = Object { size: first.size, ..self.object(None) };
+        }
+        let limit = Size::from_pages(pages);
+        // The cgroup is to be what is short of memory, not the machine.
+        let touched = Size::from_pages(footprint.distinct_pages());
+        let compressed = if args.swap == SwapArg::Zram { touched.0 } else { 0 };
+        // With room for the nodes of indexes and page tables that lead to all that was ever touched.
+        let memory =
+            Size((limit.0 * 2).max(limit.0 + (256 << 20)) + touched.0 / 64 / 4096 * 4096 + compressed);
+        let swap = |kind| {
+            vec![Swap {
+                size: Size::from_pages(footprint.distinct_pages() * 2 + 1024),
+                kind,
+                device: None,
+                priority: None,
+                contents: None,
+                compressed_deciles: None,
+                compressed_min: None,
+                compressed_max: None,
+                same_filled: None,
+                zero_filled: None,
+                memory_limit: None,
+            }]
+        };
+        Ok(Scenario {
+            question: String::new(),
+            look_at: String::new(),
+            seed: args.seed,
+            until: None,
+            // What is printed are misses.
+            machine: Machine { cpus: 1, memory: Some(memory), access_times: false, ..Machine::default() },
+            // The memory asked about is that of the trace's pages.
+            kernel: Kernel {
+                profile: profile.to_string(),
+                version: None,
+                lists: None,
+                switches: Knobs(vec![("memcg.kmem".to_string(), Scalar::Bool(false))]),
+            },
+            sysctl: Knobs(match args.read_ahead_kb {
+                0 => vec![("vm.page-cluster".to_string(), Scalar::Integer(0))],
+                _ => Vec::new(),
+            }),
+            memcg: vec![Memcg {
+                path: MEMCG.to_string(),
+                policy: None,
+                files: Knobs(vec![("memory.max".to_string(), Scalar::Text(limit.to_string()))]),
+            }],
+            device: vec![Device {
+                read_ahead_kb: args.read_ahead_kb,
+                ..Device::of_preset(&args.device, &args.device)
+            }],
+            swap: match args.swap {
+                SwapArg::None => Vec::new(),
+                SwapArg::Disk => swap(SwapKind::Disk),
+                SwapArg::Zram => swap(SwapKind::Zram),
+            },
+            file: Vec::new(),
+            task: vec![Task {
+                name: "replay".to_string(),
+                memcg: MEMCG.to_string(),
+                cpu: None,
+                start: TimeSpan(0),
+                think_time,
+                migrates: false,
+                nice: 0,
+                rt_priority: 0,
+                oom_score_adj: 0,
+                io_flusher: false,
+                preferred_node: None,
+                membind: None,
+                interleave: None,
+                weighted_interleave: None,
+                cpunodebind: None,
+                after: None,
+                stands_for: 1,
+                copies: 1,
+                threads: 1,
+                first_thread: FirstThread::Works,
+                depth: 1,
+                lifetime: Lifetime::Run,
+                loops: 1,
+                background: false,
+                session: Session::default(),
+                object: objects,
+            }],
+            event: Vec::new(),
+            variant: Vec::new(),
+            expect: Vec::new(),
+        })
+    }
+}

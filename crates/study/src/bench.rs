@@ -1,0 +1,17 @@
+//! The bench: textbook policies over traces, at any sizes of memory, without a machine. Pages go in, misses come out.
+//!
+//! ```text
+//!   trace ─decoded once─▶ dense page numbers ─▶ one simulation a policy and size, spread over CPUs ─▶ cells
+//!                                            └▶ LRU: all sizes in one reading of them
+//! ```
+//! A trace past the budget of memory is not kept: its numbers go through all simulations block by block, as they are read.
+
+mod policies; // what is to be compared, from text
+mod sizes; // sizes of memory, from text
+mod trace; // a trace as the simulations want it
+mod run; // from a trace to its cells
+
+pub use policies::{Policy, parse_policies};
+pub use run::{Answer, Cell, Question, Sampled};
+pub use sizes::parse_sizes;
+pub use trace::{Trace, WarmUp};

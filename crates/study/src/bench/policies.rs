@@ -1,0 +1,155 @@
+//! The policies of a comparison, from text: `lru,s3-fifo:small=0.1,promote=2,opt,classic@6.12,lru@machine`.
+
+use pageout_cache::{Choice, POLICIES};
+use pageout_engine::PROFILES;
+
+use crate::Error;
+use crate::scenario::nearest::nearest;
+
+/// The era of a policy that is no kernel's, in the machine: `lru@machine`.
+const MACHINE: &str = "@machine";
+
+/// A policy to compare.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Policy {
+    /// It sees page numbers, and answers hit or miss.
+    Textbook(Choice),
+    /// It runs in the simulated machine.
+    Machine {
+        /// As it was asked for.
+        name: String,
+        /// What `kernel.profile` calls it.
+        profile: String,
+    },
+}
+
+impl Policy {
+    /// What it is called: its name, and the parameters that are not the default.
+    pub fn name(&self) -> String {
+        match self {
+            Policy::Textbook(choice) => choice.to_string(),
+            Policy::Machine { name, .. } => name.clone(),
+        }
+    }
+
+    /// What a table calls it: who knows the future is no policy.
+    pub fn label(&self) -> String {
+        let bound = if self.is_bound() { " (bound)" } else { "" };
+        format!("{}{bound}", self.name())
+    }
+
+    /// Whether it knows the future.
+    pub fn is_bound(&self) -> bool {
+        matches!(self, Policy::Textbook(choice) if choice.is_bound())
+    }
+
+    /// The policy, where it needs no machine.
+    pub fn textbook(&self) -> Option<&Choice> {
+        match self {
+            Policy::Textbook(choice) => Some(choice),
+            Policy::Machine { .. } => None,
+        }
+    }
+
+    fn parse(text: &str) -> Result<Policy, Error> {
+        let name = text.split(':').next().unwrap_or_default();
+        let is_textbook = POLICIES.iter().any(|row| row.name == name);
+        if name.contains('@') || !is_textbook && PROFILES.iter().any(|profile| profile.name == text) {
+            let profile = match text.strip_suffix(MACHINE) {
+                Some(name) if pageout_engine::Policy::by_name(name).is_some() => name,
+                Some(name) => {
+                    let there = POLICIES.iter().map(|row| row.name);
+                    let there = there.filter(|name| pageout_engine::Policy::by_name(name).is_some());
+                    return Err(Error::asked(format!(
+                        "`{text}`: the machine has no policy of the name `{name}`; besides the kernels' (such as classic@6.12) there are {}",
+                        there.map(|name| format!("{name}{MACHINE}")).collect::<Vec<_>>().join(", ")
+                    )));
+                }
+                None => text,
+            };
+            return Ok(Policy::Machine { name: text.to_string(), profile: profile.to_string() });
+        }
+        match text.parse::<Choice>() {
+            Ok(choice) => Ok(Policy::Textbook(choice)),
+            Err(wrong) if is_textbook => Err(Error::asked(wrong.to_string())),
+            Err(_) => {
+                let textbook = || POLICIES.iter().map(|row| row.name);
+                let machine = PROFILES.iter().map(|profile| profile.name);
+                let hint = nearest(name, textbook().chain(machine));
+                let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+                Err(Error::asked(format!(
+                    "no policy is called `{name}`{hint} Textbook policies are {} (`pageout keys policy`); names with @ are the machine's, such as \
+                     classic@6.12, mglru@6.12, lru@machine (`pageout keys kernel.profile`)",
+                    textbook().collect::<Vec<_>>().join(", ")
+                )))
+            }
+        }
+    }
+}
+
+/// The policies of a list, or of several, in their order. A part that is `name=value` goes on with the parameters of the policy before it.
+pub fn parse_policies(texts: &[String]) -> Result<Vec<Policy>, Error> {
+    let mut parts: Vec<String> = Vec::new();
+    for text in texts {
+        let mut takes_more = false;
+        for part in text.split(',').map(str::trim) {
+            if part.is_empty() {
+                return Err(Error::asked(format!("--policy {text}: a name is empty: leave out the comma")));
+            }
+            let goes_on = takes_more && part.contains('=') && !part.contains(':');
+            match parts.last_mut().filter(|_| goes_on) {
+                Some(before) => *before += &format!(",{part}"),
+                None => parts.push(part.to_string()),
+            }
+            takes_more = goes_on || part.contains(':');
+        }
+    }
+    let mut policies: Vec<Policy> = Vec::new();
+    for part in parts {
+        let policy = Policy::parse(&part).map_err(|error| Error::asked(format!("--policy: {error}")))?;
+        if policies.contains(&policy) {
+            return Err(Error::asked(format!("--policy names {} twice", policy.name())));
+        }
+        policies.push(policy);
+    }
+    Ok(policies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        let policies = parse_policies(&[text.to_string()]).unwrap();
+        policies.iter().map(Policy::label).collect()
+    }
+
+    fn wrong(text: &str) -> String {
+        parse_policies(&[text.to_string()]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_comma_separates_policies_and_parameters_alike() {
+        assert_eq!(
+            names("lru,s3-fifo:small=0.2,promote=1,opt,classic@6.12,2q:in=0.5,lru@machine"),
+            ["lru", "s3-fifo:small=0.2,promote=1", "opt (bound)", "classic@6.12", "2q:in=0.5", "lru@machine"]
+        );
+        let of_two = parse_policies(&["lru".to_string(), "sieve@machine".to_string()]).unwrap();
+        assert_eq!(of_two[1], Policy::Machine { name: "sieve@machine".into(), profile: "sieve".into() });
+    }
+
+    #[test]
+    fn who_is_misspelt_or_named_twice_is_told() {
+        assert!(wrong("lur").contains("did you mean `lru`?"), "{}", wrong("lur"));
+        assert!(wrong("classic").contains("did you mean `classic@6.12`?"), "{}", wrong("classic"));
+        assert!(wrong("lru,opt,lru").contains("names lru twice"));
+        assert!(wrong("lru,,opt").contains("a name is empty"));
+        assert!(wrong("arc@machine").contains("sieve@machine"), "{}", wrong("arc@machine"));
+        assert!(wrong("s3-fifo:small=2").contains("small is a number from 0 to 1 (default 0.1)"));
+        assert!(
+            wrong("lru,promote=2").contains("no policy is called `promote=2`"),
+            "{}",
+            wrong("lru,promote=2")
+        );
+    }
+}
