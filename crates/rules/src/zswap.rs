@@ -27,6 +27,9 @@ choice! {
 choice! {
     /// How the worker that empties a full pool goes through groups.
     WorkerWalk {
+        /// The two oldest entries of one group each time that a page finds the pool full, which is what a page of the pool held at most. No
+        /// further, so a pool that was full stays nearly so. Up to Linux 6.4.
+        OnePage = "one_page",
         /// From the first group each time, and no further than the first one that was removed; a group with nothing counts as a
         /// failure. Linux 6.10.
         Restart = "restart",
@@ -70,10 +73,10 @@ rules! {
         Some(("regressions/z3-pool-full.toml", "store")),
         "A page that does not shrink goes to the device, or is stored as it is (6.18), so that it is not swapped out before older ones.";
     "zswap.worker": worker: WorkerWalk = WorkerWalk::Cursor,
-        [WorkerWalk::Restart => "6.6..6.10" "m", WorkerWalk::Cursor => "6.11..7.2" "B C m",
+        [WorkerWalk::OnePage => "..6.4" "A m", WorkerWalk::Restart => "6.6..6.10" "m", WorkerWalk::Cursor => "6.11..7.2" "B C m",
             WorkerWalk::Batch => "7.3.." "D"],
         Some(("regressions/z2-first-groups-only.toml", "restart")),
-        "How the worker that empties a full pool goes through groups: from the first each time and no further than a removed one (restart, 6.10), on from where it was (cursor, 6.12), or 32 entries at a time (batch, 7.3).";
+        "How far the worker empties a full pool, and how it goes through groups: a page of the pool for each page that found it full, so that what is evicted goes past it until others leave it (one_page, up to 6.4), and since then down to the accept threshold: from the first group each time and no further than a removed one (restart, 6.10), on from where it was (cursor, 6.12), or 32 entries at a time (batch, 7.3).";
     "zswap.proactive_shrink": proactive_shrink: bool = false,
         [false => ".." "A B C D", true => "posted" ""],
         Some(("regressions/z3-pool-full.toml", "true")),

@@ -21,7 +21,7 @@ use crate::state::State;
 use crate::story::PageEvent;
 use crate::swap::contents::Contents;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
-use pageout_rules::zswap::{Incompressible, ZswapProtection};
+use pageout_rules::zswap::{Incompressible, WorkerWalk, ZswapProtection};
 
 /// What a page of one word repeated comes to where nobody looks for such: a few tens of bytes with any compressor.
 const ONE_WORD_BYTES: u16 = 36;
@@ -33,7 +33,7 @@ impl Core {
         if !is_stored {
             // What the slot held of the page before must not be written over what is written now.
             self.zswap_invalidate(slot);
-            if self.mm.zswap.is_full {
+            if self.mm.zswap_asks_worker() {
                 self.zswap_wake_worker();
             }
         }
@@ -317,6 +317,15 @@ impl State {
             self.zswap.is_full = false;
         }
         !self.zswap.is_full
+    }
+
+    /// Whether a page that was rejected asks the worker for room: where the pool was full and has not been emptied yet, or, up to 6.4, where it is
+    /// full.
+    fn zswap_asks_worker(&self) -> bool {
+        match self.config.policy.machine.zswap.worker {
+            WorkerWalk::OnePage => self.zswap.is_full && self.zswap.pool.pages() >= self.zswap_max_pages(),
+            WorkerWalk::Restart | WorkerWalk::Cursor | WorkerWalk::Batch => self.zswap.is_full,
+        }
     }
 
     /// Panics unless lists and charges are those of the entries.

@@ -1,6 +1,7 @@
 //! zswap's limit worker: a kernel thread that writes entries back until a full pool takes pages again.
 //!
-//! It comes by all groups in turn, and takes little of each at a time. A group without entries costs nothing; where a group has some
+//! Up to 6.4 it took a page of the pool for each page that found the pool at its limit, and no more. Since then a full pool is emptied down to
+//! the threshold. It comes by all groups in turn, and takes little of each at a time. A group without entries costs nothing; where a group has some
 //! and none could be written, and where a whole round found none, it counts a failure, and gives up at 16. [reclaim 6.5]
 
 use crate::core::Core;
@@ -15,6 +16,8 @@ const NAME: &str = "zswap-shrink";
 const FAILURES_MAX: u32 = 16;
 /// Entries of a node that newer kernels take at a time.
 const BATCH: u64 = 32;
+/// Entries that a page of the pool held at most, which kernels up to 6.4 take of a node. [kernels 2.6]
+const OF_A_PAGE: u64 = 2;
 
 /// The thread.
 #[derive(Default)]
@@ -58,7 +61,11 @@ impl ZswapThread {
     #[doc(alias = "shrink_worker")]
     fn shrink_next(&mut self, core: &mut Core) -> bool {
         let walk = core.mm.config.policy.machine.zswap.worker;
-        let batch = if walk == WorkerWalk::Batch { BATCH } else { 1 };
+        let batch = match walk {
+            WorkerWalk::OnePage => OF_A_PAGE,
+            WorkerWalk::Restart | WorkerWalk::Cursor => 1,
+            WorkerWalk::Batch => BATCH,
+        };
         let Some(memcg) = core.mm.zswap_next_group() else {
             self.failures += u32::from(self.met == 0);
             self.met = 0;
@@ -68,7 +75,11 @@ impl ZswapThread {
             // Older kernels end here; others go past it.
             return walk != WorkerWalk::Restart;
         }
-        match core.zswap_shrink_by(memcg, batch) {
+        let written = core.zswap_shrink_by(memcg, batch);
+        if walk == WorkerWalk::OnePage && written.is_some_and(|written| written > 0) {
+            return false;
+        }
+        match written {
             None => self.failures += u32::from(walk == WorkerWalk::Restart),
             Some(written) => {
                 self.met += 1;
