@@ -1,19 +1,21 @@
-//! `/sys/kernel/mm/transparent_hugepage/enabled`: whose anonymous memory is of huge pages. All words, and the one that holds in brackets. And
-//! `/sys/kernel/mm/hugepages`: pools of them.
+//! `/sys/kernel/mm/transparent_hugepage`: whose anonymous memory is of huge pages (`enabled`), and what a fault does for one (`defrag`). All
+//! words, and the one that holds in brackets. And `/sys/kernel/mm/hugepages`: pools of them.
 
 use super::{WRITTEN, WriteError, invalid};
-use crate::config::TransparentHugepage;
+use crate::config::{HugepageDefrag, TransparentHugepage};
 use crate::kmem::PoolResize;
 use crate::machine::step::Step;
 use crate::serve::engine::Engine;
 use crate::units::TaskId;
 
-pub(super) fn transparent_hugepage_show(engine: &mut Engine) -> String {
-    let holds = engine.core.mm.config.transparent_hugepage.name();
+/// The words of such a file, the one that holds in brackets. The kernel begins with those who do most.
+fn chosen(words: &[&str], holds: &str) -> String {
     let shown = |&word: &&str| if word == holds { format!("[{word}]") } else { word.to_owned() };
-    // The kernel begins with those who have most of them.
-    let words: Vec<String> = TransparentHugepage::NAMES.iter().rev().map(shown).collect();
-    words.join(" ") + "\n"
+    words.iter().rev().map(shown).collect::<Vec<String>>().join(" ") + "\n"
+}
+
+pub(super) fn transparent_hugepage_show(engine: &mut Engine) -> String {
+    chosen(TransparentHugepage::NAMES, engine.core.mm.config.transparent_hugepage.name())
 }
 
 /// What is huge stays so. The marks of zones are those of a machine that booted this way.
@@ -25,6 +27,18 @@ pub(super) fn transparent_hugepage_store(
     let enabled = TransparentHugepage::by_name(value).ok_or_else(|| invalid("always, madvise or never"))?;
     engine.core.mm.config.transparent_hugepage = enabled;
     engine.core.mm.memory.zones.set_marks(&engine.core.mm.config);
+    Ok(WRITTEN)
+}
+
+pub(super) fn hugepage_defrag_show(engine: &mut Engine) -> String {
+    chosen(HugepageDefrag::NAMES, engine.core.mm.config.hugepage_defrag.name())
+}
+
+/// Faults that are under way go on as they began.
+pub(super) fn hugepage_defrag_store(engine: &mut Engine, _: TaskId, value: &str) -> Result<Step, WriteError> {
+    let defrag = HugepageDefrag::by_name(value)
+        .ok_or_else(|| invalid("always, defer, defer+madvise, madvise or never"))?;
+    engine.core.mm.config.hugepage_defrag = defrag;
     Ok(WRITTEN)
 }
 
@@ -73,6 +87,27 @@ mod tests {
         assert_eq!(low(&engine), never);
         let error = engine.write_file(task, ENABLED, "[always]").unwrap_err();
         assert!(error.to_string().ends_with("expected always, madvise or never"), "{error}");
+    }
+
+    #[test]
+    fn defrag_shows_its_five_words_in_the_kernels_order_and_takes_them() {
+        const DEFRAG: &str = "/sys/kernel/mm/transparent_hugepage/defrag";
+        let mut engine = Engine::new(Config::default()).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        assert_eq!(engine.read_file(DEFRAG).unwrap(), "always defer defer+madvise [madvise] never\n");
+        for (word, text) in [
+            ("defer+madvise", "always defer [defer+madvise] madvise never\n"),
+            ("defer", "always [defer] defer+madvise madvise never\n"),
+            ("always", "[always] defer defer+madvise madvise never\n"),
+            ("never", "always defer defer+madvise madvise [never]\n"),
+        ] {
+            let _ = engine.write_file(task, DEFRAG, word).unwrap();
+            assert_eq!(engine.read_file(DEFRAG).unwrap(), text);
+        }
+        let error = engine.write_file(task, DEFRAG, "[defer]").unwrap_err();
+        let expected = "expected always, defer, defer+madvise, madvise or never";
+        assert!(error.to_string().ends_with(expected), "{error}");
     }
 
     /// A file that an administrator has written before says more than what huge pages would have.

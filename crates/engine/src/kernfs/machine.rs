@@ -4,7 +4,8 @@
 //! events goes by these paths.
 
 use super::huge_memory::{
-    nr_hugepages_show, nr_hugepages_store, transparent_hugepage_show, transparent_hugepage_store,
+    hugepage_defrag_show, hugepage_defrag_store, nr_hugepages_show, nr_hugepages_store,
+    transparent_hugepage_show, transparent_hugepage_store,
 };
 use super::lru_gen::{LRU_GEN, lru_gen_store};
 use super::lru_gen_settings::{enabled_show, enabled_store, min_ttl_ms_show, min_ttl_ms_store};
@@ -149,6 +150,7 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     both("/sys/kernel/mm/numa/demotion_enabled", |engine| format!("{}\n", engine.core.mm.config.demotion_enabled), demotion_enabled_store, "Whether reclaim moves pages to a slower tier."),
     both("/sys/kernel/mm/numa/pagecache_promotion_enabled", |engine| format!("{}\n", engine.core.mm.config.pagecache_promotion_enabled), pagecache_promotion_enabled_store, "Whether pages of files that are read again leave a slower tier. Posted, in no released kernel."),
     both("/sys/kernel/mm/transparent_hugepage/enabled", transparent_hugepage_show, transparent_hugepage_store, "Whose anonymous memory is of huge pages: always, madvise or never. What holds stands in brackets."),
+    both("/sys/kernel/mm/transparent_hugepage/defrag", hugepage_defrag_show, hugepage_defrag_store, "What a fault does for a huge page where no block is free: always, defer, defer+madvise, madvise or never. What holds stands in brackets."),
     hugepages::<1>("/sys/kernel/mm/hugepages/hugepages-8kB/nr_hugepages"),
     hugepages::<2>("/sys/kernel/mm/hugepages/hugepages-16kB/nr_hugepages"),
     hugepages::<3>("/sys/kernel/mm/hugepages/hugepages-32kB/nr_hugepages"),

@@ -176,7 +176,7 @@ impl Core {
             if self.mm.is_for_victim(allocation) && !allocation.is_bound() {
                 // Whatever it has waited for is of no use to it any more: it dies, or takes a page that is kept for that.
                 self.leave_gate(&request);
-                self.wake_kswapds(&request);
+                self.wake_kswapds_for(&request);
                 let page = self.try_alloc(&request, Watermark::Min, rights | Rights::OOM, memcg);
                 return page.map_or(Allocated::Dying, Allocated::Page);
             }
@@ -188,7 +188,7 @@ impl Core {
                     NearStep::Over => allocation.stage = Stage::Begin,
                 },
                 Stage::Begin => {
-                    self.wake_kswapds(&request);
+                    self.wake_kswapds_for(&request);
                     if let Some(pfn) = self.try_alloc(&request, Watermark::Min, rights, memcg) {
                         return Allocated::Page(pfn);
                     }
@@ -212,7 +212,7 @@ impl Core {
                     }
                 },
                 Stage::Round => {
-                    self.wake_kswapds(&request);
+                    self.wake_kswapds_for(&request);
                     if request.gfp.contains(Gfp::MEMALLOC) {
                         let page = self.try_alloc(&request, Watermark::Min, Rights::NO_WATERMARKS, memcg);
                         return page.map_or(Allocated::Nothing, Allocated::Page);
@@ -254,6 +254,13 @@ impl Core {
                     }
                 }
             }
+        }
+    }
+
+    /// Asks the kswapds for more, on behalf of a request that may wake them.
+    fn wake_kswapds_for(&mut self, request: &Request) {
+        if request.gfp.contains(Gfp::KSWAPD_RECLAIM) {
+            self.wake_kswapds(request);
         }
     }
 

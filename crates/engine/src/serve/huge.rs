@@ -5,10 +5,11 @@
 //!                      no │                no │ none                no │ no room
 //!                         └───────────────────┴───── fallback ─────────┴─▶ a single page, and so is all that follows in these 2 MiB
 //! ```
-//! How much such a page is worth is the kernel's default of `defrag`, `madvise`: a mapping that was said to be worth it
-//! (`madvise(MADV_HUGEPAGE)`) reclaims and compacts for it as any large request does, others take what is there. Nobody wakes kswapd for it.
+//! How much such a page is worth says `defrag`. By the kernel's default, `madvise`, a mapping that was said to be worth it
+//! (`madvise(MADV_HUGEPAGE)`) reclaims and compacts for it as any large request does, others take what is there. Only `defer` and
+//! `defer+madvise` wake kswapd and kcompactd for it.
 
-use crate::config::{ConfigError, TransparentHugepage};
+use crate::config::{ConfigError, HugepageDefrag, TransparentHugepage};
 use crate::machine::op::Op;
 use crate::memcg::charge::ChargeOutcome;
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
@@ -31,6 +32,18 @@ pub(crate) enum HugeFault {
     UnderWay,
     /// The fault has a huge page, or does without.
     Over,
+}
+
+/// What a fault may do for a huge page, in a mapping that was said to be worth it or in another.
+#[doc(alias = "vma_thp_gfp_mask")]
+fn huge_gfp(defrag: HugepageDefrag, is_advised: bool) -> Gfp {
+    match defrag {
+        HugepageDefrag::Always if is_advised => Gfp::HUGE,
+        HugepageDefrag::Always => Gfp::HUGE | Gfp::NORETRY,
+        HugepageDefrag::Madvise | HugepageDefrag::DeferMadvise if is_advised => Gfp::HUGE,
+        HugepageDefrag::Defer | HugepageDefrag::DeferMadvise => Gfp::HUGE_LIGHT | Gfp::KSWAPD_RECLAIM,
+        HugepageDefrag::Madvise | HugepageDefrag::Never => Gfp::HUGE_LIGHT,
+    }
 }
 
 impl Engine {
@@ -104,10 +117,8 @@ impl Current<'_> {
         let Object::Mapping { mm, vma, .. } = *self.task.accessed() else {
             unreachable!("anonymous memory is mapped")
         };
-        let gfp = match self.core.mm.memory.mm(mm).vmas[vma].huge_advice {
-            HugeAdvice::Hugepage => Gfp::HUGE,
-            HugeAdvice::Normal | HugeAdvice::NoHugepage => Gfp::HUGE_LIGHT,
-        };
+        let is_advised = self.core.mm.memory.mm(mm).vmas[vma].huge_advice == HugeAdvice::Hugepage;
+        let gfp = huge_gfp(self.core.mm.config.hugepage_defrag, is_advised);
         let movable = Request::movable(gfp, self.core.current_node());
         let mut request = Request { order: HUGE_PAGE_ORDER, ..movable };
         if self.core.mm.memory.mm(mm).placement.is_some() {

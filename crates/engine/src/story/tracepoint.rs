@@ -6,6 +6,7 @@
 //!
 //! A new one is a row of `tracepoints!` here, and its fields in `tracing/fields.rs` there, which does not compile without them.
 
+use crate::memory::folio::HUGE_PAGE_ORDER;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::reclaim::{Reclaimer, ScanControl, ThrottleReason, Why};
 use crate::units::ZoneType;
@@ -572,6 +573,8 @@ pub enum GfpFlags {
     NoWait,
     /// GFP_ATOMIC: memory of the kernel's own, from the reserve.
     Atomic,
+    /// GFP_TRANSHUGE_LIGHT, and kswapd is woken: a huge page that is put off.
+    HugeDeferred,
     /// A page of a process.
     HighUserMovable,
     /// A page of a file that is read.
@@ -586,6 +589,9 @@ impl GfpFlags {
         let (gfp, is_movable) = (request.gfp, request.class == ZoneType::Movable);
         match () {
             () if !gfp.contains(Gfp::DIRECT_RECLAIM) && gfp.contains(Gfp::HIGH) => GfpFlags::Atomic,
+            () if !gfp.contains(Gfp::DIRECT_RECLAIM) && request.order == HUGE_PAGE_ORDER && is_movable => {
+                GfpFlags::HugeDeferred
+            }
             () if !gfp.contains(Gfp::DIRECT_RECLAIM) => GfpFlags::NoWait,
             () if is_movable => GfpFlags::movable(gfp.contains(Gfp::FS), gfp.contains(Gfp::NORETRY)),
             () if gfp.contains(Gfp::FS) => GfpFlags::Kernel,

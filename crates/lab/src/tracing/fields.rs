@@ -468,6 +468,7 @@ fn plain(gfp: GfpFlags) -> &'static str {
         GfpFlags::Kernel => "GFP_KERNEL",
         GfpFlags::NoFs => "GFP_NOFS",
         GfpFlags::NoWait => "GFP_NOWAIT",
+        GfpFlags::HugeDeferred => "GFP_TRANSHUGE_LIGHT|__GFP_KSWAPD_RECLAIM",
         GfpFlags::Atomic => "GFP_ATOMIC",
         GfpFlags::HighUserMovable => "GFP_HIGHUSER_MOVABLE",
         GfpFlags::PageCache => "GFP_NOFS|__GFP_HIGHMEM|__GFP_HARDWALL|__GFP_MOVABLE",

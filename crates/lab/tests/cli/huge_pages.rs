@@ -76,7 +76,7 @@ fn who_has_huge_pages_changes_while_the_machine_runs() {
 }
 
 #[test]
-fn a_word_that_enabled_does_not_take_is_refused() {
+fn a_word_that_enabled_or_defrag_does_not_take_is_refused() {
     let write = |file: &str, value: &str| {
         format!(
             "[[event]]\nat = \"1ms\"\nwrite = \"/sys/kernel/mm/transparent_hugepage/{file}\"\nvalue = \"{value}\"\n\n[[memcg]]"
@@ -84,8 +84,14 @@ fn a_word_that_enabled_does_not_take_is_refused() {
     };
     let output = run_with("[[memcg]]", &write("enabled", "sometimes"), &[]);
     check_failure(&output, 2, &["`sometimes` is none of the allowed values", "scenario.toml:"]);
-    let output = run_with("[[memcg]]", &write("defrag", "always"), &[]);
-    check_failure(&output, 2, &["`defrag`", "known: enabled"]);
+    let output = run_with("[[memcg]]", &write("defrag", "sometimes"), &[]);
+    check_failure(
+        &output,
+        2,
+        &["`sometimes` is none of the allowed values", "defer+madvise", "scenario.toml:"],
+    );
+    let output = run_with("[[memcg]]", &write("khugepaged", "always"), &[]);
+    check_failure(&output, 2, &["`khugepaged`", "known: enabled, defrag"]);
     let output = run_with("[[memcg]]", &write("enabled", "always"), &["--set", "machine.page_stands_for=4"]);
     check_failure(&output, 2, &["a page can't stand for more than one", "machine.page_stands_for"]);
 }

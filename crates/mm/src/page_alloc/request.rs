@@ -75,10 +75,9 @@ impl Gfp {
     pub const READAHEAD: Gfp = Gfp::NOFS.union(Gfp::NORETRY).union(Gfp::NOWARN);
     /// May do nothing but wake kswapd: GFP_NOWAIT.
     pub const NOWAIT: Gfp = Gfp::KSWAPD_RECLAIM;
-    /// What a huge page is asked for with where its mapping was not said to be worth the time: what there is, or nothing
-    /// (GFP_TRANSHUGE_LIGHT).
+    /// What a huge page is asked for with that is not worth any time: what there is, or nothing (GFP_TRANSHUGE_LIGHT).
     pub const HUGE_LIGHT: Gfp = Gfp::IO.union(Gfp::FS).union(Gfp::NOMEMALLOC).union(Gfp::NOWARN);
-    /// And where it was: reclaim and compaction for it, and nobody is woken (GFP_TRANSHUGE).
+    /// And one that is: reclaim and compaction for it, and nobody is woken (GFP_TRANSHUGE).
     pub const HUGE: Gfp = Gfp::HUGE_LIGHT.union(Gfp::DIRECT_RECLAIM);
     /// GFP_ATOMIC: may not wait, may use the reserve, and wakes kswapd.
     pub const ATOMIC: Gfp = Gfp::KSWAPD_RECLAIM.union(Gfp::HIGH);

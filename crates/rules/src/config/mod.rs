@@ -50,6 +50,22 @@ choice! {
     }
 }
 
+choice! {
+    /// What a fault does for a huge page where no block is free: `/sys/kernel/mm/transparent_hugepage/defrag`.
+    HugepageDefrag {
+        /// It takes what there is.
+        Never = "never",
+        /// It reclaims and compacts in mappings that ask for huge pages by `madvise(MADV_HUGEPAGE)`, and takes what there is in others.
+        Madvise = "madvise",
+        /// It reclaims and compacts in mappings that ask for them. In others it asks kswapd and kcompactd for blocks and takes what there is.
+        DeferMadvise = "defer+madvise",
+        /// It asks kswapd and kcompactd for blocks, and takes what there is.
+        Defer = "defer",
+        /// It reclaims and compacts, whoever's memory it is; one round in mappings that did not ask.
+        Always = "always",
+    }
+}
+
 /// Declares [`Config`], its default and [`PARAMETERS`]: each parameter once.
 macro_rules! parameters {
     (
@@ -175,6 +191,10 @@ parameters! {
     Kernel "transparent_hugepage": transparent_hugepage: TransparentHugepage = TransparentHugepage::Never, Values::Choice(TransparentHugepage::NAMES), "",
         "Whose anonymous memory is of huge pages of 2 MiB where it can be: that of mappings which ask for them (`task.object.hugepage`), or all. While it runs: /sys/kernel/mm/transparent_hugepage/enabled. But for never, the marks of zones leave room for them, too: min_free_kbytes is raised to 11 pageblocks a zone, or 5 % of memory."
         "never: folios are single pages, as on the machines whose recordings this is compared with. Distributions differ: most have madvise or always, and so keep up to 67584 kB free.";
+    Kernel "transparent_hugepage_defrag": hugepage_defrag: HugepageDefrag = HugepageDefrag::Madvise, Values::Choice(HugepageDefrag::NAMES), "",
+        "What a fault does for a huge page where no block is free: it reclaims and compacts, which stalls its task (always); it asks kswapd and kcompactd for blocks and takes single pages meanwhile (defer); it takes single pages (never); or it stalls in mappings that ask for huge pages (`task.object.hugepage`), and defers (defer+madvise) or does nothing (madvise) in others. While it runs: /sys/kernel/mm/transparent_hugepage/defrag."
+        "madvise since 4.6, always before. Which distributions change it is not known here."
+        eras ["always" => "..4.5" "m", "madvise" => "4.6.." "m"];
     Kernel "sched.numa_balancing.scan_delay_ms": scan_delay_ms: u32 = 1000, Values::Number(0, 1_000_000), "ms",
         "CPU time of a new thread before memory tiering looks at its memory, and time that a new mapping is left alone."
         "1000 is the kernel's; debugfs has it as a file.";

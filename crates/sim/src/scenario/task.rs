@@ -165,7 +165,7 @@ section! {
         populate_node: Option<u16>, [absent "nothing is there"] in Accepts::Integer(0, 63) => Same,
             "All its pages are there before the run begins, on this NUMA node as far as it has room: mmap with MAP_POPULATE by a process whose policy prefers that node, and is back to what it was when the run begins. It takes no time; its work and counters are those of the run. For mappings.";
         hugepage: Option<bool>, [absent "as the machine has it"] in Accepts::Bool => Same,
-            "Whether it is worth huge pages, told to the kernel before the first access. true: madvise(MADV_HUGEPAGE), and with `kernel.transparent_hugepage` at madvise or always the fault reclaims and compacts for them. false: MADV_NOHUGEPAGE, none. Said of nothing they are had by always alone, where a block is free. For anonymous objects; one of less than 2 MiB has none.";
+            "Whether it is worth huge pages, told to the kernel before the first access. true: madvise(MADV_HUGEPAGE), and with `kernel.transparent_hugepage` at madvise or always the fault reclaims and compacts for them, unless `kernel.transparent_hugepage_defrag` says otherwise. false: MADV_NOHUGEPAGE, none. Said of nothing they are had by always alone, where a block is free. For anonymous objects; one of less than 2 MiB has none.";
         locked: bool, [unless false] in Accepts::Bool => Same,
             "Locked by mlock2(MLOCK_ONFAULT): what was touched once stays. For mappings, not for read(2).";
         executable: bool, [unless false] in Accepts::Bool => Same,

@@ -243,6 +243,9 @@ impl Check<'_> {
                 Some(Accepts::Integer(0, 1))
             }
             Some(KernelFile::Hugepages(_)) => Some(Accepts::Integer(0, HUGEPAGES_MAX)),
+            Some(KernelFile::TransparentHugepage(name)) if name == "defrag" => {
+                Key::find("kernel.transparent_hugepage_defrag").map(|key| key.accepts)
+            }
             Some(KernelFile::TransparentHugepage(_)) => {
                 if self.scenario.machine.page_stands_for > 1 && value.to_string() != "never" {
                     self.report(Problem::huge_of_many(&format!("{prefix}.value")));
@@ -284,8 +287,11 @@ impl Check<'_> {
             }
             None => None,
         };
-        if let Some(Err(message)) = accepts.map(|accepts| accepts.check(&value)) {
-            self.report(Problem::new(format!("{prefix}.value"), format!("`value`: {message}")));
+        if let Some(accepts) = accepts
+            && let Err(message) = accepts.check(&value)
+        {
+            let problem = Problem::new(format!("{prefix}.value"), format!("`value`: {message}"));
+            self.report(problem.help(format!("allowed: {accepts}")));
         }
     }
 
@@ -376,7 +382,7 @@ impl Check<'_> {
                 let problem = Problem::new(key, format!("`{path}` is no file of the simulated kernel"));
                 let help = "files are /proc/vmstat, /proc/pressure/..., /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, /sys/block/zram0/mm_stat, \
                             /sys/kernel/debug/lru_gen, /sys/kernel/mm/lru_gen/enabled, /sys/kernel/mm/numa/demotion_enabled, /sys/kernel/debug/sched/numa_balancing/..., \
-                            /sys/devices/virtual/memory_tiering/..., /sys/kernel/mm/transparent_hugepage/enabled and /sys/kernel/mm/hugepages/...";
+                            /sys/devices/virtual/memory_tiering/..., /sys/kernel/mm/transparent_hugepage/... and /sys/kernel/mm/hugepages/...";
                 self.report(problem.help(help));
                 return None;
             }
