@@ -4,6 +4,7 @@ use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;
 use crate::lru::Place;
 use crate::lru::lruvec::{LruList, Lruvec};
+use crate::lru::two_lists;
 use crate::memcg::lru::MemcgLru;
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::list::List;
@@ -226,7 +227,7 @@ impl State {
             for pfn in self.check_list(lruvec, list) {
                 let folio = &self.memory.folios[pfn];
                 assert!(!self.memory.places.get(pfn).is_listed(), "{pfn:?} is on a list and in a generation");
-                let gauge = self.list_of(folio);
+                let gauge = two_lists::list_of(folio, self.memory.use_bits_of(folio));
                 assert_eq!(at, gauge as usize, "{pfn:?} is on another list than its state says");
                 sizes[gauge as usize] += folio.pages();
                 count_in_zone(pfn, gauge, folio.pages());

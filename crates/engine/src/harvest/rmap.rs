@@ -4,6 +4,7 @@
 //! [reclaim 2.8, 9 rows 1 to 5]
 
 use crate::core::Core;
+use crate::lru::two_lists;
 use crate::memory::Memory;
 use crate::memory::file::FileMapping;
 use crate::memory::folio::{Folio, FolioFlags};
@@ -46,7 +47,9 @@ impl Core {
         let mut found = Referenced::default();
         let folio = self.mm.memory.folios[pfn];
         let GroupRules { lru, harvest, .. } = self.mm.memcgs[folio.memcg].policy;
-        let was_seen = lru == Lru::TwoLists && harvest.sees_elsewhere() && self.mm.take_use_seen(pfn);
+        let was_seen = lru == Lru::TwoLists
+            && harvest.sees_elsewhere()
+            && two_lists::take_use_seen(&mut self.view_mut(self.mm.lruvec_of(pfn)), pfn);
         found.young += u32::from(was_seen);
         for at in 0..self.mm.memory.rmap_len(&folio) {
             let (mm_id, page) = self.mm.rmap_entry(&folio, at);

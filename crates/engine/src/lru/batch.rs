@@ -13,7 +13,7 @@
 
 use crate::core::Core;
 use crate::lru::generations::AccessBy;
-use crate::lru::{AddedFor, Arrival, CountsUse};
+use crate::lru::{AddedFor, Arrival, CountsUse, two_lists};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::Mark;
 use crate::stat::Stat;
@@ -321,10 +321,6 @@ impl Core {
 
     /// Records an access through a file descriptor, whatever the page's state: the slow form of what `run_hits` does in
     /// the word where it can.
-    ///
-    /// Classic: the first access of a page sets REFERENCED, the second activates it. A page that is read once thus never
-    /// pushes out one that is used again. The age advances at each activation *asked for*: a folio can be queued twice
-    /// and ages twice, although it moves once. [reclaim-6.12 1.2]
     #[doc(alias = "folio_mark_accessed")]
     #[inline]
     pub(crate) fn mark_accessed(&mut self, pfn: Pfn) {
@@ -337,22 +333,9 @@ impl Core {
     pub(crate) fn mark_accessed_by(&mut self, pfn: Pfn, mark: Mark) {
         match mark {
             Mark::Classic => {
-                let before = self.mm.memory.change_use_bits(pfn, |use_bits| use_bits | UseBits::REFERENCED);
-                if before.contains(UseBits::REFERENCED)
-                    && !before.contains(UseBits::ACTIVE)
-                    && !self.mm.memory.folios[pfn].has(FolioFlags::UNEVICTABLE)
-                {
-                    self.tell(pfn, |engine| PageEvent::SecondAccess {
-                        in_add_batch: engine.is_in_add_batch(pfn),
-                    });
-                    if self.mm.memory.folios[pfn].has(FolioFlags::LRU) {
-                        self.lru_activate(pfn);
-                    } else if self.is_in_add_batch(pfn) {
-                        // Not on a list yet: it will enter on the right one. This is no `pgactivate`.
-                        self.mm.memory.add_use(pfn, UseBits::ACTIVE);
-                    }
-                    self.mm.memory.remove_use(pfn, UseBits::REFERENCED);
-                    self.mm.workingset_age(self.mm.lruvec_of(pfn), self.mm.memory.folios[pfn].pages());
+                let lruvec = self.mm.lruvec_of(pfn);
+                if two_lists::accessed(&mut self.view_mut(lruvec), pfn) {
+                    self.mm.workingset_age(lruvec, self.mm.memory.folios[pfn].pages());
                 }
             }
             Mark::EveryAccess | Mark::Visited | Mark::Count(_) => self.mark_otherwise(pfn, mark),
@@ -381,7 +364,7 @@ impl Core {
     }
 
     /// In the local add batch, newest first, as only that batch can be looked at without a lock.
-    fn is_in_add_batch(&self, pfn: Pfn) -> bool {
+    pub(super) fn is_in_add_batch(&self, pfn: Pfn) -> bool {
         self.mm.cpus[self.by.cpu.index()].batches.batches[Batch::Add as usize]
             .iter()
             .rev()

@@ -24,17 +24,16 @@
 //! *When it is wrong.* A guest that nominates nothing, or what is not there, is not asked again. Reclaim finds nothing, and the machine ends the run with the
 //! fault ([`Engine::guest_fault`](crate::Engine::guest_fault)), which names call and slot.
 
-use super::{Arrival, PlaceRule, Round};
+use super::{Arrival, FolioReferences, PlaceRule};
 use crate::core::Core;
 use crate::harvest::Referenced;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::list::{Links, NONE, UNLISTED};
 use crate::memory::table::{Mark, Shadow};
-use crate::reclaim::{FolioReferences, ScanControl};
 use crate::state::State;
-use crate::story::{Because, PageEvent, Verdict};
-use crate::units::{FileId, LruType, MemcgId, Pfn};
+use crate::story::{Because, PageEvent};
+use crate::units::{FileId, MemcgId, Pfn};
 use pageout_mm::lru::guest::Guest;
 use pageout_policy::{Cause, End, Fault, Newcomer, PageId, Slot, Uses};
 use pageout_rules::lru::Lru;
@@ -59,8 +58,17 @@ impl fmt::Display for GuestFault {
 
 impl std::error::Error for GuestFault {}
 
+/// Pages that a guest has nominated, while they are judged.
+pub(crate) struct Nominated {
+    pub(crate) slots: Vec<Slot>,
+    /// The name of the page in each slot.
+    pub(crate) names: Vec<PageId>,
+    /// Buffer for those of files.
+    pub(crate) files: Vec<Pfn>,
+}
+
 /// The name of the page that a folio holds; of a large one, its first.
-fn page_of(folio: &Folio) -> PageId {
+pub(crate) fn page_of(folio: &Folio) -> PageId {
     let is_anon = u64::from(folio.has(FolioFlags::ANON));
     PageId(is_anon << 63 | u64::from(folio.owner) << 32 | u64::from(folio.index))
 }
@@ -141,131 +149,35 @@ impl Core {
         }
     }
 
-    /// A nominated folio is in reclaim's hands: one that was used stays, and the guest hears of it, unless uses are nothing to it.
-    pub(super) fn guest_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
-        let was_used = self.mm.memory.has_use(pfn, UseBits::REFERENCED) || referenced.young > 0;
-        self.mm.memory.remove_use(pfn, UseBits::REFERENCED);
-        let lruvec = self.mm.lruvec_of(pfn);
-        if !was_used || self.mm.guest(lruvec).seat.uses() == Uses::Never {
-            return FolioReferences::Reclaim;
-        }
-        // Single pages that a nominated huge one has become have no slot yet.
-        if let Some(slot) = self.mm.slot_of(lruvec, pfn) {
-            self.mm.guest(lruvec).seat.used(slot);
-        }
-        self.verdict(pfn, Verdict::Keep, Because::Visited { young: referenced.young });
-        FolioReferences::Keep
-    }
-
     /// As many as there are: mapped pages may all have been used, and one has to go round them to find that out.
-    pub(super) fn guest_begin(&mut self, lruvec: LruvecId, sc: &ScanControl) -> u64 {
-        self.lru_add_drain();
+    pub(crate) fn guest_pages(&mut self, lruvec: LruvecId) -> u64 {
         match self.guest_fault {
             Some(_) => 0,
-            None => u64::from(self.mm.guest(lruvec).seat.len()) >> sc.priority,
+            None => u64::from(self.mm.guest(lruvec).seat.len()),
         }
     }
 
-    /// One round of a pass: up to a batch, and no more than is still wanted.
-    pub(super) fn guest_round(
-        &mut self,
-        lruvec: LruvecId,
-        remaining: &mut u64,
-        sc: &mut ScanControl,
-    ) -> Round {
-        let wanted = sc.nr_to_reclaim.saturating_sub(sc.nr_reclaimed);
-        let n = (*remaining).min(self.mm.config.reclaim_batch).min(wanted);
-        if n == 0 {
-            return Round::Last;
-        }
-        *remaining -= n;
-        self.lru_add_drain();
+    /// Has a guest nominate up to `n` pages; none where it has none, or does wrong.
+    pub(crate) fn guest_nominate(&mut self, lruvec: LruvecId, n: u64) -> Option<Nominated> {
         let guest = self.mm.guest(lruvec);
         if guest.seat.is_empty() {
-            return Round::Last;
+            return None;
         }
-        let mut nominated = std::mem::take(&mut guest.nominated);
-        nominated.clear();
-        if let Err(fault) = guest.seat.nominate(n as u32, &mut nominated) {
+        let mut slots = std::mem::take(&mut guest.nominated);
+        slots.clear();
+        if let Err(fault) = guest.seat.nominate(n as u32, &mut slots) {
             self.note_guest_fault(lruvec, fault);
-            return Round::Last;
+            return None;
         }
-        let mut folios = std::mem::take(&mut self.isolated);
-        let mut names = std::mem::take(&mut self.mm.guest(lruvec).names);
-        self.guest_isolate(lruvec, &nominated, n, &mut folios, &mut names, sc);
-        // Counted by type, though they stand in one order.
-        let mut files = std::mem::take(&mut self.mm.guest(lruvec).files);
-        let is_file = |pfn: &mut Pfn| self.mm.memory.folios[*pfn].lru_type() == LruType::File;
-        files.extend(folios.extract_if(.., is_file));
-        let lru = self.mm.lru_of(lruvec);
-        for (kind, batch) in [(LruType::Anon, &mut folios), (LruType::File, &mut files)] {
-            let scanned = batch.len() as u64;
-            sc.nr_reclaimed += self.shrink_batch(lru, lruvec, kind, batch, scanned, sc).reclaimed;
-        }
-        self.isolated = folios;
-        // What was not put back has left.
         let guest = self.mm.guest(lruvec);
-        for (slot, page) in nominated.iter().zip(names.drain(..)) {
-            if guest.seat.is_nominated(*slot) {
-                guest.seat.end(*slot, page, End::Evicted);
-            }
-        }
-        (guest.nominated, guest.names, guest.files) = (nominated, names, files);
-        if *remaining > 0 && sc.nr_reclaimed < sc.nr_to_reclaim { Round::More } else { Round::Last }
+        let (names, files) = (std::mem::take(&mut guest.names), std::mem::take(&mut guest.files));
+        Some(Nominated { slots, names, files })
     }
 
-    /// Takes nominated folios into reclaim's hands, and notes their names. Those that are of no use to the reclaimer are spared.
-    fn guest_isolate(
-        &mut self,
-        lruvec: LruvecId,
-        nominated: &[Slot],
-        n: u64,
-        into: &mut Vec<Pfn>,
-        names: &mut Vec<PageId>,
-        sc: &ScanControl,
-    ) {
-        let reach = self.mm.out_of_reach(lruvec, sc);
-        let (mut taken, mut skipped, mut mapped) = ([0; 2], 0, 0);
-        let seat = &self.mm.lruvecs[lruvec].guest.as_ref().expect("the LRU is a guest").seat;
-        for pfn in nominated.iter().filter_map(|&slot| seat.holder(slot)) {
-            self.mm.memory.folios.prefetch(Pfn(pfn));
-        }
-        for &slot in nominated {
-            let holder = self.mm.guest(lruvec).seat.holder(slot).expect("its seat has checked that");
-            let pfn = Pfn(holder);
-            let folio = self.mm.memory.folios[pfn];
-            let (page, pages) = (page_of(&folio), folio.pages());
-            names.push(page);
-            let is_out_of_reach =
-                reach.is_some_and(|reach| reach.passes_by(skipped, self.mm.rank_in(lruvec, pfn)));
-            if is_out_of_reach {
-                skipped += pages;
-                self.mm.note_skipped(lruvec, self.mm.rank_in(lruvec, pfn), pages);
-            } else if !sc.may_unmap && folio.mapped > 0 {
-                mapped += pages;
-            } else {
-                if self.is_telling()
-                    && let Some(why) = self.mm.guest(lruvec).seat.policy().why(slot)
-                {
-                    self.tell(pfn, |_| PageEvent::Nominated { why });
-                }
-                self.tell(pfn, |_| PageEvent::Isolated);
-                self.mm.memory.folios[pfn].clear(FolioFlags::LRU);
-                taken[folio.lru_type() as usize] += pages;
-                into.push(pfn);
-                self.mm.prefetch_words(&folio);
-                continue;
-            }
-            self.mm.guest(lruvec).seat.end(slot, page, End::Spared);
-            self.out.count.list_moves(1);
-        }
-        self.note_isolation(lruvec, false, taken, into);
-        let list =
-            LruList::inactive(if taken[LruType::File as usize] > 0 { LruType::File } else { LruType::Anon });
-        let taken: u64 = taken.iter().sum();
-        let looked_at = taken + mapped + skipped;
-        self.note_looked_at(looked_at, into.len());
-        self.trace_isolated(lruvec, list, [n, looked_at, skipped, taken], sc);
+    /// A nominated page is of no use to the reclaimer.
+    pub(crate) fn guest_spare(&mut self, lruvec: LruvecId, slot: Slot, page: PageId) {
+        self.mm.guest(lruvec).seat.end(slot, page, End::Spared);
+        self.out.count.list_moves(1);
     }
 
     /// Takes all folios from a guest, in the order in which it would have them go as far as it says one.
@@ -299,7 +211,7 @@ impl Core {
 }
 
 impl State {
-    fn guest(&mut self, lruvec: LruvecId) -> &mut Guest {
+    pub(crate) fn guest(&mut self, lruvec: LruvecId) -> &mut Guest {
         self.lruvecs[lruvec].guest.as_mut().expect("the LRU is a guest")
     }
 
@@ -350,6 +262,33 @@ impl State {
         if cfg!(debug_assertions) && self.lruvecs[self.lruvec_of(pfn)].guest.is_some() {
             *self.memory.folios.links_mut(pfn.0) = UNLISTED;
         }
+    }
+
+    /// A nominated folio is in reclaim's hands: one that was used stays, and the guest hears of it, unless uses are nothing to it.
+    pub(super) fn guest_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
+        let was_used = self.memory.has_use(pfn, UseBits::REFERENCED) || referenced.young > 0;
+        self.memory.remove_use(pfn, UseBits::REFERENCED);
+        let lruvec = self.lruvec_of(pfn);
+        if !was_used || self.guest(lruvec).seat.uses() == Uses::Never {
+            return FolioReferences::Reclaim;
+        }
+        // Single pages that a nominated huge one has become have no slot yet.
+        if let Some(slot) = self.slot_of(lruvec, pfn) {
+            self.guest(lruvec).seat.used(slot);
+        }
+        FolioReferences::Keep(Because::Visited { young: referenced.young })
+    }
+
+    /// Nominated pages were judged: what was not put back has left.
+    pub(crate) fn guest_judged(&mut self, lruvec: LruvecId, nominated: Nominated) {
+        let Nominated { slots, mut names, files } = nominated;
+        let guest = self.guest(lruvec);
+        for (slot, page) in slots.iter().zip(names.drain(..)) {
+            if guest.seat.is_nominated(*slot) {
+                guest.seat.end(*slot, page, End::Evicted);
+            }
+        }
+        (guest.nominated, guest.names, guest.files) = (slots, names, files);
     }
 
     /// Panics unless what a guest knows is what says that it is there, and all of it fits together by its own account.

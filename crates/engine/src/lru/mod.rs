@@ -7,11 +7,12 @@
 //! | which list is a folio's? | `lru_place`, `lru_unlink`, `put_back` |
 //! | what does an access through a file descriptor mean? | `mark_of`, `lru_accessed` |
 //! | what does a young page-table entry, or a fault, mean? | `lru_young`, `lru_young_nearby`, `lru_faulted_in` |
-//! | what may passes do, given the target's state? | `lru_prepare` |
-//! | how is a pass over the lruvec made, round by round? | `begin_pass`, `pass_round` |
+//! | which pages may go next, and what follows from what became of them? | reclaim (`reclaim/shrink_lruvec.rs`), batch by batch |
 //! | what follows from references found by reclaim? | `lru_referenced` |
 //!
-//! Two families are Linux's. Any other is a guest: a file and a row in the crate `pageout_policy`, and nothing here (`guest.rs`).
+//! Reclaim asks, and no LRU calls it back. Two families are Linux's. The classic one (`two_lists.rs`) sees one lruvec through a view and
+//! nothing else of the machine (`view.rs`). Generations look at address spaces and at the whole group, and so are methods of the core.
+//! Any other is a guest: a file and a row in the crate `pageout_policy`, and nothing here (`guest.rs`).
 
 pub(crate) mod batch; // per-CPU folio batches in front of the lists
 mod seam; // the questions, and who answers them
@@ -19,16 +20,20 @@ pub(crate) mod generations; // pages of about the same age together
 mod reparent; // a removed group's lists join its parent's
 mod guest; // a policy that keeps the pages in its own way
 mod switching; // from one family of lists to the other
-mod two_lists; // active and inactive
+pub(crate) mod two_lists; // active and inactive
+mod view; // one lruvec, as a family sees it
 
 pub use generations::GenerationInfo;
 pub(crate) use generations::{
-    GenerationRequest, GenerationWork, MIN_LRU_BATCH, Refused, Requested, WorkStep,
+    GenerationRequest, GenerationWork, GenerationsNext, GenerationsPass, MIN_LRU_BATCH, Refused, Requested,
+    WorkStep,
 };
 pub use guest::GuestFault;
+pub(crate) use guest::{Nominated, page_of};
 pub(crate) use pageout_mm::lru::*;
-pub(crate) use seam::{Pass, Round};
 pub use two_lists::Deactivation;
+
+use crate::story::Because;
 
 /// Why a folio goes to a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +54,16 @@ pub(crate) enum AddedFor {
     Fault,
     /// Anything else, readahead for others included.
     Other,
+}
+
+/// What its references say of a folio, as its LRU reads them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FolioReferences {
+    Reclaim,
+    /// Reclaim it only if that needs no write: it has been read once before.
+    ReclaimClean,
+    Keep(Because),
+    Activate(Because),
 }
 
 /// By which rule a folio goes to the list that it goes to.

@@ -3,44 +3,17 @@
 use crate::core::Core;
 use crate::harvest::Referenced;
 use crate::lru::CountsUse;
-use crate::lru::generations::GenerationsPass;
 use crate::lru::lruvec::{LruList, LruvecId};
-use crate::lru::two_lists::TwoListsPass;
-use crate::lru::{Arrival, PlaceRule};
-use crate::memory::folio::{Folio, FolioFlags, UseBits};
+use crate::lru::two_lists;
+use crate::lru::{Arrival, FolioReferences, PlaceRule};
+use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::list::List;
 use crate::memory::table::Mark;
-use crate::reclaim::{FolioReferences, ScanControl};
 use crate::stat::Stat;
 use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{LruType, MemcgId, Pfn};
 use pageout_rules::lru::{FaultIn, GenerationRules, Lru, References};
-
-/// A pass over one lruvec, made in rounds of a batch or two.
-pub(crate) enum Pass {
-    TwoLists(TwoListsPass),
-    Generations(GenerationsPass),
-    Guest {
-        remaining: u64,
-    },
-    /// While the group is switched: one after the other, from the last.
-    Several(Vec<Pass>),
-}
-
-impl Pass {
-    /// Whether it ended because too little was old enough, so that it has aged the rest.
-    pub(crate) fn has_aged(&self) -> bool {
-        matches!(self, Pass::Generations(pass) if pass.rotates())
-    }
-}
-
-/// Whether a pass goes on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Round {
-    More,
-    Last,
-}
 
 impl Core {
     /// Tells an LRU that asked for it of an access.
@@ -54,8 +27,9 @@ impl Core {
     /// Tells the LRU at once that an entry mapping this folio was found young; `executable`: as a program's code. Returns whether
     /// it belongs to another generation now.
     pub(crate) fn lru_young(&mut self, pfn: Pfn, executable: bool) -> bool {
-        match self.mm.lru_of(self.mm.lruvec_of(pfn)) {
-            Lru::TwoLists => self.two_lists_young(pfn),
+        let lruvec = self.mm.lruvec_of(pfn);
+        match self.mm.lru_of(lruvec) {
+            Lru::TwoLists => two_lists::found_young(&mut self.view_mut(lruvec), pfn),
             Lru::Generations => return self.generations_young(pfn, executable),
             Lru::Guest(_) => self.guest_young(pfn),
         }
@@ -77,54 +51,12 @@ impl Core {
         let policy = &self.mm.memcgs[self.mm.memory.folios[pfn].memcg].policy;
         match policy.lru {
             Lru::Generations if policy.generations.references != References::Linux6_12 => {
-                self.referenced_by_count(pfn, referenced)
+                self.mm.referenced_by_count(pfn, referenced)
             }
-            Lru::TwoLists | Lru::Generations => self.two_steps(pfn, referenced),
-            Lru::Guest(_) => self.guest_referenced(pfn, referenced),
-        }
-    }
-
-    /// Decides, by the lruvec of the group on whose behalf reclaim runs, what its passes over this node may do.
-    pub(crate) fn lru_prepare(&mut self, target: LruvecId, sc: &mut ScanControl) {
-        match self.mm.lru_of(target) {
-            Lru::TwoLists => self.two_lists_prepare(target, sc),
-            // They have no opinion on how a descendant with other lists should age its pages.
-            Lru::Generations | Lru::Guest(_) => {
-                sc.may_deactivate = [true; 2];
-                sc.deactivation = [None; 2];
-                sc.cache_trim_mode = false;
+            Lru::TwoLists | Lru::Generations => {
+                two_lists::referenced(&mut self.view_mut(self.mm.lruvec_of(pfn)), pfn, referenced)
             }
-        }
-    }
-
-    pub(crate) fn begin_pass(&mut self, lruvec: LruvecId, sc: &mut ScanControl) -> Pass {
-        let pass = self.begin_pass_of(self.mm.lru_of(lruvec), lruvec, sc);
-        match self.mm.lru_left_behind(lruvec) {
-            None => pass,
-            Some(lru) => Pass::Several(vec![pass, self.begin_pass_of(lru, lruvec, sc)]),
-        }
-    }
-
-    pub(super) fn begin_pass_of(&mut self, lru: Lru, lruvec: LruvecId, sc: &mut ScanControl) -> Pass {
-        match lru {
-            Lru::TwoLists => Pass::TwoLists(self.two_lists_begin(lruvec, sc)),
-            Lru::Generations => Pass::Generations(self.generations_begin(sc)),
-            Lru::Guest(_) => Pass::Guest { remaining: self.guest_begin(lruvec, sc) },
-        }
-    }
-
-    pub(crate) fn pass_round(&mut self, lruvec: LruvecId, pass: &mut Pass, sc: &mut ScanControl) -> Round {
-        match pass {
-            Pass::TwoLists(pass) => self.two_lists_round(lruvec, pass, sc),
-            Pass::Generations(pass) => self.generations_round(lruvec, pass, sc),
-            Pass::Guest { remaining } => self.guest_round(lruvec, remaining, sc),
-            Pass::Several(passes) => {
-                let Some(pass) = passes.last_mut() else { return Round::Last };
-                if self.pass_round(lruvec, pass, sc) == Round::Last {
-                    passes.pop();
-                }
-                if passes.is_empty() { Round::Last } else { Round::More }
-            }
+            Lru::Guest(_) => self.mm.guest_referenced(pfn, referenced),
         }
     }
 
@@ -148,7 +80,7 @@ impl Core {
         let lru = self.mm.memcgs[folio.memcg].policy.lru;
         let rule = match lru {
             Lru::Generations => self.generations_place(lruvec, pfn, arrival),
-            Lru::TwoLists => self.list_place(lruvec, pfn, &folio, arrival),
+            Lru::TwoLists => two_lists::place(&mut self.view_mut(lruvec), pfn, &folio, arrival),
             Lru::Guest(_) => self.guest_place(lruvec, pfn, &folio, arrival),
         };
         self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
@@ -174,22 +106,6 @@ impl Core {
         }
         self.tell(pfn, |_| PageEvent::Placed { arrival, rule: PlaceRule::Unevictable });
         true
-    }
-
-    #[inline(always)]
-    fn list_place(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio, arrival: Arrival) -> PlaceRule {
-        let pages = folio.pages() as i64;
-        let gauge = self.mm.list_of(folio);
-        let (list, links) = (&mut self.mm.lruvecs[lruvec].lists[gauge as usize], &mut self.mm.memory.folios);
-        match arrival {
-            Arrival::Added | Arrival::PutBack => list.push_head(links, pfn.0),
-            Arrival::Rotated => list.push_tail(links, pfn.0),
-        }
-        self.out.count.list_moves(1);
-        self.update_size(lruvec, gauge, pages);
-        self.mm.count_in_zone(lruvec, gauge, pfn, pages);
-        self.mm.assert_counted(lruvec, gauge);
-        PlaceRule::ByState
     }
 
     /// Returns a folio that reclaim had in its hands to the list that its state names. An active one advances the age of
@@ -222,11 +138,7 @@ impl Core {
             self.guest_unlink(lruvec, pfn, &folio);
             return;
         }
-        let gauge = self.mm.list_of(&folio);
-        self.mm.lruvecs[lruvec].lists[gauge as usize].remove(&mut self.mm.memory.folios, pfn.0);
-        self.update_size(lruvec, gauge, -(folio.pages() as i64));
-        self.mm.count_in_zone(lruvec, gauge, pfn, -(folio.pages() as i64));
-        self.mm.assert_counted(lruvec, gauge);
+        two_lists::unlink(&mut self.view_mut(lruvec), pfn, &folio);
         self.mm.assert_isolated(pfn);
     }
 
@@ -279,21 +191,6 @@ impl State {
         }
     }
 
-    /// Which folio of a type is most likely to be isolated next.
-    pub(crate) fn coldest(&self, lruvec: LruvecId, kind: LruType) -> Option<Pfn> {
-        let list = |list: usize| &self.lruvecs[lruvec].lists[list];
-        let coldest = match self.lru_of(lruvec) {
-            Lru::TwoLists => list(LruList::inactive(kind) as usize),
-            Lru::Generations => {
-                let generations = self.generations(lruvec);
-                let mut lists = generations.lists_of(generations.oldest(kind), kind).iter();
-                return lists.find_map(List::tail).map(Pfn);
-            }
-            Lru::Guest(_) => return None,
-        };
-        coldest.tail().map(Pfn)
-    }
-
     /// A folio is in the hands of who took it off its list, or of who brought it in.
     #[inline(always)]
     pub(crate) fn assert_isolated(&self, pfn: Pfn) {
@@ -332,12 +229,6 @@ impl State {
         }
     }
 
-    /// The list of the two that a folio's record puts it on.
-    #[inline]
-    pub(crate) fn list_of(&self, folio: &Folio) -> LruList {
-        LruList::new(folio.lru_type(), self.memory.use_bits_of(folio).contains(UseBits::ACTIVE))
-    }
-
     /// Where the zone of a folio stands among those of its node; 0 where there is but one.
     #[inline]
     pub(crate) fn rank_in(&self, lruvec: LruvecId, pfn: Pfn) -> usize {
@@ -360,5 +251,18 @@ impl State {
         let count = &mut of.by_zone[rank][list as usize];
         *count = count.checked_add_signed(pages).expect("a zone has no fewer than no pages on a list");
         self.memory.zones.count_listed(of.node, rank, list.kind(), pages);
+    }
+
+    /// Which folio of a type is most likely to be isolated next.
+    pub(crate) fn coldest(&self, lruvec: LruvecId, kind: LruType) -> Option<Pfn> {
+        match self.lru_of(lruvec) {
+            Lru::TwoLists => two_lists::coldest(self.view(lruvec), kind),
+            Lru::Generations => {
+                let generations = self.generations(lruvec);
+                let mut lists = generations.lists_of(generations.oldest(kind), kind).iter();
+                lists.find_map(List::tail).map(Pfn)
+            }
+            Lru::Guest(_) => None,
+        }
     }
 }

@@ -100,7 +100,7 @@ impl State {
     }
 
     /// The LRU on whose lists folios may be left that reclaim has to look for.
-    pub(super) fn lru_left_behind(&self, lruvec: LruvecId) -> Option<Lru> {
+    pub(crate) fn lru_left_behind(&self, lruvec: LruvecId) -> Option<Lru> {
         let rules = self.generation_rules(lruvec);
         if !self.lruvecs[lruvec].is_switching || rules.switching == Switching::NewOnly {
             return None;

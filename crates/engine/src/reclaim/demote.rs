@@ -18,11 +18,11 @@
 //! fast memory is swapped out while colder pages stay on the slow node. [tiering 1.4]
 
 use crate::core::Core;
-use crate::lru::Round;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::migrate::MigrateStep;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::reclaim::shrink::ReclaimStat;
+use crate::reclaim::shrink_lruvec::Round;
 use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
 use crate::state::State;
@@ -132,7 +132,7 @@ impl Core {
     fn reclaim_for_demotion(&mut self, lruvec: LruvecId, pages: u64, for_call: &ScanControl) {
         let by = Reclaimer { node: Some(self.mm.lruvecs[lruvec].node), ..for_call.by };
         let mut sc = ScanControl::new(by, pages);
-        self.lru_prepare(lruvec, &mut sc);
+        self.prepare_scan_control(lruvec, &mut sc);
         loop {
             let mut pass = self.begin_pass(lruvec, &mut sc);
             while self.pass_round(lruvec, &mut pass, &mut sc) == Round::More && !sc.must_wait {}

@@ -6,6 +6,7 @@
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
+use crate::lru::{Nominated, page_of};
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::reclaim::{ScanControl, Why};
 use crate::stat::{PGSKIP, Stat};
@@ -105,6 +106,58 @@ impl Core {
         self.note_looked_at(looked_at, into.len());
         self.trace_isolated(lruvec, LruList::EVICTABLE[list], [n, looked_at, skipped, taken], sc);
         taken + mapped
+    }
+
+    /// Takes folios that a guest has nominated, and notes their names. Those that are of no use to the reclaimer are spared.
+    pub(super) fn isolate_nominated(
+        &mut self,
+        lruvec: LruvecId,
+        nominated: &mut Nominated,
+        n: u64,
+        into: &mut Vec<Pfn>,
+        sc: &ScanControl,
+    ) {
+        let reach = self.mm.out_of_reach(lruvec, sc);
+        let (mut taken, mut skipped, mut mapped) = ([0; 2], 0, 0);
+        let seat = &self.mm.lruvecs[lruvec].guest.as_ref().expect("the LRU is a guest").seat;
+        for pfn in nominated.slots.iter().filter_map(|&slot| seat.holder(slot)) {
+            self.mm.memory.folios.prefetch(Pfn(pfn));
+        }
+        for &slot in &nominated.slots {
+            let holder = self.mm.guest(lruvec).seat.holder(slot).expect("its seat has checked that");
+            let pfn = Pfn(holder);
+            let folio = self.mm.memory.folios[pfn];
+            let (page, pages) = (page_of(&folio), folio.pages());
+            nominated.names.push(page);
+            let is_out_of_reach =
+                reach.is_some_and(|reach| reach.passes_by(skipped, self.mm.rank_in(lruvec, pfn)));
+            if is_out_of_reach {
+                skipped += pages;
+                self.mm.note_skipped(lruvec, self.mm.rank_in(lruvec, pfn), pages);
+            } else if !sc.may_unmap && folio.mapped > 0 {
+                mapped += pages;
+            } else {
+                if self.is_telling()
+                    && let Some(why) = self.mm.guest(lruvec).seat.policy().why(slot)
+                {
+                    self.tell(pfn, |_| PageEvent::Nominated { why });
+                }
+                self.tell(pfn, |_| PageEvent::Isolated);
+                self.mm.memory.folios[pfn].clear(FolioFlags::LRU);
+                taken[folio.lru_type() as usize] += pages;
+                into.push(pfn);
+                self.mm.prefetch_words(&folio);
+                continue;
+            }
+            self.guest_spare(lruvec, slot, page);
+        }
+        self.note_isolation(lruvec, false, taken, into);
+        let list =
+            LruList::inactive(if taken[LruType::File as usize] > 0 { LruType::File } else { LruType::Anon });
+        let taken: u64 = taken.iter().sum();
+        let looked_at = taken + mapped + skipped;
+        self.note_looked_at(looked_at, into.len());
+        self.trace_isolated(lruvec, list, [n, looked_at, skipped, taken], sc);
     }
 
     /// Folios were taken off lists, so many pages of each type: they are not counted there any more.

@@ -22,6 +22,8 @@ mod node_reclaim; // it frees some of a near node before it uses a far one
 mod kswapd; // one thread a node frees some in advance
 mod throttle; // reclaimers that wait for others
 mod tally; // what they have met of dirty pages, and what they do about it
+mod prepare; // what the target's state allows
+mod shrink_lruvec; // a pass over one group's lists, batch by batch
 mod isolate; // a batch leaves its list
 mod next_batch; // while one is judged, the next comes out of memory
 mod shrink; // what happens to every batch
@@ -48,7 +50,6 @@ pub(crate) use node_reclaim::{NearFirst, NearStep};
 pub use pageout::Pageouts;
 pub(crate) use reclaimer::{Reclaimer, Why};
 pub(crate) use scan_control::{PRIORITY_DEFAULT, ScanControl};
-pub(crate) use shrink_list::FolioReferences;
 pub(crate) use shrinker::ShrinkerCall;
 pub(crate) use tally::{NodeWrites, Tally};
 pub use throttle::ThrottleReason;

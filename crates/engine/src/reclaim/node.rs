@@ -11,7 +11,6 @@
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId, PoolId};
-use crate::lru::{Pass, Round};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
 use crate::memcg::{MemcgEvent, Protection, SharedWalk};
@@ -19,6 +18,7 @@ use crate::page_alloc::compact::compact_gap;
 use crate::page_alloc::request::Rights;
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
+use crate::reclaim::shrink_lruvec::{Pass, Round};
 use crate::reclaim::soft_limit::SoftLimits;
 use crate::reclaim::{ScanControl, Tally};
 use crate::stat::Stat;
@@ -90,7 +90,7 @@ impl Core {
         self.flush_stats_ratelimited();
         sc.cost = self.mm.running_cost(target);
         sc.tally = Tally::default();
-        self.lru_prepare(target, sc);
+        self.prepare_scan_control(target, sc);
         let walk = if keeps_generations && !(sc.may_write_now() && sc.may_unmap) {
             // Pages that may not be written, or not be unmapped, would be looked at in vain.
             GroupWalk::Over

@@ -21,9 +21,9 @@
 //! this way, too. [reclaim 5.1]
 
 use crate::core::Core;
+use crate::lru::FolioReferences;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::reclaim::shrink::ReclaimStat;
-use crate::reclaim::shrink_list::FolioReferences;
 use crate::reclaim::tally::Stall;
 use crate::reclaim::{Lumpy, PRIORITY_DEFAULT, ScanControl, Why};
 use crate::stat::Stat;

@@ -1,7 +1,7 @@
 //! Scan control (the kernel's `struct scan_control`): how much a reclaim call wants, what it may do, and what it has done so far.
 //! [reclaim 2.1]
 
-use crate::lru::Deactivation;
+use crate::lru::two_lists::AgingPlan;
 use crate::page_alloc::request::COSTLY_ORDER;
 use crate::reclaim::tally::Stall;
 use crate::reclaim::throttle::ThrottleReason;
@@ -43,12 +43,8 @@ pub(crate) struct ScanControl {
     pub(crate) throttled: Option<(Nanos, Nanos, ThrottleReason)>,
     /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
     pub(crate) priority: u8,
-    /// By type: whether active pages may move to the inactive list.
-    pub(crate) may_deactivate: [bool; 2],
-    /// The numbers behind that decision, where the target's LRU had to make one.
-    pub(crate) deactivation: [Option<Deactivation>; 2],
-    pub(crate) force_deactivate: bool,
-    pub(crate) skipped_deactivate: bool,
+    /// Which active lists its passes age.
+    pub(crate) aging: AgingPlan,
     /// The call has emptied its CPU's batches because it had found nothing.
     pub(crate) has_drained: bool,
     /// Groups below their effective `memory.low` are reclaimed too.
@@ -104,10 +100,7 @@ impl ScanControl {
             throttled_on: None,
             throttled: None,
             priority: PRIORITY_DEFAULT,
-            may_deactivate: [false; 2],
-            deactivation: [None; 2],
-            force_deactivate: false,
-            skipped_deactivate: false,
+            aging: AgingPlan::default(),
             has_drained: false,
             low_reclaim: false,
             low_skipped: false,
@@ -162,11 +155,11 @@ impl ScanControl {
         if !self.all_groups && walk == TreeWalk::Shared {
             // The walk is shared: the part that this call got may have had nothing to give.
             self.all_groups = true;
-        } else if self.skipped_deactivate && !self.force_deactivate {
-            self.force_deactivate = true;
-            self.skipped_deactivate = false;
+        } else if self.aging.has_skipped && !self.aging.is_forced {
+            self.aging.is_forced = true;
+            self.aging.has_skipped = false;
         } else if self.low_skipped && !self.low_reclaim {
-            self.force_deactivate = false;
+            self.aging.is_forced = false;
             self.low_reclaim = true;
             self.low_skipped = false;
         } else {
@@ -186,10 +179,10 @@ mod tests {
     #[test]
     fn what_was_held_back_is_tried_in_order_and_each_once() {
         let mut sc = ScanControl::new(Reclaimer::new(MemcgId(1), Why::Limit, 60), 32);
-        sc.skipped_deactivate = true;
+        sc.aging.has_skipped = true;
         sc.low_skipped = true;
-        assert!(sc.try_harder(TreeWalk::Shared) && sc.all_groups && !sc.force_deactivate);
-        assert!(sc.try_harder(TreeWalk::Shared) && sc.force_deactivate && !sc.low_reclaim);
+        assert!(sc.try_harder(TreeWalk::Shared) && sc.all_groups && !sc.aging.is_forced);
+        assert!(sc.try_harder(TreeWalk::Shared) && sc.aging.is_forced && !sc.low_reclaim);
         assert!(sc.try_harder(TreeWalk::Shared) && sc.low_reclaim);
         assert!(!sc.try_harder(TreeWalk::Shared));
     }

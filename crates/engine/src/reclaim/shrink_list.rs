@@ -8,6 +8,7 @@
 
 use crate::config::SwapKind;
 use crate::core::Core;
+use crate::lru::FolioReferences;
 use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::machine::op::Op;
 use crate::memcg::SwapEvent;
@@ -21,16 +22,6 @@ use crate::state::State;
 use crate::story::{Because, PageEvent, Tracepoint, Verdict};
 use crate::swap::Owner;
 use crate::units::{LruType, PAGE_SIZE, Pfn};
-
-/// What its references say of a folio, as its LRU reads them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum FolioReferences {
-    Reclaim,
-    /// Reclaim it only if that needs no write: it has been read once before.
-    ReclaimClean,
-    Keep,
-    Activate,
-}
 
 /// What became of an attempt to write a folio out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -178,8 +169,8 @@ impl Core {
             Lumpy::Async | Lumpy::Sync => FolioReferences::Reclaim,
         };
         match references {
-            FolioReferences::Activate => return Verdict::Activate,
-            FolioReferences::Keep => return Verdict::Keep,
+            FolioReferences::Activate(because) => return self.verdict(pfn, Verdict::Activate, because),
+            FolioReferences::Keep(because) => return self.verdict(pfn, Verdict::Keep, because),
             FolioReferences::Reclaim | FolioReferences::ReclaimClean => {}
         }
         if demotes && self.mm.is_to_demote(pfn) {
@@ -280,8 +271,7 @@ impl Core {
         let referenced = self.folio_referenced(pfn, sc.by.has_table_walk_buffer() || sc.has_walked);
         if referenced.locked {
             self.mm.memory.remove_use(pfn, UseBits::REFERENCED);
-            self.verdict(pfn, Verdict::Activate, Because::Locked);
-            return FolioReferences::Activate;
+            return FolioReferences::Activate(Because::Locked);
         }
         self.lru_referenced(pfn, referenced)
     }

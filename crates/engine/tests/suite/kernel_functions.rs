@@ -25,6 +25,7 @@ const SAME_NAME: &[&str] = &[
     "out_of_memory",
     "page_mkclean",
     "pageout",
+    "prepare_scan_control",
     "promotion_candidate",
     "queue_io",
     "set_mempolicy",

@@ -15,12 +15,12 @@ use crate::core::Core;
 use crate::harvest::Referenced;
 use crate::lru::CountsUse;
 use crate::lru::lruvec::{LruList, LruvecId};
-use crate::lru::{Arrival, Round};
+use crate::lru::{Arrival, FolioReferences};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
-use crate::reclaim::{FolioReferences, ScanControl};
+use crate::reclaim::ScanControl;
 use crate::stat::Stat;
 use crate::state::State;
-use crate::story::{Because, PageEvent, Verdict};
+use crate::story::{Because, PageEvent};
 use crate::units::{LruType, Pfn};
 use pageout_rules::balance::{BalanceRule, TypeRule};
 use pageout_rules::lru::{
@@ -48,9 +48,30 @@ pub(crate) struct GenerationsPass {
 
 impl GenerationsPass {
     /// Whether the group is to come last the next time.
-    pub(in crate::lru) fn rotates(&self) -> bool {
+    pub(crate) fn rotates(&self) -> bool {
         self.rotates
     }
+
+    /// Whether it has aged, or waited for someone who did.
+    pub(crate) fn has_aged(&self) -> bool {
+        self.has_aged
+    }
+
+    /// A batch was judged, for which so many pages count as scanned: whether nothing is left to do.
+    pub(crate) fn has_used_up(&mut self, budget: u64, scanned: u64) -> bool {
+        self.scanned += scanned;
+        scanned == 0 || self.scanned >= budget
+    }
+}
+
+/// What a pass over generations has the core do next.
+pub(crate) enum GenerationsNext {
+    /// Evict a batch by looking at up to `most` pages, of the `budget` that the pass may scan.
+    Evict { swappiness: u8, most: u64, budget: u64 },
+    /// The round is over: others may run before the next.
+    Rest,
+    /// The pass is over.
+    End,
 }
 
 /// What there was of a type that gave nothing.
@@ -73,32 +94,25 @@ struct Isolation {
 }
 
 impl Core {
-    pub(in crate::lru) fn generations_begin(&mut self, sc: &mut ScanControl) -> GenerationsPass {
-        sc.has_walked = false;
-        self.lru_add_drain();
-        GenerationsPass::default()
-    }
-
-    /// One round: evicts a batch, or does a part of an aging. Up to 7.1 a pass ages at most once, at its end; memory younger than
-    /// that is left to the next priority.
-    #[doc(alias = "try_to_shrink_lruvec")]
-    pub(in crate::lru) fn generations_round(
+    /// What a round is for: a batch to evict, or a part of an aging, which is done here. Up to 7.1 a pass ages at most once, at its
+    /// end; memory younger than that is left to the next priority.
+    pub(crate) fn generations_next(
         &mut self,
         lruvec: LruvecId,
         pass: &mut GenerationsPass,
         sc: &mut ScanControl,
-    ) -> Round {
+    ) -> GenerationsNext {
         let rules = self.mm.generation_rules(lruvec).pass;
         let swappiness = self.mm.effective_swappiness(lruvec, sc);
         if let Some(aging) = &mut pass.aging {
-            let Some(has_opened) = self.aging_step(lruvec, aging) else { return Round::More };
+            let Some(has_opened) = self.aging_step(lruvec, aging) else { return GenerationsNext::Rest };
             pass.aging = None;
             pass.has_aged = true;
             // The walk's buffer stays to the end of the pass.
             sc.has_walked = rules.after_aging == AfterAging::Continue;
             pass.rotates |= has_opened || rules.after_aging == AfterAging::Stop;
             if rules.after_aging == AfterAging::Stop {
-                return Round::Last;
+                return GenerationsNext::End;
             }
         } else {
             if rules.scan_budget == ScanBudget::Pinned {
@@ -106,44 +120,44 @@ impl Core {
                     pass.budget = Some(self.mm.generations_budget(lruvec, swappiness, sc));
                 }
                 if pass.budget == Some(0) {
-                    return Round::Last;
+                    return GenerationsNext::End;
                 }
                 if self.mm.is_below_min(lruvec, sc) {
                     pass.rotates = true;
-                    return Round::Last;
+                    return GenerationsNext::End;
                 }
             }
             if self.mm.wants_aging(lruvec, swappiness, sc) {
                 pass.aging = Some(Box::new(self.mm.aging_begin(lruvec, swappiness, false)));
-                return Round::More;
+                return GenerationsNext::Rest;
             }
         }
         let budget = pass.budget.unwrap_or_else(|| self.mm.generations_budget(lruvec, swappiness, sc));
         if budget == 0 {
-            return Round::Last;
+            return GenerationsNext::End;
         }
-        let batch = match rules.round {
+        let most = match rules.round {
             RoundSize::Most4096 => MAX_LRU_BATCH,
             RoundSize::Most64 => MIN_LRU_BATCH.min(budget.saturating_sub(pass.scanned).max(1)),
         };
-        let scanned = self.evict(lruvec, swappiness, batch, sc);
-        pass.scanned += scanned;
-        let is_over = scanned == 0
-            || pass.scanned >= budget
-            || self.mm.is_enough(lruvec, sc)
-            || pass.has_aged && sc.by.is_global();
-        if is_over { Round::Last } else { Round::More }
+        GenerationsNext::Evict { swappiness, most, budget }
     }
 
-    /// One batch of up to so many pages to look at: returns how many were, or 0 where there is nothing to gain from going on.
-    #[doc(alias = "evict_folios")]
-    pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, most: u64, sc: &mut ScanControl) -> u64 {
+    /// Takes a batch by looking at up to so many pages. Returns of which type it is, how many pages were looked at, and how many count
+    /// as scanned: 0 where there is nothing to gain from going on.
+    pub(crate) fn take_oldest(
+        &mut self,
+        lruvec: LruvecId,
+        swappiness: u8,
+        most: u64,
+        batch: &mut Vec<Pfn>,
+        sc: &mut ScanControl,
+    ) -> (LruType, u64, u64) {
         let rules = self.mm.generation_rules(lruvec).pass;
         let is_exact = rules.scan_return == ScanReturn::Exact;
-        let mut batch = std::mem::take(&mut self.isolated);
         let mut has_closed = rules.close_empty == CloseEmpty::BeforeAndAfter
             && self.close_empty_generations(lruvec, swappiness);
-        let (looked_at, kind) = self.isolate_oldest(lruvec, swappiness, most, &mut batch, sc);
+        let (looked_at, kind) = self.isolate_oldest(lruvec, swappiness, most, batch, sc);
         let mut scanned = looked_at;
         if rules.close_empty == CloseEmpty::After || looked_at > 0 {
             has_closed |= self.close_empty_generations(lruvec, swappiness);
@@ -158,14 +172,7 @@ impl Core {
                 scanned = 0;
             }
         }
-        let stat = self.shrink_batch(Lru::Generations, lruvec, kind, &mut batch, looked_at, sc);
-        assert!(batch.is_empty(), "folios of a batch are neither freed nor on a list");
-        self.isolated = batch;
-        sc.nr_reclaimed += stat.reclaimed;
-        if self.mm.memcgs[self.mm.lruvecs[lruvec].memcg].policy.balance.rule == BalanceRule::Cost {
-            self.note_cost(lruvec, kind, stat.written, stat.taken - stat.reclaimed);
-        }
-        scanned
+        (kind, looked_at, scanned)
     }
 
     /// Isolates from the type whose turn it is. If that has nothing to give, from the other one.
@@ -370,33 +377,6 @@ impl Core {
         self.mm.reject(lruvec, pfn);
         self.put_back(pfn);
     }
-
-    /// What 6.16 and later make of a folio's use. It takes the same two steps as the walk. File accesses are no reason to keep a page:
-    /// its tier has been judged by them already.
-    pub(in crate::lru) fn referenced_by_count(
-        &mut self,
-        pfn: Pfn,
-        referenced: Referenced,
-    ) -> FolioReferences {
-        let Referenced { young, executable, .. } = referenced;
-        if young == 0 {
-            return FolioReferences::Reclaim;
-        }
-        let lruvec = self.mm.lruvec_of(pfn);
-        let GenerationRules { references, rmap_promote, .. } = self.mm.generation_rules(lruvec);
-        let use_bits = self.mm.memory.use_bits(pfn);
-        let was_referenced = use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET);
-        let executable = executable && self.mm.spares_code(lruvec, pfn);
-        let (use_bits, is_used) = references.found_referenced(use_bits, rmap_promote, executable);
-        self.mm.memory.set_use_bits(pfn, use_bits);
-        let because = Because::Used { young, was_referenced, executable };
-        if is_used {
-            self.verdict(pfn, Verdict::Activate, because);
-            return FolioReferences::Activate;
-        }
-        self.verdict(pfn, Verdict::Keep, because);
-        FolioReferences::Keep
-    }
 }
 
 impl State {
@@ -516,5 +496,27 @@ impl State {
         if seq == self.generations(lruvec).min_seq[self.memory.folios[pfn].lru_type() as usize] {
             self.memory.set_use_bits(pfn, references.aged(use_bits) | UseBits::ACTIVE);
         }
+    }
+
+    /// What 6.16 and later make of a folio's use. It takes the same two steps as the walk. File accesses are no reason to keep a page:
+    /// its tier has been judged by them already.
+    pub(in crate::lru) fn referenced_by_count(
+        &mut self,
+        pfn: Pfn,
+        referenced: Referenced,
+    ) -> FolioReferences {
+        let Referenced { young, executable, .. } = referenced;
+        if young == 0 {
+            return FolioReferences::Reclaim;
+        }
+        let lruvec = self.lruvec_of(pfn);
+        let GenerationRules { references, rmap_promote, .. } = self.generation_rules(lruvec);
+        let use_bits = self.memory.use_bits(pfn);
+        let was_referenced = use_bits.intersects(UseBits::REFERENCED | UseBits::WORKINGSET);
+        let executable = executable && self.spares_code(lruvec, pfn);
+        let (use_bits, is_used) = references.found_referenced(use_bits, rmap_promote, executable);
+        self.memory.set_use_bits(pfn, use_bits);
+        let because = Because::Used { young, was_referenced, executable };
+        if is_used { FolioReferences::Activate(because) } else { FolioReferences::Keep(because) }
     }
 }

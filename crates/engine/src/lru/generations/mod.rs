@@ -31,7 +31,7 @@ mod splice; // those of a removed group
 mod user; // what user space asks for
 
 pub(crate) use aging::Aging;
-pub(crate) use eviction::{GenerationsPass, MIN_LRU_BATCH};
+pub(crate) use eviction::{GenerationsNext, GenerationsPass, MIN_LRU_BATCH};
 pub(crate) use frequency::AccessBy;
 pub(crate) use pageout_mm::lru::generations::*;
 pub use user::GenerationInfo;
