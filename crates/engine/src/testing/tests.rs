@@ -147,7 +147,7 @@ fn number(variable: &str) -> Option<u64> {
 
 #[test]
 fn no_sequence_of_operations_loses_a_byte() {
-    check(random_run, 150);
+    check(random_run, 75);
 }
 
 #[test]

@@ -425,6 +425,7 @@ fn a_grid_of_ablations_prints_its_points_signs_sizes_and_what_turns() {
 }
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn a_crossover_over_a_grid_is_the_crossover_at_each_of_its_points() {
     let over = json(MIXED, "crossover scenario.toml --repeat 2 --over memcg./app.memory.max=768KiB,1MiB");
     let points = over["points"].as_array().unwrap();

@@ -96,6 +96,7 @@ workload = { pattern = "hot_set", ops = 200_000, hot_pages_fraction = 0.1, hot_a
 "#;
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn advise_tier_puts_the_scenarios_own_nodes_aside_and_tries_every_source() {
     let directory = with_scenario(ON_ITS_NODES);
     let advise = |arguments: &[&str]| {
@@ -197,6 +198,7 @@ workload = { pattern = "zipf", alpha = 0.9, ops = 3_000, write_ratio = 0.1 }
 "#;
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn less_fast_memory_never_gains_without_a_reason_and_what_it_saves_is_of_the_whole_machine() {
     let directory = with_scenario(DATABASE);
     let always = ["advise-tier", "scenario.toml", "--ratio", "2:1,1:1,1:4", "--device", "cxl-1.1,pmem"];
@@ -286,6 +288,7 @@ fn an_expensive_beginning_is_left_out_of_the_loss_as_the_same_work_at_each_ratio
 }
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn what_is_run_for_advice_is_the_run_that_run_shows() {
     for scenario in [FILLED_FIRST, CHURN, DATABASE] {
         let directory = with_scenario(scenario);

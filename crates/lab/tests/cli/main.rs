@@ -55,8 +55,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Runs `pageout` in `directory`.
+/// The program under test: the one built with the tests, or the build that `ci/test.sh` names for tests that take long.
+fn binary() -> String {
+    std::env::var("PAGEOUT_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_pageout").to_string())
+}
+
 fn pageout(directory: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
+    let mut command = Command::new(binary());
     command
         .env_remove("COLUMNS")
         .current_dir(directory)

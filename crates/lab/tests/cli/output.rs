@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::{GOOD, check_failure, check_success, pageout, scenarios, text, with_scenario};
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
+    let mut command = Command::new(super::binary());
     command.args(arguments);
     command
 }
@@ -61,7 +61,7 @@ fn no_line_is_wider_than_the_terminal_and_no_figure_is_lost() {
 fn help_has_no_colours_for_who_wants_none() {
     // A terminal is what util-linux's script(1) makes.
     let help = |no_colour: &str| {
-        let program = format!("{} compare --help", env!("CARGO_BIN_EXE_pageout"));
+        let program = format!("{} compare --help", super::binary());
         let mut script = Command::new("script");
         script.args(["-qc", &program, "/dev/null"]).env("NO_COLOR", no_colour).env("TERM", "xterm");
         script.stdin(Stdio::null()).output().ok().map(|output| text(&output.stdout))

@@ -84,7 +84,7 @@ fn run_within(address_space_mib: u64, scenario: &str) -> std::process::Output {
     let directory = with_scenario(scenario);
     let limited = format!("ulimit -v {} && exec \"$0\" run scenario.toml", address_space_mib << 10);
     let mut command = Command::new("sh");
-    command.args(["-c", &limited, env!("CARGO_BIN_EXE_pageout")]).current_dir(directory.path());
+    command.args(["-c", &limited, &super::binary()]).current_dir(directory.path());
     command.output().unwrap()
 }
 

@@ -13,7 +13,7 @@ use super::{GOOD, check_success, pageout, text, with_scenario};
 fn start(directory: &Path, arguments: &[&str]) -> Child {
     // What a shell in the background has its children ignore is not what this is about.
     let mut command = Command::new("env");
-    command.args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_pageout")]).args(arguments);
+    command.args(["--default-signal=HUP,INT,TERM", &super::binary()]).args(arguments);
     command.current_dir(directory).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -92,7 +92,7 @@ fn a_run_that_is_interrupted_prints_what_it_has_so_far() {
 fn a_signal_that_comes_twice_at_once_as_from_timeout_is_one() {
     let directory = with_scenario(&GOOD.replace("ops = 5000", "ops = 100000000000"));
     let mut timeout = Command::new("timeout");
-    timeout.args(["2", env!("CARGO_BIN_EXE_pageout"), "run", "scenario.toml", "--quiet"]);
+    timeout.args(["2", &super::binary(), "run", "scenario.toml", "--quiet"]);
     let output = timeout.current_dir(&directory).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("interrupted by SIGTERM"), "{told}");

@@ -105,6 +105,7 @@ fn tiers_list_their_nodes_and_a_tier_that_is_not_there_is_refused() {
 }
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn memory_tiering_promotes_a_hot_set_and_its_knobs_can_be_written_while_it_runs() {
     check_success(&pageout(&scenarios(), &["compare", "hot-set-on-slow-memory.toml"]));
     let event =

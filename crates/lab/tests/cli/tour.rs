@@ -265,14 +265,7 @@ fn an_interrupted_tour_has_the_stops_that_are_done_and_names_the_others() {
     let long = GOOD.replace("ops = 5000", "ops = 100000000000");
     std::fs::write(directory.path().join("endless.toml"), long).unwrap();
     let mut run = Command::new("env");
-    run.args([
-        "--default-signal=INT",
-        env!("CARGO_BIN_EXE_pageout"),
-        "tour",
-        "tour.toml",
-        "--report",
-        "page.html",
-    ]);
+    run.args(["--default-signal=INT", &super::binary(), "tour", "tour.toml", "--report", "page.html"]);
     let mut run = run.current_dir(&directory).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut printed = BufReader::new(run.stdout.take().unwrap());
     let mut line = String::new();

@@ -206,6 +206,7 @@ fn a_whole_machine_is_played_where_its_class_limits_shares() {
 }
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
     let folder = ground_truth().join("tiering");
     let run = "numa-promote.classic.1";
@@ -223,6 +224,7 @@ fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
 }
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn zswap_is_as_recorded_and_its_sums_are_equal_in_every_simulation() {
     let copy = copy_of(&ground_truth().join("zswap"));
     let played = ["zswap-shrink.classic.2", "--verbose"];
@@ -249,6 +251,7 @@ fn zswap_is_as_recorded_and_its_sums_are_equal_in_every_simulation() {
 }
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn dirty_pages_are_as_recorded_and_none_is_lost() {
     let copy = copy_of(&ground_truth().join("dirty"));
     // Reclaim that met a tenth of the dirty pages more is not this kernel's.

@@ -453,7 +453,7 @@ fn a_trace_without_reclaim_is_a_report_of_zeros() {
 
 #[test]
 fn garbage_without_an_end_is_given_up() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
+    let mut command = Command::new(super::binary());
     command.args(["vmscan-report", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -489,7 +489,7 @@ fn with_trace_cmd(script: &str, trace: &[u8]) -> Output {
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(directory.path().join("trace.dat"), trace).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
+    let mut command = Command::new(super::binary());
     let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
     let path = if script.is_empty() { "/nowhere".to_string() } else { path };
     command
@@ -530,7 +530,7 @@ fn a_trace_dat_goes_through_trace_cmd_or_says_how_to_get_it() {
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_told() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
+    let mut command = Command::new(super::binary());
     let output = command.arg("vmscan-report").arg(recorded("ft-global.mglru")).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("cannot write the result"), "{}", text(&output.stderr));

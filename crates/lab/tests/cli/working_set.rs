@@ -145,7 +145,7 @@ fn where_names_are_times_a_directory_is_a_machine_and_so_is_standard_input() {
     );
     assert_eq!(machines[1]["machine"], "web2");
 
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pageout"));
+    let mut command = Command::new(super::binary());
     command.args(["working-set", "-", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(machine(9, 6, 1, 2).as_bytes()).unwrap();
