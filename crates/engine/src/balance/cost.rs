@@ -69,7 +69,7 @@ impl State {
         // Slower memory is room for anonymous pages, too.
         let has_room =
             self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0 || self.can_demote_from(lruvec);
-        let can_swap = sc.may_swap && has_room && !self.spares_anon_without_io(lruvec, sc);
+        let can_swap = sc.means.may_swap && has_room && !self.spares_anon_without_io(lruvec, sc);
         if !can_swap && self.wants_anon_strictly(memcg, sc) {
             ScanBalance::Nothing
         } else if !can_swap {
@@ -85,14 +85,14 @@ impl State {
         } else if sc.priority == 0 && sc.by.swappiness > 0 {
             // Close to OOM, where cleverness has failed: whatever can be freed.
             ScanBalance::Equal
-        } else if sc.file_is_tiny {
+        } else if sc.plan.file_is_tiny {
             // Taking the last of them would only have programs read their own code again and again.
             ScanBalance::FileIsTiny
-        } else if sc.cache_trim_mode {
+        } else if sc.plan.cache_trim_mode {
             // Enough file memory that nobody has used again: no need to touch anonymous memory at all.
             ScanBalance::CacheTrim
         } else {
-            ScanBalance::Fraction { weights: self.weights(lruvec, sc), cost: sc.cost }
+            ScanBalance::Fraction { weights: self.weights(lruvec, sc), cost: sc.plan.cost }
         }
     }
 
@@ -167,8 +167,8 @@ impl State {
             }
             BalanceRule::Feedback | BalanceRule::Swappiness => [swappiness, 200 - swappiness],
             BalanceRule::Cost => {
-                let total = sc.cost[0] + sc.cost[1];
-                let [anon, file] = sc.cost.map(|cost| total + cost);
+                let total = sc.plan.cost[0] + sc.plan.cost[1];
+                let [anon, file] = sc.plan.cost.map(|cost| total + cost);
                 let total = anon + file;
                 let least = u64::from(balance.swappiness_zero == SwappinessZero::OnePart);
                 let [of_anon, of_file] = [swappiness + least, 200 - swappiness + least];
@@ -186,8 +186,8 @@ impl State {
         protection: crate::memcg::Protection,
         sc: &mut ScanControl,
     ) -> u64 {
-        let protected = if !sc.low_reclaim && protection.low > protection.min {
-            sc.low_skipped = true;
+        let protected = if !sc.effort.low_reclaim && protection.low > protection.min {
+            sc.effort.low_skipped = true;
             protection.low
         } else {
             protection.min

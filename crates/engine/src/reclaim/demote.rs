@@ -120,7 +120,7 @@ impl Core {
         }
         self.note_departure(to, folio.node);
         // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
-        let isolated = &mut sc.isolated[folio.lru_type() as usize];
+        let isolated = &mut sc.hands.isolated[folio.lru_type() as usize];
         assert!(*isolated >= folio.pages(), "{} pages are demoted of {isolated} in hand", folio.pages());
         *isolated -= folio.pages();
         self.migrate_put_back(to);
@@ -135,9 +135,9 @@ impl Core {
         self.prepare_scan_control(lruvec, &mut sc);
         loop {
             let mut pass = self.begin_pass(lruvec, &mut sc);
-            while self.pass_round(lruvec, &mut pass, &mut sc) == Round::More && !sc.must_wait {}
-            self.unplug(&mut sc.plug);
-            if sc.must_wait || sc.is_satisfied() || sc.priority == 0 {
+            while self.pass_round(lruvec, &mut pass, &mut sc) == Round::More && !sc.waits.must_wait {}
+            self.unplug(&mut sc.hands.plug);
+            if sc.waits.must_wait || sc.is_satisfied() || sc.priority == 0 {
                 break;
             }
             sc.priority -= 1;

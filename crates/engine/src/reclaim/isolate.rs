@@ -72,7 +72,7 @@ impl Core {
                 others.folios.push(pfn);
                 continue;
             }
-            if !sc.may_unmap && self.mm.memory.folios[pfn].mapped > 0 {
+            if !sc.means.may_unmap && self.mm.memory.folios[pfn].mapped > 0 {
                 mapped.push(pfn);
                 continue;
             }
@@ -134,7 +134,7 @@ impl Core {
             if is_out_of_reach {
                 skipped += pages;
                 self.mm.note_skipped(lruvec, self.mm.rank_in(lruvec, pfn), pages);
-            } else if !sc.may_unmap && folio.mapped > 0 {
+            } else if !sc.means.may_unmap && folio.mapped > 0 {
                 mapped += pages;
             } else {
                 if self.is_telling()

@@ -368,7 +368,7 @@ impl Core {
             run.sc.priority = PRIORITY_DEFAULT;
         }
         let is_ordinary = run.boost_left == 0;
-        (run.sc.may_swap, run.sc.may_write) = (is_ordinary, is_ordinary);
+        (run.sc.means.may_swap, run.sc.means.may_write) = (is_ordinary, is_ordinary);
         if self.mm.memcgs[MemcgId::ROOT].policy.lru != Lru::Generations {
             self.age_active_anon(node, &mut run.sc);
         }
@@ -384,7 +384,7 @@ impl Core {
         // Before the pass chooses a priority of its own: at the gentlest, a group with less than 16 MiB to take counts as too small.
         self.keep_working_set(node, run.sc.priority);
         run.pass = Some(self.node_pass(PoolId::of_node(node), &mut run.sc));
-        run.has_trimmed |= run.sc.cache_trim_mode;
+        run.has_trimmed |= run.sc.plan.cache_trim_mode;
         true
     }
 
@@ -436,9 +436,9 @@ impl Core {
             run.sc.priority = PRIORITY_DEFAULT;
             return Passed::Again;
         }
-        if run.reclaimed == 0 && run.has_trimmed && !run.sc.no_cache_trim_mode {
+        if run.reclaimed == 0 && run.has_trimmed && !run.sc.effort.no_cache_trim_mode {
             // There was nothing to trim after all.
-            run.sc.no_cache_trim_mode = true;
+            run.sc.effort.no_cache_trim_mode = true;
             run.sc.priority = PRIORITY_DEFAULT;
             return Passed::Again;
         }
@@ -492,7 +492,7 @@ impl State {
             ..Reclaimer::new(MemcgId::ROOT, Why::Kswapd, self.config.swappiness)
         };
         let mut sc = ScanControl::new(by, 0);
-        sc.all_groups = true;
+        sc.effort.all_groups = true;
         self.spare_disk(&mut sc);
         let boost_left = boosts.iter().map(|(_, boost)| boost).sum();
         Balance { sc, pass: None, boosts, boost_left, reclaimed: 0, has_trimmed: false }

@@ -89,7 +89,7 @@ impl Core {
         let mut taken = self.isolate_blocks(lruvec, list, n, sc);
         let pages: u64 = taken.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();
         self.mm.lruvecs[lruvec].walk.scanned_since += pages;
-        sc.lumpy = Lumpy::Async;
+        sc.hands.lumpy = Lumpy::Async;
         let (mut reclaimed, mut left) = (0, Vec::new());
         for kind in LruType::BOTH {
             let is_of_kind = |pfn: &mut Pfn| self.mm.memory.folios[*pfn].lru_type() == kind;
@@ -101,14 +101,14 @@ impl Core {
             reclaimed += stat.reclaimed;
             left.append(&mut batch);
         }
-        sc.lumpy = Lumpy::Off;
+        sc.hands.lumpy = Lumpy::Off;
         if left.is_empty() || sc.by.is_kswapd() {
             left.into_iter().for_each(|pfn| self.put_back(pfn));
             return reclaimed;
         }
         // A device that has just been asked for more is waited for in its own right.
-        let waits = u32::from(sc.stall.is_some());
-        sc.stall = Some(Stall::Congestion);
+        let waits = u32::from(sc.waits.stall.is_some());
+        sc.waits.stall = Some(Stall::Congestion);
         left.iter().for_each(|&pfn| self.mm.memory.folios[pfn].refs += 1);
         left.reverse();
         let held = HeldBlocks {
@@ -120,7 +120,7 @@ impl Core {
             asked: 0,
             done: Vec::new(),
         };
-        sc.held_blocks = Some(Box::new(held));
+        sc.hands.held_blocks = Some(Box::new(held));
         reclaimed
     }
 
@@ -205,7 +205,7 @@ impl Core {
             held.waits -= 1;
             return self.mm.hold_on(held, Stall::Congestion, sc);
         }
-        sc.lumpy = Lumpy::Sync;
+        sc.hands.lumpy = Lumpy::Sync;
         let mut reclaimed = 0;
         while let Some(pfn) = held.todo.pop() {
             assert!(self.mm.memory.folios[pfn].refs > 0, "{pfn:?} is held, and has no reference");
@@ -219,8 +219,8 @@ impl Core {
             let mut stat = ReclaimStat::default();
             let is_free = self.shrink_folio(held.lruvec, pfn, sc, &mut stat);
             // Of one that was huge this is the first page.
-            let pages = if sc.split.is_empty() { pages } else { 1 };
-            for single in sc.split.drain(..) {
+            let pages = if sc.hands.split.is_empty() { pages } else { 1 };
+            for single in sc.hands.split.drain(..) {
                 self.mm.memory.folios[single].refs += 1;
                 held.todo.push(single);
             }
@@ -231,7 +231,7 @@ impl Core {
                 continue;
             }
             self.mm.memory.folios[pfn].refs += 1;
-            let stall = sc.stall.take();
+            let stall = sc.waits.stall.take();
             if let Some(stall) = stall.filter(|_| held.waited_for_next < WAITS_FOR_A_FOLIO) {
                 held.waited_for_next += 1;
                 held.todo.push(pfn);
@@ -240,14 +240,14 @@ impl Core {
                     continue;
                 }
                 self.mm.hold_on(held, stall, sc);
-                sc.lumpy = Lumpy::Off;
+                sc.hands.lumpy = Lumpy::Off;
                 return reclaimed;
             }
             held.waited_for_next = 0;
             let kept = if stat.tally.refused > 0 { &mut held.refused } else { &mut held.done };
             kept.push(pfn);
         }
-        sc.lumpy = Lumpy::Off;
+        sc.hands.lumpy = Lumpy::Off;
         // Who is to die has nothing to wait for.
         if !held.refused.is_empty() && held.asked < CLEAN_WAITS && sc.nr_to_reclaim > 0 {
             held.asked += 1;
@@ -310,8 +310,8 @@ impl State {
             let (node, kind, pages) = (folio.node, folio.lru_type(), folio.pages());
             self.note_isolated(node, kind, pages, sc);
         }
-        sc.stall = Some(stall);
-        sc.held_blocks = Some(held);
+        sc.waits.stall = Some(stall);
+        sc.hands.held_blocks = Some(held);
         0
     }
 }

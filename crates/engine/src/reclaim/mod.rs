@@ -159,10 +159,13 @@ impl Core {
         }
         if sc.nr_reclaimed == 0 && !sc.compaction_ready {
             let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
-            if rules.drain_before_giving_up && !sc.is_interrupted && !sc.has_drained && self.lru_add_pending()
+            if rules.drain_before_giving_up
+                && !sc.is_interrupted
+                && !sc.effort.has_drained
+                && self.lru_add_pending()
             {
                 self.lru_add_drain();
-                sc.has_drained = true;
+                sc.effort.has_drained = true;
                 sc.priority = PRIORITY_DEFAULT;
                 return None;
             }
@@ -178,8 +181,8 @@ impl Core {
 
     fn end_call(&mut self, sc: &mut ScanControl) -> ReclaimStep {
         self.mm.release_isolated(sc);
-        assert!(sc.split.is_empty(), "a call ends with single pages of a huge one in hand");
-        assert!(sc.held_blocks.is_none() || sc.is_interrupted, "a call ends with blocks in hand");
+        assert!(sc.hands.split.is_empty(), "a call ends with single pages of a huge one in hand");
+        assert!(sc.hands.held_blocks.is_none() || sc.is_interrupted, "a call ends with blocks in hand");
         self.out.count.reclaim_calls(1);
         self.trace(sc.by.node.unwrap_or(NodeId(0)), |_| Tracepoint::reclaim_end(sc));
         // That compaction can go on is progress, too.

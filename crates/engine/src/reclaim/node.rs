@@ -88,15 +88,17 @@ impl Core {
         }
         // Only if the worker is late; see `stat/flush.rs`.
         self.flush_stats_ratelimited();
-        sc.cost = self.mm.running_cost(target);
+        sc.plan.cost = self.mm.running_cost(target);
         sc.tally = Tally::default();
         self.prepare_scan_control(target, sc);
-        let walk = if keeps_generations && !(sc.may_write_now() && sc.may_unmap) {
+        let walk = if keeps_generations && !(sc.may_write_now() && sc.means.may_unmap) {
             // Pages that may not be written, or not be unmapped, would be looked at in vain.
             GroupWalk::Over
         } else if by_age {
             GroupWalk::ByAge(self.mm.memcgs.lrus[pool.index()].walk())
-        } else if sc.all_groups || self.mm.memcgs[sc.by.target].policy.reclaim.tree_walk == TreeWalk::Full {
+        } else if sc.effort.all_groups
+            || self.mm.memcgs[sc.by.target].policy.reclaim.tree_walk == TreeWalk::Full
+        {
             GroupWalk::Full(self.mm.memcgs.subtree(sc.by.target).into_iter())
         } else {
             GroupWalk::Shared(self.mm.memcgs.join_walk(sc.by.target, pool))
@@ -137,9 +139,9 @@ impl Core {
                 let memcg = *memcg;
                 let lruvec = self.mm.lruvecs.id(memcg, node.pool);
                 let looked_at_before = self.looked_at;
-                sc.must_wait = false;
+                sc.waits.must_wait = false;
                 if self.pass_round(lruvec, pass, sc) == Round::Last {
-                    self.unplug(&mut sc.plug);
+                    self.unplug(&mut sc.hands.plug);
                     self.note_pass(lruvec, sc);
                     self.shrink_shadow_nodes(lruvec);
                     self.shrink_zspools(memcg, self.mm.lruvecs[lruvec].node, sc);
@@ -150,14 +152,14 @@ impl Core {
                         None => self.mm.end_group(node, memcg, has_aged, sc),
                     }
                 }
-                if sc.must_wait {
+                if sc.waits.must_wait {
                     self.mm.release_isolated(sc);
                     // Those for whom it waits may wait for what it has begun.
-                    self.unplug(&mut sc.plug);
+                    self.unplug(&mut sc.hands.plug);
                     return NodeStep::Wait(self.isolated_wait(self.mm.lruvecs[lruvec].node, sc));
                 }
                 if let Some(wait) = self.take_stall(sc) {
-                    if sc.held_blocks.is_none() {
+                    if sc.hands.held_blocks.is_none() {
                         self.mm.release_isolated(sc);
                     }
                     return NodeStep::Wait(wait);
@@ -178,7 +180,7 @@ impl Core {
                 }
                 if self.mm.is_too_much_written(sc) && (sc.by.may_wait_for_writeout() || !node.has_waited) {
                     node.has_waited = true;
-                    sc.has_stalled = true;
+                    sc.waits.has_stalled = true;
                     return NodeStep::Wait(self.congestion_wait());
                 }
                 if sc.nr_reclaimed > 0 {
@@ -222,10 +224,10 @@ impl Core {
             let spares = match node.walk {
                 // Those who are spared come last: then it is their turn all the same.
                 GroupWalk::ByAge(_) => self.mm.memcgs.lrus[node.pool.index()].segment(memcg) != Segment::Tail,
-                _ => !sc.low_reclaim,
+                _ => !sc.effort.low_reclaim,
             };
             if spares {
-                sc.low_skipped = true;
+                sc.effort.low_skipped = true;
                 self.mm.pass_by(node, memcg, Move::Tail);
                 return;
             }

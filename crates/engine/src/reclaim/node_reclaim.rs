@@ -152,7 +152,8 @@ impl Core {
         }
         let mut sc = ScanControl::new(by, self.mm.config.reclaim_batch.max(1 << request.order));
         sc.priority = PRIORITY;
-        (sc.may_write, sc.may_unmap, sc.may_swap) = (mode & WRITE != 0, mode & UNMAP != 0, mode & UNMAP != 0);
+        (sc.means.may_write, sc.means.may_unmap, sc.means.may_swap) =
+            (mode & WRITE != 0, mode & UNMAP != 0, mode & UNMAP != 0);
         Reclaim::new(sc)
     }
 }

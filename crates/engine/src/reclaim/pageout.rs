@@ -73,7 +73,7 @@ impl Core {
             stat.tally.writeback += folio.pages();
         } else {
             // Nothing has slowed down those who dirtied the group's pages, so that here is nothing but such.
-            sc.stall = Some(Stall::Folio(pfn));
+            sc.waits.stall = Some(Stall::Folio(pfn));
             return self.verdict(pfn, Verdict::Keep, Because::BeingWritten);
         }
         self.verdict(pfn, Verdict::Activate, Because::BeingWritten)
@@ -119,7 +119,7 @@ impl Core {
         }
         self.count_pageout(folio.pages(), sc);
         self.mm.count_node(folio.node, Stat::NrVmscanWrite, folio.pages() as i64);
-        let is_sync = sc.lumpy == Lumpy::Sync;
+        let is_sync = sc.hands.lumpy == Lumpy::Sync;
         self.trace(folio.node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::File, is_sync });
         stat.written += folio.pages();
         if self.mm.memcgs[sc.by.target].policy.reclaim.writepage == Writepage::Redirties {
@@ -162,7 +162,7 @@ impl Core {
     pub(super) fn count_pageout(&mut self, pages: u64, sc: &ScanControl) {
         let by = &mut self.pageouts;
         *match sc.by.why {
-            Why::Direct | Why::Node if sc.lumpy == Lumpy::Sync => &mut by.direct_sync,
+            Why::Direct | Why::Node if sc.hands.lumpy == Lumpy::Sync => &mut by.direct_sync,
             Why::Direct | Why::Node => &mut by.direct,
             Why::Kswapd => &mut by.kswapd,
             _ => &mut by.group,
@@ -193,16 +193,16 @@ impl State {
     /// In laptop mode a reclaimer begins without writing.
     pub(super) fn spare_disk(&self, sc: &mut ScanControl) {
         let rule = self.config.policy.machine.laptop_mode;
-        sc.spares_disk = self.is_laptop_mode() && rule != LaptopMode::Ignored;
+        sc.means.spares_disk = self.is_laptop_mode() && rule != LaptopMode::Ignored;
     }
 
     /// The reclaimer writes when it does not get on without. [reclaim 2.1; machine 9.3]
     pub(super) fn stop_sparing_disk(&self, sc: &mut ScanControl) {
-        if !sc.spares_disk {
+        if !sc.means.spares_disk {
             return;
         }
         let half_more = |pages: u64| pages + pages / 2;
-        sc.spares_disk = match self.config.policy.machine.laptop_mode {
+        sc.means.spares_disk = match self.config.policy.machine.laptop_mode {
             LaptopMode::Priority => sc.priority >= PRIORITY_DEFAULT - 2,
             LaptopMode::Scanned if sc.by.is_kswapd() => {
                 sc.nr_scanned <= half_more(sc.nr_reclaimed).max(2 * self.config.reclaim_batch)

@@ -18,22 +18,22 @@ impl Core {
             Lru::TwoLists => self.prepare_by_lists(target, sc),
             // They have no opinion on how a descendant with other lists should age its pages.
             Lru::Generations | Lru::Guest(_) => {
-                sc.aging.allow();
-                sc.cache_trim_mode = false;
+                sc.plan.aging.allow();
+                sc.plan.cache_trim_mode = false;
             }
         }
     }
 
     fn prepare_by_lists(&mut self, target: LruvecId, sc: &mut ScanControl) {
         self.flush_stats_by(self.mm.memcgs[sc.by.target].policy.reclaim.stat_flush, sc.by.target);
-        sc.aging.decide(self.mm.view(target));
+        sc.plan.aging.decide(self.mm.view(target));
         let inactive_file = self.mm.stale(target, LruList::InactiveFile.stat());
-        sc.cache_trim_mode = inactive_file >> sc.priority > 0
-            && !sc.aging.may_deactivate[LruType::File as usize]
-            && !sc.no_cache_trim_mode;
+        sc.plan.cache_trim_mode = inactive_file >> sc.priority > 0
+            && !sc.plan.aging.may_deactivate[LruType::File as usize]
+            && !sc.effort.no_cache_trim_mode;
         self.compare_with_live(target, sc);
-        sc.file_is_tiny = sc.by.is_for_machine()
-            && !sc.aging.may_deactivate[LruType::Anon as usize]
+        sc.plan.file_is_tiny = sc.by.is_for_machine()
+            && !sc.plan.aging.may_deactivate[LruType::Anon as usize]
             && self.mm.node_stat(self.mm.lruvecs[target].node, Stat::NrInactiveAnon).max(0) >> sc.priority
                 > 0
             && self.mm.is_file_tiny(self.mm.lruvecs[target].node);
@@ -43,15 +43,16 @@ impl Core {
     fn compare_with_live(&mut self, target: LruvecId, sc: &ScanControl) {
         let memcg = self.mm.lruvecs[target].memcg;
         let has_room = self.mm.memcgs.free_swap(memcg, self.mm.memory.swap.free_pages()) > 0;
-        let takes_anon = sc.may_swap && sc.by.swappiness > 0 && (has_room || self.mm.can_demote_from(target));
+        let takes_anon =
+            sc.means.may_swap && sc.by.swappiness > 0 && (has_room || self.mm.can_demote_from(target));
         let mut may_deactivate_file = false;
         for kind in LruType::BOTH.into_iter().filter(|&kind| takes_anon || kind == LruType::File) {
             let stats = [LruList::inactive(kind).stat(), LruList::active(kind).stat(), ACTIVATE.of(kind)];
             let Some(live) = self.live_stats(target).map(|live| stats.map(|stat| live.get(stat))) else {
                 return;
             };
-            let live = Deactivation::live(self.mm.view(target), kind, sc.aging.is_forced, live);
-            let Some(stale) = sc.aging.why[kind as usize] else { return };
+            let live = Deactivation::live(self.mm.view(target), kind, sc.plan.aging.is_forced, live);
+            let Some(stale) = sc.plan.aging.why[kind as usize] else { return };
             may_deactivate_file = kind == LruType::File && live.is_due();
             let numbers = [
                 (LruList::inactive(kind).stat(), stale.inactive, live.inactive),
@@ -65,9 +66,9 @@ impl Core {
         }
         let inactive_file = LruList::InactiveFile.stat();
         let Some(live) = self.live_stats(target).map(|live| live.get(inactive_file)) else { return };
-        let is_enough = live >> sc.priority > 0 && !may_deactivate_file && !sc.no_cache_trim_mode;
+        let is_enough = live >> sc.priority > 0 && !may_deactivate_file && !sc.effort.no_cache_trim_mode;
         let numbers = [(inactive_file, self.mm.stale(target, inactive_file), live)];
-        self.note_decision(StaleDecision::CacheTrim, memcg, sc.cache_trim_mode, is_enough, &numbers);
+        self.note_decision(StaleDecision::CacheTrim, memcg, sc.plan.cache_trim_mode, is_enough, &numbers);
     }
 }
 

@@ -24,64 +24,94 @@ pub(crate) struct ScanControl {
     pub(crate) nr_to_reclaim: u64,
     /// A signal ends it: it is to let go of what it has in its hands, and be over.
     pub(crate) is_interrupted: bool,
+    pub(crate) means: Means,
+    /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
+    pub(crate) priority: u8,
+    pub(crate) effort: Effort,
+    pub(crate) plan: Plan,
     pub(crate) nr_reclaimed: u64,
     /// Pages taken from lists to be judged.
     pub(crate) nr_scanned: u64,
     /// Pages taken before the present priority.
     pub(crate) scanned_before: u64,
-    /// By type: of those, the ones that it has in its hands for as long as its last batch takes.
-    pub(crate) isolated: [u64; 2],
-    /// The node that they are counted on.
-    pub(crate) isolated_on: NodeId,
-    /// The reclaimer has waited because too many pages were in reclaimers' hands, and goes on whatever it finds.
-    pub(crate) has_waited: bool,
-    /// The reclaimer has to wait until fewer pages are in reclaimers' hands.
-    pub(crate) must_wait: bool,
-    /// The reclaimer waits with others of this node, until it goes on.
-    pub(crate) throttled_on: Option<NodeId>,
-    /// What is told of that wait: when it began, how long it may last, and for what it is.
-    pub(crate) throttled: Option<(Nanos, Nanos, ThrottleReason)>,
-    /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
-    pub(crate) priority: u8,
-    /// Which active lists its passes age.
-    pub(crate) aging: AgingPlan,
-    /// The call has emptied its CPU's batches because it had found nothing.
-    pub(crate) has_drained: bool,
-    /// Groups below their effective `memory.low` are reclaimed too.
-    pub(crate) low_reclaim: bool,
-    pub(crate) low_skipped: bool,
-    /// Visit every group rather than stopping when the target is reached.
-    pub(crate) all_groups: bool,
-    /// Only file pages are taken: there are enough unused ones.
-    pub(crate) cache_trim_mode: bool,
-    /// Trimming the page cache alone was tried for the whole machine, and there was nothing to trim.
-    pub(crate) no_cache_trim_mode: bool,
-    /// Only anonymous pages are taken: with all its file pages the machine would be short of free ones.
-    pub(crate) file_is_tiny: bool,
+    /// Enough is free for compaction to make the block that is wanted.
+    pub(crate) compaction_ready: bool,
+    /// What the pass over a pool has met so far.
+    pub(crate) tally: Tally,
+    pub(crate) hands: InHand,
+    pub(crate) waits: Waits,
+}
+
+/// By what means a call may free a page.
+#[derive(Debug)]
+pub(crate) struct Means {
     /// Anonymous pages may be swapped out, what is dirty may be written, and what is mapped may be taken from those who map it.
     pub(crate) may_swap: bool,
     pub(crate) may_write: bool,
     pub(crate) may_unmap: bool,
     /// Laptop mode: it does not write as yet.
     pub(crate) spares_disk: bool,
-    /// The target's running costs by type, as the pass over the node began.
+}
+
+/// What a call goes to beside a lower priority, one thing after the other ([`ScanControl::try_harder`]), and what it has left alone so far.
+#[derive(Debug, Default)]
+pub(crate) struct Effort {
+    /// Visit every group rather than stopping when the target is reached.
+    pub(crate) all_groups: bool,
+    /// Groups below their effective `memory.low` are reclaimed too.
+    pub(crate) low_reclaim: bool,
+    pub(crate) low_skipped: bool,
+    /// The call has emptied its CPU's batches because it had found nothing.
+    pub(crate) has_drained: bool,
+    /// Trimming the page cache alone was tried for the whole machine, and there was nothing to trim.
+    pub(crate) no_cache_trim_mode: bool,
+}
+
+/// What the state of the target's lruvec has the passes over a node do, as the first of them begins.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Which active lists are aged.
+    pub(crate) aging: AgingPlan,
+    /// Only file pages are taken: there are enough unused ones.
+    pub(crate) cache_trim_mode: bool,
+    /// Only anonymous pages are taken: with all its file pages the machine would be short of free ones.
+    pub(crate) file_is_tiny: bool,
+    /// The target's running costs by type.
     pub(crate) cost: [u64; 2],
-    /// What the pass over a pool has met so far.
-    pub(crate) tally: Tally,
-    /// What the last batch has left the reclaimer to wait for, and whether it has waited for such.
-    pub(crate) stall: Option<Stall>,
-    pub(crate) has_stalled: bool,
+}
+
+/// What a reclaimer has in its hands between two steps of a call, or for as long as its last batch takes.
+#[derive(Debug, Default)]
+pub(crate) struct InHand {
+    /// By type: pages taken from lists.
+    pub(crate) isolated: [u64; 2],
+    /// The node that they are counted on.
+    pub(crate) isolated_on: NodeId,
     /// Whether its batch is of whole blocks, and what it holds of such while it waits.
     pub(crate) lumpy: Lumpy,
     pub(crate) held_blocks: Option<Box<HeldBlocks>>,
-    /// Enough is free for compaction to make the block that is wanted.
-    pub(crate) compaction_ready: bool,
-    /// The pass under way has walked page tables and goes on, so that a walk's buffer is at hand.
-    pub(crate) has_walked: bool,
     /// Single pages that huge ones of its batch have become, and that it has yet to judge.
     pub(crate) split: Vec<Pfn>,
     /// Swap writes that the pass under way has begun.
     pub(crate) plug: Plug,
+    /// The pass under way has walked page tables and goes on, so that a walk's buffer is at hand.
+    pub(crate) has_walked: bool,
+}
+
+/// For what a reclaimer has to wait, and for what it has waited.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// Until fewer pages are in reclaimers' hands.
+    pub(crate) must_wait: bool,
+    /// It has waited for that, and goes on whatever it finds.
+    pub(crate) has_waited: bool,
+    /// With others of this node, until it goes on.
+    pub(crate) throttled_on: Option<NodeId>,
+    /// What is told of that wait: when it began, how long it may last, and for what it is.
+    pub(crate) throttled: Option<(Nanos, Nanos, ThrottleReason)>,
+    /// For what the last batch has left, and whether it has waited for such.
+    pub(crate) stall: Option<Stall>,
+    pub(crate) has_stalled: bool,
 }
 
 impl ScanControl {
@@ -90,44 +120,23 @@ impl ScanControl {
             by,
             nr_to_reclaim,
             is_interrupted: false,
+            means: Means { may_swap: true, may_write: true, may_unmap: true, spares_disk: false },
+            priority: PRIORITY_DEFAULT,
+            effort: Effort::default(),
+            plan: Plan::default(),
             nr_reclaimed: 0,
             nr_scanned: 0,
             scanned_before: 0,
-            isolated: [0; 2],
-            isolated_on: NodeId(0),
-            has_waited: false,
-            must_wait: false,
-            throttled_on: None,
-            throttled: None,
-            priority: PRIORITY_DEFAULT,
-            aging: AgingPlan::default(),
-            has_drained: false,
-            low_reclaim: false,
-            low_skipped: false,
-            all_groups: false,
-            cache_trim_mode: false,
-            no_cache_trim_mode: false,
-            file_is_tiny: false,
-            may_swap: true,
-            may_write: true,
-            may_unmap: true,
-            spares_disk: false,
-            cost: [0; 2],
-            tally: Tally::default(),
-            stall: None,
-            has_stalled: false,
-            lumpy: Lumpy::Off,
-            held_blocks: None,
             compaction_ready: false,
-            has_walked: false,
-            split: Vec::new(),
-            plug: Plug::default(),
+            tally: Tally::default(),
+            hands: InHand::default(),
+            waits: Waits::default(),
         }
     }
 
     /// What is dirty may be written now.
     pub(crate) fn may_write_now(&self) -> bool {
-        self.may_write && !self.spares_disk
+        self.means.may_write && !self.means.spares_disk
     }
 
     pub(crate) fn is_satisfied(&self) -> bool {
@@ -141,8 +150,8 @@ impl ScanControl {
 
     /// A write has begun, or was under way: a pass that waits for each is to wait for it.
     pub(crate) fn wait_if_sync(&mut self, pfn: Pfn) {
-        if self.lumpy == Lumpy::Sync {
-            self.stall = Some(Stall::Folio(pfn));
+        if self.hands.lumpy == Lumpy::Sync {
+            self.waits.stall = Some(Stall::Folio(pfn));
         }
     }
 
@@ -152,16 +161,16 @@ impl ScanControl {
         if self.is_interrupted {
             return false;
         }
-        if !self.all_groups && walk == TreeWalk::Shared {
+        if !self.effort.all_groups && walk == TreeWalk::Shared {
             // The walk is shared: the part that this call got may have had nothing to give.
-            self.all_groups = true;
-        } else if self.aging.has_skipped && !self.aging.is_forced {
-            self.aging.is_forced = true;
-            self.aging.has_skipped = false;
-        } else if self.low_skipped && !self.low_reclaim {
-            self.aging.is_forced = false;
-            self.low_reclaim = true;
-            self.low_skipped = false;
+            self.effort.all_groups = true;
+        } else if self.plan.aging.has_skipped && !self.plan.aging.is_forced {
+            self.plan.aging.is_forced = true;
+            self.plan.aging.has_skipped = false;
+        } else if self.effort.low_skipped && !self.effort.low_reclaim {
+            self.plan.aging.is_forced = false;
+            self.effort.low_reclaim = true;
+            self.effort.low_skipped = false;
         } else {
             return false;
         }
@@ -179,11 +188,11 @@ mod tests {
     #[test]
     fn what_was_held_back_is_tried_in_order_and_each_once() {
         let mut sc = ScanControl::new(Reclaimer::new(MemcgId(1), Why::Limit, 60), 32);
-        sc.aging.has_skipped = true;
-        sc.low_skipped = true;
-        assert!(sc.try_harder(TreeWalk::Shared) && sc.all_groups && !sc.aging.is_forced);
-        assert!(sc.try_harder(TreeWalk::Shared) && sc.aging.is_forced && !sc.low_reclaim);
-        assert!(sc.try_harder(TreeWalk::Shared) && sc.low_reclaim);
+        sc.plan.aging.has_skipped = true;
+        sc.effort.low_skipped = true;
+        assert!(sc.try_harder(TreeWalk::Shared) && sc.effort.all_groups && !sc.plan.aging.is_forced);
+        assert!(sc.try_harder(TreeWalk::Shared) && sc.plan.aging.is_forced && !sc.effort.low_reclaim);
+        assert!(sc.try_harder(TreeWalk::Shared) && sc.effort.low_reclaim);
         assert!(!sc.try_harder(TreeWalk::Shared));
     }
 }

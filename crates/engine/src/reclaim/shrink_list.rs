@@ -57,7 +57,7 @@ impl Core {
                 !self.shrink_folio(lruvec, pfn, sc, stat)
             });
         }
-        if !sc.split.is_empty() {
+        if !sc.hands.split.is_empty() {
             self.shrink_split(lruvec, folios, sc, stat);
         }
     }
@@ -71,7 +71,7 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) {
-        let mut single = std::mem::take(&mut sc.split);
+        let mut single = std::mem::take(&mut sc.hands.split);
         single.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
         folios.append(&mut single);
     }
@@ -163,7 +163,7 @@ impl Core {
         if folio.has(FolioFlags::WRITEBACK) {
             return self.judge_writeback(pfn, sc, stat);
         }
-        let references = match sc.lumpy {
+        let references = match sc.hands.lumpy {
             Lumpy::Off => self.folio_check_references(pfn, sc),
             // What its neighbours are worth without it is nothing, so that its own use doesn't count.
             Lumpy::Async | Lumpy::Sync => FolioReferences::Reclaim,
@@ -268,7 +268,7 @@ impl Core {
 
     /// Whether the folio was used since reclaim last looked, and what its LRU makes of that.
     fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> FolioReferences {
-        let referenced = self.folio_referenced(pfn, sc.by.has_table_walk_buffer() || sc.has_walked);
+        let referenced = self.folio_referenced(pfn, sc.by.has_table_walk_buffer() || sc.hands.has_walked);
         if referenced.locked {
             self.mm.memory.remove_use(pfn, UseBits::REFERENCED);
             return FolioReferences::Activate(Because::Locked);
@@ -295,7 +295,7 @@ impl Core {
     fn split_for_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> bool {
         let folio = self.mm.memory.folios[pfn];
         assert!(folio.is_huge(), "{pfn:?} is no huge page, and is split for swap");
-        let is_split = folio.refs == 0 && self.split_huge_page(pfn, &mut sc.split);
+        let is_split = folio.refs == 0 && self.split_huge_page(pfn, &mut sc.hands.split);
         if is_split {
             self.count(self.mm.lruvec_of(pfn), Stat::ThpSwpoutFallback, 1);
         }
@@ -356,7 +356,7 @@ impl Core {
         self.trace(node, |_| Tracepoint::WriteFolio {
             pfn,
             kind: LruType::Anon,
-            is_sync: sc.lumpy == Lumpy::Sync,
+            is_sync: sc.hands.lumpy == Lumpy::Sync,
         });
         if self.mm.swap_zeroes_out(pfn, entry) {
             // What the slot held of the page before is of no use any more.
@@ -387,12 +387,12 @@ impl Core {
             return Pageout::Clean;
         }
         mutant!(self, FrameReusedBeforeWritten => {
-            self.start_write(pfn, entry, &mut sc.plug);
+            self.start_write(pfn, entry, &mut sc.hands.plug);
             return Pageout::Clean;
         });
         self.mm.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
         self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, pages);
-        self.start_write(pfn, entry, &mut sc.plug);
+        self.start_write(pfn, entry, &mut sc.hands.plug);
         Pageout::Started
     }
 

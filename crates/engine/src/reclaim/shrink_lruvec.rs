@@ -65,7 +65,7 @@ impl Core {
         match lru {
             Lru::TwoLists => self.two_lists_begin(lruvec, sc),
             Lru::Generations => {
-                sc.has_walked = false;
+                sc.hands.has_walked = false;
                 self.lru_add_drain();
                 Pass::Generations(GenerationsPass::default())
             }
@@ -118,7 +118,7 @@ impl Core {
             }
             return Round::More;
         }
-        if let Some(held) = sc.held_blocks.take() {
+        if let Some(held) = sc.hands.held_blocks.take() {
             pass.judged(self.shrink_held_blocks(held, sc));
             return Round::More;
         }
@@ -129,14 +129,14 @@ impl Core {
             is_interrupted: sc.is_interrupted,
         };
         loop {
-            match pass.ask(self.mm.view(lruvec), &mut sc.aging, wanted) {
+            match pass.ask(self.mm.view(lruvec), &mut sc.plan.aging, wanted) {
                 Ask::Shrink { list, n } => {
                     pass.judged(self.shrink_inactive(lruvec, list, n, sc));
-                    if sc.must_wait {
+                    if sc.waits.must_wait {
                         pass.put_off(list, n);
                         return Round::More;
                     }
-                    if sc.held_blocks.is_some() {
+                    if sc.hands.held_blocks.is_some() {
                         pass.break_round();
                         return Round::More;
                     }

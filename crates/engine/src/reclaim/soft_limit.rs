@@ -94,9 +94,9 @@ impl Core {
         let by = Reclaimer { target: memcg, node: Some(node), from: None, ..sc.by };
         let mut own = ScanControl::new(by, excess.min(self.mm.config.reclaim_batch));
         own.priority = 0;
-        (own.may_swap, own.spares_disk) = (sc.may_swap, sc.spares_disk);
+        (own.means.may_swap, own.means.spares_disk) = (sc.means.may_swap, sc.means.spares_disk);
         let rule = self.mm.memcgs[sc.by.target].policy.reclaim.file_writeback;
-        own.may_write = sc.may_write && rule != FileWriteback::NotDirect;
+        own.means.may_write = sc.means.may_write && rule != FileWriteback::NotDirect;
         self.trace(node, |_| Tracepoint::reclaim_begin(&own));
         let group = &self.mm.memcgs[memcg];
         let (usage, limit) = (group.usage, group.soft_limit);

@@ -100,12 +100,12 @@ impl Core {
             // Dirty pages have come to the end of the list before they were written: the flusher is late.
             self.wakeup_flusher_threads(WritebackReason::Vmscan);
             if rules.v1_throttle == V1Throttle::Batch && !self.mm.is_throttled_at_source(sc) {
-                sc.stall = Some(Stall::Writeback(self.mm.lruvecs[lruvec].node));
+                sc.waits.stall = Some(Stall::Writeback(self.mm.lruvecs[lruvec].node));
             }
         }
         if tally.refused > 0 && rules.stalls == Stalls::CongestionWait {
             self.wakeup_flusher_threads_for(WritebackReason::Vmscan, tally.refused);
-            sc.stall = Some(Stall::Congestion);
+            sc.waits.stall = Some(Stall::Congestion);
         }
         if lru == Lru::Generations && !rules.batch_tallies {
             // All that their own rule asks for.
@@ -125,7 +125,7 @@ impl Core {
         if has_met_dirty_only && rules.flusher_wake == FlusherWake::Pass {
             self.wakeup_flusher_threads(WritebackReason::Vmscan);
             if rules.v1_throttle == V1Throttle::AfterPass && !self.mm.is_throttled_at_source(sc) {
-                sc.stall = Some(Stall::Writeback(self.mm.lruvecs[lruvec].node));
+                sc.waits.stall = Some(Stall::Writeback(self.mm.lruvecs[lruvec].node));
             }
         }
     }
@@ -146,7 +146,7 @@ impl Core {
             // Where none was taken, none was clean either.
             writes.is_dirty |= tally.unqueued_dirty == tally.file_taken;
             if tally.immediate > 0 {
-                sc.has_stalled = true;
+                sc.waits.has_stalled = true;
                 wait = Some(self.wait_for_writes(node, sc));
             }
         }
@@ -173,10 +173,10 @@ impl Core {
 
     /// Turns what a batch has left to wait for into a wait.
     pub(crate) fn take_stall(&mut self, sc: &mut ScanControl) -> Option<Wait> {
-        let stall = sc.stall.take()?;
-        sc.has_stalled = true;
+        let stall = sc.waits.stall.take()?;
+        sc.waits.has_stalled = true;
         // Who sleeps hands over what it has begun.
-        self.unplug(&mut sc.plug);
+        self.unplug(&mut sc.hands.plug);
         Some(match stall {
             Stall::Writeback(node) => self.wait_for_writes(node, sc),
             Stall::Congestion => self.congestion_wait(),
@@ -200,7 +200,7 @@ impl Core {
 
     /// A reclaimer goes on. If it has waited for writes, nobody need wake it any more.
     pub(crate) fn leave_stall(&mut self, sc: &mut ScanControl) {
-        if !std::mem::take(&mut sc.has_stalled) {
+        if !std::mem::take(&mut sc.waits.has_stalled) {
             return;
         }
         let task = self.by.task;
@@ -255,8 +255,8 @@ impl Core {
             self.wakeup_flusher_threads_for(WritebackReason::Vmscan, pages);
         }
         let is_earnest = sc.nr_scanned > 0 && sc.priority < PRIORITY_DEFAULT - 2;
-        sc.has_stalled = rules.stalls == Stalls::CongestionWait && is_earnest;
-        sc.has_stalled.then(|| self.congestion_wait())
+        sc.waits.has_stalled = rules.stalls == Stalls::CongestionWait && is_earnest;
+        sc.waits.has_stalled.then(|| self.congestion_wait())
     }
 }
 

@@ -89,27 +89,28 @@ impl Core {
         }
         let inactive = [Stat::NrInactiveAnon, Stat::NrInactiveFile];
         // Its own are those of the round under way, which a kernel would have put back by now.
-        let isolated = self.mm.node_stat(node, ISOLATED.of(kind)).max(0) as u64 - sc.isolated[kind as usize];
+        let isolated =
+            self.mm.node_stat(node, ISOLATED.of(kind)).max(0) as u64 - sc.hands.isolated[kind as usize];
         let mut allowed = self.mm.node_stat(node, inactive.of(kind)).max(0) as u64;
         if sc.by.may_enter_fs && !is_2010 {
             // Those who can't enter a file system may be waited for by those who can: they may take more.
             allowed >>= 3;
         }
         if isolated <= allowed {
-            sc.has_waited = false;
+            sc.waits.has_waited = false;
             self.wake_all(node, |throttled| &mut throttled.isolated);
             return false;
         }
         // Who is to die has nothing to wait for.
-        sc.must_wait = !sc.has_waited || is_2010 && sc.nr_to_reclaim > 0;
-        sc.has_waited = true;
+        sc.waits.must_wait = !sc.waits.has_waited || is_2010 && sc.nr_to_reclaim > 0;
+        sc.waits.has_waited = true;
         true
     }
 
     /// A reclaimer waits who has found too many pages of a node in others' hands.
     pub(crate) fn isolated_wait(&mut self, node: NodeId, sc: &mut ScanControl) -> Wait {
         if self.mm.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait {
-            sc.has_stalled = true;
+            sc.waits.has_stalled = true;
             return self.congestion_wait();
         }
         let task = self.by.task;
@@ -128,17 +129,17 @@ impl Core {
         reason: ThrottleReason,
     ) -> Wait {
         self.throttled[reason as usize] += 1;
-        sc.throttled_on = Some(node);
-        sc.throttled = Some((self.by.now, Nanos::from_ticks(ticks, self.mm.config.hz), reason));
+        sc.waits.throttled_on = Some(node);
+        sc.waits.throttled = Some((self.by.now, Nanos::from_ticks(ticks, self.mm.config.hz), reason));
         self.mm.ticks_at_most(ticks)
     }
 
     /// A reclaimer goes on: nobody need wake it any more.
     pub(crate) fn leave_throttle(&mut self, sc: &mut ScanControl) {
-        if let Some(node) = sc.throttled_on.take() {
+        if let Some(node) = sc.waits.throttled_on.take() {
             let task = self.by.task;
             self.kswapds[node.index()].throttled.remove(task);
-            if let Some((since, timeout, reason)) = sc.throttled.take() {
+            if let Some((since, timeout, reason)) = sc.waits.throttled.take() {
                 let delayed = Nanos(self.by.now.0 - since.0);
                 self.trace(node, |_| Tracepoint::Throttled { timeout, delayed, reason });
             }
@@ -224,9 +225,12 @@ impl Core {
 impl State {
     /// A batch is in a reclaimer's hands for as long as it takes, which is over when the reclaimer goes on.
     pub(crate) fn note_isolated(&mut self, node: NodeId, kind: LruType, pages: u64, sc: &mut ScanControl) {
-        debug_assert!(sc.isolated == [0; 2] || sc.isolated_on == node, "a step stays on its node");
-        sc.isolated_on = node;
-        sc.isolated[kind as usize] += pages;
+        debug_assert!(
+            sc.hands.isolated == [0; 2] || sc.hands.isolated_on == node,
+            "a step stays on its node"
+        );
+        sc.hands.isolated_on = node;
+        sc.hands.isolated[kind as usize] += pages;
         self.count_node(node, ISOLATED.of(kind), pages as i64);
         self.assert_isolated_fit(node, kind);
     }
@@ -247,11 +251,11 @@ impl State {
     /// The reclaimer goes on: what its last batch had is freed or on lists again.
     pub(crate) fn release_isolated(&mut self, sc: &mut ScanControl) {
         for kind in LruType::BOTH {
-            match std::mem::take(&mut sc.isolated[kind as usize]) {
+            match std::mem::take(&mut sc.hands.isolated[kind as usize]) {
                 0 => {}
-                pages => self.count_node(sc.isolated_on, ISOLATED.of(kind), -(pages as i64)),
+                pages => self.count_node(sc.hands.isolated_on, ISOLATED.of(kind), -(pages as i64)),
             }
-            assert_eq!(sc.isolated[kind as usize], 0, "a reclaimer goes on with pages in hand");
+            assert_eq!(sc.hands.isolated[kind as usize], 0, "a reclaimer goes on with pages in hand");
         }
     }
 
@@ -343,7 +347,8 @@ mod tests {
         engine.enter(task);
         engine.core.note_written(NODE, 3);
         assert_eq!(engine.figures().vmstat(Stat::NrThrottledWritten), 0, "nobody waits");
-        let mut sc = ScanControl { stall: Some(Stall::Writeback(NODE)), ..direct() };
+        let mut sc = direct();
+        sc.waits.stall = Some(Stall::Writeback(NODE));
         engine.core.take_stall(&mut sc).expect("it waits");
         // The last of these lets it go on.
         for _ in 0..=32 {
@@ -511,7 +516,7 @@ mod tests {
         assert_eq!(engine.core.note_progress(NODE, &mut other), None);
         assert_eq!(woken(&mut engine), [task]);
         engine.core.leave_throttle(&mut sc);
-        assert_eq!(sc.throttled_on, None);
+        assert_eq!(sc.waits.throttled_on, None);
     }
 
     #[test]
@@ -536,10 +541,13 @@ mod tests {
         let mut sc = direct();
         assert!(!too_many(&mut engine, &mut sc));
         engine.core.mm.count_node(NODE, Stat::NrIsolatedFile, 1);
-        assert!(too_many(&mut engine, &mut sc) && sc.must_wait);
+        assert!(too_many(&mut engine, &mut sc) && sc.waits.must_wait);
         let wait = engine.core.isolated_wait(NODE, &mut sc);
         assert_eq!(wait, Wait::WokenOr(Nanos(20_000_000), DelayReason::Reclaim));
-        assert!(too_many(&mut engine, &mut sc) && !sc.must_wait, "it waits once, and gets nothing then");
+        assert!(
+            too_many(&mut engine, &mut sc) && !sc.waits.must_wait,
+            "it waits once, and gets nothing then"
+        );
 
         let mut without_fs = direct();
         without_fs.by.may_enter_fs = false;
@@ -559,13 +567,16 @@ mod tests {
         assert!(!engine.core.too_many_isolated(NODE, LruType::File, &mut sc));
         engine.core.mm.count_node(NODE, Stat::NrIsolatedFile, 1);
         for _ in 0..3 {
-            assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut sc) && sc.must_wait);
+            assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut sc) && sc.waits.must_wait);
             let wait = engine.core.isolated_wait(NODE, &mut sc);
             assert_eq!(wait, Wait::WokenOr(Nanos(100_000_000), DelayReason::Reclaim));
             engine.core.leave_stall(&mut sc);
         }
         sc.nr_to_reclaim = 0;
-        assert!(engine.core.too_many_isolated(NODE, LruType::File, &mut sc) && !sc.must_wait, "it is to die");
+        assert!(
+            engine.core.too_many_isolated(NODE, LruType::File, &mut sc) && !sc.waits.must_wait,
+            "it is to die"
+        );
         let mut of_group = ScanControl::new(Reclaimer::new(MemcgId::ROOT, Why::Limit, 60), 32);
         assert!(!engine.core.too_many_isolated(NODE, LruType::File, &mut of_group));
     }

@@ -109,7 +109,7 @@ impl Core {
             pass.aging = None;
             pass.has_aged = true;
             // The walk's buffer stays to the end of the pass.
-            sc.has_walked = rules.after_aging == AfterAging::Continue;
+            sc.hands.has_walked = rules.after_aging == AfterAging::Continue;
             pass.rotates |= has_opened || rules.after_aging == AfterAging::Stop;
             if rules.after_aging == AfterAging::Stop {
                 return GenerationsNext::End;

@@ -299,6 +299,6 @@ impl State {
     /// Whether swap has room for a batch, or there is slower memory.
     pub(super) fn can_reclaim_anon(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
         let has_room = || self.has_swap_for_a_batch(lruvec) || self.can_demote_from(lruvec);
-        sc.may_swap && has_room()
+        sc.means.may_swap && has_room()
     }
 }

@@ -158,7 +158,7 @@ impl Core {
                 {
                     return WorkStep::Again;
                 }
-                self.unplug(&mut sc.plug);
+                self.unplug(&mut sc.hands.plug);
                 self.mm.release_isolated(sc);
                 WorkStep::Done(Ok(sc.nr_reclaimed))
             }
