@@ -45,7 +45,7 @@ else
     page tiers run scenarios/hot-set-on-slow-memory.toml
     page compare compare scenarios/writeback-from-reclaim.toml
     page ablate ablate scenarios/heap-index-data.toml --repeat 2 --set 'task.db.object.*.workload.ops=20_000'
-    page replay replay ground-truth/evictions/fr-zipf120.classic.t.u32.zst --format words --memory 10%,30%,60%
+    page replay replay ground-truth/evictions/fr-zipf120.classic.t.u32.zst --trace-format words --memory 10%,30%,60%
     page advise-tier advise-tier scenarios/demotion.toml --ratio 1:1,1:3 --device cxl-1.1
     page reproduce reproduce mglru --experiment drift --scale small --seeds 2
     page tour tour ci/pages/tour.toml

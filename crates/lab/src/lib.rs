@@ -18,8 +18,8 @@ pub mod commands; // what is done with all of that: one file a command
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
@@ -27,15 +27,23 @@ use commands::{
     reproduce, run, trace, validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
-use print::output;
+use print::{form, output};
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let parsed =
+        Cli::command().try_get_matches().and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
-    match dispatch(cli.command) {
+    let done = form::ask(&matches).map_err(Failure::from).and_then(|()| {
+        let done = dispatch(cli.command);
+        // What there is of a result is written even so; what failed first is told.
+        let written = form::finish();
+        done.and(written)
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !matches!(failure, Failure::ReaderGone) {

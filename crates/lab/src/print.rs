@@ -4,6 +4,8 @@ pub(crate) mod summary; // a run in words and tables
 pub(crate) mod access; // how long accesses took, by what made them wait
 pub(crate) mod remarks; // what is said around figures
 pub(crate) mod table; // aligned columns
+pub(crate) mod form; // in which form a result is printed, and where to
+mod csv; // a row an element of a result's list
 pub(crate) mod output; // whole results, or none
 pub(crate) mod outputs; // files that are no input, and no other result
 pub(crate) mod streamed; // results that are written while they come

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueHint};
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, ValueEnum, ValueHint};
 use pageout_engine::{Lists, Version};
 use pageout_sim::scenario::SEED_MAX;
 use pageout_sim::scenario::Scenario;
@@ -12,7 +14,9 @@ use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
 use pageout_study::scenario::variation::Variation;
 use pageout_study::{Error, Watcher};
+use pageout_workload::trace;
 
+use crate::print::form::{self, Form};
 use crate::print::progress::{Terminal, name_of};
 
 /// Options of everything that runs scenarios.
@@ -42,12 +46,61 @@ pub(crate) struct RunOptions {
 #[derive(Debug, Args)]
 pub(crate) struct OutputOptions {
     /// Print the result as JSON, with everything in it; if the workload fails, with `complete` false and the `error`
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
+
+    /// The form of the result; --out FILE tells it by the file's name
+    #[arg(long, value_name = "FORM", value_parser = FormParser)]
+    pub(crate) format: Option<Form>,
+
+    /// Write the result to this file instead, when it is whole: .csv, .md, .json, .txt, or any with --format. A file of that name is replaced
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Of a CSV only these columns, in this order: --columns policy,memory_bytes,miss_ratio
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
 
     /// Show no progress; without a terminal on stderr none is shown anyway
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Reads a form, and tells who names a format of traces what that option is called.
+#[derive(Clone)]
+struct FormParser;
+
+impl TypedValueParser for FormParser {
+    type Value = Form;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Form, clap::Error> {
+        let parsed = EnumValueParser::<Form>::new().parse_ref(command, argument, value);
+        let is_of_trace = value.to_str().is_some_and(|name| name.parse::<trace::Format>().is_ok());
+        parsed.map_err(|mut error| {
+            if is_of_trace {
+                let name = value.to_string_lossy();
+                let hint = format!("it is a format of traces, which is said by '--trace-format {name}'");
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+            }
+            error
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Form::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
+}
+
+impl OutputOptions {
+    /// Whether the result is printed as data, and not as text.
+    pub(crate) fn is_data(&self) -> bool {
+        form::form().is_data()
+    }
 }
 
 /// How many runs go on at a time.
@@ -100,7 +153,7 @@ pub(crate) struct ReadingOptions {
     /// (UMass); fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
     /// means, unless they can hardly be words), pages-text (one page number a line, decimal or 0x; told by its content), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<String>,
+    pub(crate) trace_format: Option<String>,
 
     /// One id is one page, whatever its size, as cache simulators often have it
     #[arg(long)]

@@ -13,7 +13,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   pageout replay w92.oracleGeneral.zst --memory 30%
   pageout replay io.csv --memory 5%,10%,20%,40%,80%
-  pageout replay prxy_0.csv --format msr --memory 10%,30%
+  pageout replay prxy_0.csv --trace-format msr --memory 10%,30%
   pageout replay pages.u32 --memory 64MiB --channel anonymous --swap zram
   pageout replay w92.oracleGeneral.zst --ignore-size --policy lru,s3-fifo,arc,opt --memory 1%..100%/50log --report curves.html
   pageout replay a.pgt b.pgt c.pgt --policy lru,sieve,s3-fifo:small=0.05,classic@6.12,lru@machine --memory 5%,20%

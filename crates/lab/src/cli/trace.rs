@@ -11,7 +11,7 @@ use super::options::{OutputOptions, ReadingOptions};
 pub(crate) enum TraceCommand {
     /// Read a trace to its end and say what is in it.
     #[command(
-        after_long_help = "Examples:\n  pageout trace info w92.oracleGeneral.zst\n  pageout trace info blocks.csv --read csv.offset=lba --read csv.offset_unit=512 --json\n  pageout trace info io_traces.csv --format alibaba"
+        after_long_help = "Examples:\n  pageout trace info w92.oracleGeneral.zst\n  pageout trace info blocks.csv --read csv.offset=lba --read csv.offset_unit=512 --json\n  pageout trace info io_traces.csv --trace-format alibaba"
     )]
     Info {
         /// The trace files

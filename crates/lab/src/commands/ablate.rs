@@ -42,7 +42,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
         return output::no_result(&args.options.output, failure.into(), Value::Null);
     }
     let is_grid = !args.over.is_empty();
-    if args.options.output.json {
+    if args.options.output.is_data() {
         let head = json!({ "scenario": args.scenario.to_string_lossy() });
         let json = if is_grid { found.grid_json() } else { found.json() };
         output::print_json(&output::merged(head, json))?;

@@ -43,7 +43,7 @@ pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     };
     announce(args, began.elapsed(), &begun);
     let advice = begun.finish(&plan)?;
-    if args.options.output.json {
+    if args.options.output.is_data() {
         output::print_json(&advice.json(&args.scenario.to_string_lossy()))?;
     } else {
         output::print_text(&to_text(args, &advice))?;

@@ -30,7 +30,7 @@ pub(crate) fn bisect(args: &BisectArgs) -> Outcome {
     let terminal = Terminal::new(&args.options.output);
     let plan = args.runs.plan(&args.scenario, &terminal);
     let found = bisect::bisect(&plan, from, to, figure)?;
-    if args.options.output.json {
+    if args.options.output.is_data() {
         let head = json!({ "scenario": args.scenario.to_string_lossy() });
         output::print_json(&output::merged(head, found.json()))?;
     } else {

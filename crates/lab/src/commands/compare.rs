@@ -84,7 +84,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let expected = if own && is_whole { &variants[0].scenario.expect[..] } else { &[] };
     let mut checked: Vec<Checked> = columns.iter().filter_map(Column::known_failure).collect();
     checked.extend(expectations::check(&source, expected, &sides)?);
-    if args.options.output.json {
+    if args.options.output.is_data() {
         let mut json = to_json(args, &extent, &columns);
         if own {
             json["expectations"] = json!(checked);

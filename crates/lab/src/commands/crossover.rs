@@ -195,7 +195,7 @@ pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
         return output::no_result(&args.options.output, failure.into(), Value::Null);
     }
     let is_grid = !args.over.is_empty();
-    if args.options.output.json {
+    if args.options.output.is_data() {
         let json = if is_grid { over::to_json(&points) } else { points[0].to_json() };
         output::print_json(&json)?;
     } else {

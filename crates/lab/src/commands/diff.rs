@@ -60,7 +60,7 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
         page_size,
         all: args.all,
     };
-    match args.output.json {
+    match args.output.is_data() {
         true => output::print_json(&report.to_json())?,
         false => output::print(&report.to_text())?,
     }

@@ -121,7 +121,7 @@ impl Question<'_> {
         let text = || text::stories(&telling, reports, evictions, output::width());
         let value = || json::stories(&telling, reports, evictions);
         match played.failed {
-            None if self.args.options.output.json => output::print_json(&value()),
+            None if self.args.options.output.is_data() => output::print_json(&value()),
             None => output::print_text(&text()),
             Some(error) => {
                 output::remark(&format!("The run is not complete. Up to where it failed:\n{}", text()));

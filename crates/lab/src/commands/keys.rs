@@ -34,7 +34,7 @@ pub(crate) fn run(args: &KeysArgs) -> Outcome {
         let hint = meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
         return Err(Failure::Input(anyhow::anyhow!("no key of a scenario contains `{wanted}`{hint}")));
     }
-    if args.output.json {
+    if args.output.is_data() {
         let list = policies.iter().map(|row| policy::json(row)).chain(keys.iter().map(|key| json_of(key)));
         return output::print_json(&list.collect::<Vec<_>>());
     }

@@ -50,7 +50,7 @@ mod linux {
             )),
             error => Failure::Input(error.into()),
         })?;
-        if args.output.json {
+        if args.output.is_data() {
             return output::print_json(&manifest);
         }
         output::print_text(&told(&manifest, &options))
@@ -216,7 +216,7 @@ mod linux {
 
     fn check(args: &RecordArgs) -> Outcome {
         let found = pageout_record::check();
-        if args.output.json {
+        if args.output.is_data() {
             let sources = found.iter().map(|source| {
                 json!({ "source": source.source, "tells": source.tells, "is_there": source.is_there, "remark": source.remark })
             });

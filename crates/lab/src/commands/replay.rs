@@ -132,10 +132,10 @@ fn alone(policy: &str, setup: Setup, limits: &[Limit]) -> Outcome {
         page::page(&replayed, &runs[0])?.write(path)?;
     }
     match replayed.extent.verdict(&failures) {
-        Err(failure) if args.output.json => {
+        Err(failure) if args.output.is_data() => {
             output::no_result(&args.output, failure.into(), to_json(&replayed))
         }
-        Ok(()) if args.output.json => output::print_json(&to_json(&replayed)),
+        Ok(()) if args.output.is_data() => output::print_json(&to_json(&replayed)),
         // As in a comparison, the sizes that can be simulated have their figures.
         outcome => output::print_text(&to_text(&replayed)).and(outcome.map_err(Failure::from)),
     }

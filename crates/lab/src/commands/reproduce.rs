@@ -84,7 +84,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
         return output::no_result(&args.options.output, failure.into(), Value::Null);
     }
     let tables = found.tables()?;
-    if args.options.output.json {
+    if args.options.output.is_data() {
         output::print_json(&found.json(&tables))?;
     } else {
         output::print_text(&found.text(&tables))?;
@@ -119,7 +119,7 @@ fn list(args: &ReproduceArgs) -> Outcome {
         let experiments: Vec<Value> = experiments.collect();
         chapters.push(json!({ "name": name, "title": chapter.title, "source": chapter.source, "experiments": experiments }));
     }
-    match args.options.output.json {
+    match args.options.output.is_data() {
         true => output::print_json(&chapters),
         false => output::print_text(&table::layout(&rows, 4)),
     }

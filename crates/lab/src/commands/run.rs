@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     if args.check {
         own_variants::all(&source, &args.options.changes(), &scenario, &terminal)?;
         let notes = notes::of_scenario(&scenario);
-        if args.options.output.json {
+        if args.options.output.is_data() {
             return output::print_json(
                 &json!({ "scenario": args.scenario.to_string_lossy(), "notes": notes }),
             );
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         page::page(&source, args, &scenario, result, seen).write(path)?;
     }
     match result {
-        Ok(result) if args.options.output.json => output::print_json(&result),
+        Ok(result) if args.options.output.is_data() => output::print_json(&result),
         Ok(result) if is_on_stdout(args) => {
             output::remark(&summary(&scenario, &result));
             Ok(())
@@ -111,7 +111,7 @@ fn over_time(
         .filter(|(_, path)| *path == Some(Path::new("-")))
         .map(|(taker, _)| taker)
         .collect();
-    takers.extend(args.options.output.json.then_some("--json"));
+    takers.extend(args.options.output.is_data().then_some("--json"));
     if takers.len() > 1 {
         let both = format!("{} both want standard output: give one of them a file", takers.join(" and "));
         return Err(Failure::Input(anyhow::anyhow!(both)));

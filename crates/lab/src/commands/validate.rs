@@ -94,7 +94,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         let what = "neither `misses_file` nor `page_cache_stream`: only its counters are compared";
         output::remark(&format!("{}: {what}", run.run));
     }
-    if args.output.json {
+    if args.output.is_data() {
         output::print_json(&judged)?;
     } else {
         output::print_text(&report::text(&judged, args.verbose))?;

@@ -54,7 +54,7 @@ struct Reading {
 /// Reads the traces and prints what they say about reclaim.
 pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
     let is_script = args.layout == ReportLayout::Script;
-    if is_script && (args.traces.len() > 1 || args.output.json) {
+    if is_script && (args.traces.len() > 1 || args.output.is_data()) {
         return Err(Failure::Input(anyhow!(
             "--layout script is the text of one trace: no second trace, and no --json"
         )));
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
     }
     let report = Report { readings: &readings, ignore_pid: args.ignore_pid, all: args.all };
     match args.layout {
-        _ if args.output.json => output::print_json(&report.to_json())?,
+        _ if args.output.is_data() => output::print_json(&report.to_json())?,
         ReportLayout::Tables => output::print_text(&report.to_text())?,
         ReportLayout::Script => output::print(&report.to_script())?,
     }

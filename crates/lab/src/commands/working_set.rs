@@ -70,7 +70,7 @@ pub(crate) fn run(args: &WorkingSetArgs) -> Outcome {
         skipped: &skipped,
         all: args.all,
     };
-    if args.output.json {
+    if args.output.is_data() {
         return output::print_json(&report.to_json());
     }
     output::print_text(&report.to_text())

@@ -5,12 +5,19 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::csv;
+use super::form::{self, Form};
 use crate::cli::OutputOptions;
 use crate::failure::{Failure, Outcome};
 pub(crate) use pageout_study::json::merged;
+use pageout_study::scenario::nearest::nearest;
 
-/// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails.
+/// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails. With `--out` it goes to
+/// that file instead, when all is there.
 pub(crate) fn print(text: &str) -> Outcome {
+    if form::keep(text) {
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(Failure::writing)
@@ -37,9 +44,21 @@ fn fitted(text: &str, width: usize) -> String {
     lines.collect()
 }
 
-/// Prints `value` as indented JSON.
+/// Prints `value` as indented JSON, or as CSV where that is asked for.
 pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
-    print(&to_json(value))
+    if form::form() != Form::Csv {
+        return print(&to_json(value));
+    }
+    let value = serde_json::to_value(value).expect("results hold nothing that JSON can't");
+    let text = csv::csv(&value, form::columns()).map_err(|(unknown, known)| {
+        let hint = nearest(&unknown, known.iter().map(String::as_str));
+        let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        Failure::Input(anyhow::anyhow!(
+            "--columns {unknown}: no column of this result is called so{hint} There are {}",
+            known.join(", ")
+        ))
+    })?;
+    print(&text)
 }
 
 /// The version of the form of results: another one when a key goes, or means something else. A key more changes nothing.
@@ -64,7 +83,7 @@ fn say_version(value: &mut Value) {
 /// Ends a command that has no result. With `--json` an object says so, for whoever reads only standard output. Figures up to the
 /// failure are below a key of their own, where nobody takes them for a result.
 pub(crate) fn no_result(options: &OutputOptions, failure: Failure, so_far: Value) -> Outcome {
-    if options.json {
+    if options.is_data() {
         print_json(&json!({ "complete": false, "error": failure.to_string(), "so_far": so_far }))?;
     }
     Err(failure)
@@ -93,6 +112,9 @@ pub(crate) fn width() -> usize {
 /// Columns of the terminal that the result goes to; `COLUMNS` says otherwise, in a pipe as well. A pipe has none: a table of any width is one
 /// table there.
 pub(crate) fn columns() -> Option<usize> {
+    if form::is_free() {
+        return None;
+    }
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     said.or_else(terminal).filter(|&columns| columns > 0)

@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::form::{Form, form};
 use super::output;
 
 /// Characters between two columns.
@@ -17,12 +18,40 @@ pub(crate) fn layout(rows: &[Vec<String>], left: usize) -> String {
 
 /// Lays out `rows`; of each column it is asked whether it holds figures.
 pub(crate) fn layout_by(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> String {
-    within(rows, &is_figure, &|_| false, room())
+    match form() {
+        Form::Markdown => markdown(rows, is_figure),
+        _ => within(rows, &is_figure, &|_| false, room()),
+    }
 }
 
 /// Lays out `rows` behind one column of names; a column that is joined stays beside the one before it.
 pub(crate) fn layout_joined(rows: &[Vec<String>], is_joined: impl Fn(usize) -> bool) -> String {
-    within(rows, &|column| column > 0, &is_joined, room())
+    match form() {
+        Form::Markdown => markdown(rows, |column| column > 0),
+        _ => within(rows, &|column| column > 0, &is_joined, room()),
+    }
+}
+
+/// `rows` as a table of Markdown. Its first row is a heading, whatever it is.
+fn markdown(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let line =
+        |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+    let cell = |row: &[String], column: usize| {
+        let cell = row.get(column).map_or("", String::as_str);
+        // What stands below another name is to the right of it.
+        let depth = cell.len() - cell.trim_start().len();
+        "&nbsp;".repeat(depth) + &cell.trim().replace('|', "\\|").replace('\n', " ")
+    };
+    let mut text = String::new();
+    for (at, row) in rows.iter().enumerate() {
+        text += &line(&mut (0..columns).map(|column| cell(row, column)));
+        if at == 0 {
+            let rule = |column| if is_figure(column) { "---:" } else { "---" }.to_string();
+            text += &line(&mut (0..columns).map(rule));
+        }
+    }
+    text
 }
 
 fn room() -> usize {

@@ -93,7 +93,7 @@ fn an_unknown_format_is_answered_with_those_there_are() {
     fs::write(directory.path().join("empty.bin"), b"").unwrap();
     let output = pageout(directory.path(), &["trace", "info", "empty.bin"]);
     check_failure(&output, 2, &["empty.bin: there is nothing in it"]);
-    let output = pageout(directory.path(), &["replay", "what.bin", "--format", "orcale-general"]);
+    let output = pageout(directory.path(), &["replay", "what.bin", "--trace-format", "orcale-general"]);
     check_failure(&output, 2, &["did you mean `oracle-general`?"]);
     let output = pageout(directory.path(), &["replay", "good.u32", "--read", "ignore_sise=true"]);
     check_failure(&output, 2, &["`ignore_sise`", "did you mean `ignore_size`?"]);
@@ -300,10 +300,10 @@ fn what_is_compressed_otherwise_is_told_and_not_taken_for_pages() {
     let directory = tempfile::tempdir().unwrap();
     let gzip = [&[0x1F, 0x8B, 8, 0, 1, 2, 3, 4][..], &[9; 64]].concat();
     for (name, more) in [
-        ("prxy_0.csv.gz", &["--format", "msr"][..]),
+        ("prxy_0.csv.gz", &["--trace-format", "msr"][..]),
         ("prxy_0.csv.gz", &[]),
         ("called.csv", &[]),
-        ("pages.u32.gz", &["--format", "words"]),
+        ("pages.u32.gz", &["--trace-format", "words"]),
     ] {
         fs::write(directory.path().join(name), &gzip).unwrap();
         let output = pageout(directory.path(), &[&["trace", "info", name], more].concat());
@@ -311,5 +311,5 @@ fn what_is_compressed_otherwise_is_told_and_not_taken_for_pages() {
     }
     // The first page of a list may be any.
     fs::write(directory.path().join("pages.u32"), [&gzip[..4], &[1, 0, 0, 0]].concat()).unwrap();
-    check_success(&pageout(directory.path(), &["trace", "info", "pages.u32", "--format", "pages-u32"]));
+    check_success(&pageout(directory.path(), &["trace", "info", "pages.u32", "--trace-format", "pages-u32"]));
 }

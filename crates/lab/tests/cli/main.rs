@@ -16,6 +16,7 @@ mod dropped_caches; // what a user has dropped
 mod diff; // two snapshots of a kernel's counters
 mod exactness; // the textbook LRU against others
 mod explain; // why a page is where it is
+mod forms; // results as CSV, Markdown, in files
 mod foreign; // what others have recorded
 mod huge_pages; // blocks of pages, and who makes them
 mod machine; // CPUs, and what tasks lack

@@ -86,7 +86,7 @@ fn a_published_collection_is_read_by_its_name_and_suggested_without() {
     for command in ["trace info usr_0.csv", "replay usr_0.csv", "trace convert usr_0.csv usr_0.pgt"] {
         check_failure(&run(path, command), 2, &parts);
     }
-    let info = &json(path, "trace info usr_0.csv --format msr --json")[0];
+    let info = &json(path, "trace info usr_0.csv --trace-format msr --json")[0];
     assert_eq!(
         (&info["format"], &info["objects"], &info["records"]),
         (&"msr".into(), &4.into(), &4000.into())
@@ -94,11 +94,11 @@ fn a_published_collection_is_read_by_its_name_and_suggested_without() {
     assert_eq!(info["time_span"]["unit"], "x 100 ns");
 
     fs::write(path.join("cbs.csv"), "1538323200,16,8,0,1283\n1538323201,16,16,1,1360\n").unwrap();
-    let printed = check_success(&run(path, "trace info cbs.csv --format tencent"));
+    let printed = check_success(&run(path, "trace info cbs.csv --trace-format tencent"));
     let told = "object `volumeid`; offset `offset` in units of 512 bytes; size `size` in units of 512 bytes; op `iotype`";
     assert!(printed.contains(told), "{printed}");
     assert!(printed.contains("distinct pages      3 pages"), "{printed}");
-    check_success(&run(path, "trace convert usr_0.csv usr_0.pgt --format msr"));
+    check_success(&run(path, "trace convert usr_0.csv usr_0.pgt --trace-format msr"));
     let converted =
         json(path, "replay usr_0.pgt --memory 300pages --policy lru@machine --read-ahead-kb 0 --json");
     assert_eq!(
@@ -160,7 +160,7 @@ fn numbers_of_2_to_the_28_and_more_are_told_or_refused() {
     assert!(
         check_success(&run(path, "trace info both.u32")).contains("Note: some numbers are 2^28 and more")
     );
-    let named = run(path, "replay both.u32 --memory 64pages --format words");
+    let named = run(path, "replay both.u32 --memory 64pages --trace-format words");
     check_success(&named);
     assert_eq!(text(&named.stderr), "");
 
@@ -174,7 +174,7 @@ fn numbers_of_2_to_the_28_and_more_are_told_or_refused() {
     ] {
         check_failure(&run(path, command), 2, &["pages.u32", "one has page 268435455", "`pages-u32`"]);
     }
-    let info = &json(path, "trace info pages.u32 --format pages-u32 --json")[0];
+    let info = &json(path, "trace info pages.u32 --trace-format pages-u32 --json")[0];
     assert_eq!((&info["objects"], &info["distinct_pages"]), (&1.into(), &500.into()));
 }
 
@@ -213,7 +213,7 @@ impl Waiting {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        let convert = format!("{before} {} trace convert fifo out.pgt --format pages-u32", super::binary());
+        let convert = format!("{before} {} trace convert fifo out.pgt --trace-format pages-u32", super::binary());
         let mut program = Command::new("sh");
         program.args(["-c", &convert]).current_dir(&directory).stdout(Stdio::null());
         let program = program.spawn().unwrap();

@@ -243,7 +243,8 @@ fn named_columns(
                        them by their places, as `#1`"
         .to_string();
     if fields.len() == 1 {
-        numbers += ", or if each line is the number of a page, read it as `pages-text` (--format pages-text)";
+        numbers +=
+            ", or if each line is the number of a page, read it as `pages-text` (--trace-format pages-text)";
     }
     let found = match found {
         Err(reason) if options.header && fields.iter().any(|field| is_number(field)) => {

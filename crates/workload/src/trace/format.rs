@@ -119,14 +119,14 @@ impl Format {
         let fail = |reason| Err(TraceError::new(&path.to_string_lossy(), None, Place::default(), reason));
         match (Format::of_name(path), TextLine::first_of(first)) {
             (Some(named), Some(TextLine::Number)) if !named.is_text() => fail(format!(
-                "its name stands for {named}, and its first lines are numbers as text: name the format, {} or {named} (--format)",
+                "its name stands for {named}, and its first lines are numbers as text: name the format, {} or {named} (--trace-format)",
                 Format::PagesText
             )),
             (Some(named), _) => Ok(named),
             (None, Some(TextLine::Number)) => Ok(Format::PagesText),
             (None, _) if first.is_empty() => fail("there is nothing in it".to_string()),
             (None, line) => fail(format!(
-                "unknown trace format; known ones are {}; name one of them as the read option `format` (--format) to force it{}",
+                "unknown trace format; known ones are {}; name one of them as the read option `format` (--trace-format) to force it{}",
                 known(),
                 line.map(TextLine::hint).unwrap_or_default()
             )),
@@ -175,10 +175,10 @@ impl TextLine {
         match self {
             TextLine::Number => "",
             TextLine::Numbers => {
-                "; as text with columns that no line names: --format csv --read csv.header=false, and the columns by their places, \
+                "; as text with columns that no line names: --trace-format csv --read csv.header=false, and the columns by their places, \
                  such as --read csv.page=#1"
             }
-            TextLine::Words => "; as text with columns that the first line names: --format csv",
+            TextLine::Words => "; as text with columns that the first line names: --trace-format csv",
         }
     }
 }

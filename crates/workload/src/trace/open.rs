@@ -131,7 +131,7 @@ pub(super) fn require_regular(path: &Path) -> Result<(), TraceError> {
 fn cannot_open(path: &Path, error: io::Error) -> TraceError {
     let name = path.to_string_lossy();
     if path == Path::new("-") && error.kind() == io::ErrorKind::NotFound {
-        let reason = "there is no file of that name. Standard input is /dev/stdin, of which `trace convert` makes a file, with --format \
+        let reason = "there is no file of that name. Standard input is /dev/stdin, of which `trace convert` makes a file, with --trace-format \
                       as it has no name to tell it";
         return TraceError::new(&name, None, Place::default(), reason);
     }

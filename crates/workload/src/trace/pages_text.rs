@@ -46,7 +46,7 @@ impl PagesText {
             format!("`{shown}` is no page number: a hexadecimal one begins with 0x")
         } else if line.iter().any(|byte| !byte.is_ascii_alphanumeric()) {
             format!(
-                "one page number is due, and this is `{shown}`: text with several columns is read by --format csv --read \
+                "one page number is due, and this is `{shown}`: text with several columns is read by --trace-format csv --read \
                  csv.header=false, with the columns by their places, such as --read csv.page=#1"
             )
         } else {
@@ -104,7 +104,7 @@ impl RecordReader for PagesText {
         }
         let size = self.page_size;
         vec![format!(
-            "all numbers are multiples of {size}, and are read as numbers of pages; if they are bytes: --format csv --read \
+            "all numbers are multiples of {size}, and are read as numbers of pages; if they are bytes: --trace-format csv --read \
              csv.header=false --read csv.offset=#1"
         )]
     }

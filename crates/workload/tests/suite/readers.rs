@@ -530,7 +530,7 @@ fn page_numbers_are_read_as_text_one_a_line() {
     }
     check_error("t.csv", b"100\n101\n", &default, &["csv.header = false", "pages-text"]);
     check_error("t.txt", b"100 1\n101 2\n", &default, &["unknown trace format", "csv.header=false"]);
-    check_error("t.txt", b"time,page\n1,2\n", &default, &["unknown trace format", "--format csv"]);
+    check_error("t.txt", b"time,page\n1,2\n", &default, &["unknown trace format", "--trace-format csv"]);
 }
 
 #[test]

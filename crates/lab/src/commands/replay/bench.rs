@@ -94,8 +94,10 @@ pub(super) fn bench(args: &ReplayArgs, read: &Table, policies: &[Policy], limits
         picture::page(&bench).write(path)?;
     }
     match failure {
-        Some(failure) if args.output.json => output::no_result(&args.output, failure, print::json(&bench)),
-        None if args.output.json => output::print_json(&print::json(&bench)),
+        Some(failure) if args.output.is_data() => {
+            output::no_result(&args.output, failure, print::json(&bench))
+        }
+        None if args.output.is_data() => output::print_json(&print::json(&bench)),
         failure => output::print_text(&print::text(&bench)).and(failure.map_or(Ok(()), Err)),
     }
 }

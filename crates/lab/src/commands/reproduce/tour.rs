@@ -127,7 +127,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
         extent = Some(extent.map_or_else(|| its_extent.clone(), |extent| extent.and(&its_extent)));
         match of {
             Came::Stop(of) => {
-                if !args.output.json {
+                if !args.output.is_data() {
                     output::print_text(&text::stop(number, count, &of))?;
                 }
                 failures.extend(of.failures.iter().cloned());
@@ -147,7 +147,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
         let failure = extent.nothing("every run failed", &failures);
         return output::no_result(&args.output, failure.into(), Value::Null);
     }
-    match args.output.json {
+    match args.output.is_data() {
         true => output::print_json(&found.json(&extent, &failures))?,
         false => output::print_text(&text::end(&found))?,
     }

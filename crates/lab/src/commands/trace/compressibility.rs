@@ -39,7 +39,7 @@ pub(crate) fn compressibility(
         bar.finish_and_clear();
         all.extend(measured?);
     }
-    match options.json {
+    match options.is_data() {
         true => output::print_json(&all.iter().map(Measured::json).collect::<Vec<Value>>()),
         false => output::print_text(&to_text(&all, compressor)),
     }

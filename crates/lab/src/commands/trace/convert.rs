@@ -68,7 +68,7 @@ pub(crate) fn convert(
         }
         output::print(text)
     };
-    if options.json {
+    if options.is_data() {
         return print(&output::to_json(&serde_json::json!({
             "trace": to.to_string_lossy(),
             "page_bytes": header.page_size,

@@ -22,7 +22,7 @@ pub(crate) fn info(traces: &[PathBuf], reading: &ReadingOptions, options: &Outpu
         bar.finish_and_clear();
         infos.push(info.map_err(|error| Failure::Input(error.into()))?);
     }
-    if options.json {
+    if options.is_data() {
         let list: Vec<Value> = traces.iter().zip(&infos).map(|(path, info)| to_json(path, info)).collect();
         return output::print_json(&list);
     }

@@ -17,7 +17,7 @@ use crate::print::output;
 /// The `read` table that the options amount to.
 pub(crate) fn read_table(reading: &ReadingOptions) -> anyhow::Result<Table> {
     let mut document = DocumentMut::new();
-    if let Some(format) = &reading.format {
+    if let Some(format) = &reading.trace_format {
         document["format"] = value(format);
     }
     if reading.ignore_size {

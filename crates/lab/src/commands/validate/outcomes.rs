@@ -122,7 +122,7 @@ pub(super) fn run(args: &ValidateArgs) -> Outcome {
         let answer = answers.runs.iter().find(|answer| answer.id == run.id);
         judged.push(judge(&args.dir, answer.expect("the same file has both"), simulations)?);
     }
-    if args.output.json {
+    if args.output.is_data() {
         output::print_json(&judged)?;
     } else {
         output::print_text(&text(&judged))?;
