@@ -213,7 +213,8 @@ impl Waiting {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        let convert = format!("{before} {} trace convert fifo out.pgt --trace-format pages-u32", super::binary());
+        let convert =
+            format!("{before} {} trace convert fifo out.pgt --trace-format pages-u32", super::binary());
         let mut program = Command::new("sh");
         program.args(["-c", &convert]).current_dir(&directory).stdout(Stdio::null());
         let program = program.spawn().unwrap();
