@@ -280,7 +280,7 @@ impl Engine {
                 let task = &mut self.tasks[task.index()];
                 match ended {
                     Ended::ReadFailed => task.read_failed = true,
-                    _ => task.attempt.has_read_ahead = true,
+                    _ => task.attempt.progress.has_read_ahead = true,
                 }
             }
         }

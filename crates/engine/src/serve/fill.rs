@@ -28,12 +28,12 @@ impl Current<'_> {
                 }
                 self.core.lru_add(pfn, added_for);
                 self.core.start_read_file(pfn, self.id);
-                self.task.attempt.started_read = true;
+                self.task.attempt.progress.started_read = true;
             }
             Source::Overwritten(file, page) => {
                 self.core.page_cache_add_for_write(pfn, file, page);
                 self.core.lru_add(pfn, added_for);
-                self.task.attempt.created = true;
+                self.task.attempt.progress.created = true;
             }
             Source::NewTmpfs(file, page) => {
                 self.core.mm.memory.folios[pfn].set(FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
@@ -45,7 +45,7 @@ impl Current<'_> {
                     if self.core.mm.mark_of(pfn).counts(true, false) {
                         self.core.mm.memory.add_use(pfn, UseBits::REFERENCED);
                     }
-                    self.task.attempt.created = true;
+                    self.task.attempt.progress.created = true;
                 }
             }
             Source::NewAnon => {
@@ -73,7 +73,7 @@ impl Current<'_> {
         let shadow = self.core.mm.memory.swap.shadow(entry);
         self.core.mm.zswap_swapped_in(pfn);
         self.core.mm.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
-        self.task.attempt.started_read = true;
+        self.task.attempt.progress.started_read = true;
         if self.core.mm.memory.swap.kind(entry.swap) == SwapKind::Synchronous {
             self.swap_in_now(pfn, entry, shadow, added_for);
             return;

@@ -4,7 +4,7 @@ use crate::machine::step::{Access, Served, Step, Touched};
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
 use crate::serve::access::Object;
-use crate::serve::miss::{Attempt, Found};
+use crate::serve::miss::{Attempt, Found, Progress};
 use crate::serve::task::Current;
 use crate::units::{FileId, PAGE_SIZE, Pfn};
 
@@ -14,7 +14,8 @@ impl Current<'_> {
     pub(super) fn finish(&mut self, found: Found) -> Step {
         let attempt = &self.task.attempt;
         let is_charging = attempt.charge.is_some();
-        let Attempt { object, page, write, wanted, held, started_read, created, was_there, .. } = *attempt;
+        let Attempt { object, page, write, wanted, held, .. } = *attempt;
+        let Progress { started_read, created, was_there, .. } = attempt.progress;
         if is_charging {
             self.drop_charge();
         }

@@ -76,29 +76,29 @@ impl Current<'_> {
     #[cold]
     fn may_be_huge(&self) -> bool {
         let Object::Mapping { mm, vma, start, .. } = *self.task.accessed() else { return false };
-        self.task.attempt.huge == HugeFault::Untried
+        self.task.attempt.progress.huge == HugeFault::Untried
             && self.core.mm.may_map_huge(mm, vma, start + self.task.attempt.page)
     }
 
     /// Whether it is on its way to one.
     #[cold]
     pub(super) fn is_huge_fault(&self) -> bool {
-        self.task.attempt.huge == HugeFault::UnderWay
+        self.task.attempt.progress.huge == HugeFault::UnderWay
     }
 
     /// Brings in a huge page, or finds out that a single one has to do.
     #[doc(alias = "do_huge_pmd_anonymous_page")]
     #[cold]
     pub(super) fn bring_in_huge(&mut self) -> Result<(), Stop> {
-        self.task.attempt.huge = HugeFault::UnderWay;
+        self.task.attempt.progress.huge = HugeFault::UnderWay;
         let prepared = self.prepare_huge();
         if matches!(prepared, Err(Stop::Pause(_))) {
             return prepared.map(|_| ());
         }
         // Another thread may have used these 2 MiB meanwhile.
-        self.task.attempt.huge = HugeFault::Untried;
+        self.task.attempt.progress.huge = HugeFault::Untried;
         let is_needed = self.may_be_huge();
-        self.task.attempt.huge = HugeFault::Over;
+        self.task.attempt.progress.huge = HugeFault::Over;
         match prepared {
             Ok((pfn, charged)) if is_needed => self.fill_huge(pfn, charged),
             Ok(_) => self.give_back(),

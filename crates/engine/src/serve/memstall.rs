@@ -28,7 +28,7 @@ impl Engine {
             Stage::Thread(thread) => thread.in_reclaim(),
             Stage::OpenProc(opening) => opening.in_reclaim(),
             // It has made its access, and a device may have no room yet for what was to be read ahead with it.
-            Stage::Idle => return attempt.submits_refault.then_some(Memstall::Refault),
+            Stage::Idle => return attempt.progress.submits_refault.then_some(Memstall::Refault),
             Stage::UserReclaim(_)
             | Stage::Compact(_)
             | Stage::DropCaches(_)

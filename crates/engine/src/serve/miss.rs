@@ -42,8 +42,6 @@ pub(crate) struct Attempt {
     pub(super) charge: Option<Box<Charge>>,
     /// The allocation of a frame, likewise.
     pub(super) allocation: Option<Box<Allocation>>,
-    /// What the allocation has cost.
-    paid: AllocationOutcome,
     /// A frame for the page, until something is in it. It is charged before all that the page needs beside it is there.
     pub(super) frame: Option<Pfn>,
     pub(super) charged: ChargeOutcome,
@@ -53,25 +51,33 @@ pub(crate) struct Attempt {
     pub(super) readahead: Option<Readahead>,
     /// Swapped pages to be read ahead before anything else.
     pub(super) swap_readahead: Option<SwapReadahead>,
-    /// What was submitted for it has refaulted, and would not have had to be read with a little more memory.
-    pub(super) submits_refault: bool,
+    /// The page that this task has had read in.
+    pub(super) held: Option<Pfn>,
+    pub(super) progress: Progress,
+}
+
+/// How far an access has come, and what has happened on its way. It is another with each access.
+#[derive(Default)]
+pub(crate) struct Progress {
     /// Readahead has had its chance to bring the page in: from now on it is read by itself.
-    pub(crate) has_read_ahead: bool,
+    pub(super) has_read_ahead: bool,
     /// The mark of the page has been seen to.
     pub(super) has_seen_mark: bool,
     /// What is cached around the page has been mapped.
     pub(super) has_faulted_around: bool,
-    /// The page that this task has had read in.
-    pub(super) held: Option<Pfn>,
     /// Whether all of the 2 MiB around its page are to come at once.
     pub(super) huge: HugeFault,
+    /// The attempt is to dirty a page of a file, and its task may have dirtied too many.
+    pub(super) is_throttled: bool,
+    /// What was submitted for it has refaulted, and would not have had to be read with a little more memory.
+    pub(super) submits_refault: bool,
     pub(super) started_read: bool,
     /// This very write has created the page, so the write counts as its first use.
     pub(super) created: bool,
     /// A write through a descriptor, to a page that was there when it began.
     pub(super) was_there: bool,
-    /// The attempt is to dirty a page of a file, and its task may have dirtied too many.
-    pub(super) is_throttled: bool,
+    /// What the allocation of a frame has cost.
+    paid: AllocationOutcome,
 }
 
 impl Attempt {
@@ -80,32 +86,20 @@ impl Attempt {
         debug_assert!(self.charge.is_none() && self.allocation.is_none());
         debug_assert!(self.frame.is_none() && self.readahead.is_none());
         debug_assert!(self.held.is_none(), "the last access has let go of its page");
-        self.object = access.object;
-        self.page = access.page;
-        self.write = access.write;
-        self.wanted = access.wanted;
-        self.has_read_ahead = false;
-        self.submits_refault = false;
-        self.has_seen_mark = false;
-        self.has_faulted_around = false;
-        self.huge = HugeFault::Untried;
-        self.started_read = false;
-        self.paid = AllocationOutcome::default();
-        self.created = false;
-        self.was_there = false;
-        self.is_throttled = false;
+        Access { object: self.object, page: self.page, write: self.write, wanted: self.wanted } = access;
+        self.progress = Progress::default();
     }
 
     /// A fault that has waited for its page is taken again, and finds more pages around it.
     pub(super) fn will_retry(&mut self) {
-        self.has_faulted_around = false;
-        self.has_seen_mark = true;
+        self.progress.has_faulted_around = false;
+        self.progress.has_seen_mark = true;
     }
 
     /// The fault of the attempt was one on a page that is mapped (a NUMA hint fault).
     pub(super) fn was_hint_fault(&mut self) {
-        self.has_faulted_around = true;
-        self.has_seen_mark = true;
+        self.progress.has_faulted_around = true;
+        self.progress.has_seen_mark = true;
     }
 
     /// Begins advice: pages are read ahead, and none of them is accessed.
@@ -194,7 +188,7 @@ impl Current<'_> {
     /// Takes a task's access as far as it goes without waiting.
     pub(crate) fn attempt(&mut self) -> Step {
         let Task { read_failed, attempt, .. } = &*self.task;
-        if (*read_failed || attempt.page == NO_PAGE || attempt.is_throttled)
+        if (*read_failed || attempt.page == NO_PAGE || attempt.progress.is_throttled)
             && let Some(step) = self.hold_up()
         {
             return step;
@@ -254,7 +248,7 @@ impl Current<'_> {
         if attempt.page == NO_PAGE {
             return Some(self.advise());
         }
-        if attempt.is_throttled { self.throttle() } else { None }
+        if attempt.progress.is_throttled { self.throttle() } else { None }
     }
 
     /// Goes on with what the access has begun, or needs before anything else.
@@ -445,7 +439,7 @@ impl Current<'_> {
         let pause = loop {
             break match self.core.allocation_step(&mut allocation) {
                 Allocated::Page(pfn) => {
-                    self.task.attempt.paid = allocation.outcome;
+                    self.task.attempt.progress.paid = allocation.outcome;
                     return Ok((pfn, allocation.request));
                 }
                 Allocated::Oom(report) => return Err(Stop::Oom(report)),
@@ -557,8 +551,8 @@ impl Current<'_> {
         };
         let Task { attempt, .. } = &*self.task;
         let page = self.task.accessed().page_name(attempt.page, &self.core.mm.memory);
-        let reclaim_calls = charged.reclaim_calls + attempt.paid.reclaim_calls;
-        let reclaimed = charged.reclaimed + attempt.paid.reclaimed;
+        let reclaim_calls = charged.reclaim_calls + attempt.progress.paid.reclaim_calls;
+        let reclaimed = charged.reclaimed + attempt.progress.paid.reclaimed;
         self.core.tell_filled(pfn, page, PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed });
     }
 

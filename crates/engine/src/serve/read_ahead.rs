@@ -26,7 +26,7 @@ impl Current<'_> {
     pub(super) fn begin_readahead(&mut self) -> Option<Readahead> {
         let current = &mut *self.task;
         let attempt = &mut current.attempt;
-        if std::mem::replace(&mut attempt.has_read_ahead, true) {
+        if std::mem::replace(&mut attempt.progress.has_read_ahead, true) {
             return None;
         }
         let (page, wanted, write) = (attempt.page, attempt.pages_wanted(), attempt.write);
@@ -45,7 +45,7 @@ impl Current<'_> {
     #[inline(always)]
     pub(super) fn fault_around(&mut self) {
         let attempt = &mut self.task.attempt;
-        if !std::mem::replace(&mut attempt.has_faulted_around, true)
+        if !std::mem::replace(&mut attempt.progress.has_faulted_around, true)
             && matches!(self.task.accessed(), Object::Mapping { is_regular_file: true, .. })
         {
             self.map_around();
@@ -70,7 +70,7 @@ impl Current<'_> {
     /// The accessed page is there or on its way: whether its mark says that the next ones are to be read.
     #[inline(always)]
     pub(super) fn meets_mark(&mut self, pfn: Pfn) -> bool {
-        !self.task.attempt.has_seen_mark && self.see_mark(pfn)
+        !self.task.attempt.progress.has_seen_mark && self.see_mark(pfn)
     }
 
     fn see_mark(&mut self, pfn: Pfn) -> bool {
@@ -85,7 +85,7 @@ impl Current<'_> {
         let is_marked = folio.has(FolioFlags::RECLAIM)
             && !folio.flags().intersects(FolioFlags::WRITEBACK | FolioFlags::DIRTY);
         let attempt = &self.task.attempt;
-        let (wanted, has_read_ahead) = (attempt.pages_wanted(), attempt.has_read_ahead);
+        let (wanted, has_read_ahead) = (attempt.pages_wanted(), attempt.progress.has_read_ahead);
         let readahead = match *self.task.accessed() {
             Object::File { open, .. } if is_marked && !attempt.write => {
                 self.core.mm.async_readahead(open, pfn, wanted)
@@ -100,7 +100,7 @@ impl Current<'_> {
             }
             _ => return false,
         };
-        self.task.attempt.has_seen_mark = true;
+        self.task.attempt.progress.has_seen_mark = true;
         self.task.attempt.readahead = readahead;
         readahead.is_some()
     }
@@ -145,9 +145,9 @@ impl Current<'_> {
     /// Whether a read brings in the page that the task needs, and there is nothing more to see to until it is over.
     #[inline]
     fn is_its_own(&self, io: IoId) -> bool {
-        let Attempt { held, started_read, page, .. } = self.task.attempt;
+        let Attempt { held, page, ref progress, .. } = self.task.attempt;
         let is_unmarked = |pfn: Pfn| !self.core.mm.memory.folios[pfn].has(FolioFlags::RECLAIM);
-        started_read && held.is_some_and(is_unmarked) && self.core.is_read_by(page, io)
+        progress.started_read && held.is_some_and(is_unmarked) && self.core.is_read_by(page, io)
     }
 
     /// Goes past a page that is cached, and submits what was gathered before it.
@@ -190,13 +190,13 @@ impl Current<'_> {
         self.core.page_cache_add(pfn, batch.file, page, added_for);
         self.core.lru_add(pfn, added_for);
         if is_wanted {
-            self.task.attempt.started_read = true;
+            self.task.attempt.progress.started_read = true;
         } else {
             self.core.mm.memory.folios[pfn].refs -= 1;
             self.core.mm.memory.file_mut(batch.file).index.set_unused(page);
         }
         let is_refault = self.core.mm.memory.has_use(pfn, UseBits::WORKINGSET);
-        self.task.attempt.submits_refault |= is_refault;
+        self.task.attempt.progress.submits_refault |= is_refault;
         if page == batch.mark {
             self.core.mm.memory.change_reclaim(pfn, true);
         }

@@ -29,7 +29,7 @@ impl Current<'_> {
     #[cold]
     pub(super) fn begin_swap_readahead(&mut self, entry: SwapEntry) -> bool {
         let attempt = &mut self.task.attempt;
-        if std::mem::replace(&mut attempt.has_read_ahead, true) {
+        if std::mem::replace(&mut attempt.progress.has_read_ahead, true) {
             return false;
         }
         let batch = match self.swapped_place() {
@@ -56,7 +56,7 @@ impl Current<'_> {
     /// An access has found its page in the swap cache, unless it is mapped already.
     #[cold]
     pub(super) fn found_in_swap_cache(&mut self, pfn: Pfn) {
-        if std::mem::replace(&mut self.task.attempt.has_seen_mark, true) {
+        if std::mem::replace(&mut self.task.attempt.progress.has_seen_mark, true) {
             return;
         }
         let place = self.swapped_place();
@@ -128,9 +128,9 @@ impl Current<'_> {
         self.core.mm.memory.name_after_slot(pfn, entry);
         self.core.swap_cache_read(pfn, entry, None, self.added_for());
         let is_refault = self.core.mm.memory.has_use(pfn, UseBits::WORKINGSET);
-        self.task.attempt.submits_refault |= is_refault;
+        self.task.attempt.progress.submits_refault |= is_refault;
         if is_wanted {
-            self.task.attempt.started_read = true;
+            self.task.attempt.progress.started_read = true;
         } else {
             self.core.mm.memory.folios[pfn].refs -= 1;
             self.core.mm.swap_read_ahead(pfn);

@@ -229,7 +229,7 @@ impl Engine {
         match std::mem::replace(&mut current.task.stage, Stage::Idle) {
             Stage::Idle | Stage::Exited => panic!("task {} is in the middle of nothing", task.0),
             Stage::Access => {
-                current.task.attempt.submits_refault = false;
+                current.task.attempt.progress.submits_refault = false;
                 current.attempt()
             }
             Stage::UserReclaim(request) => current.user_reclaim(request),

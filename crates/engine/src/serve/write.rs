@@ -75,9 +75,9 @@ impl Current<'_> {
         let Some(file) = self.written_file() else { return };
         self.core.file_update_time(file);
         let of = &mut *self.task;
-        of.attempt.was_there = matches!(of.accessed(), Object::File { .. })
+        of.attempt.progress.was_there = matches!(of.accessed(), Object::File { .. })
             && self.core.mm.memory.file(file).index.word(of.attempt.page).is_plain();
-        of.attempt.is_throttled = self.core.is_look_due(&mut of.dirty, file, of.cpu);
+        of.attempt.progress.is_throttled = self.core.is_look_due(&mut of.dirty, file, of.cpu);
     }
 
     /// What the page of an access that writes is asked for with. A page of a file that write(2) brings in will be dirty; one that a store
@@ -105,7 +105,7 @@ impl Current<'_> {
         let file = self.written_file()?;
         let of = &mut *self.task;
         let step = self.core.throttle_step(&mut of.dirty, file, memcg);
-        of.attempt.is_throttled = step != ThrottleStep::Leave;
+        of.attempt.progress.is_throttled = step != ThrottleStep::Leave;
         let ThrottleStep::Sleep(span) = step else { return None };
         of.suspend_access();
         Some(Step::Wait(Wait::Delay(span, DelayReason::DirtyPages)))
