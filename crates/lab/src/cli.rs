@@ -17,6 +17,7 @@ mod working_set;
 mod vmscan_report;
 mod diff;
 mod record;
+mod twin;
 mod trace;
 mod keys;
 
@@ -37,6 +38,7 @@ pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use tour::TourArgs;
 pub(crate) use trace::{Compressor, TraceCommand};
+pub(crate) use twin::TwinArgs;
 pub(crate) use validate::ValidateArgs;
 pub(crate) use vmscan_report::{ReportLayout, VmscanReportArgs};
 pub(crate) use working_set::WorkingSetArgs;
@@ -226,6 +228,15 @@ pub(crate) enum Command {
     /// Contents are never read. Needs root; --check says what this machine gives, and what is lost by what it lacks.
     #[command(after_long_help = record::EXAMPLES)]
     Record(RecordArgs),
+
+    /// A recorded machine, simulated: its counters beside the recorded ones, and what if it had less memory, another policy, another disk.
+    ///
+    /// Plays what `pageout record` has recorded on a machine with its limit, settings and disk. Each counter stands beside the recorded one, with the
+    /// difference; what could not be modelled is named. What is not known (what else the group holds from moment to moment, when statistics are flushed) is
+    /// varied, and figures have the interval that it makes. With --ask the same accesses meet another machine. Which answers the recording can't carry
+    /// is said with the reason.
+    #[command(after_long_help = twin::EXAMPLES)]
+    Twin(TwinArgs),
 
     /// Look into traces, and convert them.
     #[command(subcommand)]

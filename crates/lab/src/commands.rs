@@ -10,6 +10,7 @@ pub(crate) mod crossover; // the families' mechanisms exchanged
 pub(crate) mod reproduce; // published tables beside ours
 pub(crate) mod replay; // from a trace to an answer
 pub(crate) mod record; // what a real machine does, for its twin
+pub(crate) mod twin; // a recorded machine, simulated
 pub(crate) mod explain; // why a page is where it is
 pub mod working_set; // lru_gen dumps of machines
 pub mod vmscan_report; // reclaim in traces of a real kernel

@@ -24,7 +24,7 @@ use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command, TraceCommand};
 use commands::{
     ablate, advise_tier, bisect, compare, completions, crossover, diff, explain, keys, record, replay,
-    reproduce, run, trace, validate, vmscan_report, working_set,
+    reproduce, run, trace, twin, validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::{form, output};
@@ -71,6 +71,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::VmscanReport(args) => vmscan_report::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Record(args) => record::record(&args),
+        Command::Twin(args) => twin::twin(&args),
         Command::Trace(TraceCommand::Info { trace, reading, output }) => {
             trace::info(&trace, &reading, &output)
         }

@@ -46,6 +46,7 @@ pub mod ablate; // what each mechanism is worth
 pub mod advise_tier; // how much memory may be slower
 pub mod bench; // textbook policies over traces, without a machine
 pub mod bisect; // which rule changed a figure between two versions
+pub mod twin; // a recorded machine, simulated: its counters, and what if
 pub mod known; // what each rule was in a version, and how that is known
 pub mod figures; // numbers as people read them
 pub mod json; // JSON objects put together

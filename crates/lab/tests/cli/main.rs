@@ -43,6 +43,7 @@ mod sync; // file systems that are synced at a time
 mod switches; // what shows each switch
 mod tiers; // fast and slow memory
 mod tour; // five publications beside ours
+mod twin; // a recorded machine, simulated
 mod timeline; // figures over time
 mod traces; // what a trace is taken for
 mod tracing; // tracepoints of a run

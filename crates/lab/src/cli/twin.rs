@@ -1,0 +1,53 @@
+//! Arguments of `pageout twin`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::options::{OutputOptions, PageOptions, ParallelOptions};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout twin rec                                              is the twin like the machine?
+  pageout twin rec rec-2 rec-3                                  beside what repeats of the recording span
+  pageout twin rec --ask memory=-25%,memory=+50%,policy=mglru@6.12
+  pageout twin rec --ask memory.high=-10%,readahead=0,device=nvme,readers=2
+  pageout twin rec --ask policy=mglru@6.12+memory=-25% --report twin.html
+  pageout twin rec --scenario twin.toml && pageout explain twin.toml --evictions 5
+Questions, each a row; + joins changes of one:
+  memory=-25% | +50% | 48MiB    the group's limit, of which programs and the kernel hold what they held
+  memory.high=-10% | SIZE | max
+  policy=PROFILE                a kernel's lists and version, as classic@6.8, mglru@6.12 (pageout keys kernel.profile)
+  device=CLASS                  hdd, sata-ssd, nvme, pmem or virtio instead of the recorded disk
+  readahead=KIB                 of all files that are read ahead
+  readers=N                     so many do at the same time what was recorded, on the same files
+  zswap=on|off, swap=on|off     told where nothing was swapped; else it hangs on memory of programs, which is not recorded";
+
+/// Arguments of `twin`.
+#[derive(Debug, Args)]
+pub(crate) struct TwinArgs {
+    /// The folder of a recording; further ones are repeats of it, which say how much the machine differs from itself
+    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) recordings: Vec<PathBuf>,
+
+    /// What if
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) ask: Vec<String>,
+
+    /// Take a recording from which events are missing
+    #[arg(long)]
+    pub(crate) allow_loss: bool,
+
+    /// Write the twin as a scenario, to read, run and change; - for standard output. Nothing is simulated
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["report", "ask"])]
+    pub(crate) scenario: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) parallel: ParallelOptions,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}

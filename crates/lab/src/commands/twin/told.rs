@@ -1,0 +1,145 @@
+//! What a recording can say and what not, in sentences.
+
+use pageout_study::twin::{Counted, Knowledge, Machine, Recording};
+
+use crate::print::figures;
+
+/// What the twin is of.
+pub(super) fn heading(recording: &Recording) -> String {
+    let manifest = &recording.manifest;
+    let limit = match manifest.group.limit_bytes {
+        Some(limit) => format!("a limit of {}", figures::bytes(limit)),
+        None => "no limit".to_string(),
+    };
+    let what = match manifest.recording.sample {
+        0 | 1 => "a recording".to_string(),
+        sample => format!("a sample of one page in {sample}"),
+    };
+    format!(
+        "{}: {what} of {}, {} accesses in {}, Linux {} as {}, {limit}\n",
+        recording.folder.display(),
+        manifest.recording.target,
+        figures::count(manifest.recording.accesses),
+        figures::time(manifest.recording.duration_ns),
+        manifest.kernel.release,
+        Machine::of(recording).profile,
+    )
+}
+
+/// What counters alone say.
+pub(super) fn counters(counted: Option<Counted>, recording: &Recording) -> Vec<String> {
+    let Some(counted) = counted else {
+        let unknown =
+            "This kernel's memory.stat does not count refaults: the floor of the curve is not known.";
+        return vec![unknown.to_string()];
+    };
+    let about = if counted.is_exact { "" } else { "some " };
+    let mut lines = vec![format!(
+        "By counters alone: {about}{} pages came in, {} of them again. So {about}{} distinct pages did, which no memory can save; more memory saves at most {} of what comes in.",
+        figures::count(counted.insertions),
+        figures::count(counted.refaults),
+        figures::count(counted.distinct()),
+        figures::percent(figures::share(counted.refaults, counted.insertions)),
+    )];
+    if recording.header.is_none() {
+        lines.extend([
+            "Identified: misses at this limit, the floor, what else the group holds. One more point (a lower memory.high for two minutes) gives the slope there.".to_string(),
+            "Never identified by counters: the curve beyond its points, which policy would do better, who of several readers causes misses, scans against reuse. Record accesses for these.".to_string(),
+        ]);
+    }
+    lines
+}
+
+/// What could not be modelled, and what is not known.
+pub(super) fn limits(recording: &Recording) -> Vec<String> {
+    let (manifest, sums, held) = (&recording.manifest, &recording.manifest.sums, recording.held());
+    let mut lines = Vec::new();
+    if manifest.has_losses() {
+        let lost = figures::counted(manifest.source.lost_events, "event");
+        lines.push(format!("{lost} lost while it was recorded: accesses are missing"));
+    }
+    let known = match recording.knowledge() {
+        Knowledge::Reads => {
+            "every buffered read is known, hits too. Hits on mapped pages, reads with O_DIRECT and accesses of programs' memory are not"
+        }
+        Knowledge::ReadsAndFaults => {
+            "of mapped files the faults alone are known. At more memory there are up to 7 % more misses than told, and of less memory nothing is known"
+        }
+        Knowledge::Insertions => {
+            "only what came in is known. At more memory there are up to 4 % more misses than told, and of less memory nothing is known"
+        }
+        Knowledge::None => "none are known",
+    };
+    lines.push(format!("accesses: {known}"));
+    lines.push(format!(
+        "programs and the kernel held {} ({} to {} in {}{}); the twin holds that constant, whatever is asked",
+        figures::bytes(held.mean),
+        figures::bytes(held.least),
+        figures::bytes(held.most),
+        figures::counted(held.samples as u64, "sample"),
+        if held.was_full { "" } else { ", none of them at the limit" },
+    ));
+    if sums.insertions_large * 100 > sums.insertions {
+        let share = figures::percent(figures::share(sums.insertions_large, sums.insertions));
+        lines.push(format!("{share} of the pages came in large folios; the twin has single pages, which reclaim takes one by one"));
+    }
+    if recording.before > 0 {
+        let pages = figures::counted(recording.before, "page");
+        lines.push(format!("{pages} in memory when it began: in which order they were used before is not known, so as many misses at most may be others"));
+    }
+    if sums.pages_written > 0 {
+        let pages = figures::counted(sums.pages_written, "page");
+        lines.push(format!("{pages} written: when they are written back hangs on the flusher's phase, and what a write found in memory is not told"));
+    }
+    if sums.faults_around > 0 && sums.faults > 0 {
+        let faults = figures::counted(sums.faults_around, "fault");
+        lines.push(format!(
+            "{faults} of mapped files looked for pages nearby: which page was asked for is not told"
+        ));
+    }
+    let swapped =
+        recording.rose("pswpin").unwrap_or(0) + recording.rose("workingset_refault_anon").unwrap_or(0);
+    if swapped > 0 {
+        let pages = figures::counted(swapped, "page");
+        lines.push(format!(
+            "{pages} of programs came back from swap: the twin has neither them nor what they displaced"
+        ));
+    }
+    let count_files = |is: fn(&pageout_record::FileRecord) -> bool| {
+        let number = manifest.file.iter().filter(|file| is(file)).count() as u64;
+        (number > 0).then(|| figures::counted(number, "file"))
+    };
+    if let Some(files) = count_files(|file| file.deleted) {
+        lines.push(format!(
+            "{files} deleted meanwhile: their pages left memory without reclaim, and stay in the twin"
+        ));
+    }
+    if let Some(files) = count_files(|file| file.also.is_some()) {
+        lines.push(format!(
+            "{files} with two names: renamed, or an inode was used again, and then two files are one here"
+        ));
+    }
+    if !manifest.group.limits_changed.is_empty() {
+        lines.push(format!(
+            "limits changed while it was recorded: {}",
+            manifest.group.limits_changed.join("; ")
+        ));
+    }
+    if manifest.source.clock_went_back > 0 || manifest.source.out_of_order > 0 {
+        lines.push(format!(
+            "the clock of a CPU went back {}, and {} came too late: order between CPUs is not sure there",
+            figures::counted(manifest.source.clock_went_back, "time"),
+            figures::counted(manifest.source.out_of_order, "event")
+        ));
+    }
+    if manifest.recording.sample > 1 {
+        let reads = figures::counted(sums.sampled_long, "read");
+        lines.push(format!(
+            "memory is scaled by the sample; {reads} of several pages are known by their first page alone"
+        ));
+    }
+    if !manifest.source.missing.is_empty() {
+        lines.push(format!("this kernel lacks {}", manifest.source.missing.join(", ")));
+    }
+    lines
+}

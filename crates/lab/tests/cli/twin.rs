@@ -1,0 +1,158 @@
+//! The twin of a shipped recording: the same way from file to answer as that of one made here.
+
+use std::path::{Path, PathBuf};
+
+use pageout_workload::trace::PgtWriter;
+use serde_json::Value;
+
+use super::{check_failure, check_success, pageout};
+
+fn reads() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/twin/reads")
+}
+
+/// A copy of the recording in which `from` of its manifest is `to`.
+fn changed(from: &str, to: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let rec = directory.path().join("rec");
+    std::fs::create_dir(&rec).unwrap();
+    for entry in std::fs::read_dir(reads()).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), rec.join(entry.file_name())).unwrap();
+    }
+    let path = rec.join("recording.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{from:?} is not in the manifest");
+    std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+    directory
+}
+
+fn twin(more: &[&str]) -> Value {
+    let reads = reads();
+    let arguments: Vec<&str> =
+        ["twin", reads.to_str().unwrap(), "--json"].iter().chain(more).copied().collect();
+    serde_json::from_str(&check_success(&pageout(Path::new("."), &arguments))).unwrap()
+}
+
+#[test]
+fn the_twin_of_recorded_reads_counts_as_the_machine_did() {
+    let found = twin(&[]);
+    for (counter, percent) in
+        [("insertions", 1.0), ("misses", 1.0), ("refaults", 4.0), ("reclaim_calls", 4.0), ("reclaimed", 2.0)]
+    {
+        let recorded = found["recorded"][counter].as_f64().unwrap();
+        let simulated = found["twin"][counter]["value"].as_f64().unwrap();
+        let off = (simulated / recorded - 1.0).abs() * 100.0;
+        assert!(off <= percent, "{counter}: {simulated} for {recorded}");
+    }
+    // Insertions less refaults; the program's list has as many distinct pages, but for those of the interpreter.
+    assert_eq!(found["distinct_pages"], 8719 - 1521);
+}
+
+#[test]
+fn what_if_is_answered_where_the_recording_can_say() {
+    let found = twin(&["--ask", "memory=-15%,memory=+50%,zswap=on,policy=mglru@6.12"]);
+    let now = found["twin"]["insertions"]["value"].as_u64().unwrap();
+    let asked = found["asked"].as_array().unwrap();
+    let answer = |at: usize| asked[at]["answer"]["insertions"]["value"].as_u64();
+    assert!(answer(0).unwrap() > now * 21 / 20, "{asked:?}");
+    assert!(
+        answer(1).unwrap() < now * 19 / 20 && answer(1).unwrap() >= found["distinct_pages"].as_u64().unwrap(),
+        "{asked:?}"
+    );
+    assert!(asked[2]["not_answered"].as_str().unwrap().contains("no swap"), "{asked:?}");
+    assert!(answer(3).is_some());
+    let text = check_success(&pageout(&reads(), &["twin", ".", "--ask", "zswap=on"]));
+    assert!(text.contains("zswap=on: not answered, as there was no swap"), "{text}");
+}
+
+#[test]
+fn a_question_that_makes_no_sense_is_refused_with_what_would() {
+    let refused =
+        |ask: &str, parts: &[&str]| check_failure(&pageout(&reads(), &["twin", ".", "--ask", ask]), 2, parts);
+    refused("memry=-25%", &["memry=-25%", "did you mean `memory`"]);
+    refused("memory=-90%", &["less than the group's programs and the kernel hold"]);
+    refused("memory=lots", &["memory=lots"]);
+    refused("memory", &["KEY=VALUE"]);
+    refused("readers=0", &["1 to 1000"]);
+    refused("policy=mglru@1.0", &["mglru@1.0"]);
+    refused("device=tape", &["tape"]);
+}
+
+#[test]
+fn a_recording_with_losses_needs_a_word() {
+    let directory = changed("lost_events = 0", "lost_events = 5");
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["5 events were lost", "--allow-loss"]);
+    let text = check_success(&pageout(directory.path(), &["twin", "rec", "--allow-loss"]));
+    assert!(text.contains("5 events lost"), "{text}");
+}
+
+#[test]
+fn what_is_no_whole_recording_is_told_apart() {
+    let directory = changed("format_version = 1", "format_version = 9");
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["format_version is 9"]);
+
+    let directory = changed("accesses = 61057", "accesses = 61056");
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["not of one recording"]);
+
+    let rec = directory.path().join("rec");
+    let whole = std::fs::read(rec.join("accesses.pgt")).unwrap();
+    for length in [0, 20, 1000, whole.len() - 1] {
+        std::fs::write(rec.join("accesses.pgt"), &whole[..length]).unwrap();
+        check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["accesses.pgt"]);
+    }
+    std::fs::remove_file(rec.join("recording.toml")).unwrap();
+    std::fs::rename(rec.join("accesses.pgt"), rec.join("accesses.pgt.part")).unwrap();
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["cut short"]);
+    check_failure(&pageout(directory.path(), &["twin", "nothing"]), 2, &["no such folder"]);
+}
+
+#[test]
+fn the_twin_is_a_scenario_to_keep() {
+    let directory = changed("format_version = 1", "format_version = 1");
+    check_success(&pageout(directory.path(), &["twin", "rec", "--scenario", "twin.toml"]));
+    let text = std::fs::read_to_string(directory.path().join("twin.toml")).unwrap();
+    let files = text.lines().filter(|line| line.starts_with("  { name = ")).count();
+    assert!(text.lines().count() < 3 * files + 80, "files are a line each:\n{text}");
+    assert!(text.contains("trace = \"rec/accesses.pgt\""), "{text}");
+    check_success(&pageout(directory.path(), &["run", "twin.toml"]));
+    let printed = check_success(&pageout(directory.path(), &["twin", "rec", "--scenario", "-"]));
+    assert!(printed.contains("[[task]]"));
+}
+
+#[test]
+fn counters_alone_give_the_floor_and_say_what_they_never_give() {
+    let directory = changed("accesses = 61057", "accesses = 0");
+    for name in ["accesses.pgt", "before.pgt"] {
+        let mut bytes = Vec::new();
+        PgtWriter::new(&mut bytes, 4096, true).unwrap().finish(&[], None, 0).unwrap();
+        std::fs::write(directory.path().join("rec").join(name), bytes).unwrap();
+    }
+    let text = check_success(&pageout(directory.path(), &["twin", "rec", "--ask", "memory=-10%"]));
+    for part in ["7,198 distinct pages", "Never identified", "Identified", "memory=-10%: not answered"] {
+        assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    }
+    check_failure(
+        &pageout(directory.path(), &["twin", "rec", "--scenario", "x.toml"]),
+        2,
+        &["no access is known"],
+    );
+}
+
+#[test]
+fn repeats_say_how_much_the_machine_differs_from_itself() {
+    let text = check_success(&pageout(&reads(), &["twin", ".", "."]));
+    assert!(text.contains("repeats") && text.contains("8,719 to 8,719"), "{text}");
+}
+
+#[test]
+fn the_page_has_the_twin_beside_the_machine_and_the_curve() {
+    let directory = tempfile::tempdir().unwrap();
+    let reads = reads();
+    let arguments = ["twin", reads.to_str().unwrap(), "--ask", "memory=+50%", "--report", "twin.html"];
+    check_success(&pageout(directory.path(), &arguments));
+    let page = std::fs::read_to_string(directory.path().join("twin.html")).unwrap();
+    for part in ["The twin beside the machine", "you are here", "What if", "floor"] {
+        assert!(page.contains(part), "{part:?} is not on the page");
+    }
+}

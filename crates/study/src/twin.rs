@@ -1,0 +1,26 @@
+//! The twin of a recorded machine: a scenario that does what was recorded, its counters beside the real ones, and answers to "what if".
+//!
+//! ```text
+//!   recording/ ─▶ Recording ─▶ Machine: what the group has for its files ─▶ text of a scenario ─▶ runs ─▶ figures
+//!                     │          ▲
+//!                     │          └── Question: memory=-25%, policy=mglru@6.12, ...
+//!                     └─▶ counters alone: the floor of the curve, what is identified, what never is
+//! ```
+//! A recording of reads carries every question about files: accesses don't depend on what memory there is. Recordings of faults and insertions
+//! are what is left over by the memory that there was, so they say nothing about less, and at more memory they are off by what was seen in
+//! measurements ([`Knowledge`]). Memory of programs is held constant: which of it is used is not recorded.
+//!
+//! What is not known is varied: each answer is a run with what else the group held on the mean, and an interval over the least and the most of it
+//! and over the phase of the flushes of statistics.
+
+mod recording; // a folder, checked
+mod machine; // what differs between the twin and its variants, as the text of a scenario
+mod question; // what is asked, and whether the recording can say
+mod play; // runs, and their figures beside the recorded ones
+mod counters; // what counters alone tell
+
+pub use counters::Counted;
+pub use machine::Machine;
+pub use play::{Figures, Interval, Played, play};
+pub use question::{Carried, Question, answerable};
+pub use recording::{Held, Knowledge, Recording};

@@ -1,0 +1,297 @@
+//! What differs between the twin and its variants, and the scenario that comes of it: a text that can be read, kept and changed.
+//!
+//! Files are a line each, and what is as its default is left out.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use pageout_engine::Version;
+use pageout_record::{ACCESSES, BEFORE, Channel, DeviceRecord, FileRecord, MappedAdvice};
+
+use super::recording::{Held, Recording};
+
+/// The group that the twin's tasks run in.
+pub(super) const GROUP: &str = "/twin";
+/// The group that pays for what was in memory before, where that is another.
+const OTHERS: &str = "/others";
+/// Tasks: what fills memory before, and what was recorded.
+pub(super) const BEFORE_TASK: &str = "before";
+pub(super) const TASK: &str = "recorded";
+
+/// Insertions by reads of a file that tell whether it is read ahead.
+const TELLING: u64 = 16;
+/// Time that a read of a cached page takes, which is part of the time between accesses.
+const HIT_NS: u64 = 860;
+/// Room beside the group: what the machine itself needs.
+const ROOM: u64 = 256 << 20;
+
+/// What the twin runs on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Memory of the group, all of it, in bytes.
+    pub limit: u64,
+    /// `memory.high`, likewise.
+    pub high: Option<u64>,
+    /// What of it is no file's.
+    pub held: u64,
+    /// Lists and version.
+    pub profile: String,
+    /// A class of devices instead of the recorded disks.
+    pub device: Option<String>,
+    /// The readahead window of all files, in KiB, instead of the recorded one.
+    pub read_ahead_kb: Option<u64>,
+    /// So many tasks do each what was recorded.
+    pub readers: u32,
+    /// When the first periodic flush of statistics falls, in milliseconds.
+    pub flush_phase_ms: u64,
+}
+
+impl Machine {
+    /// That of the recording.
+    pub fn of(recording: &Recording) -> Machine {
+        Machine {
+            limit: recording.limit(),
+            high: recorded_high(recording),
+            held: recording.held().mean,
+            profile: profile(recording),
+            device: None,
+            read_ahead_kb: None,
+            readers: 1,
+            flush_phase_ms: 0,
+        }
+    }
+
+    /// This one, and ones that differ from it in what is not known: what else the group held, and when statistics are flushed.
+    pub(super) fn spread(&self, held: &Held) -> Vec<Machine> {
+        let more = |held| Machine { held, ..self.clone() };
+        let later = |flush_phase_ms| Machine { flush_phase_ms, ..self.clone() };
+        vec![self.clone(), more(held.least), more(held.most), later(700), later(1400)]
+    }
+
+    /// Memory that files can have of this much.
+    fn for_files(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.held).max(64 * 4096) / 4096 * 4096
+    }
+
+    /// The scenario. Paths of traces start at `from`.
+    pub fn scenario(&self, recording: &Recording, from: &Path) -> String {
+        let manifest = &recording.manifest;
+        let mut text = format!(
+            "# The twin of a recording of {}, on Linux {}.\n# Memory is {}, of which the group's programs and the kernel hold {}; what is left is for files.\n",
+            manifest.recording.target,
+            manifest.kernel.release,
+            crate::figures::bytes(self.limit),
+            crate::figures::bytes(self.held),
+        );
+        let _ = writeln!(text, "question = \"What do the recorded accesses come to?\"");
+        self.files(recording, &mut text);
+        let sample = manifest.recording.sample.max(1);
+        let limit = self.for_files(self.limit) / sample / 4096 * 4096;
+        let before = recording.before * 4096;
+        let touched = recording
+            .header
+            .as_ref()
+            .map_or(0, |header| header.objects.iter().map(|object| object.pages).sum::<u64>());
+        let memory = (limit * 2).max(limit + ROOM) + before + touched / 64 * 4096 / 8;
+        let cpus = manifest.kernel.cpus.clamp(1, 64).max(self.readers.min(64));
+        let _ = write!(
+            text,
+            "\n[machine]\ncpus = {cpus}\nmemory = \"{}KiB\"\naccess_times = false\n\n[kernel]\nprofile = \"{}\"\n# What the kernel itself takes of the group is in what is held.\nmemcg.kmem = false\n",
+            memory.div_ceil(1024).next_multiple_of(4),
+            self.profile
+        );
+        if manifest.group.version == 1 {
+            text += "memcg.cgroup_version = 1\n";
+        }
+        if self.flush_phase_ms > 0 {
+            let _ = writeln!(text, "memcg.stat_flush_phase = \"{}ms\"", self.flush_phase_ms);
+        }
+        let _ = write!(text, "\n[[memcg]]\npath = \"{GROUP}\"\nmemory.max = \"{}KiB\"\n", limit / 1024);
+        if let Some(high) = self.high {
+            let _ = writeln!(text, "memory.high = \"{}KiB\"", self.for_files(high) / sample / 4096 * 4);
+        }
+        if recording.before > 0 && recording.before_is_elsewhere() {
+            let _ = write!(
+                text,
+                "\n# Others had these pages in memory, and pay for them.\n[[memcg]]\npath = \"{OTHERS}\"\n"
+            );
+        }
+        for device in &manifest.device {
+            self.device_text(device, &mut text);
+        }
+        self.tasks(recording, from, &mut text);
+        let every = manifest.group.stat_every_ns.max(10_000_000);
+        let _ = write!(
+            text,
+            "\n# As the recorder did: reading it brings statistics up to date.\n[[event]]\nat = \"{every}ns\"\nevery = \"{every}ns\"\nread = \"/sys/fs/cgroup{GROUP}/memory.stat\"\n",
+        );
+        text
+    }
+
+    fn files(&self, recording: &Recording, text: &mut String) {
+        text.push_str("file = [\n");
+        for (at, file) in recording.files().enumerate() {
+            let pages = pages_of(recording, file);
+            let device = if recording.manifest.device.len() > 1 {
+                format!(", device = \"{}\"", device_name(&file.device))
+            } else {
+                String::new()
+            };
+            let _ = writeln!(
+                text,
+                "  {{ name = {}, size = \"{}KiB\"{device} }},",
+                quoted(&name(recording, at)),
+                pages * 4
+            );
+        }
+        text.push_str("]\n");
+    }
+
+    fn device_text(&self, device: &DeviceRecord, text: &mut String) {
+        let class = self.device.as_deref().unwrap_or_else(|| class_of(device));
+        let _ =
+            write!(text, "\n[[device]]\nname = \"{}\"\npreset = \"{class}\"\n", device_name(&device.number));
+        if self.device.is_none()
+            && let Some(latency) = device.read_latency_ns.filter(|&latency| latency > 1000)
+        {
+            let _ = writeln!(
+                text,
+                "# As measured while it was recorded.\nread_latency = \"{latency}ns\"\nread_p99 = \"{}ns\"",
+                latency * 3
+            );
+        }
+        if let Some(kib) = self.read_ahead_kb.or(device.read_ahead_kb) {
+            let _ = writeln!(text, "read_ahead_kb = {}", kib / 4 * 4);
+        }
+    }
+
+    fn tasks(&self, recording: &Recording, from: &Path, text: &mut String) {
+        let objects = recording.objects();
+        let list = |trace: &str, is_before: bool| {
+            let mut lines = String::new();
+            for (at, (file, channel)) in objects.iter().enumerate() {
+                let index = recording
+                    .files()
+                    .position(|other| std::ptr::eq(other, *file))
+                    .expect("it is one of these");
+                let (channel, advice) = match (is_before, channel) {
+                    (true, _) => ("file", "random"),
+                    (false, Channel::File) => ("file", if is_random(file) { "random" } else { "normal" }),
+                    (false, Channel::Mapped) => (
+                        "mapped",
+                        match file.mapped_advice {
+                            Some(MappedAdvice::Random) => "random",
+                            Some(MappedAdvice::Sequential) => "sequential",
+                            _ => "normal",
+                        },
+                    ),
+                };
+                let _ =
+                    write!(lines, "  {{ channel = \"{channel}\", file = {}", quoted(&name(recording, index)));
+                if advice != "normal" {
+                    let _ = write!(lines, ", advice = \"{advice}\"");
+                }
+                if !is_before && channel == "file" && file.syncs > 0 && file.pages_written > 0 {
+                    let _ = write!(lines, ", fsync_every = {}", (file.pages_written / file.syncs).max(1));
+                }
+                if at == 0 {
+                    let _ = write!(lines, ", trace = {}", quoted(&from.join(trace).to_string_lossy()));
+                }
+                lines.push_str(" },\n");
+            }
+            lines
+        };
+        let has_before = recording.before > 0;
+        if has_before {
+            let group = if recording.before_is_elsewhere() { OTHERS } else { GROUP };
+            let _ = write!(
+                text,
+                "\n# What was in memory when the recording began; in which order it was used is not known.\n[[task]]\nname = \"{BEFORE_TASK}\"\nmemcg = \"{group}\"\nobject = [\n{}]\n",
+                list(BEFORE, true)
+            );
+        }
+        let _ = write!(text, "\n[[task]]\nname = \"{TASK}\"\nmemcg = \"{GROUP}\"\n");
+        if has_before {
+            let _ = writeln!(text, "after = \"{BEFORE_TASK}\"");
+        }
+        if self.readers > 1 {
+            let _ = writeln!(text, "copies = {}", self.readers);
+        }
+        let _ = writeln!(text, "think_time = \"{}ns\"", think_time_ns(recording));
+        let _ = write!(text, "object = [\n{}]\n", list(ACCESSES, false));
+    }
+}
+
+/// Time between two accesses that is neither a hit's nor a device's.
+fn think_time_ns(recording: &Recording) -> u64 {
+    let manifest = &recording.manifest;
+    let accesses = manifest.recording.accesses.max(1);
+    let latency = manifest.device.iter().filter_map(|device| device.read_latency_ns).max().unwrap_or(0);
+    let waited = (manifest.sums.read_misses + manifest.sums.faults) * latency;
+    (manifest.recording.duration_ns.saturating_sub(waited) / accesses).saturating_sub(HIT_NS)
+}
+
+/// Whether the program reads the file without readahead.
+fn is_random(file: &FileRecord) -> bool {
+    file.read_insertions >= TELLING && file.read_ahead == 0
+}
+
+/// Pages of a file: its size, but at least what was accessed.
+fn pages_of(recording: &Recording, file: &FileRecord) -> u64 {
+    let objects = recording.header.as_ref().map_or(&[][..], |header| &header.objects);
+    let accessed = [file.object, file.mapped_object].into_iter().flatten();
+    let accessed =
+        accessed.filter_map(|object| objects.get(object as usize)).map(|object| object.pages).max();
+    file.bytes.unwrap_or(0).div_ceil(4096).max(accessed.unwrap_or(0)).max(1)
+}
+
+/// The name of a file by its place; a name that another has already gets a number.
+fn name(recording: &Recording, at: usize) -> String {
+    let files = &recording.manifest.file;
+    let name = &files[at].name;
+    match files[..at].iter().filter(|other| other.name == *name).count() {
+        0 => name.clone(),
+        others => format!("{name} #{}", others + 1),
+    }
+}
+
+/// A text of TOML.
+fn quoted(text: &str) -> String {
+    toml_edit::Value::from(text).to_string().trim().to_string()
+}
+
+fn device_name(number: &str) -> String {
+    format!("disk-{}", number.replace(':', "-"))
+}
+
+/// The class that a disk is most like. Disks of virtual machines say that they turn, and their latency says otherwise.
+fn class_of(device: &DeviceRecord) -> &'static str {
+    let is_slow = device.read_latency_ns.is_some_and(|latency| latency > 1_500_000);
+    match &device.name {
+        name if name.starts_with("vd") => "virtio",
+        name if name.starts_with("nvme") => "nvme",
+        name if name.starts_with("pmem") => "pmem",
+        _ if device.rotational && is_slow => "hdd",
+        _ => "sata-ssd",
+    }
+}
+
+/// `memory.high` of the recorded group.
+fn recorded_high(recording: &Recording) -> Option<u64> {
+    recording.manifest.group.limits.get("memory.high")?.parse().ok()
+}
+
+/// Which lists the kernel kept, and by which version's rules.
+fn profile(recording: &Recording) -> String {
+    let kernel = &recording.manifest.kernel;
+    let has_generations = kernel.lru_gen.as_deref().is_some_and(|enabled| {
+        u32::from_str_radix(enabled.trim_start_matches("0x"), 16).is_ok_and(|bits| bits & 1 != 0)
+    });
+    let lists = if has_generations { "mglru" } else { "classic" };
+    let release = kernel.release.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+    let series: Vec<&str> = release.split('.').take(2).collect();
+    match Version::parse(&series.join(".")) {
+        Some(_) => format!("{lists}@{}", series.join(".")),
+        None => format!("{lists}@6.12"),
+    }
+}

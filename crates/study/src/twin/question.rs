@@ -1,0 +1,192 @@
+//! What is asked of a twin, and whether its recording can say.
+
+use pageout_sim::scenario::Size;
+use pageout_sim::scenario::keys::Limit;
+
+use super::machine::Machine;
+use super::recording::{Knowledge, Recording};
+use crate::Error;
+use crate::scenario::nearest::nearest;
+
+const KEYS: [&str; 8] =
+    ["memory", "memory.high", "policy", "device", "readahead", "readers", "zswap", "swap"];
+
+/// One question: a change, or several at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// As it was asked.
+    pub text: String,
+    /// The machine that it is about.
+    pub machine: Machine,
+    /// Whether there is less, or more, memory for files than was recorded.
+    pub memory: std::cmp::Ordering,
+    /// What it hangs on that no recording of files tells.
+    on_unknown: Option<&'static str>,
+}
+
+/// Whether a recording can carry an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// It does.
+    Whole,
+    /// With this share more misses at most, as accesses are missing.
+    UpTo(u32),
+    /// It can't; why, and what to do.
+    Not(String),
+}
+
+impl Question {
+    /// Reads `memory=-25%` or `policy=mglru@6.12+memory=48MiB`, about the machine of a recording. Errors: it makes no sense.
+    pub fn parse(text: &str, recording: &Recording) -> Result<Question, Error> {
+        let base = Machine::of(recording);
+        let mut machine = base.clone();
+        let mut on_unknown = None;
+        for part in parts(text) {
+            let (key, value) = part.split_once('=').ok_or_else(|| {
+                Error::Asked(format!("--ask {part}: write KEY=VALUE; keys are {}", KEYS.join(", ")))
+            })?;
+            let bad = |why: &str| Error::Asked(format!("--ask {part}: {why}"));
+            match key {
+                "memory" => machine.limit = size(value, base.limit).map_err(|why| bad(&why))?,
+                "memory.high" if value == "max" => machine.high = None,
+                "memory.high" => machine.high = Some(size(value, base.limit).map_err(|why| bad(&why))?),
+                "policy" => machine.profile = value.to_string(),
+                "device" => machine.device = Some(value.to_string()),
+                "readahead" => {
+                    let bytes = match value.parse::<u64>() {
+                        Ok(kib) => kib << 10,
+                        Err(_) => value.parse::<Size>().map_err(|why| bad(&why.to_string()))?.0,
+                    };
+                    machine.read_ahead_kb = Some(bytes >> 10);
+                }
+                "readers" => {
+                    let number = value.parse::<u32>().ok().filter(|number| (1..=1000).contains(number));
+                    machine.readers = number.ok_or_else(|| bad("a number from 1 to 1000"))?;
+                }
+                "zswap" | "swap" if matches!(value, "on" | "off") => {
+                    on_unknown = unknown(key, value, recording)
+                }
+                "zswap" | "swap" => return Err(bad("on or off")),
+                other => {
+                    let hint = nearest(other, KEYS)
+                        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                    return Err(bad(&format!("no such key, known are {}{hint}", KEYS.join(", "))));
+                }
+            }
+        }
+        if machine.limit <= machine.held {
+            return Err(Error::Asked(format!(
+                "--ask {text}: {} is less than the group's programs and the kernel hold, {}: it would be killed",
+                crate::figures::bytes(machine.limit),
+                crate::figures::bytes(machine.held)
+            )));
+        }
+        let effective =
+            |machine: &Machine| machine.high.map_or(machine.limit, |high| high.min(machine.limit));
+        let memory = effective(&machine).cmp(&effective(&base));
+        Ok(Question { text: text.to_string(), machine, memory, on_unknown })
+    }
+}
+
+/// Changes that are asked for at once: `policy=mglru@6.12+memory=48MiB`. In `memory=+50%` the sign is the size's.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut parts, mut from) = (Vec::new(), 0);
+    for (at, _) in text.match_indices('+') {
+        if text[at + 1..].starts_with(|next: char| next.is_ascii_alphabetic()) {
+            parts.push(text[from..at].trim());
+            from = at + 1;
+        }
+    }
+    parts.push(text[from..].trim());
+    parts
+}
+
+/// A size, or a share of `base` more or less: `-25%`, `48MiB`, `150%`.
+fn size(text: &str, base: u64) -> Result<u64, String> {
+    if let Some(less) = text.strip_prefix('-') {
+        let percent: f64 =
+            less.strip_suffix('%').and_then(|number| number.parse().ok()).ok_or("a share is written -25%")?;
+        if !(0.0..100.0).contains(&percent) {
+            return Err("less by 100 % and more leaves nothing".to_string());
+        }
+        return Ok((base as f64 * (1.0 - percent / 100.0)) as u64 / 4096 * 4096);
+    }
+    if let Some(more) = text.strip_prefix('+') {
+        let percent: f64 =
+            more.strip_suffix('%').and_then(|number| number.parse().ok()).ok_or("a share is written +50%")?;
+        if !(0.0..=10_000.0).contains(&percent) {
+            return Err("more by 10,000 % at most".to_string());
+        }
+        return Ok((base as f64 * (1.0 + percent / 100.0)) as u64 / 4096 * 4096);
+    }
+    match text.parse::<Limit>().map_err(|error| error.to_string())? {
+        Limit::Size(size) => Ok(size.0),
+        Limit::Percent(percent) => Ok((base as f64 * percent / 100.0) as u64 / 4096 * 4096),
+        Limit::Max => Err("a size, or a share such as -25%, +50% or 150%".to_string()),
+    }
+}
+
+/// Why swap and zswap can't be answered for; nothing where they change nothing.
+fn unknown(key: &str, value: &str, recording: &Recording) -> Option<&'static str> {
+    let swapped =
+        recording.rose("pswpin").unwrap_or(0) + recording.rose("workingset_refault_anon").unwrap_or(0);
+    let holds_swap = recording.samples.iter().any(|sample| sample.swap_bytes > 0);
+    match (key, value, swapped > 0 || holds_swap) {
+        ("zswap", _, false) if recording.manifest.kernel.swap.is_empty() => Some(
+            "there was no swap, so that no page went where zswap could hold it; with swap it hangs on which memory of programs is used, which is not recorded",
+        ),
+        ("zswap", _, false) => Some(
+            "no page of the group was swapped, so that zswap had nothing to hold: at this memory it changes nothing",
+        ),
+        ("swap", "off", false) => Some("no page of the group was swapped: at this memory it changes nothing"),
+        _ => Some(
+            "it hangs on which memory of programs is used, and that is not recorded: faults tell first touches and swap-ins alone",
+        ),
+    }
+}
+
+/// Whether the recording can answer.
+pub fn answerable(recording: &Recording, question: &Question) -> Carried {
+    use std::cmp::Ordering::{Equal, Greater, Less};
+    if let Some(why) = question.on_unknown {
+        return Carried::Not(why.to_string());
+    }
+    if recording.manifest.recording.sample > 1
+        && (question.machine.read_ahead_kb.is_some() || question.machine.readers > 1)
+    {
+        return Carried::Not("a sample of pages has no neighbours to read ahead, nor all that readers share: record without --sample".to_string());
+    }
+    let knowledge = recording.knowledge();
+    let less = |what: &str, more: &str| {
+        Carried::Not(format!(
+            "only {what} are known, and what was hit at the memory that there was says nothing of less: {more}"
+        ))
+    };
+    let is_other_memory = question.memory == Greater || question.machine.readers > 1;
+    match (knowledge, question.memory) {
+        (Knowledge::None, _) => Carried::Not("counters alone say nothing of other machines: record accesses".to_string()),
+        (Knowledge::Reads, _) => Carried::Whole,
+        (Knowledge::Insertions, Less) => less("insertions", "record on Linux 6.12 or later, or with less memory"),
+        (Knowledge::ReadsAndFaults, Less) => less("faults of mapped files", "record with less memory"),
+        (_, Equal) if !is_other_memory && question.machine.profile == Machine::of(recording).profile => Carried::Whole,
+        (_, Equal) if !is_other_memory => Carried::Not(
+            "another policy keeps other pages, and hits on what this one kept are not known: record reads, or run the program's own list of accesses".to_string(),
+        ),
+        (knowledge, _) => Carried::UpTo((knowledge.missing_at_more() * 100.0).round() as u32),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_shares_or_bytes() {
+        assert_eq!(size("-25%", 400 << 12), Ok(300 << 12));
+        assert_eq!(size("150%", 400 << 12), Ok(600 << 12));
+        assert_eq!(size("+50%", 400 << 12), Ok(600 << 12));
+        assert_eq!(parts("memory=+50%+policy=mglru@6.12"), ["memory=+50%", "policy=mglru@6.12"]);
+        assert_eq!(size("48MiB", 1), Ok(48 << 20));
+        assert!(size("-100%", 1).is_err() && size("-x", 1).is_err() && size("max", 1).is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! A recording as its twin needs it: read, checked, with what it says of the group's memory.
+
+use std::path::{Path, PathBuf};
+
+use pageout_record::{ACCESSES, BEFORE, Channel, FileRecord, Manifest, Sample};
+use pageout_workload::ReadOptions;
+use pageout_workload::trace::{self, TraceHeader};
+
+use crate::Error;
+
+/// Samples count where the group was at least this full.
+const FULL: f64 = 0.9;
+
+/// A mapping counts where more than this share of pages was brought in by its faults.
+const MATTERS: f64 = 0.02;
+
+/// What is known of accesses, and so for which memory they are true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knowledge {
+    /// Every access of files, hits too.
+    Reads,
+    /// Reads with hits, and of mappings, which matter, the faults.
+    ReadsAndFaults,
+    /// Only what came in.
+    Insertions,
+    /// Counters alone.
+    None,
+}
+
+impl Knowledge {
+    /// By how much misses may be more than what is simulated, at more memory than there was. Measured by replaying insertions and faults of
+    /// known accesses at one and a half times and twice the memory: 1.0 to 3.7 % and 4.0 to 6.4 % too few, rounded up.
+    pub fn missing_at_more(self) -> f64 {
+        match self {
+            Knowledge::Reads => 0.0,
+            Knowledge::Insertions => 0.04,
+            Knowledge::ReadsAndFaults => 0.07,
+            Knowledge::None => f64::INFINITY,
+        }
+    }
+}
+
+/// What else than files the group held, in bytes: on the mean, least and most.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Held {
+    /// On the mean.
+    pub mean: u64,
+    /// The least.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+    /// Samples that this is from.
+    pub samples: usize,
+    /// Whether the group was as full as its limit lets it be.
+    pub was_full: bool,
+}
+
+/// A recording.
+#[derive(Debug)]
+pub struct Recording {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// What the group held from time to time.
+    pub samples: Vec<Sample>,
+    /// The header of its accesses; none if there are counters alone.
+    pub header: Option<TraceHeader>,
+    /// Pages that were in memory before.
+    pub before: u64,
+}
+
+impl Recording {
+    /// Reads the recording in `folder`. Errors: there is none or only a part, its form is not known, or events are missing and `allow_loss` is
+    /// not said.
+    pub fn read(folder: &Path, allow_loss: bool) -> Result<Recording, Error> {
+        let asked = |error: pageout_record::Error| Error::Asked(error.to_string());
+        let manifest = Manifest::read(folder).map_err(asked)?;
+        if manifest.has_losses() && !allow_loss {
+            return Err(Error::Asked(format!(
+                "{}: {} events were lost while it was recorded, so accesses are missing; record less at a time, or say --allow-loss",
+                folder.display(),
+                manifest.source.lost_events
+            )));
+        }
+        let samples = Manifest::samples(folder).map_err(asked)?;
+        let header = |name: &str| -> Result<TraceHeader, Error> {
+            let path = folder.join(name);
+            let header = trace::header(&path, &ReadOptions::default())
+                .map_err(|error| Error::Asked(format!("{error}; the recording is not whole")))?;
+            header.ok_or_else(|| Error::Asked(format!("{}: it is no .pgt", path.display())))
+        };
+        let (accesses, before) = (header(ACCESSES)?, header(BEFORE)?);
+        if accesses.accesses != manifest.recording.accesses {
+            return Err(Error::Asked(format!(
+                "{}: recording.toml counts {} accesses and {ACCESSES} has {}: they are not of one recording",
+                folder.display(),
+                manifest.recording.accesses,
+                accesses.accesses
+            )));
+        }
+        let has_accesses = accesses.accesses > 0;
+        Ok(Recording {
+            folder: folder.to_path_buf(),
+            manifest,
+            samples,
+            header: has_accesses.then_some(accesses),
+            before: before.accesses,
+        })
+    }
+
+    /// What is known of accesses.
+    pub fn knowledge(&self) -> Knowledge {
+        let Some(_) = self.header else { return Knowledge::None };
+        if self.manifest.source.accesses == "insertions" {
+            return Knowledge::Insertions;
+        }
+        let sums = &self.manifest.sums;
+        let by_faults: u64 = self
+            .files()
+            .filter(|file| file.faults > 0)
+            .map(|file| file.insertions - file.read_insertions.min(file.insertions))
+            .sum();
+        let mapped = by_faults.min(sums.faults) as f64;
+        match mapped > MATTERS * sums.insertions.max(1) as f64 {
+            true => Knowledge::ReadsAndFaults,
+            false => Knowledge::Reads,
+        }
+    }
+
+    /// The limit that the group had, in bytes; that of the machine's memory if it had none.
+    pub fn limit(&self) -> u64 {
+        self.manifest
+            .group
+            .limit_bytes
+            .unwrap_or(self.manifest.kernel.memory_bytes)
+            .min(self.manifest.kernel.memory_bytes.max(1))
+    }
+
+    /// What else than files the group held while it was full, or else at any time.
+    pub fn held(&self) -> Held {
+        let full = self.limit() as f64 * FULL;
+        let is_full = |sample: &&Sample| sample.usage_bytes as f64 >= full;
+        let was_full = self.samples.iter().any(|sample| is_full(&sample));
+        // The first and the last sample are of before and after.
+        let within = match self.samples.len() {
+            0..=2 => &self.samples[..],
+            all => &self.samples[1..all - 1],
+        };
+        let chosen: Vec<u64> = within
+            .iter()
+            .filter(|sample| !was_full || is_full(sample))
+            .map(|sample| sample.anon_bytes + sample.kernel_bytes)
+            .collect();
+        let mean = chosen.iter().sum::<u64>().checked_div(chosen.len() as u64).unwrap_or(0);
+        Held {
+            mean,
+            least: chosen.iter().copied().min().unwrap_or(0),
+            most: chosen.iter().copied().max().unwrap_or(0),
+            samples: chosen.len(),
+            was_full,
+        }
+    }
+
+    /// How much a counter of `memory.stat` rose; none if the kernel lacks it.
+    pub fn rose(&self, counter: &str) -> Option<u64> {
+        let group = &self.manifest.group;
+        Some(group.stat_end.get(counter)?.saturating_sub(*group.stat_begin.get(counter)?))
+    }
+
+    /// Files that are objects of the trace.
+    pub(super) fn files(&self) -> impl Iterator<Item = &FileRecord> {
+        self.manifest.file.iter()
+    }
+
+    /// Objects of the trace in order, each with its file.
+    pub(super) fn objects(&self) -> Vec<(&FileRecord, Channel)> {
+        let mut objects: Vec<(u32, &FileRecord, Channel)> = Vec::new();
+        for file in self.files() {
+            objects.extend(file.object.map(|object| (object, file, Channel::File)));
+            objects.extend(file.mapped_object.map(|object| (object, file, Channel::Mapped)));
+        }
+        objects.sort_by_key(|(object, ..)| *object);
+        objects.into_iter().map(|(_, file, channel)| (file, channel)).collect()
+    }
+
+    /// Whether pages that were in memory before were paid for by another group, as libraries that everybody uses.
+    pub(super) fn before_is_elsewhere(&self) -> bool {
+        let held = self.samples.first().map_or(0, |sample| sample.file_bytes);
+        held < self.before * self.manifest.recording.page_size / 2
+    }
+
+    /// Bytes of files that the group held when the recording ended, beyond what it held at the begin.
+    pub(super) fn file_growth(&self) -> i64 {
+        let bytes = |sample: Option<&Sample>| sample.map_or(0, |sample| sample.file_bytes as i64);
+        bytes(self.samples.last()) - bytes(self.samples.first())
+    }
+}
