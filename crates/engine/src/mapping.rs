@@ -60,7 +60,7 @@ impl Core {
     }
 
     #[inline]
-    fn map_entry(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
+    pub(crate) fn map_entry(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
         let space = self.mm.memory.mm_mut(mm);
         let (before, _) = space.table.replace(page, Word::mapping(pfn, dirty));
         debug_assert!(!before.is_present() || before.is_zero_page(), "page {page} is mapped over another");
@@ -116,7 +116,7 @@ impl Core {
         // more. So mostly no words need be looked at: all that is cached is mapped, but for the accessed page when its read is over.
         let cached = self.mm.memory.file(file).index.pages_of_node(page);
         let unmapped = cached - self.mm.memory.mm(mm).table.pages_of_node(start + page);
-        if around.end - around.start > NODE_SLOTS {
+        if self.mm.recorded.is_mapped(page).is_some() || around.end - around.start > NODE_SLOTS {
             self.map_unmapped(mm, start, file, page, around);
         } else if unmapped == 0 {
             debug_assert!(around.clone().all(|at| self.mm.unmapped(mm, start, file, at).is_none()));
@@ -129,14 +129,16 @@ impl Core {
         }
     }
 
-    /// Looks at each of these pages, and maps those that are there and not mapped.
+    /// Looks at each of these pages, and maps those that are there and not mapped; where it was recorded which were, no others.
     #[inline(never)]
     fn map_unmapped(&mut self, mm: MmId, start: u64, file: FileId, page: u64, around: Range<u64>) {
         for at in around {
             match self.mm.unmapped(mm, start, file, at) {
                 Some(pfn) if at == page => self.map(mm, start + at, pfn, false),
-                Some(pfn) => self.map_entry(mm, start + at, pfn, false),
-                None => {}
+                Some(pfn) if self.mm.recorded.is_mapped(at) != Some(false) => {
+                    self.map_entry(mm, start + at, pfn, false);
+                }
+                Some(_) | None => {}
             }
         }
     }
@@ -186,7 +188,7 @@ impl State {
 
     /// A page of a file that is ready to be used, but not mapped.
     #[inline]
-    fn unmapped(&self, mm: MmId, start: u64, file: FileId, page: u64) -> Option<Pfn> {
+    pub(crate) fn unmapped(&self, mm: MmId, start: u64, file: FileId, page: u64) -> Option<Pfn> {
         let word = self.memory.file(file).index.word(page);
         let is_mapped = self.memory.mm(mm).table.word(start + page).is_present();
         (word.is_hit() && !is_mapped).then(|| word.pfn())

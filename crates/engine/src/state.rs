@@ -11,6 +11,7 @@ use crate::memory::folio::Folio;
 use crate::numa_balancing::NumaBalancing;
 use crate::pghot::Pghot;
 use crate::promotion::LowerTierFrames;
+use crate::recorded::Recorded;
 use crate::stat::{Counters, STATS};
 use crate::tiers::MemoryTiers;
 use crate::units::{MemcgId, Nanos, Pfn};
@@ -52,6 +53,8 @@ pub(crate) struct State {
     pub(crate) pghot: Pghot,
     /// Sections of frames below the top tier.
     pub(crate) lower_tiers: LowerTierFrames,
+    /// What a kernel did where rules alone don't say.
+    pub(crate) recorded: Recorded,
 }
 
 impl State {
@@ -80,6 +83,7 @@ impl State {
             last_root_flush: Nanos::ZERO,
             min_ttl_ms: 0,
             lru_gen_enabled: None,
+            recorded: Recorded::default(),
             pghot: Pghot::new(&config),
             lower_tiers: LowerTierFrames::new(&memory.zones, &tiers, memory.nodes()),
             memory,

@@ -226,7 +226,7 @@ impl State {
             let is_forced = walk.is_forced || state.next >= state.known;
             state.next += 1;
             let used = &mut self.memory.mms[mm.index()].used_on_nodes;
-            let has_run = *used >> node.0 & 1 != 0;
+            let has_run = self.recorded.walks.pop_front().unwrap_or(*used >> node.0 & 1 != 0);
             if skips && !is_forced && !has_run {
                 state.unused += 1;
                 if !is_interrupted(self.config.interruptions, state.unused) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use super::options::{OutputOptions, ParallelOptions};
 
@@ -24,6 +24,10 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tolerances: Option<PathBuf>,
 
+    /// Leave these recorded inputs out, as if nobody had recorded them, so that the figures show what each is worth
+    #[arg(long, value_name = "INPUT", value_delimiter = ',')]
+    pub(crate) without: Vec<Input>,
+
     /// Show every figure of the runs that pass, too
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -33,4 +37,27 @@ pub(crate) struct ValidateArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+}
+
+/// An input of a recorded run that can be left out, by the name of its field. Accesses, limits and settings can't be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Input {
+    /// What the group held before the first access; `base_pages` are in its place
+    #[value(name = "group_at_start")]
+    GroupAtStart,
+    /// The same as far as kinds of pages say it; what such runs mostly hold is in its place
+    #[value(name = "base_pages")]
+    BasePages,
+    /// When statistics were flushed; every two seconds in their place
+    #[value(name = "flushes")]
+    Flushes,
+    /// Which pages each fault mapped; all that are cached around it, and in no transfer, in their place
+    #[value(name = "mapped_file")]
+    MappedFile,
+    /// Which agings walked the address space; nothing else ran within a call of reclaim in their place
+    #[value(name = "agings")]
+    Agings,
+    /// When each access began; the ends of windows, evenly divided, in their place
+    #[value(name = "access_times")]
+    AccessTimes,
 }

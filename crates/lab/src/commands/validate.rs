@@ -11,6 +11,7 @@
 mod answers; // what the kernel did
 mod class; // how close is close enough
 mod files; // where a folder has what, and how it is read
+mod inputs; // what a kernel was given besides accesses
 mod judge; // simulated beside real, with a verdict
 mod missing; // what the simulator can't do yet
 mod object; // what was accessed, and how
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         return outcomes::run(args);
     }
     tell_of_folders_within(&args.dir);
-    let recording = Recording::open(&args.dir)?;
+    let recording = Recording::open(&args.dir, &args.without)?;
     let runs = recording.select(&args.run)?;
     if let Some(stranger) = args.expect_short.iter().find(|id| !runs.iter().any(|run| run.id == **id)) {
         return Err(Failure::Input(anyhow::anyhow!(
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     }
     let jobs: Vec<(&Playable, Unrecorded)> = (plans.iter().flatten())
         .flat_map(|plan| {
-            let simulations = plan.class.simulations();
+            let simulations = plan.simulations;
             (0..simulations).map(move |simulation| (&plan.playable, Unrecorded { simulation, simulations }))
         })
         .collect();
@@ -77,9 +78,9 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     let mut played = played.into_iter();
     let mut judged: Vec<Judged> = Vec::new();
     for (&run, plan) in runs.iter().zip(plans) {
-        let simulated = plan.and_then(|Plan { class, .. }| {
+        let simulated = plan.and_then(|Plan { class, simulations, .. }| {
             // All of them are taken even if the first is an error: the next run's come after them.
-            let simulations: Vec<Result<Played, _>> = played.by_ref().take(class.simulations()).collect();
+            let simulations: Vec<Result<Played, _>> = played.by_ref().take(simulations).collect();
             Ok((class, simulations.into_iter().collect::<Result<Vec<Played>, _>>()?))
         });
         judged.push(match simulated {
@@ -139,6 +140,7 @@ fn tell_of_folders_within(dir: &Path) {
 struct Plan<'a> {
     playable: Playable<'a>,
     class: Class,
+    simulations: usize,
 }
 
 impl<'a> Plan<'a> {
@@ -150,6 +152,7 @@ impl<'a> Plan<'a> {
         tolerances: &Tolerances,
     ) -> anyhow::Result<Result<Plan<'a>, Unplayable>> {
         let class = tolerances.class_of(recording, run)?;
+        let simulations = recording.simulations(run, &class);
         if run.is_of_balancing() {
             let reason = format!(
                 "class `{}` has no limit on `promoted`, which memory tiering is judged by",
@@ -157,7 +160,7 @@ impl<'a> Plan<'a> {
             );
             let has_limits = class.limits.promoted.is_some() && class.limits.faults.is_some();
             return Ok(if has_limits {
-                Ok(Plan { playable, class })
+                Ok(Plan { playable, class, simulations })
             } else {
                 Err(Unplayable::Missing(vec![reason]))
             });
@@ -171,13 +174,13 @@ impl<'a> Plan<'a> {
             return Ok(class
                 .limits
                 .shares
-                .map(|_| Plan { playable, class })
+                .map(|_| Plan { playable, class, simulations })
                 .ok_or(Unplayable::Missing(vec![reason])));
         }
         // What comes into a cache that nothing is taken from doesn't depend on statistics.
         if class.limits.insertions.is_none() {
             recording.require_flushes(run, &class)?;
         }
-        Ok(Ok(Plan { playable, class }))
+        Ok(Ok(Plan { playable, class, simulations }))
     }
 }

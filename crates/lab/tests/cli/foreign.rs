@@ -186,7 +186,12 @@ fn a_field_out_of_its_range_is_named_with_its_run() {
         (
             "base_pages",
             json!(["heap"]),
-            "unknown variant `heap`, expected one of `flags`, `data`, `text`, `device`",
+            "`heap`: a page of the group's is `flags`, `data`, `text` or `device`",
+        ),
+        (
+            "group_at_start",
+            json!(["text:34", "device:x"]),
+            "`device:x`: a page of the group's is `flags`, `data`, `text` or `device`, the last three with a number",
         ),
         ("swappiness", json!(300), "ground-truth.json is malformed"),
     ] {
@@ -203,6 +208,15 @@ fn a_field_out_of_its_range_is_named_with_its_run() {
         ("hz", json!(0), "hz: 0 is not in the range 1 to 1000"),
         ("tlb_entries", json!(3), "tlb_entries: 3 is no power of two"),
         ("mem_total_kb", json!(0), "pages of a node: 0 is not in the range"),
+        ("group_at_start", json!(["text:34", "text:34"]), "the group holds Text page 34 twice"),
+        ("agings", json!([[1200, 1]]), "`agings[0]`: there is no access 1200 of 1200"),
+        (
+            "agings",
+            json!([[3, 0], [3, 2]]),
+            "`agings[1]`: 2 address spaces were walked, but the group has one",
+        ),
+        ("access_times", json!("misses/loop.u8.zst"), "misses/loop.u8.zst: holds 300 times of 1200 accesses"),
+        ("mapped_file", json!("sequences/none.zst"), "cannot open"),
         (
             "base_pages",
             json!(["flags"]),
@@ -260,14 +274,16 @@ fn a_form_of_another_version_is_refused_and_none_is_the_first() {
         fs::write(folder.0.path().join("ground-truth.json"), truth).unwrap();
         folder.validate(&[])
     };
-    for unknown in [json!(2), json!(0), json!("1"), json!(1.5)] {
-        let told = format!("`format` is {unknown}, and this program reads version 1");
+    for unknown in [json!(4), json!(0), json!("1"), json!(1.5)] {
+        let told = format!("`format` is {unknown}, and this program reads versions 1 to 3");
         check_failure(&write(unknown), 2, &["ground-truth.json: ", &told]);
     }
     folder.write(json!([Folder::run("mglru")]));
     let unnamed = folder.validate(&[]);
-    let named = write(json!(1));
-    assert_eq!((named.status.code(), named.stdout), (unnamed.status.code(), unnamed.stdout));
+    for known in [1, 2, 3] {
+        let named = write(json!(known));
+        assert_eq!((named.status.code(), &named.stdout), (unnamed.status.code(), &unnamed.stdout));
+    }
 }
 
 #[test]
@@ -310,4 +326,99 @@ fn a_set_within_another_can_use_its_sequences() {
     fs::remove_file(folder.0.path().join("sequences/loop.u32.zst")).unwrap();
     let told = text(&validate_within().stdout);
     assert!(told.contains("\"not_played\": \"") && told.contains("./sequences/loop.u32.zst"), "{told}");
+}
+
+/// A mapping of which more is used than fits, with readahead and fault-around: a hit from time to time, and what the simulator
+/// makes of it as the answer.
+fn mapping(folder: &Folder, policy: &str) -> Value {
+    let page = |k: u64| if k % 3 == 0 { k * 7 % 900 } else { k * k % 150 };
+    let words: Vec<u8> = (0..ACCESSES).flat_map(|k| (page(k) as u32).to_le_bytes()).collect();
+    folder.compress("sequences/loop.u32.zst", &words);
+    let mut run = Folder::run(policy);
+    run["objects"] = json!(["ram:1000:/mnt/x"]);
+    run["wl_options"] = json!("-m");
+    run["read_ahead_kb"] = json!(32);
+    run["fault_around_bytes"] = json!(65536);
+    run["limit_pages"] = json!(256);
+    run
+}
+
+/// Figures by name of the only run of a folder.
+fn figures(folder: &Folder, run: &Value, arguments: &[&str]) -> String {
+    folder.write(json!([run]));
+    fs::write(folder.0.path().join("flushes.json"), json!({ "loop.classic.1": [[700, 0, 0]] }).to_string())
+        .unwrap();
+    let tolerances = TOLERANCES.replace("'range'", "'close'");
+    fs::write(folder.0.path().join("tolerances.toml"), tolerances).unwrap();
+    let output = folder.validate(&[&["--json"], arguments].concat());
+    let judged: Value =
+        serde_json::from_str(&text(&output.stdout)).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    assert!(judged[0]["rows"].as_array().is_some_and(|rows| rows.len() > 5), "{judged}");
+    let rows = judged[0]["rows"].as_array().unwrap().iter();
+    rows.map(|row| format!("{}={} ", row["name"], row["simulated"])).collect()
+}
+
+#[test]
+fn each_recorded_input_is_played_and_left_out_when_asked() {
+    let folder = Folder::new();
+    let times: Vec<u8> = (0..ACCESSES).flat_map(|_| 100_000_u32.to_le_bytes()).collect();
+    folder.compress("times.u32.zst", &times);
+    folder.compress("maps.txt.zst", b"0 0 0 0\n3 0 21 21\n");
+    for (policy, input, value) in [
+        ("mglru", "group_at_start", json!(["text:34", "text:56", "text:29", "device:6459"])),
+        ("classic", "group_at_start", json!(["text", "text"])),
+        ("mglru", "base_pages", json!(["text", "text", "text"])),
+        ("mglru", "mapped_file", json!("maps.txt.zst")),
+        ("classic", "mapped_file", json!("maps.txt.zst")),
+        // A second aging in a call of reclaim walks, as if something else had run meanwhile.
+        ("mglru", "agings", json!((0..ACCESSES).flat_map(|k| [[k, 0], [k, 1]]).collect::<Vec<_>>())),
+        // The ages of generations go by the clock.
+        ("mglru", "access_times", json!("times.u32.zst")),
+    ] {
+        let mut run = mapping(&folder, policy);
+        run["lru_gen"] = json!(["28 9 0 9", "31 9 0 9"]);
+        let before = figures(&folder, &run, &[]);
+        run[input] = value;
+        assert_ne!(figures(&folder, &run, &[]), before, "{policy}: {input} is not played");
+        let left_out = figures(&folder, &run, &["--without", input]);
+        assert_eq!(left_out, before, "{policy}: {input} is played though it is left out");
+    }
+    // Pages read twice are active, and how many are inactive is as old as the last flush.
+    let mut run = mapping(&folder, "classic");
+    run["objects"] = json!(["read:1000:/mnt/f"]);
+    let twice: Vec<u8> = (0..ACCESSES).flat_map(|k| ((k / 4 * 2 + k % 2) as u32).to_le_bytes()).collect();
+    folder.compress("sequences/loop.u32.zst", &twice);
+    let (with, without) =
+        (figures(&folder, &run, &[]), figures(&folder, &run, &["--without", "flushes,agings"]));
+    assert_ne!(with, without, "flushes");
+    check_failure(
+        &folder.validate(&["--without", "flush"]),
+        2,
+        &["invalid value 'flush'", "flushes", "mapped_file"],
+    );
+}
+
+#[test]
+fn a_line_of_mapped_pages_that_makes_no_sense_is_named_by_its_number() {
+    let folder = Folder::new();
+    for (line, told) in [
+        ("7 0 3", "`7 0 3` is not `ACCESS OBJECT FIRST LAST`"),
+        ("7 0 3 x", "`7 0 3 x` is not `ACCESS OBJECT FIRST LAST`"),
+        ("1200 0 3 4", "there is no access 1200"),
+        ("7 1 3 4", "access 7 is to object 0, and maps no pages of object 1"),
+        ("7 0 9 8", "pages 9 to 8 are no range of the object's 1000"),
+        ("7 0 9 1000", "pages 9 to 1000 are no range of the object's 1000"),
+    ] {
+        let mut run = mapping(&folder, "mglru");
+        folder.compress("maps.txt.zst", format!("0 0 0 15\n{line}\n").as_bytes());
+        run["mapped_file"] = json!("maps.txt.zst");
+        folder.write(json!([run]));
+        let output = folder.validate(&[]);
+        assert_eq!(output.status.code(), Some(2));
+        let printed = text(&output.stdout);
+        assert!(
+            printed.contains("maps.txt.zst:2: ") && printed.contains(told),
+            "{told:?} is not in {printed}"
+        );
+    }
 }

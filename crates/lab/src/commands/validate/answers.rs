@@ -214,23 +214,14 @@ impl Answers {
 
     /// The recorded page-cache stream.
     pub(crate) fn stream(&self, answer: &Answer) -> anyhow::Result<Option<Vec<u32>>> {
-        answer.page_cache_stream.as_ref().map(|path| self.words(path)).transpose()
+        answer.page_cache_stream.as_ref().map(|path| files::read_u32s(&self.dir.join(path))).transpose()
     }
 
     /// What each access brought into the page cache, and what it read for that, where events of both were recorded.
     pub(crate) fn reads(&self, answer: &Answer) -> anyhow::Result<Option<Vec<Reads>>> {
         let Some(path) = &answer.events_file else { return Ok(None) };
-        let events = reads::of_events(&self.words(path)?);
+        let events = reads::of_events(&files::read_u32s(&self.dir.join(path))?);
         events.map(Some).with_context(|| format!("{} is damaged", self.dir.join(path).display()))
-    }
-
-    fn words(&self, path: &Path) -> anyhow::Result<Vec<u32>> {
-        let bytes = files::read_compressed(&self.dir.join(path))?;
-        if bytes.len() % 4 != 0 {
-            bail!("{}: ends in the middle of a word", path.display());
-        }
-        let words = bytes.chunks_exact(4);
-        Ok(words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
     }
 }
 

@@ -56,8 +56,8 @@ pub(super) fn read_words(dir: &Path, sequence: &str) -> anyhow::Result<Vec<Acces
     Ok(accesses)
 }
 
-/// The version of the form of a folder's runs that is read here, and that a file has which names none.
-const VERSION: u64 = 1;
+/// Versions of the form of a folder's runs that are read here. A file that names none has the first; later ones add fields.
+const VERSIONS: std::ops::RangeInclusive<u64> = 1..=3;
 
 /// What a file says of its form.
 #[derive(Deserialize)]
@@ -69,10 +69,13 @@ struct Form {
 pub(super) fn read_runs<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
     // A file that is malformed is told by who reads its fields.
     let form = read_json::<Form>(path).ok();
-    if let Some(format) = form.and_then(|form| form.format).filter(|format| *format != VERSION) {
+    let is_known = |format: &Value| format.as_u64().is_some_and(|format| VERSIONS.contains(&format));
+    if let Some(format) = form.and_then(|form| form.format).filter(|format| !is_known(format)) {
         bail!(
-            "{}: `format` is {format}, and this program reads version {VERSION} of such recordings",
-            path.display()
+            "{}: `format` is {format}, and this program reads versions {} to {} of such recordings",
+            path.display(),
+            VERSIONS.start(),
+            VERSIONS.end()
         );
     }
     read_json(path)
@@ -86,6 +89,13 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
         fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
     };
     serde_json::from_slice(&text).with_context(|| format!("{} is malformed", path.display()))
+}
+
+/// Little-endian words of 32 bits, compressed.
+pub(super) fn read_u32s(path: &Path) -> anyhow::Result<Vec<u32>> {
+    let bytes = read_compressed(path)?;
+    ensure!(bytes.len() % 4 == 0, "{}: ends in the middle of a word", path.display());
+    Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
 }
 
 /// What a compressed file holds.

@@ -9,6 +9,8 @@ use anyhow::bail;
 pub(crate) struct Reads {
     /// Pages that entered the page cache, in order.
     pub(crate) inserted: Vec<u32>,
+    /// Pages that left it, in order.
+    pub(crate) removed: Vec<u32>,
     /// Requests: the first page and how many.
     pub(crate) requests: Vec<(u32, u32)>,
 }
@@ -35,8 +37,9 @@ pub(super) fn of_events(words: &[u32]) -> anyhow::Result<Vec<Reads>> {
                 Some((_, &length)) if length >> 28 == 3 => access.requests.push((page, length & 0xffff)),
                 _ => bail!("word {at} begins a request, and no length follows"),
             },
-            // A page was removed, or statistics were flushed.
-            8 | 4 => {}
+            8 => access.removed.push(page),
+            // Statistics were flushed.
+            4 => {}
             _ => bail!("word {at} is of no known kind ({word:#x})"),
         }
     }
@@ -78,7 +81,8 @@ mod tests {
     fn events_belong_to_the_access_that_began_before_them() {
         let words = [7, 1 << 28, 5, 6, 2 << 28 | 5, 3 << 28 | 1 << 27 | 2, 8 << 28 | 1, 1 << 28];
         let reads = of_events(&words).expect("they are well-formed");
-        assert_eq!(reads, [Reads { inserted: vec![5, 6], requests: vec![(5, 2)] }, Reads::default()]);
+        let first = Reads { inserted: vec![5, 6], removed: vec![1], requests: vec![(5, 2)] };
+        assert_eq!(reads, [first, Reads::default()]);
         assert!(of_events(&[1 << 28, 2 << 28]).is_err());
         assert!(of_events(&[1 << 28, 9 << 28]).is_err());
     }

@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 
 use super::class::Class;
 use super::files::{self, read_json, read_runs, read_words, words_path};
+use crate::cli::Input;
 use crate::print::output;
 
 /// A folder of recorded runs.
@@ -21,6 +22,8 @@ pub(crate) struct Recording {
     runs: Vec<Run>,
     /// By run, the accesses before which the kernel flushed its memcg statistics.
     flushes: BTreeMap<String, Vec<u64>>,
+    /// What is not to be played, though it was recorded.
+    without: Vec<Input>,
 }
 
 /// One run, as far as it was chosen by whoever recorded it.
@@ -60,8 +63,16 @@ pub(crate) struct Run {
     pub(crate) fault_around_bytes: u64,
     /// Translations that the recording's processor held; those of the recording program's emulator if absent.
     pub(crate) tlb_entries: Option<u32>,
-    /// What the group held beside the objects; by kind of run if absent.
-    pub(crate) base_pages: Option<Vec<BasePage>>,
+    /// What the group held beside the objects, oldest first; `base_pages` if absent.
+    group_at_start: Option<Vec<BasePage>>,
+    /// The same, declared rather than observed; by kind of run if absent.
+    base_pages: Option<Vec<BasePage>>,
+    /// The access, and how many address spaces were walked in it: each time that the youngest generation was to be aged.
+    pub(crate) agings: Option<Vec<(u64, u64)>>,
+    /// Which pages each fault mapped.
+    pub(crate) mapped_file: Option<PathBuf>,
+    /// When each access began.
+    pub(crate) access_times: Option<PathBuf>,
     /// Pages that the program charged on its way out, before `lru_gen` was read.
     #[serde(default = "exit_pages")]
     pub(crate) exit_pages: u64,
@@ -120,9 +131,8 @@ impl StartState {
 }
 
 /// A page of the group's that belongs to none of the objects.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum BasePage {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum BaseKind {
     /// The program's flags of first touches, anonymous.
     Flags,
     /// Program data, mapped and touched once.
@@ -132,6 +142,43 @@ pub(crate) enum BasePage {
     /// A busy page of the block device: active from the start, and never dropped.
     Device,
 }
+
+/// Which page of its kind, where several are told apart: `text`, or `text:34` by its number in the program's file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct BasePage {
+    pub(crate) kind: BaseKind,
+    pub(crate) page: Option<u64>,
+}
+
+impl TryFrom<String> for BasePage {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<BasePage, String> {
+        const KINDS: &[(&str, BaseKind)] = &[
+            ("flags", BaseKind::Flags),
+            ("data", BaseKind::Data),
+            ("text", BaseKind::Text),
+            ("device", BaseKind::Device),
+        ];
+        let (name, page) = text.split_once(':').map_or((&text[..], None), |(name, page)| (name, Some(page)));
+        let known = KINDS.iter().find(|(known, _)| *known == name);
+        let page = page
+            .map(|page| page.parse().ok().filter(|&page: &u64| page < BASE_PAGES_MAX))
+            .map_or(Some(None), |page| page.map(Some));
+        match (known, page) {
+            (Some(&(_, kind)), Some(page)) if page.is_none() || kind != BaseKind::Flags => {
+                Ok(BasePage { kind, page })
+            }
+            _ => Err(format!(
+                "`{text}`: a page of the group's is `flags`, `data`, `text` or `device`, the last three with a number below {BASE_PAGES_MAX} where it is known: `text:34`"
+            )),
+        }
+    }
+}
+
+/// Pages of a program's file, or of a block device, that can be named.
+const BASE_PAGES_MAX: u64 = 1 << 28;
 
 /// A point on the run's clock.
 #[derive(Debug, Deserialize)]
@@ -165,7 +212,11 @@ const FIELDS: &[&str] = &[
     "read_ahead_kb",
     "fault_around_bytes",
     "tlb_entries",
+    "group_at_start",
     "base_pages",
+    "agings",
+    "mapped_file",
+    "access_times",
     "exit_pages",
     "second",
     "ops",
@@ -187,6 +238,13 @@ const FIELDS: &[&str] = &[
     "traced",
     "ftrace_file",
     "state_at_start",
+    "start_state",
+    "end_state",
+    "trace_file",
+    "page_cache_log",
+    "page_cache_times",
+    "wl_options_all",
+    "inputs",
 ];
 
 fn swap_pages() -> u64 {
@@ -297,7 +355,7 @@ impl Recording {
     }
 
     /// Reads a folder's inputs.
-    pub(crate) fn open(dir: &Path) -> anyhow::Result<Recording> {
+    pub(crate) fn open(dir: &Path, without: &[Input]) -> anyhow::Result<Recording> {
         let path = files::runs_path(dir)?;
         let truth: GroundTruth = read_runs(&path)?;
         if truth.runs.is_empty() {
@@ -310,12 +368,28 @@ impl Recording {
         }
         tell_of_unknown_fields(&path)?;
         let flushes = read_flushes(dir, &truth.runs)?;
-        Ok(Recording { dir: dir.to_owned(), runs: truth.runs, flushes })
+        Ok(Recording { dir: dir.to_owned(), runs: truth.runs, flushes, without: without.to_owned() })
     }
 
     /// The runs named (by id, or as a glob such as `fr-*.classic.*`), or all.
     pub(crate) fn select(&self, names: &[String]) -> anyhow::Result<Vec<&Run>> {
         select(&self.dir, &self.runs, |run| &run.id, names)
+    }
+
+    /// The folder.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether an input is played where it was recorded.
+    pub(crate) fn plays(&self, input: Input) -> bool {
+        !self.without.contains(&input)
+    }
+
+    /// What is known of the pages that a run's group held before the first access.
+    pub(crate) fn base_pages<'a>(&self, run: &'a Run) -> Option<&'a [BasePage]> {
+        let all = [(Input::GroupAtStart, &run.group_at_start), (Input::BasePages, &run.base_pages)];
+        all.into_iter().filter(|&(input, _)| self.plays(input)).find_map(|(_, pages)| pages.as_deref())
     }
 
     /// The accesses before which the kernel flushed its statistics, where they are known.
@@ -325,7 +399,8 @@ impl Recording {
 
     /// A run that is simulated once, by a policy that decides by flushed statistics, is nothing without them.
     pub(crate) fn require_flushes(&self, run: &Run, class: &Class) -> anyhow::Result<()> {
-        if class.simulations() > 1 || !run.policy.starts_with("classic") || self.flushes(run).is_some() {
+        let is_played = !self.needs_flushes(run) || !self.plays(Input::Flushes);
+        if class.simulations() > 1 || is_played || self.flushes(run).is_some() {
             return Ok(());
         }
         let exists = |name: &&&str| self.dir.join(name).exists();
@@ -339,6 +414,17 @@ impl Recording {
             run.id,
             class.name
         );
+    }
+
+    /// Its policy decides by flushed statistics.
+    fn needs_flushes(&self, run: &Run) -> bool {
+        run.policy.starts_with("classic")
+    }
+
+    /// How many simulations a run of a class takes: what was left out is open, and is spread over several.
+    pub(crate) fn simulations(&self, run: &Run, class: &Class) -> usize {
+        let is_open = self.needs_flushes(run) && !self.plays(Input::Flushes) && self.flushes(run).is_some();
+        if is_open { class.simulations().max(WITHOUT_FLUSHES) } else { class.simulations() }
     }
 
     /// Whether another repeat of a run tells how far the kernel is from itself.
@@ -357,6 +443,9 @@ impl Recording {
         Ok(accesses.into())
     }
 }
+
+/// Simulations of a run whose flushes were recorded and are not played: as many phases of the statistics worker.
+const WITHOUT_FLUSHES: usize = 16;
 
 /// When statistics were flushed: `FlushOps` by run, and rows by run.
 const FLUSH_FILES: &[&str] = &["flush-ops.json", "flushes.json"];

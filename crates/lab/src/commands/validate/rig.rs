@@ -23,11 +23,13 @@ use pageout_workload as workload;
 
 pub(super) use self::serve::transfer_of;
 use self::stage::Stage;
+use super::inputs::Inputs;
 use super::missing;
 use super::object::{Kind, Object};
 use super::reads::Reads;
-use super::recording::{Recording, Run};
+use super::recording::{BasePage, Recording, Run, Window};
 use crate::failure::told;
+use crate::print::output;
 
 /// What the simulator made of a run.
 pub(crate) struct Played {
@@ -141,7 +143,9 @@ pub(crate) struct Playable<'a> {
     policy: Policy,
     sequence: Arc<[workload::Access]>,
     second: Option<(Vec<Object>, Arc<[workload::Access]>)>,
-    flushes: Option<&'a [u64]>,
+    /// What the group held beside the objects, where it is known.
+    base_pages: Option<&'a [BasePage]>,
+    inputs: Inputs<'a>,
 }
 
 impl<'a> Playable<'a> {
@@ -178,7 +182,14 @@ impl<'a> Playable<'a> {
             }
             None => None,
         };
-        Ok(Playable { run, objects, policy, sequence, second, flushes: recording.flushes(run) })
+        let inputs = Inputs::read(recording, run, &objects, &sequence)?;
+        if !objects.iter().any(Object::is_read_ahead) {
+            let unheard = [("agings", inputs.agings.is_some()), ("mapped_file", inputs.mapped.is_some())];
+            for (input, _) in unheard.into_iter().filter(|&(_, is_there)| is_there) {
+                output::remark(&format!("{}: `{input}` is played of runs with readahead alone", run.id));
+            }
+        }
+        Ok(Playable { run, objects, policy, sequence, second, base_pages: recording.base_pages(run), inputs })
     }
 
     pub(crate) fn play(&self, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
@@ -189,11 +200,30 @@ impl<'a> Playable<'a> {
             return machine::perform(self, unrecorded);
         }
         let stage = Stage::build(self, unrecorded)?;
-        if self.is_read_ahead() { stage.perform_calls(self) } else { stage.perform(self, unrecorded) }
+        if self.is_read_ahead() {
+            stage.perform_calls(self, unrecorded)
+        } else {
+            stage.perform(self, unrecorded)
+        }
     }
 
     fn is_read_ahead(&self) -> bool {
         self.objects.iter().any(Object::is_read_ahead)
+    }
+
+    /// When some accesses begin, the first one and the end among them: as recorded by access, or by window. Between two of them time
+    /// passes evenly.
+    fn clock(&self) -> Vec<(u64, Nanos)> {
+        let point = |window: &Window| (window.op, Nanos((window.t * 1e9) as u64));
+        match &self.inputs.times {
+            Some(times) if !self.dirties_files() => {
+                let mut points: Vec<(u64, Nanos)> = (0..).zip(times.iter().copied()).collect();
+                let last = points.last().map_or(Nanos::ZERO, |&(_, at)| at);
+                points.extend(self.run.windows.last().map(point).map(|(op, at)| (op, at.max(last))));
+                points
+            }
+            _ => std::iter::once((0, Nanos::ZERO)).chain(self.run.windows.iter().map(point)).collect(),
+        }
     }
 
     fn whole_writes(&self) -> Vec<bool> {

@@ -13,33 +13,70 @@ use pageout_engine::{Access, Advice, FileKind, ObjectId};
 use pageout_sim::cost::Channel;
 
 use super::super::object::{Kind, Object};
-use super::super::recording::{BasePage, Run};
+use super::super::recording::{BaseKind, BasePage, Run};
 use super::super::script::Flags;
 use super::Unplayable;
 use super::serve::serve;
 use super::stage::Stage;
 
-/// In the order in which they are charged. See the head of this file.
-pub(super) fn base_pages(run: &Run, objects: &[Object]) -> Vec<BasePage> {
-    use BasePage::{Data, Device, Flags, Text};
+/// The base pages of a run, in the order in which they are charged: those that are known, or what runs of its kind hold. See the head
+/// of this file. A page without a number is the first one that has none yet: of the program's text from page 1 on.
+pub(super) fn of(
+    known: Option<&[BasePage]>,
+    run: &Run,
+    objects: &[Object],
+) -> Result<Vec<(BaseKind, u64)>, Unplayable> {
+    let by_kind = by_kind(run, objects);
+    let mut taken: Vec<(BaseKind, u64)> = Vec::new();
+    for &BasePage { kind, page } in known.unwrap_or(&by_kind) {
+        let first = u64::from(kind == BaseKind::Text);
+        let is_free = |page: &u64| !taken.contains(&(kind, *page));
+        let page =
+            page.unwrap_or_else(|| (first..).find(is_free).expect("there are more numbers than pages"));
+        if !is_free(&page) {
+            return Err(anyhow!("the group holds {kind:?} page {page} twice").into());
+        }
+        if kind == BaseKind::Flags && page > 0 {
+            return Err(anyhow!("the group holds several pages of `flags`, and the program has one").into());
+        }
+        taken.push((kind, page));
+    }
+    Ok(taken)
+}
+
+/// What runs hold that say nothing of it.
+fn by_kind(run: &Run, objects: &[Object]) -> Vec<BasePage> {
+    use BaseKind::{Data, Device, Flags, Text};
     let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
     let has_files =
         has(&[Kind::Read, Kind::Mapped, Kind::MappedRandom]) || objects.iter().any(Object::is_read_ahead);
-    match &run.base_pages {
-        Some(declared) => declared.clone(),
-        None if run.is_marked() => vec![Device],
-        None => {
-            let kinds = [(has(&[Kind::Anon]), Flags), (true, Data), (true, Text), (has_files, Device)];
-            kinds.into_iter().filter_map(|(is_there, page)| is_there.then_some(page)).collect()
-        }
-    }
+    let is_marked = run.is_marked();
+    let kinds = [
+        (has(&[Kind::Anon]) && !is_marked, Flags),
+        (!is_marked, Data),
+        (!is_marked, Text),
+        (has_files || is_marked, Device),
+    ];
+    let kinds = kinds.into_iter().filter(|&(is_there, _)| is_there);
+    kinds.map(|(_, kind)| BasePage { kind, page: None }).collect()
+}
+
+/// Pages of the program's file: its first one, and all that the group holds.
+pub(super) fn program_pages(base_pages: &[(BaseKind, u64)]) -> u64 {
+    let of_program = base_pages.iter().filter(|(kind, _)| matches!(kind, BaseKind::Data | BaseKind::Text));
+    of_program.map(|&(_, page)| page + 1).max().unwrap_or(1)
 }
 
 impl Stage {
     /// Charges a page before the first access.
-    pub(super) fn add_base_page(&mut self, page: BasePage, objects: &[Object]) -> Result<(), Unplayable> {
-        match page {
-            BasePage::Flags => {
+    pub(super) fn add_base_page(
+        &mut self,
+        kind: BaseKind,
+        page: u64,
+        objects: &[Object],
+    ) -> Result<(), Unplayable> {
+        match kind {
+            BaseKind::Flags => {
                 let object = self.channels.len() as u32;
                 let flags = self.engine.map_anon(self.task, 1, Advice::Normal)?;
                 self.channels.push(Channel::Mapped);
@@ -54,27 +91,31 @@ impl Stage {
                 self.flags = Some(Flags { object, pages });
                 self.touch_for(flags, 0, true)
             }
-            BasePage::Data => {
+            BaseKind::Data => {
                 let data = self.map_program(false)?;
-                self.touch(data, 0)?;
+                self.touch(data, page)?;
                 if objects.iter().any(Object::is_mapped_file) {
-                    self.engine.mark_idle(self.task, data, 0)?;
+                    self.engine.mark_idle(self.task, data, page)?;
                 }
                 Ok(())
             }
-            BasePage::Text => {
-                let text = self.map_program(true)?;
-                self.touch(text, 1)
+            BaseKind::Text => {
+                let text = match self.text {
+                    Some(text) => text,
+                    None => self.map_program(true)?,
+                };
+                self.text = Some(text);
+                self.touch(text, page)
             }
-            BasePage::Device => {
-                let device = self.add_file("block device", 1, FileKind::Regular)?;
+            BaseKind::Device => {
+                let device = self.add_file("block device", page + 1, FileKind::Regular)?;
                 for _ in 0..2 {
                     // Two descriptors: reading the same page twice through one of them would mark it once.
                     let opened = self.engine.open(self.task, device)?;
                     self.channels.push(Channel::File);
-                    self.touch(opened, 0)?;
+                    self.touch(opened, page)?;
                 }
-                self.engine.pin(device, 0);
+                self.engine.pin(device, page);
                 Ok(())
             }
         }
@@ -99,13 +140,17 @@ impl Stage {
 mod tests {
     use super::super::tests::run;
     use super::*;
-    use BasePage::{Data, Device, Flags, Text};
+    use BaseKind::{Data, Device, Flags, Text};
+
+    fn parsed(texts: &[&str]) -> Vec<Object> {
+        texts.iter().map(|text| Object::parse(text).unwrap()).collect()
+    }
 
     #[test]
-    fn the_groups_foreign_pages_follow_from_the_kind_of_run_unless_they_are_declared() {
+    fn the_groups_foreign_pages_follow_from_the_kind_of_run_where_nothing_is_known() {
         let pages = |objects: &[&str], change| {
-            let objects: Vec<Object> = objects.iter().map(|text| Object::parse(text).unwrap()).collect();
-            base_pages(&run(change), &objects)
+            let kinds = by_kind(&run(change), &parsed(objects));
+            kinds.into_iter().map(|page| page.kind).collect::<Vec<_>>()
         };
         let plain = || serde_json::json!({});
         assert_eq!(pages(&["read:9:/mnt/f"], plain()), [Data, Text, Device]);
@@ -115,7 +160,26 @@ mod tests {
         assert_eq!(pages(&["read:9:/mnt/f", "anon:9"], plain()), [Flags, Data, Text, Device]);
         let marked = serde_json::json!({ "wl_options": "-m -w 4" });
         assert_eq!(pages(&["read:9:/mnt/f"], marked), [Device]);
-        let declared = serde_json::json!({ "wl_options": "-m", "base_pages": ["text", "data"] });
-        assert_eq!(pages(&["read:9:/mnt/f"], declared), [Text, Data]);
+    }
+
+    #[test]
+    fn pages_without_a_number_are_different_ones_and_none_is_there_twice() {
+        let pages = |texts: &[&str]| {
+            let known: Vec<BasePage> =
+                texts.iter().map(|text| BasePage::try_from(text.to_string()).unwrap()).collect();
+            of(Some(&known), &run(serde_json::json!({})), &parsed(&["read:9:/mnt/f"]))
+        };
+        assert_eq!(
+            pages(&["text", "text:34", "device:6459", "text"]).unwrap(),
+            [(Text, 1), (Text, 34), (Device, 6459), (Text, 2)]
+        );
+        assert!(pages(&[]).unwrap().is_empty());
+        let refused = |texts| pages(texts).unwrap_err().to_string();
+        assert!(refused(&["text:1", "text", "text:2"]).contains("Text page 2 twice"));
+        assert!(refused(&["flags", "flags"]).contains("several pages of `flags`"));
+        for text in ["txt", "text:", "text:x", "flags:1", "device:-1"] {
+            let error = BasePage::try_from(text.to_string()).unwrap_err();
+            assert!(error.contains("`flags`, `data`, `text` or `device`"), "{error}");
+        }
     }
 }

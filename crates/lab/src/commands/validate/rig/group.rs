@@ -29,7 +29,7 @@ use super::super::answers::REMOVED;
 use super::super::script::Script;
 use super::serve::serve;
 use super::snapshot::Snapshot;
-use super::stage::{PROGRAM_PAGES, Stage};
+use super::stage::Stage;
 use super::{Playable, Played, Unplayable, Unrecorded, writers};
 
 const GROUP_PATH: &str = "/job";
@@ -37,12 +37,12 @@ const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
 
 impl Stage {
     pub(super) fn perform(self, playable: &Playable, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
-        let &Playable { run, ref sequence, flushes, .. } = playable;
+        let &Playable { run, ref sequence, ref inputs, .. } = playable;
         let (group, process, task, program) = (self.group, self.process, self.task, self.program);
+        let program_pages = self.program_pages;
         let script = Script::new(sequence, self.first, self.flags, |access| self.flag_of(access));
-        let clock = run.windows.iter().map(|window| (window.op, Nanos((window.t * 1e9) as u64)));
-        let mut points = vec![(0, Nanos::ZERO)];
-        points.extend(clock.filter(|&(op, _)| op > 0).map(|(op, at)| (script.start_of(op), at)));
+        let clock = playable.clock().into_iter().map(|(access, at)| (script.start_of(access), at));
+        let mut points: Vec<(u64, Nanos)> = clock.collect();
         points.dedup_by_key(|&mut (index, _)| index);
 
         let (mut costs, mut disk) = (Costs::free(), instant_disk());
@@ -73,7 +73,7 @@ impl Stage {
             points = writers::window_starts(&points);
         }
         player.pace = Pace::Timetable(points);
-        match flushes {
+        match inputs.flushes {
             Some(flushes) => {
                 player.flush_before = flushes.iter().map(|&op| script.start_of(op)).collect();
             }
@@ -103,7 +103,7 @@ impl Stage {
             }
         }
         engine.process_exit(process);
-        for page in 0..PROGRAM_PAGES {
+        for page in 0..program_pages {
             engine.fadvise_dontneed(task, program, page)?;
         }
         let generations = engine.figures().lru_gen(group, NodeId(0));

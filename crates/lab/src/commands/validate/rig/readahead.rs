@@ -1,8 +1,10 @@
-//! A run with readahead, played call by call: the next begins when the reads of the one before are over. Time stands still, as the
-//! statistics flushes are the recorded ones.
+//! A run with readahead, played call by call: the next begins when the reads of the one before are over, at its recorded time.
+//!
+//! What the kernel did where rules alone don't say is told to the engine before each call: which agings walk, and which pages a
+//! fault maps. Pages that a fault maps here before their turn, because no read takes time, are mapped at the end of the call.
 
 use anyhow::anyhow;
-use pageout_engine::{Access, FileId, NodeId, ObjectId, Op};
+use pageout_engine::{Access, FileId, Nanos, NodeId, ObjectId, Op};
 
 use super::super::answers::REMOVED;
 use super::super::object::{Kind, Object};
@@ -10,31 +12,49 @@ use super::super::reads::Reads;
 use super::serve::serve_step;
 use super::snapshot::Snapshot;
 use super::stage::Stage;
-use super::{Playable, Played, Unplayable};
+use super::{Playable, Played, Unplayable, Unrecorded};
 
 /// Where the blocks of a file are in two pieces, the first page of the second one: no request goes across.
 const BREAK: (&str, u64) = ("/mnt/f", 26_303);
 
 impl Stage {
-    pub(super) fn perform_calls(mut self, playable: &Playable) -> Result<Played, Unplayable> {
-        let Playable { objects, sequence, flushes, .. } = playable;
+    pub(super) fn perform_calls(
+        mut self,
+        playable: &Playable,
+        unrecorded: Unrecorded,
+    ) -> Result<Played, Unplayable> {
+        let Playable { objects, sequence, inputs, .. } = playable;
+        let mut flushes = self.flushes(playable, unrecorded);
+        let times = evenly(playable.clock());
         self.engine.record_page_cache_events();
         self.engine.take_page_cache_events(&mut Vec::new());
         let before = Snapshot::take(&self.engine, self.group);
-        let mut flushes = flushes.unwrap_or_default().iter().copied().peekable();
         let (mut reads, mut missed, mut stream) = (Vec::new(), Vec::new(), Vec::new());
         let mut events = Vec::new();
-        for (number, access) in (0..).zip(sequence.iter()) {
-            while flushes.next_if(|&before| before <= number).is_some() {
+        for ((number, access), now) in (0..).zip(sequence.iter()).zip(times) {
+            self.engine.set_now(now);
+            while flushes.is_due(number, now) {
                 self.engine.flush_stats();
             }
-            let object = &objects[access.object() as usize];
-            let requests = self.call(object, ObjectId(self.first + access.object()), access.page())?;
+            let id = ObjectId(self.first + access.object());
+            if let Some(agings) = &inputs.agings {
+                self.engine.play_walks(agings.get(&number).into_iter().flatten().copied());
+            }
+            if let Some(mapped) = &inputs.mapped {
+                self.engine.play_mapped(mapped.get(&number).into_iter().flatten().cloned());
+            }
+            let requests = self.call(&objects[access.object() as usize], id, access.page())?;
+            if inputs.mapped.is_some() {
+                self.engine.play_mapped_late(self.task, id);
+            }
             events.clear();
             self.engine.take_page_cache_events(&mut events);
             events.retain(|event| self.shared.iter().any(|&(_, file)| file == event.file));
-            let inserted = events.iter().filter(|event| !event.removed).map(|event| event.page as u32);
-            reads.push(Reads { inserted: inserted.collect(), requests });
+            let pages = |removed| {
+                let events = events.iter().filter(move |event| event.removed == removed);
+                events.map(|event| event.page as u32).collect()
+            };
+            reads.push(Reads { inserted: pages(false), removed: pages(true), requests });
             missed.push(reads.last().is_some_and(|reads| !reads.requests.is_empty()));
             stream.extend(
                 events.iter().map(|event| event.page as u32 | if event.removed { REMOVED } else { 0 }),
@@ -56,6 +76,20 @@ impl Stage {
         })
     }
 
+    /// When statistics are flushed: as recorded, or by the worker's timer and at the end of each window, where the program reads them.
+    fn flushes(&self, playable: &Playable, unrecorded: Unrecorded) -> Flushes {
+        match playable.inputs.flushes {
+            Some(before) => Flushes { before: before.iter().rev().copied().collect(), worker: None },
+            None => Flushes {
+                before: playable.run.windows.iter().rev().map(|window| window.op).collect(),
+                worker: self
+                    .engine
+                    .stat_flush_period()
+                    .map(|period| (unrecorded.flush_phase(period), period)),
+            },
+        }
+    }
+
     /// One word of a sequence: a call of some pages, a load, or advice. Returns the requests that it caused.
     fn call(&mut self, object: &Object, id: ObjectId, at: u64) -> Result<Vec<(u32, u32)>, Unplayable> {
         let (size, unit) = (pageout_engine::PAGE_SIZE, object.unit());
@@ -74,6 +108,39 @@ impl Stage {
         }
         Ok(requests)
     }
+}
+
+/// Flushes of statistics that are yet to come.
+struct Flushes {
+    /// Before these accesses, the next one last.
+    before: Vec<u64>,
+    /// When the worker runs next, and how long after that again.
+    worker: Option<(Nanos, Nanos)>,
+}
+
+impl Flushes {
+    /// Whether one comes before an access, at its time; it is taken.
+    fn is_due(&mut self, access: u64, now: Nanos) -> bool {
+        if let Some((next, period)) = &mut self.worker
+            && *next <= now
+        {
+            *next = Nanos(next.0 + period.0);
+            return true;
+        }
+        self.before.pop_if(|before| *before <= access).is_some()
+    }
+}
+
+/// The time of each access, spread evenly between those that are known; none passes after the last.
+fn evenly(points: Vec<(u64, Nanos)>) -> impl Iterator<Item = Nanos> {
+    let ends: Vec<(u64, Nanos)> = points.get(1..).unwrap_or_default().to_vec();
+    let last = points.last().map_or(Nanos::ZERO, |&(_, at)| at);
+    let known = points.into_iter().zip(ends).flat_map(|((first, from), (end, to))| {
+        let share =
+            move |access: u64| (to.0 - from.0) as u128 * u128::from(access - first) / u128::from(end - first);
+        (first..end).map(move |access| Nanos(from.0 + share(access) as u64))
+    });
+    known.chain(std::iter::repeat(last))
 }
 
 /// The requests that a read of a file becomes.

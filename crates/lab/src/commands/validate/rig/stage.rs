@@ -17,12 +17,11 @@ use pageout_sim::cost::Channel;
 use super::super::object::{Kind, Object};
 use super::super::recording::Run;
 use super::super::script::Flags;
-use super::base_pages::base_pages;
+use super::base_pages;
 use super::serve::serve;
 use super::{Playable, Unplayable, Unrecorded};
 
 const GROUP: &str = "job";
-pub(super) const PROGRAM_PAGES: u64 = 2;
 
 /// An engine with the run's group, objects and base pages, before the first access.
 pub(super) struct Stage {
@@ -36,6 +35,9 @@ pub(super) struct Stage {
     pub(super) files: Vec<FileId>,
     /// The program's own file.
     pub(super) program: FileId,
+    pub(super) program_pages: u64,
+    /// The mapping of its text, once it is there.
+    pub(super) text: Option<ObjectId>,
     pub(super) swap: Option<pageout_engine::SwapId>,
     pub(super) hole: Option<u32>,
     pub(super) flags: Option<Flags>,
@@ -67,12 +69,12 @@ fn disk(writes_won: u8) -> FullPlug {
 
 impl Stage {
     pub(super) fn build(playable: &Playable, unrecorded: Unrecorded) -> Result<Stage, Unplayable> {
-        let &Playable { run, ref objects, policy, flushes, .. } = playable;
+        let &Playable { run, ref objects, policy, base_pages, ref inputs, .. } = playable;
         let config = Config {
             node_pages: vec![run.mem_total_kb.saturating_mul(1024) / pageout_engine::PAGE_SIZE],
             hz: run.hz,
             swappiness: run.swappiness,
-            stat_flush: if flushes.is_some() { StatFlush::Manual } else { StatFlush::Periodic },
+            stat_flush: if inputs.flushes.is_some() { StatFlush::Manual } else { StatFlush::Periodic },
             tlb_entries: tlb_entries(run),
             interruptions: unrecorded.interruptions(run),
             fault_around_bytes: fault_around_bytes(run),
@@ -111,9 +113,11 @@ impl Stage {
         engine.process_move(mm, group);
         let limit = run.limit_pages.saturating_mul(pageout_engine::PAGE_SIZE).to_string();
         let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit)?;
+        let base_pages = base_pages::of(base_pages, run, objects)?;
+        let program_pages = base_pages::program_pages(&base_pages);
         let program = FileSpec {
             name: "program".to_string(),
-            pages: PROGRAM_PAGES,
+            pages: program_pages,
             kind: FileKind::Regular,
             bdi: Bdi::NO_READAHEAD,
         };
@@ -127,6 +131,8 @@ impl Stage {
             channels,
             files: vec![program],
             program,
+            program_pages,
+            text: None,
             swap,
             hole: objects.iter().position(|object| object.kind == Kind::Read).map(|at| at as u32),
             flags: None,
@@ -135,8 +141,8 @@ impl Stage {
             ra_pages: ra_pages(run),
             shared: Vec::new(),
         };
-        for page in base_pages(run, objects) {
-            stage.add_base_page(page, objects)?;
+        for (kind, page) in base_pages {
+            stage.add_base_page(kind, page, objects)?;
         }
         stage.first = stage.channels.len() as u32;
         for object in objects {

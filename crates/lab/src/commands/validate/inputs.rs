@@ -1,0 +1,117 @@
+//! What a kernel was given besides accesses, where it was recorded: it is played, and then only rules can differ.
+//!
+//! Each of these inputs can be left out (`--without`), and what the simulator supposes in its place is then what the run's figures
+//! show. So an input's worth is a figure.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use pageout_engine::Nanos;
+use pageout_workload::Access;
+
+use super::files::{read_compressed, read_u32s};
+use super::object::Object;
+use super::recording::{Recording, Run};
+use crate::cli::Input;
+
+/// The recorded inputs of a run, those left out that are to be.
+#[derive(Default)]
+pub(crate) struct Inputs<'a> {
+    /// The accesses before which statistics were flushed.
+    pub(crate) flushes: Option<&'a [u64]>,
+    /// By access, whether each aging in it walked the address space.
+    pub(crate) agings: Option<BTreeMap<u64, Vec<bool>>>,
+    /// By access, the pages of its mapping that its faults mapped.
+    pub(crate) mapped: Option<BTreeMap<u64, Vec<Range<u64>>>>,
+    /// When each access began, since the first one did.
+    pub(crate) times: Option<Vec<Nanos>>,
+}
+
+impl<'a> Inputs<'a> {
+    /// Reads those of a run.
+    pub(crate) fn read(
+        recording: &'a Recording,
+        run: &Run,
+        objects: &[Object],
+        sequence: &[Access],
+    ) -> anyhow::Result<Inputs<'a>> {
+        let path = |input, path: &Option<std::path::PathBuf>| {
+            path.as_ref().filter(|_| recording.plays(input)).map(|path| recording.dir().join(path))
+        };
+        let times = path(Input::AccessTimes, &run.access_times);
+        let mapped = path(Input::MappedFile, &run.mapped_file);
+        let agings = run.agings.as_ref().filter(|_| recording.plays(Input::Agings));
+        Ok(Inputs {
+            flushes: recording.flushes(run).filter(|_| recording.plays(Input::Flushes)),
+            agings: agings.map(|agings| by_access(run, agings)).transpose()?,
+            mapped: mapped.map(|path| read_mapped(&path, objects, sequence)).transpose()?,
+            times: times.map(|path| read_times(&path, sequence.len())).transpose()?,
+        })
+    }
+}
+
+/// `agings`: the access and how many address spaces were walked, an entry each time the youngest generation was to be aged.
+fn by_access(run: &Run, agings: &[(u64, u64)]) -> anyhow::Result<BTreeMap<u64, Vec<bool>>> {
+    let mut by_access: BTreeMap<u64, Vec<bool>> = BTreeMap::new();
+    for (at, &(access, walked)) in agings.iter().enumerate() {
+        ensure!(access < run.ops, "`agings[{at}]`: there is no access {access} of {}", run.ops);
+        ensure!(walked <= 1, "`agings[{at}]`: {walked} address spaces were walked, but the group has one");
+        by_access.entry(access).or_default().push(walked == 1);
+    }
+    Ok(by_access)
+}
+
+/// `mapped_file`: a line for each run of pages that a fault mapped, `ACCESS OBJECT FIRST LAST`.
+fn read_mapped(
+    path: &Path,
+    objects: &[Object],
+    sequence: &[Access],
+) -> anyhow::Result<BTreeMap<u64, Vec<Range<u64>>>> {
+    let text =
+        String::from_utf8(read_compressed(path)?).map_err(|_| anyhow!("{}: is no text", path.display()))?;
+    let mut mapped: BTreeMap<u64, Vec<Range<u64>>> = BTreeMap::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let what = || format!("{}:{number}", path.display());
+        let words: Option<Vec<u64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
+        let Some([access, object, first, last]) = words.and_then(|words| <[u64; 4]>::try_from(words).ok())
+        else {
+            bail!("{}: `{line}` is not `ACCESS OBJECT FIRST LAST`", what());
+        };
+        let of = sequence
+            .get(access as usize)
+            .with_context(|| format!("{}: there is no access {access}", what()))?;
+        ensure!(
+            u64::from(of.object()) == object,
+            "{}: access {access} is to object {}, and maps no pages of object {object}",
+            what(),
+            of.object()
+        );
+        let pages = objects[of.object() as usize].pages;
+        ensure!(
+            first <= last && last < pages,
+            "{}: pages {first} to {last} are no range of the object's {pages}",
+            what()
+        );
+        mapped.entry(access).or_default().push(first..last + 1);
+    }
+    Ok(mapped)
+}
+
+/// `access_times`: microseconds since the access before began.
+fn read_times(path: &Path, accesses: usize) -> anyhow::Result<Vec<Nanos>> {
+    let since = read_u32s(path)?;
+    ensure!(
+        since.len() == accesses,
+        "{}: holds {} times of {accesses} accesses",
+        path.display(),
+        since.len()
+    );
+    let mut now = 0;
+    let times = since.into_iter().map(|us| {
+        now += u64::from(us) * 1000;
+        Nanos(now)
+    });
+    Ok(times.collect())
+}
