@@ -1,4 +1,5 @@
-//! Nanoseconds an access of each policy and each curve: `cargo bench -p pageout-cache`. Best of five; trust the ratios.
+//! Nanoseconds an access of each policy and each curve: `cargo bench -p pageout-cache`. Best of five; trust the ratios. With `--goals` only
+//! those that `ci/bench.sh` sets beside others.
 //!
 //! Zipf 0.99, 10 million accesses to 1 million ids, memory for a tenth of the pages that come.
 
@@ -63,7 +64,8 @@ fn main() {
     let of = |name: &str| -> Choice { name.parse().expect("it is a policy") };
     let lru_ns = ns(&|| _ = black_box(of("lru").misses(&accesses, size, 0)));
     let tell = |what: &str, ns: f64| println!("{what:32} {ns:8.1} {:8.2}", ns / lru_ns);
-    for row in POLICIES {
+    let goals_alone = std::env::args().any(|argument| argument == "--goals");
+    for row in POLICIES.iter().filter(|row| !goals_alone || ["lru", "opt"].contains(&row.name)) {
         let choice = of(row.name);
         let misses = choice.misses(&accesses, size, 0) as f64 / ACCESSES as f64;
         tell(
@@ -82,6 +84,9 @@ fn main() {
             black_box(marks.misses());
         };
         tell(&format!("lru, {count} sizes, by marks"), ns(&marks));
+    }
+    if goals_alone {
+        return;
     }
     let distances = || {
         let mut distances = Distances::default();

@@ -11,6 +11,7 @@ mod advise_tier;
 mod reproduce;
 mod tour;
 mod replay;
+mod sweep;
 mod explain;
 mod validate;
 mod working_set;
@@ -36,6 +37,7 @@ pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ChannelArg, ReplayArgs, SwapArg};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::RunArgs;
+pub(crate) use sweep::SweepArgs;
 pub(crate) use tour::TourArgs;
 pub(crate) use trace::{Compressor, TraceCommand};
 pub(crate) use twin::TwinArgs;
@@ -175,6 +177,13 @@ pub(crate) enum Command {
     /// table, those of textbooks and those of the machine; `opt` is the bound that none can pass.
     #[command(after_long_help = replay::EXAMPLES)]
     Replay(ReplayArgs),
+
+    /// Run traces or scenarios times policies times sizes times seeds into a folder, on one machine or on many.
+    ///
+    /// A plan is a TOML file. Cells that are in the folder are not run again, so the same command goes on after whatever ended it. Parts of the
+    /// folder are whole or not there. --shard I/N takes a part of the cells; all shards together are the whole. --collect makes one table of it.
+    #[command(after_long_help = sweep::EXAMPLES)]
+    Sweep(SweepArgs),
 
     /// Why a page is where it is: step by step, with the rule that decided and the numbers it compared.
     ///

@@ -9,6 +9,7 @@ pub(crate) mod advise_tier; // how much of its memory may be slower
 pub(crate) mod crossover; // the families' mechanisms exchanged
 pub(crate) mod reproduce; // published tables beside ours
 pub(crate) mod replay; // from a trace to an answer
+pub(crate) mod sweep; // very many answers, in a folder
 pub(crate) mod record; // what a real machine does, for its twin
 pub(crate) mod twin; // a recorded machine, simulated
 pub(crate) mod explain; // why a page is where it is

@@ -24,7 +24,7 @@ use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command, TraceCommand};
 use commands::{
     ablate, advise_tier, bisect, compare, completions, crossover, diff, explain, keys, record, replay,
-    reproduce, run, trace, twin, validate, vmscan_report, working_set,
+    reproduce, run, sweep, trace, twin, validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::{form, output};
@@ -65,6 +65,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Tour(args) => reproduce::tour(&args),
         Command::Replay(args) => replay::replay(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::WorkingSet(args) => working_set::run(&args),

@@ -45,6 +45,7 @@ pub mod result; // runs, their figures, and how those differ
 pub mod ablate; // what each mechanism is worth
 pub mod advise_tier; // how much memory may be slower
 pub mod bench; // textbook policies over traces, without a machine
+pub mod sweep; // more runs than fit one sitting, in a folder
 pub mod bisect; // which rule changed a figure between two versions
 pub mod twin; // a recorded machine, simulated: its counters, and what if
 pub mod known; // what each rule was in a version, and how that is known

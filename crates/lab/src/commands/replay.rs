@@ -3,7 +3,7 @@
 mod bench; // textbook policies, and several policies or traces in one table
 mod curve;
 mod page; // the curves as pictures
-mod setup; // the scenario of a size
+pub(super) mod setup; // the scenario of a size
 
 use std::fmt::Write;
 use std::path::Path;
@@ -31,7 +31,7 @@ use crate::report::check_name;
 use setup::Setup;
 
 /// Least memory that is worth simulating: one batch of reclaim and the page being read.
-const PAGES_MIN: u64 = 64;
+pub(super) const PAGES_MIN: u64 = 64;
 
 /// More percentages than these are not told one by one what they come to.
 const PERCENTAGES_TOLD: usize = 12;
@@ -175,12 +175,12 @@ struct Replayed<'a> {
 }
 
 /// One size and what came of it.
-struct Point {
-    pages: u64,
+pub(super) struct Point {
+    pub(super) pages: u64,
     /// As it was asked for.
-    limit: Limit,
+    pub(super) limit: Limit,
     /// One, unless a signal came before it.
-    runs: Runs,
+    pub(super) runs: Runs,
 }
 
 impl Point {
@@ -200,7 +200,7 @@ impl Point {
         self.runs.results.first()
     }
 
-    fn figures(&self) -> Option<Figures> {
+    pub(super) fn figures(&self) -> Option<Figures> {
         let result = self.result()?;
         let sum = |name: &str| -> u64 {
             result.memcgs.iter().map(|memcg| counter(&memcg.counters, name).max(0) as u64).sum()
@@ -219,18 +219,18 @@ impl Point {
 }
 
 /// What a line of the table shows.
-struct Figures {
-    misses: u64,
-    miss_ratio: f64,
-    refaults: u64,
-    device_pages_read: u64,
+pub(super) struct Figures {
+    pub(super) misses: u64,
+    pub(super) miss_ratio: f64,
+    pub(super) refaults: u64,
+    pub(super) device_pages_read: u64,
     throughput_per_s: f64,
-    end_ns: u64,
-    reclaim_p99_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) reclaim_p99_ns: u64,
 }
 
 /// A limit in pages, `least` of them at least; a percentage is of the distinct pages that the trace touches.
-fn pages(limit: Limit, distinct_pages: u64, least: u64) -> anyhow::Result<u64> {
+pub(super) fn pages(limit: Limit, distinct_pages: u64, least: u64) -> anyhow::Result<u64> {
     let pages = limit.pages(distinct_pages).expect("no limit was refused when the option was read");
     let given = match limit {
         Limit::Percent(percent) => format!("{percent}%"),
@@ -248,7 +248,7 @@ fn pages(limit: Limit, distinct_pages: u64, least: u64) -> anyhow::Result<u64> {
 }
 
 /// Problems of a scenario that nobody wrote, told in terms of the options that it was made of.
-fn check(problems: &[Problem]) -> anyhow::Result<()> {
+pub(super) fn check(problems: &[Problem]) -> anyhow::Result<()> {
     let Some(problem) = problems.first() else { return Ok(()) };
     let option = match problem.key.as_str() {
         "kernel.profile" => "--policy",

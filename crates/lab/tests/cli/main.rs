@@ -40,6 +40,7 @@ mod signals; // what a signal leaves of a simulation
 mod soft_limits; // groups that give first
 mod scale; // what is too large, and what is only large
 mod sync; // file systems that are synced at a time
+mod sweep; // many cells in a folder
 mod switches; // what shows each switch
 mod tiers; // fast and slow memory
 mod tour; // five publications beside ours

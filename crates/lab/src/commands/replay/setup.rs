@@ -16,17 +16,17 @@ const MEMCG: &str = "/replay";
 
 /// What all sizes of a trace under a policy have in common.
 #[derive(Clone, Copy)]
-pub(super) struct Setup<'a> {
-    pub(super) args: &'a ReplayArgs,
-    pub(super) trace: &'a Path,
+pub(in crate::commands) struct Setup<'a> {
+    pub(in crate::commands) args: &'a ReplayArgs,
+    pub(in crate::commands) trace: &'a Path,
     /// The policy, as `kernel.profile` calls it.
-    pub(super) profile: &'a str,
+    pub(in crate::commands) profile: &'a str,
     /// How the trace is read.
-    pub(super) read: &'a Table,
+    pub(in crate::commands) read: &'a Table,
 }
 
 impl Setup<'_> {
-    pub(super) fn object(&self, pages: Option<u64>) -> Object {
+    pub(in crate::commands) fn object(&self, pages: Option<u64>) -> Object {
         let Setup { args, trace, read, .. } = *self;
         let channel = match args.channel {
             ChannelArg::File => Channel::File,
@@ -69,7 +69,11 @@ impl Setup<'_> {
     }
 
     /// The scenario of one size.
-    pub(super) fn scenario(&self, footprint: &Footprint, pages: u64) -> anyhow::Result<Scenario> {
+    pub(in crate::commands) fn scenario(
+        &self,
+        footprint: &Footprint,
+        pages: u64,
+    ) -> anyhow::Result<Scenario> {
         let Setup { args, profile, .. } = *self;
         let think_time: TimeSpan = args.think_time.parse().with_context(|| "--think-time".to_string())?;
         let mut objects: Vec<Object> = footprint

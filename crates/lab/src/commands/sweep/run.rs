@@ -1,0 +1,328 @@
+//! From the cells of one trace, or of one scenario, to their rows.
+
+use std::io;
+use std::sync::Arc;
+
+use clap::Parser;
+use pageout_cache::Choice;
+use pageout_sim::scenario::Scenario;
+use pageout_sim::scenario::keys::Limit;
+use pageout_study::Watcher;
+use pageout_study::bench::{self, Policy, Question, Trace};
+use pageout_study::result::variants::{Plan as Runs, Runs as Made};
+use pageout_study::scenario::load::{self, Changes};
+use pageout_study::scenario::source::{Setting, Source};
+use pageout_study::scenario::traces::TRACE_MEMORY;
+use pageout_study::sweep::{Cell, Input, InputKind, Plan, Row};
+use pageout_workload::ReadOptions;
+use pageout_workload::trace::{self, Loaded};
+use serde_json::{Value, json};
+
+use super::BUILD;
+use crate::cli::{Cli, Command, ReplayArgs, SweepArgs};
+use crate::commands::replay::{PAGES_MIN, Point, check, pages, setup::Setup};
+use crate::print::progress::Terminal;
+
+/// Runs of the machine that are handed out at a time for each that goes on: what a signal or a kill may cost.
+const AHEAD: usize = 4;
+
+/// Takes rows as they come.
+type Take<'a> = &'a mut dyn FnMut(Vec<Row>) -> io::Result<()>;
+
+/// Runs cells of one input. Errors: rows could not be written.
+pub(super) fn cells(
+    args: &SweepArgs,
+    plan: &Plan,
+    cells: &[&Cell],
+    terminal: &Terminal,
+    take: Take,
+) -> io::Result<()> {
+    let input = &plan.inputs[cells[0].input];
+    let group = Group { args, plan, input, terminal };
+    let done = match input.kind {
+        InputKind::Trace => group.trace(cells, take),
+        InputKind::Scenario => group.scenario(cells, take),
+    };
+    match done {
+        Ok(()) => Ok(()),
+        Err(Stopped::Output(error)) => Err(error),
+        Err(Stopped::Input(why)) => take(cells.iter().map(|cell| group.failed(cell, &why)).collect()),
+    }
+}
+
+/// What all cells of an input have in common.
+struct Group<'a> {
+    args: &'a SweepArgs,
+    plan: &'a Plan,
+    input: &'a Input,
+    terminal: &'a Terminal<'a>,
+}
+
+/// Why an input has no rows of its own.
+enum Stopped {
+    /// It is no good: each of its cells says so.
+    Input(String),
+    Output(io::Error),
+}
+
+impl From<anyhow::Error> for Stopped {
+    fn from(error: anyhow::Error) -> Stopped {
+        Stopped::Input(format!("{error:#}"))
+    }
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Stopped {
+        Stopped::Output(error)
+    }
+}
+
+impl Group<'_> {
+    fn trace(&self, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
+        let options = self.plan.read.options().map_err(|error| anyhow::anyhow!("read: {}", error.message))?;
+        let of_book = |cell: &&&Cell| cell.policy.as_ref().is_some_and(|policy| policy.textbook().is_some());
+        let by_book: Vec<&Cell> = cells.iter().filter(of_book).copied().collect();
+        let by_machine: Vec<&Cell> = cells.iter().filter(|cell| !of_book(cell)).copied().collect();
+        if !by_book.is_empty() {
+            let trace = Trace::load(&self.input.path, &options, TRACE_MEMORY.0, self.terminal)
+                .map_err(anyhow::Error::from)?;
+            // A signal came before its end.
+            let Some(trace) = trace else { return Ok(()) };
+            self.textbook(&trace, &by_book, take)?;
+        }
+        if !by_machine.is_empty() && self.terminal.stop().is_none() {
+            self.machine(&options, &by_machine, take)?;
+        }
+        Ok(())
+    }
+
+    /// A policy after the other, each at all sizes.
+    fn textbook(&self, trace: &Trace, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
+        let is_same = |one: &&Cell, next: &&Cell| one.policy == next.policy;
+        for of_policy in cells.chunk_by(is_same) {
+            let Some(Policy::Textbook(choice)) = &of_policy[0].policy else { continue };
+            let mut seeds: Vec<u64> = of_policy.iter().map(|cell| cell.seed).collect();
+            seeds.sort_unstable();
+            seeds.dedup();
+            for seed in seeds {
+                let of_seed: Vec<&Cell> =
+                    of_policy.iter().filter(|cell| cell.seed == seed).copied().collect();
+                take(self.curve(trace, choice, seed, &of_seed)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn curve(&self, trace: &Trace, choice: &Choice, seed: u64, cells: &[&Cell]) -> anyhow::Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        let mut sized: Vec<(&Cell, u64)> = Vec::new();
+        for cell in cells {
+            match self.pages(cell, trace.distinct_pages.into(), 1) {
+                Ok(pages) => sized.push((cell, pages)),
+                Err(why) => rows.push(self.failed(cell, &format!("{why:#}"))),
+            }
+        }
+        let in_pages = |pages: u64| pages.min(trace.distinct_pages.into()) as u32;
+        let mut rising: Vec<u32> = sized.iter().map(|(_, pages)| in_pages(*pages)).collect();
+        rising.sort_unstable();
+        rising.dedup();
+        if rising.is_empty() {
+            return Ok(rows);
+        }
+        let question = Question {
+            name: format!("{}, {choice}", self.input.name),
+            policies: std::slice::from_ref(choice),
+            sizes: &rising,
+            warm_up: 0,
+            seed,
+            jobs: self.args.parallel.jobs,
+            watcher: self.terminal,
+        };
+        let answer = question.exactly(trace)?;
+        for (cell, pages) in sized {
+            let at = rising.binary_search(&in_pages(pages)).expect("each size is among them");
+            let mut row = self.row(cell, Some(pages));
+            match answer.cells[0][at] {
+                bench::Cell::Misses(misses) => {
+                    row["accesses"] = json!(trace.accesses);
+                    row["misses"] = json!(misses);
+                    row["miss_ratio"] = json!(misses as f64 / trace.accesses.max(1) as f64);
+                    rows.push(row);
+                }
+                bench::Cell::NoRoom => rows.push(self.failed(
+                    cell,
+                    &format!(
+                        "the bound takes all accesses in memory, and there are more than fit {TRACE_MEMORY}"
+                    ),
+                )),
+                // It is run next time.
+                bench::Cell::NotRun | bench::Cell::Estimate(_) => {}
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Replays in the machine.
+    fn machine(&self, options: &ReadOptions, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
+        let loaded = trace::load(&self.input.path, options, TRACE_MEMORY.0, &mut |_| {});
+        let loaded = Arc::new(loaded.map_err(anyhow::Error::from)?);
+        let args = self.replay_args();
+        let replayed = |cell: &Cell| self.replayed(&args, &loaded, cell);
+        self.simulate(cells, &replayed, take)
+    }
+
+    /// What `pageout replay` would make of it without an option.
+    fn replay_args(&self) -> ReplayArgs {
+        let words =
+            [std::ffi::OsStr::new("pageout"), "replay".as_ref(), "--".as_ref(), self.input.path.as_os_str()];
+        match Cli::try_parse_from(words).map(|cli| cli.command) {
+            Ok(Command::Replay(args)) => args,
+            _ => unreachable!("these words are a replay"),
+        }
+    }
+
+    fn replayed(
+        &self,
+        args: &ReplayArgs,
+        loaded: &Arc<Loaded>,
+        cell: &Cell,
+    ) -> anyhow::Result<(Scenario, u64)> {
+        let Some(Policy::Machine { profile, .. }) = &cell.policy else {
+            anyhow::bail!("no policy of the machine")
+        };
+        let setup = Setup { args, trace: &self.input.path, profile, read: &self.plan.read };
+        let pages = self.pages(cell, loaded.footprint.distinct_pages(), PAGES_MIN)?;
+        let mut scenario = setup.scenario(&loaded.footprint, pages)?;
+        scenario.seed = cell.seed;
+        if !cell.settings.is_empty() {
+            let source = Source::parse(&self.input.path, toml_edit::ser::to_string_pretty(&scenario)?)?;
+            scenario = source.scenario(&cell.settings)?;
+        }
+        let trace = scenario.task[0].object[0].trace.as_mut().expect("the first object has the trace");
+        trace.loaded = Some(Arc::clone(loaded));
+        check(&scenario.validate())?;
+        Ok((scenario, pages))
+    }
+
+    fn scenario(&self, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
+        let source = Source::read(&self.input.path).map_err(anyhow::Error::from)?;
+        let changed = |cell: &Cell| -> anyhow::Result<(Scenario, u64)> {
+            let mut settings: Vec<Setting> = Vec::new();
+            if let Some(Policy::Machine { profile, .. }) = &cell.policy {
+                settings.push(format!("kernel.profile={profile}").parse().map_err(anyhow::Error::msg)?);
+            }
+            settings.extend(cell.settings.iter().cloned());
+            let changes = Changes { settings, seed: Some(cell.seed) };
+            Ok((load::load(&source, &changes, &[], &())?, 0))
+        };
+        self.simulate(cells, &changed, take)
+    }
+
+    /// Runs scenarios, some at a time.
+    fn simulate(
+        &self,
+        cells: &[&Cell],
+        scenario: &dyn Fn(&Cell) -> anyhow::Result<(Scenario, u64)>,
+        take: Take,
+    ) -> Result<(), Stopped> {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let jobs = if self.args.parallel.jobs == 0 { cpus } else { self.args.parallel.jobs };
+        for some in cells.chunks(AHEAD * jobs) {
+            if self.terminal.stop().is_some() {
+                break;
+            }
+            let (mut rows, mut runs, mut whose) = (Vec::new(), Vec::new(), Vec::new());
+            for cell in some {
+                match scenario(cell) {
+                    Ok((run, pages)) => {
+                        runs.push(run);
+                        whose.push((*cell, pages));
+                    }
+                    Err(why) => rows.push(self.failed(cell, &format!("{why:#}"))),
+                }
+            }
+            let plan = Runs {
+                name: self.input.name.clone(),
+                repeat: 1,
+                jobs: self.args.parallel.jobs,
+                watcher: self.terminal,
+            };
+            let made = if runs.is_empty() {
+                Vec::new()
+            } else {
+                plan.run(&runs).map_err(anyhow::Error::from)?.variants
+            };
+            rows.extend(
+                whose
+                    .into_iter()
+                    .zip(made)
+                    .filter_map(|((cell, pages), made)| self.simulated(cell, pages, made)),
+            );
+            take(rows)?;
+        }
+        Ok(())
+    }
+
+    /// The row of a run; none if a signal came before its end.
+    fn simulated(&self, cell: &Cell, pages: u64, runs: Made) -> Option<Row> {
+        if let Some(failure) = runs.failures.first() {
+            return Some(self.failed(cell, &failure.to_string()));
+        }
+        let accesses = runs.results.first()?.accesses;
+        let of = Point { pages, limit: Limit::Max, runs }.figures()?;
+        let mut row = self.row(cell, cell.memory.map(|_| pages));
+        row["accesses"] = json!(accesses);
+        row["misses"] = json!(of.misses);
+        row["miss_ratio"] = json!(of.miss_ratio);
+        row["runtime_ns"] = json!(of.end_ns);
+        row["device_pages_read"] = json!(of.device_pages_read);
+        row["refaults"] = json!(of.refaults);
+        row["reclaim_p99_ns"] = json!(of.reclaim_p99_ns);
+        Some(row)
+    }
+
+    fn pages(&self, cell: &Cell, distinct_pages: u64, least: u64) -> anyhow::Result<u64> {
+        pages(cell.memory.expect("a trace's cell has a memory"), distinct_pages, least)
+    }
+
+    /// What a row has before there is a result.
+    fn row(&self, cell: &Cell, pages: Option<u64>) -> Row {
+        let mut row = json!({
+            "key": cell.key,
+            "build": BUILD,
+            "input": self.input.name,
+            "input_hash": self.input.hash,
+            "policy": cell.policy.as_ref().map(Policy::name),
+            "memory": cell.memory(),
+            "memory_pages": pages,
+            "memory_bytes": pages.map(|pages| pages * 4096),
+            "seed": cell.seed,
+        });
+        for setting in &cell.settings {
+            row[setting.key.as_str()] = json!(setting.value);
+        }
+        let rest = [
+            "accesses",
+            "misses",
+            "miss_ratio",
+            "runtime_ns",
+            "device_pages_read",
+            "refaults",
+            "reclaim_p99_ns",
+            "error",
+        ];
+        row["complete"] = json!(true);
+        rest.iter().for_each(|column| row[*column] = Value::Null);
+        match row {
+            Value::Object(row) => row,
+            _ => unreachable!("it was made as an object"),
+        }
+    }
+
+    fn failed(&self, cell: &Cell, why: &str) -> Row {
+        let mut row = self.row(cell, None);
+        row["complete"] = json!(false);
+        row["error"] = json!(why);
+        row
+    }
+}

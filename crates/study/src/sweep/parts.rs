@@ -1,0 +1,124 @@
+//! Rows on disk: parts of many rows each. A million small files would kill a shared file system; a part that is not whole has no name yet.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+
+/// Rows that a part has at most.
+const ROWS_MAX: usize = 1_000;
+const PREFIX: &str = "part-";
+const SUFFIX: &str = ".jsonl";
+
+/// What came of a cell, with its key as `key`.
+pub type Row = Map<String, Value>;
+
+/// The folder of a sweep, to write to.
+pub struct Parts {
+    directory: PathBuf,
+    /// A part is written after so long.
+    every: Duration,
+    written: Instant,
+    pending: Vec<Row>,
+}
+
+impl Parts {
+    /// Opens a folder, and makes it if it is not there.
+    pub fn open(directory: &Path, every: Duration) -> io::Result<Parts> {
+        fs::create_dir_all(directory)?;
+        Ok(Parts { directory: directory.to_path_buf(), every, written: Instant::now(), pending: Vec::new() })
+    }
+
+    /// Takes rows in, and writes a part when there are many, or the last one is some time ago.
+    pub fn add(&mut self, rows: Vec<Row>) -> io::Result<()> {
+        self.pending.extend(rows);
+        while self.pending.len() >= ROWS_MAX {
+            let rest = self.pending.split_off(ROWS_MAX);
+            self.write()?;
+            self.pending = rest;
+        }
+        if self.written.elapsed() >= self.every { self.write() } else { Ok(()) }
+    }
+
+    /// Writes what has not been written yet.
+    pub fn write(&mut self) -> io::Result<()> {
+        self.written = Instant::now();
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let mut text = String::new();
+        for row in self.pending.drain(..) {
+            text += &serde_json::to_string(&row).expect("a row is JSON");
+            text.push('\n');
+        }
+        // Named by what is in it: whoever else writes here has another name, unless it has the same rows.
+        let name = format!("{PREFIX}{}{SUFFIX}", &blake3::hash(text.as_bytes()).to_hex()[..32]);
+        let meanwhile = self.directory.join(format!(".{name}.{}.unfinished", std::process::id()));
+        let mut file = fs::File::create(&meanwhile)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&meanwhile, self.directory.join(name))
+    }
+}
+
+/// The rows of all parts of a folder, by key, and the parts that are damaged: their cells are run again.
+pub fn rows(directory: &Path) -> io::Result<(BTreeMap<String, Row>, Vec<PathBuf>)> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let (mut all, mut damaged) = (BTreeMap::new(), Vec::new());
+    for path in paths {
+        match fs::read_to_string(&path).ok().and_then(|text| parsed(&text)) {
+            Some(rows) => all.extend(rows),
+            None => damaged.push(path),
+        }
+    }
+    Ok((all, damaged))
+}
+
+/// The rows of a part; nothing if it is not whole.
+fn parsed(text: &str) -> Option<Vec<(String, Row)>> {
+    let row = |line: &str| {
+        let row: Row = serde_json::from_str(line).ok()?;
+        Some((row.get("key")?.as_str()?.to_string(), row))
+    };
+    text.ends_with('\n').then(|| text.lines().map(row).collect())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(key: usize) -> Row {
+        Map::from_iter([("key".to_string(), Value::from(format!("{key:05}")))])
+    }
+
+    #[test]
+    fn rows_come_back_whoever_wrote_them_and_a_damaged_part_counts_as_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        for from in [0, 1_500, 3_000] {
+            let mut parts = Parts::open(directory.path(), Duration::from_secs(3600)).unwrap();
+            parts.add((from..from + 1_500).map(row).collect()).unwrap();
+            parts.write().unwrap();
+        }
+        let files: Vec<PathBuf> =
+            fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(files.len(), 6, "a thousand and five hundred, thrice");
+        let (all, damaged) = rows(directory.path()).unwrap();
+        assert_eq!((all.len(), damaged.len()), (4_500, 0));
+        let text = fs::read_to_string(&files[0]).unwrap();
+        fs::write(&files[0], &text[..text.len() / 2]).unwrap();
+        let (left, damaged) = rows(directory.path()).unwrap();
+        assert_eq!(damaged, [files[0].clone()]);
+        assert_eq!(left.len() + text.lines().count(), 4_500);
+    }
+}

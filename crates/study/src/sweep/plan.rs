@@ -1,0 +1,395 @@
+//! The plan of a sweep: lists whose product are its cells, less what `[[except]]` names.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pageout_sim::scenario::keys::Limit;
+use pageout_sim::scenario::{SEED_MAX, Scalar, Table};
+use serde::Deserialize;
+
+use crate::Error;
+use crate::bench::{Policy, parse_policies, parse_sizes};
+use crate::scenario::source::Setting;
+
+/// Cells that a plan has at most.
+const CELLS_MAX: usize = 10_000_000;
+
+/// As the file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    traces: Vec<String>,
+    #[serde(default)]
+    scenarios: Vec<String>,
+    #[serde(default)]
+    policy: Vec<String>,
+    #[serde(default)]
+    memory: Vec<String>,
+    #[serde(default = "one")]
+    seeds: u64,
+    #[serde(default)]
+    read: Table,
+    #[serde(default)]
+    vary: BTreeMap<String, Vec<Scalar>>,
+    #[serde(default)]
+    except: Vec<Except>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Cells that are left out: those for which all that is said here holds.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Except {
+    trace: Option<String>,
+    scenario: Option<String>,
+    policy: Option<String>,
+    memory: Option<String>,
+    seed: Option<u64>,
+}
+
+/// What a cell is about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Input {
+    /// As the plan has it, from the plan's folder.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// A trace or a scenario.
+    pub kind: InputKind,
+    /// The hash of its bytes; nothing if it can't be read.
+    pub hash: Option<String>,
+}
+
+/// What an input is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InputKind {
+    /// Accesses, for textbook policies and for the machine.
+    Trace,
+    /// A machine with its load.
+    Scenario,
+}
+
+/// One run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cell {
+    /// A hash of all that its result depends on.
+    pub key: String,
+    /// The number of its input in the plan.
+    pub input: usize,
+    /// The policy; that of the scenario where none is named.
+    pub policy: Option<Policy>,
+    /// The memory of a trace.
+    pub memory: Option<Limit>,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// Keys that are set.
+    pub settings: Vec<Setting>,
+}
+
+/// A plan with its cells.
+pub struct Plan {
+    /// How traces are read.
+    pub read: Table,
+    /// Traces and scenarios, in the order of their names.
+    pub inputs: Vec<Input>,
+    /// All cells, those of an input one after the other.
+    pub cells: Vec<Cell>,
+}
+
+impl Plan {
+    /// Reads a plan. `build` says which program runs it: another may have other rules. `glob` finds the files of a pattern. Errors: the plan
+    /// can't be read or makes no sense; a trace that can't be read is none.
+    pub fn read(
+        path: &Path,
+        build: &str,
+        glob: &dyn Fn(&str) -> Result<Vec<PathBuf>, String>,
+    ) -> Result<Plan, Error> {
+        let wrong = |why: String| Error::asked(format!("{}: {why}", path.display()));
+        let text =
+            fs::read_to_string(path).map_err(|error| wrong(format!("the plan can't be read: {error}")))?;
+        let written: Written = toml_edit::de::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let seeds = written.seeds;
+        if !(1..=10_000).contains(&seeds) {
+            return Err(wrong(format!("seeds = {seeds}: it is a whole number from 1 to 10000")));
+        }
+        if written.traces.is_empty() == written.scenarios.is_empty() {
+            return Err(wrong(
+                "name either `traces` or `scenarios`: files or patterns such as [\"traces/*.pgt\"]"
+                    .to_string(),
+            ));
+        }
+        let is_of_traces = !written.traces.is_empty();
+        if is_of_traces && (written.policy.is_empty() || written.memory.is_empty()) {
+            return Err(wrong(
+                "traces need `policy` and `memory`, such as policy = [\"lru\", \"opt\"], memory = [\"1%..80%/12log\"]".to_string(),
+            ));
+        }
+        if !is_of_traces && !written.memory.is_empty() {
+            return Err(wrong(
+                "`memory` is that of traces; scenarios have limits of their own: [vary] \"memcg./web.memory.max\" = [\"1GiB\", \"2GiB\"]".to_string(),
+            ));
+        }
+        let within = |key: &'static str| {
+            move |error: Error| {
+                wrong(format!(
+                    "{key}: {}",
+                    error.to_string().replacen("--policy: ", "", 1).replacen("--memory ", "", 1)
+                ))
+            }
+        };
+        let policies = parse_policies(&written.policy).map_err(within("policy"))?;
+        let limits = parse_sizes(&written.memory).map_err(within("memory"))?;
+        if let Some(policy) = policies.iter().find(|policy| !is_of_traces && policy.textbook().is_some()) {
+            return Err(wrong(format!(
+                "policy: `{}` is a textbook policy, and scenarios run in the machine: classic@6.12, lru@machine",
+                policy.name()
+            )));
+        }
+        let (patterns, kind) = match is_of_traces {
+            true => (&written.traces, InputKind::Trace),
+            false => (&written.scenarios, InputKind::Scenario),
+        };
+        let inputs = inputs(path, patterns, kind, glob).map_err(wrong)?;
+        let combinations = combinations(&written.vary).map_err(wrong)?;
+        let mut plan = Plan { read: written.read, inputs, cells: Vec::new() };
+        let policies: Vec<Option<Policy>> = match policies.is_empty() {
+            true => vec![None],
+            false => policies.into_iter().map(Some).collect(),
+        };
+        let limits: Vec<Option<Limit>> = match limits.is_empty() {
+            true => vec![None],
+            false => limits.into_iter().map(Some).collect(),
+        };
+        let most = plan.inputs.len() * policies.len() * limits.len() * combinations.len() * seeds as usize;
+        if most > CELLS_MAX {
+            return Err(wrong(format!("{most} cells are more than {CELLS_MAX}: make several plans of it")));
+        }
+        let mut is_used = vec![false; written.except.len()];
+        for input in 0..plan.inputs.len() {
+            for policy in &policies {
+                let textbook = policy.as_ref().and_then(Policy::textbook);
+                // What sees pages alone knows no key of a machine, and only who draws has several seeds.
+                let combinations = if textbook.is_some() { &combinations[..0] } else { &combinations[..] };
+                let none = [Vec::new()];
+                let combinations = if combinations.is_empty() { &none[..] } else { combinations };
+                let seeds =
+                    if textbook.is_some_and(|choice| choice.row().name != "random") { 1 } else { seeds };
+                for memory in &limits {
+                    for settings in combinations {
+                        for seed in (1..=seeds).filter(|seed| *seed <= SEED_MAX) {
+                            let cell = Cell {
+                                key: String::new(),
+                                input,
+                                policy: policy.clone(),
+                                memory: *memory,
+                                seed,
+                                settings: settings.clone(),
+                            };
+                            let excepted = written
+                                .except
+                                .iter()
+                                .position(|except| except.names(&cell, &plan.inputs[input]));
+                            match excepted {
+                                Some(at) => is_used[at] = true,
+                                None => plan.cells.push(Cell { key: plan.key(&cell, build), ..cell }),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(at) = is_used.iter().position(|is_used| !is_used) {
+            return Err(wrong(format!(
+                "[[except]] number {} leaves nothing out: is a name misspelt?",
+                at + 1
+            )));
+        }
+        if plan.cells.is_empty() {
+            return Err(wrong("[[except]] leaves no cell".to_string()));
+        }
+        Ok(plan)
+    }
+
+    fn key(&self, cell: &Cell, build: &str) -> String {
+        let mut hash = blake3::Hasher::new();
+        let mut add = |part: &str| {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        };
+        let input = &self.inputs[cell.input];
+        add(build);
+        // The bytes, whatever they are called; what can't be read has but its name.
+        add(input.hash.as_deref().unwrap_or(&input.name));
+        add(&serde_json::to_string(&self.read).expect("a table is JSON"));
+        add(&cell.policy.as_ref().map(Policy::name).unwrap_or_default());
+        add(&cell.memory.map(label).unwrap_or_default());
+        add(&cell.seed.to_string());
+        cell.settings.iter().for_each(|setting| add(&setting.to_string()));
+        hash.finalize().to_hex()[..32].to_string()
+    }
+}
+
+impl Cell {
+    /// Whether it is one of this shard, of so many, from 0 on. Each shard has some cells of each trace.
+    pub fn is_of(&self, shard: u32, of: u32) -> bool {
+        let start = u64::from_str_radix(&self.key[..16], 16).expect("a key is of hexadecimal digits");
+        start % u64::from(of) == u64::from(shard)
+    }
+
+    /// Its memory as the plan has it.
+    pub fn memory(&self) -> Option<String> {
+        self.memory.map(label)
+    }
+}
+
+impl Except {
+    fn names(&self, cell: &Cell, input: &Input) -> bool {
+        let is_input = |name: &Option<String>, kind: InputKind| {
+            name.as_ref().is_none_or(|name| kind == input.kind && *name == input.name)
+        };
+        let policy = cell.policy.as_ref().map(Policy::name);
+        let is_memory = |memory: &String| cell.memory.is_some_and(|limit| memory.parse() == Ok(limit));
+        is_input(&self.trace, InputKind::Trace)
+            && is_input(&self.scenario, InputKind::Scenario)
+            && self.policy.as_ref().is_none_or(|name| policy.as_ref() == Some(name))
+            && self.memory.as_ref().is_none_or(is_memory)
+            && self.seed.is_none_or(|seed| seed == cell.seed)
+    }
+}
+
+fn label(limit: Limit) -> String {
+    match limit {
+        Limit::Percent(percent) => format!("{percent}%"),
+        Limit::Size(size) => size.to_string(),
+        Limit::Max => "max".to_string(),
+    }
+}
+
+/// The files of all patterns, each once. A name without a pattern need not be there: its cells fail.
+fn inputs(
+    plan: &Path,
+    patterns: &[String],
+    kind: InputKind,
+    glob: &dyn Fn(&str) -> Result<Vec<PathBuf>, String>,
+) -> Result<Vec<Input>, String> {
+    let folder = plan.parent().unwrap_or(Path::new(""));
+    let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for pattern in patterns {
+        if !pattern.contains(['*', '?', '[']) {
+            found.insert(pattern.clone(), folder.join(pattern));
+            continue;
+        }
+        let paths = glob(&folder.join(pattern).to_string_lossy())?;
+        if paths.is_empty() {
+            return Err(format!("no file is called `{pattern}` (from {})", folder.join(".").display()));
+        }
+        for path in paths {
+            let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+            found.insert(name, path);
+        }
+    }
+    let input = |(name, path): (String, PathBuf)| {
+        let hash = content_hash(&path);
+        Input { name, path, kind, hash }
+    };
+    Ok(found.into_iter().map(input).collect())
+}
+
+fn content_hash(path: &Path) -> Option<String> {
+    let mut hash = blake3::Hasher::new();
+    let mut file = fs::File::open(path).ok()?;
+    std::io::copy(&mut file, &mut hash).ok()?;
+    Some(hash.finalize().to_hex()[..32].to_string())
+}
+
+/// All combinations of the values of all keys.
+fn combinations(vary: &BTreeMap<String, Vec<Scalar>>) -> Result<Vec<Vec<Setting>>, String> {
+    let mut all: Vec<Vec<Setting>> = vec![Vec::new()];
+    for (key, values) in vary {
+        if values.is_empty() {
+            return Err(format!("[vary] {key}: a list without a value"));
+        }
+        let mut next = Vec::with_capacity(all.len() * values.len());
+        for before in &all {
+            for value in values {
+                let setting =
+                    format!("{key}={value}").parse().map_err(|why| format!("[vary] {key}: {why}"))?;
+                next.push(before.iter().cloned().chain([setting]).collect());
+            }
+        }
+        all = next;
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Plan, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("plan.toml");
+        fs::write(directory.path().join("a.u32"), [1, 0, 0, 0]).unwrap();
+        fs::write(&path, text).unwrap();
+        Plan::read(&path, "build", &|_| Ok(Vec::new())).map_err(|error| error.to_string())
+    }
+
+    const PLAN: &str = "traces = ['a.u32']\npolicy = ['lru', 'random', 'classic@6.12']\nmemory = ['10%', '20%']\nseeds = 3\n\
+        vary.\"task.replay.think_time\" = ['1us', '2us']\n";
+
+    #[test]
+    fn a_plan_is_the_product_of_its_lists_as_far_as_they_matter() {
+        let plan = read(PLAN).unwrap();
+        // Two sizes: of lru one seed, of random three, and of the machine three with two settings.
+        assert_eq!(plan.cells.len(), 2 * (1 + 3 + 3 * 2));
+        let mut keys: Vec<&str> = plan.cells.iter().map(|cell| cell.key.as_str()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), plan.cells.len());
+        for of in 1..5 {
+            let shard = |shard| plan.cells.iter().filter(|cell| cell.is_of(shard, of)).count();
+            assert_eq!((0..of).map(shard).sum::<usize>(), plan.cells.len());
+        }
+    }
+
+    #[test]
+    fn keys_do_not_depend_on_the_order_of_the_plan() {
+        let one = read(PLAN).unwrap();
+        let other = read(&PLAN.replace("'lru', 'random'", "'random', 'lru'")).unwrap();
+        let keys = |plan: &Plan| {
+            plan.cells.iter().map(|cell| cell.key.clone()).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(keys(&one), keys(&other));
+    }
+
+    #[test]
+    fn what_is_excepted_is_left_out() {
+        let plan = read(&format!("{PLAN}[[except]]\npolicy = 'lru'\nmemory = '20%'\n")).unwrap();
+        assert_eq!(plan.cells.len(), 19);
+        let nothing = read(&format!("{PLAN}[[except]]\npolicy = 'lur'\n")).err().unwrap();
+        assert!(nothing.contains("[[except]] number 1 leaves nothing out"), "{nothing}");
+    }
+
+    #[test]
+    fn a_plan_that_makes_no_sense_says_why() {
+        for (text, why) in [
+            ("traces = ['a.u32']", "need `policy` and `memory`"),
+            ("policy = ['lru']", "either `traces` or `scenarios`"),
+            ("traces = ['a.u32']\npolcy = ['lru']", "line 2"),
+            ("traces = ['a.u32']\npolicy = ['lur']\nmemory = ['1%']", "did you mean `lru`?"),
+            ("traces = ['a.u32']\npolicy = ['lru']\nmemory = ['1']", "memory: 1"),
+            ("traces = ['a.u32']\npolicy = ['lru']\nmemory = ['1%']\nseeds = 0", "seeds = 0"),
+            ("traces = ['*.pgt']\npolicy = ['lru']\nmemory = ['1%']", "no file is called `*.pgt`"),
+            ("scenarios = ['a.toml']\npolicy = ['lru']", "scenarios run in the machine"),
+            ("scenarios = ['a.toml']\nmemory = ['1%']", "`memory` is that of traces"),
+        ] {
+            let told = read(text).err().unwrap();
+            assert!(told.contains(why) && told.contains("plan.toml"), "{why}: {told}");
+        }
+    }
+}
