@@ -86,6 +86,7 @@ pub use pageout_rules::units::{
     AccessCoordinate, BdiId, CpuId, FileId, IoId, LruType, MemcgId, MmId, Nanos, NodeId, Nodemask, ObjectId,
     OpenFileId, PAGE_SIZE, Pfn, SwapId, TaskId, ZoneType,
 };
+pub use pageout_rules::unmodelled::{UNMODELLED, Unmodelled};
 pub use pageout_rules::writeback::{DirtyRule, FlusherChunk, FlusherRequests, WritebackRules};
 pub use pageout_rules::zswap::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};
 pub use pageout_rules::{Kernel, Series, Values, Version};

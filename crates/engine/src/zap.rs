@@ -69,7 +69,8 @@ impl Core {
 
     #[doc(alias = "zap_pte_range")]
     fn zap_table(&mut self, mm: MmId, vma: usize, pages: Range<u64>) {
-        let vma = self.mm.memory.mm(mm).vmas[vma].clone();
+        let space = self.mm.memory.mm(mm);
+        let (vma, recency) = (space.vmas[vma].clone(), self.mm.memcgs[space.memcg].policy.harvest.recency);
         for page in pages {
             let word = self.mm.memory.mm(mm).table.word(page);
             match word.decode() {
@@ -88,7 +89,7 @@ impl Core {
                 }
                 Entry::Present(pfn) => {
                     if word.is_young()
-                        && vma.has_recency(&self.mm.memory.open_files)
+                        && vma.counts_use(&self.mm.memory.open_files, recency)
                         && vma.backing != Backing::Anon
                     {
                         self.mark_accessed(pfn);

@@ -19,6 +19,8 @@ choice! {
 choice! {
     /// When the running costs of [`BalanceRule::Cost`] are brought up to date.
     CostRule {
+        /// At each event, as with `events`, and only I/O costs: a page written or read back is one. 5.8 to 6.1.
+        Io = "io",
         /// At each event, for the group and all above it. A burst of one type has halved itself away by the time of the next pass if
         /// one of the other type follows. Up to 7.2.
         Events = "events",
@@ -84,9 +86,9 @@ rules! {
         Some(("mechanisms.toml", "cost")),
         "How anonymous memory is weighed against file memory: by running costs (classic), by the refault controller (MGLRU), by swappiness alone.";
     "balance.cost": cost: CostRule = CostRule::Events,
-        [CostRule::Events => "5.8..7.2" "A B M", CostRule::Counters => "7.3.." "D M"],
+        [CostRule::Io => "5.8..6.1" "A", CostRule::Events => "6.2..7.2" "B h", CostRule::Counters => "7.3.." "D M"],
         Some(("swappiness.toml", "counters")),
-        "When running costs are brought up to date: at each event, for a group and all above it (up to 7.2), or as a pass begins, from counters as of their last flush (since 7.3), which takes no lock and does not forget an early burst for a later one.";
+        "What costs, and when running costs are brought up to date: pages written and read back (io, up to 6.1), or these 32 times and pages scanned in vain once (since 6.2), so that a type most of whose pages are in use is scanned less; at each event, for a group and all above it (up to 7.2), or as a pass begins, from counters as of their last flush (since 7.3), which takes no lock and does not forget an early burst for a later one.";
     "balance.swappiness_zero": swappiness_zero: SwappinessZero = SwappinessZero::Never,
         [SwappinessZero::OnePart => "..3.4" "S", SwappinessZero::Never => "3.5.." "S"],
         Some(("regressions/c9-swappiness-zero.toml", "one_part")),

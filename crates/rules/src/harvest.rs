@@ -1,6 +1,18 @@
 //! Rules of harvest: how accessed bits are found. [reclaim 4.5]
 
+use crate::choice::choice;
 use crate::switch::rules;
+
+choice! {
+    /// Which advice on a mapping takes the meaning from uses of its pages (`vma_has_recency`).
+    Recency {
+        /// Sequential: a use does not count, whoever finds it. Random: it counts where the reverse map finds it and at exit, but walks pass by the
+        /// mapping, and a fault is no sign of use. POSIX_FADV_NOREUSE: none. Up to 6.2.
+        Sequential = "sequential",
+        /// Sequential, random, and POSIX_FADV_NOREUSE of the open file: uses are not even looked for. Since 6.3.
+        AllAdvice = "all_advice",
+    }
+}
 
 rules! {
     /// How accessed bits are found.
@@ -26,6 +38,10 @@ rules! {
         [false => "two_lists .." "A B C D", true => "generations 6.1.." "A B C D"],
         Some(("mechanisms.toml", "false")),
         "Where the reverse map finds a young entry, the 64 around it are looked at too.";
+    "harvest.recency": recency: Recency = Recency::AllAdvice,
+        [Recency::Sequential => "..6.2" "A", Recency::AllAdvice => "6.3.." "B m"],
+        Some(("regressions/c14-random-uses-that-counted.toml", "sequential")),
+        "Which advice on a mapping takes the meaning from uses of its pages. madvise(MADV_SEQUENTIAL) alone, while uses of a mapping advised random count where the reverse map finds them (up to 6.2), or either and POSIX_FADV_NOREUSE of the open file (since 6.3): whoever says that uses tell nothing loses pages sooner to others.";
     "harvest.mm_skip": mm_skip: bool = true,
         [true => "6.1.." "A B C D", false => "never" ""],
         Some(("groups-by-age.toml", "false")),

@@ -13,10 +13,10 @@ use crate::harvest::Harvest;
 use crate::kernel::Kernel;
 use crate::lru::{GenerationRules, Interface, Lru};
 use crate::reclaim::{
-    AwakeNodes, CompactGap, GivesUp, KswapdReset, LaptopMode, ProtectionRule, ReclaimRules,
+    AwakeNodes, CompactGap, GivesUp, InitialPriority, KswapdReset, LaptopMode, ProtectionRule, ReclaimRules,
 };
 use crate::switch::{Switch, rules};
-use crate::workingset::Workingset;
+use crate::workingset::{SwapRoom, Workingset};
 use crate::writeback::WritebackRules;
 use crate::zswap::ZswapRules;
 use pageout_policy::{Listed, POLICIES};
@@ -46,6 +46,10 @@ rules! {
         [false => "..6.14" "A B", true => "6.15.." "M C"],
         Some(("proactive-reclaim.toml", "true")),
         "What memory.reclaim scans and takes is counted as pgscan_proactive and pgsteal_proactive (since 6.15); before, as direct reclaim.";
+    "workingset.swap_room": swap_room: SwapRoom = SwapRoom::Evictor,
+        [SwapRoom::Reader => "..6.7" "A m", SwapRoom::Evictor => "6.8.." "B m"],
+        Some(("regressions/c13-room-that-a-page-could-not-have-had.toml", "reader")),
+        "A refault's distance is compared with anonymous lists, too, where there is swap room: of the group that reads the page in (up to 6.7), or of the group whose limit evicted it (since 6.8). By the first a page looks as if it had been near where its group may swap, although what evicted it could take no anonymous memory, and the other way round.";
     "workingset.recency": workingset: Workingset = Workingset::Distance,
         [Workingset::CountOnly => "two_lists ..3.14" "S", Workingset::Distance => "two_lists 3.15.." "S",
             Workingset::OldestGeneration => "generations 6.1..6.13" "A B",
@@ -101,6 +105,14 @@ rules! {
         [GivesUp::Unreclaimable => "..4.6" "S", GivesUp::AfterRetries => "4.7.." "S"],
         None,
         "When a request that finds no page asks for someone's end: after 16 rounds without any (since 4.7), or when six times as many pages were looked at as there are on the lists, and none was freed meanwhile (2010). It decides where tasks may not write what they meet and wait for kswapd, as in the series of 2010: 16 rounds are soon over then. No shipped scenario's counters change.";
+    "reclaim.trim_retry": trim_retry: bool = true,
+        [false => "..6.8" "A m", true => "6.10.." "B m"],
+        Some(("regressions/c12-dirty-pages-seen-twice.toml", "false")),
+        "Where a whole run of kswapd has freed nothing and spared anonymous memory for idle page cache, it runs once more without sparing it (since 6.10). Without it that was all, and kswapd has failed once.";
+    "reclaim.initial_priority": initial_priority: InitialPriority = InitialPriority::BySize,
+        [InitialPriority::Default => "generations 6.1..6.2" "A m", InitialPriority::BySize => "generations 6.11.." "B m"],
+        Some(("groups-by-age.toml", "12")),
+        "The priority at which reclaim for the machine begins where it keeps generations: that of other calls (up to 6.2), or a stronger one, the more is wanted of the inactive lists (in the form of 6.11; 6.3 to 6.10 had others).";
     "reclaim.kswapd_reset": kswapd_reset: KswapdReset = KswapdReset::AnyProgress,
         [KswapdReset::AnyProgress => "..6.19" "A B", KswapdReset::Balanced => "7.0.." "C"],
         Some(("regressions/k1-kswapd-that-never-gives-up.toml", "balanced")),
@@ -152,7 +164,7 @@ impl GroupRules {
         let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
         let ReclaimRules { flusher_wake, batch_tallies, v1_throttle, .. } = other.reclaim;
         let reclaim = ReclaimRules { flusher_wake, batch_tallies, v1_throttle, ..self.reclaim };
-        GroupRules { harvest, generations: self.generations, reclaim, ..other }
+        GroupRules { harvest, generations: self.generations, reclaim, swap_room: self.swap_room, ..other }
     }
 }
 
@@ -372,6 +384,7 @@ const OF_KERNELS: &[Profile] = &[
             OF_2010[2],
             OF_2010[3],
             OF_2010[4],
+            OF_2010[5],
         ],
         parameters: &[("charge_stock", "64")],
     },
@@ -390,6 +403,7 @@ const NEXT: &[(&str, &str)] = &[("lru.rejected_use", "clear"), ("reclaim.noio_an
 
 /// What is taken to have been in 2010 as it is today.
 const OF_2010: &[(&str, &str)] = &[
+    ("balance.cost", "events"),
     ("balance.swappiness_zero", "never"),
     ("reclaim.swap_cache_bypass", "true"),
     ("reclaim.tree_walk", "shared"),

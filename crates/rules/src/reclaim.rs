@@ -251,6 +251,26 @@ choice! {
 }
 
 choice! {
+    /// How much of what memory.reclaim asks for a call of reclaim is for.
+    RequestPart {
+        /// All that is left of it. Up to 6.7.
+        Whole = "whole",
+        /// A quarter of what is left, a batch at least. Since 6.9.
+        Quarter = "quarter",
+    }
+}
+
+choice! {
+    /// The priority at which reclaim for the machine begins where it keeps generations.
+    InitialPriority {
+        /// That of other calls, 12. Up to 6.2.
+        Default = "12",
+        /// A stronger one, down to 6, the more is wanted of the inactive lists. Since 6.11.
+        BySize = "by_size",
+    }
+}
+
+choice! {
     /// When a request that finds no page asks for someone's end.
     GivesUp {
         /// After 16 rounds without any page, or when all that could be taken would not do. Since 4.7.
@@ -343,6 +363,10 @@ rules! {
         [OnSignal::GoesOn => "..5.18" "S", OnSignal::BetweenCalls => "5.19..7.1" "A B", OnSignal::Ends => "7.2.." "C D"],
         Some(("regressions/reclaim-past-its-timeout.toml", "goes_on")),
         "A signal comes for whoever has asked memory.reclaim: the request goes on until it has all or gives up, however long that takes (before there was such a file, 5.19), ends after the call of reclaim that is under way (5.19 to 7.1), or after its batch (since 7.2); its write then fails with EINTR. What was reclaimed by then stays reclaimed. A signal comes when the `timeout` of an event is over.";
+    "reclaim.request": request: RequestPart = RequestPart::Quarter,
+        [RequestPart::Whole => "..6.7" "A m", RequestPart::Quarter => "6.9.." "B m"],
+        Some(("proactive-reclaim.toml", "whole")),
+        "How much of a request to memory.reclaim a call of reclaim is for: all that is left (up to 6.7), so that one pass goes on over lists in the proportions with which it began, or a quarter of it, a batch at least (since 6.9), so that each call weighs the lists anew.";
     "reclaim.flusher_wake": flusher_wake: FlusherWake = FlusherWake::Batch,
         [FlusherWake::Scanned => "two_lists ..2.6.35" "S",
             FlusherWake::Batch => "two_lists 6.1.." "A B C D",

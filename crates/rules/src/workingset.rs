@@ -17,6 +17,16 @@ choice! {
 }
 
 choice! {
+    /// Whose swap room says whether anonymous lists might have made room for a page that comes back.
+    SwapRoom {
+        /// That of the group that reads the page in. Up to 6.7.
+        Reader = "reader",
+        /// That of the group whose limit evicted the page, which is whose lists it is compared with. Since 6.8.
+        Evictor = "evictor",
+    }
+}
+
+choice! {
     /// Which pages that come back soon are given back what was known of their use, by the references of 6.12. Those of 6.16 give
     /// back what the shadow holds.
     Restore {

@@ -5,6 +5,7 @@
 use pageout_rules::config::PARAMETERS;
 use pageout_rules::era::{Era, Lists, TREES, When};
 use pageout_rules::switch::SWITCHES;
+use pageout_rules::unmodelled::UNMODELLED;
 use pageout_rules::{Series, Version};
 use std::fmt::Write;
 use std::path::Path;
@@ -20,6 +21,23 @@ the neighbours, or from memory. **Not known**: between two values it is not know
 modelled; the simulator takes the value of the next version that is known. Generations came with 6.1, and what belongs to them
 rests before. A series at the beginning of a span is its first version, at the end its last.
 ";
+
+const NOT_MODELLED: &str = "
+## Not modelled
+
+What versions did otherwise, and no rule has: a run with the rules of such a version differs from it there. `pageout keys kernel --at 6.1`
+prints those of a version.
+
+| what | versions | what they did, and what is done here |
+|---|---|---|
+";
+
+fn told(lists: Lists) -> &'static str {
+    match lists {
+        Lists::Classic => "two lists",
+        Lists::Mglru => "generations",
+    }
+}
 
 /// Spans of versions with lists of this kind, in order, as a cell has them.
 fn spans(eras: &[Era], lists: Lists) -> Vec<String> {
@@ -104,6 +122,15 @@ fn page() -> String {
     SWITCHES.iter().for_each(|switch| page += &row(switch.name, switch.eras));
     let parameters = PARAMETERS.iter().filter(|parameter| !parameter.eras.is_empty());
     parameters.for_each(|parameter| page += &row(parameter.name, parameter.eras));
+    page += NOT_MODELLED;
+    for row in UNMODELLED {
+        let lists = row.lists().map_or_else(String::new, |lists| format!("{}: ", told(lists)));
+        let span = match row.span() {
+            span if span == ".." => "all".to_owned(),
+            span => span,
+        };
+        writeln!(page, "| {} | {lists}{span} ({}) | {} |", row.name(), row.sources(), row.doc).unwrap();
+    }
     page
 }
 

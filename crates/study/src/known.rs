@@ -1,6 +1,9 @@
 //! What each rule was in a version of the kernel, and how that is known.
 
-use pageout_engine::{Config, Era, Held, Kernel, Lists, PARAMETERS, SWITCHES, Version, between_trees, held};
+use pageout_engine::{
+    Config, Era, Held, Kernel, Lists, PARAMETERS, SWITCHES, UNMODELLED, Unmodelled, Version, between_trees,
+    held,
+};
 use serde_json::{Value, json};
 
 /// A rule in a version.
@@ -37,6 +40,11 @@ pub fn rows(kernel: Kernel) -> Vec<Row> {
             .map_or_else(|| parameter.get(&default), |(_, value)| (*value).to_string()),
     });
     switches.chain(parameters).collect()
+}
+
+/// What that version did otherwise than a run with its rules does.
+pub fn unmodelled(kernel: Kernel) -> impl Iterator<Item = &'static Unmodelled> {
+    UNMODELLED.iter().filter(move |row| row.holds(kernel.version, kernel.lists))
 }
 
 impl Row {

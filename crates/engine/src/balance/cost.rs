@@ -48,17 +48,19 @@ impl Core {
     /// Records what reclaiming a type has cost: pages written, and pages scanned in vain.
     #[doc(alias = "lru_note_cost")]
     pub(crate) fn note_cost(&mut self, lruvec: LruvecId, kind: LruType, written: u64, rotated: u64) {
-        if self.mm.reads_costs_from_counters(lruvec) {
-            if rotated > 0 {
-                self.count_memcg(lruvec, PGROTATE.of(kind), rotated as i64);
+        match self.mm.cost_rule(lruvec) {
+            CostRule::Counters => {
+                if rotated > 0 {
+                    self.count_memcg(lruvec, PGROTATE.of(kind), rotated as i64);
+                }
+                if written > 0 && kind == LruType::Anon {
+                    // Pages of files are nobody's to write by then.
+                    self.count_memcg(lruvec, Stat::NrVmscanWrite, written as i64);
+                }
             }
-            if written > 0 && kind == LruType::Anon {
-                // Pages of files are nobody's to write by then.
-                self.count_memcg(lruvec, Stat::NrVmscanWrite, written as i64);
-            }
-            return;
+            CostRule::Events => self.mm.add_cost(lruvec, kind, written * IO_COST + rotated),
+            CostRule::Io => self.mm.add_cost(lruvec, kind, written),
         }
-        self.mm.add_cost(lruvec, kind, written * IO_COST + rotated);
     }
 }
 
@@ -200,18 +202,20 @@ impl State {
 
     /// Records what a refault has cost: pages that were in use and are read back. Among counters it is `workingset_restore`.
     pub(crate) fn note_refault_cost(&mut self, lruvec: LruvecId, kind: LruType, pages: u64) {
-        if !self.reads_costs_from_counters(lruvec) {
-            self.add_cost(lruvec, kind, pages * IO_COST);
+        match self.cost_rule(lruvec) {
+            CostRule::Counters => {}
+            CostRule::Events => self.add_cost(lruvec, kind, pages * IO_COST),
+            CostRule::Io => self.add_cost(lruvec, kind, pages),
         }
     }
 
-    fn reads_costs_from_counters(&self, lruvec: LruvecId) -> bool {
-        self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.cost == CostRule::Counters
+    fn cost_rule(&self, lruvec: LruvecId) -> CostRule {
+        self.memcgs[self.lruvecs[lruvec].memcg].policy.balance.cost
     }
 
     /// What each type has cost lately, as a pass on behalf of this lruvec's group begins.
     pub(crate) fn running_cost(&mut self, target: LruvecId) -> [u64; 2] {
-        if self.reads_costs_from_counters(target) {
+        if self.cost_rule(target) == CostRule::Counters {
             let size: u64 = LruList::EVICTABLE.iter().map(|list| self.stale(target, list.stat())).sum();
             let counted = LruType::BOTH.map(|kind| {
                 let written = match kind {

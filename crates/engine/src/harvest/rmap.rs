@@ -14,6 +14,7 @@ use crate::policy::GroupRules;
 use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{FileId, MmId, Pfn};
+use pageout_rules::harvest::Recency;
 use pageout_rules::lru::Lru;
 
 /// What the reverse map said of a folio.
@@ -66,12 +67,18 @@ impl Core {
                 return found;
             }
             found.executable |= was_seen && vma.executable;
-            if mm.table.is_entry_young(page) && vma.has_recency(open_files) && harvest.rmap {
-                found.young += 1;
-                found.executable |= vma.executable;
+            let counts = vma.counts_use(open_files, harvest.recency);
+            // Before 6.3 the bit of a use that does not count was cleared all the same.
+            if mm.table.is_entry_young(page)
+                && (counts || harvest.recency == Recency::Sequential)
+                && harvest.rmap
+            {
+                found.young += u32::from(counts);
+                found.executable |= counts && vma.executable;
+                let has_recency = vma.has_recency(open_files, harvest.recency);
                 mm.table.clear_entry_young(page);
                 // Beside the entry of a huge page there are none of single pages.
-                if harvest.look_around && !word.is_huge() {
+                if harvest.look_around && has_recency && !word.is_huge() {
                     self.look_around(pfn, mm_id, page, has_buffer);
                 }
             }

@@ -110,7 +110,7 @@ impl Core {
         let mut tables = 0;
         for at in first..vmas {
             let vma = &self.mm.memory.mm(mm).vmas[at];
-            if !self.mm.is_walked(vma, walk.swappiness) {
+            if !self.mm.is_walked(vma, self.mm.memory.mm(mm).memcg, walk.swappiness) {
                 continue;
             }
             let (start, end) = (vma.start.max(from), vma.start + vma.pages);
@@ -274,13 +274,14 @@ impl State {
     }
 
     /// Whether a mapping's accessed bits say anything that matters.
-    fn is_walked(&self, vma: &Vma, swappiness: u8) -> bool {
+    fn is_walked(&self, vma: &Vma, memcg: MemcgId, swappiness: u8) -> bool {
         let is_anon_type = match vma.backing {
             Backing::Anon => true,
             Backing::File(file) => self.memory.file(file).is_tmpfs(),
         };
         let is_evictable = if is_anon_type { swappiness > 0 } else { swappiness != SWAPPINESS_ANON_ONLY };
-        vma.mapped && vma.has_recency(&self.memory.open_files) && !vma.locked && is_evictable
+        let recency = self.memcgs[memcg].policy.harvest.recency;
+        vma.mapped && vma.has_recency(&self.memory.open_files, recency) && !vma.locked && is_evictable
     }
 
     fn walk_stats(&mut self, lruvec: LruvecId, walk: &Walk) -> &mut WalkStats {

@@ -436,7 +436,8 @@ impl Core {
             run.sc.priority = PRIORITY_DEFAULT;
             return Passed::Again;
         }
-        if run.reclaimed == 0 && run.has_trimmed && !run.sc.effort.no_cache_trim_mode {
+        let may_retry = self.mm.config.policy.machine.trim_retry;
+        if may_retry && run.reclaimed == 0 && run.has_trimmed && !run.sc.effort.no_cache_trim_mode {
             // There was nothing to trim after all.
             run.sc.effort.no_cache_trim_mode = true;
             run.sc.priority = PRIORITY_DEFAULT;

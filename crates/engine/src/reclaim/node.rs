@@ -26,7 +26,7 @@ use crate::state::State;
 use crate::units::{LruType, MemcgId, NodeId};
 use crate::zswap::{ZswapShrink, ZswapShrinkStep};
 use pageout_rules::lru::{AbortScope, Lru};
-use pageout_rules::reclaim::{CompactGap, KswapdReset, ProtectionRule, TreeWalk};
+use pageout_rules::reclaim::{CompactGap, InitialPriority, KswapdReset, ProtectionRule, TreeWalk};
 
 /// How often a walk of the memcg LRU begins anew without having freed a page. Nothing in the source bounds it. Where nothing can be freed and each
 /// group is aged again, it would go on for ever.
@@ -406,6 +406,9 @@ impl State {
     /// Generations would begin so gently at the usual priority that many passes would free nothing: the first one goes by how much
     /// there is and how much is wanted.
     fn set_initial_priority(&self, target: LruvecId, sc: &mut ScanControl) {
+        if self.config.policy.machine.initial_priority == InitialPriority::Default {
+            return;
+        }
         if sc.priority != crate::reclaim::PRIORITY_DEFAULT || sc.nr_to_reclaim < crate::lru::MIN_LRU_BATCH {
             return;
         }

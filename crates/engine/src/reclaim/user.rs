@@ -1,7 +1,7 @@
 //! Reclaim that a user asks for: `memory.reclaim`, and limits set below what is in use.
 //!
 //! A single call with a large target would overshoot, because each of its passes aims at the whole of it. So a request is
-//! served in parts, each a quarter of what is left but no less than a batch: large steps at first, small ones near the end.
+//! served in parts, since 6.9 each a quarter of what is left but no less than a batch: large steps at first, small ones near the end.
 //! Pages being written become free only later, so a part that frees nothing need not be the last.
 //!
 //! **Signals.** Who has asked may lose interest: its timer goes off, or it is stopped. Up to 7.0 the request went on all the same, for as
@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::machine::step::Wait;
 use crate::memcg::charge::RETRIES;
 use crate::state::State;
-use pageout_rules::reclaim::OnSignal;
+use pageout_rules::reclaim::{OnSignal, RequestPart};
 
 /// A request under way.
 pub(crate) struct UserReclaim {
@@ -66,7 +66,10 @@ impl Core {
                 return UserReclaimStep::Interrupted(request.reclaimed);
             }
             let part = request.part.get_or_insert_with(|| {
-                let pages = (request.left / 4).max(self.mm.config.reclaim_batch);
+                let pages = match self.mm.memcgs[request.by.target].policy.reclaim.request {
+                    RequestPart::Whole => request.left,
+                    RequestPart::Quarter => (request.left / 4).max(self.mm.config.reclaim_batch),
+                };
                 Reclaim::new(ScanControl::new(request.by, pages))
             });
             match self.reclaim_step(part) {

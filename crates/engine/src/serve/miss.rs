@@ -28,7 +28,7 @@ use crate::serve::task::{Current, Task};
 use crate::state::State;
 use crate::story::{Filled, PageEvent};
 use crate::swap::readahead::SwapReadahead;
-use crate::units::{FileId, MemcgId, ObjectId, PAGE_SIZE, Pfn};
+use crate::units::{FileId, MemcgId, MmId, ObjectId, PAGE_SIZE, Pfn};
 
 /// An access under way.
 #[derive(Default)]
@@ -556,15 +556,19 @@ impl Current<'_> {
         self.core.tell_filled(pfn, page, PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed });
     }
 
+    /// Whether a fault in a mapping says that the page will be used again.
+    #[inline(always)]
+    fn is_fault_a_use(&self, mm: MmId, vma: usize) -> bool {
+        let space = self.core.mm.memory.mm(mm);
+        let recency = self.core.mm.memcgs[space.memcg].policy.harvest.recency;
+        space.vmas[vma].has_recency(&self.core.mm.memory.open_files, recency)
+    }
+
     /// What the page is brought in for: a fault says that it will be used again, where its mapping has recency.
     #[inline(always)]
     pub(super) fn added_for(&self) -> AddedFor {
         match *self.task.accessed() {
-            Object::Mapping { mm, vma, .. }
-                if self.core.mm.memory.mm(mm).vmas[vma].has_recency(&self.core.mm.memory.open_files) =>
-            {
-                AddedFor::Fault
-            }
+            Object::Mapping { mm, vma, .. } if self.is_fault_a_use(mm, vma) => AddedFor::Fault,
             Object::Mapping { .. } | Object::File { .. } => AddedFor::Other,
         }
     }

@@ -23,7 +23,8 @@ use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
 use crate::stat::{ACTIVATE, ByType, RESTORE, StaleDecision};
 use crate::state::State;
-use crate::units::{LruType, Pfn};
+use crate::units::{LruType, MemcgId, Pfn};
+use pageout_rules::workingset::SwapRoom;
 
 impl Core {
     pub(super) fn distance_refault(&mut self, pfn: Pfn, shadow: Shadow) {
@@ -45,23 +46,30 @@ impl Core {
     /// Whether a page that has come back would have stayed on a somewhat longer list: never, where the group on whose clock the shadow is was
     /// removed. Notes whether lists as they are would have said otherwise.
     #[doc(alias = "workingset_test_recent")]
-    pub(super) fn is_within_distance(&mut self, shadow: Shadow, kind: LruType) -> bool {
+    pub(super) fn is_within_distance(&mut self, shadow: Shadow, reader: MemcgId, kind: LruType) -> bool {
         if !self.mm.memcgs[shadow.memcg].is_online {
             return false;
         }
-        let (distance, room) = self.mm.distance_and_room(shadow, kind);
+        let (distance, room) = self.mm.distance_and_room(shadow, reader, kind);
         let is_within = distance <= room;
         if self.compares_with_live() {
-            self.compare_distance(shadow, kind, distance, is_within);
+            self.compare_distance(shadow, reader, kind, distance, is_within);
         }
         is_within
     }
 
     /// Notes whether lists as they are would have said otherwise.
-    fn compare_distance(&mut self, shadow: Shadow, kind: LruType, distance: u64, is_within: bool) {
+    fn compare_distance(
+        &mut self,
+        shadow: Shadow,
+        reader: MemcgId,
+        kind: LruType,
+        distance: u64,
+        is_within: bool,
+    ) {
         let evictor = self.mm.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
         let Some(live) = self.live_stats(evictor) else { return };
-        let by_live = distance <= self.mm.room(shadow, kind, |list| live.get(list.stat()));
+        let by_live = distance <= self.mm.room(shadow, reader, kind, |list| live.get(list.stat()));
         let decision = StaleDecision::Refault;
         if by_live == is_within {
             self.note_decision(decision, shadow.memcg, is_within, by_live, &[]);
@@ -95,20 +103,30 @@ impl State {
     }
 
     /// How much longer the inactive list would have had to be, and how much there was that might have made room.
-    pub(super) fn distance_and_room(&self, shadow: Shadow, kind: LruType) -> (u64, u64) {
+    pub(super) fn distance_and_room(&self, shadow: Shadow, reader: MemcgId, kind: LruType) -> (u64, u64) {
         let evictor = self.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
-        let room = self.room(shadow, kind, |list| self.stale(evictor, list.stat()));
+        let room = self.room(shadow, reader, kind, |list| self.stale(evictor, list.stat()));
         (shadow.distance(self.lruvecs[evictor].nonresident_age), room)
     }
 
     /// What might have made room, by sizes of lists.
     #[inline(always)]
-    fn room(&self, shadow: Shadow, kind: LruType, mut size: impl FnMut(LruList) -> u64) -> u64 {
+    fn room(
+        &self,
+        shadow: Shadow,
+        reader: MemcgId,
+        kind: LruType,
+        mut size: impl FnMut(LruList) -> u64,
+    ) -> u64 {
         let mut room = size(LruList::ActiveFile);
         if kind == LruType::Anon {
             room += size(LruList::InactiveFile);
         }
-        if self.memcgs.free_swap(shadow.memcg, self.memory.swap.free_pages()) > 0 {
+        let swaps = match self.memcgs[reader].policy.swap_room {
+            SwapRoom::Reader => reader,
+            SwapRoom::Evictor => shadow.memcg,
+        };
+        if self.memcgs.free_swap(swaps, self.memory.swap.free_pages()) > 0 {
             room += size(LruList::ActiveAnon);
             if kind == LruType::File {
                 room += size(LruList::InactiveAnon);

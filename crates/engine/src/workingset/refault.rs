@@ -44,7 +44,7 @@ impl Core {
         self.mm.note_guest_refault(lruvec, pfn, shadow);
         self.count(lruvec, REFAULT.of(kind), pages as i64);
         let is_recent = match workingset {
-            Workingset::Distance => self.is_within_distance(shadow, kind),
+            Workingset::Distance => self.is_within_distance(shadow, memcg, kind),
             Workingset::OldestGeneration | Workingset::AnyGeneration => {
                 self.mm.is_recent_generation(lruvec, shadow, kind)
             }
@@ -113,7 +113,7 @@ impl State {
         match (self.memcgs[self.lruvecs[lruvec].memcg].policy.workingset, generations) {
             (Workingset::Distance, _) if !self.memcgs[shadow.memcg].is_online => RefaultRule::RemovedGroup,
             (Workingset::Distance, _) => {
-                let (distance, room) = self.distance_and_room(shadow, kind);
+                let (distance, room) = self.distance_and_room(shadow, self.lruvecs[lruvec].memcg, kind);
                 RefaultRule::Distance { distance, room }
             }
             (Workingset::OldestGeneration, Some(lists)) => RefaultRule::OldestGeneration {

@@ -156,7 +156,7 @@ fn a_version_is_a_value_wherever_a_profile_may_stand() {
     let group = json(TURNS_OVER, "run scenario.toml --set memcg./job.policy=mglru@6.18");
     assert_eq!(group["memcgs"][0]["policy"], "mglru@6.18");
     let directory = with_scenario(TURNS_OVER);
-    let versions = ["compare", "scenario.toml", "--vary", "kernel.version=5.15,6.1,6.6,6.7", "--json"];
+    let versions = ["compare", "scenario.toml", "--vary", "kernel.version=5.16,6.1,6.6,6.7", "--json"];
     let compared: serde_json::Value =
         serde_json::from_str(&check_success(&pageout(directory.path(), &versions))).unwrap();
     assert_eq!(compared["variants"].as_array().unwrap().len(), 4);
@@ -211,6 +211,17 @@ fn keys_at_a_version_say_what_held_and_how_it_is_known() {
     assert_eq!((&flush["value"], &flush["known"]), (&"6.8".into(), &"documented".into()));
     assert_eq!(of(&at_6_8, "kernel.folio_batch")["value"], "15");
     assert_eq!(of(&at_6_8, "kernel.lru.read_promotion")["known"], "rests");
+    // What no rule has is said, too, for the lists that it is of.
+    let not_modelled = |arguments: &str| -> Vec<String> {
+        let found = at(arguments);
+        let rows = found["not_modelled"].as_array().unwrap().iter();
+        rows.map(|row| row["name"].as_str().unwrap().to_string()).collect()
+    };
+    let look_around = "generations: look-around".to_string();
+    assert!(not_modelled("--at 6.1 --lists mglru").contains(&look_around));
+    assert!(!not_modelled("--at 6.1").contains(&look_around));
+    assert!(!not_modelled("--at 6.12 --lists mglru").contains(&look_around));
+    assert!(not_modelled("--at 6.1").contains(&"readahead: decision".to_string()));
     failed(TURNS_OVER, "keys kernel --at 5.15 --lists mglru", &["5.15 has no generations"]);
     failed(TURNS_OVER, "keys nothing --at 6.8", &["no rule of the kernel contains `nothing`"]);
 }

@@ -12,6 +12,7 @@ use crate::numa_balancing::{MmScan, VmaScan};
 use crate::swap::contents::Compressibility;
 use crate::swap::window::SwapWindow;
 use crate::units::{FileId, MemcgId, OpenFileId};
+use pageout_rules::harvest::Recency;
 use std::ops::Range;
 
 /// A task's advice on how it will access a mapping (madvise) or an open file (fadvise).
@@ -84,10 +85,21 @@ impl Vma {
         self.start..self.start + self.pages
     }
 
-    /// Whether having been accessed lately says that a page of it will be accessed again. [reclaim-6.12 M6; machine 1.8]
+    /// Whether having been accessed lately says that a page of it will be accessed again. [reclaim-6.12 M6; machine 1.8; kernels 2.2]
     #[inline]
-    pub fn has_recency(&self, open_files: &[OpenFile]) -> bool {
-        self.advice == Advice::Normal && !self.open.is_some_and(|open| open_files[open.index()].no_reuse)
+    #[doc(alias = "vma_has_recency")]
+    pub fn has_recency(&self, open_files: &[OpenFile], rule: Recency) -> bool {
+        let is_reused = || !self.open.is_some_and(|open| open_files[open.index()].no_reuse);
+        self.advice == Advice::Normal && (is_reused() || rule == Recency::Sequential)
+    }
+
+    /// Whether a young entry counts as a use of its page, where that is found page by page.
+    #[inline]
+    pub fn counts_use(&self, open_files: &[OpenFile], rule: Recency) -> bool {
+        match rule {
+            Recency::Sequential => self.advice != Advice::Sequential,
+            Recency::AllAdvice => self.has_recency(open_files, rule),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! `pageout keys --at VERSION`: what each rule was in a version of the kernel, and how that is known.
+//! `pageout keys --at VERSION`: what each rule was in a version of the kernel, how that is known, and what is not modelled of it.
 
 use pageout_engine::{GENERATIONS_SINCE, Kernel, Lists, Version};
-use pageout_study::known::{read_near, rows};
+use pageout_study::known::{read_near, rows, unmodelled};
 use serde_json::{Value, json};
 
 use crate::cli::OutputOptions;
@@ -22,18 +22,38 @@ pub(super) fn print(
     }
     let mut rows = rows(kernel);
     rows.retain(|row| row.key().contains(wanted));
-    if rows.is_empty() {
+    let mut unmodelled: Vec<_> = unmodelled(kernel).collect();
+    unmodelled.retain(|row| format!("kernel.{}", row.name()).contains(wanted));
+    if rows.is_empty() && unmodelled.is_empty() {
         return Err(Failure::Input(anyhow::anyhow!("no rule of the kernel contains `{wanted}`")));
     }
     if options.json {
         let rules: Vec<Value> = rows.iter().map(|row| row.json(version)).collect();
-        return output::print_json(
-            &json!({ "kernel": kernel.to_string(), "read": read_near(version), "rules": rules }),
-        );
+        return output::print_json(&json!({
+            "kernel": kernel.to_string(),
+            "read": read_near(version),
+            "rules": rules,
+            "not_modelled": unmodelled.iter().map(|row| json!({
+                "name": row.name(),
+                "versions": row.span(),
+                "known": row.known_at(version).name(),
+                "doc": row.doc,
+            })).collect::<Vec<Value>>(),
+        }));
     }
     let mut text = output::wrap(&format!("{kernel}. {}", read_near(version)), output::width(), "");
-    let mut cells = vec![["rule", "value", "how it is known"].map(str::to_string).to_vec()];
-    cells.extend(rows.iter().map(|row| vec![row.key(), row.taken.clone(), row.how(version)]));
-    text += &table::layout(&cells, 3);
+    if !rows.is_empty() {
+        let mut cells = vec![["rule", "value", "how it is known"].map(str::to_string).to_vec()];
+        cells.extend(rows.iter().map(|row| vec![row.key(), row.taken.clone(), row.how(version)]));
+        text += &table::layout(&cells, 3);
+    }
+    if !unmodelled.is_empty() {
+        text += &output::wrap("\nnot modelled: what this version did otherwise", output::width(), "");
+    }
+    for row in unmodelled {
+        let known = row.known_at(version).name();
+        let told = format!("{} ({}, {known}): {}", row.name(), row.span(), row.doc);
+        text += &output::wrap(&told, output::width(), "  ");
+    }
     output::print_text(&text)
 }

@@ -1,0 +1,189 @@
+//! What kernels did otherwise than the simulator does, with the versions in which they did: rules that no switch has. [kernels 2]
+//!
+//! A row is for who reads a result of another version: this differed there, and the run has it as the doc says. Where not enough is known to
+//! write a rule, the doc says that. A row that becomes a rule leaves this table.
+
+use crate::era::{Era, Known, Lists};
+use crate::version::Version;
+
+/// A rule of some versions that is not modelled.
+#[derive(Clone, Copy, Debug)]
+pub struct Unmodelled {
+    era: Era,
+    /// What these versions did, and what is done here instead.
+    pub doc: &'static str,
+}
+
+impl Unmodelled {
+    /// What it is about.
+    pub fn name(&self) -> &'static str {
+        self.era.value
+    }
+
+    /// The lists it is about; `None`: both.
+    pub fn lists(&self) -> Option<Lists> {
+        self.era.lists
+    }
+
+    /// Whether a version with lists of this kind had it.
+    pub fn holds(&self, version: Version, lists: Lists) -> bool {
+        self.era.holds(version, lists)
+    }
+
+    /// The versions that had it.
+    pub fn span(&self) -> String {
+        self.era.span()
+    }
+
+    /// How it is known that a version had it.
+    pub fn known_at(&self, version: Version) -> Known {
+        self.era.known_at(version)
+    }
+
+    /// The versions in whose sources it was read, or else how it is known.
+    pub fn sources(&self) -> String {
+        self.era.sources()
+    }
+}
+
+macro_rules! unmodelled {
+    ($($name:literal $span:literal $marks:literal: $doc:literal;)*) => {
+        /// All of them, by what they change: what is evicted, how long tasks stall, what is counted.
+        pub const UNMODELLED: &[Unmodelled] =
+            &[$(Unmodelled { era: Era::new($name, $span, $marks), doc: $doc }),*];
+    };
+}
+
+unmodelled! {
+    "statistics: how far a CPU tells of updates" "7.2.." "C D":
+        "A CPU stops telling groups of its updates at the first ancestor whose statistics may be flushed already. Here it tells all of them.";
+    "statistics: refaults" "5.16..6.1" "A":
+        "A refault flushes statistics only where the worker is late and there were enough updates. Here it is the first alone.";
+    "advice: MADV_PAGEOUT" ".." "A B C D":
+        "madvise(MADV_PAGEOUT) reclaims a range at once: with the reference check after the accessed bits were cleared (6.1), or without it (6.12). No workload asks for it here.";
+    "advice: MADV_COLD" "6.12.." "B":
+        "An active page is marked as part of the working set before it is deactivated. Here it is not, as in 6.1.";
+    "advice: POSIX_FADV_NOREUSE of reads" "6.3.." "B m":
+        "A read(2) of such an open file does not mark the page as accessed. Here it does; only uses through mappings do not count.";
+    "pages of exiting processes" "6.10.." "B m":
+        "An anonymous page that only an exiting or reaped process maps is kept for the moment instead of swapped. Here it is swapped.";
+    "charges of who dies" "6.12.." "B":
+        "A victim of the OOM killer that the reaper is done with fails its charges at once, and a dying task is not slowed down by memory.high. Here it may charge, and it is slowed down.";
+    "demotion by request" "..6.1" "A":
+        "memory.reclaim reclaims pages that were to be demoted and found no room. Here, as in 6.12, they stay.";
+    "pages expected to be pinned" "7.2.." "C":
+        "An anonymous page that is expected to be pinned is activated before it gets a swap slot. Here pins are found after that.";
+    "congestion: one mark" "..6.6" "A m":
+        "kswapd and a group's reclaim set one mark for a congested node, which whoever reclaims for a group clears at its end. Here, as since 6.7, there are two, and memory.reclaim on the root does not clear kswapd's.";
+    "shadows of anonymous pages" "7.2.." "C":
+        "They live in the swap table and keep fewer bits of time, so that distances on large machines are rounded. Here they have the bits of those of files.";
+    "generations: look-around" "generations 6.1..6.1" "A":
+        "A page found used for the first time by the reverse map is activated (pgactivate), as the look-around sees its entry before anybody has cleared it. Here, as in 6.12, it is kept.";
+    "generations: look-around by references" "generations 7.2.." "C":
+        "A neighbour that is found used is marked referenced at first, and promoted when it is seen again. Here lru.rmap_promote says when a page is promoted, and neighbours follow it.";
+    "generations: count of an active page" "generations 6.1..6.1" "A m":
+        "A page that is added as active keeps its count of accesses, and so its tier. Here, as in 6.12, the count begins anew.";
+    "generations: counters of refaults" "generations 6.1..6.4" "A h m":
+        "workingset_refault_* counts recent refaults of the oldest generation alone, and workingset_activate_* pages that eviction protects. Here, as since 6.5, each refault counts, and recent ones are activations. No decision hangs on it.";
+    "generations: unevictable pages" "generations 6.3..6.6" "E":
+        "Eviction moves a page that it finds unevictable to the unevictable list. Here, as in 6.1.192 and 6.12, it lets the page through.";
+    "generations: walkers that wait" "generations 6.1..6.1" "A":
+        "Who loses the race for a walk of page tables waits for the winner at priority 10 and below. Here, as in 6.12, nobody waits.";
+    "generations: pass of 6.1" "generations 6.1..6.2" "A":
+        "kswapd ages all groups before each priority, min_ttl_ms is tested there, and a pass ends by rules of its own. Here passes are those of 6.3.";
+    "generations: dirty pages of 6.1" "generations 6.1..6.1" "A":
+        "A dirty page of a file at the old end goes to the head of the next generation, with locked ones, and no pass wakes the flusher. Here lru.dirty and reclaim.flusher_wake have that, but for locked pages.";
+    "generations: reclaim without I/O" "generations 6.6..6.6" "E":
+        "Who may do no I/O reclaims as by a swappiness of 1. Here, as in 6.12, files come first unless swappiness says otherwise.";
+    "generations: eviction by command" "generations 6.1..6.16" "M":
+        "A `-` command of lru_gen evicts whole rounds, more than was asked for. Here, as since 6.17, it is no more than that.";
+    "generations: budget of protected groups" "generations 7.2.." "C":
+        "The budget of a pass is lessened by memory.min and memory.low in proportion. Here a group is passed by or not.";
+    "free pages of CPUs" "..6.6" "A m":
+        "A CPU keeps free pages up to a fixed number (the low mark over the CPUs of the node), takes one batch at a time, and gives back more each time. Here, as since 6.7, the number adapts.";
+    "free pages of a zone below its high mark" "..6.6" "A m":
+        "Nobody gives back the pages that CPUs keep when a zone falls below its high mark. Here they do, as since 6.7.";
+    "reserve for large blocks" "..6.1" "A":
+        "All of the reserve for blocks of pages counts as unusable, free or not. Here only its free pages do.";
+    "min_free_kbytes over zones" "..6.1" "A":
+        "It is spread over all zones, the movable one included. Here that one has a 1024th of its pages.";
+    "blocks of another type" "..6.9" "A m":
+        "Who takes pages out of a block of another type takes all that are free there, and the block if half of it is free or compatible. Here, as since 6.10, the block is claimed or left.";
+    "vm.defrag_mode" "6.15.." "C":
+        "kswapd balances by whole free blocks where it is on. It is off by default, and there is no such file here.";
+    "readahead: decision" "..6.10" "A m":
+        "A miss at the end of the last window doubles it, and the first window of a large read is larger. Here, as since 6.12, such a miss begins anew. Which of 6.11 and 6.12 changed it is not known.";
+    "readahead: end of a file" "6.16.." "C D":
+        "A window that ends at the end of the file has no marker, a read that fails does not shrink it, and asynchronous windows are aligned. Here they are as in 6.12.";
+    "readahead: no memory" "..6.1" "A":
+        "Where no page can be had for a window, the next one is tried. Here the window ends.";
+    "readahead: misses of mappings" "..6.7" "A m":
+        "A page around a fault that is cached speaks for readahead. Here, as in 6.12, not if it is part of the working set. Which of 6.8 and 6.9 changed it is not known.";
+    "position of a read" "..6.4" "A m":
+        "The position that readahead goes by moves with each piece of a read(2) that is copied. Here it moves at the end of the call.";
+    "swap slots" "7.2.." "C":
+        "No CPU keeps a stock of free slots. Here it has 64, as up to 6.14.";
+    "swap slots of an SSD" "..6.1" "A":
+        "They are taken in order from a run of 512 that a CPU has. Here they come from lists of clusters.";
+    "zram and the swap cache" "..6.2" "A m":
+        "A page is written to zram by a call that has ended when it returns. Here by a request that reclaim waits for; in both the page is freed in the same batch.";
+    "zswap: pool's own eviction" "..6.5" "A":
+        "The pool chooses what it evicts: zbud the page whose entries are oldest, zsmalloc none up to 6.1. Here the worker takes the oldest entries of a group, group by group.";
+    "zswap: entries that stay" "..6.5" "A":
+        "An entry stays in the pool when its page is read back, until the slot is freed. Here it leaves the pool.";
+    "zswap: shrinker" "..6.7" "A":
+        "There is no shrinker and no list by group. Here there is one if zswap.shrinker_enabled turns it on.";
+    "tiers: mappings that are skipped" "..6.3" "A m":
+        "Balancing marks pages of all mappings. Here, as since 6.4, those that the task has not used lately are passed by.";
+    "tiers: pgdemote of groups" "..6.9" "A m":
+        "Demoted pages are counted for the machine alone. Here for groups, too.";
+    "migration page by page" "..6.2" "A m":
+        "Pages are migrated one by one, and each flushes translations. Here a batch flushes once.";
+    "writeback: share of an idle device" "7.2.." "C":
+        "The least share of an idle device counts for whether it is over its limit, too. Here it counts for the writer's rate alone.";
+    "writeback: a start that is lost" "..7.0" "I":
+        "A start of background writeback that gets lost was reported in March 2026. Neither when it is lost nor in which versions is known here, so there is no rule.";
+    "writeback: single pages of file systems" "..6.2" "A m":
+        "ext4 writes a page that reclaim hands it if its blocks are allocated, and redirties others. Here reclaim.file_writeback and reclaim.writepage are one for all files.";
+    "waiting of 5.15 and before" "2.6.36..5.15" "m":
+        "Reclaimers nap for congestion, a tenth of a second at most. Here they wait for reasons, as since 5.16, unless reclaim.stalls says otherwise.";
+    "overreclaim" "2.6.36..6.0" "m":
+        "Once the wanted number is reached, the rest of a pass is adjusted to proportion once and then scanned to its end (mended by f53af4285d77). Here, as since 6.1, it is tested after each batch.";
+    "statistics before 5.16" "..5.15" "I m":
+        "Reclaim reads counters that CPUs add to in batches. Here the rule of 5.15 is that of 6.12, and what is older is not known.";
+    "charge stocks of several groups" "6.16.." "C":
+        "A CPU holds a stock of charges for seven groups. Here for one, as before.";
+    "kswapd's CPUs" "7.2.." "C":
+        "kswapd runs on any CPU. Here on those of its node.";
+    "counters of later versions" "7.3.." "D":
+        "Pages of generations that were isolated and not reclaimed count as pgrotate_*. Here only those of two lists do.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_has_a_name_of_its_own_and_says_what_is_done_here() {
+        for (at, row) in UNMODELLED.iter().enumerate() {
+            assert!(
+                UNMODELLED[..at].iter().all(|other| other.name() != row.name()),
+                "{} is there twice",
+                row.name()
+            );
+            let is_told = ["Here", "here"].iter().any(|word| row.doc.contains(word));
+            assert!(is_told, "{} does not say what is done here", row.name());
+        }
+    }
+
+    #[test]
+    fn a_row_is_of_its_versions_and_lists() {
+        let of = |name: &str| UNMODELLED.iter().find(|row| row.name() == name).unwrap();
+        let version = |text| Version::parse(text).unwrap();
+        let look_around = of("generations: look-around");
+        assert!(look_around.holds(version("6.1.192"), Lists::Mglru));
+        assert!(!look_around.holds(version("6.1.192"), Lists::Classic));
+        assert!(!look_around.holds(version("6.12"), Lists::Mglru));
+        assert_eq!(look_around.known_at(version("6.1.192")), Known::Recorded);
+    }
+}
