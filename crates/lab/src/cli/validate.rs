@@ -28,6 +28,10 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "INPUT", value_delimiter = ',')]
     pub(crate) without: Vec<Input>,
 
+    /// Name the first access at which simulation and kernel part, and tell what the simulator did with a page that it is about
+    #[arg(long)]
+    pub(crate) first_difference: bool,
+
     /// Show every figure of the runs that pass, too
     #[arg(long, short)]
     pub(crate) verbose: bool,

@@ -10,6 +10,7 @@
 
 mod answers; // what the kernel did
 mod class; // how close is close enough
+mod difference; // the first access at which simulation and kernel part
 mod files; // where a folder has what, and how it is read
 mod inputs; // what a kernel was given besides accesses
 mod judge; // simulated beside real, with a verdict
@@ -32,6 +33,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::{output, progress};
 use answers::Answers;
 use class::{Class, Tolerances};
+use difference::Difference;
 use judge::{Judged, judge};
 use recording::{Recording, Run};
 use rig::{Playable, Played, Unplayable, Unrecorded};
@@ -78,13 +80,19 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     let mut played = played.into_iter();
     let mut judged: Vec<Judged> = Vec::new();
     for (&run, plan) in runs.iter().zip(plans) {
-        let simulated = plan.and_then(|Plan { class, simulations, .. }| {
+        let simulated = plan.and_then(|plan| {
             // All of them are taken even if the first is an error: the next run's come after them.
-            let simulations: Vec<Result<Played, _>> = played.by_ref().take(simulations).collect();
-            Ok((class, simulations.into_iter().collect::<Result<Vec<Played>, _>>()?))
+            let simulations: Vec<Result<Played, _>> = played.by_ref().take(plan.simulations).collect();
+            Ok((plan, simulations.into_iter().collect::<Result<Vec<Played>, _>>()?))
         });
         judged.push(match simulated {
-            Ok((class, simulations)) => judge(run, &class, &tolerances, &simulations, &answers)?,
+            Ok((plan, simulations)) => {
+                let mut judged = judge(run, &plan.class, &tolerances, &simulations, &answers)?;
+                if args.first_difference {
+                    judged.first_difference = first_difference(run, &plan.playable, &simulations, &answers)?;
+                }
+                judged
+            }
             Err(reason) => Judged::not_played(run, &reason),
         });
     }
@@ -120,6 +128,38 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         return Err(Failure::Unexpected(anyhow::anyhow!("{} passes: it is not short any more", run.run)));
     }
     Ok(())
+}
+
+/// Where a run's median simulation and the kernel part, with the story of a page that it is about.
+fn first_difference(
+    run: &Run,
+    playable: &Playable,
+    played: &[Played],
+    answers: &Answers,
+) -> anyhow::Result<Option<Difference>> {
+    if run.is_of_machine() {
+        output::remark(&format!(
+            "{}: --first-difference is of runs of a group; what a whole machine does is no single course of events",
+            run.id
+        ));
+        return Ok(None);
+    }
+    let (simulation, median) = judge::median_of(played);
+    let answer = answers.of(&run.id);
+    let missed = answers.misses(answer, median)?;
+    let missed = missed.map(|real| [judge::comparable_misses(median, Some(&real)), real]);
+    let reads = answers.reads(answer)?.filter(|_| !median.reads.is_empty());
+    let Some(mut difference) = Difference::first(median, &run.objects, missed.as_ref(), reads.as_deref())
+    else {
+        return Ok(None);
+    };
+    let unrecorded = Unrecorded { simulation, simulations: played.len() };
+    let (object, page, access) = (difference.object, difference.explained, difference.access as u64);
+    match playable.story(unrecorded, object, page, access) {
+        Ok(story) => difference.story = story,
+        Err(reason) => return Err(anyhow::anyhow!("{}: {reason}", run.id)),
+    }
+    Ok(Some(difference))
 }
 
 /// A folder within that has recordings of its own is a call of its own: other tolerances hold there.

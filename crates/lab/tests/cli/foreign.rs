@@ -422,3 +422,51 @@ fn a_line_of_mapped_pages_that_makes_no_sense_is_named_by_its_number() {
         );
     }
 }
+
+#[test]
+fn the_first_difference_is_named_with_the_story_of_a_page_that_it_is_about() {
+    let folder = Folder::new();
+    folder.write(json!([Folder::run("mglru")]));
+    let same = text(&folder.validate(&["--first-difference"]).stdout);
+    assert!(!same.contains("as recorded up to"), "{same}");
+    // The kernel had page 300 in memory the second time.
+    let mut misses = [4; ACCESSES as usize];
+    misses[700] = 0;
+    folder.compress("misses/loop.u8.zst", &misses);
+    let printed = text(&folder.validate(&["--first-difference"]).stdout);
+    for part in [
+        "loop.mglru.1: as recorded up to access 700, which is to page 300 of read:400:/mnt/f\n",
+        "  it misses in the simulator, and hits in the kernel\n",
+        "Page 300 of /job, mglru\n",
+        "evicted from generation",
+        "missing; read from its file for a task",
+        "So: it is in memory, ",
+    ] {
+        assert!(printed.contains(part), "{part:?} is not in {printed}");
+    }
+    assert!(!text(&folder.validate(&[]).stdout).contains("as recorded up to"));
+    let judged: Value =
+        serde_json::from_str(&text(&folder.validate(&["--first-difference", "--json"]).stdout)).unwrap();
+    let difference = &judged[0]["first_difference"];
+    assert_eq!((&difference["access"], &difference["explained"]), (&json!(700), &json!(300)), "{judged}");
+    assert_eq!(difference["missed"], json!([true, false]));
+}
+
+#[test]
+fn a_page_that_came_on_one_side_alone_is_a_difference_before_anybody_needs_it() {
+    let folder = Folder::new();
+    let mut run = mapping(&folder, "mglru");
+    // Each access begins, and the first brings in page 1 alone.
+    let words = (0..ACCESSES).flat_map(|k| if k == 0 { vec![1_u32 << 28, 1] } else { vec![1 << 28] });
+    folder.compress("events.u32.zst", &words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
+    run["events_file"] = json!("events.u32.zst");
+    folder.write(json!([run]));
+    let printed = text(&folder.validate(&["--first-difference"]).stdout);
+    for part in [
+        "loop.mglru.1: as recorded up to access 0, which is to page 0 of ram:1000:/mnt/x\n",
+        "  the simulator alone brings in 0, 2 to 7\n",
+        "Page 0 of /job, mglru\n",
+    ] {
+        assert!(printed.contains(part), "{part:?} is not in {printed}");
+    }
+}

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::answers::{Answer, Answers, MissMap, REMOVED};
 use super::class::{Class, Limits, Same, Tolerances};
+use super::difference::Difference;
 use super::reads;
 use super::recording::Run;
 use super::rig::{Played, Unplayable};
@@ -34,6 +35,9 @@ pub(crate) struct Judged {
     /// Simulations made of it.
     pub(crate) simulations: usize,
     pub(crate) rows: Vec<Row>,
+    /// Where simulation and kernel part, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) first_difference: Option<Difference>,
 }
 
 /// A figure of a run: recorded, simulated, and its limit.
@@ -161,6 +165,7 @@ impl Judged {
             blank: None,
             simulations: 0,
             rows: Vec::new(),
+            first_difference: None,
         }
     }
 
@@ -196,7 +201,7 @@ pub(crate) fn judge(
         () if class.limits.swapped.is_some() => comparison.compressed()?,
         () if class.limits.dirtied.is_some() => comparison.dirtied()?,
         () if class.limits.phases.is_some() => comparison.envelope()?,
-        () => comparison.single(median_of(played))?,
+        () => comparison.single(median_of(played).1)?,
     };
     let blank = answer.blank(comparison.real_map.as_ref());
     if blank.is_some() {
@@ -204,14 +209,34 @@ pub(crate) fn judge(
         rows.iter_mut().filter(|row| row.passes.is_some()).for_each(|row| row.passes = Some(false));
     }
     let (run, class, simulations) = (run.id.clone(), Some(class.name.clone()), played.len());
-    Ok(Judged { run, class, not_played: None, skipped: None, blank, simulations, rows })
+    Ok(Judged {
+        run,
+        class,
+        not_played: None,
+        skipped: None,
+        blank,
+        simulations,
+        rows,
+        first_difference: None,
+    })
 }
 
-/// The median simulation, by misses; mostly there is but one.
-fn median_of(played: &[Played]) -> &Played {
-    let mut order: Vec<&Played> = played.iter().collect();
-    order.sort_by_key(|played| played.missed.iter().filter(|&&missed| missed).count());
+/// The median simulation, by misses, and its number; mostly there is but one.
+pub(super) fn median_of(played: &[Played]) -> (usize, &Played) {
+    let mut order: Vec<(usize, &Played)> = played.iter().enumerate().collect();
+    order.sort_by_key(|(_, played)| played.missed.iter().filter(|&&missed| missed).count());
     order[order.len() / 2]
+}
+
+/// Simulated misses as the recording would have seen them: a map of blocks read knows nothing of a hole at page 0.
+pub(super) fn comparable_misses(played: &Played, real: Option<&MissMap>) -> MissMap {
+    let is_hole = |access: &Access| access.page() == 0 && played.hole == Some(access.object());
+    // The first access to a page always misses; if no block was read for it, there is none. But what was written has one.
+    let first = played.sequence.iter().position(is_hole);
+    let first = first.filter(|&at| !played.sequence[at].is_write());
+    let is_unseen = first.zip(real).is_some_and(|(first, real)| !real[first]);
+    let accesses = played.missed.iter().zip(played.sequence.iter());
+    accesses.map(|(&missed, access)| missed && !(is_unseen && is_hole(access))).collect()
 }
 
 struct Comparison<'a> {
@@ -453,15 +478,8 @@ impl Comparison<'_> {
         Ok(span(values.into_iter()))
     }
 
-    /// Simulated misses as the recording would have seen them: a map of blocks read knows nothing of a hole at page 0.
     fn comparable_misses(&self, played: &Played) -> MissMap {
-        let is_hole = |access: &Access| access.page() == 0 && played.hole == Some(access.object());
-        // The first access to a page always misses; if no block was read for it, there is none. But what was written has one.
-        let first = played.sequence.iter().position(is_hole);
-        let first = first.filter(|&at| !played.sequence[at].is_write());
-        let is_unseen = first.zip(self.real_map.as_ref()).is_some_and(|(first, real_map)| !real_map[first]);
-        let accesses = played.missed.iter().zip(played.sequence.iter());
-        accesses.map(|(&missed, access)| missed && !(is_unseen && is_hole(access))).collect()
+        comparable_misses(played, self.real_map.as_ref())
     }
 
     fn real_counter(&self, answer: &Answer, name: &str) -> f64 {

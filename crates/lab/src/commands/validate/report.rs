@@ -10,6 +10,10 @@ pub(crate) fn text(judged: &[Judged], verbose: bool) -> String {
         text += &figures(run);
         text += "\n";
     }
+    for (run, difference) in judged.iter().filter_map(|run| Some((run, run.first_difference.as_ref()?))) {
+        text += &difference.text(&run.run);
+        text += "\n";
+    }
     text += &summary(judged);
     let passed = judged.iter().filter(|run| run.passes()).count();
     let not_played = judged.iter().filter(|run| run.not_played.is_some()).count();

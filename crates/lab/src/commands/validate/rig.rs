@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
-use pageout_engine::{GenerationInfo, Nanos, PROFILES, Policy};
+use pageout_engine::{Engine, GenerationInfo, Nanos, ObjectId, PROFILES, PageName, Policy, StoryFilter};
 use pageout_sim::Stall;
 use pageout_workload as workload;
 
@@ -28,6 +28,7 @@ use super::missing;
 use super::object::{Kind, Object};
 use super::reads::Reads;
 use super::recording::{BasePage, Recording, Run, Window};
+use crate::commands::explain::Followed;
 use crate::failure::told;
 use crate::print::output;
 
@@ -136,6 +137,33 @@ impl Unrecorded {
     }
 }
 
+/// A page that is followed up to an access.
+struct Told {
+    page: PageName,
+    title: String,
+    followed: Followed,
+    /// The last access that is played.
+    until: u64,
+    /// What came of it.
+    story: String,
+}
+
+impl Told {
+    /// Accesses that are played.
+    fn accesses(told: Option<&mut Told>, sequence: &Arc<[workload::Access]>) -> Arc<[workload::Access]> {
+        told.map_or_else(|| sequence.clone(), |told| sequence[..=told.until as usize].into())
+    }
+
+    fn filter(&self) -> StoryFilter {
+        StoryFilter::Pages([self.page].into())
+    }
+
+    /// The last access is over.
+    fn end(&mut self, engine: &Engine, policy: &str, now: Nanos) {
+        self.story = self.followed.text(&self.title, engine, policy, self.until + 1, now);
+    }
+}
+
 /// A run that can be played, as often as is asked.
 pub(crate) struct Playable<'a> {
     run: &'a Run,
@@ -201,10 +229,31 @@ impl<'a> Playable<'a> {
         }
         let stage = Stage::build(self, unrecorded)?;
         if self.is_read_ahead() {
-            stage.perform_calls(self, unrecorded)
+            stage.perform_calls(self, unrecorded, None)
         } else {
-            stage.perform(self, unrecorded)
+            stage.perform(self, unrecorded, None)
         }
+    }
+
+    /// What happens to a page of an object up to an access, that one included.
+    pub(crate) fn story(
+        &self,
+        unrecorded: Unrecorded,
+        object: u32,
+        page: u64,
+        access: u64,
+    ) -> Result<String, Unplayable> {
+        let stage = Stage::build(self, unrecorded)?;
+        let name = stage.engine.figures().page_name(stage.task, ObjectId(stage.first + object), page)?;
+        let title = format!("Page {page}");
+        let followed = Followed::new(name);
+        let mut told = Told { page: name, title, followed, until: access, story: String::new() };
+        if self.is_read_ahead() {
+            stage.perform_calls(self, unrecorded, Some(&mut told))?;
+        } else {
+            stage.perform(self, unrecorded, Some(&mut told))?;
+        }
+        Ok(told.story)
     }
 
     fn is_read_ahead(&self) -> bool {

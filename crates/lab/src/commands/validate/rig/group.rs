@@ -19,7 +19,7 @@
 //!   its way out it took a few pages more. Runs that end 1, 9 or 11 pages below their limit show one more batch of reclaim than the
 //!   last `memory.stat`; those that end 13 or 24 below show none. Thirteen pages do that, as do twelve.
 
-use pageout_engine::{Access, Advice, Bdi, FileId, Nanos, NodeId, PageCacheEvent, Served};
+use pageout_engine::{Access, Advice, Bdi, FileId, Nanos, NodeId, PageCacheEvent, Served, StoryEvent};
 use pageout_sim::cost::Costs;
 use pageout_sim::device::{DeviceSpec, IoScheduler, Latency};
 use pageout_sim::{Machine, MachineSpec, Observer, Pace, TaskSpec};
@@ -30,14 +30,20 @@ use super::super::script::Script;
 use super::serve::serve;
 use super::snapshot::Snapshot;
 use super::stage::Stage;
-use super::{Playable, Played, Unplayable, Unrecorded, writers};
+use super::{Playable, Played, Told, Unplayable, Unrecorded, writers};
 
 const GROUP_PATH: &str = "/job";
 const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
 
 impl Stage {
-    pub(super) fn perform(self, playable: &Playable, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
-        let &Playable { run, ref sequence, ref inputs, .. } = playable;
+    pub(super) fn perform(
+        self,
+        playable: &Playable,
+        unrecorded: Unrecorded,
+        mut told: Option<&mut Told>,
+    ) -> Result<Played, Unplayable> {
+        let &Playable { run, ref inputs, .. } = playable;
+        let sequence = &Told::accesses(told.as_deref_mut(), &playable.sequence);
         let (group, process, task, program) = (self.group, self.process, self.task, self.program);
         let program_pages = self.program_pages;
         let script = Script::new(sequence, self.first, self.flags, |access| self.flag_of(access));
@@ -86,14 +92,21 @@ impl Stage {
         }
         let mut machine = Machine::new(self.engine, spec)?;
         machine.record_page_cache_events();
+        if let Some(told) = &told {
+            machine.tell_story(told.filter());
+        }
         machine.task_add(player)?;
         let mut watcher = Watcher {
             missed: vec![false; script.len()],
             file: *self.files.last().expect("there are base pages"),
             stream: Vec::new(),
+            told,
         };
         machine.run(&mut watcher)?;
-        let Watcher { missed, stream, .. } = watcher;
+        let Watcher { missed, stream, told, .. } = watcher;
+        if let Some(told) = told {
+            told.end(machine.engine(), &run.policy, machine.report().end);
+        }
         let after = Snapshot::take(machine.engine(), group);
         let engine = machine.engine_mut();
         if run.exit_pages > 0 {
@@ -128,13 +141,20 @@ impl Stage {
 }
 
 /// Notes what missed and what came and went.
-struct Watcher {
+struct Watcher<'a> {
     missed: Vec<bool>,
     file: FileId,
     stream: Vec<u32>,
+    told: Option<&'a mut Told>,
 }
 
-impl Observer for Watcher {
+impl Observer for Watcher<'_> {
+    fn story(&mut self, event: &StoryEvent) {
+        if let Some(told) = &mut self.told {
+            told.followed.hear(event);
+        }
+    }
+
     fn access(&mut self, _task: usize, index: u64, served: &Served) {
         if matches!(served, Served::Major(_)) {
             self.missed[index as usize] = true;

@@ -12,7 +12,7 @@ use super::super::reads::Reads;
 use super::serve::serve_step;
 use super::snapshot::Snapshot;
 use super::stage::Stage;
-use super::{Playable, Played, Unplayable, Unrecorded};
+use super::{Playable, Played, Told, Unplayable, Unrecorded};
 
 /// Where the blocks of a file are in two pieces, the first page of the second one: no request goes across.
 const BREAK: (&str, u64) = ("/mnt/f", 26_303);
@@ -22,8 +22,14 @@ impl Stage {
         mut self,
         playable: &Playable,
         unrecorded: Unrecorded,
+        mut told: Option<&mut Told>,
     ) -> Result<Played, Unplayable> {
-        let Playable { objects, sequence, inputs, .. } = playable;
+        let Playable { run, objects, inputs, .. } = playable;
+        let sequence = &Told::accesses(told.as_deref_mut(), &playable.sequence);
+        if let Some(told) = &told {
+            self.engine.tell_story(told.filter());
+        }
+        let mut heard = Vec::new();
         let mut flushes = self.flushes(playable, unrecorded);
         let times = evenly(playable.clock());
         self.engine.record_page_cache_events();
@@ -46,6 +52,13 @@ impl Stage {
             let requests = self.call(&objects[access.object() as usize], id, access.page())?;
             if inputs.mapped.is_some() {
                 self.engine.play_mapped_late(self.task, id);
+            }
+            if let Some(told) = &mut told {
+                self.engine.take_story(&mut heard);
+                heard.drain(..).for_each(|event| told.followed.hear(&event));
+                if number == told.until {
+                    told.end(&self.engine, &run.policy, now);
+                }
             }
             events.clear();
             self.engine.take_page_cache_events(&mut events);
