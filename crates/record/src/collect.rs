@@ -5,7 +5,8 @@
 //! Insertions come before the read that asked for them. Those outside of its range were read ahead. A file with many insertions of which none was
 //! read ahead is one that the program reads with `FADV_RANDOM`, or whose device has no readahead.
 //!
-//! **What was in memory already** when the recording began: pages whose first event is a read or fault that no insertion precedes.
+//! **What was in memory already** when the recording began: pages whose first event is a read that no insertion precedes, or a fault that none
+//! follows, as a fault tells its page before it brings it in.
 //!
 //! **Mapped pages** tell their faults alone. **Writes** tell their range, but not whether the page was in memory.
 
@@ -59,6 +60,8 @@ struct Task {
     /// The last read: its file, and its range.
     read: Option<(FileKey, u64, u64)>,
     write: Option<(FileKey, u64, u64)>,
+    /// A fault names its page before it brings it in: the page that no event had named before, by its file's place.
+    faulted: Option<(usize, u64)>,
     /// Pages that came in since.
     inserted: Vec<(FileKey, u64, u64)>,
 }
@@ -148,6 +151,9 @@ impl Collector {
         self.first_ns.get_or_insert(event.time_ns);
         self.last_ns = self.last_ns.max(event.time_ns);
         let task = self.task(event.pid);
+        if matches!(event.what, What::Read | What::Write | What::Fault | What::UserFault) {
+            self.end_fault(task);
+        }
         match event.what {
             What::Read => self.read(task, event, out),
             What::Write => self.write(task, event, out),
@@ -156,7 +162,9 @@ impl Collector {
                 self.tasks[task].inserted.clear();
                 self.sums.faults += 1;
                 self.files[file].faults += 1;
-                self.note_first(file, event.first, true);
+                if self.files[file].seen.insert(event.first) {
+                    self.tasks[task].faulted = Some((file, event.first));
+                }
                 self.access(file, Channel::Mapped, event.first, false, out);
             }
             What::FaultAround => self.sums.faults_around += 1,
@@ -231,6 +239,19 @@ impl Collector {
         }
     }
 
+    /// A fault of the task is over. What it did not bring in was in memory.
+    fn end_fault(&mut self, task: usize) {
+        if let Some((file, page)) = self.tasks[task].faulted.take() {
+            self.files[file].resident.insert(page);
+            self.sums.resident_at_start += 1;
+        }
+    }
+
+    /// No event follows.
+    pub(crate) fn finish(&mut self) {
+        (0..self.tasks.len()).for_each(|task| self.end_fault(task));
+    }
+
     fn insertion(&mut self, task: usize, event: &Event, order: u8, out: &mut Vec<Access>) {
         let file = self.file(event.file);
         let pages = event.last - event.first + 1;
@@ -243,7 +264,10 @@ impl Collector {
                 self.access(file, Channel::File, page, false, out);
             }
         }
-        let inserted = &mut self.tasks[task].inserted;
+        let state = &mut self.tasks[task];
+        state.faulted =
+            state.faulted.filter(|&(of, page)| of != file || !(event.first..=event.last).contains(&page));
+        let inserted = &mut state.inserted;
         if inserted.len() == PENDING_MAX {
             inserted.clear();
         }
@@ -306,6 +330,7 @@ mod tests {
     fn pages(events: &[Event]) -> (Vec<u64>, Collector) {
         let (mut collector, mut out) = (Collector::new(false, 1), Vec::new());
         events.iter().for_each(|event| collector.take(event, &mut out));
+        collector.finish();
         (out.iter().map(|access| access.page()).collect(), collector)
     }
 
@@ -340,6 +365,17 @@ mod tests {
         let (_, collector) = pages(&events);
         let before: Vec<u64> = collector.before().map(|access| access.page()).collect();
         assert_eq!(before, [0, 3]);
+    }
+
+    #[test]
+    fn a_fault_that_brings_its_page_in_was_none_of_a_page_in_memory() {
+        let reclaim = event(What::ReclaimBegin, 0, 0);
+        let insertion = event(What::Insertion { order: 0 }, 3, 3);
+        let (told, collector) =
+            pages(&[event(What::Fault, 3, 3), reclaim, insertion, event(What::Fault, 4, 4)]);
+        assert_eq!(told, [3, 4]);
+        let before: Vec<u64> = collector.before().map(|access| access.page()).collect();
+        assert_eq!(before, [4]);
     }
 
     #[test]

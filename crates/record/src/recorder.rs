@@ -495,6 +495,7 @@ impl<'a> Recorder<'a> {
             self.source.remarks.push(remark);
         }
 
+        collector.finish();
         let wanted = collector.files.iter().map(|file| file.key).collect();
         self.names.search(&wanted, &self.near);
         let files = self.file_records(&collector);

@@ -20,7 +20,7 @@ Questions, each a row; + joins changes of one:
   policy=PROFILE                a kernel's lists and version, as classic@6.8, mglru@6.12 (pageout keys kernel.profile)
   device=CLASS                  hdd, sata-ssd, nvme, pmem or virtio instead of the recorded disk
   readahead=KIB                 of all files that are read ahead
-  readers=N                     so many do at the same time what was recorded, on the same files
+  readers=N                     so many do at the same time what was recorded, on the same files, each with memory of its own
   zswap=on|off, swap=on|off     told where nothing was swapped; else it hangs on memory of programs, which is not recorded";
 
 /// Arguments of `twin`.

@@ -277,6 +277,7 @@ fn to_text(found: &Twin<'_>) -> String {
             }
         }
     }
+    text.truncate(text.trim_end().len());
     text += "\n\nNot modelled, or not known\n";
     for line in told::limits(found.recording) {
         text += &format!("- {line}\n");

@@ -63,7 +63,10 @@ impl Machine {
 
     /// This one, and ones that differ from it in what is not known: what else the group held, and when statistics are flushed.
     pub(super) fn spread(&self, held: &Held) -> Vec<Machine> {
-        let more = |held| Machine { held, ..self.clone() };
+        let more = |bytes: u64| {
+            let held = (self.held + bytes).saturating_sub(held.mean);
+            Machine { held, ..self.clone() }
+        };
         let later = |flush_phase_ms| Machine { flush_phase_ms, ..self.clone() };
         vec![self.clone(), more(held.least), more(held.most), later(700), later(1400)]
     }

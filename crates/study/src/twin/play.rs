@@ -52,9 +52,9 @@ impl Figures {
         let has_reads = has("mm_filemap_get_pages") && events;
         [
             events.then_some(sums.insertions),
-            // Of faults that pages nearby served it is not told which page they were for.
-            has_reads.then_some(
-                sums.read_misses + sums.faults.min(sums.insertions - sums.read_misses.min(sums.insertions)),
+            // Which writes found their page in memory is not told.
+            (has_reads && sums.pages_written == 0).then_some(
+                sums.read_misses + sums.faults.min(sums.insertions.saturating_sub(sums.read_misses)),
             ),
             recording.rose("workingset_refault_file").map(|refaults| refaults / sample),
             reclaim.then_some(sums.reclaim_calls / sample),

@@ -62,6 +62,8 @@ impl Question {
                 "readers" => {
                     let number = value.parse::<u32>().ok().filter(|number| (1..=1000).contains(number));
                     machine.readers = number.ok_or_else(|| bad("a number from 1 to 1000"))?;
+                    // Each has memory of its own.
+                    machine.held += recording.held().programs * u64::from(machine.readers - 1);
                 }
                 "zswap" | "swap" if matches!(value, "on" | "off") => {
                     on_unknown = unknown(key, value, recording)

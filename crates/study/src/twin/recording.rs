@@ -49,6 +49,8 @@ pub struct Held {
     pub least: u64,
     /// The most.
     pub most: u64,
+    /// Of the mean, memory of programs.
+    pub programs: u64,
     /// Samples that this is from.
     pub samples: usize,
     /// Whether the group was as full as its limit lets it be.
@@ -147,14 +149,14 @@ impl Recording {
             0..=2 => &self.samples[..],
             all => &self.samples[1..all - 1],
         };
-        let chosen: Vec<u64> = within
-            .iter()
-            .filter(|sample| !was_full || is_full(sample))
-            .map(|sample| sample.anon_bytes + sample.kernel_bytes)
-            .collect();
-        let mean = chosen.iter().sum::<u64>().checked_div(chosen.len() as u64).unwrap_or(0);
+        let of = |bytes: fn(&Sample) -> u64| -> Vec<u64> {
+            within.iter().filter(|sample| !was_full || is_full(sample)).map(bytes).collect()
+        };
+        let mean = |all: &[u64]| all.iter().sum::<u64>().checked_div(all.len() as u64).unwrap_or(0);
+        let chosen = of(|sample| sample.anon_bytes + sample.kernel_bytes);
         Held {
-            mean,
+            mean: mean(&chosen),
+            programs: mean(&of(|sample| sample.anon_bytes)),
             least: chosen.iter().copied().min().unwrap_or(0),
             most: chosen.iter().copied().max().unwrap_or(0),
             samples: chosen.len(),

@@ -63,7 +63,7 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
             "every buffered read is known, hits too. Hits on mapped pages, reads with O_DIRECT and accesses of programs' memory are not"
         }
         Knowledge::ReadsAndFaults => {
-            "of mapped files the faults alone are known. At more memory there are up to 7 % more misses than told, and of less memory nothing is known"
+            "of mapped files the faults alone are known. There are 2 to 4 % more misses than told at this memory, up to 7 % at more, and of less nothing is known"
         }
         Knowledge::Insertions => {
             "only what came in is known. At more memory there are up to 4 % more misses than told, and of less memory nothing is known"
