@@ -28,3 +28,5 @@ cargo run --locked --release --bin pageout -- validate ground-truth/tiering
 cargo run --locked --release --bin pageout -- validate ground-truth/zswap
 # A file that is read and written: dirty pages, who writes them, and what reclaim makes of them.
 cargo run --locked --release --bin pageout -- validate ground-truth/dirty
+# What was predicted before the kernel ran: docs/results/predictions.md.
+cargo run --locked --release --bin pageout -- validate ground-truth/predictions

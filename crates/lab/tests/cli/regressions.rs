@@ -27,6 +27,16 @@ fn each_known_bug_has_two_sides_and_says_what_is_expected_of_them_and_why() {
     }
 }
 
+/// `ci/scenarios.sh` compares the others, too: docs/results/predictions.md.
+#[test]
+fn what_was_predicted_of_a_kernel_before_it_ran_is_still_predicted() {
+    let predictions = scenarios().join("predictions");
+    for name in ["01-memory-reclaim.toml", "02-loop-limit.toml", "06-memory-high.toml", "09-noreuse.toml"] {
+        let compared = check_success(&pageout(&predictions, &["compare", name]));
+        assert!(compared.contains("holds  ") && !compared.contains("FAILS"), "{compared}");
+    }
+}
+
 /// Two sizes of memory.
 const TWO: &str = r#"
 [[variant]]

@@ -554,3 +554,21 @@ fn a_truncated_sequence_is_named() {
     assert!(printed.contains("NOT PLAYED") && printed.contains("loop.u32.zst"), "{printed}");
     assert_eq!(printed.matches("incomplete frame").count(), 1, "a reason is told once: {printed}");
 }
+
+/// With what their groups held at the start, all of it agrees in each access: docs/results/predictions.md.
+#[test]
+fn the_limit_at_which_a_loop_stops_hitting_is_the_kernels_to_the_page() {
+    let folder = ground_truth().join("predictions");
+    let loops = validate(&folder, &["loop-400[0-4].mglru.*", "loop-400[12].classic.i1"]);
+    assert!(check_success(&loops).contains("9 of 9 runs pass"));
+    // The pages of the program's text decide: a page less, and the loop of 4,002 fits.
+    let copy = copy_of(&folder);
+    change_runs(copy.path(), |run| run["group_at_start"] = serde_json::json!(["text", "device"]));
+    let output = validate(copy.path(), &["loop-4002.mglru.1", "--first-difference"]);
+    check_failure_of(&output, 4, &["1 of 1 runs fall short"]);
+    assert!(
+        text(&output.stdout).contains("as recorded up to access 4000, which is to page 0"),
+        "{}",
+        text(&output.stdout)
+    );
+}
