@@ -10,7 +10,7 @@
 //! Keys are the columns, those of objects within joined by `_`. A list of objects within an element is gone into if it is the only one there;
 //! where the result has several, `list` says of which a row is. Lists of values are joined by `;`. What JSON has of deeper lists is left out.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -26,7 +26,7 @@ pub(super) fn csv(result: &Value, wanted: &[String]) -> Result<String, (String, 
         _ => expand(result, &front, &mut rows),
     }
     let mut columns: Vec<String> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for (name, _) in rows.iter().flatten() {
         places.entry(name.clone()).or_insert_with(|| {
             columns.push(name.clone());
