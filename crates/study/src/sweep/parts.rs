@@ -116,7 +116,7 @@ mod tests {
         let (all, damaged) = rows(directory.path()).unwrap();
         assert_eq!((all.len(), damaged.len()), (4_500, 0));
         let text = fs::read_to_string(&files[0]).unwrap();
-        fs::write(&files[0], &text[..text.len() / 2]).unwrap();
+        fs::write(&files[0], &text[..text.len() / 2 + 3]).unwrap();
         let (left, damaged) = rows(directory.path()).unwrap();
         assert_eq!(damaged, [files[0].clone()]);
         assert_eq!(left.len() + text.lines().count(), 4_500);

@@ -382,7 +382,7 @@ mod tests {
             ("policy = ['lru']", "either `traces` or `scenarios`"),
             ("traces = ['a.u32']\npolcy = ['lru']", "line 2"),
             ("traces = ['a.u32']\npolicy = ['lur']\nmemory = ['1%']", "did you mean `lru`?"),
-            ("traces = ['a.u32']\npolicy = ['lru']\nmemory = ['1']", "memory: 1"),
+            ("traces = ['a.u32']\npolicy = ['lru']\nmemory = ['1x']", "memory: 1x"),
             ("traces = ['a.u32']\npolicy = ['lru']\nmemory = ['1%']\nseeds = 0", "seeds = 0"),
             ("traces = ['*.pgt']\npolicy = ['lru']\nmemory = ['1%']", "no file is called `*.pgt`"),
             ("scenarios = ['a.toml']\npolicy = ['lru']", "scenarios run in the machine"),
