@@ -33,6 +33,7 @@ impl Core {
         self.mm.memcgs.lrus.iter().for_each(MemcgLru::check_invariants);
         self.check_writeback(users.keys());
         self.mm.check_batches();
+        self.mm.check_unlisted(folios.iter().flatten());
         self.mm.check_charges(folios.iter().flatten());
         self.mm.check_kmem();
         self.check_swap();
@@ -314,6 +315,29 @@ impl State {
                 "{pfn:?} is in {times} batches without references"
             );
         }
+    }
+
+    /// What can be reclaimed and is on no list waits in a batch for one, or has been isolated and is counted so.
+    fn check_unlisted<'a>(&self, folios: impl Iterator<Item = &'a Pfn>) {
+        let waiting: BTreeSet<Pfn> = self.cpus.iter().flat_map(|cpu| cpu.batches.iter()).collect();
+        let placed = FolioFlags::LRU | FolioFlags::UNEVICTABLE | FolioFlags::KERNEL;
+        let is_away = |&&pfn: &&Pfn| {
+            let folio = &self.memory.folios[pfn];
+            let is_in_use = folio.mapped > 0 || folio.has(FolioFlags::INDEXED | FolioFlags::SWAPCACHE);
+            is_in_use && !folio.flags().intersects(placed) && !waiting.contains(&pfn)
+        };
+        let away: u64 = folios.filter(is_away).map(|&pfn| self.memory.folios[pfn].pages()).sum();
+        let nodes = self.memory.nodes();
+        let isolated: i64 = nodes
+            .flat_map(|node| {
+                [Stat::NrIsolatedAnon, Stat::NrIsolatedFile].map(|stat| self.node_stat(node, stat))
+            })
+            .sum();
+        // Reclaim's own stay counted until its batch is over, wherever they are by then.
+        assert!(
+            away as i64 <= isolated,
+            "{away} pages are on no list and in no batch, and {isolated} are isolated"
+        );
     }
 
     /// The frames that are the kernel's own.

@@ -192,6 +192,18 @@ impl Zswap {
         entry
     }
 
+    /// An entry has come or gone together with what counts it: pages with one word repeated are those without an object in the pool.
+    #[inline]
+    pub fn assert_counted(&self) {
+        if cfg!(debug_assertions) {
+            let without = self.stored - self.pool.objects();
+            assert_eq!(
+                self.stat.same_filled_pages, without,
+                "pages with one word repeated, and entries without an object"
+            );
+        }
+    }
+
     /// All entries, for checkers.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.0.iter().flatten()

@@ -496,7 +496,10 @@ impl Core {
         folio.clear(FolioFlags::LOCKED);
         if folio.has(FolioFlags::INDEXED) {
             let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-            self.mm.memory.file_mut(file).index.update(page, |word| word.set_busy(false));
+            self.mm.memory.file_mut(file).index.update(page, |word| {
+                debug_assert!(!word.is_plain(), "{pfn:?} was being read, and hits did not wait for it");
+                word.set_busy(false);
+            });
         }
         if result.is_err() {
             self.read_failed(pfn);

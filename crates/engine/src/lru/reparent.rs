@@ -31,12 +31,14 @@ impl Core {
             let (from, to) = (self.mm.lruvecs.id(memcg, pool), self.mm.lruvecs.id(parent, pool));
             if !self.mm.have_lists_alike(from, to) {
                 self.empty_lists(from, &mut placed_anew);
-            } else if self.mm.lru_of(from) == Lru::Generations {
-                self.generations_splice(from, to);
+                debug_assert!(self.mm.lruvecs[from].by_zone.iter().flatten().all(|&pages| pages == 0));
             } else {
-                self.two_lists_splice(from, to);
+                self.mm.move_zones(from, to);
+                match self.mm.lru_of(from) {
+                    Lru::Generations => self.generations_splice(from, to),
+                    _ => self.two_lists_splice(from, to),
+                }
             }
-            self.mm.move_zones(from, to);
             let unevictable = self.mm.lruvecs[from].size(LruList::Unevictable);
             self.move_size(from, to, LruList::Unevictable, unevictable);
         }

@@ -219,6 +219,11 @@ impl State {
             let of = &self.lruvecs[lruvec];
             let (folios, pages) = (of.lists[gauge as usize].len(), of.size(gauge));
             if !of.is_switching && self.lru_of(lruvec) == Lru::TwoLists {
+                let in_zones: u64 = of.by_zone.iter().map(|zone| zone[gauge as usize]).sum();
+                assert!(
+                    of.by_zone.is_empty() || in_zones == pages,
+                    "{pages} pages are on {gauge:?}, and {in_zones} in its zones"
+                );
                 assert!(folios <= pages, "{folios} folios are on {gauge:?}, and count as {pages} pages");
                 assert_eq!(
                     folios == 0,

@@ -16,6 +16,7 @@ use crate::core::Core;
 use crate::lru::lruvec::PoolId;
 use crate::memcg::stock::ByteStock;
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{CpuId, MemcgId, NodeId, PAGE_SIZE};
 
 impl Core {
@@ -39,6 +40,7 @@ impl Core {
             group.usage
         );
         self.kernel_count(memcg, pages as i64);
+        self.mm.assert_kernel_counted(memcg);
     }
 
     pub(crate) fn objcg_uncharge_pages(&mut self, memcg: MemcgId, pages: u64) {
@@ -47,6 +49,7 @@ impl Core {
             assert!(kmem >= pages, "{pages} pages of the kernel's are uncharged of {kmem}");
             self.mm.memcgs[memcg].kmem -= pages;
             self.kernel_count(memcg, -(pages as i64));
+            self.mm.assert_kernel_counted(memcg);
             self.stock_refill(memcg, pages);
         }
     }
@@ -105,5 +108,21 @@ impl Core {
         let ByteStock { memcg, bytes } = std::mem::take(&mut self.mm.cpus[cpu.index()].bytes);
         self.mm.memcgs[memcg].kmem_rest += bytes % PAGE_SIZE;
         self.objcg_uncharge_pages(memcg, bytes / PAGE_SIZE);
+    }
+}
+
+impl State {
+    /// A group's kernel memory has changed: `kernel` of its `memory.stat` says as much.
+    fn assert_kernel_counted(&self, memcg: MemcgId) {
+        if cfg!(debug_assertions) {
+            let pools = self.lruvecs.pools().map(|pool| &self.lruvecs[self.lruvecs.id(memcg, pool)]);
+            let counted: i64 = pools.map(|lruvec| lruvec.stat_local[Stat::Kernel as usize]).sum();
+            let group = &self.memcgs[memcg];
+            assert_eq!(
+                counted, group.kmem as i64,
+                "kernel memory of {}, as counted and as charged",
+                group.name
+            );
+        }
     }
 }

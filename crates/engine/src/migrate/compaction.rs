@@ -220,6 +220,7 @@ impl Core {
                 self.compact_find_free(run);
             }
             // What was allocated meanwhile at the other end is no place to move to.
+            let places = run.free.len();
             match run.free.pop() {
                 Some(to) => {
                     assert!(to.0 >= run.free_end, "{to:?} is free, and the free scanner has not come by it");
@@ -227,10 +228,16 @@ impl Core {
                         self.mm.memory.folios[to].refs, 1,
                         "{to:?} is a place to move to, and is not isolated"
                     );
-                    if !self.migrate_folio(pfn, to, MigrateReason::Compaction) {
+                    let is_moved = self.migrate_folio(pfn, to, MigrateReason::Compaction);
+                    if !is_moved {
                         run.free.push(to);
                         has_failed = true;
                     }
+                    assert_eq!(
+                        run.free.len() + usize::from(is_moved),
+                        places,
+                        "{to:?} is neither taken nor still a place to move to"
+                    );
                 }
                 None => self.migrate_put_back(pfn),
             }

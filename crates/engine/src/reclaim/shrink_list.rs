@@ -47,6 +47,7 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) {
+        let before = self.mm.pages_in_hand(folios) + stat.reclaimed;
         if self.mm.can_demote_from(lruvec) {
             self.demote_or_shrink(lruvec, folios, sc, stat);
         } else {
@@ -60,6 +61,8 @@ impl Core {
         if !sc.hands.split.is_empty() {
             self.shrink_split(lruvec, folios, sc, stat);
         }
+        let after = self.mm.pages_in_hand(folios) + stat.reclaimed;
+        debug_assert_eq!(after, before, "pages of a batch that are left, and those that are free now");
     }
 
     /// Judges the single pages that huge ones of the batch have become.
@@ -436,6 +439,14 @@ impl Core {
 }
 
 impl State {
+    /// Pages of a batch, for assertions: none is counted where nobody asks.
+    fn pages_in_hand(&self, folios: &[Pfn]) -> u64 {
+        match cfg!(debug_assertions) {
+            true => folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum(),
+            false => 0,
+        }
+    }
+
     /// The owner said that the folio's contents may be forgotten: whether it was not written since and is not in use. Asked before
     /// it is unmapped: after that, nothing leads to its contents any more.
     fn may_forget(&self, pfn: Pfn) -> bool {

@@ -102,6 +102,10 @@ impl Machine {
             },
             layout: match setup.spares {
                 true => Layout::default(),
+                // A node of one kind has two zones where groups are nested: another choice without a draw of its own.
+                false if setup.nested && setup.tiers.is_none() && !setup.demotes => {
+                    Layout { movable_pages: vec![setup.memory / 2], ..Layout::default() }
+                }
                 false => Layout { memory_types: types, ..Layout::default() },
             },
             // Without draws of their own: all modes, with and without a sleeping disk, both versions of cgroups.

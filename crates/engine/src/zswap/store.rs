@@ -81,7 +81,7 @@ impl Core {
         }
         if let Some(replaced) = self.mm.zswap.find(slot) {
             self.mm.zswap.stat.duplicate_entry += 1;
-            self.zswap_free(replaced);
+            self.zswap_drop(replaced);
         }
         self.mm.zswap.stat.same_filled_pages += u64::from(length == 0);
         self.mm.zswap.stat.stored_incompressible_pages += u64::from(is_incompressible);
@@ -106,6 +106,7 @@ impl Core {
             "slot {} does not lead to the entry that was made",
             slot.slot
         );
+        self.mm.zswap.assert_counted();
         assert!(!self.mm.memory.swap.holds_zeroes(slot), "slot {} holds zeroes and gets an entry", slot.slot);
         self.out.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn });
         self.tell(pfn, |_| PageEvent::ZswapStored { bytes: length });
@@ -147,6 +148,12 @@ impl Core {
     }
 
     pub(super) fn zswap_free(&mut self, id: EntryId) {
+        self.zswap_drop(id);
+        self.mm.zswap.assert_counted();
+    }
+
+    /// Frees an entry, whose slot may get another in the same breath.
+    fn zswap_drop(&mut self, id: EntryId) {
         let entry = *self.mm.zswap.entry(id);
         if let Some(handle) = entry.handle {
             self.mm.zswap_list_remove(id);
@@ -156,13 +163,12 @@ impl Core {
         }
         self.mm.zswap.remove(id);
         let (is_same, is_whole) = (entry.handle.is_none(), entry.length() == PAGE_SIZE);
-        assert!(!is_same || self.mm.zswap.stat.same_filled_pages > 0, "an entry of one word is not counted");
         assert!(
             !is_whole || self.mm.zswap.stat.stored_incompressible_pages > 0,
             "an entry of a page is not counted"
         );
-        self.mm.zswap.stat.same_filled_pages -= u64::from(entry.handle.is_none());
-        self.mm.zswap.stat.stored_incompressible_pages -= u64::from(entry.length() == PAGE_SIZE);
+        self.mm.zswap.stat.same_filled_pages -= u64::from(is_same);
+        self.mm.zswap.stat.stored_incompressible_pages -= u64::from(is_whole);
         self.zswap_uncharge(entry.payer, entry.node, entry.length());
         self.out.push(Op::ZswapFree { swap: entry.slot.swap, slot: entry.slot.slot });
     }

@@ -323,6 +323,11 @@ impl Memory {
         word.set_busy(folio.has(FolioFlags::LOCKED));
         let (found, change) = self.files[folio.owner as usize].index.replace(folio.index.into(), word);
         debug_assert!(!found.is_present(), "page {} of a file is put over another", folio.index);
+        debug_assert_eq!(
+            word.is_plain(),
+            !folio.has(FolioFlags::LOCKED),
+            "{pfn:?} is locked, and a hit would not wait for it, or the other way round"
+        );
         (found, change)
     }
 

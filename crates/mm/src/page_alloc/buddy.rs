@@ -106,6 +106,7 @@ impl Buddy {
         debug_assert!(taken <= wanted, "{taken} blocks are taken of {wanted} that were wanted");
         self.assert_taken(u64::from(taken) << order);
         self.free_pages -= u64::from(taken) << order;
+        self.assert_free_are_listed();
         taken
     }
 
@@ -157,10 +158,12 @@ impl Buddy {
             let joined = pfn & !(1 << order);
             let next = joined ^ (2 << order);
             if folios.free_order(Pfn(next)) == Some(order + 1) {
-                return self.push_tail(folios, pfn, order, kind);
+                self.push_tail(folios, pfn, order, kind);
+                return self.assert_free_are_listed();
             }
         }
         self.push_head(folios, pfn, order, kind);
+        self.assert_free_are_listed();
     }
 
     /// Takes the free block that begins with a frame out of the lists, wherever it is.
@@ -169,6 +172,7 @@ impl Buddy {
         self.unlink(folios, pfn.0, order, self.type_of(pfn.0));
         self.assert_taken(1 << order);
         self.free_pages -= 1 << order;
+        self.assert_free_are_listed();
         Some(order)
     }
 
@@ -298,6 +302,23 @@ impl Buddy {
         }
         self.assert_taken(1 << order);
         self.free_pages -= 1 << order;
+        self.assert_free_are_listed();
+    }
+
+    /// Blocks have come or gone: free pages are those in the lists, and those never used.
+    #[inline(always)]
+    fn assert_free_are_listed(&self) {
+        if cfg!(debug_assertions) {
+            let listed: u64 = (0..).zip(self.free_blocks()).map(|(order, blocks)| blocks << order).sum();
+            assert_eq!(self.free_pages, listed, "pages that are free, and those in lists and never used");
+        }
+    }
+
+    /// What is kept for those who cannot wait has come or gone: it is counted as it is listed.
+    fn assert_kept_are_listed(&self) {
+        let of_order = |lists: &[List; MigrateType::COUNT]| lists[MigrateType::HighAtomic as usize].len();
+        let listed: u64 = (0..).zip(&self.lists).map(|(order, lists)| of_order(lists) << order).sum();
+        assert_eq!(self.highatomic_free, listed, "pages that are kept free, and those in their lists");
     }
 
     /// So many pages are about to leave.
@@ -347,10 +368,7 @@ impl Buddy {
         self.orders[kind as usize] |= 1 << order;
         if kind == MigrateType::HighAtomic {
             self.highatomic_free += 1 << order;
-            assert!(
-                self.highatomic_free <= u64::from(self.end - self.start),
-                "a zone keeps more free pages than it has"
-            );
+            self.assert_kept_are_listed();
         }
     }
 
@@ -371,8 +389,8 @@ impl Buddy {
         }
         folios.clear_free(Pfn(pfn), order);
         if kind == MigrateType::HighAtomic {
-            assert!(self.highatomic_free >= 1 << order, "a block that is kept is not counted as free");
             self.highatomic_free -= 1 << order;
+            self.assert_kept_are_listed();
         }
     }
 

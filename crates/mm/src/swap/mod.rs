@@ -260,6 +260,7 @@ impl Swap {
         }
         device.slots.free(slot, cpu);
         assert!(!device.slots.is_taken(slot), "slot {slot} was freed and counts as taken");
+        assert!(!device.zeroes.has(slot), "slot {slot} is free, and holds a page of zeroes");
         MemcgId(device.memcgs[slot as usize])
     }
 

@@ -178,6 +178,11 @@ impl ZsPool {
         pages.map(|pages| (pages, class.pages.into()))
     }
 
+    /// Objects in the pool.
+    pub fn objects(&self) -> u64 {
+        self.classes.iter().map(|class| (class.places.len() - class.unused_objects.len()) as u64).sum()
+    }
+
     /// Pages that compaction would free.
     pub fn compactable(&self) -> u64 {
         let of_class = |class: &Class| class.room / u64::from(class.objects_max) * u64::from(class.pages);
