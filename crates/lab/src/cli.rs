@@ -19,6 +19,7 @@ mod vmscan_report;
 mod diff;
 mod record;
 mod twin;
+mod import;
 mod trace;
 mod keys;
 
@@ -31,6 +32,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use crossover::CrossoverArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
+pub(crate) use import::{ImportArgs, ImportFormat};
 pub(crate) use keys::KeysArgs;
 pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions, load, one_way_to_vary_the_seed};
 pub(crate) use record::RecordArgs;
@@ -246,6 +248,12 @@ pub(crate) enum Command {
     /// is said with the reason.
     #[command(after_long_help = twin::EXAMPLES)]
     Twin(TwinArgs),
+
+    /// Turn what other tools recorded into a trace to replay: text of ftrace and perf, blkparse, lackey, lines of bpftrace.
+    ///
+    /// What the source does not tell (hits, writes) is said with the result. Lines that can't be read are counted, with the first of them.
+    #[command(after_long_help = import::EXAMPLES)]
+    Import(ImportArgs),
 
     /// Look into traces, and convert them.
     #[command(subcommand)]

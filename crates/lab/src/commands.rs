@@ -11,6 +11,7 @@ pub(crate) mod reproduce; // published tables beside ours
 pub(crate) mod replay; // from a trace to an answer
 pub(crate) mod sweep; // very many answers, in a folder
 pub(crate) mod record; // what a real machine does, for its twin
+pub(crate) mod import; // what other tools recorded, as a trace
 pub(crate) mod twin; // a recorded machine, simulated
 pub(crate) mod explain; // why a page is where it is
 pub mod working_set; // lru_gen dumps of machines

@@ -23,8 +23,8 @@ use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
-    ablate, advise_tier, bisect, compare, completions, crossover, diff, explain, keys, record, replay,
-    reproduce, run, sweep, trace, twin, validate, vmscan_report, working_set,
+    ablate, advise_tier, bisect, compare, completions, crossover, diff, explain, import, keys, record,
+    replay, reproduce, run, sweep, trace, twin, validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::{form, output};
@@ -73,6 +73,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Diff(args) => diff::run(&args),
         Command::Record(args) => record::record(&args),
         Command::Twin(args) => twin::twin(&args),
+        Command::Import(args) => import::import(&args),
         Command::Trace(TraceCommand::Info { trace, reading, output }) => {
             trace::info(&trace, &reading, &output)
         }

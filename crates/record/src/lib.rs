@@ -44,10 +44,14 @@ mod manifest; // what a recording says of itself
 mod check; // which sources there are
 #[cfg(target_os = "linux")]
 mod recorder; // a recording, from begin to end
+#[cfg(target_os = "linux")]
+mod import; // the same events, written by another tool
 
 #[cfg(target_os = "linux")]
 pub use check::{Availability, check};
 pub use error::Error;
+#[cfg(target_os = "linux")]
+pub use import::Importer;
 pub use manifest::{
     ACCESSES, BEFORE, Channel, DeviceRecord, FORMAT_VERSION, FileRecord, GroupRecord, KernelRecord, MANIFEST,
     Manifest, MappedAdvice, Recorded, SAMPLES, Sample, SourceRecord, Sums,

@@ -20,6 +20,7 @@ mod forms; // results as CSV, Markdown, in files
 mod foreign; // what others have recorded
 mod huge_pages; // blocks of pages, and who makes them
 mod machine; // CPUs, and what tasks lack
+mod import; // what other tools recorded
 mod keys; // the reference of keys against what is accepted
 mod oom; // who is killed, and what no kill can relieve
 mod laptop_mode; // writes while a disk is awake
