@@ -331,7 +331,7 @@ fn a_set_within_another_can_use_its_sequences() {
 /// A mapping of which more is used than fits, with readahead and fault-around: a hit from time to time, and what the simulator
 /// makes of it as the answer.
 fn mapping(folder: &Folder, policy: &str) -> Value {
-    let page = |k: u64| if k % 3 == 0 { k * 7 % 900 } else { k * k % 150 };
+    let page = |k: u64| if k.is_multiple_of(3) { k * 7 % 900 } else { k * k % 150 };
     let words: Vec<u8> = (0..ACCESSES).flat_map(|k| (page(k) as u32).to_le_bytes()).collect();
     folder.compress("sequences/loop.u32.zst", &words);
     let mut run = Folder::run(policy);
