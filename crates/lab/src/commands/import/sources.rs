@@ -304,7 +304,10 @@ fn of_fields(
 mod tests {
     use super::*;
 
-    fn told(mut source: Source, text: &str) -> (Vec<(u32, u64, bool)>, Vec<Option<bool>>) {
+    /// Object, page, and whether it is written.
+    type Told = (u32, u64, bool);
+
+    fn told(mut source: Source, text: &str) -> (Vec<Told>, Vec<Option<bool>>) {
         let mut out = Vec::new();
         let read = text.lines().map(|line| source.line(line, &mut out).unwrap()).collect();
         (out.iter().map(|access| (access.object(), access.page(), access.is_write())).collect(), read)
@@ -325,7 +328,7 @@ mod tests {
     fn memory_keeps_neighbours_and_leaves_holes_out() {
         let text = "==1== Lackey\nI  04016ab0,3\n S 1ffefff8a0,8\n M 04016fff,2\n L zz,8\n";
         let (pages, read) = told(Source::lackey(), text);
-        let (code, stack) = (0x4016 % 512, 512 + 0x1_ffef_ff % 512);
+        let (code, stack) = (0x4016 % 512, 512 + 0x01ff_efff % 512);
         assert_eq!(pages, [(0, code, false), (0, stack, true), (0, code, true), (0, code + 1, true)]);
         assert_eq!(read, [None, Some(true), Some(true), Some(true), Some(false)]);
     }
