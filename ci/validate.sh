@@ -30,3 +30,5 @@ cargo run --locked --release --bin pageout -- validate ground-truth/zswap
 cargo run --locked --release --bin pageout -- validate ground-truth/dirty
 # What was predicted before the kernel ran: docs/results/predictions.md.
 cargo run --locked --release --bin pageout -- validate ground-truth/predictions
+# A mapping with readahead, with all that decides recorded.
+cargo run --locked --release --bin pageout -- validate ground-truth/inputs --expect-short rl-mruns3.classic.w1

@@ -129,6 +129,13 @@ impl Current<'_> {
         }
     }
 
+    /// Whoever has found a page with the mark holds it while the next ones are read: reclaim for these can't take it.
+    pub(super) fn hold_marked(&mut self, pfn: Pfn) {
+        self.core.mm.memory.folios[pfn].refs += 1;
+        self.keep(pfn);
+        self.task.attempt.progress.holds_marked = true;
+    }
+
     /// The task takes over a reference. The page that it held before has been lost to a failed read.
     #[inline(always)]
     fn keep(&mut self, pfn: Pfn) {

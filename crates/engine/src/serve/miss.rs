@@ -63,6 +63,8 @@ pub(crate) struct Progress {
     pub(super) has_read_ahead: bool,
     /// The mark of the page has been seen to.
     pub(super) has_seen_mark: bool,
+    /// The page is held while those that its mark announces are read.
+    pub(super) holds_marked: bool,
     /// What is cached around the page has been mapped.
     pub(super) has_faulted_around: bool,
     /// Whether all of the 2 MiB around its page are to come at once.

@@ -102,6 +102,9 @@ impl Current<'_> {
         };
         self.task.attempt.progress.has_seen_mark = true;
         self.task.attempt.readahead = readahead;
+        if readahead.is_some() && self.task.attempt.held.is_none() {
+            self.hold_marked(pfn);
+        }
         readahead.is_some()
     }
 
@@ -131,6 +134,9 @@ impl Current<'_> {
         }
         // What was meant for a page that others have brought in.
         self.give_back();
+        if std::mem::take(&mut self.task.attempt.progress.holds_marked) {
+            self.let_go();
+        }
         if let Some(io) = batch.gathered
             && self.is_its_own(io)
         {

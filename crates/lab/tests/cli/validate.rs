@@ -572,3 +572,19 @@ fn the_limit_at_which_a_loop_stops_hitting_is_the_kernels_to_the_page() {
         text(&output.stdout)
     );
 }
+
+/// Whoever finds a page with readahead's mark holds it while the next ones are read. Where reclaim for these could take it, five accesses
+/// of this run bring it in once more.
+#[test]
+fn a_mapping_with_readahead_and_all_its_inputs_is_as_recorded_page_by_page() {
+    let folder = ground_truth().join("inputs");
+    let run = "rl-mzipf.classic.w1";
+    let judged = check_success(&validate(&folder, &[run, "--verbose", "--first-difference"]));
+    let told =
+        |name: &str| judged.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{judged}"));
+    assert_eq!(told("accesses with other insertions").split_whitespace().nth(4), Some("0"), "{judged}");
+    assert!(!judged.contains("as recorded up to"), "{judged}");
+    for input in ["flushes", "mapped_file"] {
+        check_failure_of(&validate(&folder, &[run, "--without", input]), 4, &["1 of 1 runs fall short"]);
+    }
+}
