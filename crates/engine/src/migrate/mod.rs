@@ -174,7 +174,7 @@ impl State {
         self.memory.folios[pfn].refs += 1;
     }
 
-    /// Takes [`Core::migrate_keep`] back.
+    /// Takes [`State::migrate_keep`] back.
     pub(crate) fn migrate_kept(&mut self, pfn: Pfn) {
         assert!(self.memory.folios[pfn].refs > 0, "{pfn:?} is let go of, and nobody keeps it");
         self.memory.folios[pfn].refs -= 1;
