@@ -8,7 +8,7 @@ A block that begins with ```console holds commands behind "$ ", continued by a b
 A line "..." stands for any lines that are left out; between two lines without it nothing is. What a command prints on either stream
 counts, in the order in which it came; of a command with nothing below it, that it ends well. Each command of `pageout --help` has a heading in docs/commands.md.
 Commands run one after the other from a
-folder that has scenarios/, ground-truth/ and docs/ in it, so that files which one of them writes can be the next one's input. A block with
+folder that has scenarios/, ground-truth/, docs/ and crates/ in it, so that files which one of them writes can be the next one's input. A block with
 a line <!-- not run: REASON --> before it is not run, and counted. A command that ends with another code than 0 says so in a comment:
 "$ pageout run bad.toml   # exit code 2".
 """
@@ -265,7 +265,7 @@ def main() -> None:
     ran = left_out = stale = 0
     for page in pages:
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("scenarios", "ground-truth", "docs"):
+            for name in ("scenarios", "ground-truth", "docs", "crates"):
                 Path(folder, name).symlink_to(ROOT / name)
             of_page = check(pageout, Path(ROOT, page), folder, is_to_write)
         ran, left_out, stale = ran + of_page[0], left_out + of_page[1], stale + of_page[2]

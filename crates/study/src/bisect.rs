@@ -382,6 +382,19 @@ impl Bisection {
             .filter(|&at| self.shares(at).iter().all(|share| share.is_some_and(Share::is_most)))
     }
 
+    /// The rule of a set, by its place, that did it with the others' help: without it most of the change is gone, alone it brings at least half,
+    /// and no other brings a fifth alone.
+    fn main(&self) -> Option<usize> {
+        let (set, _) = self.set.as_ref()?;
+        let alone = |at: usize| self.shares(at)[0].map_or(0.0, |share| share.share);
+        let is_main = |&at: &usize| {
+            let is_gone_without = self.shares(at)[1].is_some_and(Share::is_most);
+            let others = (0..self.rules.len()).filter(|&other| other != at);
+            is_gone_without && alone(at) >= HALF && others.map(alone).all(|share| share < 1.0 - MOST)
+        };
+        set.iter().copied().find(is_main)
+    }
+
     /// The whole change of the figure; nothing where there is none, or a version has no figure.
     pub fn change(&self) -> Option<f64> {
         self.measure?.change(&self.ends).ok()
@@ -438,9 +451,24 @@ impl Bisection {
             let names: Vec<&str> = set.iter().map(|&at| self.rules[at].knob.name()).collect();
             let open = self.more_seeds(*share);
             let share = share.map(|share| format!(" {} of the change", share.show())).unwrap_or_default();
-            says.push(match names.as_slice() {
-                [one] => format!("{one} brings{share} alone, but others would bring it as well: without it most of it is still there.{open}"),
-                names => format!(
+            says.push(match (names.as_slice(), self.main()) {
+                ([one], _) => format!("{one} brings{share} alone, but others would bring it as well: without it most of it is still there.{open}"),
+                (_, Some(main)) => {
+                    let rule = &self.rules[main];
+                    let [alone, without] = self.shares(main).map(|share| share.map(Share::show).unwrap_or_default());
+                    let others: Vec<&str> =
+                        set.iter().filter(|&&at| at != main).map(|&at| self.rules[at].knob.name()).collect();
+                    format!(
+                        "{} did it ({} → {}): without it {without} of the change in {} is gone. Alone it brings {alone}, together with {}{share}.{open} {}",
+                        rule.knob.name(),
+                        rule.from,
+                        rule.to,
+                        measure.title(),
+                        others.join(" and "),
+                        rule.knob.doc()
+                    )
+                }
+                (names, None) => format!(
                     "No rule did it alone. Together {} bring{share}; none of them can be left out.{open}",
                     names.join(" and ")
                 ),
@@ -509,6 +537,7 @@ impl Bisection {
             "verdict": {
                 "rules": found,
                 "is_one": self.set.is_none() && found.len() == 1,
+                "main": self.main().map(named),
                 "seeds_to_be_sure": self.seeds_missing(),
                 "says": self.verdict(),
             },

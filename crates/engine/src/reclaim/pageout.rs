@@ -23,6 +23,7 @@
 use crate::core::Core;
 use crate::lru::FolioReferences;
 use crate::memory::folio::{Folio, FolioFlags};
+use crate::reclaim::scan_control::half_more;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::tally::Stall;
 use crate::reclaim::{Lumpy, PRIORITY_DEFAULT, ScanControl, Why};
@@ -201,7 +202,6 @@ impl State {
         if !sc.means.spares_disk {
             return;
         }
-        let half_more = |pages: u64| pages + pages / 2;
         sc.means.spares_disk = match self.config.policy.machine.laptop_mode {
             LaptopMode::Priority => sc.priority >= PRIORITY_DEFAULT - 2,
             LaptopMode::Scanned if sc.by.is_kswapd() => {

@@ -179,6 +179,11 @@ impl ScanControl {
     }
 }
 
+/// One and a half times as many. A user may ask for all there is.
+pub(super) fn half_more(pages: u64) -> u64 {
+    pages.saturating_add(pages / 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,6 +21,7 @@
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::machine::step::{DelayReason, Wait};
+use crate::reclaim::scan_control::half_more;
 use crate::reclaim::throttle::ThrottleReason;
 use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Why};
 use crate::stat::Stat;
@@ -247,7 +248,7 @@ impl Core {
     pub(crate) fn stall_of_2010(&mut self, sc: &mut ScanControl) -> Option<Wait> {
         let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
         if rules.flusher_wake == FlusherWake::Scanned
-            && sc.nr_scanned > sc.nr_to_reclaim + sc.nr_to_reclaim / 2
+            && sc.nr_scanned > half_more(sc.nr_to_reclaim)
             && sc.by.why != Why::Kswapd
         {
             // A disk that is woken for it has more to write.
