@@ -163,11 +163,17 @@ impl Core {
     /// Folios were taken off lists, so many pages of each type: they are not counted there any more.
     #[inline]
     pub(crate) fn note_isolation(&mut self, lruvec: LruvecId, active: bool, taken: [u64; 2], folios: &[Pfn]) {
+        let before = self.mm.lruvecs[lruvec].evictable();
         for kind in LruType::BOTH {
             if taken[kind as usize] > 0 {
                 self.update_size(lruvec, LruList::new(kind, active), -(taken[kind as usize] as i64));
             }
         }
+        debug_assert_eq!(
+            self.mm.lruvecs[lruvec].evictable() + taken[0] + taken[1],
+            before,
+            "pages that are taken are not counted any more, and no others"
+        );
         if !self.mm.lruvecs[lruvec].by_zone.is_empty() {
             for &pfn in folios {
                 let folio = &self.mm.memory.folios[pfn];

@@ -6,7 +6,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::table::{NodeChange, Shadow, SwapEntry};
 use crate::stat::Stat;
 use crate::state::State;
-use crate::units::{MemcgId, Pfn};
+use crate::units::{MemcgId, NodeId, Pfn};
 use crate::workingset::IndexNode;
 
 impl Core {
@@ -44,6 +44,7 @@ impl Core {
         self.count(lruvec, Stat::NrSwapcached, pages);
         // The machine counts the swap cache among its file pages; a group's `file` doesn't.
         self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::NrFilePages, pages);
+        self.mm.assert_file_pages_counted(self.mm.memory.folios[pfn].node);
     }
 
     /// Gives up a folio's slot; its only copy is in memory then. Not while a write to the slot is in flight, nor while a
@@ -102,6 +103,23 @@ impl Core {
 }
 
 impl State {
+    /// The swap cache has changed: a node's file pages are those of its groups and what is in the swap cache.
+    fn assert_file_pages_counted(&self, node: NodeId) {
+        if cfg!(debug_assertions) {
+            let of_node = self.lruvecs.iter().filter(|lruvec| lruvec.node == node);
+            let of_groups: i64 = of_node
+                .map(|of| {
+                    of.stat_local[Stat::NrFilePages as usize] + of.stat_local[Stat::NrSwapcached as usize]
+                })
+                .sum();
+            assert_eq!(
+                self.node_stat(node, Stat::NrFilePages),
+                of_groups,
+                "file pages of a node, and of its groups"
+            );
+        }
+    }
+
     /// A slot was taken or freed: the groups pay for as many as hold a page.
     #[inline]
     pub(crate) fn assert_slots_charged(&self) {

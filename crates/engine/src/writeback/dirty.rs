@@ -186,6 +186,8 @@ impl Core {
             of.nr_writeback
         );
         of.nr_writeback -= 1;
+        self.assert_wb_counted(wb);
+        let of = self.writeback.wb_mut(wb);
         of.rates.written += 1;
         of.completions.add(now, 1);
         of.completions_in_memcg.add(now, 1);
@@ -200,6 +202,20 @@ impl Core {
             });
         }
         mutant!(self, CleanAfterRewrite if folio.has(FolioFlags::DIRTY) => self.clear_dirty(pfn));
+    }
+
+    /// A write has ended: what a wb has under writeback is what its files have.
+    fn assert_wb_counted(&self, wb: WbId) {
+        if cfg!(debug_assertions) {
+            let inodes =
+                self.mm.memory.files.iter().map(|file| &file.inode).filter(|inode| inode.wb == Some(wb));
+            let of_files: u64 = inodes.map(|inode| inode.writeback.count()).sum();
+            assert_eq!(
+                self.writeback.wb(wb).nr_writeback,
+                of_files,
+                "pages under writeback of a wb and of its files"
+            );
+        }
     }
 
     /// A page of a file that nobody holds leaves the cache, even if it is dirty.

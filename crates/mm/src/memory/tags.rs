@@ -68,6 +68,7 @@ impl PageTags {
             }
             at /= 64;
         }
+        self.assert_way_up(page);
     }
 
     /// Removes a page that is in it.
@@ -83,6 +84,23 @@ impl PageTags {
                 break;
             }
             at /= 64;
+        }
+        self.assert_way_up(page);
+    }
+
+    /// The way up from a page's word has changed: a bit above it says whether there is anything in the word.
+    fn assert_way_up(&self, page: u64) {
+        if cfg!(debug_assertions) {
+            let mut at = page / 64;
+            for pair in self.levels.windows(2) {
+                let is_above = pair[1][(at / 64) as usize] >> (at % 64) & 1 == 1;
+                assert_eq!(
+                    is_above,
+                    pair[0][at as usize] != 0,
+                    "word {at} of tags, and the bit that leads to it"
+                );
+                at /= 64;
+            }
         }
     }
 
