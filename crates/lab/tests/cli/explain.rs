@@ -366,7 +366,7 @@ fn the_words_of_the_json_form_are_these() {
             "arrival: added put_back rotated",
             "balance: equal fraction",
             "batch: activate add move_tail",
-            "because: used visited write_begun",
+            "because: held used visited write_begun",
             "by: look_around walk",
             "event: deactivated drained evicted filled found_young isolated judged made_youngest mapped nominated \
              pass_begun placed protected queued read refaulted second_access sorted type_chosen use_told written",

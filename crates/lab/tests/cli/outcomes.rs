@@ -93,7 +93,11 @@ fn outcomes_of_another_version_are_refused() {
     let changed = changed("ou600.classic.1", |_| {});
     let path = changed.path().join("outcomes.json");
     let mut folder: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    folder["format"] = 3.into();
+    folder["format"] = 4.into();
     std::fs::write(&path, folder.to_string()).unwrap();
-    check_failure(&validate(changed.path(), &[]), 2, &["outcomes.json: `format` is 3", "reads version 1"]);
+    check_failure(
+        &validate(changed.path(), &[]),
+        2,
+        &["outcomes.json: `format` is 4", "reads versions 1 to 3"],
+    );
 }

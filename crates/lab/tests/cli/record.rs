@@ -109,7 +109,9 @@ fn a_signal_ends_a_recording_whole_and_leaves_nothing_behind() {
     for signal in ["INT", "TERM", "HUP"] {
         let directory = with_file(100);
         let script = "while :; do cat data > /dev/null; sleep 0.05; done";
-        let mut recorder = Command::new(env!("CARGO_BIN_EXE_pageout"))
+        // Whoever runs the tests in the background may have signals ignored.
+        let mut recorder = Command::new("env")
+            .args(["--default-signal=HUP,INT,TERM", &super::binary()])
             .args(["record", "--into", "rec", "--", "sh", "-c", script])
             .current_dir(directory.path())
             .stdout(Stdio::piped())
