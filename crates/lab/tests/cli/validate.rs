@@ -73,6 +73,7 @@ fn change_runs(dir: &Path, change: impl Fn(&mut Value)) {
 }
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn recorded_runs_are_reproduced_within_their_tolerances() {
     let of_each_class = [
         "fr-loop.classic.1",
@@ -173,6 +174,7 @@ fn copy_of_machine() -> tempfile::TempDir {
 }
 
 #[test]
+#[ignore = "long: ci/test.sh runs it with a release"]
 fn blanking_the_answers_of_a_whole_machine_changes_no_simulated_figure() {
     let runs = ["--json", "ft-global.*", "gl-zipf090.mglru.1"];
     let informed = simulated(&validate(&ground_truth().join("machine"), &runs));
