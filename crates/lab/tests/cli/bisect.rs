@@ -72,7 +72,7 @@ workload = { pattern = "zipf", alpha = 0.9, ops = 40_000 }
 "#;
 
 #[test]
-#[ignore = "long: ci/test.sh runs it with a release"]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn a_rule_is_named_without_a_doubt_only_where_its_interval_keeps_above_half_of_the_change() {
     let directory = with_scenario(SHORT);
     let bisect = |more: &str| {
@@ -108,7 +108,7 @@ fn a_rule_that_the_scenario_sets_itself_does_not_differ_between_versions() {
 }
 
 #[test]
-#[ignore = "long: ci/test.sh runs it with a release"]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn rules_stand_in_the_order_in_which_they_came_and_the_page_has_a_bar_a_rule() {
     let directory = with_scenario(TURNS_OVER);
     let command = "bisect scenario.toml --from 6.1 --to 6.12 --repeat 1 --report page.html";

@@ -59,7 +59,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Runs `pageout` in `directory`.
-/// The program under test: the one built with the tests, or the build that `ci/test.sh` names for tests that take long.
+/// The program under test: the one built with the tests, or the build that `ci/slow.sh` names for slow tests.
 fn binary() -> String {
     std::env::var("PAGEOUT_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_pageout").to_string())
 }

@@ -34,7 +34,7 @@ fn figures(scenario: &str, settings: &[&str]) -> Value {
 }
 
 #[test]
-#[ignore = "long: ci/test.sh runs it with a release"]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn each_switch_changes_the_result_of_the_scenario_that_is_said_to_show_it() {
     let mut unchanged: BTreeMap<&str, Value> = BTreeMap::new();
     for switch in SWITCHES {
@@ -50,7 +50,7 @@ fn each_switch_changes_the_result_of_the_scenario_that_is_said_to_show_it() {
 
 /// Tiers are the machine's, and so are the counters that tell of them.
 #[test]
-#[ignore = "long: ci/test.sh runs it with a release"]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn each_mechanism_of_tiers_changes_the_counters_of_the_run_that_is_said_to_show_it() {
     let mut unchanged: BTreeMap<(&str, Option<&str>), Value> = BTreeMap::new();
     let mut same = Vec::new();

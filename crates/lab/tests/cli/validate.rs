@@ -73,7 +73,7 @@ fn change_runs(dir: &Path, change: impl Fn(&mut Value)) {
 }
 
 #[test]
-#[ignore = "long: ci/test.sh runs it with a release"]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn recorded_runs_are_reproduced_within_their_tolerances() {
     let of_each_class = [
         "fr-loop.classic.1",
@@ -174,7 +174,7 @@ fn copy_of_machine() -> tempfile::TempDir {
 }
 
 #[test]
-#[ignore = "long: ci/test.sh runs it with a release"]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn blanking_the_answers_of_a_whole_machine_changes_no_simulated_figure() {
     let runs = ["--json", "ft-global.*", "gl-zipf090.mglru.1"];
     let informed = simulated(&validate(&ground_truth().join("machine"), &runs));
@@ -208,7 +208,7 @@ fn a_whole_machine_is_played_where_its_class_limits_shares() {
 }
 
 #[test]
-#[ignore = "long: ci/test.sh runs it with a release"]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
     let folder = ground_truth().join("tiering");
     let run = "numa-promote.classic.1";
@@ -226,7 +226,7 @@ fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
 }
 
 #[test]
-#[ignore = "long: ci/test.sh runs it with a release"]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn zswap_is_as_recorded_and_its_sums_are_equal_in_every_simulation() {
     let copy = copy_of(&ground_truth().join("zswap"));
     let played = ["zswap-shrink.classic.2", "--verbose"];
@@ -253,7 +253,7 @@ fn zswap_is_as_recorded_and_its_sums_are_equal_in_every_simulation() {
 }
 
 #[test]
-#[ignore = "long: ci/test.sh runs it with a release"]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn dirty_pages_are_as_recorded_and_none_is_lost() {
     let copy = copy_of(&ground_truth().join("dirty"));
     // Reclaim that met a tenth of the dirty pages more is not this kernel's.

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Tests through the program that take long without optimisation (`#[ignore]`), with a release. Not part of .ci/run: two minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+set -x
+cargo build --locked --release --bin pageout
+PAGEOUT_BINARY=$PWD/${CARGO_TARGET_DIR:-target}/release/pageout cargo test --locked -p pageout-lab --test cli -- --ignored
