@@ -1,4 +1,4 @@
-//! [`Core`]: a machine's memory and what is under way, in one struct, of which the mechanisms of the other folders are methods.
+//! [`Core`]: a machine's memory and the work in hand, in one struct. The mechanisms of the other folders are its methods.
 //!
 //! ```text
 //!   state    what is where (`core.mm`): parts from the crate `pageout_mm`, and questions to them   can't tell, send or wait

@@ -10,7 +10,7 @@
 //! are drained side by side rather than one after the other. Rotation is the second chance: reclaim never compares two
 //! pages, it only asks of each whether it was referenced since it last looked. [reclaim 2.2 to 2.8; reclaim-6.12 2.3, 2.4, 2.6, 2.7]
 //!
-//! **A guest of reclaim.** What is here sees one lruvec, through a view, and calls nobody. It says of which list how much is to be judged
+//! **A guest of reclaim.** What is here sees one lruvec, through a view, and calls nobody. It says how much of each list is to be judged
 //! or aged next ([`Ask`]), and what a reference means. Reclaim (`reclaim/shrink_lruvec.rs`) takes the batch, finds the references,
 //! frees what it can, and says what became of it.
 //!
