@@ -43,6 +43,8 @@ mod manifest; // what a recording says of itself
 #[cfg(target_os = "linux")]
 mod check; // which sources there are
 #[cfg(target_os = "linux")]
+mod started; // the command that a recording is of
+#[cfg(target_os = "linux")]
 mod recorder; // a recording, from begin to end
 #[cfg(target_os = "linux")]
 mod import; // the same events, written by another tool

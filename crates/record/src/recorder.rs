@@ -12,9 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant, SystemTime};
 
 use pageout_workload::Access;
@@ -31,6 +29,7 @@ use crate::manifest::{
 };
 use crate::merge::Merge;
 use crate::processes::{self, Names};
+use crate::started::{Started, told};
 use crate::tracefs::Instance;
 
 /// Between two rounds over the buffers, if they are not filling fast.
@@ -40,7 +39,7 @@ const BUSY_BYTES: u64 = 1 << 20;
 /// How often at most it is looked what processes have mapped. The first looks follow each other faster.
 const MAPPINGS_EVERY: Duration = Duration::from_secs(5);
 /// How long a command may take to end when it is asked to.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Files that a filter can name: the kernel takes a page of text.
 const FILTER_BYTES: usize = 4000;
 
@@ -760,92 +759,6 @@ impl Samples {
 
     fn finish(mut self) -> Result<(), Error> {
         self.out.flush().map_err(|source| write_error(&self.folder, &self.path, source))
-    }
-}
-
-/// A command that was started for the recording: a shell that stops itself, and becomes the command when it goes on.
-struct Started {
-    child: Option<Child>,
-    pid: u32,
-    status: Option<ExitStatus>,
-}
-
-impl Started {
-    fn new(argv: &[String]) -> Result<Started, Error> {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]).args(argv);
-        let child = command.spawn().map_err(|source| Error::File {
-            what: "cannot start",
-            path: "/bin/sh".to_string(),
-            source,
-            help: "",
-        })?;
-        let pid = child.id();
-        Ok(Started { child: Some(child), pid, status: None })
-    }
-
-    fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    fn wait_stopped(&mut self) -> Result<(), Error> {
-        let since = Instant::now();
-        while processes::state(self.pid) != Some('T') {
-            if self.ended().is_some() || since.elapsed() > PATIENCE {
-                return Err(Error::Asked("the shell that is to start the command does not stop".to_string()));
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) -> Result<(), Error> {
-        let pid = rustix::process::Pid::from_raw(self.pid as i32).expect("a child has a number");
-        rustix::process::kill_process(pid, signal).map_err(|error| {
-            Error::Asked(format!("cannot signal the command, process {}: {error}", self.pid))
-        })
-    }
-
-    fn go_on(&self) -> Result<(), Error> {
-        self.signal(rustix::process::Signal::CONT)
-    }
-
-    fn terminate(&self) -> Result<(), Error> {
-        self.signal(rustix::process::Signal::TERM)
-    }
-
-    fn ended(&mut self) -> Option<ExitStatus> {
-        if self.status.is_none()
-            && let Some(child) = &mut self.child
-        {
-            self.status = child.try_wait().ok().flatten();
-        }
-        self.status
-    }
-
-    /// It is nobody's any more.
-    fn leave(&mut self) {
-        self.child = None;
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        if self.ended().is_none()
-            && let Some(child) = &mut self.child
-        {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-fn told(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(0), _) => "the command has ended".to_string(),
-        (Some(code), _) => format!("the command has ended with exit code {code}"),
-        (None, Some(signal)) => format!("the command was ended by signal {signal}"),
-        (None, None) => "the command has ended".to_string(),
     }
 }
 
