@@ -443,7 +443,10 @@ impl Machine {
             if std::mem::take(&mut self.is_interrupted) {
                 return Ok(Ended::Interrupted);
             }
-            self.check_guests()?;
+            if self.engine.guest_fault().is_some() {
+                // Who called says what it was.
+                return Ok(Ended::Failed);
+            }
             if !self.agenda.is_driving() && self.has_tasks_left() {
                 return Err(Box::new(self.stalled()));
             }

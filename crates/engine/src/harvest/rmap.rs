@@ -67,18 +67,19 @@ impl Core {
                 return found;
             }
             found.executable |= was_seen && vma.executable;
+            if !mm.table.is_entry_young(page) || !harvest.rmap {
+                continue;
+            }
             let counts = vma.counts_use(open_files, harvest.recency);
             // Before 6.3 the bit of a use that does not count was cleared all the same.
-            if mm.table.is_entry_young(page)
-                && (counts || harvest.recency == Recency::Sequential)
-                && harvest.rmap
-            {
+            if counts || harvest.recency == Recency::Sequential {
                 found.young += u32::from(counts);
                 found.executable |= counts && vma.executable;
-                let has_recency = vma.has_recency(open_files, harvest.recency);
-                mm.table.clear_entry_young(page);
                 // Beside the entry of a huge page there are none of single pages.
-                if harvest.look_around && has_recency && !word.is_huge() {
+                let looks_around =
+                    harvest.look_around && !word.is_huge() && vma.has_recency(open_files, harvest.recency);
+                mm.table.clear_entry_young(page);
+                if looks_around {
                     self.look_around(pfn, mm_id, page, has_buffer);
                 }
             }
