@@ -1,9 +1,9 @@
 //! Policies over slots, without a machine: page numbers go in, and whoever is nominated goes.
 //!
-//! *What.* FIFO, LRU and SIEVE are written once, in [`pageout_policy`], and run here and in a simulated machine: `fifo`, `lru` and `sieve` are
-//! those. So would any policy that is written over slots.
+//! *What.* FIFO and SIEVE are written once, in [`pageout_policy`], and run here and in a simulated machine: `fifo` and `sieve` are those. So
+//! would any policy that is written over slots.
 //!
-//! *Why not all of them.* What a policy remembers of pages that have left, it keeps there by names, in a map. Here names are dense, and
+//! *Why not all of them.* LRU is a stack that the curves have already, and takes half of the time there. What a policy remembers of pages that have left, it keeps there by names, in a map. Here names are dense, and
 //! memories of them are arrays: S3-FIFO takes a fifth of the time. That is why it stands here once more, with parameters.
 //!
 //! The host is [`Seat`], which checks every answer: a policy that breaks the contract ends the run with the call and the slot.

@@ -25,7 +25,8 @@
 mod simulation; // what a policy is here: an access goes in, hit or miss comes out
 mod list; // all policies, by name, with their parameters
 mod choice; // a policy with values for its parameters, from text
-mod bare; // policies over slots, without a machine: FIFO, LRU, SIEVE
+mod bare; // policies over slots, without a machine: FIFO, SIEVE
+mod lru; // the page that was not used for longest goes first
 mod mru; // the page that was used last goes first
 mod random; // any page goes
 mod clock; // in order of arrival, and a second chance

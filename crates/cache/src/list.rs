@@ -4,6 +4,7 @@ use crate::arc::Arc;
 use crate::clock::Clock;
 use crate::lfu::Lfu;
 use crate::lirs::Lirs;
+use crate::lru::Lru;
 use crate::lru_2::Lru2;
 use crate::mru::Mru;
 use crate::random::Random;
@@ -98,9 +99,7 @@ pub static POLICIES: &[Row] = &[
         not_for: "loops larger than memory, scans",
         source: "Mattson and others, IBM Systems Journal 9(2), 1970, https://doi.org/10.1147/sj.92.0078",
         parameters: &[],
-        make: Make::Simulation(|capacity, _, _| {
-            Box::new(Bare::new(Box::new(pageout_policy::Lru::default()), capacity))
-        }),
+        make: Make::Simulation(|capacity, _, _| Box::new(Lru::new(capacity))),
     },
     Row {
         name: "mru",

@@ -9,9 +9,18 @@
 //! *How.* A page knows its segment: the number of the smallest memory that holds it. A hit in segment `g` is one in memories `g` and larger. The
 //! page goes to the top, so each of the `g` marks above moves by one page towards the top, and the page that it leaves is one segment further
 //! down. A hit near the top costs what a plain LRU costs.
+//!
+//! What comes next is known. So the processor is asked for a page's entry, and then for those of its neighbours, before their turn, and for
+//! where a mark goes next: a fifth of the time goes to waiting otherwise.
+
+use prefetch_index::prefetch_index;
 
 /// No page.
 const NONE: u32 = u32::MAX;
+/// So many accesses ahead a page's entry is asked for.
+const ENTRY_AHEAD: usize = 16;
+/// So many accesses ahead the entries of its neighbours are.
+const NEIGHBOURS_AHEAD: usize = 8;
 
 #[derive(Clone, Copy)]
 struct Page {
@@ -32,7 +41,6 @@ pub struct Marks {
     newest: u32,
     oldest: u32,
     len: u32,
-    accesses: u64,
     /// By segment: hits.
     hits: Vec<u64>,
 }
@@ -44,7 +52,7 @@ impl Marks {
         assert!(sizes.is_sorted_by(|one, next| one < next), "sizes rise");
         let (marks, hits) = (vec![NONE; sizes.len()], vec![0; sizes.len() + 1]);
         let (pages, sizes) = (Vec::new(), sizes.to_vec());
-        Marks { sizes, marks, pages, newest: NONE, oldest: NONE, len: 0, accesses: 0, hits }
+        Marks { sizes, marks, pages, newest: NONE, oldest: NONE, len: 0, hits }
     }
 
     /// Pages are accessed in this order.
@@ -56,13 +64,22 @@ impl Marks {
             let absent = Page { newer: NONE, older: NONE, segment: self.sizes.len() as u32 };
             self.pages.resize(most as usize + 1, absent);
         }
-        self.accesses += pages.len() as u64;
-        pages.iter().for_each(|&page| self.access(page));
+        for (at, &page) in pages.iter().enumerate() {
+            if let Some(&soon) = pages.get(at + ENTRY_AHEAD) {
+                prefetch_index(&self.pages, soon as usize);
+            }
+            if let Some(&next) = pages.get(at + NEIGHBOURS_AHEAD) {
+                let Page { newer, older, .. } = self.pages[next as usize];
+                prefetch_index(&self.pages, newer as usize);
+                prefetch_index(&self.pages, older as usize);
+            }
+            self.access(page);
+        }
     }
 
     /// Misses at each size.
     pub fn misses(&self) -> Vec<u64> {
-        let mut left = self.accesses;
+        let mut left = self.hits.iter().sum();
         let misses = self.hits[..self.sizes.len()].iter().map(|hits| {
             left -= hits;
             left
@@ -89,6 +106,7 @@ impl Marks {
                 let left = &mut self.pages[*mark as usize];
                 left.segment = at as u32 + 1;
                 *mark = left.newer;
+                prefetch_index(&self.pages, *mark as usize);
             } else if self.len == self.sizes[at] {
                 *mark = self.oldest;
             }

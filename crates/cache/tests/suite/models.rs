@@ -1,7 +1,7 @@
 //! Each policy beside a naive model of it: plain lists that are searched and sorted, after the paper's words.
 
 use crate::random;
-use pageout_cache::{Choice, POLICIES};
+use pageout_cache::{Bare, Choice, POLICIES};
 use pageout_policy::check::{Random, least_misses};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -508,14 +508,16 @@ fn a_trace_in_blocks_is_the_trace_at_once_and_pages_may_come_late() {
 }
 
 #[test]
-fn s3_fifo_over_slots_misses_as_often_as_over_page_numbers() {
+fn what_is_written_over_slots_and_over_page_numbers_misses_as_often() {
+    let check = |name: &str, over_slots: Box<dyn pageout_policy::Policy>, capacity: u32| {
+        let accesses = random(capacity.into(), 3 * capacity, 60_000);
+        let bare = pageout_cache::Simulation::run(&mut Bare::new(over_slots, capacity), &accesses);
+        let choice: Choice = name.parse().expect("it is one");
+        assert_eq!(choice.misses(&accesses, capacity, 0), bare, "{name}, room for {capacity}");
+    };
     // Shares of others are rounded in another way.
-    for capacity in [10, 60, 200] {
-        let accesses = random(capacity.into(), 3 * capacity, 20_000);
-        let policy = Box::new(pageout_policy::S3Fifo::default());
-        let mut over_slots = pageout_cache::Bare::new(policy, capacity);
-        let bare = pageout_cache::Simulation::run(&mut over_slots, &accesses);
-        let choice: Choice = "s3-fifo".parse().expect("it is one");
-        assert_eq!(choice.misses(&accesses, capacity, 0), bare, "room for {capacity}");
+    for capacity in [10, 60, 200, 4_000] {
+        check("lru", Box::<pageout_policy::Lru>::default(), capacity);
+        check("s3-fifo", Box::<pageout_policy::S3Fifo>::default(), capacity);
     }
 }
