@@ -1,4 +1,5 @@
-//! A result as a page to look at: one HTML file that needs nothing else, for `--report FILE.html`.
+//! A result as a page to look at: one HTML file that needs nothing else, for `--report FILE.html`; or its curves and bars alone, for
+//! `--report FILE.svg`.
 //!
 //! ```text
 //!   command ─▶ Page: sentences, charts, bars, tables, texts ─page─▶ HTML ─file─▶ FILE.html
@@ -17,13 +18,14 @@ mod chart; // lines over an axis, and spans of time: data for page.js
 mod escape; // text that stays text
 mod heat; // accesses by address and time
 mod letters; // publications, and how much of each holds
+mod svg; // its curves and bars as a picture for papers
 mod file; // whole or not at all
 mod page; // parts in order, as HTML
 mod scenario; // what was run
 
 pub(crate) use bars::{Bar, Bars};
 pub(crate) use chart::{Axis, Chart, Colour, Lanes, Line, Shape, Span, Unit};
-pub(crate) use file::check_name;
+pub(crate) use file::{Picture, check_name};
 pub(crate) use heat::Heat;
 pub(crate) use letters::{Badge, Letter};
 pub(crate) use page::{Page, Part, Table};

@@ -12,7 +12,7 @@ use super::options::{
 pub(super) const EXAMPLES: &str = "\
 Examples:
   pageout bisect web.toml --from 6.1 --to 6.12
-  pageout bisect web.toml --from 6.12 --to 6.18 --lists mglru --figure refaults_file
+  pageout bisect web.toml --from 6.12 --to 6.18 --lists mglru --judge-by refaults_file
   pageout bisect scenarios/regressions/premature-oom.toml --from 6.1 --to 6.12
   pageout bisect web.toml --from 6.12.0 --to 6.12.117 --json | jq '.verdict'
   pageout keys kernel --at 6.8                                      what held in a version, and how it is known
@@ -40,7 +40,7 @@ pub(crate) struct BisectArgs {
     /// The figure that is another, by its name in JSON; `fails` is whether the scenario fails. Without it: `fails` where the two versions differ in
     /// that, else the figure of what comes of reclaim that differs most beyond noise
     #[arg(long, value_name = "NAME")]
-    pub(crate) figure: Option<String>,
+    pub(crate) judge_by: Option<String>,
 
     #[command(flatten)]
     pub(crate) variant: VariantOption,

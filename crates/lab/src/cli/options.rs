@@ -57,9 +57,15 @@ pub(crate) struct OutputOptions {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
 
-    /// Of a CSV only these columns, in this order: --columns policy,memory_bytes,miss_ratio
+    /// Only these figures, in this order, a column each: --figure policy,memory_bytes,miss_ratio
+    ///
+    /// They have the names of --format csv, in every form. A table of them has a line a row of the CSV.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    pub(crate) columns: Vec<String>,
+    pub(crate) figure: Vec<String>,
+
+    /// What --figure was called before
+    #[arg(long, hide = true, value_parser = refuse_columns)]
+    columns: Option<String>,
 
     /// Show no progress; without a terminal on stderr none is shown anyway
     #[arg(long, short)]
@@ -96,10 +102,14 @@ impl TypedValueParser for FormParser {
     }
 }
 
+fn refuse_columns(names: &str) -> Result<String, String> {
+    Err(format!("this option is called --figure: --figure {names}"))
+}
+
 impl OutputOptions {
-    /// Whether the result is printed as data, and not as text.
+    /// Whether the result is made of data, and not of text.
     pub(crate) fn is_data(&self) -> bool {
-        form::form().is_data()
+        form::form().is_data() || !self.figure.is_empty()
     }
 }
 
@@ -138,8 +148,9 @@ pub(crate) struct VariantOption {
 /// The page that a result may be written to as well.
 #[derive(Debug, Args)]
 pub(crate) struct PageOptions {
-    /// Write the result as a page with pictures, too: one HTML file that needs no network. A file of that name is replaced
-    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
+    /// Write the result as a page with pictures, too: one HTML file that needs no network. FILE.svg has its curves and bars alone, for a paper. A file
+    /// of that name is replaced
+    #[arg(long, value_name = "FILE.html|.svg", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 }
 

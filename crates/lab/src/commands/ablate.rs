@@ -23,13 +23,13 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::summary::percentages;
 use crate::print::{output, remarks, table};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 
 /// Runs the scenario as it is and with each switch turned, and prints the effects; all that at every point of a grid, if one
 /// is asked for. Values that fail are shown as such, and the exit code says that not everything is there.
 pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::Curves)?;
     }
     let source = Source::read(&args.scenario)?;
     let points = points(args, &source)?;

@@ -15,7 +15,7 @@ use crate::cli::{AdviseTierArgs, load};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, is_seen};
 use crate::print::{figures, output, signals, table};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 
 /// A command that takes as many seconds more says so, whoever looks.
 const ANNOUNCED_S: f64 = 10.0;
@@ -23,7 +23,7 @@ const ANNOUNCED_S: f64 = 10.0;
 /// Sweeps ratio, device and source, turns knobs at the best, and prints a page of advice.
 pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::Curves)?;
     }
     let asked = asked(args)?;
     let source = read(args)?;

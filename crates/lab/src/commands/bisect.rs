@@ -15,15 +15,22 @@ use crate::cli::{BisectArgs, load};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{output, remarks, table};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 
 /// Runs both versions, finds the figure that differs, turns every rule that differs, and prints what each brings.
 pub(crate) fn bisect(args: &BisectArgs) -> Outcome {
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::Curves)?;
     }
     check_versions(args)?;
-    let figure = args.figure.as_deref().map(Measure::called).transpose()?;
+    let figure = args.judge_by.as_deref().map(Measure::called).transpose()?;
+    if let ([name], None) = (&args.options.output.figure[..], &args.judge_by)
+        && Measure::called(name).is_ok()
+    {
+        let message =
+            format!("--figure chooses columns of the result; the figure to judge by is --judge-by {name}");
+        return Err(Failure::Input(anyhow::anyhow!(message)));
+    }
     let source = Source::read(&args.scenario)?;
     let from = scenario_at(args, &source, args.from)?;
     let to = scenario_at(args, &source, args.to)?;

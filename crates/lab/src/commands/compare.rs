@@ -33,14 +33,14 @@ use crate::print::progress::Terminal;
 use crate::print::summary::TRUNCATED;
 use crate::print::summary::percentages;
 use crate::print::{output, remarks, table};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 
 /// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
 /// failures are told on standard error, and the exit code says that not everything is there. One that fails as the scenario says
 /// is as expected.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::Curves)?;
     }
     let source = Source::read(&args.scenario)?;
     one_way_to_vary_the_seed(VARY, &args.vary, args.runs.repeat)?;

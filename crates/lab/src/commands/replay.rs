@@ -27,7 +27,7 @@ use crate::commands::trace::{read_table, remark_interpretation};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, name_of};
 use crate::print::{figures, output, progress, remarks, table};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 use setup::Setup;
 
 /// Least memory that is worth simulating: one batch of reclaim and the page being read.
@@ -39,7 +39,7 @@ const PERCENTAGES_TOLD: usize = 12;
 /// Replays traces under every policy at every size, and prints the table, or the curve.
 pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::Curves)?;
     }
     let read = read_table(&args.reading)?;
     let policies = parse_policies(&args.policy)?;

@@ -30,7 +30,7 @@ use crate::cli::load;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{output, remarks, table};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 use chapter::{Chapter, Claim, Direction, Experiment, Published};
 use judge::{CRITERIA, Judged, Measured};
 use shipped::{CHAPTERS, Place};
@@ -42,7 +42,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
         return list(args);
     }
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::Curves)?;
     }
     let name = args.name.as_deref().expect("the command line asks for it unless there is --list");
     let place = Place::find(name)?;

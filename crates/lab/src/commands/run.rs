@@ -26,7 +26,7 @@ use crate::print::progress::{Terminal, name_of};
 use crate::print::summary::summary;
 use crate::print::timeline::Timeline;
 use crate::print::{output, outputs, remarks};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 use crate::tracing::Tracing;
 use page::Seen;
 
@@ -37,7 +37,7 @@ const TIMELINE_EVERY_MIN: TimeSpan = TimeSpan(1_000);
 /// `--json` standard output says so too.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::None)?;
     }
     let source = Source::read(&args.scenario)?;
     let mut scenario = load(&source, &args.options, &[])?;

@@ -15,7 +15,7 @@ use crate::cli::TwinArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{figures, output, table};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 
 /// Memory of the curve on a page, in percent of what was recorded.
 const CURVE: [u64; 7] = [40, 55, 70, 85, 100, 130, 170];
@@ -36,7 +36,7 @@ struct Twin<'a> {
 /// Plays the twin and prints it.
 pub(crate) fn twin(args: &TwinArgs) -> Outcome {
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::Curves)?;
     }
     let read = |folder: &Path| Recording::read(folder, args.allow_loss);
     let recording = read(&args.recordings[0])?;

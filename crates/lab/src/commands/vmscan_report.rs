@@ -24,7 +24,7 @@ use anyhow::{anyhow, bail, ensure};
 use crate::cli::{ReportLayout, VmscanReportArgs};
 use crate::failure::{Failure, Outcome};
 use crate::print::{figures, output, progress};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 use ftrace::{Reader, Totals};
 use input::Input;
 pub(super) use live::{Heard, Listener};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
     }
     let times = times(args)?;
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::None)?;
     }
     let options = Options { ignore_pid: args.ignore_pid, items_max: if is_script { ITEMS_MAX } else { 0 } };
     let mut readings = Vec::new();

@@ -14,16 +14,32 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// A row: columns with their values.
-type Row = Vec<(String, String)>;
+use super::{figures, table};
 
-/// A result as CSV; of its columns only these, if there are any. Errors: the first that there is none of, and all that there are.
-pub(super) fn csv(result: &Value, wanted: &[String]) -> Result<String, (String, Vec<String>)> {
+/// A row: columns with their values.
+type Row = Vec<(String, Value)>;
+
+/// A result in rows.
+#[derive(Debug)]
+pub(super) struct Cells {
+    /// The names of the columns.
+    pub(super) columns: Vec<String>,
+    /// As many values in each; nothing where a row has none.
+    pub(super) rows: Vec<Vec<Value>>,
+}
+
+/// A result in rows; of its columns only these, if there are any. Errors: the first that there is none of, and all that there are.
+pub(super) fn cells(result: &Value, wanted: &[String]) -> Result<Cells, (String, Vec<String>)> {
     let mut rows: Vec<Row> = Vec::new();
-    let front = vec![("version".to_string(), env!("CARGO_PKG_VERSION").to_string())];
+    let mut front = vec![("version".to_string(), env!("CARGO_PKG_VERSION").into())];
     match result {
-        Value::Array(list) => list.iter().for_each(|element| expand(element, &front, &mut rows)),
-        _ => expand(result, &front, &mut rows),
+        Value::Array(list) => list.iter().for_each(|element| expand(element, &front, true, &mut rows)),
+        // What there is of a result that is not whole are its rows.
+        Value::Object(members) if members.get("so_far").is_some_and(Value::is_object) => {
+            flatten(members.iter().filter(|(name, _)| *name != "so_far"), "", &mut front);
+            expand(&members["so_far"], &front, true, &mut rows);
+        }
+        _ => expand(result, &front, true, &mut rows),
     }
     let mut columns: Vec<String> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -41,35 +57,77 @@ pub(super) fn csv(result: &Value, wanted: &[String]) -> Result<String, (String, 
             wanted.iter().map(place).collect::<Result<_, _>>()?
         }
     };
-    let line = |cells: Vec<&str>| cells.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n";
-    let mut text = line(chosen.iter().map(|&at| columns[at].as_str()).collect());
-    for row in rows {
-        let mut cells = vec![""; columns.len()];
-        row.iter().for_each(|(name, value)| cells[places[name]] = value);
-        text += &line(chosen.iter().map(|&at| cells[at]).collect());
+    let row = |row: Row| {
+        let mut cells = vec![Value::Null; columns.len()];
+        row.into_iter().for_each(|(name, value)| cells[places[&name]] = value);
+        chosen.iter().map(|&at| cells[at].clone()).collect()
+    };
+    let rows = rows.into_iter().map(row).collect();
+    Ok(Cells { columns: chosen.iter().map(|&at| columns[at].clone()).collect(), rows })
+}
+
+impl Cells {
+    /// As CSV.
+    pub(super) fn csv(&self) -> String {
+        let line =
+            |cells: Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
+        let head = line(self.columns.clone());
+        head + &self.rows.iter().map(|row| line(row.iter().map(scalar).collect())).collect::<String>()
     }
-    Ok(text)
+
+    /// As a list of objects.
+    pub(super) fn json(self) -> Value {
+        let Cells { columns, rows } = self;
+        let object = |row: Vec<Value>| columns.iter().cloned().zip(row).collect::<Map<String, Value>>();
+        rows.into_iter().map(|row| Value::Object(object(row))).collect()
+    }
+
+    /// As a table of numbers that people can read.
+    pub(super) fn table(&self) -> String {
+        let rows = std::iter::once(self.columns.clone())
+            .chain(self.rows.iter().map(|row| row.iter().map(readable).collect()))
+            .collect::<Vec<Vec<String>>>();
+        let is_figure =
+            |column: usize| self.rows.iter().all(|row| row[column].is_number() || row[column].is_null());
+        table::layout_by(&rows, is_figure)
+    }
+}
+
+/// A value with as many digits as anyone reads.
+fn readable(value: &Value) -> String {
+    match value {
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => figures::count(whole),
+            (None, Some(value)) if value != 0.0 && value.abs() < 1000.0 => {
+                // Four digits behind the first that is one.
+                let behind = (4 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
+                format!("{value:.behind$}")
+            }
+            (None, value) => format!("{:.0}", value.unwrap_or(0.0)),
+        },
+        Value::Null => "-".to_string(),
+        value => scalar(value),
+    }
 }
 
 /// Rows of an object, each with `front` before it.
-fn expand(value: &Value, front: &Row, rows: &mut Vec<Row>) {
+fn expand(value: &Value, front: &Row, is_outer: bool, rows: &mut Vec<Row>) {
     let Value::Object(members) = value else {
         let mut row = front.clone();
-        push(&mut row, "value", scalar(value));
+        push(&mut row, "value", value.clone());
         rows.push(row);
         return;
     };
     let lists: Vec<(&String, &Vec<Value>)> = members.iter().filter_map(of_objects).collect();
-    let is_outer = front.len() == 1;
     let mut row = front.clone();
     flatten(members, "", &mut row);
     match lists[..] {
-        [(_, list)] => list.iter().for_each(|element| expand(element, &row, rows)),
+        [(_, list)] => list.iter().for_each(|element| expand(element, &row, false, rows)),
         _ if is_outer && lists.len() > 1 => {
             for (name, list) in lists {
                 for element in list {
                     let mut row = row.clone();
-                    push(&mut row, "list", name.clone());
+                    push(&mut row, "list", name.as_str().into());
                     if let Value::Object(members) = element {
                         flatten(members, "", &mut row);
                     }
@@ -87,7 +145,7 @@ fn of_objects<'a>((name, value): (&'a String, &'a Value)) -> Option<(&'a String,
 }
 
 /// The values of an object, and of objects within.
-fn flatten(members: &Map<String, Value>, prefix: &str, row: &mut Row) {
+fn flatten<'a>(members: impl IntoIterator<Item = (&'a String, &'a Value)>, prefix: &str, row: &mut Row) {
     for (name, value) in members {
         let name = format!("{prefix}{name}");
         match value {
@@ -95,16 +153,16 @@ fn flatten(members: &Map<String, Value>, prefix: &str, row: &mut Row) {
             Value::Array(list) if list.iter().any(|value| value.is_object() || value.is_array()) => {}
             Value::Array(list) => {
                 let values: Vec<String> = list.iter().map(scalar).collect();
-                push(row, &name, values.join(";"));
+                push(row, &name, values.join(";").into());
             }
             _ if name == "format_version" => {}
-            value => push(row, &name, scalar(value)),
+            value => push(row, &name, value.clone()),
         }
     }
 }
 
 /// Adds a column. What an outer object calls the same keeps its name, and this one says that it is the inner.
-fn push(row: &mut Row, name: &str, value: String) {
+fn push(row: &mut Row, name: &str, value: Value) {
     let mut name = name.to_string();
     while row.iter().any(|(known, _)| *known == name) {
         name = format!("own_{name}");
@@ -142,16 +200,16 @@ mod tests {
         });
         let version = env!("CARGO_PKG_VERSION");
         assert_eq!(
-            csv(&result, &[]).unwrap(),
+            cells(&result, &[]).unwrap().csv(),
             format!(
                 "version,trace,doubts,policy,misses,of_x_ns\n{version},\"a,b\",,lru,9,\n{version},\"a,b\",,opt,,1\n{version},c,one;two,lru,,\n"
             )
         );
         assert_eq!(
-            csv(&result, &["policy".into(), "misses".into()]).unwrap(),
+            cells(&result, &["policy".into(), "misses".into()]).unwrap().csv(),
             "policy,misses\nlru,9\nopt,\nlru,\n"
         );
-        let (unknown, known) = csv(&result, &["runtime".into()]).unwrap_err();
+        let (unknown, known) = cells(&result, &["runtime".into()]).unwrap_err();
         assert_eq!((unknown.as_str(), known[1].as_str()), ("runtime", "trace"));
     }
 
@@ -159,7 +217,10 @@ mod tests {
     fn rows_of_several_lists_say_of_which_they_are() {
         let result =
             json!({ "seed": 1, "tasks": [{ "name": "a", "seed": 2 }], "devices": [{ "name": "d" }] });
-        let text = csv(&result, &["list".into(), "name".into(), "seed".into(), "own_seed".into()]).unwrap();
-        assert_eq!(text, "list,name,seed,own_seed\ntasks,a,1,2\ndevices,d,1,\n");
+        let wanted = ["list".into(), "name".into(), "seed".into(), "own_seed".into()];
+        assert_eq!(
+            cells(&result, &wanted).unwrap().csv(),
+            "list,name,seed,own_seed\ntasks,a,1,2\ndevices,d,1,\n"
+        );
     }
 }

@@ -44,7 +44,7 @@ impl Form {
         match self {
             Form::Table => "Text and tables that fit the terminal",
             Form::Plain => "The same, as wide as it is",
-            Form::Csv => "A row a cell, with stable names of columns that have their units; from the JSON",
+            Form::Csv => "A row a cell, with stable names of columns that have their units",
             Form::Markdown => "Text, and tables as Markdown has them",
             Form::Json => "Everything, as --json",
         }
@@ -82,7 +82,7 @@ impl clap::ValueEnum for Form {
 struct Asked {
     form: Form,
     file: Option<PathBuf>,
-    columns: Vec<String>,
+    figures: Vec<String>,
 }
 
 static ASKED: OnceLock<Asked> = OnceLock::new();
@@ -94,9 +94,9 @@ pub(crate) fn form() -> Form {
     ASKED.get().map_or(Form::default(), |asked| asked.form)
 }
 
-/// The columns that are asked for, by name; all if there are none.
-pub(super) fn columns() -> &'static [String] {
-    ASKED.get().map_or(&[], |asked| &asked.columns)
+/// The figures that are asked for, by name; all if there are none.
+pub(super) fn figures() -> &'static [String] {
+    ASKED.get().map_or(&[], |asked| &asked.figures)
 }
 
 /// Takes the form, and the file, from the options of whatever command there is, before it begins.
@@ -107,20 +107,20 @@ pub(crate) fn ask(matches: &ArgMatches) -> anyhow::Result<()> {
     }
     // Commands that print no result have none of these.
     let is_given = |name: &str| command.try_contains_id(name).unwrap_or(false);
-    if !is_given("format") && !is_given("out") && !is_given("json") {
+    if !["format", "out", "json", "figure"].into_iter().any(is_given) {
         return Ok(());
     }
     let flag = |name: &str| command.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or(false);
     let given = command.try_get_one::<Form>("format").ok().flatten().copied();
     let file = command.try_get_one::<PathBuf>("out").ok().flatten().cloned();
-    let columns = command.try_get_many::<String>("columns").ok().flatten().map(|all| all.cloned().collect());
-    let columns: Vec<String> = columns.unwrap_or_default();
+    let figures = command.try_get_many::<String>("figure").ok().flatten().map(|all| all.cloned().collect());
+    let figures: Vec<String> = figures.unwrap_or_default();
     let form = match (given, &file) {
         (Some(form), _) => form,
         (None, _) if flag("json") => Form::Json,
         (None, Some(path)) => Form::of_file(path).ok_or_else(|| {
-            let is_page = path.extension().is_some_and(|suffix| suffix == "html");
-            let page = if is_page { "; a page with pictures is --report" } else { "" };
+            let is_page = path.extension().is_some_and(|suffix| suffix == "html" || suffix == "svg");
+            let page = if is_page { "; a page with pictures, and a picture, is --report" } else { "" };
             anyhow::anyhow!(
                 "--out {}: its name is none of .csv, .md, .json, .txt, so --format has to say what it is to be{page}",
                 path.display()
@@ -128,10 +128,6 @@ pub(crate) fn ask(matches: &ArgMatches) -> anyhow::Result<()> {
         })?,
         (None, None) => Form::default(),
     };
-    anyhow::ensure!(
-        columns.is_empty() || form == Form::Csv,
-        "--columns chooses columns of a CSV: give --format csv, or --out FILE.csv"
-    );
     if let Some(path) = &file {
         // Whatever is named beside it may be read.
         let inputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
@@ -139,7 +135,7 @@ pub(crate) fn ask(matches: &ArgMatches) -> anyhow::Result<()> {
         outputs::check(&[("--out", path)], &inputs)?;
         anyhow::ensure!(!path.is_dir(), "--out {}: this is a directory: name a file in it", path.display());
     }
-    let _ = ASKED.set(Asked { form, file, columns });
+    let _ = ASKED.set(Asked { form, file, figures });
     Ok(())
 }
 

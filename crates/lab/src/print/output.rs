@@ -44,25 +44,30 @@ fn fitted(text: &str, width: usize) -> String {
     lines.collect()
 }
 
-/// Prints `value` as indented JSON, or as CSV where that is asked for.
+/// Prints `value` as indented JSON, or as CSV where that is asked for; of chosen figures in whatever form.
 pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
-    if form::form() != Form::Csv {
+    let (form, wanted) = (form::form(), form::figures());
+    if form != Form::Csv && wanted.is_empty() {
         return print(&to_json(value));
     }
     let value = serde_json::to_value(value).expect("results hold nothing that JSON can't");
-    let text = csv::csv(&value, form::columns()).map_err(|(unknown, known)| {
+    let cells = csv::cells(&value, wanted).map_err(|(unknown, known)| {
         let hint = nearest(&unknown, known.iter().map(String::as_str));
-        let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or(".".to_string());
         Failure::Input(anyhow::anyhow!(
-            "--columns {unknown}: no column of this result is called so{hint} There are {}",
+            "--figure {unknown}: no figure of this result is called so{hint} There are {}",
             known.join(", ")
         ))
     })?;
-    print(&text)
+    print(&match form {
+        Form::Csv => cells.csv(),
+        Form::Json => to_json(&cells.json()),
+        Form::Table | Form::Plain | Form::Markdown => cells.table(),
+    })
 }
 
 /// The version of the form of results: another one when a key goes, or means something else. A key more changes nothing.
-const FORMAT_VERSION: u64 = 1;
+pub(crate) const FORMAT_VERSION: u64 = 1;
 
 /// `value` as indented JSON, with the version of its form as the first key: of the object, or of each object of a list.
 pub(crate) fn to_json(value: &impl Serialize) -> String {
@@ -83,7 +88,8 @@ fn say_version(value: &mut Value) {
 /// Ends a command that has no result. With `--json` an object says so, for whoever reads only standard output. Figures up to the
 /// failure are below a key of their own, where nobody takes them for a result.
 pub(crate) fn no_result(options: &OutputOptions, failure: Failure, so_far: Value) -> Outcome {
-    if options.is_data() {
+    // Where nothing is there, there is nothing to choose from.
+    if options.is_data() && (options.figure.is_empty() || so_far.is_object()) {
         print_json(&json!({ "complete": false, "error": failure.to_string(), "so_far": so_far }))?;
     }
     Err(failure)

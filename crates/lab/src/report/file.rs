@@ -1,4 +1,4 @@
-//! The HTML file of a page: it has its name when it is whole, as all results do.
+//! The file of a page, HTML or SVG: it has its name when it is whole, as all results do.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,18 +7,34 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 
 use super::Page;
+use super::svg::svg;
 use crate::failure::{Failure, Outcome};
 use crate::print::output;
 use crate::print::unfinished::Unfinished;
 
+/// Whether a page has curves or bars that make a picture for a paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Picture {
+    Curves,
+    None,
+}
+
 /// Refuses names that may be a mistake, before anything is run: the file is overwritten, and a trace or scenario must not be.
-pub(crate) fn check_name(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn check_name(path: &Path, picture: Picture) -> anyhow::Result<()> {
     let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
     let is_html = extension.is_some_and(|extension| extension == "html" || extension == "htm");
     if is_special(path) {
         return Ok(());
     }
-    ensure!(is_html, "--report {}: write a name that ends in .html", path.display());
+    if is_svg(path) && picture == Picture::None {
+        bail!(
+            "--report {}: this command's pictures are pages: write a name that ends in .html",
+            path.display()
+        );
+    }
+    let names =
+        if picture == Picture::None { ".html" } else { ".html, or .svg for its curves and bars alone" };
+    ensure!(is_html || is_svg(path), "--report {}: write a name that ends in {names}", path.display());
     let directory = directory(path);
     if !directory.is_dir() {
         bail!("--report {}: there is no directory {}", path.display(), directory.display());
@@ -29,14 +45,14 @@ pub(crate) fn check_name(path: &Path) -> anyhow::Result<()> {
 }
 
 impl Page {
-    /// Writes the page; a file of that name is replaced.
+    /// Writes the page, or its picture; a file of that name is replaced.
     pub(crate) fn write(&self, path: &Path) -> Outcome {
-        let html = self.to_html();
+        let text = if is_svg(path) { svg(self) } else { self.to_html() };
         let written = if is_special(path) {
-            File::options().write(true).open(path).and_then(|mut file| file.write_all(html.as_bytes()))
+            File::options().write(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()))
         } else {
             Unfinished::new_in(directory(path)).and_then(|mut file| {
-                file.write_all(html.as_bytes())?;
+                file.write_all(text.as_bytes())?;
                 file.finish(path)
             })
         };
@@ -44,9 +60,14 @@ impl Page {
             std::io::Error::new(error.kind(), format!("--report {}: {error}", path.display()))
         };
         written.map_err(named).map_err(Failure::Output)?;
-        output::remark(&format!("the page is in {}", path.display()));
+        let what = if is_svg(path) { "picture" } else { "page" };
+        output::remark(&format!("the {what} is in {}", path.display()));
         Ok(())
     }
+}
+
+fn is_svg(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"))
 }
 
 /// A device or a pipe is no file that could be replaced.

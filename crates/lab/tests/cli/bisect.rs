@@ -76,7 +76,7 @@ workload = { pattern = "zipf", alpha = 0.9, ops = 40_000 }
 fn a_rule_is_named_without_a_doubt_only_where_its_interval_keeps_above_half_of_the_change() {
     let directory = with_scenario(SHORT);
     let bisect = |more: &str| {
-        let command = format!("bisect scenario.toml --from 6.1 --to 6.12 --figure refaults_file {more}");
+        let command = format!("bisect scenario.toml --from 6.1 --to 6.12 --judge-by refaults_file {more}");
         let output = pageout(directory.path(), &command.split_whitespace().collect::<Vec<_>>());
         check_success(&output).split_whitespace().collect::<Vec<_>>().join(" ")
     };
@@ -102,7 +102,7 @@ fn a_rule_is_named_without_a_doubt_only_where_its_interval_keeps_above_half_of_t
 #[test]
 fn a_rule_that_the_scenario_sets_itself_does_not_differ_between_versions() {
     let fixed = TURNS_OVER.replace("memcg.kmem = false", "memcg.kmem = false\nreclaim.stat_flush = \"6.1\"");
-    let found = json(&fixed, "bisect scenario.toml --from 6.1 --to 6.12 --repeat 1 --figure pages_read");
+    let found = json(&fixed, "bisect scenario.toml --from 6.1 --to 6.12 --repeat 1 --judge-by pages_read");
     assert!(found["rules"].as_array().unwrap().iter().all(|rule| rule["rule"] != "reclaim.stat_flush"));
     assert_ne!(found["figure_to"], "failed 1 of 1");
 }
@@ -135,7 +135,7 @@ fn bisect_refuses_what_makes_no_sense() {
             &["`6.21` is no version of the kernel known here", "2.6.35 to 7.3"],
         ),
         ("bisect scenario.toml --from 5.15 --to 6.1 --lists mglru", &["mglru@5.15 is none", "6.1"]),
-        ("bisect scenario.toml --from 6.1 --to 6.12 --figure pages_raed", &["did you mean `pages_read`?"]),
+        ("bisect scenario.toml --from 6.1 --to 6.12 --judge-by pages_raed", &["did you mean `pages_read`?"]),
     ] {
         failed(TURNS_OVER, command, says);
     }

@@ -25,15 +25,68 @@ fn a_csv_has_a_row_a_cell_and_columns_that_can_be_chosen() {
         assert!(columns.contains(&column), "{column} in {columns:?}");
     }
     assert!(lines.iter().all(|line| line.split(',').count() == columns.len()), "{printed}");
-    let chosen = ["--format", "csv", "--columns", "policy,memory_pages,misses"];
+    let chosen = ["--format", "csv", "--figure", "policy,memory_pages,misses"];
     let chosen = check_success(&replay(directory.path(), &chosen));
     assert_eq!(
         chosen,
         "policy,memory_pages,misses\nlru,799,123574\nlru,3196,71921\nopt,799,76570\nopt,3196,39545\n"
     );
-    let unknown = replay(directory.path(), &["--format", "csv", "--columns", "mises"]);
-    check_failure(&unknown, 2, &["--columns mises", "did you mean `misses`?"]);
-    check_failure(&replay(directory.path(), &["--columns", "misses"]), 2, &["--format csv"]);
+    let unknown = replay(directory.path(), &["--format", "csv", "--figure", "mises"]);
+    check_failure(&unknown, 2, &["--figure mises", "did you mean `misses`?"]);
+    let before = replay(directory.path(), &["--format", "csv", "--columns", "policy,misses"]);
+    check_failure(&before, 2, &["--figure policy,misses"]);
+}
+
+#[test]
+fn figures_are_chosen_in_every_form() {
+    let directory = tempfile::tempdir().unwrap();
+    let chosen = |form: &str| {
+        let more = ["--format", form, "--figure", "policy,miss_ratio,misses"];
+        check_success(&replay(directory.path(), &more))
+    };
+    assert_eq!(
+        chosen("table"),
+        "policy  miss_ratio   misses\nlru        0.41191  123,574\nlru        0.23974   71,921\nopt        0.25523   76,570\nopt        0.13182   39,545\n"
+    );
+    assert_eq!(chosen("plain"), chosen("table"), "where there is no terminal");
+    assert!(
+        chosen("markdown").starts_with("| policy | miss_ratio | misses |\n| --- | ---: | ---: |\n| lru |")
+    );
+    let rows: serde_json::Value = serde_json::from_str(&chosen("json")).unwrap();
+    assert_eq!((rows.as_array().unwrap().len(), &rows[0]["misses"]), (4, &123_574.into()));
+    assert_eq!(rows[0].as_object().unwrap().len(), 4, "format_version and what was chosen: {rows}");
+}
+
+#[test]
+fn what_bisect_judges_by_has_a_name_of_its_own() {
+    let directory = with_scenario(GOOD);
+    let asked = [
+        "bisect",
+        "scenario.toml",
+        "--from",
+        "6.1",
+        "--to",
+        "6.12",
+        "--repeat",
+        "2",
+        "--figure",
+        "refaults_file",
+    ];
+    check_failure(&pageout(directory.path(), &asked), 2, &["--judge-by refaults_file"]);
+}
+
+#[test]
+fn a_comparison_of_sixteen_variants_is_as_wide_as_the_terminal() {
+    let directory = with_scenario(GOOD);
+    let sizes: Vec<String> = (1..=16).map(|at| format!("{}KiB", 512 + at * 128)).collect();
+    let vary = format!("memcg./web.memory.max={}", sizes.join(","));
+    let mut command = std::process::Command::new(super::binary());
+    command.current_dir(&directory).args(["compare", "scenario.toml", "--vary", &vary]).env("COLUMNS", "80");
+    let printed = check_success(&command.output().unwrap());
+    assert!(printed.lines().all(|line| line.chars().count() <= 80), "{printed}");
+    for size in &sizes {
+        assert!(printed.contains(size.as_str()), "{size} in:\n{printed}");
+    }
 }
 
 #[test]
@@ -65,7 +118,7 @@ fn a_file_has_the_form_that_its_name_says_and_is_whole_or_not_there() {
     }
     check_failure(&replay(directory.path(), &["--out", "b.html"]), 2, &["--report"]);
     check_failure(&replay(directory.path(), &["--out", "b"]), 2, &["--format has to say"]);
-    check_failure(&replay(directory.path(), &["--out", "b.csv", "--columns", "x"]), 2, &["--columns x"]);
+    check_failure(&replay(directory.path(), &["--out", "b.csv", "--figure", "x"]), 2, &["--figure x"]);
     check_failure(
         &replay(directory.path(), &["--out", "none/b.csv"]),
         3,

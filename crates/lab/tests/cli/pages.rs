@@ -329,3 +329,118 @@ fn the_page_of_a_run_does_not_grow_with_the_run() {
     let (short, long) = (length("ops = 20000"), length("ops = 200000"));
     assert!(long < 400_000 && long < 2 * short, "{short} and {long} bytes");
 }
+
+/// The text between the first `<name` after which there is a `>` and its end.
+fn elements<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    svg.split(&open).skip(1).map(|rest| rest.split_once(&close).unwrap().0).collect()
+}
+
+/// Every element that is opened is closed, in order, and text has nothing in it that would open another.
+#[track_caller]
+fn check_xml(svg: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let body = svg.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
+    for tag in body.split('<').skip(1) {
+        let (tag, text) = tag.split_once('>').unwrap();
+        assert!(!text.contains('>'), "{text}");
+        assert!(tag.matches('"').count() % 2 == 0, "{tag}");
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
+        match (tag.starts_with('/'), tag.ends_with('/')) {
+            (true, _) => assert_eq!(open.pop(), Some(name)),
+            (false, false) => open.push(name),
+            (false, true) => {}
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    let is_entity =
+        |rest: &str| ["amp;", "lt;", "gt;", "quot;", "#39;"].iter().any(|entity| rest.starts_with(entity));
+    assert!(svg.split('&').skip(1).all(is_entity));
+}
+
+#[test]
+fn curves_are_a_picture_for_a_paper_whose_numbers_are_those_of_the_csv() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = format!("{}/../../ground-truth/sequences/shift.u32.zst", env!("CARGO_MANIFEST_DIR"));
+    let policies = "lru,fifo,sieve,arc,opt";
+    let asked = ["replay", &trace, "--memory", "1%..50%/9log", "--policy", policies, "--quiet"];
+    check_success(&pageout(directory.path(), &[&asked[..], &["--report", "curves.svg"]].concat()));
+    let csv = check_success(&pageout(
+        directory.path(),
+        &[&asked[..], &["--format", "csv", "--figure", "policy,memory_bytes,miss_ratio"]].concat(),
+    ));
+    let svg = fs::read_to_string(directory.path().join("curves.svg")).unwrap();
+    check_xml(&svg);
+    assert_eq!(svg.matches("<polyline").count(), 5, "one a policy");
+    for said in [
+        "Miss ratio over memory",
+        "memory, logarithmic",
+        ">miss ratio<",
+        "opt (bound)",
+        "fill=\"#ffffff\"",
+        "4 MiB",
+    ] {
+        assert!(svg.contains(said), "{said}");
+    }
+    for loading in ["<script", "href", "url(http", "@import"] {
+        assert!(!svg.contains(loading), "{loading}");
+    }
+    let lines: Vec<(&str, &str)> = svg
+        .split("<g stroke=")
+        .filter(|group| group.contains("<polyline"))
+        .map(|group| (elements(group, "title")[0], group))
+        .collect();
+    for (policy, group) in &lines {
+        let exact: Vec<(f64, f64)> = elements(group, "desc")[0]
+            .split(", ")
+            .map(|point| point.split_once(' ').unwrap())
+            .map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()))
+            .collect();
+        let of_csv: Vec<(f64, f64)> = csv
+            .lines()
+            .filter_map(|line| line.strip_prefix(&format!("{},", policy.split(' ').next().unwrap())))
+            .map(|rest| rest.split_once(',').unwrap())
+            .map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()))
+            .collect();
+        assert_eq!((exact.len(), &exact), (9, &of_csv), "{policy}");
+        // And they are drawn where they are: heights by one scale, distances by one logarithmic scale.
+        let (points, _) = group.split_once("points=\"").unwrap().1.split_once('"').unwrap();
+        let drawn: Vec<(f64, f64)> = points
+            .split(' ')
+            .map(|point| point.split_once(',').unwrap())
+            .map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()))
+            .collect();
+        let (first, last) = (0, exact.len() - 1);
+        for at in 0..exact.len() {
+            let height = (exact[at].1 - exact[first].1) / (exact[last].1 - exact[first].1);
+            let y = drawn[first].1 + height * (drawn[last].1 - drawn[first].1);
+            assert!((drawn[at].1 - y).abs() < 0.1, "{policy}, {at}: {} for {y}", drawn[at].1);
+            let along = (exact[at].0 / exact[first].0).ln() / (exact[last].0 / exact[first].0).ln();
+            let x = drawn[first].0 + along * (drawn[last].0 - drawn[first].0);
+            assert!((drawn[at].0 - x).abs() < 0.1, "{policy}, {at}: {} for {x}", drawn[at].0);
+        }
+    }
+    assert_eq!(lines.len(), 5);
+}
+
+#[test]
+fn a_comparison_is_bars_with_their_intervals_as_a_picture_and_a_run_has_none() {
+    let directory = with_scenario(MIXED);
+    let vary = ["compare", "scenario.toml", "--vary", "memcg./web.memory.max=1MiB,2MiB", "--repeat", "2"];
+    check_success(&pageout(directory.path(), &[&vary[..], &["--report", "bars.svg"]].concat()));
+    let svg = fs::read_to_string(directory.path().join("bars.svg")).unwrap();
+    check_xml(&svg);
+    for said in [
+        "2MiB against 1MiB",
+        "task reader: runtime",
+        "change in percent",
+        "may be noise",
+        "Who &lt;b&gt;waits",
+    ] {
+        assert!(svg.contains(said), "{said}");
+    }
+    let run = ["run", "scenario.toml", "--report", "run.svg"];
+    check_failure(&pageout(directory.path(), &run), 2, &["ends in .html"]);
+    let other = [&vary[..], &["--report", "bars.png"]].concat();
+    check_failure(&pageout(directory.path(), &other), 2, &[".html, or .svg"]);
+}

@@ -20,7 +20,7 @@ use crate::commands::reproduce::judge::CRITERIA;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{output, signals};
-use crate::report::check_name;
+use crate::report::{Picture, check_name};
 use lines::{Figures, Line, Verdict, lines};
 use pageout_sim::scenario::Scenario;
 use pageout_study::result::better::Better;
@@ -110,7 +110,7 @@ struct Tally {
 /// Runs the stops one after the other, and tells of each.
 pub(crate) fn tour(args: &TourArgs) -> Outcome {
     if let Some(path) = &args.page.report {
-        check_name(path)?;
+        check_name(path, Picture::Curves)?;
     }
     let tour = Tour::read(args.file.as_deref())?;
     let chosen = tour.choose(&args.only)?;
