@@ -6,6 +6,7 @@ mod run; // one file a command, as in commands/
 mod compare;
 mod ablate;
 mod bisect;
+mod coverletter;
 mod crossover;
 mod advise_tier;
 mod reproduce;
@@ -29,6 +30,7 @@ pub(crate) use ablate::AblateArgs;
 pub(crate) use advise_tier::AdviseTierArgs;
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
+pub(crate) use coverletter::CoverletterArgs;
 pub(crate) use crossover::CrossoverArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
@@ -136,6 +138,14 @@ pub(crate) enum Command {
     /// What is not known of a version is said with the rule.
     #[command(after_long_help = bisect::EXAMPLES)]
     Bisect(BisectArgs),
+
+    /// What a change helps, what it hurts and what is noise, over all scenarios, as the cover letter of a patch has it.
+    ///
+    /// The change is a rule at another value (--switch), or another build of this program (--against). Every scenario that the program brings along, or
+    /// each that is named, runs without it and with it, with the same seeds. The letter has 72 columns: base, patched, the change in percent with its
+    /// 95 % interval, a section for each group of scenarios with its geometric means, and how noise was judged. What could not be compared is named.
+    #[command(after_long_help = coverletter::EXAMPLES)]
+    Coverletter(CoverletterArgs),
 
     /// Exchange the mechanisms of classic reclaim and MGLRU in all 32 combinations.
     ///

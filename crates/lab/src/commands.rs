@@ -4,6 +4,7 @@ pub(crate) mod run; // one scenario
 pub(crate) mod compare; // variants side by side
 pub(crate) mod expectations; // what a scenario expects of its variants
 pub(crate) mod ablate; // each mechanism alone
+pub(crate) mod coverletter; // what a change helps and hurts over all scenarios
 pub(crate) mod bisect; // which rule changed the result between two versions
 pub(crate) mod advise_tier; // how much of its memory may be slower
 pub(crate) mod crossover; // the families' mechanisms exchanged

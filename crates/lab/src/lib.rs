@@ -9,6 +9,7 @@
 
 mod cli; // what can be asked for, and the help
 mod failure; // how it can fail, and the exit codes
+mod shipped; // the scenarios that it brings along
 
 mod print; // results as people read them
 mod tracing; // what happened in a run, in the forms of real traces
@@ -23,8 +24,8 @@ use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
-    ablate, advise_tier, bisect, compare, completions, crossover, diff, explain, import, keys, record,
-    replay, reproduce, run, sweep, trace, twin, validate, vmscan_report, working_set,
+    ablate, advise_tier, bisect, compare, completions, coverletter, crossover, diff, explain, import, keys,
+    record, replay, reproduce, run, sweep, trace, twin, validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::{form, output};
@@ -61,6 +62,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Ablate(args) => ablate::ablate(&args),
         Command::Bisect(args) => bisect::bisect(&args),
         Command::Crossover(args) => crossover::crossover(&args),
+        Command::Coverletter(args) => coverletter::coverletter(&args),
         Command::AdviseTier(args) => advise_tier::advise_tier(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Tour(args) => reproduce::tour(&args),

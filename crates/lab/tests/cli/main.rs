@@ -11,6 +11,7 @@ mod bad_trace; // traces
 mod bench; // textbook policies over traces
 mod bisect; // which rule did it, and versions as values
 mod causes; // how long accesses took, and why
+mod coverletter; // what a change helps and hurts over many scenarios
 mod compressibility; // what pages compress to
 mod dropped_caches; // what a user has dropped
 mod diff; // two snapshots of a kernel's counters

@@ -217,3 +217,27 @@ fn advice_speaks_of_the_ratios_that_were_run() {
     assert!(words.contains("Which knobs matter is not known: none was run"), "{printed}");
     assert!(!words.contains("each ratio tried") && !words.contains("No knob tried"), "{printed}");
 }
+
+#[test]
+fn an_interrupted_letter_is_partial_and_has_the_rows_of_the_seeds_that_there_are() {
+    let directory = with_scenario(GOOD);
+    let short = GOOD.replace("ops = 5000", "ops = 4000");
+    std::fs::write(directory.path().join("short.toml"), short).unwrap();
+    let arguments = [
+        "coverletter",
+        "scenario.toml",
+        "short.toml",
+        "--quiet",
+        "--repeat",
+        "1000",
+        "--switch",
+        "memcg./web.memory.max=2MiB",
+    ];
+    let (printed, _) = interrupt_with_a_result(directory.path(), &arguments);
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("PARTIAL: interrupted by SIGINT after "), "{printed}");
+    assert!(
+        printed.lines().last().unwrap_or_default().contains("compared") || words.contains("interrupted."),
+        "{printed}"
+    );
+}

@@ -100,6 +100,26 @@ fn student_t(degrees: usize) -> f64 {
     T[degrees.clamp(1, T.len()) - 1]
 }
 
+/// How likely a value of Student's t as far from 0 as `t` is, to either side: 5 % at the bounds of a 95 % interval. The sums are those of Abramowitz and
+/// Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+pub fn chance(t: f64, degrees: usize) -> f64 {
+    let angle = (t.abs() / (degrees as f64).sqrt()).atan();
+    let (sine, cosine) = angle.sin_cos();
+    // Of odd degrees 1, 2/3, 2*4/(3*5) ..., of even ones 1, 1/2, 1*3/(2*4) ...
+    let is_odd = degrees % 2 == 1;
+    let (mut sum, mut term) = (0.0, if is_odd { cosine } else { 1.0 });
+    let first = if is_odd { 3 } else { 2 };
+    for below in (first..=degrees).step_by(2) {
+        sum += term;
+        term *= cosine * cosine * (below - 1) as f64 / below as f64;
+    }
+    let within = match is_odd {
+        true => (angle + sine * sum) * std::f64::consts::FRAC_2_PI,
+        false => sine * sum,
+    };
+    (1.0 - within).clamp(0.0, 1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use pageout_workload::rng::SplitMix64;
@@ -140,6 +160,17 @@ mod tests {
         assert_eq!(values_for(0.36, 1.242, 3), 10);
         assert_eq!(values_for(1.2, 1.242, 3), 6, "twice as many at least");
         assert_eq!(values_for(1e-9, 1.242, 3), 1000);
+    }
+
+    #[test]
+    fn the_bounds_of_an_interval_are_passed_by_chance_one_time_in_twenty() {
+        for degrees in 1..=30 {
+            let chance = chance(-student_t(degrees), degrees);
+            assert!((chance - 0.05).abs() < 2e-4, "{degrees} degrees: {chance}");
+        }
+        assert_eq!(chance(0.0, 4), 1.0);
+        // Tables of 99.9 % have 8.610 for 4 degrees, and 12.924 for 3.
+        assert!((chance(8.610, 4) - 0.001).abs() < 1e-5 && (chance(12.924, 3) - 0.001).abs() < 1e-5);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Source {
     }
 
     /// The directory that relative paths in the scenario start from.
-    pub(crate) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         match self.path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),

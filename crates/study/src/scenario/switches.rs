@@ -106,6 +106,15 @@ impl Knob {
         }
     }
 
+    /// What it takes, in words.
+    fn takes(self) -> String {
+        match self.values() {
+            Values::Bool => "true, false".to_string(),
+            Values::Choice(words) => words.join(", "),
+            Values::Number(least, most) => format!("{least} to {most}"),
+        }
+    }
+
     /// Whether it accepts a value.
     fn accepts(self, value: &str) -> bool {
         let mut config = Config::default();
@@ -163,6 +172,48 @@ impl Turn {
     /// The scenario with it turned.
     pub fn applied(&self, scenario: Scenario) -> Scenario {
         with_knob(scenario, self.knob.table(), self.knob.name(), &self.value)
+    }
+}
+
+impl Turn {
+    /// Its key in a scenario.
+    pub fn key(&self) -> String {
+        let table = match self.knob.table() {
+            Table::Kernel => "kernel",
+            Table::Sysctl => "sysctl",
+        };
+        format!("{table}.{}", self.knob.name())
+    }
+}
+
+impl FromStr for Turn {
+    type Err = String;
+
+    /// `NAME=VALUE`, as of [`Wanted`], but of one switch and one value.
+    fn from_str(text: &str) -> Result<Turn, String> {
+        let Wanted { names, values } = text.parse()?;
+        let knob = |name: &str| Knob::all().find(|knob| knob.name() == name);
+        match (&names[..], &values[..]) {
+            ([name], [value]) => {
+                let knob = knob(name).expect("what is wanted is known");
+                Ok(Turn { knob, value: value.clone() })
+            }
+            ([name], []) => {
+                let takes = knob(name).expect("what is wanted is known").takes();
+                Err(format!(
+                    "`{name}` needs the value that it is changed to: {name}=VALUE. It takes: {takes}"
+                ))
+            }
+            ([name], values) => Err(format!(
+                "`{name}` can be changed to one value, and here are {}: {}",
+                values.len(),
+                values.join(", ")
+            )),
+            _ => Err(format!(
+                "`{text}` is a seam of several switches: name one, with its value: {}",
+                names.join(", ")
+            )),
+        }
     }
 }
 
@@ -238,11 +289,12 @@ fn check(knob: Knob, value: &str) -> Result<(), String> {
     if let Some(now) = knob.values().renamed(value) {
         return Err(format!("`{}` can't be `{value}`, which is called {now}", knob.name()));
     }
-    let (allowed, words) = match knob.values() {
-        Values::Bool => ("true, false".to_string(), &["true", "false"][..]),
-        Values::Choice(words) => (words.join(", "), words),
-        Values::Number(least, most) => (format!("{least} to {most}"), &[][..]),
+    let words = match knob.values() {
+        Values::Bool => &["true", "false"][..],
+        Values::Choice(words) => words,
+        Values::Number(..) => &[],
     };
+    let allowed = knob.takes();
     let help = nearest(value, words.iter().copied()).map(|meant| format!("did you mean `{meant}`? "));
     Err(format!("`{}` can't be `{value}`; {}It takes: {allowed}", knob.name(), help.unwrap_or_default()))
 }

@@ -7,13 +7,7 @@ use pageout_study::scenario::nearest::nearest;
 use pageout_study::scenario::source::Source;
 
 use super::chapter::Chapter;
-
-/// Files below `scenarios/`, as they were when the program was built.
-macro_rules! shipped {
-    ($($path:literal,)*) => {
-        &[$(($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/", $path))),)*]
-    };
-}
+use crate::shipped::shipped;
 
 /// Names and files of the chapters.
 pub(super) const CHAPTERS: &[(&str, &str)] = &[
@@ -25,51 +19,6 @@ pub(super) const CHAPTERS: &[(&str, &str)] = &[
     ("pghot-fitted", "chapters/pghot-fitted.toml"),
     ("pghot-graph500", "chapters/pghot-graph500.toml"),
     ("zswap-lru", "chapters/zswap-lru.toml"),
-];
-
-/// The chapters' files, and every scenario that one of them names.
-const FILES: &[(&str, &str)] = shipped![
-    "chapters/mglru.toml",
-    "chapters/no-writeback.toml",
-    "chapters/page-cache-promotion.toml",
-    "chapters/page-cache-promotion-fio.toml",
-    "chapters/pghot.toml",
-    "chapters/pghot-fitted.toml",
-    "chapters/pghot-graph500.toml",
-    "chapters/zswap-lru.toml",
-    "hot-beyond-fast-memory.toml",
-    "page-cache-promotion-fio.toml",
-    "large/hot-beyond-fast-memory.toml",
-    "large/page-cache-promotion.toml",
-    "page-cache-promotion.toml",
-    "mglru-v4/fio-io-uring.toml",
-    "mglru-v4/fio-io-uring-small.toml",
-    "mglru-v4/browser.toml",
-    "mglru-v4/browser-small.toml",
-    "mglru-v4/drift.toml",
-    "no-writeback/kernbench.toml",
-    "no-writeback/kernbench-small.toml",
-    "no-writeback/sysbench.toml",
-    "no-writeback/sysbench-small.toml",
-    "no-writeback/writeback.toml",
-    "no-writeback/writeback-small.toml",
-    "no-writeback/highalloc.toml",
-    "no-writeback/highalloc-small.toml",
-    "no-writeback/oom.toml",
-    "no-writeback/oom-small.toml",
-    "pghot/graph500.toml",
-    "pghot/graph500-small.toml",
-    "pghot/mode1.toml",
-    "pghot/mode1-small.toml",
-    "pghot/mode2.toml",
-    "pghot/mode2-small.toml",
-    "pghot/mode3.toml",
-    "pghot/mode3-small.toml",
-    "loop-larger-than-memory.toml",
-    "zswap-lru/kernel-build.toml",
-    "zswap-lru/kernel-build-small.toml",
-    "regressions/m12-idle-memory-out-of-reach.toml",
-    "regressions/m13-no-refault-distance.toml",
 ];
 
 /// Where a chapter was found, and so the scenarios that it names.
@@ -132,10 +81,6 @@ impl Place {
             Place::File(_) => Ok(Source::read(&path)?),
         }
     }
-}
-
-fn shipped(path: &str) -> Option<&'static str> {
-    FILES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
 }
 
 /// A path that is written in the file `of`, without the steps up that it takes.

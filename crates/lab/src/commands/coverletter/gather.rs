@@ -1,0 +1,310 @@
+//! Which scenarios a letter is about, and what the change makes of each.
+
+use std::path::{Path, PathBuf};
+
+use pageout_sim::scenario::Scenario;
+use pageout_study::letter::Case;
+use pageout_study::result::simulate;
+use pageout_study::scenario::load::load;
+use pageout_study::scenario::own_variants;
+use pageout_study::scenario::source::{Setting, Source};
+use pageout_study::scenario::switches::Turn;
+use pageout_study::{Error, Failed, Watcher};
+
+use super::Runner;
+use super::build::Build;
+use crate::cli::CoverletterArgs;
+use crate::failure::Failure;
+use crate::shipped::FILES;
+
+/// Accesses that two CPUs simulate in about five minutes, with a release.
+const FAST_ACCESSES: u64 = 150_000_000;
+
+/// The folder that shipped scenarios are called by.
+const SHIPPED: &str = "scenarios";
+
+/// What is to be run, and what is not.
+pub(super) struct Gathered<'a> {
+    pub(super) cases: Vec<Case<Runner<'a>>>,
+    pub(super) left: Vec<Left>,
+    pub(super) fails_as_known: Vec<(String, String)>,
+    pub(super) accesses: Option<u64>,
+}
+
+/// A scenario that is not run.
+pub(super) struct Left {
+    pub(super) group: String,
+    pub(super) name: String,
+    pub(super) why: Why,
+    /// The fault of who gave it, if it is one.
+    pub(super) failed: Option<Failed>,
+}
+
+/// Why a scenario is not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It can't be read, or what is set makes no sense in it.
+    Bad(String),
+    /// The change makes no sense in it.
+    Impossible(String),
+    /// It is so already.
+    Already,
+    /// --fast has no room for it.
+    TooLong,
+    /// Its smaller form is there as well, or it is kept for long runs.
+    Large,
+}
+
+/// A scenario as another build reads it.
+pub(super) struct Written {
+    pub(super) text: String,
+    /// Where paths in it start.
+    pub(super) folder: PathBuf,
+    pub(super) settings: Vec<Setting>,
+    pub(super) first_seed: u64,
+}
+
+/// A scenario file.
+struct File {
+    group: String,
+    name: String,
+    source: Result<Source, Error>,
+}
+
+/// Reads all scenarios, and makes the change in each. Errors: there are none, or none can be run.
+pub(super) fn gather<'a>(
+    args: &CoverletterArgs,
+    build: Option<&'a Build>,
+    watcher: &dyn Watcher,
+) -> Result<Gathered<'a>, Failure> {
+    let mut left = Vec::new();
+    let files = if args.paths.is_empty() { shipped(&mut left) } else { named(&args.paths)? };
+    let mut gathered = Gathered { cases: Vec::new(), left, fails_as_known: Vec::new(), accesses: None };
+    for file in files {
+        let (group, name) = (file.group.clone(), file.name.clone());
+        match sides(args, file, build, watcher) {
+            Ok((sides, first_seed, is_known_to_fail)) => {
+                if is_known_to_fail {
+                    gathered.fails_as_known.push((group.clone(), name.clone()));
+                }
+                gathered.cases.push(Case { group, name, first_seed, sides });
+            }
+            Err((why, failed)) => gathered.left.push(Left { group, name, why, failed }),
+        }
+    }
+    if args.fast {
+        gathered.shorten(args.repeat().most());
+    }
+    if gathered.cases.is_empty() {
+        return Err(gathered.nothing(args));
+    }
+    Ok(gathered)
+}
+
+type Sides<'a> = ([Runner<'a>; 2], u64, bool);
+
+/// A scenario without the change and with it, its first seed, and whether it knows that it fails as it is.
+fn sides<'a>(
+    args: &CoverletterArgs,
+    file: File,
+    build: Option<&'a Build>,
+    watcher: &dyn Watcher,
+) -> Result<Sides<'a>, (Why, Option<Failed>)> {
+    let is_named = !args.paths.is_empty();
+    let bad = |error: Error| {
+        let failed = Failed::from(error);
+        (Why::Bad(failed.message.clone()), is_named.then_some(failed))
+    };
+    let source = file.source.map_err(bad)?;
+    let changes = args.options.changes();
+    let base = load(&source, &changes, &[], watcher).map_err(bad)?;
+    let impossible = |error: Error| (Why::Impossible(first_fault(&error)), None);
+    let patched = load(&source, &changes, &args.switches, watcher).map_err(impossible)?;
+    // A variant that sets nothing is the scenario as it is.
+    let mut is_known_to_fail = false;
+    if base.variant.iter().any(|variant| !variant.fails.is_empty()) {
+        let variants = own_variants::all(&source, &changes, &base, watcher).map_err(bad)?;
+        is_known_to_fail = variants.iter().any(|variant| variant.fails.is_some() && variant.scenario == base);
+    }
+    let first_seed = base.seed;
+    let base = match build {
+        None if base == patched || is_already(&base, &args.switches) => return Err((Why::Already, None)),
+        None => Runner::Here(Box::new(base)),
+        Some(build) => Runner::There {
+            build,
+            accesses: simulate::accesses(&base),
+            scenario: Written {
+                text: source.text().to_string(),
+                folder: source.directory().to_path_buf(),
+                settings: changes.settings,
+                first_seed,
+            },
+        },
+    };
+    Ok(([base, Runner::Here(Box::new(patched))], first_seed, is_known_to_fail))
+}
+
+/// Whether every switch has its new value in the scenario as it is.
+fn is_already(scenario: &Scenario, switches: &[Setting]) -> bool {
+    let Ok(config) = scenario.engine_config() else { return false };
+    let is = |setting: &Setting| {
+        let turn: Option<Turn> = setting.to_string().parse().ok();
+        turn.is_some_and(|turn| turn.knob.get(&config) == turn.value)
+    };
+    switches.iter().all(is)
+}
+
+/// The first thing that is wrong, in a line.
+fn first_fault(error: &Error) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string()
+}
+
+/// All scenarios that the program brings along but the large ones: those where a smaller form is there.
+fn shipped(left: &mut Vec<Left>) -> Vec<File> {
+    let mut files = Vec::new();
+    for (path, text) in FILES {
+        let path = Path::new(path);
+        let folder = path.parent().map(Path::to_string_lossy).unwrap_or_default();
+        if folder == "chapters" {
+            continue;
+        }
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let group = if folder.is_empty() { SHIPPED.to_string() } else { format!("{SHIPPED}/{folder}") };
+        let small = path.with_file_name(format!("{name}-small.toml"));
+        let is_large = folder == "large" || FILES.iter().any(|(other, _)| Path::new(other) == small);
+        if is_large {
+            left.push(Left { group, name, why: Why::Large, failed: None });
+            continue;
+        }
+        let source = Source::parse(&Path::new(SHIPPED).join(path), text.to_string());
+        files.push(File { group, name, source });
+    }
+    // Workloads first, then tests of publications, then what is known to go wrong.
+    files.sort_by_key(|file| (super::text::place(&file.group), file.group.clone(), file.name.clone()));
+    files
+}
+
+/// The files at these paths, folders' in order of their names. Errors: there is nothing at a path.
+fn named(paths: &[PathBuf]) -> anyhow::Result<Vec<File>> {
+    let mut files = Vec::new();
+    for path in paths {
+        let mut found = Vec::new();
+        if path.is_dir() {
+            below(path, &mut found)?;
+            anyhow::ensure!(!found.is_empty(), "there is no scenario, no file *.toml, in {}", path.display());
+        } else {
+            found.push(path.clone());
+        }
+        found.sort();
+        files.extend(found);
+    }
+    let mut known: Vec<PathBuf> = Vec::new();
+    files.retain(|path| {
+        let is_new = !known.contains(path);
+        known.push(path.clone());
+        is_new
+    });
+    let file = |path: PathBuf| {
+        let group = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File {
+            group: group.to_string_lossy().into_owned(),
+            name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            source: Source::read(&path),
+        }
+    };
+    let mut files: Vec<File> = files.into_iter().map(file).collect();
+    files.sort_by(|one, other| one.group.cmp(&other.group));
+    Ok(files)
+}
+
+fn below(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let told = |error| anyhow::anyhow!("cannot read {}: {error}", folder.display());
+    for entry in std::fs::read_dir(folder).map_err(told)? {
+        let path = entry.map_err(told)?.path();
+        if path.is_dir() {
+            below(&path, found)?;
+        } else if path.extension().is_some_and(|suffix| suffix == "toml") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+impl Gathered<'_> {
+    /// Leaves only as many scenarios, the shortest first, as are run in some minutes with so many seeds.
+    fn shorten(&mut self, seeds: u32) {
+        let work = |case: &Case<Runner>| {
+            let [base, patched] =
+                [0, 1].map(|side: usize| pageout_study::letter::Side::accesses(&case.sides[side]));
+            Some((base? + patched?) * u64::from(seeds))
+        };
+        let mut order: Vec<(Option<u64>, usize)> = self.cases.iter().map(work).zip(0..).collect();
+        // Those whose length nobody knows come last.
+        order.sort_by_key(|(work, at)| (work.unwrap_or(u64::MAX), *at));
+        let mut all = 0u64;
+        let mut is_in = vec![false; self.cases.len()];
+        for (work, at) in order {
+            let Some(sum) = work.and_then(|work| all.checked_add(work)).filter(|sum| *sum <= FAST_ACCESSES)
+            else {
+                break;
+            };
+            all = sum;
+            is_in[at] = true;
+        }
+        let mut at = 0..;
+        let cases = std::mem::take(&mut self.cases);
+        for case in cases {
+            if is_in[at.next().expect("it has no end")] {
+                self.cases.push(case);
+            } else {
+                let Case { group, name, .. } = case;
+                self.left.push(Left { group, name, why: Why::TooLong, failed: None });
+            }
+        }
+        self.accesses = Some(all);
+    }
+
+    /// Why there is nothing to run.
+    fn nothing(&self, args: &CoverletterArgs) -> Failure {
+        let switches: Vec<String> = args.switches.iter().map(ToString::to_string).collect();
+        let why = self.left.iter().find_map(|left| match &left.why {
+            Why::Bad(why) => Some(why.clone()),
+            _ => None,
+        });
+        let why = why.or_else(|| {
+            self.left.iter().find_map(|left| match &left.why {
+                Why::Impossible(why) => Some(format!("{}: {why}", switches.join(", "))),
+                _ => None,
+            })
+        });
+        let seeds = args.repeat().most();
+        let is_long = self.left.iter().any(|left| left.why == Why::TooLong);
+        let why = why.or_else(|| {
+            is_long.then(|| format!("none is short enough for --fast with {seeds} seeds: leave --fast out"))
+        });
+        let why = why.unwrap_or_else(|| {
+            format!("{} is so in every scenario already: there is nothing to compare", switches.join(", "))
+        });
+        Failure::Input(anyhow::anyhow!(why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_the_program_brings_along_is_whole_and_of_two_sizes_the_smaller_is_run() {
+        let mut left = Vec::new();
+        let files = shipped(&mut left);
+        assert!(files.len() > 80, "{}", files.len());
+        for file in &files {
+            let source = file.source.as_ref().unwrap_or_else(|error| panic!("{}: {error}", file.name));
+            source.scenario(&[]).unwrap_or_else(|error| panic!("{}: {error}", file.name));
+        }
+        let is_left = |name: &str| left.iter().any(|left| left.name == name && left.why == Why::Large);
+        assert!(is_left("linear-read-1tb") && is_left("mode1") && !is_left("mode1-small"));
+        assert!(files.iter().any(|file| file.name == "mode1-small") && files[0].group == SHIPPED);
+    }
+}

@@ -1,0 +1,250 @@
+//! A cover letter: what a change helps and hurts over many scenarios, beyond noise.
+//!
+//! ```text
+//!   case: a scenario, base and patched ──▶ both run with the same seeds ──▶ figures, from the run's JSON ──▶ rows, judged
+//!                                          first all with the first seed, then more of each: a fixed number,
+//!                                          or until the interval of each row is narrow
+//! ```
+//! Sides are whatever can be run with a seed: a scenario here, or the same scenario in another build of the program. So figures are read from
+//! JSON, which both have. A row pairs runs of the same seed; `judge.rs` says when it is more than noise, and corrects for there being many.
+
+pub mod figures; // what a run comes to
+pub mod judge; // which of it is more than noise
+
+use std::collections::BTreeMap;
+
+use crate::error::Failed;
+use crate::result::parallel;
+use crate::{Stage, Watcher};
+use figures::Outcome;
+use judge::Judged;
+
+/// Accesses of a run whose number nobody knows before it is over, for progress alone.
+const UNKNOWN: u64 = 1_000_000;
+
+/// Half of an interval, in percent of the base, that is narrow enough for whoever repeats runs until it is.
+pub const NARROW_PERCENT: f64 = 1.0;
+
+/// Seeds to begin with where their number is found out.
+pub const FIRST_SEEDS: u32 = 5;
+
+/// What can be run with one seed after the other.
+pub trait Side: Sync {
+    /// The run with the n-th seed from 0 on; nothing if the watcher has it end before its time.
+    fn run(&self, nth: u32, watcher: &dyn Watcher) -> Option<Result<Outcome, Failed>>;
+
+    /// How many accesses it makes, where that is known beforehand.
+    fn accesses(&self) -> Option<u64>;
+}
+
+/// A scenario, before and after.
+pub struct Case<S> {
+    /// What it is one of.
+    pub group: String,
+    /// What it is called there.
+    pub name: String,
+    /// The seed that others are counted up from.
+    pub first_seed: u64,
+    /// Base and patched.
+    pub sides: [S; 2],
+}
+
+/// With how many seeds each case runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// With so many.
+    Fixed(u32),
+    /// Until each interval is narrow, with so many at most.
+    Auto(u32),
+}
+
+impl Repeat {
+    /// The most seeds that a case may run with.
+    pub fn most(self) -> u32 {
+        let (Repeat::Fixed(most) | Repeat::Auto(most)) = self;
+        most
+    }
+
+    /// Seeds that each case runs with in any case.
+    fn least(self) -> u32 {
+        match self {
+            Repeat::Fixed(seeds) => seeds,
+            Repeat::Auto(most) => most.min(FIRST_SEEDS),
+        }
+    }
+}
+
+/// What came of all cases, in their order.
+pub struct Found {
+    /// A case each.
+    pub cases: Vec<Judged>,
+    /// Runs that came to their end, good or bad.
+    pub made: usize,
+    /// Who ended it before its time, and how many runs were to be made by then.
+    pub interruption: Option<(&'static str, usize)>,
+}
+
+/// How a run ended.
+type Ended = Result<Outcome, Failed>;
+
+/// Runs of both sides by the number of their seed.
+type Sides = [BTreeMap<u32, Ended>; 2];
+
+/// One run: its seed, its case and its side.
+type Run = (u32, usize, usize);
+
+/// Runs all cases, both sides with the same seeds, and judges what came of it. The answer depends on nothing but the cases, if nobody
+/// interrupts it.
+pub fn run<S: Side>(cases: &[Case<S>], repeat: Repeat, jobs: usize, watcher: &dyn Watcher) -> Found {
+    let mut ended: Vec<Sides> = cases.iter().map(|_| Sides::default()).collect();
+    let mut until: Vec<u32> = vec![1; cases.len()];
+    let (mut from, mut asked, mut interruption) = (vec![0; cases.len()], 0, None);
+    loop {
+        let runs = runs(&from, &until);
+        asked += runs.len();
+        if !stage(cases, &runs, &mut ended, jobs, watcher) {
+            interruption = watcher.stop().map(|by| (by, asked));
+            break;
+        }
+        from.clone_from(&until);
+        until = next(&from, &ended, repeat);
+        if until == from {
+            break;
+        }
+    }
+    let made = ended.iter().flatten().map(BTreeMap::len).sum();
+    let judged = cases.iter().zip(ended).map(|(case, sides)| {
+        let [base, patched] = in_pairs(&sides);
+        Judged::of(&case.group, &case.name, case.first_seed, base, patched)
+    });
+    let mut judged: Vec<Judged> = judged.collect();
+    judge::correct(&mut judged);
+    Found { cases: judged, made, interruption }
+}
+
+/// The runs that are to be made next, seed by seed, so that each is compared early.
+fn runs(from: &[u32], until: &[u32]) -> Vec<Run> {
+    let cases = from.iter().zip(until).enumerate();
+    let mut runs: Vec<Run> = cases
+        .flat_map(|(case, (&from, &until))| {
+            (from..until).flat_map(move |nth| [(nth, case, 0), (nth, case, 1)])
+        })
+        .collect();
+    runs.sort_unstable();
+    runs
+}
+
+/// How many seeds each case is to have next: as many as it has, once there are enough.
+fn next(from: &[u32], ended: &[Sides], repeat: Repeat) -> Vec<u32> {
+    let more = |(&seeds, sides): (&u32, &Sides)| {
+        // What was given is at fault with any seed.
+        let is_hopeless =
+            sides.iter().any(|side| side.values().any(|run| matches!(run, Err(why) if why.is_input)));
+        if is_hopeless {
+            return seeds;
+        }
+        if seeds < repeat.least() {
+            return repeat.least();
+        }
+        let [base, patched] = in_pairs(sides);
+        let is_narrow = || Judged::of("", "", 0, base, patched).is_narrow();
+        match repeat {
+            Repeat::Auto(most) if seeds < most && !is_narrow() => (2 * seeds).min(most),
+            _ => seeds,
+        }
+    };
+    from.iter().zip(ended).map(more).collect()
+}
+
+/// Makes these runs. Says whether all came to their end.
+fn stage<S: Side>(
+    cases: &[Case<S>],
+    runs: &[Run],
+    ended: &mut [Sides],
+    jobs: usize,
+    watcher: &dyn Watcher,
+) -> bool {
+    let accesses = |&(_, case, side): &Run| {
+        // A seed changes little in how many there are.
+        let known = ended[case][side].values().next().and_then(|run| run.as_ref().ok());
+        let known = known.map(|outcome| outcome.accesses);
+        known.or_else(|| cases[case].sides[side].accesses()).unwrap_or(UNKNOWN)
+    };
+    let accesses = runs.iter().map(accesses).fold(0, u64::saturating_add);
+    let name = match runs.first() {
+        Some((0, ..)) => "the first seed",
+        _ => "more seeds",
+    };
+    watcher.begin(&Stage::Running { name, runs: runs.len(), accesses: Some(accesses) });
+    let results = parallel::map_while(runs.len(), jobs, |at| {
+        let (nth, case, side) = runs[at];
+        if watcher.stop().is_some() {
+            return None;
+        }
+        cases[case].sides[side].run(nth, watcher)
+    });
+    watcher.end();
+    let is_all = results.len() == runs.len();
+    for (at, run) in results {
+        let (nth, case, side) = runs[at];
+        ended[case][side].insert(nth, run);
+    }
+    is_all
+}
+
+/// The runs of the first seeds that both sides have.
+fn in_pairs([base, patched]: &Sides) -> [Vec<&Ended>; 2] {
+    let pairs = (0..).map_while(|nth| Some((base.get(&nth)?, patched.get(&nth)?)));
+    let (base, patched) = pairs.unzip();
+    [base, patched]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A side whose speed is drawn anew for each seed.
+    struct Drawn(fn(u32) -> f64);
+
+    impl Side for Drawn {
+        fn run(&self, nth: u32, _: &dyn Watcher) -> Option<Ended> {
+            let speed = (self.0)(nth);
+            Some(Ok(Outcome::of(
+                &json!({ "accesses": 1000, "end_ns": 1e9 / speed, "vmstat": {}, "tasks": [] }),
+            )))
+        }
+
+        fn accesses(&self) -> Option<u64> {
+            Some(1000)
+        }
+    }
+
+    fn case(base: fn(u32) -> f64, patched: fn(u32) -> f64) -> Case<Drawn> {
+        let sides = [Drawn(base), Drawn(patched)];
+        Case { group: "a".to_string(), name: "b".to_string(), first_seed: 1, sides }
+    }
+
+    #[test]
+    fn runs_are_repeated_until_the_interval_is_narrow_and_no_further() {
+        // Luck that grows smaller nowhere: only many seeds help.
+        fn wide(nth: u32) -> f64 {
+            100.0 + f64::from(nth % 2) * 5.0
+        }
+        let cases = [case(|_| 100.0, |_| 90.0), case(|_| 100.0, wide)];
+        let seeds =
+            |repeat| run(&cases, repeat, 1, &()).cases.iter().map(|case| case.seeds).collect::<Vec<u32>>();
+        assert_eq!(seeds(Repeat::Auto(1000)), [5, 40]);
+        assert_eq!(seeds(Repeat::Auto(20)), [5, 20], "no more than that");
+        assert_eq!(seeds(Repeat::Fixed(3)), [3, 3]);
+    }
+
+    #[test]
+    fn all_cases_run_with_the_first_seed_before_any_runs_with_the_second() {
+        assert_eq!(
+            runs(&[0, 0], &[1, 2]),
+            [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (1, 1, 0), (1, 1, 1)]
+        );
+    }
+}
