@@ -6,6 +6,7 @@
 //!   engine   core and tasks: accesses, waits, kernel files (`serve/`, `kernfs/`)                   what a machine holds
 //! ```
 
+use crate::books::Deeds;
 use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
 use crate::kthread::{KernelThread, Sleepers};
@@ -77,6 +78,8 @@ pub(crate) struct Core {
     pub(crate) guest_fault: Option<Box<GuestFault>>,
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
     pub(crate) isolated: Vec<Pfn>,
+    /// Which deeds are audited next, where assertions are.
+    pub(crate) deeds: Deeds,
     #[cfg(test)]
     pub(crate) mutant: Option<crate::testing::Mutant>,
     /// Migrations that are to fail.
@@ -118,6 +121,7 @@ impl Core {
             sleepers: Sleepers::default(),
             guest_fault: None,
             isolated: Vec::new(),
+            deeds: Deeds::default(),
             #[cfg(test)]
             mutant: None,
             #[cfg(any(test, feature = "fault-injection"))]

@@ -19,6 +19,7 @@
 //! sizes in between. A page that nobody has a use for is found by nobody (the queue of partly used ones): no mapping can
 //! be given up in part.
 
+use crate::books::Deed;
 use crate::config::TransparentHugepage;
 use crate::core::Core;
 use crate::lru::Arrival;
@@ -51,8 +52,10 @@ impl Core {
         let locked = space.vma_of(page).locked;
         let folio = &self.mm.memory.folios[head];
         assert_eq!((folio.order, folio.mapped), (HUGE_PAGE_ORDER, 0), "{head:?} is mapped as a huge page");
+        let books = self.open_books(Deed::Map, [head]);
         self.mm.memory.folios[head].mapped = 1;
         self.count_huge(head, 1);
+        self.close_books(books);
         if locked {
             self.mlock_folio(head);
         }
@@ -74,8 +77,10 @@ impl Core {
             }
         }
         assert_eq!(self.mm.memory.folios[head].mapped, 1, "{head:?} loses the entry of a huge page");
+        let books = self.open_books(Deed::Unmap, [head]);
         self.count_huge(head, -1);
         self.mm.memory.folios[head].mapped = 0;
+        self.close_books(books);
     }
 
     /// Counts a huge page that is mapped, or is not any more.
@@ -97,6 +102,7 @@ impl Core {
             return false;
         }
         let (mm, first) = (MmId(folio.owner), u64::from(folio.index));
+        let books = self.open_books(Deed::Split, [head]);
         self.split_entry(mm, first);
         self.count(self.mm.lruvec_of(head), Stat::NrAnonThps, -1);
         for at in 0..HUGE_PAGE_PAGES as u32 {
@@ -108,6 +114,7 @@ impl Core {
             }
             self.tell(pfn, |_| PageEvent::SplitOff);
         }
+        self.close_books_of_split(books);
         self.mm.count_node(folio.node, Stat::ThpSplitPage, 1);
         self.mm.count_node(folio.node, Stat::ThpSplitPmd, 1);
         self.out.count.list_moves(HUGE_PAGE_PAGES - 1);

@@ -28,6 +28,7 @@ mod machine; // how a machine talks to the engine: accesses and steps, operation
 
 mod core; // all state under one roof: what mechanisms are methods of
 mod state; // what is where, as one value: questions and changes that need no mechanism
+mod books; // what each folio adds to each counter, said a second time
 mod recorded; // what a kernel did where its rules don't say
 mod page_alloc; // a request for free memory
 mod swap; // pages of zeroes, writes held back, readahead

@@ -3,6 +3,7 @@
 //! An anonymous folio is mapped at one place, which its record names; a file's folio may be mapped wherever the file is.
 //! [reclaim 2.8, 9 rows 1 to 5]
 
+use crate::books::Deed;
 use crate::core::Core;
 use crate::lru::two_lists;
 use crate::memory::Memory;
@@ -127,6 +128,7 @@ impl Core {
         if let Some(tlb) = &mut space.tlb {
             tlb.drop_page(page);
         }
+        let books = self.open_books(Deed::Unmap, [pfn]);
         let folio = &mut self.mm.memory.folios[pfn];
         if word.is_dirty() && !mutant!(self, DirtyLostAtUnmap) {
             folio.set(FolioFlags::DIRTY);
@@ -138,6 +140,7 @@ impl Core {
         if folio.mapped == 0 {
             self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), -(folio.pages() as i64));
         }
+        self.close_books(books);
     }
 
     /// Write-protects every entry that maps a page of a regular file which is about to be written: the next store faults, and
@@ -170,6 +173,15 @@ impl State {
             let word = mm.table.word_if_any(page);
             word.is_present() && word.pfn() == pfn && mm.vma_of(page).locked
         })
+    }
+
+    /// How many entries map the folio, by what they say.
+    pub(crate) fn mappings_of(&self, pfn: Pfn) -> u16 {
+        let maps = |&(mm, page): &(MmId, u64)| {
+            let word = self.memory.mm(mm).table.word_if_any(page);
+            word.is_present() && !word.is_zero_page() && word.pfn() == pfn
+        };
+        self.rmap_entries(pfn).filter(maps).count() as u16
     }
 
     /// Whether the folio was written through a mapping since the dirty bits were last collected.

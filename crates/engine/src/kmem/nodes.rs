@@ -55,6 +55,7 @@ impl Core {
                 .expect("who can't wait has seen to free frames");
             self.mm.index_nodes_grow(pfn);
         }
+        let before = self.mm.nodes_counted(payer);
         let slab = &mut self.mm.kmem.index_nodes;
         let mut made = Vec::new();
         self.mm.memory.files[file.index()].nodes.add(page, || {
@@ -66,6 +67,7 @@ impl Core {
         for node in made {
             self.index_node_count(node, 1);
         }
+        self.mm.assert_nodes_counted(payer, before, missing as i64);
     }
 
     /// Frees the node of an index in which nothing is left, with those above that lead to nothing else.
@@ -74,6 +76,7 @@ impl Core {
         let mut freed = Vec::new();
         self.mm.memory.files[file.index()].nodes.remove(page, |node| freed.push(node));
         for node in freed {
+            let before = self.mm.nodes_counted(node.memcg);
             self.index_node_count(node, -1);
             if node.memcg != MemcgId::ROOT {
                 self.objcg_uncharge_bytes(self.mm.memcgs.online(node.memcg), INDEX_NODE_BYTES);
@@ -82,6 +85,7 @@ impl Core {
                 self.mm.count_node(self.mm.memory.folios[node.pfn].node, Stat::NrSlabReclaimable, -1);
                 self.kernel_page_free(node.pfn);
             }
+            self.mm.assert_nodes_counted(node.memcg, before, -1);
         }
     }
 
@@ -109,6 +113,34 @@ impl Core {
 }
 
 impl State {
+    /// Nodes that there are, and bytes of them that who pays counts as its slab; for assertions.
+    #[inline(always)]
+    fn nodes_counted(&self, payer: MemcgId) -> [i64; 2] {
+        if !cfg!(debug_assertions) {
+            return [0; 2];
+        }
+        let payer = self.memcgs.online(payer);
+        let of_pool =
+            |pool| self.lruvecs[self.lruvecs.id(payer, pool)].stat_local[Stat::SlabReclaimable as usize];
+        [self.kmem.index_nodes.len() as i64, self.lruvecs.pools().map(of_pool).sum()]
+    }
+
+    /// So many nodes have come, or gone: the slab, its pages and the slab of who pays are larger by as much.
+    #[inline(always)]
+    fn assert_nodes_counted(&self, payer: MemcgId, before: [i64; 2], nodes: i64) {
+        if cfg!(debug_assertions) {
+            let bytes = if payer == MemcgId::ROOT { 0 } else { nodes * INDEX_NODE_BYTES as i64 };
+            let after = self.nodes_counted(payer);
+            assert_eq!(
+                after,
+                [before[0] + nodes, before[1] + bytes],
+                "index nodes, and bytes of who pays for them"
+            );
+            let (counted, pages) = (self.vmstat(Stat::NrSlabReclaimable), self.kmem.index_nodes.len_pages());
+            assert_eq!(counted, pages as i64, "nr_slab_reclaimable, and pages of the slab");
+        }
+    }
+
     /// Whether there is memory for the nodes that a page needs to be stored.
     pub(crate) fn index_has_slab(&self, file: FileId, page: u64) -> bool {
         self.memory.file(file).nodes.missing(page) <= self.kmem.index_nodes.room()

@@ -59,7 +59,14 @@ impl Core {
         let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(folio.memcg), PoolId::of_node(folio.node));
         // Stacks are counted in KiB, as a stack need not be a number of pages.
         let unit = if gauge == Stat::NrKernelStack { (PAGE_SIZE / 1024) as i64 } else { 1 };
+        let before = self.mm.node_stat(folio.node, gauge);
         self.count(lruvec, gauge, sign * unit);
+        debug_assert_eq!(
+            self.mm.node_stat(folio.node, gauge),
+            before + sign * unit,
+            "{} of the node of {pfn:?}",
+            gauge.name()
+        );
     }
 }
 

@@ -56,7 +56,14 @@ impl Core {
     }
 
     pub(crate) fn zspage_free(&mut self, pfn: Pfn) {
-        self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::NrZspages, -1);
+        let node = self.mm.memory.folios[pfn].node;
+        let before = self.mm.node_stat(node, Stat::NrZspages);
+        self.mm.count_node(node, Stat::NrZspages, -1);
+        debug_assert_eq!(
+            self.mm.node_stat(node, Stat::NrZspages),
+            before - 1,
+            "nr_zspages of the node of {pfn:?}"
+        );
         self.kernel_page_free(pfn);
     }
 }

@@ -70,8 +70,15 @@ impl Core {
 
     /// Pages of a list that one lruvec counted are counted by the other.
     pub(super) fn move_size(&mut self, from: LruvecId, to: LruvecId, list: LruList, pages: u64) {
+        let before = [from, to].map(|of| self.mm.lruvecs[of].size(list));
         self.update_size(from, list, -(pages as i64));
         self.update_size(to, list, pages as i64);
+        let after = [from, to].map(|of| self.mm.lruvecs[of].size(list));
+        debug_assert_eq!(
+            [after[0] + pages, after[1]],
+            [before[0], before[1] + pages],
+            "pages of {list:?} move from a group to its parent"
+        );
     }
 
     /// Takes all folios off the lists, the coldest of each first.

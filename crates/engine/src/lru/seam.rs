@@ -1,5 +1,6 @@
 //! Dispatch at the LRU seam: each question of [`crate::lru`] goes to the LRU that keeps the folio's, or the lruvec's, lists.
 
+use crate::books::Deed;
 use crate::core::Core;
 use crate::harvest::Referenced;
 use crate::lru::CountsUse;
@@ -7,7 +8,7 @@ use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists;
 use crate::lru::{Arrival, FolioReferences, PlaceRule};
 use crate::memory::folio::{FolioFlags, UseBits};
-use crate::memory::list::List;
+use crate::memory::list::{Links, List, NONE};
 use crate::memory::table::Mark;
 use crate::stat::Stat;
 use crate::state::State;
@@ -62,6 +63,17 @@ impl Core {
 
     /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.
     pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
+        let books = self.open_books(Deed::Place, [pfn]);
+        self.place(pfn, arrival);
+        self.close_books(books);
+        debug_assert!(
+            self.mm.memory.folios[pfn].has(FolioFlags::LRU),
+            "{pfn:?} was placed, and cannot be isolated"
+        );
+    }
+
+    #[inline(always)]
+    fn place(&mut self, pfn: Pfn, arrival: Arrival) {
         let folio = self.mm.memory.folios[pfn];
         debug_assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is on a list already");
         self.mm.assert_isolated(pfn);
@@ -83,6 +95,8 @@ impl Core {
             Lru::TwoLists => two_lists::place(&mut self.view_mut(lruvec), pfn, &folio, arrival),
             Lru::Guest(_) => self.guest_place(lruvec, pfn, &folio, arrival),
         };
+        let is_at_tail = rule == PlaceRule::Rotated || lru == Lru::TwoLists && arrival == Arrival::Rotated;
+        self.mm.assert_at_end(pfn, is_at_tail);
         self.tell(pfn, |_| PageEvent::Placed { arrival, rule });
     }
 
@@ -122,6 +136,13 @@ impl Core {
 
     /// Takes a folio off its list; the caller owns its place from now on.
     pub(crate) fn lru_unlink(&mut self, pfn: Pfn) {
+        let books = self.open_books(Deed::Unlink, [pfn]);
+        self.unlink(pfn);
+        self.close_books(books);
+    }
+
+    #[inline(always)]
+    fn unlink(&mut self, pfn: Pfn) {
         let lruvec = self.mm.lruvec_of(pfn);
         let folio = self.mm.memory.folios[pfn];
         debug_assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on no list");
@@ -208,6 +229,19 @@ impl State {
             assert!(
                 !folio.has(FolioFlags::KERNEL),
                 "{pfn:?} is in reclaim's hands, and is the kernel's: {folio:?}"
+            );
+        }
+    }
+
+    /// A folio has been put on a list: it is at one end of it, where a guest does not keep it.
+    #[inline(always)]
+    fn assert_at_end(&self, pfn: Pfn, is_at_tail: bool) {
+        if cfg!(debug_assertions) && self.lruvecs[self.lruvec_of(pfn)].guest.is_none() {
+            let (before, behind) = self.memory.folios.links(pfn.0);
+            let beyond = if is_at_tail { behind } else { before };
+            assert_eq!(
+                beyond, NONE,
+                "{pfn:?} comes to its list at the wrong end: is at the tail: {is_at_tail}"
             );
         }
     }

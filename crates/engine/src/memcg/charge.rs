@@ -4,6 +4,7 @@
 //! one. At a limit, the task that wants the page reclaims for itself: 32 pages, so that it isn't back at the limit at once.
 //! [reclaim 2.10; reclaim-6.12 2.10]
 
+use crate::books::{Deed, Paid};
 use crate::core::Core;
 use crate::io::{Hope, SeenWrites};
 use crate::lru::lruvec::LruList;
@@ -105,7 +106,12 @@ impl Core {
     /// Charges pages to be used at once, and for the stock what makes them `most`, where all these fit.
     #[inline]
     fn charge_pages(&mut self, memcg: MemcgId, most: u64, used: u64) -> Result<u64, MemcgId> {
-        let pages = self.mm.memcgs.charge(memcg, most, used)?;
+        let charges = self.open_charges(Deed::Charge, memcg);
+        let charged = self.mm.memcgs.charge(memcg, most, used);
+        let Ok(pages) = charged else {
+            self.close_charges(charges, Paid::pages(0));
+            return charged;
+        };
         debug_assert!(pages == most || pages == used, "{pages} pages are charged of {used} to {most}");
         debug_assert!(
             self.mm.memcgs[memcg].usage <= self.mm.memcgs[memcg].max,
@@ -118,6 +124,7 @@ impl Core {
         if pages > used {
             self.stock_refill(memcg, pages - used);
         }
+        self.close_charges(charges, Paid::pages(used as i64));
         Ok(over_high)
     }
 
@@ -296,22 +303,27 @@ impl Core {
                 "a charge meets the limit of a group that it does not concern"
             );
             self.mm.memcgs.event(limited, MemcgEvent::Max);
+            let charges = self.open_charges(Deed::Charge, memcg);
             self.mm.memcgs.charge_beyond_limits(memcg, 1);
+            self.close_charges(charges, Paid::pages(1));
         }
     }
 
     /// Takes one of the pages charged ahead for a group, if there is one.
     #[doc(alias = "consume_stock")]
     pub(crate) fn stock_take(&mut self, memcg: MemcgId) -> bool {
+        let charges = self.open_charges(Deed::Charge, memcg);
         let stock = &mut self.mm.cpus[self.by.cpu.index()].stock;
         let has = stock.memcg == memcg && stock.pages > 0;
         stock.pages -= u64::from(has);
+        self.close_charges(charges, Paid::pages(has.into()));
         has
     }
 
     /// A CPU keeps the stock of one group only, and no more than a batch of it.
     #[doc(alias = "refill_stock")]
     pub(crate) fn stock_refill(&mut self, memcg: MemcgId, pages: u64) {
+        let charges = self.open_charges(Deed::Refill, memcg);
         if self.mm.cpus[self.by.cpu.index()].stock.memcg != memcg {
             self.mm.stock_drain(self.by.cpu);
         }
@@ -328,6 +340,7 @@ impl Core {
         if held > self.mm.config.charge_stock {
             self.mm.stock_drain(self.by.cpu);
         }
+        self.close_charges(charges, Paid::pages(-(pages as i64)));
         debug_assert!(
             self.mm.cpus[self.by.cpu.index()].stock.pages <= self.mm.config.charge_stock,
             "a CPU holds more than its stock"
@@ -349,10 +362,12 @@ impl Core {
 
     /// Undoes a charge that turned out not to be needed.
     pub(crate) fn charge_cancel(&mut self, memcg: MemcgId, pages: u64) {
+        let charges = self.open_charges(Deed::Uncharge, memcg);
         match pages {
             1 => self.stock_refill(memcg, 1),
             _ => self.mm.memcgs.uncharge(memcg, pages),
         }
+        self.close_charges(charges, Paid::pages(-(pages as i64)));
     }
 }
 

@@ -29,6 +29,7 @@ pub use refusal::MigrateStep;
 #[cfg(any(test, feature = "fault-injection"))]
 pub(crate) use refusal::Refusals;
 
+use crate::books::Deed;
 use crate::core::Core;
 use crate::lru::AddedFor;
 use crate::machine::op::Op;
@@ -85,15 +86,20 @@ impl Core {
             return false;
         }
         self.mm.assert_may_move(from, to);
+        let books = self.open_books(Deed::Migrate, [from, to]);
         self.move_mappings(&folio, from, to);
         if self.is_refused(MigrateStep::Copy) {
             self.move_mappings(&folio, to, from);
+            self.mm.assert_found(from);
+            self.close_books(books);
             return false;
         }
         self.mm.memory.move_in_caches(&folio, to);
         if self.is_refused(MigrateStep::Remap) {
             self.mm.memory.move_in_caches(&folio, from);
             self.move_mappings(&folio, to, from);
+            self.mm.assert_found(from);
+            self.close_books(books);
             return false;
         }
         let node = self.mm.memory.folios[to].node;
@@ -113,6 +119,7 @@ impl Core {
         self.mm.assert_found(to);
         self.mm.guest_forget(from);
         self.mm.memory.folios[from] = Folio::new(folio.node, folio.order);
+        self.close_books(books);
         self.out.push(Op::Copy { from, to, pages: pages as u32 });
         mutant!(self, WrittenDuringCopy if folio.refs > 0 => return self.mm.left_to_its_holder(from, to, folio.refs));
         self.out.push(Op::FreeFrame { pfn: from, pages: pages as u32 });
@@ -186,8 +193,14 @@ impl State {
             !folio.has(FolioFlags::LRU),
             "{pfn:?} counts as isolated, or no more, and is on a list"
         );
-        let (node, stat, pages) = (folio.node, ISOLATED.of(folio.lru_type()), folio.pages() as i64);
-        self.count_node(node, stat, sign * pages);
+        let (node, kind, pages) = (folio.node, folio.lru_type(), sign * folio.pages() as i64);
+        let before = self.isolated_on(node);
+        self.count_node(node, ISOLATED.of(kind), pages);
+        debug_assert_eq!(
+            self.isolated_on(node)[kind as usize],
+            before[kind as usize] + pages,
+            "pages of {kind:?} in hand on {node:?}"
+        );
     }
 
     /// Who holds the old frame frees it.
@@ -202,6 +215,11 @@ impl State {
         assert_ne!(from, to, "a folio moves to the frame that it is in");
         self.assert_isolated(from);
         let (old, new) = (self.memory.folios[from], self.memory.folios[to]);
+        let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
+        assert!(
+            !old.flags().intersects(held),
+            "{from:?} moves while somebody knows it by its frame: {old:?}"
+        );
         assert_eq!(old.order, new.order, "a folio moves to a frame of another size");
         assert_eq!(new.mapped, 0, "{from:?} moves to {to:?}, which is mapped");
         let in_use = FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::CHARGED;

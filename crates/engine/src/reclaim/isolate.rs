@@ -54,6 +54,7 @@ impl Core {
         sc: &ScanControl,
     ) -> u64 {
         debug_assert!(into.is_empty(), "a batch is isolated while another is in hand");
+        let listed = self.mm.lruvecs[lruvec].lists[list].len();
         let active = LruList::EVICTABLE[list].is_active();
         let mut taken = [0; 2];
         let mut passed_by =
@@ -101,6 +102,11 @@ impl Core {
         let taken = taken[0] + taken[1];
         let mapped = self.give_back_mapped(lruvec, list, &mapped);
         let skipped = passed_by.map_or(0, |others| self.give_back_passed_by(lruvec, list, others));
+        debug_assert_eq!(
+            self.mm.lruvecs[lruvec].lists[list].len() + into.len() as u64,
+            listed,
+            "folios on a list, and those that were taken off it"
+        );
         self.mm.assert_counted(lruvec, LruList::EVICTABLE[list]);
         let looked_at = taken + mapped + skipped;
         self.note_looked_at(looked_at, into.len());
@@ -163,15 +169,19 @@ impl Core {
     /// Folios were taken off lists, so many pages of each type: they are not counted there any more.
     #[inline]
     pub(crate) fn note_isolation(&mut self, lruvec: LruvecId, active: bool, taken: [u64; 2], folios: &[Pfn]) {
-        let before = self.mm.lruvecs[lruvec].evictable();
+        let sizes = |core: &Core| {
+            let of = &core.mm.lruvecs[lruvec];
+            (LruType::BOTH.map(|kind| of.size(LruList::new(kind, active))), of.evictable())
+        };
+        let before = cfg!(debug_assertions).then(|| sizes(self));
         for kind in LruType::BOTH {
             if taken[kind as usize] > 0 {
                 self.update_size(lruvec, LruList::new(kind, active), -(taken[kind as usize] as i64));
             }
         }
         debug_assert_eq!(
-            self.mm.lruvecs[lruvec].evictable() + taken[0] + taken[1],
-            before,
+            Some(sizes(self)),
+            before.map(|(of, all)| ([of[0] - taken[0], of[1] - taken[1]], all - taken[0] - taken[1])),
             "pages that are taken are not counted any more, and no others"
         );
         if !self.mm.lruvecs[lruvec].by_zone.is_empty() {
@@ -263,8 +273,7 @@ impl Core {
             _ if self.mm.is_counted_proactive(lruvec, sc) => Stat::PgscanProactive,
             _ => Stat::PgscanDirect,
         };
-        self.count_reclaim(lruvec, reclaimer, pages, sc);
-        self.mm.count_node(self.mm.lruvecs[lruvec].node, by_type, pages as i64);
+        self.count_judged(lruvec, [reclaimer, by_type], pages, sc);
     }
 
     /// Counts reclaimed pages, likewise.
@@ -274,8 +283,30 @@ impl Core {
             _ if self.mm.is_counted_proactive(lruvec, sc) => Stat::PgstealProactive,
             _ => Stat::PgstealDirect,
         };
+        self.count_judged(lruvec, [reclaimer, by_type], pages, sc);
+    }
+
+    /// Counts pages by reclaimer and by type.
+    #[track_caller]
+    fn count_judged(
+        &mut self,
+        lruvec: LruvecId,
+        [reclaimer, by_type]: [Stat; 2],
+        pages: u64,
+        sc: &ScanControl,
+    ) {
+        let local = |core: &Core| core.mm.lruvecs[lruvec].stat_local[reclaimer as usize];
+        let node = self.mm.lruvecs[lruvec].node;
+        let before = (local(self), self.mm.node_stat(node, by_type));
         self.count_reclaim(lruvec, reclaimer, pages, sc);
-        self.mm.count_node(self.mm.lruvecs[lruvec].node, by_type, pages as i64);
+        self.mm.count_node(node, by_type, pages as i64);
+        debug_assert_eq!(
+            (local(self), self.mm.node_stat(node, by_type)),
+            (before.0 + pages as i64, before.1 + pages as i64),
+            "{} of a group, and {} of its node",
+            reclaimer.name(),
+            by_type.name()
+        );
     }
 
     /// Counts in `memory.stat`; in `/proc/vmstat` only what is reclaimed for the whole machine, and not for a group. [reclaim-6.12 2.6]

@@ -6,6 +6,7 @@
 //!
 //! What becomes of a dirty page of a file, and of one that is being written, is `pageout.rs`.
 
+use crate::books::{Deed, Paid};
 use crate::config::SwapKind;
 use crate::core::Core;
 use crate::lru::FolioReferences;
@@ -13,7 +14,7 @@ use crate::lru::lruvec::{LruvecId, PoolId};
 use crate::machine::op::Op;
 use crate::memcg::SwapEvent;
 use crate::memory::folio::{FolioFlags, UseBits};
-use crate::memory::table::Word;
+use crate::memory::table::{SwapEntry, Word};
 use crate::reclaim::next_batch::NextBatch;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::{Lumpy, ScanControl, Why};
@@ -21,7 +22,7 @@ use crate::stat::Stat;
 use crate::state::State;
 use crate::story::{Because, PageEvent, Tracepoint, Verdict};
 use crate::swap::Owner;
-use crate::units::{LruType, PAGE_SIZE, Pfn};
+use crate::units::{LruType, MemcgId, PAGE_SIZE, Pfn};
 
 /// What became of an attempt to write a folio out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -315,14 +316,10 @@ impl Core {
             "{pfn:?} has a slot, and gets another"
         );
         let memcg = self.mm.memory.folios[pfn].memcg;
-        if !self.mm.memcgs.charge_swap(memcg) {
-            return false;
-        }
-        let Some(entry) = self.mm.memory.swap.take(memcg, self.by.cpu) else {
-            self.mm.memcgs.swap_event(memcg, SwapEvent::Fail);
-            self.mm.memcgs.uncharge_swap(memcg);
-            return false;
-        };
+        let charges = self.open_charges(Deed::TakeSlot, memcg);
+        let entry = self.take_slot(memcg);
+        self.close_charges(charges, Paid::slots(entry.is_some().into()));
+        let Some(entry) = entry else { return false };
         self.swap_cache_insert(pfn, entry);
         let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::SWAPBACKED);
@@ -331,6 +328,19 @@ impl Core {
         assert_eq!(self.mm.memory.swap.memcg(entry), memcg, "a slot is another group's than the page in it");
         self.mm.assert_slots_charged();
         true
+    }
+
+    /// Takes a slot that a group pays for, if it may have one and one is free.
+    fn take_slot(&mut self, memcg: MemcgId) -> Option<SwapEntry> {
+        if !self.mm.memcgs.charge_swap(memcg) {
+            return None;
+        }
+        let entry = self.mm.memory.swap.take(memcg, self.by.cpu);
+        if entry.is_none() {
+            self.mm.memcgs.swap_event(memcg, SwapEvent::Fail);
+            self.mm.memcgs.uncharge_swap(memcg);
+        }
+        entry
     }
 
     /// Starts writing a dirty folio to its swap slot.
@@ -393,8 +403,10 @@ impl Core {
             self.start_write(pfn, entry, &mut sc.hands.plug);
             return Pageout::Clean;
         });
+        let books = self.open_books(Deed::BeginWrite, [pfn]);
         self.mm.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
         self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, pages);
+        self.close_books(books);
         self.start_write(pfn, entry, &mut sc.hands.plug);
         Pageout::Started
     }

@@ -231,8 +231,20 @@ impl State {
         );
         sc.hands.isolated_on = node;
         sc.hands.isolated[kind as usize] += pages;
+        let before = self.isolated_on(node);
         self.count_node(node, ISOLATED.of(kind), pages as i64);
+        debug_assert_eq!(
+            self.isolated_on(node)[kind as usize],
+            before[kind as usize] + pages as i64,
+            "pages of {kind:?} in hand on {node:?}"
+        );
         self.assert_isolated_fit(node, kind);
+    }
+
+    /// Pages of a node that are in somebody's hands, by type; for assertions.
+    #[inline(always)]
+    pub(crate) fn isolated_on(&self, node: NodeId) -> [i64; 2] {
+        if cfg!(debug_assertions) { ISOLATED.map(|stat| self.node_stat(node, stat)) } else { [0; 2] }
     }
 
     /// Pages of a node are in somebody's hands: no more than it has.
@@ -250,6 +262,8 @@ impl State {
 
     /// The reclaimer goes on: what its last batch had is freed or on lists again.
     pub(crate) fn release_isolated(&mut self, sc: &mut ScanControl) {
+        let (node, in_hand) = (sc.hands.isolated_on, sc.hands.isolated.map(|pages| pages as i64));
+        let before = self.isolated_on(node);
         for kind in LruType::BOTH {
             match std::mem::take(&mut sc.hands.isolated[kind as usize]) {
                 0 => {}
@@ -257,6 +271,11 @@ impl State {
             }
             assert_eq!(sc.hands.isolated[kind as usize], 0, "a reclaimer goes on with pages in hand");
         }
+        debug_assert_eq!(
+            self.isolated_on(node),
+            [before[0] - in_hand[0], before[1] - in_hand[1]],
+            "pages in hand on {node:?} after a reclaimer has let go of {in_hand:?}"
+        );
     }
 
     fn ticks_at_most(&self, ticks: u64) -> Wait {

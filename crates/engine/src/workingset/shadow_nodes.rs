@@ -8,6 +8,7 @@ use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId, PoolId};
 use crate::memory::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
 use crate::stat::Stat;
+use crate::state::State;
 use crate::units::{FileId, MemcgId, PAGE_SIZE, Pfn};
 use crate::workingset::{IndexNode, Indexed};
 
@@ -56,6 +57,7 @@ impl Core {
                 let lruvec = self.mm.lruvecs.id(memcg, PoolId::of_node(node));
                 self.mm.shadow_nodes.insert(index_node, lruvec);
                 self.count(lruvec, Stat::WorkingsetNodes, 1);
+                self.mm.assert_shadow_nodes_counted(lruvec);
             }
             NodeChange::Mixed => self.forget_shadow_node(index_node),
         }
@@ -65,6 +67,7 @@ impl Core {
     pub(crate) fn forget_shadow_node(&mut self, index_node: IndexNode) {
         let owner = self.mm.shadow_nodes.remove(index_node).expect("a shadow-only node is queued");
         self.count(owner, Stat::WorkingsetNodes, -1);
+        self.mm.assert_shadow_nodes_counted(owner);
     }
 
     /// Frees the oldest shadow-only nodes of an lruvec beyond what its size justifies.
@@ -103,6 +106,19 @@ impl Core {
             if let Indexed::File(file) = index_node.of {
                 self.index_nodes_free(file, first);
             }
+        }
+    }
+}
+
+impl State {
+    /// A node was queued, or taken off its queue: an lruvec counts as many as are queued for it, and the machine all.
+    fn assert_shadow_nodes_counted(&self, lruvec: LruvecId) {
+        if cfg!(debug_assertions) {
+            let counted = self.lruvecs[lruvec].stat_local[Stat::WorkingsetNodes as usize];
+            let queued = self.shadow_nodes.len_of(lruvec);
+            assert_eq!(counted, queued as i64, "workingset_nodes of a group, and those in its queue");
+            let (counted, queued) = (self.vmstat(Stat::WorkingsetNodes), self.shadow_nodes.count());
+            assert_eq!(counted, queued as i64, "workingset_nodes, and those in all queues");
         }
     }
 }

@@ -14,6 +14,7 @@
 //! A write that fails leaves a clean page: what was written is in memory until the page is reclaimed, and then lost. The file
 //! remembers the error for whoever asks (fsync). [machine 5.7]
 
+use crate::books::Deed;
 use crate::core::Core;
 use crate::memory::errors::IoError;
 use crate::memory::file::InodeList;
@@ -39,6 +40,8 @@ impl Core {
         if folio.has(FolioFlags::DIRTY) {
             return false;
         }
+        let books = self.open_books(Deed::Dirty, [pfn]);
+        let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::DIRTY);
         // Reclaim's wish and the mark of readahead are one bit. Of a dirty page it is the wish.
         folio.clear(FolioFlags::RECLAIM);
@@ -70,6 +73,7 @@ impl Core {
             if !had_dirty_files {
                 self.arm_periodic(wb);
             }
+            self.assert_inode_listed(file);
         }
         if self.writeback.wb(wb).memcg != folio.memcg {
             self.track_foreign_dirty(folio.memcg, wb);
@@ -80,6 +84,7 @@ impl Core {
         });
         self.mark_inode_pages(file);
         self.assert_dirty_counted(wb, file);
+        self.close_books(books);
         true
     }
 
@@ -130,6 +135,7 @@ impl Core {
             "{pfn:?} is written while it is being written"
         );
         self.clear_dirty(pfn);
+        let books = self.open_books(Deed::BeginWrite, [pfn]);
         let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::WRITEBACK);
         let folio = *folio;
@@ -158,6 +164,7 @@ impl Core {
         }
         self.tell(pfn, |_| PageEvent::FileWriteBegun { reason });
         self.start_write_file(pfn, reason);
+        self.close_books(books);
         self.assert_writeback_counted();
     }
 
@@ -242,6 +249,7 @@ impl Core {
         debug_assert!(folio.has(FolioFlags::DIRTY), "{pfn:?} becomes clean, and is");
         debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} becomes clean, and is in no file");
         debug_assert!(!folio.has(FolioFlags::SWAPBACKED), "{pfn:?} becomes clean, and no device has it");
+        let books = self.open_books(Deed::Clean, [pfn]);
         self.page_mkclean(pfn);
         debug_assert!(
             !self.mm.is_mapped_dirty(pfn),
@@ -257,5 +265,6 @@ impl Core {
         *of_wb -= 1;
         self.count(self.mm.lruvec_of(pfn), Stat::NrDirty, -1);
         self.assert_dirty_counted(wb, FileId(folio.owner));
+        self.close_books(books);
     }
 }

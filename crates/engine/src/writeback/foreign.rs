@@ -125,11 +125,18 @@ impl Core {
             "a wb has {} pages under writeback, a file of it {writeback}",
             of.nr_writeback
         );
+        let (nr_dirty, nr_writeback) = (of.nr_dirty, of.nr_writeback);
         of.nr_dirty -= dirty;
         of.nr_writeback -= writeback;
+        debug_assert_eq!(
+            (of.nr_dirty + dirty, of.nr_writeback + writeback),
+            (nr_dirty, nr_writeback),
+            "pages of a file don't count for its former wb any more"
+        );
         for list in [&mut of.b_dirty, &mut of.b_io, &mut of.b_more_io] {
             list.retain(|&listed| listed != file);
         }
+        let all = [from, to].map(|wb| self.writeback.pages_of(wb));
         let had_dirty_files = self.writeback.wb(to).has_dirty_files();
         let files = &self.mm.memory.files;
         let of = &mut self.writeback.wbs[to.index()];
@@ -138,6 +145,12 @@ impl Core {
         }
         of.nr_dirty += dirty;
         of.nr_writeback += writeback;
+        debug_assert_eq!(
+            [from, to].map(|wb| self.writeback.pages_of(wb)),
+            [all[0], [all[1][0] + dirty, all[1][1] + writeback]],
+            "pages of a file count for its new wb"
+        );
+        let of = &mut self.writeback.wbs[to.index()];
         if is_listed {
             insert_by_age(&mut of.b_dirty, file, |other| {
                 files[other.index()].inode.dirtied_when <= dirtied_when
@@ -146,6 +159,7 @@ impl Core {
                 self.arm_periodic(to);
             }
         }
+        self.assert_inode_listed(file);
     }
 }
 

@@ -17,6 +17,7 @@ use crate::memory::file::InodeList;
 use crate::state::State;
 use crate::story::{InodeMark, InodeState, ListedInode, WritebackTracepoint};
 use crate::units::{FileId, NodeId, WbId};
+use std::collections::VecDeque;
 
 impl Core {
     /// A write to a file begins.
@@ -69,6 +70,8 @@ impl Core {
         if matches!(inode.on, InodeList::None | InodeList::Sync) {
             return;
         }
+        self.assert_inode_listed(file);
+        let inode = &mut self.mm.memory.file_mut(file).inode;
         inode.on = InodeList::None;
         (inode.has_dirty_times, inode.has_dirty_pages, inode.times_of) = (false, false, None);
         if let Some(wb) = inode.wb.take() {
@@ -79,6 +82,29 @@ impl Core {
                 list.retain(|&listed| listed != file);
             }
             assert_eq!(before - files(of), 1, "places of a deleted file with its flusher");
+        }
+    }
+
+    /// A file stands somewhere else with its flusher: it is on the list that it says, and on no other.
+    #[track_caller]
+    pub(super) fn assert_inode_listed(&self, file: FileId) {
+        if cfg!(debug_assertions) {
+            let inode = &self.mm.memory.file(file).inode;
+            let Some(wb) = inode.wb else { return };
+            let of = self.writeback.wb(wb);
+            let places = |list: &VecDeque<FileId>| list.iter().filter(|&&listed| listed == file).count();
+            let listed = [&of.b_dirty, &of.b_io, &of.b_more_io].map(places);
+            let expected = match inode.on {
+                InodeList::None | InodeList::Sync => [0, 0, 0],
+                InodeList::Dirty => [1, 0, 0],
+                InodeList::Io => [0, 1, 0],
+                InodeList::MoreIo => [0, 0, 1],
+            };
+            assert_eq!(
+                listed, expected,
+                "places of a file on b_dirty, b_io and b_more_io, which says {:?}",
+                inode.on
+            );
         }
     }
 

@@ -257,6 +257,11 @@ impl Writeback {
         &self.wbs[wb.index()]
     }
 
+    /// Pages of a wb that are dirty, and that are under writeback.
+    pub(crate) fn pages_of(&self, wb: WbId) -> [u64; 2] {
+        [self.wb(wb).nr_dirty, self.wb(wb).nr_writeback]
+    }
+
     fn wb_mut(&mut self, wb: WbId) -> &mut Wb {
         &mut self.wbs[wb.index()]
     }

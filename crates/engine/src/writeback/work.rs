@@ -90,6 +90,8 @@ pub(super) enum TurnStep {
 pub(super) const CHUNK_PAGES: u64 = 1024;
 /// A budget that is never used up: a long's largest, from which a tracepoint counts down.
 pub(super) const ENDLESS: u64 = i64::MAX as u64;
+/// Files whose places an assertion looks at, at most.
+const LOOKED_AT: usize = 8;
 /// How long a pass lasts before the work is looked at again.
 const PASS: Nanos = Nanos(100_000_000);
 /// Pages that one step starts to write at most, as many as the block layer puts into one transfer.
@@ -252,6 +254,14 @@ impl Core {
         }
         assert!(of.b_io.is_empty(), "files that were to be written are forgotten");
         of.b_io = next;
+        if cfg!(debug_assertions) {
+            let of = self.writeback.wb(wb);
+            of.b_io
+                .iter()
+                .chain(&of.b_dirty)
+                .take(LOOKED_AT)
+                .for_each(|&file| self.assert_inode_listed(file));
+        }
     }
 
     fn begin_chunk(&mut self, wb: WbId, file: FileId, work: &Work) -> Chunk {
@@ -275,6 +285,7 @@ impl Core {
         let whole = work.is_sync.then(|| WholeFile::new(&inode.dirty));
         let cursor = if work.is_sync { 0 } else { inode.writeback_index };
         let votes = Votes::new(owner, inode.foreign.carried());
+        self.assert_inode_listed(file);
         let chunk = Chunk { file, pages, left: pages, cursor, wrapped: None, begun_at: cursor, votes, whole };
         self.trace(NodeId(0), |core| WritebackTracepoint::SingleInodeStart {
             wb: core.traced_wb(wb),
@@ -342,6 +353,7 @@ impl Core {
         );
         if inode.dirty.is_empty() {
             inode.on = InodeList::None;
+            self.assert_inode_listed(chunk.file);
             return true;
         }
         if chunk.left == 0 {
@@ -352,6 +364,7 @@ impl Core {
             inode.dirtied_when = now;
             of.b_dirty.push_front(chunk.file);
         }
+        self.assert_inode_listed(chunk.file);
         false
     }
 }

@@ -83,6 +83,7 @@ impl Core {
             self.mm.zswap.stat.duplicate_entry += 1;
             self.zswap_drop(replaced);
         }
+        let before = self.mm.entries_counted(payer, self.mm.memory.folios[pfn].node);
         self.mm.zswap.stat.same_filled_pages += u64::from(length == 0);
         self.mm.zswap.stat.stored_incompressible_pages += u64::from(is_incompressible);
         let folio = &self.mm.memory.folios[pfn];
@@ -115,6 +116,7 @@ impl Core {
         if handle.is_some() {
             self.mm.zswap_list_add(id);
         }
+        self.mm.assert_entry_counted(before, &entry, 1);
         if rules.proactive_shrink && self.mm.zswap.pool.pages() > self.mm.zswap_pages(1) {
             self.zswap_wake_worker();
         }
@@ -155,6 +157,7 @@ impl Core {
     /// Frees an entry, whose slot may get another in the same breath.
     fn zswap_drop(&mut self, id: EntryId) {
         let entry = *self.mm.zswap.entry(id);
+        let before = self.mm.entries_counted(entry.payer, entry.node);
         if let Some(handle) = entry.handle {
             self.mm.zswap_list_remove(id);
             if let Some((pages, count)) = self.mm.zswap.pool.free(handle) {
@@ -170,6 +173,7 @@ impl Core {
         self.mm.zswap.stat.same_filled_pages -= u64::from(is_same);
         self.mm.zswap.stat.stored_incompressible_pages -= u64::from(is_whole);
         self.zswap_uncharge(entry.payer, entry.node, entry.length());
+        self.mm.assert_entry_counted(before, &entry, -1);
         self.out.push(Op::ZswapFree { swap: entry.slot.swap, slot: entry.slot.slot });
     }
 
@@ -230,7 +234,45 @@ impl Core {
     }
 }
 
+/// What counts entries: those stored, those of one word, those of a page; of who pays, on their node: bytes, entries, those on its list.
+type EntryCounts = [i64; 6];
+
 impl State {
+    /// What counts the entries of who pays for them; for assertions.
+    #[inline(always)]
+    fn entries_counted(&self, payer: MemcgId, node: NodeId) -> EntryCounts {
+        if !cfg!(debug_assertions) {
+            return EntryCounts::default();
+        }
+        let stat = &self.zswap.stat;
+        let of = &self.lruvecs[self.lruvecs.id(self.memcgs.online(payer), PoolId::of_node(node))];
+        [
+            self.zswap.stored() as i64,
+            stat.same_filled_pages as i64,
+            stat.stored_incompressible_pages as i64,
+            of.stat_local[Stat::Zswap as usize],
+            of.stat_local[Stat::Zswapped as usize],
+            of.zswap.list.len() as i64,
+        ]
+    }
+
+    /// An entry has come, or gone: each count has moved by what it adds.
+    #[inline(always)]
+    #[track_caller]
+    fn assert_entry_counted(&self, before: EntryCounts, entry: &Entry, sign: i64) {
+        if cfg!(debug_assertions) {
+            let (is_same, is_paid) = (entry.handle.is_none(), entry.payer != MemcgId::ROOT);
+            let paid = |count: i64| if is_paid { count } else { 0 };
+            let is_whole = entry.length() == PAGE_SIZE;
+            let adds =
+                [1, is_same.into(), is_whole.into(), paid(entry.length() as i64), paid(1), (!is_same).into()];
+            let mut expected = before;
+            expected.iter_mut().zip(adds).for_each(|(count, adds)| *count += sign * adds);
+            let after = self.entries_counted(entry.payer, entry.node);
+            assert_eq!(after, expected, "counts of entries, and what {entry:?} adds to them");
+        }
+    }
+
     /// A page had to be read from a device although zswap could have kept it: the shrinker has gone too far.
     pub(crate) fn zswap_missed(&mut self, pfn: Pfn) {
         let lruvec = self.lruvec_of(pfn);
@@ -279,10 +321,12 @@ impl State {
     pub(crate) fn zswap_reparent(&mut self, from: LruvecId, to: LruvecId) {
         let mut list = std::mem::take(&mut self.lruvecs[from].zswap).list;
         assert!(from != to, "a group's entries become its own");
+        let all = list.len() + self.lruvecs[to].zswap.list.len();
         while let Some(number) = list.head() {
             list.remove(&mut self.zswap.entries, number);
             self.lruvecs[to].zswap.list.push_tail(&mut self.zswap.entries, number);
         }
+        assert_eq!(self.lruvecs[to].zswap.list.len(), all, "entries of a removed group and its parent");
     }
 
     /// Whether pages of a group may leave the pool for a device: what `memory.zswap.writeback` of it and those above it say.

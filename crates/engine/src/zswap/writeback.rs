@@ -14,6 +14,7 @@
 //! it. Its page would only be stored again, and reclaim and the worker would go round for ever.
 
 use super::{Entry, EntryId};
+use crate::books::Deed;
 use crate::config::SwapKind;
 use crate::core::Core;
 use crate::lru::AddedFor;
@@ -109,8 +110,10 @@ impl Core {
                 written = Writeback::NoMemory;
             }
         } else {
+            let books = self.open_books(Deed::BeginWrite, [pfn]);
             self.mm.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
             self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, 1);
+            self.close_books(books);
             self.start_write_at_once(pfn, slot, left_behind);
             self.assert_writeback_counted();
         }

@@ -30,6 +30,21 @@ impl Slab {
         self.room
     }
 
+    /// Objects that there are.
+    pub fn len(&self) -> u64 {
+        self.objects.len() as u64 * u64::from(self.per_page) - self.room
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Pages that they lie in.
+    pub fn len_pages(&self) -> u64 {
+        self.objects.len() as u64
+    }
+
     /// Adds an empty page.
     pub fn add_page(&mut self, pfn: Pfn) {
         let known = self.objects.insert(pfn, 0);

@@ -367,6 +367,11 @@ impl Memcgs {
             }
         }
         self.charge_beyond_limits(id, pages);
+        debug_assert!(
+            self.ancestors(id).all(|id| self[id].usage <= self[id].max),
+            "{} or one above it is charged beyond its limit",
+            self[id].name
+        );
         Ok(pages)
     }
 
@@ -411,6 +416,7 @@ impl Memcgs {
             group.usage = usage;
             let after = group.claim();
             self.claim_changed(level, before, after);
+            self.assert_claims_added_up(level);
         }
     }
 
@@ -501,8 +507,15 @@ impl Memcgs {
         assert!(group.usage >= group.kmem, "{} pages of kernel memory among {}", group.kmem, group.usage);
         let (pages, rest) = (std::mem::take(&mut group.kmem), std::mem::take(&mut group.kmem_rest));
         group.usage -= pages;
+        let before = (self[parent].kmem, self[parent].kmem_rest);
         self[parent].kmem += pages;
         self[parent].kmem_rest += rest;
+        let after = (self[parent].kmem, self[parent].kmem_rest);
+        assert_eq!(
+            after,
+            (before.0 + pages, before.1 + rest),
+            "kernel memory of a removed group and its parent"
+        );
     }
 
     /// Pages that a group was charged for are its parent's: those above it are charged already.

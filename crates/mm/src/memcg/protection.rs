@@ -22,6 +22,24 @@ impl Memcgs {
         (self[id].min, self[id].low) = (protection.min, protection.low);
         let (parent, after) = (self[id].parent, self[id].claim());
         self.claim_changed(parent, before, after);
+        self.assert_claims_added_up(parent);
+    }
+
+    /// A child claims more or less of its parent's protection: the parent knows what all children claim.
+    #[inline]
+    pub(super) fn assert_claims_added_up(&self, parent: Option<MemcgId>) {
+        // Parents of more children are left to the check of the whole tree.
+        if let Some(parent) =
+            parent.filter(|&parent| cfg!(debug_assertions) && self[parent].children.len() <= 16)
+        {
+            let claims = self[parent].children.iter().map(|&child| self[child].claim());
+            let sum = |sum: Protection, claim: Protection| Protection {
+                min: sum.min + claim.min,
+                low: sum.low + claim.low,
+            };
+            let claims = claims.fold(Protection::default(), sum);
+            assert_eq!(self[parent].claimed, claims, "claims on the protection of {}", self[parent].name);
+        }
     }
 
     pub(super) fn claim_changed(&mut self, parent: Option<MemcgId>, before: Protection, after: Protection) {

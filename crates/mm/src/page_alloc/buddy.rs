@@ -96,6 +96,7 @@ impl Buddy {
                 into.push_tail(folios, pfn + (at << order));
             }
             let mut rest = used;
+            self.assert_type(pfn, kind);
             while rest < size {
                 let half = rest.trailing_zeros();
                 self.push_head(folios, pfn + (rest << order), order + half as u8, kind);
@@ -154,6 +155,7 @@ impl Buddy {
                 "buddies make a block that begins with frame {pfn}"
             );
         }
+        self.assert_type(pfn, kind);
         if order < PAGEBLOCK_ORDER {
             let joined = pfn & !(1 << order);
             let next = joined ^ (2 << order);
@@ -298,6 +300,7 @@ impl Buddy {
         debug_assert!(from >= order, "a block of order {from} is cut to one of order {order}");
         debug_assert!(pfn.is_multiple_of(1 << from), "a block of order {from} begins with frame {pfn}");
         for half in (order..from).rev() {
+            self.assert_type(pfn + (1 << half), kind);
             self.push_head(folios, pfn + (1 << half), half, kind);
         }
         self.assert_taken(1 << order);
@@ -331,7 +334,13 @@ impl Buddy {
         );
     }
 
-    /// A block is about to be linked or unlinked: the list of its type is the one that its pageblock names.
+    /// A block of this type is about to be linked or unlinked: it is the one that its pageblock names.
+    #[inline(always)]
+    fn assert_type(&self, pfn: u32, kind: MigrateType) {
+        debug_assert_eq!(self.type_of(pfn), kind, "the type of frame {pfn}, and of the list that it is on");
+    }
+
+    /// A block is about to be linked or unlinked: it is one of the zone's.
     #[inline(always)]
     fn assert_placed(&self, pfn: u32, order: u8) {
         debug_assert!(
@@ -375,6 +384,7 @@ impl Buddy {
     #[inline]
     fn unlink(&mut self, folios: &mut FolioTable, pfn: u32, order: u8, kind: MigrateType) {
         self.assert_placed(pfn, order);
+        self.assert_type(pfn, kind);
         debug_assert!(
             self.orders[kind as usize] & 1 << order != 0,
             "a block of order {order} is taken off an empty list of {kind:?}"
@@ -421,7 +431,8 @@ impl Buddy {
         assert_eq!(self.whole_pageblock(first), Some(first), "part of a pageblock changes its type");
         let old = self.type_of(first);
         assert_ne!(old, kind, "a pageblock changes to the type that it has");
-        let mut pfn = first;
+        let (mut pfn, mut moved) = (first, 0);
+        let listed = [old, kind].map(|kind| self.listed(kind));
         while pfn < first + PAGEBLOCK_PAGES as u32 {
             match folios.free_order(Pfn(pfn)) {
                 Some(MAX_BLOCK_ORDER) => {
@@ -429,6 +440,7 @@ impl Buddy {
                     self.push_head(folios, pfn + (1 << PAGEBLOCK_ORDER), PAGEBLOCK_ORDER, old);
                     self.push_tail(folios, pfn, PAGEBLOCK_ORDER, kind);
                     pfn += 1 << PAGEBLOCK_ORDER;
+                    moved += PAGEBLOCK_PAGES;
                 }
                 Some(order) => {
                     assert!(
@@ -438,11 +450,23 @@ impl Buddy {
                     self.unlink(folios, pfn, order, old);
                     self.push_tail(folios, pfn, order, kind);
                     pfn += 1 << order;
+                    moved += 1 << order;
                 }
                 None => pfn += 1,
             }
         }
         self.set_type(first, kind);
+        assert_eq!(
+            [old, kind].map(|kind| self.listed(kind)),
+            [listed[0] - moved, listed[1] + moved],
+            "free pages of {old:?} and {kind:?} after a pageblock has changed its type"
+        );
+        self.assert_free_are_listed();
+    }
+
+    /// Free pages in the lists of a type.
+    fn listed(&self, kind: MigrateType) -> u64 {
+        (0..).zip(&self.lists).map(|(order, lists)| lists[kind as usize].len() << order).sum()
     }
 
     /// Frames that have been used since the start, whatever they are now.

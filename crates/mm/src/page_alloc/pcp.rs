@@ -118,7 +118,18 @@ impl Pcp {
         let pfn = self.lists[list].pop_head(folios)?;
         self.assert_held(want.order, pfn);
         self.count -= 1 << want.order;
+        self.assert_counted();
         Some(pfn)
+    }
+
+    /// Blocks have come or gone: the count is what the lists hold.
+    #[inline]
+    fn assert_counted(&self) {
+        if cfg!(debug_assertions) {
+            let lists = self.lists.iter().enumerate();
+            let held: u64 = lists.map(|(list, blocks)| blocks.len() << order_of(list)).sum();
+            assert_eq!(u64::from(self.count), held, "pages that a CPU counts, and those on its lists");
+        }
     }
 
     /// Whether it holds no single page of a type.
@@ -140,6 +151,7 @@ impl Pcp {
         self.assert_held(0, pfn);
         self.free_count >>= 1;
         self.count -= 1;
+        self.assert_counted();
         Some(pfn)
     }
 
@@ -200,6 +212,7 @@ impl Pcp {
         self.alloc_factor >>= 1;
         self.lists[list_of(order, kind)].push_head(folios, pfn);
         self.count += 1 << order;
+        self.assert_counted();
         if self.free_count < sizes.batch << SCALE_MAX {
             self.free_count += 1 << order;
         }
@@ -262,10 +275,7 @@ impl Pcp {
             }
             list = (list + 1) % LISTS;
         }
-        debug_assert!(
-            self.count > 0 || self.lists.iter().all(List::is_empty),
-            "a CPU counts no page, and has some on its lists"
-        );
+        self.assert_counted();
     }
 
     /// What a CPU's housekeeping leaves of a list that has grown: every second it loses an eighth of its limit.

@@ -113,6 +113,7 @@ impl Zone {
     ) -> Option<Pfn> {
         let want = Want { order, kind, rights };
         let shortage = self.shortage();
+        let all = self.all_free();
         let pfn = if pcp::is_listed(order) {
             let pcp = self.pcps[cpu.index()].get_or_insert_default();
             let listed = pcp.take(folios, &mut self.buddy, want, &self.pcp_sizes, shortage);
@@ -124,6 +125,11 @@ impl Zone {
         if rights.contains(Rights::HIGHATOMIC) && order > 0 {
             self.buddy.reserve_highatomic(folios, pfn, self.managed);
         }
+        debug_assert_eq!(
+            self.all_free() + (1 << order),
+            all,
+            "pages that are free, and one block less of {order}"
+        );
         Some(Pfn(pfn))
     }
 
@@ -176,9 +182,27 @@ impl Zone {
     /// Takes a block back, to the CPU's list where there is one for its order.
     #[inline]
     pub(super) fn give_back(&mut self, folios: &mut FolioTable, cpu: CpuId, pfn: Pfn, order: u8) {
-        if !pcp::is_listed(order) {
-            return self.buddy.free(folios, pfn.0, order);
+        let all = self.all_free();
+        if pcp::is_listed(order) {
+            self.give_to_cpu(folios, cpu, pfn, order);
+        } else {
+            self.buddy.free(folios, pfn.0, order);
         }
+        debug_assert_eq!(
+            self.all_free(),
+            all + (1 << order),
+            "pages that are free, and a block of order {order}"
+        );
+    }
+
+    /// Pages that are free in the zone or on CPUs' lists; for assertions.
+    #[inline(always)]
+    fn all_free(&self) -> u64 {
+        if cfg!(debug_assertions) { self.free_pages() + self.listed_pages() } else { 0 }
+    }
+
+    #[inline]
+    fn give_to_cpu(&mut self, folios: &mut FolioTable, cpu: CpuId, pfn: Pfn, order: u8) {
         debug_assert!(
             pfn.0 >= self.start && pfn.0 + (1 << order) <= self.buddy.end(),
             "{pfn:?} of order {order} is given back to a zone that it is not of"
@@ -206,6 +230,7 @@ impl Zone {
         };
         for pcp in pcps.iter_mut().flatten() {
             pcp.drain(folios, &mut self.buddy, u32::MAX, 0, MigrateType::Unmovable);
+            debug_assert_eq!(pcp.count, 0, "a CPU is drained, and holds pages");
         }
     }
 

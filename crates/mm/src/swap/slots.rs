@@ -147,6 +147,7 @@ impl Slots {
         assert!(self.used > 0, "slot {slot} is freed, and none holds a page");
         self.held.flip(slot);
         self.used -= 1;
+        assert!(self.used < self.slots, "slot {slot} is free, and all hold a page");
         let returned = &mut self.of(cpu).returned;
         returned.push(slot);
         if returned.len() == CACHE {
@@ -220,11 +221,18 @@ impl Slots {
     fn give_up(&mut self, cluster: u32) {
         assert!(self.clusters.0[cluster as usize].is_a_cpus, "cluster {cluster} is given up and is no CPU's");
         self.clusters.0[cluster as usize].is_a_cpus = false;
+        let listed = self.holed.len() + self.empty.len();
         match self.clusters.0[cluster as usize].out {
             0 => self.empty.push_head(&mut self.clusters, cluster),
             out if out < self.size(cluster) => self.holed.push_head(&mut self.clusters, cluster),
             _ => {}
         }
+        let has_room = self.clusters.0[cluster as usize].out != self.size(cluster);
+        assert_eq!(
+            self.holed.len() + self.empty.len(),
+            listed + u64::from(has_room),
+            "clusters on lists after one is given up that has room, or has not: {has_room}"
+        );
     }
 
     fn size(&self, cluster: u32) -> u32 {

@@ -77,6 +77,7 @@ impl Core {
         let generations = self.mm.generations_mut(lruvec);
         generations.births[slot] = now;
         generations.max_seq = max_seq;
+        LruType::BOTH.into_iter().for_each(|kind| self.mm.assert_generations_counted(lruvec, kind));
         self.tell_lists(lruvec, |_| ListsEvent::GenerationOpened { seq: max_seq });
         true
     }

@@ -1,5 +1,6 @@
 //! Which generation a folio belongs to, and its moves from one to another. [reclaim 4.1, 4.3]
 
+use crate::books::Deed;
 use crate::core::Core;
 use crate::lru::CountsUse;
 use crate::lru::generations::{AccessBy, GenerationLists, Place};
@@ -98,9 +99,11 @@ impl Core {
         if old == slot {
             return false;
         }
+        let books = self.open_books(Deed::ChangeGeneration, [pfn]);
         self.generation_count(lruvec, pfn, old, -1);
         self.mm.memory.places[pfn].generation = slot as u8 + 1;
         self.generation_count(lruvec, pfn, slot, 1);
+        self.close_books(books);
         true
     }
 
@@ -275,12 +278,20 @@ impl State {
 
     /// A folio has joined a generation, or left one: the generations and the gauges count the same.
     #[inline(always)]
-    fn assert_generations_counted(&self, lruvec: LruvecId, kind: LruType) {
-        if cfg!(debug_assertions) && !self.lruvecs[lruvec].is_switching {
+    pub(super) fn assert_generations_counted(&self, lruvec: LruvecId, kind: LruType) {
+        let is_settled = !self.lruvecs[lruvec].is_switching && self.lru_of(lruvec) == Lru::Generations;
+        if cfg!(debug_assertions) && is_settled {
             let of = &self.lruvecs[lruvec];
             let gauges = of.size(LruList::inactive(kind)) + of.size(LruList::active(kind));
             let pages: u64 = self.generations(lruvec).pages.iter().map(|pages| pages[kind as usize]).sum();
             assert_eq!(pages, gauges, "pages of {kind:?} in generations, and those that the gauges count");
+            if !self.generation_rules(lruvec).gauges_count() {
+                let slots = self.generations(lruvec).pages.iter().enumerate();
+                let active = slots.filter(|&(slot, _)| self.generations(lruvec).is_active(slot));
+                let active: u64 = active.map(|(_, pages)| pages[kind as usize]).sum();
+                let counted = of.size(LruList::active(kind));
+                assert_eq!(active, counted, "pages of {kind:?} in young generations, and on the active list");
+            }
         }
     }
 

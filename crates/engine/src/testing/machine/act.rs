@@ -193,7 +193,9 @@ impl Machine {
             return;
         }
         mms.iter().for_each(|&mm| self.engine.process_move(mm, MemcgId::ROOT));
-        let max = self.engine.read_file(&format!("{directory}/memory.max")).unwrap();
+        // A group of cgroup v1 has no protection.
+        let settings = ["memory.min", "memory.low", "memory.max"]
+            .map(|file| (file, self.engine.read_file(&format!("{directory}/{file}"))));
         let heir = match self.engine.remove_directory(&directory) {
             Ok(()) => {
                 let (parent, name) = path.rsplit_once('/').unwrap();
@@ -209,8 +211,11 @@ impl Machine {
         mms.iter().for_each(|&mm| self.engine.process_move(mm, heir));
         let done = Ok(Step::Done(Served::Written { reclaimed: 0 }));
         if heir != memcg {
-            let path = format!("{directory}/memory.max");
-            assert_eq!(self.engine.write_file(self.administrator, &path, &max), done);
+            for (file, value) in settings {
+                let Ok(value) = value else { continue };
+                let path = format!("{directory}/{file}");
+                assert_eq!(self.engine.write_file(self.administrator, &path, &value), done);
+            }
         }
     }
 

@@ -416,15 +416,41 @@ impl Table {
             u64::from(node[0]) + u64::from(node[1]) <= NODE_SLOTS,
             "the index node of page {page} holds more than it has slots"
         );
-        let change = match (before, is_shadow_only(*node)) {
+        let node = *node;
+        self.assert_recounted(page);
+        let change = match (before, is_shadow_only(node)) {
             (false, true) => NodeChange::ShadowOnly,
             (true, false) => NodeChange::Mixed,
             _ => NodeChange::None,
         };
-        if was_empty != (*node == [0; 2]) {
+        if was_empty != (node == [0; 2]) {
             self.node_changed(page, !was_empty);
         }
         (old, change)
+    }
+
+    /// A word was replaced: the counts of its node are those of the words in it, and of a short table so is what was read ahead. A long
+    /// one is recounted at one page in 16.
+    #[inline]
+    fn assert_recounted(&self, page: u64) {
+        if cfg!(debug_assertions) && (self.pages() <= NODE_SLOTS || page.is_multiple_of(16)) {
+            let first = page / NODE_SLOTS * NODE_SLOTS;
+            let (mut counted, mut unused) = ([0; 2], 0);
+            for word in (first..(first + NODE_SLOTS).min(self.pages())).map(|page| self.word_if_any(page)) {
+                counted[0] += u8::from(word.is_page());
+                counted[1] += u8::from(word.is_shadow());
+                unused += u64::from(word.is_unused());
+            }
+            assert_eq!(
+                self.nodes[(page / NODE_SLOTS) as usize],
+                counted,
+                "pages and shadows of an index node"
+            );
+            assert!(
+                self.pages() > NODE_SLOTS || self.readahead.unused == unused,
+                "pages read ahead and not used"
+            );
+        }
     }
 
     /// The index node of a page has got its first word, or lost its last one. So has its leaf, if the other nodes have none.
