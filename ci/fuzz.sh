@@ -17,7 +17,7 @@ fi
 targets=("$@")
 if [[ ${#targets[@]} -eq 0 ]]; then
     # The largest first, so that they don't end alone.
-    targets=(engine scenario detected csv pgt fio_iolog oracle_general words pages_text pages_u32 pages_u64 lru_gen ftrace)
+    targets=(engine scenario detected csv pgt fio_iolog oracle_general lcs vscsi words pages_text pages_u32 pages_u64 lru_gen ftrace)
 fi
 
 host=$(rustc -vV | sed -n 's/^host: //p')

@@ -27,6 +27,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("lru_gen", lru_gen::run),
     ("ftrace", vmscan_report::drain),
     ("oracle_general", fuzz_entry::oracle_general),
+    ("lcs", fuzz_entry::lcs),
+    ("vscsi", fuzz_entry::vscsi),
     ("csv", fuzz_entry::csv),
     ("fio_iolog", fuzz_entry::fio_iolog),
     ("words", fuzz_entry::words),

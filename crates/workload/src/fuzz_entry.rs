@@ -40,6 +40,16 @@ pub fn oracle_general(bytes: &[u8]) {
     drain(bytes, &ReadOptions { format, implausible_ok: true, ..ReadOptions::default() });
 }
 
+/// Reads bytes as lcs.
+pub fn lcs(bytes: &[u8]) {
+    drain_as(Format::Lcs, bytes);
+}
+
+/// Reads bytes as a vscsi trace.
+pub fn vscsi(bytes: &[u8]) {
+    drain_as(Format::Vscsi, bytes);
+}
+
 /// As CSV: with a header line, with columns by place, and with those of published collections.
 pub fn csv(bytes: &[u8]) {
     for format in [Format::Csv, Format::Msr, Format::Alibaba, Format::Tencent, Format::Spc] {

@@ -28,15 +28,19 @@ mod replay; // from records to accesses
 
 mod csv; // text with columns
 mod fio_iolog; // fio's I/O log, versions 2 and 3
+mod lcs; // libCacheSim's format with a header
 mod oracle_general; // libCacheSim's binary format
 mod page_list; // bare page numbers
 mod pages_text; // the same as text
+mod vscsi; // VMware's block traces
 mod words; // the ground truth's packed words
 
 mod pgt; // the project's own format
 
 mod footprint; // what a trace touches
 mod packed; // accesses in memory, four bytes each
+
+mod file_calls; // what a task did with whole files between its accesses
 
 mod ahead; // read by another thread, ahead of its user
 mod dense; // a trace as cache simulators want it: page numbers without gaps
@@ -49,6 +53,7 @@ mod open; // from a path to a reader
 pub use convert::{convert, record};
 pub use dense::{DenseReader, Numbering};
 pub use error::{Place, TraceError};
+pub use file_calls::{COLUMNS as FILE_CALL_COLUMNS, FileCall, PlacedCall, file_calls};
 pub use footprint::{Footprint, ObjectFootprint};
 pub use format::{Format, UnknownFormat};
 pub use info::{TimeSpan, TraceInfo, info};

@@ -159,9 +159,9 @@ pub(crate) struct PageOptions {
 pub(crate) struct ReadingOptions {
     /// The trace's format, when neither content nor name tell it
     ///
-    /// pgt, oracle-general (libCacheSim), csv (columns by their usual names: timestamp, volume, disk, host, file, offset, lba, size,
+    /// pgt, oracle-general and lcs (libCacheSim), csv (columns by their usual names: timestamp, volume, disk, host, file, offset, lba, size,
     /// op, ...), csv of known columns, with a header line or without: msr (MSR Cambridge), alibaba (block traces), tencent (CBS), spc
-    /// (UMass); fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
+    /// (UMass); vscsi (VMware, versions 1 and 2), fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
     /// means, unless they can hardly be words), pages-text (one page number a line, decimal or 0x; told by its content), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace_format: Option<String>,

@@ -103,7 +103,7 @@ fn an_unknown_format_is_answered_with_those_there_are() {
 fn an_option_of_another_format_is_refused() {
     let directory = with_words(1000);
     for (option, part) in [
-        ("--ignore-size", "`ignore_size` is for oracle-general, csv"),
+        ("--ignore-size", "`ignore_size` is for oracle-general, lcs, csv"),
         ("--read=csv.delimiter=;", "`csv.delimiter` is for csv"),
         (
             "--read=unterminated_ok=true",

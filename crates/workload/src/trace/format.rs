@@ -1,6 +1,6 @@
 //! Formats of traces: their names, and how the format of a file is told.
 //!
-//! Content decides where it can (`.pgt` and fio logs announce themselves), else the file name does, else whether the first line is
+//! Content decides where it can (`.pgt`, lcs and fio logs announce themselves), else the file name does, else whether the first line is
 //! one number and nothing more. A `.zst` suffix counts for nothing, because compression is told by its magic. Headerless binary
 //! formats can't be told from content, and a wrong guess would replay garbage. So if neither content nor name decides, or if they
 //! disagree, the answer is an error and not a guess.
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use super::error::{Place, TraceError};
-use super::{pages_text, pgt};
+use super::{lcs, pages_text, pgt};
 
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +19,8 @@ pub enum Format {
     Pgt,
     /// libCacheSim's oracleGeneral.
     OracleGeneral,
+    /// libCacheSim's lcs.
+    Lcs,
     /// Text with named columns.
     Csv,
     /// Block traces of MSR Cambridge: text with fixed columns, as the next three.
@@ -29,6 +31,8 @@ pub enum Format {
     Tencent,
     /// The SPC trace file format, of the UMass repository.
     Spc,
+    /// Block traces of VMware's vscsi tracer, version 1 or 2.
+    Vscsi,
     /// fio's I/O log, version 2 or 3.
     FioIolog,
     /// The ground truth's words: u32 little-endian, bit 31 write, 30..28 object, 27..0 page.
@@ -43,14 +47,16 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which errors list them.
-    pub const ALL: [Format; 12] = [
+    pub const ALL: [Format; 14] = [
         Format::Pgt,
         Format::OracleGeneral,
+        Format::Lcs,
         Format::Csv,
         Format::Msr,
         Format::Alibaba,
         Format::Tencent,
         Format::Spc,
+        Format::Vscsi,
         Format::FioIolog,
         Format::Words,
         Format::PagesText,
@@ -63,11 +69,13 @@ impl Format {
         match self {
             Format::Pgt => "pgt",
             Format::OracleGeneral => "oracle-general",
+            Format::Lcs => "lcs",
             Format::Csv => "csv",
             Format::Msr => "msr",
             Format::Alibaba => "alibaba",
             Format::Tencent => "tencent",
             Format::Spc => "spc",
+            Format::Vscsi => "vscsi",
             Format::FioIolog => "fio-iolog",
             Format::Words => "words",
             Format::PagesText => "pages-text",
@@ -83,10 +91,12 @@ impl Format {
         match self {
             Format::Pgt => &[".pgt"],
             Format::OracleGeneral => &[".oraclegeneral", ".oraclegeneral.bin"],
+            Format::Lcs => &[".lcs"],
             Format::Csv => &[".csv", ".tsv"],
             // Their files are called `.csv`, too.
             Format::Msr | Format::Alibaba | Format::Tencent => &[],
             Format::Spc => &[".spc"],
+            Format::Vscsi => &[".vscsi", ".vscsi1", ".vscsi2"],
             Format::FioIolog => &[".iolog", ".fio"],
             Format::Words => &[".u32", ".words"],
             Format::PagesText => &[".pages-text", ".pages"],
@@ -112,6 +122,9 @@ impl Format {
     pub fn detect(path: &Path, first: &[u8]) -> Result<Format, TraceError> {
         if first.starts_with(&pgt::MAGIC) {
             return Ok(Format::Pgt);
+        }
+        if first.starts_with(&lcs::MAGIC) {
+            return Ok(Format::Lcs);
         }
         if first.starts_with(b"fio version ") {
             return Ok(Format::FioIolog);

@@ -12,6 +12,7 @@ use super::error::{Place, TraceError};
 use super::fio_iolog::FioIolog;
 use super::format::Format;
 use super::intern::OriginalId;
+use super::lcs::Lcs;
 use super::options::{ReadOptions, is_page_size};
 use super::oracle_general::OracleGeneral;
 use super::page_list::PageList;
@@ -19,6 +20,7 @@ use super::pages_text::PagesText;
 use super::pgt::{self, PgtReader, Tables, TraceHeader};
 use super::replay::{Replay, TraceReader};
 use super::source::{Input, Source};
+use super::vscsi::Vscsi;
 use super::words::Words;
 use crate::AccessStream;
 
@@ -139,7 +141,7 @@ fn cannot_open(path: &Path, error: io::Error) -> TraceError {
 }
 
 #[allow(clippy::disallowed_methods)] // Reading traces from files is what this module is for; the rest of the crate gets bytes.
-fn open_file(path: &Path) -> Result<File, TraceError> {
+pub(super) fn open_file(path: &Path) -> Result<File, TraceError> {
     File::open(path).map_err(|error| cannot_open(path, error))
 }
 
@@ -213,6 +215,8 @@ pub(super) fn reader_of(
     Ok(match format {
         Format::Pgt => Box::new(PgtReader::new(source)?.with_page_size(options.page_size)?),
         Format::OracleGeneral => Box::new(Replay::new(OracleGeneral::new(source, options), options)),
+        Format::Lcs => Box::new(Replay::new(Lcs::new(source, options)?, options)),
+        Format::Vscsi => Box::new(Replay::new(Vscsi::new(source, options)?, options)),
         Format::Csv | Format::Msr | Format::Alibaba | Format::Tencent | Format::Spc => {
             Box::new(Replay::new(Csv::new(source, options)?, options))
         }

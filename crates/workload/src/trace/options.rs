@@ -63,20 +63,23 @@ impl ReadOptions {
     /// An option that was set although `format` has no use for it, and the formats that have.
     pub(super) fn unused_by(&self, format: Format) -> Option<(&'static str, &'static [Format])> {
         use Format::{
-            Alibaba, Csv, FioIolog, Msr, OracleGeneral, PagesText, PagesU32, PagesU64, Spc, Tencent, Words,
+            Alibaba, Csv, FioIolog, Lcs, Msr, OracleGeneral, PagesText, PagesU32, PagesU64, Spc, Tencent,
+            Vscsi, Words,
         };
         let uses: [(&str, bool, &[Format]); 5] = [
-            ("ignore_size", self.ignore_size, &[OracleGeneral, Csv]),
+            ("ignore_size", self.ignore_size, &[OracleGeneral, Lcs, Csv]),
             (
                 "page_ids",
                 self.page_ids != PageIds::Auto,
                 &[
                     OracleGeneral,
+                    Lcs,
                     Csv,
                     Msr,
                     Alibaba,
                     Tencent,
                     Spc,
+                    Vscsi,
                     FioIolog,
                     Words,
                     PagesText,
@@ -92,7 +95,7 @@ impl ReadOptions {
             (
                 "implausible_ok",
                 self.implausible_ok,
-                &[OracleGeneral, Csv, Msr, Alibaba, Tencent, Spc, FioIolog],
+                &[OracleGeneral, Lcs, Csv, Msr, Alibaba, Tencent, Spc, Vscsi, FioIolog],
             ),
             (self.csv.first_set().unwrap_or_default(), self.csv.first_set().is_some(), &[Csv]),
         ];

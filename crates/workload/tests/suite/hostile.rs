@@ -3,9 +3,11 @@
 use pageout_workload::fuzz_entry;
 use proptest::prelude::*;
 
-const READERS: [fn(&[u8]); 9] = [
+const READERS: [fn(&[u8]); 11] = [
     fuzz_entry::pgt,
     fuzz_entry::oracle_general,
+    fuzz_entry::lcs,
+    fuzz_entry::vscsi,
     fuzz_entry::csv,
     fuzz_entry::fio_iolog,
     fuzz_entry::words,

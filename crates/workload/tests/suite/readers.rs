@@ -956,3 +956,73 @@ fn a_pgt_cut_short_is_refused_when_it_is_opened() {
         assert!(error.to_string().contains("cut short"), "{error}");
     }
 }
+
+/// Eight requests as libCacheSim 0.3.5 wrote them, by version. Every third one writes, which the first version does not tell.
+#[test]
+fn an_lcs_is_read_as_its_version_has_it() {
+    let written = [
+        (1, &include_bytes!("lcs/version-1.lcs.zst")[..]),
+        (2, include_bytes!("lcs/version-2.lcs.zst")),
+        (3, include_bytes!("lcs/version-3.lcs.zst")),
+        (8, include_bytes!("lcs/version-8.lcs.zst")),
+    ];
+    for (version, bytes) in written {
+        let bytes = zstd::decode_all(bytes).unwrap();
+        let told = |record: usize| version > 1 && record.is_multiple_of(3);
+        // Ids in order: 7, 8, 7, 9 of two pages, 8, 7, another one of three pages, 7.
+        let pages = [(0, 0), (1, 1), (0, 2), (2, 3), (3, 3), (1, 4), (0, 5), (4, 6), (5, 6), (6, 6), (0, 7)];
+        let expected: Vec<Plain> = pages.iter().map(|&(page, record)| (0, page, told(record))).collect();
+        for name in ["t.lcs", "anything"] {
+            check(name, &bytes, &ReadOptions::default(), &expected);
+        }
+        let one_each = ReadOptions { ignore_size: true, ..ReadOptions::default() };
+        assert_eq!(read("t.lcs", &bytes, &one_each).unwrap().len(), 8);
+        check_error("t.lcs", &bytes[..bytes.len() - 1], &ReadOptions::default(), &["cut short"]);
+        let record = (bytes.len() - 8192) / 8;
+        let parts = ["counts 8 records, and there are 7"];
+        check_error("t.lcs", &bytes[..bytes.len() - record], &ReadOptions::default(), &parts);
+        let mut other = bytes.clone();
+        other[8] = 9;
+        check_error("t.lcs", &other, &ReadOptions::default(), &["version 9"]);
+        other[8191] = 0;
+        check_error("t.lcs", &other, &as_format(Format::Lcs), &["it is no lcs"]);
+    }
+}
+
+/// A request of a vscsi trace in the form of either version: command, bytes, sector.
+fn vscsi(version: u16, (command, bytes, sector): (u16, u32, u64)) -> Vec<u8> {
+    let (command, tag) = (command.to_le_bytes(), (version << 8 | 3).to_le_bytes());
+    let [serial, segments] = [71u32, 1].map(u32::to_le_bytes);
+    let (bytes, sector, time) =
+        (bytes.to_le_bytes(), sector.to_le_bytes(), 5_633_898_368_802u64.to_le_bytes());
+    match version {
+        1 => [&serial[..], &bytes, &segments, &command, &tag, &sector, &time].concat(),
+        _ => [&command[..], &tag, &serial, &bytes, &segments, &sector, &time, &500u64.to_le_bytes()].concat(),
+    }
+}
+
+#[test]
+fn both_versions_of_a_vscsi_trace_say_the_same() {
+    // read(10), write(10) across a border of pages, test unit ready, write(16).
+    let requests =
+        [(0x28, 8192, 1000), (0x2a, 512, 1007), (0x2a, 4096, 1007), (0, 0, 0), (0x8a, 512, 42_932_745)];
+    let expected = [
+        (0, 125, false),
+        (0, 126, false),
+        (0, 125, true),
+        (0, 125, true),
+        (0, 126, true),
+        (0, 5_366_593, true),
+    ];
+    for version in [1, 2] {
+        let bytes: Vec<u8> = requests.into_iter().flat_map(|request| vscsi(version, request)).collect();
+        check("t.vscsi", &bytes, &ReadOptions::default(), &expected);
+        let record = bytes.len() / requests.len();
+        check_cuts("t.vscsi", &bytes, &ReadOptions::default(), |cut| cut > 0 && cut.is_multiple_of(record));
+        check_error("t.vscsi", &bytes[1..], &ReadOptions::default(), &["neither version"]);
+        let torn = [&bytes[..record], &bytes[record + 1..]].concat();
+        check_error("t.vscsi", &torn, &ReadOptions::default(), &["another version", "lost or gained"]);
+        let far = vscsi(version, (0x28, 4096, u64::MAX / 2));
+        check_error("t.vscsi", &far, &ReadOptions::default(), &["past the number range"]);
+    }
+}

@@ -1,0 +1,147 @@
+//! What a recorded task did with whole files between its accesses: a text beside its trace.
+//!
+//! ```text
+//!   access,object,call,first,end
+//!   1200,3,fsync                      before the access of number 1200, from 0, is made
+//!   1201,4,truncate,16                from page 16 to the file's end
+//!   1201,4,truncate,16,32             from page 16 to page 31: a hole
+//!   1202,5,delete                     the file, and an empty one takes its place
+//! ```
+//!
+//! Objects are those of the trace. Lines are in the order in which the calls were made.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use super::error::{Place, TraceError};
+use super::open::open_file;
+use crate::Access;
+
+/// The first line.
+pub const COLUMNS: &str = "access,object,call,first,end";
+
+/// A call on a whole file, or on a range of its pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileCall {
+    /// fsync(2).
+    Sync,
+    /// ftruncate(2), or a hole: these pages go.
+    Truncate {
+        /// The first page that goes.
+        first: u64,
+        /// The page behind the last one; `u64::MAX` if all behind go as well.
+        end: u64,
+    },
+    /// unlink(2) and the last close(2): all pages go, and the file.
+    Delete,
+}
+
+impl FileCall {
+    /// All of a file is truncated.
+    pub const TRUNCATE_ALL: FileCall = FileCall::Truncate { first: 0, end: u64::MAX };
+}
+
+/// A call, with its place among the accesses of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlacedCall {
+    /// Accesses that were made before it.
+    pub access: u64,
+    /// The object of the trace.
+    pub object: u32,
+    /// What is done.
+    pub call: FileCall,
+}
+
+impl PlacedCall {
+    /// Its line, without the end of one.
+    pub fn line(&self) -> String {
+        let (access, object) = (self.access, self.object);
+        match self.call {
+            FileCall::Sync => format!("{access},{object},fsync"),
+            FileCall::Truncate { first, end: u64::MAX } => format!("{access},{object},truncate,{first}"),
+            FileCall::Truncate { first, end } => format!("{access},{object},truncate,{first},{end}"),
+            FileCall::Delete => format!("{access},{object},delete"),
+        }
+    }
+
+    fn parse(line: &str) -> Result<PlacedCall, &'static str> {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let number = |text: &str| text.parse::<u64>().ok();
+        let [access, object, call, range @ ..] = &fields[..] else {
+            return Err("a line is `access,object,call`");
+        };
+        let access = number(access).ok_or("the access is a number, from 0")?;
+        let object = number(object).and_then(|object| u32::try_from(object).ok());
+        let object = object.filter(|&object| object < Access::OBJECTS_MAX);
+        let object = object.ok_or("the object is a number of the trace's, from 0")?;
+        let call = match (*call, range) {
+            ("fsync", []) => FileCall::Sync,
+            ("delete", []) => FileCall::Delete,
+            ("truncate", [first]) => {
+                FileCall::Truncate { first: number(first).ok_or("a page is a number")?, end: u64::MAX }
+            }
+            ("truncate", [first, end]) => {
+                let pages = number(first).zip(number(end)).filter(|(first, end)| first < end);
+                let (first, end) = pages.ok_or("pages that go are `first,end`, with first below end")?;
+                FileCall::Truncate { first, end }
+            }
+            _ => return Err("a call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END`"),
+        };
+        Ok(PlacedCall { access, object, call })
+    }
+}
+
+/// Reads a list of calls. Errors: it can't be read, a line is none, or is before the one above it.
+pub fn file_calls(path: &Path) -> Result<Vec<PlacedCall>, TraceError> {
+    let name = path.to_string_lossy();
+    let mut calls: Vec<PlacedCall> = Vec::new();
+    for (at, line) in BufReader::new(open_file(path)?).lines().enumerate() {
+        let place = Place { line: Some(at as u64 + 1), ..Place::default() };
+        let line = line.map_err(|error| TraceError::io(&name, None, place, error))?;
+        if (at == 0 && line.trim() == COLUMNS) || line.trim().is_empty() {
+            continue;
+        }
+        let fail = |why: &str| TraceError::new(&name, None, place, format!("`{line}`: {why}"));
+        let call = PlacedCall::parse(&line).map_err(fail)?;
+        if calls.last().is_some_and(|last| last.access > call.access) {
+            return Err(fail("it is before the call above it"));
+        }
+        calls.push(call);
+    }
+    Ok(calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_survives_its_line() {
+        for call in [
+            FileCall::Sync,
+            FileCall::Delete,
+            FileCall::TRUNCATE_ALL,
+            FileCall::Truncate { first: 4, end: 9 },
+        ] {
+            let placed = PlacedCall { access: 7, object: 3, call };
+            assert_eq!(PlacedCall::parse(&placed.line()), Ok(placed));
+        }
+    }
+
+    #[test]
+    fn what_is_no_call_is_refused() {
+        for line in [
+            "",
+            "1,2",
+            "x,2,fsync",
+            "1,x,fsync",
+            "1,2,sync",
+            "1,2,fsync,3",
+            "1,2,truncate",
+            "1,2,truncate,5,5",
+            "1,8388608,delete",
+        ] {
+            assert!(PlacedCall::parse(line).is_err(), "{line}");
+        }
+    }
+}
