@@ -27,13 +27,14 @@ trap 'rmdir "$group" 2> /dev/null || true; rm -rf "$work"' EXIT
 load=ci/twin/load.py
 python3 -I -S "$load" make "$work/data" 65536
 python3 -I "$load" make-database "$work/database" 120000
+python3 -I -S "$load" make-sources "$work/sources" 40
 
 # One recording and its twin: name, limit in MiB, command.
 one() {
     local name=$1 limit=$2
     shift 2
     echo $((limit << 20)) > "$group/$limit_file"
-    python3 -I -S "$load" forget "$work/data" "$work/database"
+    python3 -I -S "$load" forget "$work/data" "$work/database" "$work/sources"
     rm -rf "$work/rec"
     "$pageout" record --quiet --into "$work/rec" --cgroup "$group" -- "$@" > /dev/null
     "$pageout" twin "$work/rec" --json | python3 -I -S "$load" compare "$name, $limit MiB"
@@ -46,6 +47,10 @@ for ((repeat = 1; repeat <= repeats; repeat++)); do
         one "mapped" "$limit" python3 -I -S "$load" mapped "$work/data" 65536 300000 1
         one "writes with fsync" "$limit" python3 -I -S "$load" write "$work/data" 65536 300000 1
         one "SQLite" "$limit" python3 -I "$load" sqlite "$work/database" 60000 1
+        # A compiler holds some 30 MiB itself.
+        if command -v cc > /dev/null && ((limit >= 48)); then
+            one "compile" "$limit" sh -c "for source in $work/sources/*.c; do cc -c -o $work/object.o \$source; done"
+        fi
         one "two processes, one file" "$limit" sh -c "python3 -I -S $load read $work/data 65536 150000 1 & python3 -I -S $load read $work/data 65536 150000 2 & wait"
     done
 done

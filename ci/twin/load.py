@@ -1,4 +1,4 @@
-"""Loads whose accesses are known, for ci/twin.sh: pages of a file by Zipf's law (exponent 0.99), or a table of SQLite."""
+"""Loads for ci/twin.sh: pages of a file by Zipf's law (exponent 0.99), a table of SQLite, sources to compile."""
 
 import itertools, bisect, json, mmap, os, random, sys
 
@@ -59,8 +59,25 @@ def make_database(path, rows):
     database.commit()
 
 
+def make_sources(folder, files):
+    """C files that include half of the headers each, which are large enough to matter."""
+    draw = random.Random(1)
+    os.makedirs(folder)
+    headers = 40
+    for header in range(headers):
+        with open(f"{folder}/h{header}.h", "w") as file:
+            for at in range(2000):
+                file.write(f"static inline int f{header}_{at}(int x) {{ return x * {draw.randrange(1000)} + {at}; }}\n")
+    for source in range(files):
+        with open(f"{folder}/s{source}.c", "w") as file:
+            for header in draw.sample(range(headers), headers // 2):
+                file.write(f'#include "h{header}.h"\n')
+            file.write(f"int main_{source}(int x) {{ return x; }}\n")
+
+
 def forget(paths):
     os.sync()
+    paths = [path for top in paths for path in ([top] if os.path.isfile(top) else (f.path for f in os.scandir(top)))]
     for path in paths:
         file = os.open(path, os.O_RDONLY)
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -84,6 +101,8 @@ if __name__ == "__main__":
                 file.write(os.urandom(256 * 4096))
     elif mode == "make-database":
         make_database(rest[0], int(rest[1]))
+    elif mode == "make-sources":
+        make_sources(rest[0], int(rest[1]))
     elif mode == "forget":
         forget(rest)
     elif mode == "compare":

@@ -117,6 +117,10 @@ fn told(event: &str) -> (&'static str, &'static str) {
             ("calls of reclaim at a limit", "calls of reclaim are not counted")
         }
         "mm_vmscan_memcg_reclaim_end" => ("what they freed", "what calls of reclaim freed is not known"),
+        "mm_vmscan_direct_reclaim_begin" | "mm_vmscan_direct_reclaim_end" => {
+            ("reclaim as the machine runs short", "what such reclaim evicts is taken for a truncation")
+        }
+        "ext4_evict_inode" | "f2fs_evict_inode" => ("files that are deleted", ""),
         "ext4_da_write_begin" | "ext4_write_begin" => ("writes to ext4", ""),
         "xfs_file_buffered_write" => ("writes to XFS", ""),
         "f2fs_write_begin" => ("writes to F2FS", ""),

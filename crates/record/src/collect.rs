@@ -5,14 +5,18 @@
 //! Insertions come before the read that asked for them. Those outside of its range were read ahead. A file with many insertions of which none was
 //! read ahead is one that the program reads with `FADV_RANDOM`, or whose device has no readahead.
 //!
-//! **What was in memory already** when the recording began: pages whose first event is a read that no insertion precedes, or a fault that none
-//! follows, as a fault tells its page before it brings it in.
+//! **What was in memory already** when the recording began: pages whose first event is a read that no insertion precedes, or, behind the first page
+//! of a read, follows; or a fault that none follows, as a fault tells its page before it brings it in.
 //!
 //! **Mapped pages** tell their faults alone. **Writes** tell their range, but not whether the page was in memory.
+//!
+//! **Files that end.** A page that leaves while its task is in no call of reclaim was truncated, and if the inode went with its last name,
+//! the file is deleted. What uses the inode afterwards is the next file of that number: to the page cache an empty one in the same place.
 
 use std::collections::BTreeMap;
 
 use pageout_workload::Access;
+use pageout_workload::trace::{FileCall, PlacedCall};
 
 use crate::event::{Event, FileKey, What};
 use crate::manifest::{Channel, Sums};
@@ -37,6 +41,10 @@ pub(crate) struct FileSums {
     seen: Seen,
     resident: Seen,
     pub(crate) page_last: u64,
+    /// How often it was deleted, and another came in its place,
+    pub(crate) deletions: u64,
+    /// and how often truncated.
+    pub(crate) truncations: u64,
     /// The object of each channel, if it has one.
     pub(crate) objects: [Option<u32>; 2],
 }
@@ -60,10 +68,30 @@ struct Task {
     /// The last read: its file, and its range.
     read: Option<(FileKey, u64, u64)>,
     write: Option<(FileKey, u64, u64)>,
+    /// Pages of the last read behind its first, by its file's place: in memory, unless they come in before the next.
+    looked_for: Option<(usize, u64, u64)>,
     /// A fault names its page before it brings it in: the page that no event had named before, by its file's place.
     faulted: Option<(usize, u64)>,
     /// Pages that came in since.
     inserted: Vec<(FileKey, u64, u64)>,
+    /// A page was missing in its page table, and nothing has yet said that a file has it.
+    page_missing: bool,
+    /// Calls of reclaim that it is in.
+    reclaims: u32,
+    /// Pages that are leaving, though nobody reclaims.
+    going: Option<Going>,
+}
+
+/// Pages of a file that leave, one event each.
+#[derive(Clone, Copy, Debug)]
+struct Going {
+    file: usize,
+    first: u64,
+    last: u64,
+    /// Accesses that were made before.
+    access: u64,
+    /// That the file goes has been told.
+    is_deleted: bool,
 }
 
 /// Takes events in, gives accesses out.
@@ -86,6 +114,10 @@ pub(crate) struct Collector {
     pub(crate) last_ns: u64,
     /// Accesses that no trace can hold: an object or page number beyond its range.
     pub(crate) beyond: u64,
+    /// Accesses given out.
+    accesses: u64,
+    /// What was done with whole files.
+    calls: Vec<PlacedCall>,
 }
 
 impl Collector {
@@ -104,6 +136,8 @@ impl Collector {
             first_ns: None,
             last_ns: 0,
             beyond: 0,
+            accesses: 0,
+            calls: Vec::new(),
         }
     }
 
@@ -126,6 +160,8 @@ impl Collector {
                 seen: Seen::default(),
                 resident: Seen::default(),
                 page_last: 0,
+                deletions: 0,
+                truncations: 0,
                 objects: [None, None],
             });
             files.len() - 1
@@ -154,12 +190,19 @@ impl Collector {
         if matches!(event.what, What::Read | What::Write | What::Fault | What::UserFault) {
             self.end_fault(task);
         }
+        if matches!(event.what, What::Write | What::Fault | What::UserFault) {
+            self.end_read(task);
+        }
+        if !matches!(event.what, What::Eviction { .. }) {
+            self.end_going(task);
+        }
         match event.what {
             What::Read => self.read(task, event, out),
             What::Write => self.write(task, event, out),
             What::Fault => {
                 let file = self.file(event.file);
                 self.tasks[task].inserted.clear();
+                self.tasks[task].page_missing = false;
                 self.sums.faults += 1;
                 self.files[file].faults += 1;
                 if self.files[file].seen.insert(event.first) {
@@ -167,17 +210,48 @@ impl Collector {
                 }
                 self.access(file, Channel::Mapped, event.first, false, out);
             }
-            What::FaultAround => self.sums.faults_around += 1,
-            What::UserFault => self.sums.user_faults += 1,
+            What::FaultAround => {
+                self.tasks[task].page_missing = false;
+                self.sums.faults_around += 1;
+            }
+            What::UserFault => {
+                self.sums.user_faults += 1;
+                self.sums.memory_faults += u64::from(self.tasks[task].page_missing);
+                self.tasks[task].page_missing = event.first & 1 == 0;
+            }
             What::Insertion { order } => self.insertion(task, event, order, out),
-            What::Eviction { order } => self.sums.evictions += 1 << order,
+            What::Eviction { order } => {
+                self.sums.evictions += 1 << order;
+                if self.tasks[task].reclaims == 0 {
+                    self.truncation(task, event);
+                }
+            }
+            What::InodeGone if event.first == 0 => {
+                if let Some(&file) = self.by_key.get(&event.file) {
+                    self.files[file].deletions += 1;
+                    self.call(file, self.accesses, FileCall::Delete);
+                    let access = self.accesses;
+                    self.tasks[task].going =
+                        Some(Going { file, first: 0, last: 0, access, is_deleted: true });
+                }
+            }
+            What::InodeGone => {}
             What::Sync => {
                 let file = self.file(event.file);
                 self.files[file].syncs += 1;
                 self.sums.syncs += 1;
+                self.call(file, self.accesses, FileCall::Sync);
             }
-            What::ReclaimBegin => self.sums.reclaim_calls += 1,
-            What::ReclaimEnd => self.sums.reclaimed += event.first,
+            What::ReclaimBegin => {
+                self.sums.reclaim_calls += 1;
+                self.tasks[task].reclaims += 1;
+            }
+            What::ReclaimEnd => {
+                self.sums.reclaimed += event.first;
+                self.end_reclaim(task);
+            }
+            What::DirectReclaimBegin => self.tasks[task].reclaims += 1,
+            What::DirectReclaimEnd => self.end_reclaim(task),
         }
     }
 
@@ -206,6 +280,7 @@ impl Collector {
             self.sums.continued += 1;
             return;
         }
+        self.end_read(task);
         self.sums.requests += 1;
         self.sums.pages_read += last - first + 1;
         self.files[file].reads += last - first + 1;
@@ -213,9 +288,10 @@ impl Collector {
         if requests.len() < 256 || requests.contains_key(&(last - first + 1)) {
             *requests.entry(last - first + 1).or_default() += 1;
         }
+        self.note_first(file, first, true);
+        // At its first look only the pages up to the first missing one are there.
+        self.tasks[task].looked_for = (last > first).then_some((file, first + 1, last));
         for page in first..=last {
-            // Of a long read only the pages up to the first missing one are there at its first look.
-            self.note_first(file, page, page == first);
             self.access(file, Channel::File, page, false, out);
         }
     }
@@ -239,6 +315,14 @@ impl Collector {
         }
     }
 
+    /// A read of the task is over. What it did not bring in was in memory.
+    fn end_read(&mut self, task: usize) {
+        let Some((file, first, last)) = self.tasks[task].looked_for.take() else { return };
+        for page in first..=last {
+            self.note_first(file, page, true);
+        }
+    }
+
     /// A fault of the task is over. What it did not bring in was in memory.
     fn end_fault(&mut self, task: usize) {
         if let Some((file, page)) = self.tasks[task].faulted.take() {
@@ -249,7 +333,67 @@ impl Collector {
 
     /// No event follows.
     pub(crate) fn finish(&mut self) {
-        (0..self.tasks.len()).for_each(|task| self.end_fault(task));
+        for task in 0..self.tasks.len() {
+            self.end_fault(task);
+            self.end_read(task);
+            self.end_going(task);
+            self.sums.memory_faults += u64::from(std::mem::take(&mut self.tasks[task].page_missing));
+        }
+        // A truncation is told when it is over, at the place where it began.
+        self.calls.sort_by_key(|call| call.access);
+    }
+
+    /// A file has so many pages: reads that asked for more found none behind.
+    pub(crate) fn end_of_file(&mut self, file: usize, pages: u64) {
+        self.sums.resident_at_start -= self.files[file].resident.cut(pages);
+    }
+
+    /// A task whose call had begun before the recording is in none.
+    fn end_reclaim(&mut self, task: usize) {
+        let reclaims = &mut self.tasks[task].reclaims;
+        *reclaims = reclaims.saturating_sub(1);
+    }
+
+    /// A folio leaves as its file ends before it.
+    fn truncation(&mut self, task: usize, event: &Event) {
+        let file = self.file(event.file);
+        self.sums.truncated += event.last - event.first + 1;
+        match &mut self.tasks[task].going {
+            Some(going) if going.file == file => {
+                going.first = going.first.min(event.first);
+                going.last = going.last.max(event.last);
+            }
+            _ => {
+                self.end_going(task);
+                let (first, last, access) = (event.first, event.last, self.accesses);
+                self.tasks[task].going = Some(Going { file, first, last, access, is_deleted: false });
+            }
+        }
+    }
+
+    /// All pages have gone that were to. If the last one is the last that was used, the file ends where they began, and what was evicted of it
+    /// before is no more, either.
+    fn end_going(&mut self, task: usize) {
+        let Some(going) = self.tasks[task].going.take() else { return };
+        if going.is_deleted {
+            return;
+        }
+        let file = &mut self.files[going.file];
+        file.truncations += 1;
+        let end = if going.last >= file.page_last { u64::MAX } else { going.last + 1 };
+        self.call(going.file, going.access, FileCall::Truncate { first: going.first, end });
+    }
+
+    /// A call on a file that is one of the trace's.
+    fn call(&mut self, file: usize, access: u64, call: FileCall) {
+        if let Some(&object) = self.files[file].objects.iter().flatten().next() {
+            self.calls.push(PlacedCall { access, object, call });
+        }
+    }
+
+    /// What was done with whole files, in order.
+    pub(crate) fn calls(&self) -> &[PlacedCall] {
+        &self.calls
     }
 
     fn insertion(&mut self, task: usize, event: &Event, order: u8, out: &mut Vec<Access>) {
@@ -277,7 +421,7 @@ impl Collector {
     /// An event names a page. If it is the page's first, and `was_there`, the page was in memory before all events.
     fn note_first(&mut self, file: usize, page: u64, was_there: bool) {
         let file = &mut self.files[file];
-        if file.seen.insert(page) && was_there {
+        if file.seen.insert(page) && was_there && file.deletions == 0 {
             file.resident.insert(page);
             self.sums.resident_at_start += 1;
         }
@@ -304,6 +448,7 @@ impl Collector {
                 object
             }
         };
+        self.accesses += 1;
         out.push(Access::new(object, page, write));
     }
 
@@ -368,6 +513,21 @@ mod tests {
     }
 
     #[test]
+    fn a_long_read_tells_that_its_pages_were_there_unless_it_brings_them_in() {
+        let insertion = |page| event(What::Insertion { order: 0 }, page, page);
+        let events = [
+            event(What::Read, 0, 3),
+            insertion(2),
+            insertion(3),
+            event(What::Read, 2, 3),
+            event(What::Read, 8, 9),
+        ];
+        let (_, collector) = pages(&events);
+        let before: Vec<u64> = collector.before().map(|access| access.page()).collect();
+        assert_eq!(before, [0, 1, 8, 9]);
+    }
+
+    #[test]
     fn a_fault_that_brings_its_page_in_was_none_of_a_page_in_memory() {
         let reclaim = event(What::ReclaimBegin, 0, 0);
         let insertion = event(What::Insertion { order: 0 }, 3, 3);
@@ -384,5 +544,50 @@ mod tests {
             pages(&[event(What::Read, 0, 0), event(What::Fault, 3, 3), event(What::Write, 5, 6)]);
         assert_eq!(collector.objects, [(0, Channel::File), (0, Channel::Mapped)]);
         assert_eq!(collector.sums.pages_written, 2);
+    }
+
+    #[test]
+    fn a_fault_that_no_file_serves_is_one_of_memory() {
+        let fault = |code| event(What::UserFault, code, 0);
+        // Of memory; of a file, nearby and not; a write to a page that is shared; of memory again.
+        let events = [
+            fault(6),
+            fault(4),
+            event(What::FaultAround, 0, 15),
+            fault(4),
+            event(What::Fault, 3, 3),
+            fault(7),
+            fault(6),
+        ];
+        let (_, collector) = pages(&events);
+        assert_eq!((collector.sums.user_faults, collector.sums.memory_faults), (5, 2));
+    }
+
+    #[test]
+    fn a_file_that_is_deleted_ends_before_what_uses_its_inode_next() {
+        let gone = event(What::Eviction { order: 0 }, 5, 5);
+        let (_, collector) = pages(&[
+            event(What::Write, 5, 5),
+            event(What::Sync, 0, 0),
+            event(What::InodeGone, 0, 0),
+            gone,
+            event(What::Write, 5, 5),
+        ]);
+        let told: Vec<String> = collector.calls().iter().map(PlacedCall::line).collect();
+        assert_eq!(told, ["1,0,fsync", "1,0,delete"]);
+        // An inode that keeps a name leaves memory, and no file ends.
+        let (_, collector) = pages(&[event(What::Write, 5, 5), event(What::InodeGone, 1, 0)]);
+        assert!(collector.calls().is_empty());
+    }
+
+    #[test]
+    fn pages_that_leave_outside_of_reclaim_are_truncated() {
+        let gone = |page| event(What::Eviction { order: 0 }, page, page);
+        let (begin, end) = (event(What::ReclaimBegin, 0, 0), event(What::ReclaimEnd, 1, 0));
+        let read = event(What::Read, 0, 9);
+        let (_, collector) = pages(&[read, begin, gone(1), end, gone(4), gone(5), read, gone(8), gone(9)]);
+        let told: Vec<String> = collector.calls().iter().map(PlacedCall::line).collect();
+        assert_eq!(told, ["10,0,truncate,4,6", "20,0,truncate,8"]);
+        assert_eq!((collector.sums.evictions, collector.sums.truncated), (5, 4));
     }
 }

@@ -38,16 +38,36 @@ pub(crate) enum What {
     Insertion { order: u8 },
     /// A folio left it.
     Eviction { order: u8 },
+    /// An inode goes; the range's begin is how many names it still has, and with none the file is deleted.
+    InodeGone,
     /// write(2) or its like.
     Write,
     /// fsync(2) or fdatasync(2).
     Sync,
-    /// Any page fault of a program.
+    /// Any page fault of a program; the range's begin is its error code, whose lowest bit says that the page was mapped.
     UserFault,
     /// A call of reclaim at a group's limit began,
     ReclaimBegin,
     /// and ended; the range's begin is how many pages it freed.
     ReclaimEnd,
+    /// Reclaim as the machine's memory ran short began,
+    DirectReclaimBegin,
+    /// and ended.
+    DirectReclaimEnd,
+}
+
+impl What {
+    /// Whether no file is named.
+    pub(crate) fn is_of_no_file(self) -> bool {
+        matches!(
+            self,
+            What::UserFault
+                | What::ReclaimBegin
+                | What::ReclaimEnd
+                | What::DirectReclaimBegin
+                | What::DirectReclaimEnd
+        )
+    }
 }
 
 /// An event in the order of time.
@@ -134,6 +154,8 @@ pub(crate) const KNOWN: &[Known] = known! {
     Insertions What::Eviction { order: 0 }, "filemap/mm_filemap_delete_from_page_cache";
     Insertions What::ReclaimBegin, "vmscan/mm_vmscan_memcg_reclaim_begin";
     Insertions What::ReclaimEnd, "vmscan/mm_vmscan_memcg_reclaim_end";
+    Insertions What::DirectReclaimBegin, "vmscan/mm_vmscan_direct_reclaim_begin";
+    Insertions What::DirectReclaimEnd, "vmscan/mm_vmscan_direct_reclaim_end";
     Writes What::Write, "ext4/ext4_da_write_begin";
     Writes What::Write, "ext4/ext4_write_begin";
     Writes What::Write, "xfs/xfs_file_buffered_write";
@@ -141,6 +163,8 @@ pub(crate) const KNOWN: &[Known] = known! {
     Writes What::Sync, "ext4/ext4_sync_file_enter";
     Writes What::Sync, "xfs/xfs_file_fsync";
     Writes What::Sync, "f2fs/f2fs_sync_file_enter";
+    Writes What::InodeGone, "ext4/ext4_evict_inode";
+    Writes What::InodeGone, "f2fs/f2fs_evict_inode";
 };
 
 impl Known {
@@ -154,7 +178,7 @@ impl Known {
             None => format.need(&name, names[0]),
         };
         let file = match self.what {
-            What::UserFault | What::ReclaimBegin | What::ReclaimEnd => None,
+            what if what.is_of_no_file() => None,
             _ => Some((need(&["s_dev", "dev"])?, need(&["i_ino", "ino"])?)),
         };
         let range = match self.what {
@@ -165,7 +189,11 @@ impl Known {
             }
             What::Write => Range::Bytes(need(&["pos", "offset"])?, need(&["len", "count"])?),
             What::ReclaimEnd => Range::Number(need(&["nr_reclaimed"])?),
-            What::Sync | What::ReclaimBegin | What::UserFault => Range::None,
+            What::InodeGone => Range::Number(need(&["nlink"])?),
+            What::UserFault => Range::Number(need(&["error_code"])?),
+            What::Sync | What::ReclaimBegin | What::DirectReclaimBegin | What::DirectReclaimEnd => {
+                Range::None
+            }
         };
         Ok(Reader { id: format.id, what: self.what, pid: need(&["common_pid"])?, file, range })
     }

@@ -53,7 +53,7 @@ impl Importer {
 fn event(time_ns: u64, pid: u32, name: &str, mut what: What, fields: &str) -> Option<Event> {
     let number = |key: &str| value(fields, key)?.parse::<u64>().ok();
     let file = match what {
-        What::UserFault | What::ReclaimBegin | What::ReclaimEnd => FileKey::default(),
+        what if what.is_of_no_file() => FileKey::default(),
         _ => {
             let (major, minor) = value(fields, "dev")?.split_once([':', ','])?;
             let inode = value(fields, "ino")?;
@@ -81,7 +81,11 @@ fn event(time_ns: u64, pid: u32, name: &str, mut what: What, fields: &str) -> Op
             (from / PAGE, from.checked_add(length - 1)? / PAGE)
         }
         What::ReclaimEnd => (number("nr_reclaimed")?, 0),
-        What::Sync | What::ReclaimBegin | What::UserFault => (0, 0),
+        What::InodeGone => (number("nlink")?, 0),
+        What::UserFault => {
+            (u64::from_str_radix(value(fields, "error_code")?.strip_prefix("0x")?, 16).ok()?, 0)
+        }
+        What::Sync | What::ReclaimBegin | What::DirectReclaimBegin | What::DirectReclaimEnd => (0, 0),
     };
     Some(Event { time_ns, pid, what, file, first, last: last.max(first) })
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!   tracefs instance ─▶ raw pages of each CPU ─▶ events in order of time ─▶ accesses.pgt    what was accessed
 //!   (filters, pids)     ring, format, event       merge                  ├▶ before.pgt      what was in memory already
+//!                                                                        ├▶ file_calls.csv  fsync, truncation, deletion
 //!                                                                        └▶ sums  ─┐
 //!   /proc, /sys, cgroup files, again and again ─────────────────────────────────────┴▶ recording.toml, samples.csv
 //! ```
@@ -55,8 +56,8 @@ pub use error::Error;
 #[cfg(target_os = "linux")]
 pub use import::Importer;
 pub use manifest::{
-    ACCESSES, BEFORE, Channel, DeviceRecord, FORMAT_VERSION, FileRecord, GroupRecord, KernelRecord, MANIFEST,
-    Manifest, MappedAdvice, Recorded, SAMPLES, Sample, SourceRecord, Sums,
+    ACCESSES, BEFORE, Channel, DeviceRecord, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord,
+    KernelRecord, MANIFEST, Manifest, MappedAdvice, Recorded, SAMPLES, Sample, SourceRecord, Sums,
 };
 #[cfg(target_os = "linux")]
 pub use recorder::{Kinds, Options, Progress, Target, record};

@@ -15,6 +15,8 @@ pub const MANIFEST: &str = "recording.toml";
 pub const ACCESSES: &str = "accesses.pgt";
 /// that of the pages that were in memory when the recording began,
 pub const BEFORE: &str = "before.pgt";
+/// that of what was done with whole files meanwhile,
+pub const FILE_CALLS: &str = "file_calls.csv";
 /// and that of what the group held from time to time.
 pub const SAMPLES: &str = "samples.csv";
 
@@ -131,6 +133,8 @@ pub struct Sums {
     pub faults_around: u64,
     /// Page faults of programs, of any kind of memory.
     pub user_faults: u64,
+    /// Of these, first touches and swap-ins of memory of programs: the page was not mapped, and no file had it.
+    pub memory_faults: u64,
     /// Pages that came into the page cache.
     pub insertions: u64,
     /// Of these, pages in folios of several.
@@ -139,6 +143,8 @@ pub struct Sums {
     pub read_ahead: u64,
     /// Pages that left the page cache while one of the tasks was running.
     pub evictions: u64,
+    /// Of these, pages that were in no call of reclaim: their files were deleted, or truncated.
+    pub truncated: u64,
     /// Calls of reclaim at a group's limit by the tasks.
     pub reclaim_calls: u64,
     /// Pages that these freed.
@@ -302,6 +308,12 @@ pub struct FileRecord {
     /// Calls of fsync(2).
     #[serde(default)]
     pub syncs: u64,
+    /// How often it was deleted, and another came with its inode,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub deletions: u64,
+    /// and how often truncated.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub truncations: u64,
     /// Pages that came into memory.
     #[serde(default)]
     pub insertions: u64,
@@ -325,6 +337,11 @@ pub struct FileRecord {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What the group held at a moment.

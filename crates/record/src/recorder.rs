@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use pageout_workload::Access;
-use pageout_workload::trace::PgtWriter;
+use pageout_workload::trace::{FILE_CALL_COLUMNS, PgtWriter};
 
 use crate::cgroup::Cgroup;
 use crate::collect::Collector;
@@ -24,8 +24,8 @@ use crate::error::Error;
 use crate::event::{Decoder, FileKey, KNOWN, Kind};
 use crate::host;
 use crate::manifest::{
-    ACCESSES, BEFORE, Channel, FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST, Manifest, Recorded,
-    SAMPLES, Sample, SourceRecord,
+    ACCESSES, BEFORE, Channel, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST, Manifest,
+    Recorded, SAMPLES, Sample, SourceRecord,
 };
 use crate::merge::Merge;
 use crate::processes::{self, Names};
@@ -127,7 +127,7 @@ pub fn record(
     prepare_folder(&options.into)?;
     let made = Recorder::begin(options).and_then(|recorder| recorder.run(stop, progress));
     if made.is_err() {
-        for name in [&format!("{ACCESSES}.part"), ACCESSES, BEFORE, SAMPLES, MANIFEST] {
+        for name in [&format!("{ACCESSES}.part"), ACCESSES, BEFORE, FILE_CALLS, SAMPLES, MANIFEST] {
             let _ = std::fs::remove_file(options.into.join(name));
         }
         // Only if nothing else is in it.
@@ -497,6 +497,11 @@ impl<'a> Recorder<'a> {
         collector.finish();
         let wanted = collector.files.iter().map(|file| file.key).collect();
         self.names.search(&wanted, &self.near);
+        for file in 0..collector.files.len() {
+            if let Some(bytes) = self.names.of(collector.files[file].key).and_then(|known| known.bytes) {
+                collector.end_of_file(file, bytes.div_ceil(page_size));
+            }
+        }
         let files = self.file_records(&collector);
         let names: Vec<String> = collector
             .objects
@@ -509,6 +514,7 @@ impl<'a> Recorder<'a> {
         writer.finish(&names, None, collector.sums.requests).map_err(fail)?;
         out.out.into_inner().map_err(|error| fail(error.into_error()))?.sync_all().map_err(fail)?;
         write_before(&folder, &collector, &names, page_size as u32)?;
+        write_calls(&folder, &collector)?;
 
         let after = host::disk_counts();
         let devices: BTreeSet<String> = files.iter().map(|file| file.device.clone()).collect();
@@ -652,6 +658,8 @@ impl<'a> Recorder<'a> {
                 pages_written: file.writes,
                 faults: file.faults,
                 syncs: file.syncs,
+                deletions: file.deletions,
+                truncations: file.truncations,
                 insertions: file.insertions,
                 read_insertions: file.read_insertions,
                 read_ahead: file.read_ahead,
@@ -731,6 +739,16 @@ fn write_before(folder: &Path, collector: &Collector, names: &[String], page_siz
         out.flush()
     };
     write().map_err(|source| write_error(folder, &path, source))
+}
+
+fn write_calls(folder: &Path, collector: &Collector) -> Result<(), Error> {
+    let path = folder.join(FILE_CALLS);
+    let mut text = format!("{FILE_CALL_COLUMNS}\n");
+    for call in collector.calls() {
+        text += &call.line();
+        text.push('\n');
+    }
+    std::fs::write(&path, text).map_err(|source| write_error(folder, &path, source))
 }
 
 /// `samples.csv`, as it is written.

@@ -23,6 +23,17 @@ impl Seen {
         is_new
     }
 
+    /// Takes the pages from this one on out; returns how many there were.
+    pub(crate) fn cut(&mut self, end: u64) -> u64 {
+        let gone: Vec<u64> = self.pages().filter(|&page| page >= end).collect();
+        for page in &gone {
+            let piece = self.pieces.get_mut(&(page / PIECE)).expect("the page is in it");
+            piece[(page % PIECE / 64) as usize] &= !(1 << (page % 64));
+        }
+        self.count -= gone.len() as u64;
+        gone.len() as u64
+    }
+
     /// How many pages there are.
     pub(crate) fn count(&self) -> u64 {
         self.count
@@ -53,5 +64,7 @@ mod tests {
         assert_eq!(fresh, [true, true, true, false, true]);
         assert_eq!(seen.pages().collect::<Vec<_>>(), [3, 64, 70_000, 1 << 39]);
         assert_eq!(seen.count(), 4);
+        assert_eq!(seen.cut(64), 3);
+        assert_eq!((seen.pages().collect::<Vec<_>>(), seen.count()), (vec![3], 1));
     }
 }

@@ -5,11 +5,12 @@
 use std::collections::VecDeque;
 
 use pageout_engine::{self as engine, Advice, CpuId, Nanos, ObjectId, TaskId};
+use pageout_workload::trace::FileCall;
 use pageout_workload::{Access, AccessStream, TraceError};
 
 use crate::access_time::AccessTimes;
 use crate::calls::{Calls, decode_call};
-use crate::commits::{Commits, FileCall};
+use crate::commits::Commits;
 use crate::cost::{Channel, Costs};
 use crate::event::NEVER;
 use crate::memory::Moves;
@@ -75,6 +76,8 @@ pub struct TaskSpec {
     pub truncate_every: Vec<(ObjectId, u32)>,
     /// Objects whose files it deletes every so many of its accesses to them, and makes anew. Default: none.
     pub delete_every: Vec<(ObjectId, u32)>,
+    /// What it does with whole files before these of its accesses, counted over all of its loops. In order. Default: nothing.
+    pub file_calls: Vec<(u64, ObjectId, FileCall)>,
     /// Accesses before which the engine's statistics are flushed, for replaying recorded flushes. In any order.
     pub flush_before: Vec<u64>,
     /// Accesses before which a kernel file is read for the sake of its side effects; costs nothing, the text is dropped.
@@ -118,6 +121,7 @@ impl TaskSpec {
             fsync_every: Vec::new(),
             truncate_every: Vec::new(),
             delete_every: Vec::new(),
+            file_calls: Vec::new(),
             flush_before: Vec::new(),
             stat_reads_at: Vec::new(),
             opens_files: false,
@@ -229,11 +233,14 @@ impl Task {
             calls: spec.calls.iter().any(|calls| calls.pages > 1).then(|| spec.calls.into()),
             begin: Begin::new(spec.advice, spec.will_need),
             syncs_left: spec.end_fsync.into_iter().rev().collect(),
-            commits: Commits::new(&[
-                (FileCall::Sync, &spec.fsync_every),
-                (FileCall::Truncate, &spec.truncate_every),
-                (FileCall::Unlink, &spec.delete_every),
-            ]),
+            commits: Commits::new(
+                &[
+                    (FileCall::Sync, &spec.fsync_every),
+                    (FileCall::TRUNCATE_ALL, &spec.truncate_every),
+                    (FileCall::Delete, &spec.delete_every),
+                ],
+                spec.file_calls,
+            ),
             marks: marks.into(),
             opens_files: spec.opens_files,
             has_opened: false,

@@ -14,6 +14,7 @@
 //! and over the phase of the flushes of statistics.
 
 mod recording; // a folder, checked
+mod objects; // its files, and how its traces use them
 mod machine; // what differs between the twin and its variants, as the text of a scenario
 mod question; // what is asked, and whether the recording can say
 mod play; // runs, and their figures beside the recorded ones
@@ -21,6 +22,7 @@ mod counters; // what counters alone tell
 
 pub use counters::Counted;
 pub use machine::Machine;
+pub(crate) use objects::expand;
 pub use play::{Figures, Interval, Played, play};
 pub use question::{Carried, Question, answerable};
 pub use recording::{Held, Knowledge, Recording};

@@ -21,7 +21,8 @@ Questions, each a row; + joins changes of one:
   device=CLASS                  hdd, sata-ssd, nvme, pmem or virtio instead of the recorded disk
   readahead=KIB                 of all files that are read ahead
   readers=N                     so many do at the same time what was recorded, on the same files, each with memory of its own
-  zswap=on|off, swap=on|off     told where nothing was swapped; else it hangs on memory of programs, which is not recorded";
+  swap=on|off                   whether memory of programs may go to swap: a range, from none of it there to all of it
+  zswap=on|off                  told where nothing was swapped; else it hangs on which memory of programs is used, which is not recorded";
 
 /// Arguments of `twin`.
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use pageout_engine::{CpuId, Engine, Nanos, ObjectId, Served, Step, TaskId};
+use pageout_workload::trace::FileCall;
 
 use super::agenda::Event;
 use super::carry::Settled;
@@ -10,7 +11,6 @@ use super::threads::{THREAD, Thread};
 use super::{Machine, RunError};
 use crate::access_time::Cause;
 use crate::calls::decode_call;
-use crate::commits::FileCall;
 use crate::event::NEVER;
 use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
@@ -223,12 +223,19 @@ impl Machine {
         Begun::Step(step.expect("the object is one of the task's"))
     }
 
-    /// A task takes all pages of a file away.
-    fn truncate(&mut self, index: usize, object: ObjectId) -> Begun {
+    /// A task calls for a whole file, or for a range of its pages.
+    fn file_call(&mut self, index: usize, object: ObjectId, call: FileCall) -> Begun {
         let task = self.tasks[index].runner.id;
-        let pages =
-            self.engine.figures().object_pages(task, object).expect("the object is one of the task's");
-        Begun::Step(self.engine.truncate(task, object, 0..pages).expect("a file's pages are there"))
+        let step = match call {
+            FileCall::Sync => return self.fsync(index, object),
+            FileCall::Delete => self.engine.unlink(task, object),
+            FileCall::Truncate { first, end } => {
+                let pages = self.engine.figures().object_pages(task, object);
+                let end = end.min(pages.expect("the object is one of the task's"));
+                self.engine.truncate(task, object, first..end)
+            }
+        };
+        Begun::Step(step.expect("the object is a file, and the pages are its own"))
     }
 
     /// What a task has to do or to wait for before its next access; `None` if that can begin.
@@ -241,14 +248,7 @@ impl Machine {
         if let Some(commits) = &mut self.tasks[index].commits
             && let Some((object, call)) = commits.take_due()
         {
-            return Ok(Some(match call {
-                FileCall::Sync => self.fsync(index, object),
-                FileCall::Truncate => self.truncate(index, object),
-                FileCall::Unlink => {
-                    let step = self.engine.unlink(self.tasks[index].runner.id, object);
-                    Begun::Step(step.expect("the object is a file"))
-                }
-            }));
+            return Ok(Some(self.file_call(index, object, call)));
         }
         if self.tasks[index].accesses.pending().is_empty()
             && let Some(begun) = self.refill(index)?

@@ -28,6 +28,8 @@
 //! serde's derive has no place for a default beside its field, so reading and writing are spelled out here; the errors are
 //! serde's own sentences, which the caller turns into ours.
 
+use std::path::PathBuf;
+
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Visitor};
 use serde::{Deserializer, de};
@@ -98,6 +100,7 @@ held! {
     Scalar: self => Some(self.clone());
     Relation: self => None;
     TraceFile: self => None;
+    PathBuf: self => None;
     Condition: self => None;
 }
 

@@ -75,6 +75,8 @@ section! {
             "The run does not wait for this task: it ends when all others have.";
         session: Session, [unless Session::default()] table Session,
             "A user who looks at one copy at a time.";
+        recorded: Option<PathBuf>, [absent "its objects are told here"] in Accepts::HostPath => Never,
+            "Its objects, and their files, are those of a recording: the path of `accesses.pgt` or `before.pgt` in a folder of `pageout record`, whose recording.toml says what each file is and how it is used. A relative path starts at the scenario file. Not with objects of its own.";
         object: Vec<Object>, [default Vec::new()] each Object,
             "What it accesses.";
     }
@@ -196,6 +198,8 @@ section! {
             "Accesses from a recorded trace; a relative path starts at the scenario file.";
         read: Option<Table>, [absent "{}"] in Accepts::Table("options of the trace reader") => Same,
             "How the trace is read: its format when the name does not tell, whether sizes count.";
+        file_calls: Option<PathBuf>, [absent "none are known"] in Accepts::HostPath => Never,
+            "What the recorded task did with whole files between the accesses of the trace, as `pageout record` writes it: lines `access,object,call`, where a call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END` in pages, before the access of that number, from 0. Objects are the trace's. For a trace that has all of its task's accesses, once. A relative path starts at the scenario file.";
     }
 }
 

@@ -29,6 +29,13 @@ pub(super) fn prepare(
                 .read_options()
                 .map_err(|error| Problem::in_table(&key.replace(".trace", ".read"), error))?;
             task.object[at].trace = Some(trace.clone().into());
+            if let Some(calls) = &mut task.object[at].file_calls {
+                if directory != Path::new(".") {
+                    *calls = directory.join(&*calls);
+                }
+                let key = key.replace(".trace", ".file_calls");
+                trace::file_calls(calls).map_err(|error| Problem::new(&key, error.to_string()))?;
+            }
             let is_to_size = task.object[at..].iter().any(needs_size);
             if is_to_size || has_percentages {
                 let loaded = source.traces().load(&trace, &read, watcher);

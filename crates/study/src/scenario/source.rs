@@ -21,6 +21,7 @@ use super::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 use super::nearest::nearest;
 use super::traces::Traces;
 use crate::error::Error;
+use crate::twin;
 pub use set::{BadSetting, OVER, Setting, VARY, apply, scalar, written};
 
 /// Nobody writes so much by hand, nor a script so much for one run.
@@ -104,10 +105,12 @@ impl Source {
             let origin = self.origin(&key, &changed, Marked::Value);
             return Err(Diagnostics(vec![Diagnostic { message, origin, help: Vec::new() }]).into());
         }
-        let scenario: Scenario = match toml_edit::de::from_document(document.clone()) {
+        let mut scenario: Scenario = match toml_edit::de::from_document(document.clone()) {
             Ok(scenario) => scenario,
             Err(error) => return Err(self.serde_fault(&document, &changed, &error).into()),
         };
+        twin::expand(&mut scenario, self.directory())
+            .map_err(|problem| Diagnostics(vec![self.locate_problem(&changed, problem)]))?;
         self.check(&scenario, &changed)?;
         Ok(scenario)
     }

@@ -1,12 +1,12 @@
 //! What differs between the twin and its variants, and the scenario that comes of it: a text that can be read, kept and changed.
 //!
-//! Files are a line each, and what is as its default is left out.
+//! Files and how they are used stay where they are written already, in the recording: a task names it. What is as its default is left out.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use pageout_engine::Version;
-use pageout_record::{ACCESSES, BEFORE, Channel, DeviceRecord, FileRecord, MappedAdvice};
+use pageout_record::{ACCESSES, BEFORE, DeviceRecord};
 
 use super::recording::{Held, Recording};
 
@@ -18,8 +18,6 @@ const OTHERS: &str = "/others";
 pub(super) const BEFORE_TASK: &str = "before";
 pub(super) const TASK: &str = "recorded";
 
-/// Insertions by reads of a file that tell whether it is read ahead.
-const TELLING: u64 = 16;
 /// Time that a read of a cached page takes, which is part of the time between accesses.
 const HIT_NS: u64 = 860;
 /// Room beside the group: what the machine itself needs.
@@ -34,6 +32,8 @@ pub struct Machine {
     pub high: Option<u64>,
     /// What of it is no file's.
     pub held: u64,
+    /// How much less that may be, as memory of programs goes to swap.
+    pub swappable: u64,
     /// Lists and version.
     pub profile: String,
     /// A class of devices instead of the recorded disks.
@@ -53,6 +53,7 @@ impl Machine {
             limit: recording.limit(),
             high: recorded_high(recording),
             held: recording.held().mean,
+            swappable: 0,
             profile: profile(recording),
             device: None,
             read_ahead_kb: None,
@@ -61,14 +62,19 @@ impl Machine {
         }
     }
 
-    /// This one, and ones that differ from it in what is not known: what else the group held, and when statistics are flushed.
+    /// This one, and ones that differ from it in what is not known: what else the group held, when statistics are flushed, and how much of
+    /// programs is in swap.
     pub(super) fn spread(&self, held: &Held) -> Vec<Machine> {
         let more = |bytes: u64| {
             let held = (self.held + bytes).saturating_sub(held.mean);
             Machine { held, ..self.clone() }
         };
         let later = |flush_phase_ms| Machine { flush_phase_ms, ..self.clone() };
-        vec![self.clone(), more(held.least), more(held.most), later(700), later(1400)]
+        let mut spread = vec![self.clone(), more(held.least), more(held.most), later(700), later(1400)];
+        if self.swappable > 0 {
+            spread.push(Machine { held: self.held.saturating_sub(self.swappable), ..self.clone() });
+        }
+        spread
     }
 
     /// Memory that files can have of this much.
@@ -87,7 +93,6 @@ impl Machine {
             crate::figures::bytes(self.held),
         );
         let _ = writeln!(text, "question = \"What do the recorded accesses come to?\"");
-        self.files(recording, &mut text);
         let sample = manifest.recording.sample.max(1);
         let limit = self.for_files(self.limit) / sample / 4096 * 4096;
         let before = recording.before * 4096;
@@ -131,25 +136,6 @@ impl Machine {
         text
     }
 
-    fn files(&self, recording: &Recording, text: &mut String) {
-        text.push_str("file = [\n");
-        for (at, file) in recording.files().enumerate() {
-            let pages = pages_of(recording, file);
-            let device = if recording.manifest.device.len() > 1 {
-                format!(", device = \"{}\"", device_name(&file.device))
-            } else {
-                String::new()
-            };
-            let _ = writeln!(
-                text,
-                "  {{ name = {}, size = \"{}KiB\"{device} }},",
-                quoted(&name(recording, at)),
-                pages * 4
-            );
-        }
-        text.push_str("]\n");
-    }
-
     fn device_text(&self, device: &DeviceRecord, text: &mut String) {
         let class = self.device.as_deref().unwrap_or_else(|| class_of(device));
         let _ =
@@ -169,48 +155,14 @@ impl Machine {
     }
 
     fn tasks(&self, recording: &Recording, from: &Path, text: &mut String) {
-        let objects = recording.objects();
-        let list = |trace: &str, is_before: bool| {
-            let mut lines = String::new();
-            for (at, (file, channel)) in objects.iter().enumerate() {
-                let index = recording
-                    .files()
-                    .position(|other| std::ptr::eq(other, *file))
-                    .expect("it is one of these");
-                let (channel, advice) = match (is_before, channel) {
-                    (true, _) => ("file", "random"),
-                    (false, Channel::File) => ("file", if is_random(file) { "random" } else { "normal" }),
-                    (false, Channel::Mapped) => (
-                        "mapped",
-                        match file.mapped_advice {
-                            Some(MappedAdvice::Random) => "random",
-                            Some(MappedAdvice::Sequential) => "sequential",
-                            _ => "normal",
-                        },
-                    ),
-                };
-                let _ =
-                    write!(lines, "  {{ channel = \"{channel}\", file = {}", quoted(&name(recording, index)));
-                if advice != "normal" {
-                    let _ = write!(lines, ", advice = \"{advice}\"");
-                }
-                if !is_before && channel == "file" && file.syncs > 0 && file.pages_written > 0 {
-                    let _ = write!(lines, ", fsync_every = {}", (file.pages_written / file.syncs).max(1));
-                }
-                if at == 0 {
-                    let _ = write!(lines, ", trace = {}", quoted(&from.join(trace).to_string_lossy()));
-                }
-                lines.push_str(" },\n");
-            }
-            lines
-        };
         let has_before = recording.before > 0;
+        let trace = |name: &str| quoted(&from.join(name).to_string_lossy());
         if has_before {
             let group = if recording.before_is_elsewhere() { OTHERS } else { GROUP };
             let _ = write!(
                 text,
-                "\n# What was in memory when the recording began; in which order it was used is not known.\n[[task]]\nname = \"{BEFORE_TASK}\"\nmemcg = \"{group}\"\nobject = [\n{}]\n",
-                list(BEFORE, true)
+                "\n# What was in memory when the recording began; in which order it was used is not known.\n[[task]]\nname = \"{BEFORE_TASK}\"\nmemcg = \"{group}\"\nrecorded = {}\n",
+                trace(BEFORE)
             );
         }
         let _ = write!(text, "\n[[task]]\nname = \"{TASK}\"\nmemcg = \"{GROUP}\"\n");
@@ -221,7 +173,7 @@ impl Machine {
             let _ = writeln!(text, "copies = {}", self.readers);
         }
         let _ = writeln!(text, "think_time = \"{}ns\"", think_time_ns(recording));
-        let _ = write!(text, "object = [\n{}]\n", list(ACCESSES, false));
+        let _ = write!(text, "recorded = {}\n", trace(ACCESSES));
     }
 }
 
@@ -234,36 +186,12 @@ fn think_time_ns(recording: &Recording) -> u64 {
     (manifest.recording.duration_ns.saturating_sub(waited) / accesses).saturating_sub(HIT_NS)
 }
 
-/// Whether the program reads the file without readahead.
-fn is_random(file: &FileRecord) -> bool {
-    file.read_insertions >= TELLING && file.read_ahead == 0
-}
-
-/// Pages of a file: its size, but at least what was accessed.
-fn pages_of(recording: &Recording, file: &FileRecord) -> u64 {
-    let objects = recording.header.as_ref().map_or(&[][..], |header| &header.objects);
-    let accessed = [file.object, file.mapped_object].into_iter().flatten();
-    let accessed =
-        accessed.filter_map(|object| objects.get(object as usize)).map(|object| object.pages).max();
-    file.bytes.unwrap_or(0).div_ceil(4096).max(accessed.unwrap_or(0)).max(1)
-}
-
-/// The name of a file by its place; a name that another has already gets a number.
-fn name(recording: &Recording, at: usize) -> String {
-    let files = &recording.manifest.file;
-    let name = &files[at].name;
-    match files[..at].iter().filter(|other| other.name == *name).count() {
-        0 => name.clone(),
-        others => format!("{name} #{}", others + 1),
-    }
-}
-
 /// A text of TOML.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string().trim().to_string()
 }
 
-fn device_name(number: &str) -> String {
+pub(super) fn device_name(number: &str) -> String {
     format!("disk-{}", number.replace(':', "-"))
 }
 

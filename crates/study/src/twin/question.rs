@@ -40,7 +40,7 @@ impl Question {
     pub fn parse(text: &str, recording: &Recording) -> Result<Question, Error> {
         let base = Machine::of(recording);
         let mut machine = base.clone();
-        let mut on_unknown = None;
+        let (mut on_unknown, mut has_swap) = (None, recording.has_swap());
         for part in parts(text) {
             let (key, value) = part.split_once('=').ok_or_else(|| {
                 Error::Asked(format!("--ask {part}: write KEY=VALUE; keys are {}", KEYS.join(", ")))
@@ -65,8 +65,12 @@ impl Question {
                     // Each has memory of its own.
                     machine.held += recording.held().programs * u64::from(machine.readers - 1);
                 }
-                "zswap" | "swap" if matches!(value, "on" | "off") => {
-                    on_unknown = unknown(key, value, recording)
+                "zswap" if matches!(value, "on" | "off") => on_unknown = zswap(recording),
+                "swap" if value == "on" => has_swap = true,
+                "swap" if value == "off" => {
+                    has_swap = false;
+                    // All that was there has to be in memory.
+                    machine.held += recording.held().swapped;
                 }
                 "zswap" | "swap" => return Err(bad("on or off")),
                 other => {
@@ -76,7 +80,11 @@ impl Question {
                 }
             }
         }
-        if machine.limit <= machine.held {
+        if machine.limit <= machine.held && has_swap {
+            on_unknown = Some(
+                "programs and the kernel hold more than that: files have what swap leaves them, and how much of programs' memory is in use is not recorded",
+            );
+        } else if machine.limit <= machine.held {
             return Err(Error::Asked(format!(
                 "--ask {text}: {} is less than the group's programs and the kernel hold, {}: it would be killed",
                 crate::figures::bytes(machine.limit),
@@ -86,6 +94,10 @@ impl Question {
         let effective =
             |machine: &Machine| machine.high.map_or(machine.limit, |high| high.min(machine.limit));
         let memory = effective(&machine).cmp(&effective(&base));
+        // At the memory and swap that there were it is known how much stayed.
+        if has_swap && (memory.is_ne() || !recording.has_swap() || machine.readers > 1) {
+            machine.swappable = recording.held().programs * u64::from(machine.readers);
+        }
         Ok(Question { text: text.to_string(), machine, memory, on_unknown })
     }
 }
@@ -128,23 +140,20 @@ fn size(text: &str, base: u64) -> Result<u64, String> {
     }
 }
 
-/// Why swap and zswap can't be answered for; nothing where they change nothing.
-fn unknown(key: &str, value: &str, recording: &Recording) -> Option<&'static str> {
-    let swapped =
-        recording.rose("pswpin").unwrap_or(0) + recording.rose("workingset_refault_anon").unwrap_or(0);
+/// Why zswap can't be answered for; or why it changes nothing.
+fn zswap(recording: &Recording) -> Option<&'static str> {
     let holds_swap = recording.samples.iter().any(|sample| sample.swap_bytes > 0);
-    match (key, value, swapped > 0 || holds_swap) {
-        ("zswap", _, false) if recording.manifest.kernel.swap.is_empty() => Some(
-            "there was no swap, so that no page went where zswap could hold it; with swap it hangs on which memory of programs is used, which is not recorded",
-        ),
-        ("zswap", _, false) => Some(
-            "no page of the group was swapped, so that zswap had nothing to hold: at this memory it changes nothing",
-        ),
-        ("swap", "off", false) => Some("no page of the group was swapped: at this memory it changes nothing"),
-        _ => Some(
-            "it hangs on which memory of programs is used, and that is not recorded: faults tell first touches and swap-ins alone",
-        ),
-    }
+    Some(match (recording.swap_ins() > 0 || holds_swap, recording.has_swap()) {
+        (true, _) => {
+            "it hangs on which memory of programs is used, and that is not recorded: faults tell first touches and swap-ins alone"
+        }
+        (false, true) => {
+            "no page of the group was swapped, so that zswap had nothing to hold: at this memory it changes nothing"
+        }
+        (false, false) => {
+            "there was no swap, so that no page went where zswap could hold it; with swap it hangs on which memory of programs is used, which is not recorded"
+        }
+    })
 }
 
 /// Whether the recording can answer.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pageout_record::{ACCESSES, BEFORE, Channel, FileRecord, Manifest, Sample};
+use pageout_record::{ACCESSES, BEFORE, Channel, FILE_CALLS, FileRecord, Manifest, Sample};
 use pageout_workload::ReadOptions;
 use pageout_workload::trace::{self, TraceHeader};
 
@@ -51,6 +51,8 @@ pub struct Held {
     pub most: u64,
     /// Of the mean, memory of programs.
     pub programs: u64,
+    /// What of programs was in swap besides, on the mean.
+    pub swapped: u64,
     /// Samples that this is from.
     pub samples: usize,
     /// Whether the group was as full as its limit lets it be.
@@ -70,6 +72,8 @@ pub struct Recording {
     pub header: Option<TraceHeader>,
     /// Pages that were in memory before.
     pub before: u64,
+    /// Whether it is known where files were synced, truncated and deleted.
+    pub has_file_calls: bool,
 }
 
 impl Recording {
@@ -102,12 +106,27 @@ impl Recording {
             )));
         }
         let has_accesses = accesses.accesses > 0;
+        let calls = folder.join(FILE_CALLS);
+        let has_file_calls = calls.exists();
+        if has_file_calls {
+            let placed = trace::file_calls(&calls).map_err(|error| Error::Asked(error.to_string()))?;
+            let objects = accesses.objects.len();
+            if let Some(call) = placed.iter().find(|call| call.object as usize >= objects) {
+                return Err(Error::Asked(format!(
+                    "{}: `{}`: there is no object {} of the trace, which has {objects}",
+                    calls.display(),
+                    call.line(),
+                    call.object
+                )));
+            }
+        }
         Ok(Recording {
             folder: folder.to_path_buf(),
             manifest,
             samples,
             header: has_accesses.then_some(accesses),
             before: before.accesses,
+            has_file_calls,
         })
     }
 
@@ -157,11 +176,23 @@ impl Recording {
         Held {
             mean: mean(&chosen),
             programs: mean(&of(|sample| sample.anon_bytes)),
+            swapped: mean(&of(|sample| sample.swap_bytes)),
             least: chosen.iter().copied().min().unwrap_or(0),
             most: chosen.iter().copied().max().unwrap_or(0),
             samples: chosen.len(),
             was_full,
         }
+    }
+
+    /// Whether memory of programs could go to swap.
+    pub fn has_swap(&self) -> bool {
+        let allowed = self.manifest.group.limits.get("memory.swap.max").is_none_or(|max| max.trim() != "0");
+        !self.manifest.kernel.swap.is_empty() && allowed
+    }
+
+    /// Pages of programs that came back from swap.
+    pub fn swap_ins(&self) -> u64 {
+        self.rose("pswpin").unwrap_or(0).max(self.rose("workingset_refault_anon").unwrap_or(0))
     }
 
     /// How much a counter of `memory.stat` rose; none if the kernel lacks it.
@@ -170,20 +201,20 @@ impl Recording {
         Some(group.stat_end.get(counter)?.saturating_sub(*group.stat_begin.get(counter)?))
     }
 
-    /// Files that are objects of the trace.
+    /// Files, of which most are objects of the trace.
     pub(super) fn files(&self) -> impl Iterator<Item = &FileRecord> {
         self.manifest.file.iter()
     }
 
-    /// Objects of the trace in order, each with its file.
-    pub(super) fn objects(&self) -> Vec<(&FileRecord, Channel)> {
-        let mut objects: Vec<(u32, &FileRecord, Channel)> = Vec::new();
-        for file in self.files() {
-            objects.extend(file.object.map(|object| (object, file, Channel::File)));
-            objects.extend(file.mapped_object.map(|object| (object, file, Channel::Mapped)));
+    /// Objects of the trace in order, each with the place of its file.
+    pub(super) fn objects(&self) -> Vec<(usize, Channel)> {
+        let mut objects: Vec<(u32, usize, Channel)> = Vec::new();
+        for (at, file) in self.files().enumerate() {
+            objects.extend(file.object.map(|object| (object, at, Channel::File)));
+            objects.extend(file.mapped_object.map(|object| (object, at, Channel::Mapped)));
         }
         objects.sort_by_key(|(object, ..)| *object);
-        objects.into_iter().map(|(_, file, channel)| (file, channel)).collect()
+        objects.into_iter().map(|(_, at, channel)| (at, channel)).collect()
     }
 
     /// Whether pages that were in memory before were paid for by another group, as libraries that everybody uses.

@@ -65,6 +65,7 @@ impl Setup<'_> {
             // A scenario's paths start where its file is, and nobody knows yet where this one will be.
             trace: Some(std::path::absolute(trace).unwrap_or_else(|_| trace.to_path_buf()).into()),
             read: Some(read.clone()),
+            file_calls: None,
         }
     }
 
@@ -165,6 +166,7 @@ impl Setup<'_> {
                 loops: 1,
                 background: false,
                 session: Session::default(),
+                recorded: None,
                 object: objects,
             }],
             event: Vec::new(),

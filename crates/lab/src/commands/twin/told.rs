@@ -60,7 +60,7 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
     }
     let known = match recording.knowledge() {
         Knowledge::Reads => {
-            "every buffered read is known, hits too. Hits on mapped pages, reads with O_DIRECT and accesses of programs' memory are not"
+            "every buffered read is known, hits too. Hits on mapped pages and reads with O_DIRECT are not"
         }
         Knowledge::ReadsAndFaults => {
             "of mapped files the faults alone are known. There are 2 to 4 % more misses than told at this memory, up to 7 % at more, and of less nothing is known"
@@ -71,13 +71,18 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
         Knowledge::None => "none are known",
     };
     lines.push(format!("accesses: {known}"));
+    lines.push(memory_of_programs(recording));
     lines.push(format!(
-        "programs and the kernel held {} ({} to {} in {}{}); the twin holds that constant, whatever is asked",
+        "programs and the kernel held {} ({} to {} in {}{}); the twin holds that constant, whatever is asked{}",
         figures::bytes(held.mean),
         figures::bytes(held.least),
         figures::bytes(held.most),
         figures::counted(held.samples as u64, "sample"),
         if held.was_full { "" } else { ", none of them at the limit" },
+        match recording.has_swap() {
+            true => ". With other memory their part may be in swap: such answers are a range, from none of it there to all of it",
+            false => "",
+        },
     ));
     if sums.insertions_large * 100 > sums.insertions {
         let share = figures::percent(figures::share(sums.insertions_large, sums.insertions));
@@ -97,24 +102,16 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
             "{faults} of mapped files looked for pages nearby: which page was asked for is not told"
         ));
     }
-    let swapped =
-        recording.rose("pswpin").unwrap_or(0) + recording.rose("workingset_refault_anon").unwrap_or(0);
-    if swapped > 0 {
-        let pages = figures::counted(swapped, "page");
-        lines.push(format!(
-            "{pages} of programs came back from swap: the twin has neither them nor what they displaced"
-        ));
-    }
     let count_files = |is: fn(&pageout_record::FileRecord) -> bool| {
         let number = manifest.file.iter().filter(|file| is(file)).count() as u64;
         (number > 0).then(|| figures::counted(number, "file"))
     };
-    if let Some(files) = count_files(|file| file.deleted) {
+    if let Some(files) = count_files(|file| file.deleted && file.deletions == 0) {
         lines.push(format!(
             "{files} deleted meanwhile: their pages left memory without reclaim, and stay in the twin"
         ));
     }
-    if let Some(files) = count_files(|file| file.also.is_some()) {
+    if let Some(files) = count_files(|file| file.also.is_some() && file.deletions == 0) {
         lines.push(format!(
             "{files} with two names: renamed, or an inode was used again, and then two files are one here"
         ));
@@ -142,4 +139,23 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
         lines.push(format!("this kernel lacks {}", manifest.source.missing.join(", ")));
     }
     lines
+}
+
+/// Which accesses to memory of programs are known.
+fn memory_of_programs(recording: &Recording) -> String {
+    let sums = &recording.manifest.sums;
+    let swap_ins = recording.swap_ins();
+    let touched = match (sums.memory_faults, sums.user_faults) {
+        (0, 0) => "first touches were not recorded".to_string(),
+        // A recording of a version that did not tell them apart.
+        (0, faults) => format!("first touches are among {}", figures::counted(faults, "fault")),
+        (faults, _) => {
+            format!("{} of first touches", figures::counted(faults.saturating_sub(swap_ins), "fault"))
+        }
+    };
+    let came_back = match swap_ins {
+        0 => "none came back from swap".to_string(),
+        pages => format!("{} came back from swap, which the twin has not", figures::counted(pages, "page")),
+    };
+    format!("memory of programs: {touched}, and {came_back}; of accesses to what is there nothing is known")
 }

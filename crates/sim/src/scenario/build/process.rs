@@ -5,6 +5,7 @@ use std::ops::Range;
 use pageout_engine::{ConfigError, CpuId, HugeAdvice, NodeId, ObjectId, Served, Step, TaskId};
 use pageout_workload::generator::ZipfTables;
 use pageout_workload::rng::SplitMix64;
+use pageout_workload::trace::{FileCall, file_calls as file_calls_of};
 
 use super::files::{OpenFiles, own_file_name};
 use super::{nanos, problem};
@@ -97,6 +98,8 @@ impl Scenario {
         }
         self.populate(machine, task, id, &key)?;
         let calls = calls(task, run.sizes);
+        let file_calls = file_calls(task, run.sizes)
+            .map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
         let (advice, will_need) = advice(task);
         let origins = origins(task, run.sizes)
             .map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
@@ -166,6 +169,7 @@ impl Scenario {
                         .zip(&task.object)
                         .filter_map(|(at, object)| Some((ObjectId(at), object.delete_every?)))
                         .collect(),
+                    file_calls: file_calls.clone(),
                     calls: calls.clone(),
                     advice: advice.clone(),
                     // What a process needs is read once.
@@ -206,6 +210,42 @@ impl Scenario {
         }
         thread
     }
+}
+
+/// What a recorded task did with whole files, by the machine's objects. What lies behind the end of a file has nothing to do.
+fn file_calls(task: &Task, sizes: &Files<'_>) -> Result<Vec<(u64, ObjectId, FileCall)>, Problem> {
+    let Some((at, path)) =
+        (0..).zip(&task.object).find_map(|(at, object)| Some((at, object.file_calls.as_ref()?)))
+    else {
+        return Ok(Vec::new());
+    };
+    let key = format!("object[{at}].file_calls");
+    let mut calls = Vec::new();
+    for placed in file_calls_of(path).map_err(|error| Problem::new(&key, error.to_string()))? {
+        let object = (at + placed.object as usize, task.object.get(at + placed.object as usize));
+        let (index, Some(of)) = object else {
+            let message = format!("{}: there is no object {} of the trace", path.display(), placed.object);
+            return Err(Problem::new(&key, message).help("add a [[task.object]] for each"));
+        };
+        let fits = match placed.call {
+            FileCall::Sync => matches!(of.channel, Channel::File | Channel::Mapped),
+            FileCall::Truncate { .. } | FileCall::Delete => of.channel != Channel::Anonymous,
+        };
+        if !fits {
+            let message = format!(
+                "{}: `{}`: channel \"{}\" has no file for it",
+                path.display(),
+                placed.line(),
+                of.channel.name()
+            );
+            return Err(Problem::new(&key, message));
+        }
+        let pages = sizes.pages_of(task, index).unwrap_or(0);
+        if !matches!(placed.call, FileCall::Truncate { first, .. } if first >= pages) {
+            calls.push((placed.access, ObjectId(index as u32), placed.call));
+        }
+    }
+    Ok(calls)
 }
 
 impl Advice {

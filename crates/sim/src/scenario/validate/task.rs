@@ -28,7 +28,10 @@ impl Check<'_> {
         }
         self.ranges(&format!("{prefix}."), task);
         self.placement(prefix, task);
-        if task.object.is_empty() {
+        if task.recorded.is_some() {
+            let message = "`recorded` stands for objects that whoever loads the scenario puts in its place";
+            self.report(Problem::new(format!("{prefix}.recorded"), message));
+        } else if task.object.is_empty() {
             let problem = Problem::new(prefix, format!("task `{}` has nothing to access", task.name));
             self.report(problem.help("add a [[task.object]] with a channel, a size and a workload"));
         } else if task.object.iter().all(|object| object.workload.is_none() && object.trace.is_none()) {
@@ -426,6 +429,21 @@ impl Check<'_> {
                 format!("{prefix}.read"),
                 "`read` says how to read a trace, but there is none",
             ));
+        }
+        if object.file_calls.is_some() {
+            let accesses = |object: &Object| object.trace.is_some() || object.workload.is_some();
+            let problem = if object.trace.is_none() {
+                "there is no trace that it would be of"
+            } else if task.object.iter().filter(|object| accesses(object)).count() > 1 {
+                "the task has other accesses, which the places of calls don't count"
+            } else if task.loops > 1 || task.threads > 1 || task.depth > 1 {
+                "the places of calls count the trace's accesses, made once and by one thread"
+            } else {
+                ""
+            };
+            if !problem.is_empty() {
+                self.report(Problem::new(format!("{prefix}.file_calls"), format!("`file_calls`: {problem}")));
+            }
         }
         if let Err(error) = object.read_options() {
             self.report(Problem::in_table(&format!("{prefix}.read"), error));

@@ -1,0 +1,118 @@
+//! Files of a recording, and how its traces use them: what a task has that says `recorded = "rec/accesses.pgt"`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pageout_record::{ACCESSES, BEFORE, Channel, FILE_CALLS, FileRecord, MappedAdvice};
+use pageout_sim::scenario::{File, Object, Problem, Scenario};
+use serde_json::{Value, json};
+
+use super::machine::device_name;
+use super::recording::Recording;
+use crate::Error;
+
+/// Insertions by reads of a file that tell whether it is read ahead.
+const TELLING: u64 = 16;
+
+/// Gives each task that names a recorded trace the objects of that trace, and the scenario their files. Paths start in `directory`. A file whose
+/// name the scenario has already is that one.
+pub(crate) fn expand(scenario: &mut Scenario, directory: &Path) -> Result<(), Problem> {
+    for (index, task) in scenario.task.iter_mut().enumerate() {
+        let Some(path) = task.recorded.take() else { continue };
+        let key = format!("task[{index}].recorded");
+        if !task.object.is_empty() {
+            let message = "`recorded` brings the task's objects, and it has others";
+            return Err(Problem::new(key, message).help("leave out one of `recorded` and [[task.object]]"));
+        }
+        if !path.file_name().is_some_and(|name| name == ACCESSES || name == BEFORE) {
+            let message = format!("{}: a recording's traces are {ACCESSES} and {BEFORE}", path.display());
+            return Err(Problem::new(key, message));
+        }
+        let from = if directory == Path::new(".") { path.clone() } else { directory.join(&path) };
+        let refuse = |error: Error| Problem::new(&key, error.to_string());
+        let recording = Recording::read(from.parent().unwrap_or(Path::new(".")), true).map_err(refuse)?;
+        task.object = objects(&recording, &path)
+            .map_err(|error| Problem::new(&key, format!("{}: {error}", path.display())))?;
+        let known = |name: &str| scenario.file.iter().any(|file| file.name == name);
+        let files =
+            files(&recording).map_err(|error| Problem::new(&key, format!("{}: {error}", path.display())))?;
+        let fresh: Vec<File> = files.into_iter().filter(|file| !known(&file.name)).collect();
+        scenario.file.extend(fresh);
+    }
+    Ok(())
+}
+
+/// The files of a recording.
+fn files(recording: &Recording) -> serde_json::Result<Vec<File>> {
+    let has_devices = recording.manifest.device.len() > 1;
+    let file = |(file, name): (&FileRecord, String)| {
+        let mut table = json!({ "name": name, "size": pages_of(recording, file) * 4096 });
+        if has_devices {
+            table["device"] = device_name(&file.device).into();
+        }
+        serde_json::from_value(table)
+    };
+    recording.files().zip(names(recording)).map(file).collect()
+}
+
+/// The objects of a trace of a recording, in order.
+fn objects(recording: &Recording, trace: &Path) -> serde_json::Result<Vec<Object>> {
+    let is_before = trace.file_name().is_some_and(|name| name == BEFORE);
+    let names = names(recording);
+    let object = |(at, (index, channel)): (usize, (usize, Channel))| {
+        let file = &recording.manifest.file[index];
+        let mut table = json!({ "channel": "file", "file": names[index] });
+        let mut advise = |advice: &str| table["advice"] = advice.into();
+        match (is_before, channel, file.mapped_advice) {
+            // What was there is there, and brings nothing else in.
+            (true, ..) => advise("random"),
+            (_, Channel::File, _) if is_random(file) => advise("random"),
+            (_, Channel::Mapped, Some(MappedAdvice::Random)) => advise("random"),
+            (_, Channel::Mapped, Some(MappedAdvice::Sequential)) => advise("sequential"),
+            _ => {}
+        }
+        if !is_before && channel == Channel::Mapped {
+            table["channel"] = "mapped".into();
+        }
+        if !is_before && channel == Channel::File && !recording.has_file_calls {
+            if let Some(every) = file.pages_written.checked_div(file.syncs) {
+                table["fsync_every"] = every.max(1).into();
+            }
+        }
+        if at == 0 {
+            table["trace"] = Value::String(trace.to_string_lossy().into_owned());
+            if !is_before && recording.has_file_calls {
+                let calls = trace.with_file_name(FILE_CALLS);
+                table["file_calls"] = Value::String(calls.to_string_lossy().into_owned());
+            }
+        }
+        serde_json::from_value(table)
+    };
+    recording.objects().into_iter().enumerate().map(object).collect()
+}
+
+/// Whether the program reads the file without readahead.
+fn is_random(file: &FileRecord) -> bool {
+    file.read_insertions >= TELLING && file.read_ahead == 0
+}
+
+/// Pages of a file: its size, but at least what was accessed.
+fn pages_of(recording: &Recording, file: &FileRecord) -> u64 {
+    let objects = recording.header.as_ref().map_or(&[][..], |header| &header.objects);
+    let accessed = [file.object, file.mapped_object].into_iter().flatten();
+    let accessed =
+        accessed.filter_map(|object| objects.get(object as usize)).map(|object| object.pages).max();
+    file.bytes.unwrap_or(0).div_ceil(4096).max(accessed.unwrap_or(0)).max(1)
+}
+
+/// The names of all files; one that another has already gets a number.
+fn names(recording: &Recording) -> Vec<String> {
+    let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut names = Vec::new();
+    for file in recording.files() {
+        let count = seen.entry(&file.name).or_default();
+        *count += 1;
+        names.push(if *count == 1 { file.name.clone() } else { format!("{} #{count}", file.name) });
+    }
+    names
+}
