@@ -42,6 +42,7 @@ mod packed; // accesses in memory, four bytes each
 
 mod file_calls; // what a task did with whole files between its accesses
 
+mod bytes_ahead; // bytes of a file, read by another thread
 mod ahead; // read by another thread, ahead of its user
 mod dense; // a trace as cache simulators want it: page numbers without gaps
 mod convert; // any trace, or any stream, to `.pgt`

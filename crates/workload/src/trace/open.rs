@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ahead::Ahead;
+use super::bytes_ahead::BytesAhead;
 use super::csv::Csv;
 use super::error::{Place, TraceError};
 use super::fio_iolog::FioIolog;
@@ -74,7 +75,7 @@ pub(super) fn open_reader(
     options: &ReadOptions,
 ) -> Result<(Box<dyn TraceReader>, Arc<AtomicU64>), TraceError> {
     let bytes_read = Arc::new(AtomicU64::new(0));
-    let counted = |file| Box::new(Counted { file, bytes_read: Arc::clone(&bytes_read) }) as Input;
+    let counted = |file| BytesAhead::of(Box::new(Counted { file, bytes_read: Arc::clone(&bytes_read) }));
     let name = path.to_string_lossy();
     let source = detected(&name, counted(open_file(path)?), options)?;
     let mut reader: Box<dyn TraceReader> = reader_of(source, options)?;

@@ -16,7 +16,7 @@
 
 use super::error::TraceError;
 use super::options::ReadOptions;
-use super::record::{Record, RecordReader, Target};
+use super::record::{Record, RecordReader, Run, Target};
 use super::source::Source;
 
 const RECORD_BYTES: usize = 24;
@@ -35,6 +35,35 @@ pub(super) struct OracleGeneral {
     last_time: u32,
 }
 
+/// A record as its bytes have it.
+#[derive(Clone, Copy)]
+struct Fields {
+    time: u32,
+    id: u64,
+    size: u32,
+    next: i64,
+}
+
+impl Fields {
+    #[inline]
+    fn of(bytes: &[u8; RECORD_BYTES]) -> Fields {
+        let [t0, t1, t2, t3, i0, i1, i2, i3, i4, i5, i6, i7, s0, s1, s2, s3, next @ ..] = *bytes;
+        Fields {
+            time: u32::from_le_bytes([t0, t1, t2, t3]),
+            id: u64::from_le_bytes([i0, i1, i2, i3, i4, i5, i6, i7]),
+            size: u32::from_le_bytes([s0, s1, s2, s3]),
+            next: i64::from_le_bytes(next),
+        }
+    }
+
+    /// Whether a record can be so that comes after so many others, the last of them at this time.
+    #[inline]
+    fn is_plausible(self, records_before: u64, last_time: u32) -> bool {
+        let is_later = u64::try_from(self.next).is_ok_and(|next| next > records_before);
+        self.time >= last_time && (is_later && self.next < RECORDS_MAX || NO_NEXT.contains(&self.next))
+    }
+}
+
 impl OracleGeneral {
     pub(super) fn new(source: Source, options: &ReadOptions) -> OracleGeneral {
         OracleGeneral {
@@ -46,16 +75,15 @@ impl OracleGeneral {
         }
     }
 
-    /// Whether the record being read can be one.
+    /// Pages of an id of so many bytes.
     #[inline]
-    fn is_plausible(&self, time: u32, next: i64) -> bool {
-        let is_later = u64::try_from(next).is_ok_and(|next| next > self.source.records_read());
-        time >= self.last_time && (is_later && next < RECORDS_MAX || NO_NEXT.contains(&next))
+    fn pages(&self, size: u32) -> u64 {
+        if self.ignore_size { 1 } else { u64::from(size).div_ceil(self.page_size).max(1) }
     }
 
     /// Why the record being read can hardly be one.
     #[cold]
-    fn implausible(&self, time: u32, next: i64) -> TraceError {
+    fn implausible(&self, Fields { time, next, .. }: Fields) -> TraceError {
         let fault = if time < self.last_time {
             format!("the time goes back from {} s to {time} s", self.last_time)
         } else {
@@ -77,25 +105,42 @@ impl RecordReader for OracleGeneral {
         if !self.source.read_record(&mut bytes)? {
             return Ok(None);
         }
-        let [t0, t1, t2, t3, i0, i1, i2, i3, i4, i5, i6, i7, s0, s1, s2, s3, next @ ..] = bytes;
-        let time = u32::from_le_bytes([t0, t1, t2, t3]);
-        let id = u64::from_le_bytes([i0, i1, i2, i3, i4, i5, i6, i7]);
-        let size = u64::from(u32::from_le_bytes([s0, s1, s2, s3]));
-        let next = i64::from_le_bytes(next);
-        if !self.implausible_ok && !self.is_plausible(time, next) {
-            return Err(self.implausible(time, next));
+        let fields = Fields::of(&bytes);
+        if !self.implausible_ok && !fields.is_plausible(self.source.records_read(), self.last_time) {
+            return Err(self.implausible(fields));
         }
-        self.last_time = time;
+        self.last_time = fields.time;
         self.source.count_records(1);
-        let pages = if self.ignore_size { 1 } else { size.div_ceil(self.page_size).max(1) };
         Ok(Some(Record {
             object: 0,
-            target: Target::Id { id, was_text: false },
-            pages,
+            target: Target::Id { id: fields.id, was_text: false },
+            pages: self.pages(fields.size),
             is_write: false,
-            time: Some(time.into()),
-            bytes: size,
+            time: Some(fields.time.into()),
+            bytes: fields.size.into(),
         }))
+    }
+
+    fn next_ids(&mut self, ids: &mut Vec<u64>, max: usize) -> Run {
+        let (records, _) = self.source.buffered().as_chunks();
+        let (mut last_time, mut bytes, before) = (self.last_time, 0, ids.len());
+        for (at, record) in (self.source.records_read()..).zip(records.iter().take(max)) {
+            let fields = Fields::of(record);
+            if !fields.is_plausible(at, last_time) || self.pages(fields.size) != 1 {
+                break;
+            }
+            last_time = fields.time;
+            bytes += u64::from(fields.size);
+            ids.push(fields.id);
+        }
+        let count = ids.len() - before;
+        let times = records
+            .first()
+            .filter(|_| count > 0)
+            .map(|first| (Fields::of(first).time.into(), last_time.into()));
+        self.source.take_records(count, RECORD_BYTES);
+        self.last_time = last_time;
+        Run { times, bytes }
     }
 
     fn source(&self) -> &Source {

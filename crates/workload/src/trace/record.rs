@@ -54,10 +54,25 @@ impl Record {
     }
 }
 
+/// What some records say together, beside their ids.
+#[derive(Default)]
+pub(super) struct Run {
+    /// Times of the first and the last one, in the format's own unit; times never go back within it.
+    pub(super) times: Option<(f64, f64)>,
+    /// Bytes asked for.
+    pub(super) bytes: u64,
+}
+
 /// Reads the records of one format.
 pub(super) trait RecordReader: Send {
     /// The next record, `None` at a clean end.
     fn next_record(&mut self) -> Result<Option<Record>, TraceError>;
+
+    /// Appends the ids of the next records as long as each is a read of a single page of an id of the first object: up to `max`, and none
+    /// where the next record is another, or hard to tell. Then `next_record` has it. It is there for speed.
+    fn next_ids(&mut self, _ids: &mut Vec<u64>, _max: usize) -> Run {
+        Run::default()
+    }
 
     /// Where the bytes come from, for errors and positions.
     fn source(&self) -> &Source;

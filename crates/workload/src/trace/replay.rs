@@ -62,6 +62,8 @@ pub(super) struct Replay<R> {
     /// What is left of the record being replayed: its next page and how many more.
     current: Record,
     next_index: u64,
+    /// Ids of records that are a page each.
+    ids: Vec<u64>,
     /// Pages being numbered, and which of the accesses theirs are.
     names: Vec<PageName>,
     places: Vec<usize>,
@@ -85,6 +87,7 @@ impl<R: RecordReader> Replay<R> {
             keep_ids: options.keep_ids,
             current: Record::without_access(None),
             next_index: 0,
+            ids: Vec::new(),
             names: Vec::new(),
             places: Vec::new(),
             numbers: Vec::new(),
@@ -182,6 +185,9 @@ impl<R: RecordReader> Replay<R> {
         let start = out.len();
         while out.len() - start < max {
             if self.next_index == self.current.pages {
+                if self.gather_ids(out, start + max) {
+                    continue;
+                }
                 if !self.advance()? {
                     break;
                 }
@@ -199,6 +205,27 @@ impl<R: RecordReader> Replay<R> {
             self.next_index += 1;
         }
         Ok(out.len() - start)
+    }
+
+    /// Appends accesses of records that are a page each, as long as nothing else comes, until there are `until`; says whether there were any.
+    #[inline]
+    fn gather_ids(&mut self, out: &mut Vec<Access>, until: usize) -> bool {
+        if self.page_ids == PageIds::AsGiven {
+            return false;
+        }
+        self.ids.clear();
+        let run = self.reader.next_ids(&mut self.ids, until - out.len());
+        let count = self.ids.len();
+        if let Some((first, last)) = run.times {
+            self.note_time(first);
+            self.note_time(last);
+        }
+        self.request_bytes += run.bytes;
+        self.pages += count as u64;
+        self.names.extend(self.ids.iter().map(|&id| PageName::new(0, id, 0, false)));
+        self.places.extend(out.len()..out.len() + count);
+        out.extend(std::iter::repeat_n(Access::new(0, 0, false), count));
+        count > 0
     }
 
     /// Numbers the pages of accesses gathered.

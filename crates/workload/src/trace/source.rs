@@ -11,7 +11,7 @@ use super::format::Format;
 /// The byte stream that readers read from.
 pub(super) type Input = Box<dyn Read + Send>;
 
-const BUFFER_BYTES: usize = 256 << 10;
+pub(super) const BUFFER_BYTES: usize = 256 << 10;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// A text trace has no longer lines; a binary file read as text would otherwise be held in memory whole.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -135,6 +135,21 @@ impl Source {
         self.bytes.consume(N);
         self.offset += N as u64;
         Ok(true)
+    }
+
+    /// The next bytes, as many as are in memory.
+    pub(super) fn buffered(&self) -> &[u8] {
+        self.bytes.buffer()
+    }
+
+    /// So many records of so many bytes each were read of what is in memory.
+    pub(super) fn take_records(&mut self, records: usize, bytes: usize) {
+        if records > 0 {
+            self.bytes.consume(records * bytes);
+            self.offset += (records * bytes) as u64;
+            self.place.byte_offset = self.offset - bytes as u64;
+            self.count_records(records as u64);
+        }
     }
 
     /// Fills `record` where the buffer has no more than its start.
