@@ -22,7 +22,7 @@
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists;
-use crate::memory::folio::{Folio, FolioFlags};
+use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{FileId, MemcgId, NodeId, PAGE_SIZE, Pfn, WbId};
@@ -154,6 +154,7 @@ pub(crate) struct Books<const N: usize>(Option<(Deed, [Page; N])>);
 struct Page {
     pfn: Pfn,
     at: Owners,
+    use_bits: UseBits,
     balances: Balances,
     adds: Balances,
 }
@@ -282,13 +283,17 @@ impl Core {
     #[inline(never)]
     fn entry_of(&self, pfn: Pfn) -> Page {
         let standing = self.standing(pfn);
-        Page { pfn, at: standing.at, balances: self.balances(&standing.at), adds: standing.adds() }
+        let use_bits = self.mm.memory.use_bits(pfn);
+        Page { pfn, use_bits, at: standing.at, balances: self.balances(&standing.at), adds: standing.adds() }
     }
 
     #[inline(never)]
     #[track_caller]
     fn audit(&self, deed: Deed, then: &[Page], now: &[Pfn]) {
-        now.iter().for_each(|&pfn| self.assert_led_to(deed, pfn));
+        for &pfn in now {
+            self.assert_led_to(deed, pfn);
+        }
+        self.assert_as_hot(deed, &then[0], now);
         let now: Vec<(Owners, Balances)> = now
             .iter()
             .map(|&pfn| self.standing(pfn))
@@ -315,6 +320,17 @@ impl Core {
                     self.mm.memory.folios[page.pfn]
                 );
             }
+        }
+    }
+
+    /// Where a folio is kept has changed, and not how hot it is: that only its lists may change.
+    #[track_caller]
+    fn assert_as_hot(&self, deed: Deed, then: &Page, now: &[Pfn]) {
+        let may_change = matches!(deed, Deed::Place | Deed::Unlink | Deed::Mlock);
+        let is_there = |pfn: &&Pfn| self.mm.memory.folios[**pfn].has(FolioFlags::CHARGED);
+        if let Some(&pfn) = now.iter().find(is_there).filter(|_| !may_change) {
+            let use_bits = self.mm.memory.use_bits(pfn);
+            assert_eq!(use_bits, then.use_bits, "{deed:?} of {:?} changes how hot it is", then.pfn);
         }
     }
 

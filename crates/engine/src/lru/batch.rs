@@ -205,7 +205,9 @@ impl Core {
         for pfn in queued.drain(..) {
             let folio = &mut self.mm.memory.folios[pfn];
             debug_assert!(folio.refs > 0, "{pfn:?} waits in a batch that has no reference to it");
+            let refs = folio.refs;
             folio.refs -= 1;
+            debug_assert_eq!(folio.refs + 1, refs, "{pfn:?} leaves a batch, and with it one reference");
             // Its owner may have gone while it waited here.
             if self.release_if_unused(pfn) {
                 continue;

@@ -61,6 +61,7 @@ impl Core {
                 "pages that a removed group pays for, and its folios'"
             );
             self.mm.memcgs.reparent_pages(memcg, pages);
+            assert_eq!(self.mm.memcgs[memcg].usage, 0, "pages of a removed group that are its parent's");
             for pool in self.mm.lruvecs.pools() {
                 self.join_counters(memcg, parent, pool);
             }

@@ -287,7 +287,6 @@ impl Core {
     }
 
     /// Counts pages by reclaimer and by type.
-    #[track_caller]
     fn count_judged(
         &mut self,
         lruvec: LruvecId,

@@ -61,11 +61,22 @@ impl Core {
                 self.generations_put_back(lruvec, pfn);
             }
         }
-        for pfn in batch.drain(..) {
-            self.put_back(pfn);
-        }
+        self.put_back_all(batch);
         self.count_stolen(lruvec, PGSTEAL.of(kind), stat.reclaimed, sc);
         stat
+    }
+
+    /// Returns what is left of a batch to the lists, each folio to the one that its state names.
+    #[inline]
+    pub(super) fn put_back_all(&mut self, batch: &mut Vec<Pfn>) {
+        for &pfn in &*batch {
+            self.put_back(pfn);
+        }
+        debug_assert!(
+            batch.iter().all(|&pfn| self.mm.memory.folios[pfn].has(FolioFlags::LRU)),
+            "a folio of a batch is neither freed nor on a list"
+        );
+        batch.clear();
     }
 
     /// Judges a batch, and leaves in it what can't be freed.

@@ -216,9 +216,7 @@ impl Core {
             }
         }
         // Kept and deactivated folios alike go to the head of their list in the order in which they were taken.
-        for pfn in folios.drain(..) {
-            self.put_back(pfn);
-        }
+        self.put_back_all(&mut folios);
         self.isolated = folios;
         self.out.end_aging(begun);
         self.note_cost(lruvec, kind, 0, rotated);

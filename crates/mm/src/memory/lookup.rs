@@ -27,6 +27,11 @@ impl Memory {
             let index = &mut self.file_mut(FileId(folio.owner)).index;
             let is_wish = folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
             index.update(folio.index.into(), |word| word.set_readahead(is_set && !is_wish));
+            debug_assert_eq!(
+                index.word(folio.index.into()).is_readahead(),
+                folio.has(FolioFlags::RECLAIM) && !is_wish,
+                "{pfn:?}: the mark of readahead in its word, and its flag"
+            );
         }
     }
 

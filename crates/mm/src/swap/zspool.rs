@@ -159,6 +159,7 @@ impl ZsPool {
         });
         let &(_, fullest) = class.partial.first().expect("what was wanted has been given");
         class.put(object, fullest);
+        self.assert_pages_counted();
         Handle { length, object }
     }
 
@@ -175,7 +176,22 @@ impl ZsPool {
             self.pages
         );
         self.pages -= if pages.is_some() { u64::from(class.pages) } else { 0 };
-        pages.map(|pages| (pages, class.pages.into()))
+        let freed = pages.map(|pages| (pages, class.pages.into()));
+        self.assert_pages_counted();
+        freed
+    }
+
+    /// Zspages have come or gone: the pool has as many pages as they.
+    #[inline]
+    fn assert_pages_counted(&self) {
+        if cfg!(debug_assertions) {
+            let of_class = |class: &Class| {
+                let zspages = class.zspages.len() - class.unused.len();
+                zspages as u64 * u64::from(class.pages)
+            };
+            let pages: u64 = self.classes.iter().map(of_class).sum();
+            assert_eq!(self.pages, pages, "pages of a pool, and of its zspages");
+        }
     }
 
     /// Objects in the pool.
@@ -209,6 +225,7 @@ impl ZsPool {
             }
         }
         self.pages -= freed.len() as u64;
+        self.assert_pages_counted();
         (freed, moved)
     }
 
