@@ -5,6 +5,8 @@ use pageout_cache::Choice;
 use pageout_cache::curve::distances::Distances;
 use pageout_cache::curve::marks::Marks;
 use pageout_cache::curve::sampling::{PAGES_MIN, Refused, Samples};
+use pageout_cache::curve::split::{Split, best_split};
+use pageout_policy::check::Random;
 
 fn choice(text: &str) -> Choice {
     text.parse().expect("it is one")
@@ -130,4 +132,52 @@ fn a_sample_of_too_few_pages_or_of_no_memory_is_refused() {
     assert_eq!(samples.size(1), Err(Refused::Size { size: 1, least: 2 }));
     assert_eq!(samples.size(2), Ok(1));
     assert!(matches!(Samples::new(&[], 0.5, 0), Err(Refused::Pages { pages: 0, .. })));
+}
+
+/// The fewest misses of all splits there are.
+fn fewest(curves: &[Vec<u64>], parts: usize) -> u64 {
+    match curves {
+        [] => 0,
+        [curve, rest @ ..] => {
+            (0..=parts).map(|own| curve[own] + fewest(rest, parts - own)).min().unwrap_or(0)
+        }
+    }
+}
+
+#[test]
+fn a_memory_is_split_as_well_as_by_trying_every_split() {
+    for seed in 0..300 {
+        let mut draws = Random::new(seed);
+        let (tenants, parts) = (1 + draws.below(4) as usize, draws.below(9) as usize);
+        // Curves with cliffs and plains, and some that rise, as those of FIFO may.
+        let curve = |_| {
+            let mut misses = 200 + draws.below(200);
+            (0..=parts)
+                .map(|_| {
+                    misses = misses.saturating_sub([0, 0, 1, 90, draws.below(50)][draws.below(5) as usize]);
+                    misses + u64::from(draws.below(6) == 0)
+                })
+                .collect::<Vec<u64>>()
+        };
+        let curves: Vec<Vec<u64>> = (0..tenants).map(curve).collect();
+        let Split { parts: own, misses } = best_split(&curves);
+        assert_eq!(misses, fewest(&curves, parts), "seed {seed}: {curves:?}");
+        assert_eq!(
+            misses,
+            own.iter().zip(&curves).map(|(&own, curve)| curve[own]).sum::<u64>(),
+            "seed {seed}"
+        );
+        assert!(own.len() == tenants && own.iter().sum::<usize>() <= parts, "seed {seed}: {own:?}");
+    }
+}
+
+#[test]
+fn a_cliff_that_the_steepest_curve_first_would_miss_is_found() {
+    let split = best_split(&[vec![9, 9, 1, 1], vec![8, 5, 4, 4]]);
+    assert_eq!(split, Split { parts: vec![2, 1], misses: 6 });
+    assert_eq!(
+        best_split(&[vec![5, 0, 0], vec![0, 0, 0]]).parts,
+        [1, 0],
+        "what nobody has a use for is nobody's"
+    );
 }
