@@ -49,10 +49,13 @@ mod convert; // any trace, or any stream, to `.pgt`
 mod info; // what a trace holds
 mod interpretation; // what its bytes were taken for
 mod load; // a trace read once and kept in memory
+mod details; // when each access was, and whose
+mod parted; // a trace kept in memory by tenant
 mod open; // from a path to a reader
 
 pub use convert::{convert, record};
 pub use dense::{DenseReader, Numbering};
+pub use details::{Detail, DetailReader, TENANTS_MAX};
 pub use error::{Place, TraceError};
 pub use file_calls::{COLUMNS as FILE_CALL_COLUMNS, FileCall, PlacedCall, file_calls};
 pub use footprint::{Footprint, ObjectFootprint};
@@ -62,6 +65,7 @@ pub use intern::OriginalId;
 pub use interpretation::{Column, ColumnUse, Interpretation, interpretation};
 pub use load::{Loaded, load, load_within};
 pub use open::{from_reader, header, open, open_ahead, original_ids};
-pub use options::{ColumnNames, CsvOptions, Delimiter, PageIds, ReadOptions};
+pub use options::{ColumnNames, CsvOptions, Delimiter, PageIds, ReadOptions, TimeUnit};
 pub use packed::Packed;
+pub use parted::{Part, Parted, load_parted};
 pub use pgt::{ObjectInfo, PgtWriter, TraceHeader};

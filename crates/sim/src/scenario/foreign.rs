@@ -171,10 +171,7 @@ fn read<T: DeserializeOwned>(table: &Map, path: &str) -> Result<T, TableError> {
             return TableError { candidates: names, ..error };
         }
         if message.starts_with("unknown variant") {
-            let key = table
-                .iter()
-                .find(|(_, value)| value.as_str() == Some(&given))
-                .map_or("pattern", |(key, _)| key);
+            let key = key_of(table, &given).unwrap_or_else(|| "pattern".to_string());
             let said = format!("`{key}`: `{given}` is none of the allowed values");
             return TableError { candidates: names, ..TableError::new(format!("{path}.{key}"), said) };
         }
@@ -189,6 +186,15 @@ fn read<T: DeserializeOwned>(table: &Map, path: &str) -> Result<T, TableError> {
             Some(key) => TableError::new(format!("{path}.{key}"), format!("`{key}`: {}", told(&message))),
             None => TableError::new(path, told(&message)),
         }
+    })
+}
+
+/// The key whose value is this text, in the table or in one within.
+fn key_of(table: &Map, text: &str) -> Option<String> {
+    table.iter().find_map(|(key, value)| match value {
+        Value::String(value) => (value == text).then(|| key.clone()),
+        Value::Object(inner) => Some(format!("{key}.{}", key_of(inner, text)?)),
+        _ => None,
     })
 }
 

@@ -12,12 +12,13 @@ use columns::{Columns, PlaceColumn};
 use line::LineSplitter;
 use published::{Published, is_number};
 
+use super::details::TENANTS_MAX;
 use super::error::TraceError;
 use super::fio_iolog::shown;
 use super::format::plain_name;
 use super::intern::Names;
 use super::interpretation::Column;
-use super::options::{CsvOptions, Delimiter, ReadOptions};
+use super::options::{CsvOptions, Delimiter, ReadOptions, TimeUnit};
 use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range};
 use super::source::Source;
 use crate::Access;
@@ -41,6 +42,15 @@ pub(super) struct Csv {
     object: Vec<u8>,
     /// Ids that are no numbers.
     text_ids: Names,
+    tenants: Option<Tenants>,
+}
+
+/// The column that tells tenants apart, where one is asked for.
+struct Tenants {
+    column: usize,
+    names: Names,
+    /// That of the last record.
+    last: u32,
 }
 
 impl Csv {
@@ -100,10 +110,14 @@ impl Csv {
             doubts,
             fields_max: if published.is_none() && csv.header { Some(names.len()) } else { None },
             described,
-            time_unit: published.map_or("", |published| published.time_unit),
+            time_unit: match (published, csv.time_unit) {
+                (Some(published), _) => published.time_unit,
+                (None, unit) => unit.map_or("", TimeUnit::name),
+            },
             objects: Names::listed(),
             object: Vec::new(),
             text_ids: Names::unlisted(),
+            tenants: None,
             source,
         })
     }
@@ -185,6 +199,17 @@ impl Csv {
                 (Target::Place(first), pages)
             }
         };
+        if let Some(tenants) = &mut self.tenants {
+            let name = self.lines.field(tenants.column).trim_ascii();
+            tenants.last = tenants.names.number(name, TENANTS_MAX).ok_or_else(|| {
+                let column = &self.described[tenants.column];
+                let called =
+                    if column.name.is_empty() { format!("#{}", column.place) } else { column.name.clone() };
+                self.source.error(format!(
+                    "more than {TENANTS_MAX} values in column `{called}`: is it one that tells tenants apart?"
+                ))
+            })?;
+        }
         Ok(Record { object, target, pages, is_write, time, bytes })
     }
 }
@@ -210,6 +235,31 @@ impl RecordReader for Csv {
 
     fn time_unit(&self) -> &'static str {
         self.time_unit
+    }
+
+    fn has_times(&self) -> bool {
+        self.columns.time.is_some()
+    }
+
+    fn object_titles(&self) -> &'static [&'static str] {
+        if self.columns.objects.is_empty() { &[] } else { &["object"] }
+    }
+
+    fn note_tenants(&mut self, column: &str) -> bool {
+        let named = self.described.iter().position(|known| known.name.eq_ignore_ascii_case(column));
+        let place = || column.strip_prefix('#')?.parse::<usize>().ok()?.checked_sub(1);
+        let Some(column) = named.or_else(place).filter(|&at| at < self.described.len()) else { return false };
+        self.columns.needed = self.columns.needed.max(column + 1);
+        self.tenants = Some(Tenants { column, names: Names::listed(), last: 0 });
+        true
+    }
+
+    fn tenant(&self) -> u32 {
+        self.tenants.as_ref().map_or(0, |tenants| tenants.last)
+    }
+
+    fn tenant_names(&self) -> &[String] {
+        self.tenants.as_ref().map_or(&[], |tenants| tenants.names.names())
     }
 
     fn tells_writes(&self) -> bool {
@@ -271,6 +321,7 @@ fn unused_option(columns: &Columns, options: &ReadOptions) -> Option<(&'static s
     // A unit of 1 changes nothing.
     let scales = |unit: Option<u64>| unit.is_some_and(|unit| unit != 1);
     let unused = [
+        ("csv.time_unit", "time", options.csv.time_unit.is_some() && columns.time.is_none()),
         ("ignore_size", "id", options.ignore_size && !has_id),
         ("csv.offset_unit", "offset", scales(options.csv.offset_unit) && !has_offset),
         ("csv.size_unit", "size", scales(options.csv.size_unit) && columns.size.is_none()),

@@ -141,6 +141,14 @@ impl RecordReader for FioIolog {
     fn time_unit(&self) -> &'static str {
         "us"
     }
+
+    fn has_times(&self) -> bool {
+        true
+    }
+
+    fn object_titles(&self) -> &'static [&'static str] {
+        &["object", "file"]
+    }
 }
 
 fn number(source: &Source, what: &str, field: &[u8]) -> Result<u64, TraceError> {

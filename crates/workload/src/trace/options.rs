@@ -128,8 +128,10 @@ pub struct CsvOptions {
     pub delimiter: Option<Delimiter>,
     /// Whether the first line names the columns. Default true.
     pub header: bool,
-    /// Column of the time, a number in any unit. Only `info` looks at it. Without one no times are told.
+    /// Column of the time, a number in any unit. `info` and open loops look at it. Without one no times are told.
     pub time: Option<String>,
+    /// Unit of the time, for whoever starts accesses by it. Default: not known.
+    pub time_unit: Option<TimeUnit>,
     /// Column of the file, volume or region accessed, any text; a list of several makes them one object together. Default:
     /// all columns of usual names, wherever the place is from. With none, as of an empty list, all is one object.
     pub object: Option<ColumnNames>,
@@ -150,6 +152,32 @@ pub struct CsvOptions {
     /// Bytes in a unit of `size`; at least 1. Default: 512 where the column is called like a count of sectors (`sectors`, `bcount`),
     /// else 1.
     pub size_unit: Option<u64>,
+}
+
+/// A unit of the times in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeUnit {
+    /// Seconds.
+    S,
+    /// Thousandths of a second.
+    Ms,
+    /// Millionths of a second.
+    Us,
+    /// Thousand-millionths of a second.
+    Ns,
+}
+
+impl TimeUnit {
+    /// Its name, as a read option has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TimeUnit::S => "s",
+            TimeUnit::Ms => "ms",
+            TimeUnit::Us => "us",
+            TimeUnit::Ns => "ns",
+        }
+    }
 }
 
 /// The separator between the fields of a line.
@@ -238,6 +266,7 @@ impl CsvOptions {
             ("csv.delimiter", self.delimiter.is_some()),
             ("csv.header", !self.header),
             ("csv.time", self.time.is_some()),
+            ("csv.time_unit", self.time_unit.is_some()),
             ("csv.object", self.object.is_some()),
             ("csv.id", self.id.is_some()),
             ("csv.page", self.page.is_some()),
@@ -257,6 +286,7 @@ impl Default for CsvOptions {
             delimiter: None,
             header: true,
             time: None,
+            time_unit: None,
             object: None,
             id: None,
             page: None,

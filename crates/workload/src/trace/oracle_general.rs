@@ -154,4 +154,8 @@ impl RecordReader for OracleGeneral {
     fn time_unit(&self) -> &'static str {
         "s"
     }
+
+    fn has_times(&self) -> bool {
+        true
+    }
 }

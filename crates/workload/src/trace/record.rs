@@ -92,6 +92,31 @@ pub(super) trait RecordReader: Send {
         true
     }
 
+    /// Whether the records have times.
+    fn has_times(&self) -> bool {
+        false
+    }
+
+    /// What an object is called, by whoever asks for accesses by it; nothing where there is but one.
+    fn object_titles(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Has [`tenant`](RecordReader::tenant) say what this column holds, from the first record on; false if there is no such column.
+    fn note_tenants(&mut self, _column: &str) -> bool {
+        false
+    }
+
+    /// Number of the last record's tenant, in order of first appearance.
+    fn tenant(&self) -> u32 {
+        0
+    }
+
+    /// Names of the tenants so far.
+    fn tenant_names(&self) -> &[String] {
+        &[]
+    }
+
     /// The columns of a text that has them.
     fn columns(&self) -> &[Column] {
         &[]

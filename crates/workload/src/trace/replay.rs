@@ -50,6 +50,42 @@ pub(super) trait TraceReader: AccessStream {
     fn is_ambiguous(&self) -> bool {
         false
     }
+
+    /// The records' times are in this unit, where they have times.
+    fn time_unit(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What an object is called, by whoever asks for accesses by it; nothing where there is but one.
+    fn object_titles(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// From now on it keeps what each record says besides its pages, with what this column holds; false if there is no such column.
+    fn keep_told(&mut self, _column: Option<&str>) -> bool {
+        false
+    }
+
+    /// What the records that were read since say, in their order, of those that access a page.
+    fn take_told(&mut self) -> Vec<Told> {
+        Vec::new()
+    }
+
+    /// Names of what the column held so far.
+    fn tenant_names(&self) -> &[String] {
+        &[]
+    }
+}
+
+/// What a record says besides its pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// How many pages it has.
+    pub(super) pages: u64,
+    /// When it was, in the format's own unit.
+    pub(super) time: Option<f64>,
+    /// Number of what the column that was asked for holds.
+    pub(super) tenant: u32,
 }
 
 /// Replays the records of a foreign format.
@@ -75,6 +111,8 @@ pub(super) struct Replay<R> {
     without_access: u64,
     implausible_ok: bool,
     time_span: Option<(f64, f64)>,
+    /// What records say besides, where it is kept.
+    told: Option<Vec<Told>>,
 }
 
 impl<R: RecordReader> Replay<R> {
@@ -96,6 +134,7 @@ impl<R: RecordReader> Replay<R> {
             without_access: 0,
             implausible_ok: options.implausible_ok,
             time_span: None,
+            told: None,
         }
     }
 
@@ -111,6 +150,11 @@ impl<R: RecordReader> Replay<R> {
         self.without_access += u64::from(record.pages == 0);
         if !self.implausible_ok {
             self.check_pages(record)?;
+        }
+        if let Some(told) = &mut self.told
+            && record.pages > 0
+        {
+            told.push(Told { pages: record.pages, time: record.time, tenant: self.reader.tenant() });
         }
         self.current = record;
         self.next_index = 0;
@@ -321,5 +365,26 @@ impl<R: RecordReader> TraceReader for Replay<R> {
 
     fn is_ambiguous(&self) -> bool {
         self.reader.is_ambiguous()
+    }
+
+    fn time_unit(&self) -> Option<&'static str> {
+        self.reader.has_times().then(|| self.reader.time_unit())
+    }
+
+    fn object_titles(&self) -> &'static [&'static str] {
+        self.reader.object_titles()
+    }
+
+    fn keep_told(&mut self, column: Option<&str>) -> bool {
+        self.told = Some(Vec::new());
+        column.is_none_or(|column| self.reader.note_tenants(column))
+    }
+
+    fn take_told(&mut self) -> Vec<Told> {
+        self.told.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn tenant_names(&self) -> &[String] {
+        self.reader.tenant_names()
     }
 }

@@ -95,6 +95,10 @@ impl RecordReader for Words {
         &self.source
     }
 
+    fn object_titles(&self) -> &'static [&'static str] {
+        &["object"]
+    }
+
     fn doubts(&self) -> Vec<String> {
         let told = "some numbers are 2^28 and more, and are read as words: bit 31 is a write, bits 30 to 28 are the object";
         let has_upper = self.doubt.as_ref().is_some_and(|doubt| doubt.has_upper);

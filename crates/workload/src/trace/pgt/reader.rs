@@ -228,6 +228,10 @@ impl TraceReader for PgtReader {
         self.tells_writes
     }
 
+    fn object_titles(&self) -> &'static [&'static str] {
+        &["object", "file"]
+    }
+
     fn records_without_access(&self) -> Option<u64> {
         None
     }

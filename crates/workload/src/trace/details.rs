@@ -1,0 +1,178 @@
+//! Details of accesses: when each was, and whose. A replay in a closed loop asks for neither.
+//!
+//! *Whose.* A text's column tells tenants apart, whatever else it is used for: a volume, a process, a user. Other formats have objects.
+//!
+//! *When.* Times are counted from the first access on, in nanoseconds. Where they go back, an access was at the same time as the one before.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use super::error::{Place, TraceError};
+use super::open::open_to_look;
+use super::options::ReadOptions;
+use super::replay::{Told, TraceReader};
+use crate::{Access, AccessStream};
+
+/// Tenants that a trace has at most: a column of more values tells something else apart.
+pub const TENANTS_MAX: u32 = 1_000;
+
+/// Accesses that are read at a time.
+const CHUNK: usize = 1 << 16;
+
+/// What a trace says of an access besides its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// Number of its tenant, in order of first appearance; of objects, the object's.
+    pub tenant: u32,
+    /// When it was; 0 where nobody asked.
+    pub time_ns: u64,
+}
+
+/// Reads accesses with their details.
+pub struct DetailReader {
+    file: String,
+    reader: Box<dyn TraceReader>,
+    /// Tenants are objects; else what a column holds, if anything.
+    by_object: bool,
+    clock: Option<Clock>,
+    /// What records say whose accesses are still to come; of the first so many pages are left.
+    told: VecDeque<Told>,
+}
+
+/// Turns times into nanoseconds since the first.
+struct Clock {
+    unit_ns: f64,
+    first: Option<f64>,
+    latest: u64,
+    went_back: u64,
+    /// Whether any record had a time.
+    is_told: bool,
+}
+
+impl DetailReader {
+    /// Opens a trace: for tenants, which are told apart `by` a column or by object, and for times. Errors: also that it has neither.
+    pub fn open(
+        path: &Path,
+        options: &ReadOptions,
+        by: Option<&str>,
+        wants_times: bool,
+    ) -> Result<DetailReader, TraceError> {
+        let mut reader = open_to_look(path, options)?;
+        let file = path.to_string_lossy().into_owned();
+        // It is no place of the file that is at fault.
+        let fail = |reason: String| TraceError::new(&file, None, Place::default(), reason);
+        let clock = match wants_times {
+            true => Some(Clock::new(reader.time_unit()).map_err(fail)?),
+            false => None,
+        };
+        let titles = reader.object_titles();
+        let is_object = |by: &str| titles.iter().any(|title| title.eq_ignore_ascii_case(by));
+        // A column is found by its own name first.
+        let by_column = reader.keep_told(by);
+        let by_object = by.is_some_and(|by| !by_column && is_object(by));
+        if let Some(by) = by.filter(|_| !by_column && !by_object) {
+            let columns = reader.columns().iter().map(|column| match column.name.as_str() {
+                "" => format!("#{}", column.place),
+                name => name.to_string(),
+            });
+            let there: Vec<String> = columns.chain(titles.iter().map(|title| title.to_string())).collect();
+            let there = match there.is_empty() {
+                true => "nothing in it tells tenants apart, as a column of a CSV would".to_string(),
+                false => format!("there are {}", there.join(", ")),
+            };
+            return Err(fail(format!("it has no column `{by}`: {there}")));
+        }
+        Ok(DetailReader { file, reader, by_object, clock, told: VecDeque::new() })
+    }
+
+    /// Appends the next accesses, and as many details; false at the end.
+    pub fn read(
+        &mut self,
+        accesses: &mut Vec<Access>,
+        details: &mut Vec<Detail>,
+    ) -> Result<bool, TraceError> {
+        let before = accesses.len();
+        let filled = self.reader.fill(accesses, CHUNK)?;
+        self.told.extend(self.reader.take_told());
+        for access in &accesses[before..] {
+            let told = self.next_told();
+            let tenant = if self.by_object { access.object() } else { told.tenant };
+            if tenant >= TENANTS_MAX {
+                return Err(self.error(format!("more than {TENANTS_MAX} objects are no tenants")));
+            }
+            let time_ns = self.clock.as_mut().map_or(0, |clock| clock.at(told.time));
+            details.push(Detail { tenant, time_ns });
+        }
+        if filled == 0 && self.clock.as_ref().is_some_and(|clock| !clock.is_told) {
+            return Err(self.error("none of its records has a time".to_string()));
+        }
+        Ok(filled > 0)
+    }
+
+    /// What the record of the next access says. Formats without records say nothing.
+    fn next_told(&mut self) -> Told {
+        let Some(told) = self.told.front_mut() else { return Told::default() };
+        told.pages -= 1;
+        let told = *told;
+        if told.pages == 0 {
+            self.told.pop_front();
+        }
+        told
+    }
+
+    /// The name of a tenant, once it was read.
+    pub fn tenant_name(&self, tenant: u32) -> String {
+        let names = if self.by_object { self.reader.object_names() } else { self.reader.tenant_names() };
+        match names.get(tenant as usize).map(String::as_str) {
+            Some("") => "(empty)".to_string(),
+            Some(name) => name.to_string(),
+            None => format!("object-{tenant}"),
+        }
+    }
+
+    /// Accesses so far whose time was before that of an earlier one.
+    pub fn went_back(&self) -> u64 {
+        self.clock.as_ref().map_or(0, |clock| clock.went_back)
+    }
+
+    fn error(&self, reason: String) -> TraceError {
+        TraceError::new(&self.file, None, Place::default(), reason)
+    }
+}
+
+impl Clock {
+    fn new(unit: Option<&'static str>) -> Result<Clock, String> {
+        let Some(unit) = unit else {
+            return Err("its accesses have no times, which a .pgt and lists of pages don't keep; of a CSV choose the column: --read \
+                        csv.time=NAME"
+                .to_string());
+        };
+        let unit_ns = match unit {
+            "s" => 1e9,
+            "ms" => 1e6,
+            "us" => 1e3,
+            "x 100 ns" => 100.0,
+            "ns" => 1.0,
+            _ => {
+                return Err(
+                    "nothing says in which unit its times are: --read csv.time_unit=s, or ms, us, ns"
+                        .to_string(),
+                );
+            }
+        };
+        Ok(Clock { unit_ns, first: None, latest: 0, went_back: 0, is_told: false })
+    }
+
+    /// A record without a time is of the time of the one before.
+    fn at(&mut self, time: Option<f64>) -> u64 {
+        self.is_told |= time.is_some();
+        let Some(time) = time else { return self.latest };
+        let first = *self.first.get_or_insert(time);
+        let since = ((time - first) * self.unit_ns).round();
+        // What is past the number range stays at its end.
+        let since = if since < 0.0 { 0 } else { since as u64 };
+        self.went_back += u64::from(time < first || since < self.latest);
+        self.latest = self.latest.max(since);
+        self.latest
+    }
+}

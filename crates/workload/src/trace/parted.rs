@@ -1,0 +1,168 @@
+//! Parted traces: the accesses of each tenant by themselves, and in which order they were.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::details::{Detail, DetailReader};
+use super::error::TraceError;
+use super::footprint::{Footprint, SeenPages};
+use super::load::Loaded;
+use super::options::ReadOptions;
+use super::packed::{Packed, Packer};
+use crate::{Access, AccessStream};
+
+/// A trace by tenant.
+#[derive(Clone, Debug)]
+pub struct Parted {
+    /// Whose each access is, by the number of the part.
+    pub order: Arc<[u16]>,
+    /// The tenants, in order of their names; numbers as numbers.
+    pub parts: Vec<Part>,
+    /// Accesses whose time was before that of an earlier one.
+    pub went_back: u64,
+}
+
+/// The accesses of a tenant.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What it is called.
+    pub name: String,
+    /// Its accesses, in their order, and what they touch.
+    pub loaded: Arc<Loaded>,
+    /// When each of them was, in nanoseconds since the first of the trace; nothing where nobody asked.
+    pub times: Option<Arc<[u64]>>,
+}
+
+/// A part that is being read.
+struct Reading {
+    packer: Packer,
+    footprint: Footprint,
+    seen: SeenPages,
+    times: Vec<u64>,
+}
+
+/// Reads a trace by tenant, told apart `by` a column or by object; without that all accesses are one tenant's. Nothing comes of accesses that
+/// take more than `bytes_max`. `progress` is told the accesses read so far, and says whether to go on: if not, there is nothing either.
+pub fn load_parted(
+    path: &Path,
+    options: &ReadOptions,
+    by: Option<&str>,
+    wants_times: bool,
+    bytes_max: u64,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Option<Parted>, TraceError> {
+    let mut reader = DetailReader::open(path, options, by, wants_times)?;
+    let (mut accesses, mut details): (Vec<Access>, Vec<Detail>) = (Vec::new(), Vec::new());
+    let (mut order, mut parts): (Vec<u16>, Vec<Reading>) = (Vec::new(), Vec::new());
+    // Beside its four bytes an access has a number of two, and maybe a time of eight.
+    let bytes_each = 6 + if wants_times { 8 } else { 0 };
+    while reader.read(&mut accesses, &mut details)? {
+        if (order.len() + accesses.len()) as u64 * bytes_each > bytes_max {
+            return Ok(None);
+        }
+        let mut at = 0;
+        for run in details.chunk_by(|one, next| one.tenant == next.tenant) {
+            let own = &accesses[at..at + run.len()];
+            at += run.len();
+            let tenant = run[0].tenant as usize;
+            while parts.len() <= tenant {
+                parts.push(Reading {
+                    packer: Packer::new(bytes_max),
+                    footprint: Footprint::default(),
+                    seen: SeenPages::new(),
+                    times: Vec::new(),
+                });
+            }
+            let part = &mut parts[tenant];
+            part.footprint.count(own, &mut part.seen);
+            if !part.packer.pack(own) {
+                return Ok(None);
+            }
+            if wants_times {
+                part.times.extend(run.iter().map(|detail| detail.time_ns));
+            }
+            order.extend(run.iter().map(|_| tenant as u16));
+        }
+        accesses.clear();
+        details.clear();
+        if !progress(order.len() as u64) {
+            return Ok(None);
+        }
+    }
+    // An object that is named and never accessed is no tenant.
+    let mut named: Vec<(usize, String)> =
+        (0..parts.len()).map(|tenant| (tenant, reader.tenant_name(tenant as u32))).collect();
+    named.retain(|(tenant, _)| parts[*tenant].footprint.accesses > 0);
+    named.sort_by(|(_, one), (_, next)| by_number_or_text(one).cmp(&by_number_or_text(next)));
+    let mut places = vec![0; parts.len()];
+    named.iter().enumerate().for_each(|(place, (tenant, _))| places[*tenant] = place as u16);
+    order.iter_mut().for_each(|tenant| *tenant = places[usize::from(*tenant)]);
+    let mut parts: Vec<Option<Reading>> = parts.into_iter().map(Some).collect();
+    let mut finished = Vec::new();
+    for (tenant, name) in named {
+        let Reading { packer, footprint, times, .. } = parts[tenant].take().expect("each is taken once");
+        let Some(packed) = packer.finish() else { return Ok(None) };
+        let loaded = Arc::new(Loaded { footprint, accesses: Some(packed) });
+        finished.push(Part { name, loaded, times: wants_times.then(|| times.into()) });
+    }
+    Ok(Some(Parted { order: order.into(), parts: finished, went_back: reader.went_back() }))
+}
+
+/// Numbers by what they are, and names behind them.
+fn by_number_or_text(name: &str) -> (u64, &str) {
+    (name.parse().unwrap_or(u64::MAX), name)
+}
+
+impl Parted {
+    /// All accesses in their order.
+    pub fn stream(&self) -> impl AccessStream + use<> {
+        let packed = |part: &Part| part.loaded.accesses.clone().expect("a part is kept whole");
+        let lanes: Vec<Lane> = self.parts.iter().map(|part| Lane::new(&packed(part))).collect();
+        InOrder { order: Arc::clone(&self.order), next: 0, lanes }
+    }
+}
+
+/// What comes next of a tenant.
+struct Lane {
+    stream: Box<dyn AccessStream>,
+    chunk: Vec<Access>,
+    next: usize,
+}
+
+impl Lane {
+    fn new(packed: &Packed) -> Lane {
+        Lane { stream: Box::new(packed.stream()), chunk: Vec::new(), next: 0 }
+    }
+
+    fn next(&mut self) -> Result<Access, TraceError> {
+        const CHUNK: usize = 1 << 12;
+        if self.next == self.chunk.len() {
+            self.chunk.clear();
+            self.next = 0;
+            self.stream.fill(&mut self.chunk, CHUNK)?;
+        }
+        self.next += 1;
+        Ok(self.chunk[self.next - 1])
+    }
+}
+
+struct InOrder {
+    order: Arc<[u16]>,
+    next: usize,
+    lanes: Vec<Lane>,
+}
+
+impl AccessStream for InOrder {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let count = max.min(self.order.len() - self.next);
+        for &tenant in &self.order[self.next..self.next + count] {
+            out.push(self.lanes[usize::from(tenant)].next()?);
+        }
+        self.next += count;
+        Ok(count)
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        Some(self.order.len() as u64)
+    }
+}
