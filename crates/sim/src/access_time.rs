@@ -65,6 +65,8 @@ causes! {
     Oom: "oom", "the OOM killer";
     /// It is ready, and its CPU runs others.
     Cpu: "cpu", "a CPU";
+    /// It has arrived, and the task is busy with those before it: in an open loop.
+    Turn: "turn", "its turn";
 }
 
 /// How many there are.

@@ -34,7 +34,8 @@ mod access_time; // how long accesses took, and why
 mod event; // what happens next, and when
 mod runner; // the clock of whatever calls the engine in steps, and where its time goes
 mod reclaim_time; // how long a task is in reclaim
-mod pace; // when an access starts: at once, or by a timetable
+mod pace; // when an access starts: at once, by a timetable, or as it arrives
+mod turns; // tasks that go through one sequence of accesses together
 mod task; // what a task accesses, at what price
 mod commits; // files that it syncs or truncates every so many accesses
 mod calls; // how much a read(2) or write(2) asks for

@@ -68,6 +68,7 @@ use crate::report::{CpuReport, Ended, Kill, Report, TaskReport};
 use crate::runner::State;
 use crate::sched::{CpuRow, Placement, SchedRules, Scheduler, TaskIndex};
 use crate::task::{Task, TaskSpec};
+use crate::turns::Turns;
 use agenda::{Agenda, Event};
 use hints::Hints;
 use sequences::Sequences;
@@ -149,6 +150,8 @@ pub struct Machine {
     file_device: Vec<Option<usize>>,
     swap_device: Vec<Option<usize>>,
     tasks: Vec<Task>,
+    /// Where those are that take turns.
+    turns: Turns,
     /// Which of `tasks` an engine's task is.
     task_index: Vec<Option<TaskIndex>>,
     foreground_left: usize,
@@ -241,6 +244,7 @@ impl Machine {
             queued: queued::Queued::new(devices.len()),
             devices,
             tasks: Vec::new(),
+            turns: Turns::default(),
             task_index: Vec::new(),
             foreground_left: 0,
             timed: Vec::new(),

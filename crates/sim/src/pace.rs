@@ -4,6 +4,11 @@
 //! its line gives, or when the one before it ended if that is later. Before the first point it starts at the first point's time,
 //! beyond the last as soon as possible. So every timer of the simulated kernel fires at the right place in the sequence, although
 //! hits and misses cost other times here than on the recorded machine.
+//!
+//! In an open loop each access *arrives* at a time of its own: it starts then, or when those before it are done. Several tasks that take
+//! *turns* go through one sequence: an access starts when the one before it ended, whosever that was.
+
+use std::sync::Arc;
 
 use pageout_engine::Nanos;
 
@@ -15,6 +20,17 @@ pub enum Pace {
     Costed,
     /// Access numbers with their start times: numbers rise, times don't fall. The price applies too.
     Timetable(Vec<(u64, Nanos)>),
+    /// When each access arrives, in nanoseconds from the task's start on; times don't fall. What can't start then waits for its turn.
+    Arrivals(Arc<[u64]>),
+    /// The task's number among those that take turns, and whose each access of the sequence is. All of them have the same one.
+    Turns(u16, Arc<[u16]>),
+}
+
+impl Pace {
+    /// Arrivals at these times, in nanoseconds, so many times as fast.
+    pub fn arrivals(times: &[u64], speed: f64) -> Pace {
+        Pace::Arrivals(times.iter().map(|&time| (time as f64 / speed).round() as u64).collect())
+    }
 }
 
 /// A timetable that makes no sense.
@@ -38,16 +54,53 @@ pub enum PaceError {
     },
 }
 
-/// A timetable being followed. Access numbers asked for never go back.
+/// When accesses start at the earliest.
 #[derive(Clone, Debug)]
-pub(crate) struct Timetable {
+pub(crate) enum Timetable {
+    Lines(Lines),
+    /// Each has a time of its own, from this one on.
+    Arrivals(Nanos, Arc<[u64]>),
+}
+
+impl Timetable {
+    /// When access `index` starts at the earliest. Numbers asked for never go back.
+    pub(crate) fn start_of(&mut self, index: u64) -> Nanos {
+        match self {
+            Timetable::Lines(lines) => lines.start_of(index),
+            Timetable::Arrivals(from, times) => {
+                let last = times.last().copied().unwrap_or(0);
+                Nanos(from.0.saturating_add(times.get(index as usize).copied().unwrap_or(last)))
+            }
+        }
+    }
+
+    /// How many accesses from `index` on may start by `until` in one go; at least 1. `index` is the one last given to
+    /// [`Timetable::start_of`].
+    #[inline(never)]
+    pub(crate) fn starting_by(&self, index: u64, until: Nanos) -> u64 {
+        match self {
+            Timetable::Lines(lines) => lines.starting_by(index, until),
+            // How long each has waited is told.
+            Timetable::Arrivals(..) => 1,
+        }
+    }
+
+    /// Whether accesses arrive, and wait for their turn.
+    pub(crate) fn has_arrivals(&self) -> bool {
+        matches!(self, Timetable::Arrivals(..))
+    }
+}
+
+/// Lines between points.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
     points: Vec<(u64, Nanos)>,
     /// The first point whose access number is above the last one asked for.
     next: usize,
 }
 
-impl Timetable {
-    pub(crate) fn new(points: Vec<(u64, Nanos)>) -> Result<Timetable, PaceError> {
+impl Lines {
+    pub(crate) fn new(points: Vec<(u64, Nanos)>) -> Result<Lines, PaceError> {
         if points.is_empty() {
             return Err(PaceError::Empty);
         }
@@ -57,11 +110,10 @@ impl Timetable {
                 return Err(PaceError::OutOfOrder { position: position + 1, point, previous });
             }
         }
-        Ok(Timetable { points, next: 0 })
+        Ok(Lines { points, next: 0 })
     }
 
-    /// When access `index` starts at the earliest.
-    pub(crate) fn start_of(&mut self, index: u64) -> Nanos {
+    fn start_of(&mut self, index: u64) -> Nanos {
         while self.points.get(self.next).is_some_and(|point| point.0 <= index) {
             self.next += 1;
         }
@@ -76,10 +128,8 @@ impl Timetable {
         }
     }
 
-    /// How many accesses from `index` on lie on one line and start by `until`; at least 1. `index` is the one last given to
-    /// [`Timetable::start_of`].
-    #[inline(never)]
-    pub(crate) fn starting_by(&self, index: u64, until: Nanos) -> u64 {
+    /// How many accesses from `index` on lie on one line and start by `until`.
+    fn starting_by(&self, index: u64, until: Nanos) -> u64 {
         let count = match self.segment() {
             Segment::Before(first) => first.0 - index,
             Segment::Between((index_0, time_0), (index_1, time_1)) => {
@@ -118,7 +168,14 @@ mod tests {
     use super::*;
 
     fn timetable(points: &[(u64, u64)]) -> Result<Timetable, PaceError> {
-        Timetable::new(points.iter().map(|&(index, time)| (index, Nanos(time))).collect())
+        Lines::new(points.iter().map(|&(index, time)| (index, Nanos(time))).collect()).map(Timetable::Lines)
+    }
+
+    #[test]
+    fn arrivals_count_from_the_start_and_start_one_at_a_time() {
+        let mut timetable = Timetable::Arrivals(Nanos(100), [0, 7, 7, 50].into());
+        assert_eq!([0, 1, 2, 3, 9].map(|index| timetable.start_of(index).0), [100, 107, 107, 150, 150]);
+        assert_eq!(timetable.starting_by(1, Nanos(1_000)), 1);
     }
 
     #[test]

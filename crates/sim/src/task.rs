@@ -8,16 +8,17 @@ use pageout_engine::{self as engine, Advice, CpuId, Nanos, ObjectId, TaskId};
 use pageout_workload::trace::FileCall;
 use pageout_workload::{Access, AccessStream, TraceError};
 
-use crate::access_time::AccessTimes;
+use crate::access_time::{AccessTimes, Cause};
 use crate::calls::{Calls, decode_call};
 use crate::commits::Commits;
 use crate::cost::{Channel, Costs};
 use crate::event::NEVER;
 use crate::memory::Moves;
-use crate::pace::{Pace, PaceError, Timetable};
+use crate::pace::{Lines, Pace, PaceError, Timetable};
 use crate::reclaim_time::ReclaimTime;
 use crate::runner::{Runner, Spent};
 use crate::scenario::Lifetime;
+use crate::turns::Turn;
 
 /// Makes the stream of one loop of a task; the argument is the number of the loop, from 0.
 pub type StreamSource = Box<dyn FnMut(u32) -> Result<Box<dyn AccessStream>, TraceError> + Send>;
@@ -155,6 +156,8 @@ pub(crate) struct Task {
     /// Accesses that each of its own stands for.
     pub(crate) weight: u32,
     pub(crate) timetable: Option<Timetable>,
+    /// It takes turns with others.
+    pub(crate) turn: Option<Turn>,
     pub(crate) accesses: Accesses,
     /// `None`: each access is a call for its page.
     pub(crate) calls: Option<Box<[Calls]>>,
@@ -202,9 +205,11 @@ pub(crate) struct Mark {
 
 impl Task {
     pub(crate) fn new(spec: TaskSpec, group: usize, costs: &Costs) -> Result<Task, PaceError> {
-        let timetable = match spec.pace {
-            Pace::Costed => None,
-            Pace::Timetable(points) => Some(Timetable::new(points)?),
+        let (timetable, turn) = match spec.pace {
+            Pace::Costed => (None, None),
+            Pace::Timetable(points) => (Some(Timetable::Lines(Lines::new(points)?)), None),
+            Pace::Arrivals(times) => (Some(Timetable::Arrivals(spec.start, times)), None),
+            Pace::Turns(own, order) => (None, Some(Turn::new(own, order))),
         };
         let flushes = spec.flush_before.into_iter().map(|index| Mark { index, read: None });
         let reads = spec.stat_reads_at.into_iter().map(|(index, path)| Mark { index, read: Some(path) });
@@ -229,6 +234,7 @@ impl Task {
             think_time: spec.think_time,
             weight: spec.weight,
             timetable,
+            turn,
             accesses: Accesses::new(spec.source, spec.loops, spec.lifetime == Lifetime::Loop),
             calls: spec.calls.iter().any(|calls| calls.pages > 1).then(|| spec.calls.into()),
             begin: Begin::new(spec.advice, spec.will_need),
@@ -401,11 +407,27 @@ impl Task {
     pub(crate) fn has_more_to_do(&self) -> bool {
         self.accesses.pending().is_empty()
             || self.timetable.is_some()
+            || self.turn.is_some()
             || self.begin.next.is_some()
             || !self.marks.is_empty()
             || self.runner.memstall.is_some()
             || self.scan_due != NEVER
             || self.commits.as_ref().is_some_and(|commits| commits.is_due())
+    }
+
+    /// The next access has arrived at `at`, which is past: what it has waited for its turn counts as part of it.
+    pub(crate) fn has_arrived(&mut self, at: Nanos) {
+        let Runner { clock, is_timed, lost, .. } = &mut self.runner;
+        if *is_timed {
+            if at > self.times.ready_at {
+                // The one before was done by then: since it has arrived, it has waited for a CPU.
+                lost.clear();
+                lost.add(Cause::Cpu, Nanos(clock.0 - at.0));
+            } else {
+                lost.add(Cause::Turn, Nanos(self.times.ready_at.0 - at.0));
+            }
+        }
+        self.times.ready_at = at;
     }
 
     /// The task's next accesses are made: one behind the other, of which the last may have made a file due.
@@ -428,7 +450,8 @@ impl Task {
         let mark = self.marks.front().map_or(u64::MAX, |mark| mark.index - index);
         let pace =
             self.timetable.as_ref().map_or(u64::MAX, |timetable| timetable.starting_by(index, horizon));
-        let allowed = pending.min(within).min(mark).min(pace) as usize;
+        let turn = self.turn.as_ref().map_or(u64::MAX, |turn| turn.granted);
+        let allowed = pending.min(within).min(mark).min(pace).min(turn) as usize;
         match &self.commits {
             None => allowed,
             Some(commits) => commits.until_due(&self.accesses.pending()[..allowed]),

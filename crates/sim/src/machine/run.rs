@@ -17,6 +17,7 @@ use crate::runner::{Next, Runner, State};
 use crate::scenario::Lifetime;
 use crate::sched::{Rotated, TaskIndex, Turn};
 use crate::task::{Price, Refill, Task, decode};
+use crate::turns::Comes;
 
 /// What a task has begun: a step of the engine, which is to be settled; or it knows already what it does next.
 enum Begun {
@@ -245,6 +246,9 @@ impl Machine {
         index: usize,
         observer: &mut dyn Observer,
     ) -> Result<Option<Begun>, Box<RunError>> {
+        if self.tasks[index].turn.is_some() && !self.has_turn(index) {
+            return Ok(Some(Begun::Next(Next::Stop)));
+        }
         if let Some(commits) = &mut self.tasks[index].commits
             && let Some((object, call)) = commits.take_due()
         {
@@ -259,8 +263,13 @@ impl Machine {
         if let Some(timetable) = &mut task.timetable {
             let start = timetable.start_of(task.accesses.index);
             if start > task.runner.clock {
+                // What it has lost so far, it has lost to nothing: it would have waited.
+                task.runner.lost.clear();
                 task.times.ready_at = start;
                 return Ok(Some(Begun::Next(task.runner.idle_until(start))));
+            }
+            if timetable.has_arrivals() {
+                task.has_arrived(start);
             }
         }
         if self.tasks[index].begin.next.is_some()
@@ -283,6 +292,26 @@ impl Machine {
             return Ok(Some(Begun::Next(self.scan_tick(index, observer))));
         }
         Ok(None)
+    }
+
+    /// Whether a task that takes turns goes on: to its next access, if that is the next of all, or to its end. Else it is to stop until it is
+    /// woken. Whoever has the next access is woken now.
+    fn has_turn(&mut self, index: usize) -> bool {
+        let Machine { tasks, turns, .. } = self;
+        let task = &mut tasks[index];
+        let turn = task.turn.as_mut().expect("it takes turns");
+        let comes = turns.comes(index as TaskIndex, turn, task.accesses.index);
+        let clock = task.runner.clock;
+        let Comes::PassesOn { woken, parks } = comes else { return true };
+        if let Some(woken) = woken {
+            let other = &mut self.tasks[woken as usize];
+            let at = clock.max(other.runner.clock);
+            other.runner.waited.idle += Nanos(at.0 - other.runner.clock.0);
+            other.runner.clock = at;
+            other.times.ready_at = at;
+            self.push_run(at, woken);
+        }
+        !parks
     }
 
     /// Serves hits as far as they go and the horizon allows; `None` if the next access is not one.

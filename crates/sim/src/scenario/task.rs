@@ -21,6 +21,7 @@ use super::compressed::{CONTENTS_NAMES, Deciles};
 use super::keys::{Accepts, SIZE_MAX, TIME};
 use super::section::{from_nothing, section, words};
 use super::{Share, Size, Table, TableError, TimeSpan};
+use crate::pace::Pace;
 
 section! {
     /// One task, `copies` of it, or the threads of each copy.
@@ -73,6 +74,8 @@ section! {
             "How often it runs through its accesses; random ones differ from loop to loop. A large number makes a background task that never ends.";
         background: bool, [unless false] in Accepts::Bool => Same,
             "The run does not wait for this task: it ends when all others have.";
+        timed: f64, [unless 0.0] in Accepts::Number(0.0, 1e9) => Same,
+            "Each access starts at the time that its trace has for it, counted from the first, so many times as fast: an open loop. What can't start then waits for its turn, and the wait counts as part of it. 0: each starts when the one before has ended, a closed loop, because most traces have no times. For a task whose accesses are all from one trace that has times.";
         session: Session, [unless Session::default()] table Session,
             "A user who looks at one copy at a time.";
         recorded: Option<PathBuf>, [absent "its objects are told here"] in Accepts::HostPath => Never,
@@ -212,11 +215,14 @@ pub struct TraceFile {
     /// The trace's accesses, if it has been read already: then it is replayed from memory as far as it was kept there.
     #[serde(skip)]
     pub loaded: Option<Arc<Loaded>>,
+    /// When its accesses start, where the task does not say: of a trace whose parts are several tasks'.
+    #[serde(skip)]
+    pub pace: Option<Pace>,
 }
 
 impl From<PathBuf> for TraceFile {
     fn from(path: PathBuf) -> TraceFile {
-        TraceFile { path, loaded: None }
+        TraceFile { path, loaded: None, pace: None }
     }
 }
 

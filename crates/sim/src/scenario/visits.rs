@@ -85,7 +85,7 @@ mod tests {
             assert!(own.iter().map(|visit| visit.start_ns).eq(starts));
             assert_eq!(points[1], (99, points[0].1 + Nanos(500_000_000)));
             assert_eq!(points[2].0, 100);
-            assert!(crate::pace::Timetable::new(points).is_ok());
+            assert!(crate::pace::Lines::new(points).is_ok());
         }
     }
 
@@ -94,7 +94,7 @@ mod tests {
         let long = task(r#"{"visits": 30, "dwell": "1s", "busy": "1h", "first_ops": 1, "visit_ops": 5}"#);
         for Visits { pace, .. } in long.visits(1).into_values() {
             let Pace::Timetable(points) = pace else { panic!("a session has times") };
-            assert!(crate::pace::Timetable::new(points).is_ok(), "times never go back");
+            assert!(crate::pace::Lines::new(points).is_ok(), "times never go back");
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn prepare(
                 if is_to_size {
                     size_by_trace(task, at, &loaded.footprint, &key)?;
                 }
-                task.object[at].trace = Some(TraceFile { path: trace, loaded: Some(loaded) });
+                task.object[at].trace = Some(TraceFile { path: trace, loaded: Some(loaded), pace: None });
             } else {
                 read_head(&trace, &read).map_err(|error| Problem::new(&key, error.to_string()))?;
             }

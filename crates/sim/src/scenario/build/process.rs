@@ -5,7 +5,7 @@ use std::ops::Range;
 use pageout_engine::{ConfigError, CpuId, HugeAdvice, NodeId, ObjectId, Served, Step, TaskId};
 use pageout_workload::generator::ZipfTables;
 use pageout_workload::rng::SplitMix64;
-use pageout_workload::trace::{FileCall, file_calls as file_calls_of};
+use pageout_workload::trace::{self, FileCall, file_calls as file_calls_of};
 
 use super::files::{OpenFiles, own_file_name};
 use super::{nanos, problem};
@@ -114,6 +114,10 @@ impl Scenario {
             |at: usize| task.lifetime != Lifetime::Loop || task.object[at].channel != Channel::Anonymous;
         let write_first_later: Vec<Option<u64>> =
             write_first.iter().enumerate().map(|(at, pages)| pages.filter(|_| !lives_on(at))).collect();
+        let pace = match &run.visits {
+            Some(visits) => visits.pace.clone(),
+            None => pace_of_trace(task, &key)?,
+        };
         let seed = SplitMix64::derive_seed(run.seed, run.copy.into());
         let ops = run.visits.as_ref().map(|visits| visits.ops);
         let mut first = None;
@@ -146,7 +150,7 @@ impl Scenario {
                     loops: task.loops,
                     start: nanos(task.start),
                     after: run.after.clone().collect(),
-                    pace: run.visits.as_ref().map_or(Pace::Costed, |visits| visits.pace.clone()),
+                    pace: pace.clone(),
                     thread_of: first,
                     lifetime: task.lifetime,
                     think_time: nanos(task.think_time),
@@ -284,6 +288,26 @@ fn calls(task: &Task, sizes: &Files<'_>) -> Vec<Calls> {
         end: sizes.pages_of(task, at).unwrap_or(u64::MAX),
     };
     task.object.iter().enumerate().map(calls).collect()
+}
+
+/// When the accesses of a task's trace start.
+fn pace_of_trace(task: &Task, key: &str) -> Result<Pace, Problem> {
+    for (at, object) in task.object.iter().enumerate() {
+        let Some(trace) = &object.trace else { continue };
+        if let Some(pace) = &trace.pace {
+            return Ok(pace.clone());
+        }
+        if task.timed > 0.0 {
+            let options = object
+                .read_options()
+                .map_err(|error| Problem::in_table(&format!("{key}.object[{at}].read"), error))?;
+            let parted = trace::load_parted(&trace.path, &options, None, true, u64::MAX, &mut |_| true);
+            let parted = parted.map_err(|error| problem(&format!("{key}.timed"), error))?;
+            let times = parted.and_then(|parted| parted.parts.first()?.times.clone()).unwrap_or_default();
+            return Ok(Pace::arrivals(&times, task.timed));
+        }
+    }
+    Ok(Pace::Costed)
 }
 
 fn origins(task: &Task, sizes: &Files<'_>) -> Result<Vec<Origin>, Problem> {

@@ -40,6 +40,7 @@ impl Check<'_> {
             self.report(problem.help("for example: workload = { pattern = \"zipf\", ops = 100000 }"));
         }
         self.threads(prefix, task);
+        self.timed(prefix, task);
         self.session(prefix, task);
         for index in 0..task.object.len() {
             self.object(&format!("{prefix}.object[{index}]"), task, index);
@@ -208,6 +209,35 @@ impl Check<'_> {
             let problem = Problem::new(format!("{prefix}.{key}"), message);
             self.report(problem.help("leave it out, or use lifetime = \"task\" and `copies`"));
         }
+    }
+
+    /// An open loop goes by the times of one trace, once.
+    fn timed(&mut self, prefix: &str, task: &Task) {
+        if task.timed <= 0.0 {
+            return;
+        }
+        let traces = task.object.iter().filter(|object| object.trace.is_some()).count();
+        let (key, message, help) =
+            if traces != 1 || task.object.iter().any(|object| object.workload.is_some()) {
+                (
+                    "timed",
+                    format!("the accesses of task `{}` are not all from one trace", task.name),
+                    "give it one object with a trace, and no workload",
+                )
+            } else if task.loops > 1 {
+                ("loops", "with `timed` a trace is replayed once".to_string(), "leave `loops` out")
+            } else if task.threads * task.depth > 1 {
+                (
+                    "timed",
+                    "with `timed` one thread makes one access at a time".to_string(),
+                    "leave `threads` and `depth` out",
+                )
+            } else if task.session.visits > 0 {
+                ("timed", "a session has times of its own".to_string(), "keep one of `timed` and `session`")
+            } else {
+                return;
+            };
+        self.report(Problem::new(format!("{prefix}.{key}"), message).help(help));
     }
 
     fn session(&mut self, prefix: &str, task: &Task) {
