@@ -10,8 +10,12 @@ mod policies; // what is to be compared, from text
 mod sizes; // sizes of memory, from text
 mod trace; // a trace as the simulations want it
 mod run; // from a trace to its cells
+mod expected; // how long that takes, and how much memory
+mod tenants; // a memory that several share
 
+pub use expected::Expected;
 pub use policies::{Policy, parse_policies};
-pub use run::{Answer, Cell, Question, Sampled};
+pub use run::{Answer, Cell, NotSampled, Question, Sampled, SampledFrom};
 pub use sizes::parse_sizes;
+pub use tenants::{Shares, Tenants, steps};
 pub use trace::{Trace, WarmUp};

@@ -72,49 +72,101 @@ pub enum Refused {
     },
 }
 
-impl Samples {
-    /// Takes [`SALTS`] samples of accesses to dense page numbers, in one pass. The first `warm_up` of the accesses don't count.
-    pub fn new(accesses: &[u32], rate: f64, warm_up: usize) -> Result<Samples, Refused> {
+/// Takes [`SALTS`] samples of accesses as they come, in one pass.
+pub struct Sampler {
+    rate: f64,
+    /// So many accesses of all come before those that count.
+    warm_up: u64,
+    seen: u64,
+    /// By page: a bit for each sample that it is in.
+    is_in: Vec<u8>,
+    samples: Vec<Sample>,
+    /// By sample.
+    numbers: Vec<Numbers>,
+}
+
+/// Numbers of the pages of a sample: how many of the pages before are in it.
+#[derive(Default)]
+struct Numbers {
+    /// By 64 pages: which are in it, and how many of those before.
+    words: Vec<(u64, u32)>,
+}
+
+impl Numbers {
+    fn of(&self, page: u32) -> u32 {
+        let (bits, before) = self.words[page as usize / 64];
+        before + (bits & ((1 << (page % 64)) - 1)).count_ones()
+    }
+
+    /// Takes in the next page; returns how many are in it now.
+    fn push(&mut self, page: usize, is_in: bool) -> u32 {
+        if page.is_multiple_of(64) {
+            let before = self.words.last().map_or(0, |(bits, before)| before + bits.count_ones());
+            self.words.push((0, before));
+        }
+        let (bits, before) = self.words.last_mut().expect("there is one for the page");
+        *bits |= u64::from(is_in) << (page % 64);
+        *before + bits.count_ones()
+    }
+}
+
+impl Sampler {
+    /// For samples at a rate. The first `warm_up` of the accesses don't count.
+    pub fn new(rate: f64, warm_up: u64) -> Result<Sampler, Refused> {
         if !(rate > 0.0 && rate <= 1.0) {
             return Err(Refused::Rate(rate));
         }
+        let none = |_| Sample { accesses: Vec::new(), pages: 0, warm_up: 0 };
+        let samples = (0..SALTS).map(none).collect();
+        let numbers = (0..SALTS).map(|_| Numbers::default()).collect();
+        Ok(Sampler { rate, warm_up, seen: 0, is_in: Vec::new(), samples, numbers })
+    }
+
+    /// The next accesses, to dense page numbers.
+    pub fn add(&mut self, accesses: &[u32]) {
         let all = accesses.iter().max().map_or(0, |&most| most as usize + 1);
-        // By page: a bit for each sample that it is in.
-        let mut is_in = vec![0_u8; all];
-        for (page, is_in) in is_in.iter_mut().enumerate() {
-            for salt in 0..SALTS {
+        for page in self.is_in.len()..all {
+            let mut is_in = 0;
+            for (salt, (numbers, sample)) in self.numbers.iter_mut().zip(&mut self.samples).enumerate() {
                 let hash = Random::new(((salt as u64 + 1) << 32) + page as u64).draw();
                 // The upper 53 bits, as a share of 1.
                 let share = (hash >> 11) as f64 / (1_u64 << 53) as f64;
-                *is_in |= u8::from(share < rate) << salt;
+                is_in |= u8::from(share < self.rate) << salt;
+                sample.pages = numbers.push(page, share < self.rate);
             }
+            self.is_in.push(is_in);
         }
-        let mut samples: Vec<Sample> =
-            (0..SALTS).map(|_| Sample { accesses: Vec::new(), pages: 0, warm_up: 0 }).collect();
-        const NONE: u32 = u32::MAX;
-        let mut numbers = vec![NONE; SALTS * all];
-        for (at, &page) in accesses.iter().enumerate() {
-            let mut left = is_in[page as usize];
+        for &page in accesses {
+            let mut left = self.is_in[page as usize];
             while left > 0 {
                 let salt = left.trailing_zeros() as usize;
                 left &= left - 1;
-                let number = &mut numbers[salt * all + page as usize];
-                let sample = &mut samples[salt];
-                if *number == NONE {
-                    *number = sample.pages;
-                    sample.pages += 1;
-                }
-                sample.accesses.push(*number);
-                sample.warm_up += usize::from(at < warm_up);
+                let sample = &mut self.samples[salt];
+                sample.accesses.push(self.numbers[salt].of(page));
+                sample.warm_up += usize::from(self.seen < self.warm_up);
             }
+            self.seen += 1;
         }
-        let pages = samples.iter().map(|sample| sample.pages).min().unwrap_or(0);
+    }
+
+    /// The samples, if they have pages enough.
+    pub fn finish(self) -> Result<Samples, Refused> {
+        let pages = self.samples.iter().map(|sample| sample.pages).min().unwrap_or(0);
         if pages < PAGES_MIN {
-            let distinct = f64::from(pages.max(1)) / rate;
+            let distinct = f64::from(pages.max(1)) / self.rate;
             return Err(Refused::Pages { pages, rate: 1.1 * f64::from(PAGES_MIN) / distinct });
         }
-        let counted = accesses.len().saturating_sub(warm_up);
-        Ok(Samples { rate, expected: rate * counted as f64, samples })
+        let counted = self.seen.saturating_sub(self.warm_up);
+        Ok(Samples { rate: self.rate, expected: self.rate * counted as f64, samples: self.samples })
+    }
+}
+
+impl Samples {
+    /// Samples of accesses to dense page numbers. The first `warm_up` of them don't count.
+    pub fn new(accesses: &[u32], rate: f64, warm_up: u64) -> Result<Samples, Refused> {
+        let mut sampler = Sampler::new(rate, warm_up)?;
+        sampler.add(accesses);
+        sampler.finish()
     }
 
     /// The samples.

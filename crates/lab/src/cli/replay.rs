@@ -16,6 +16,8 @@ Examples:
   pageout replay prxy_0.csv --trace-format msr --memory 10%,30%
   pageout replay pages.u32 --memory 64MiB --channel anonymous --swap zram
   pageout replay w92.oracleGeneral.zst --ignore-size --policy lru,s3-fifo,arc,opt --memory 1%..100%/50log --report curves.html
+  pageout replay io.csv --by volume --policy lru,s3-fifo,classic@6.12 --memory 256MiB
+  pageout replay prxy_0.csv --trace-format msr --timed=10 --memory 10%,30%
   pageout replay a.pgt b.pgt c.pgt --policy lru,sieve,s3-fifo:small=0.05,classic@6.12,lru@machine --memory 5%,20%
 Policies are of two kinds. A textbook policy sees page numbers and counts misses, without time or devices: lru, s3-fifo, opt and others
 (`pageout keys policy` lists them with their parameters). A name with @ runs in the simulated machine: a kernel's (classic@6.12,
@@ -57,6 +59,19 @@ pub(crate) struct ReplayArgs {
     /// several separated by commas
     #[arg(long, value_name = "POLICY,...", default_value = "classic@6.12")]
     pub(crate) policy: Vec<String>,
+
+    /// Tell tenants apart by this column of a CSV, or by object: the misses of each in the memory they share, alone at all sizes up to it,
+    /// and the split of the memory with the fewest misses
+    ///
+    /// Any column will do, by its name or as #2: a volume, a process, a user. A fio log and a .pgt have `object`, a file. Under a policy of the machine
+    /// each tenant is a cgroup below the one that has the limit.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) by: Option<String>,
+
+    /// Start each access at the trace's own time, or SPEED times as fast: an open loop, in the machine. What can't start waits, and its wait
+    /// counts. Without it each access starts when the one before has ended, a closed loop
+    #[arg(long, value_name = "SPEED", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = parse_speed)]
+    pub(crate) timed: Option<f64>,
 
     /// Simulate so many accesses of each trace first, or so many percent of them, without counting them; textbook policies alone
     #[arg(long, value_name = "N|PERCENT")]
@@ -111,6 +126,11 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) page: PageOptions,
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|speed| (1e-9..=1e9).contains(speed));
+    speed.ok_or(format!("`{text}` is no speed from 1e-9 to 1e9: 2 is twice as fast"))
 }
 
 /// Channels by their names in scenarios.

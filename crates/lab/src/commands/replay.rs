@@ -1,6 +1,7 @@
 //! `pageout replay`: the shortest way from a trace to an answer. Each size is a scenario made in memory.
 
 mod bench; // textbook policies, and several policies or traces in one table
+mod tenants; // several that share a memory
 mod curve;
 mod page; // the curves as pictures
 pub(super) mod setup; // the scenario of a size
@@ -12,13 +13,14 @@ use std::sync::Arc;
 use anyhow::Context;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Device, Problem, Size};
+use pageout_sim::{Cause, Pace};
 use pageout_study::Failed;
 use pageout_study::bench::{Policy, parse_policies, parse_sizes};
 use pageout_study::result::notes::{self, Note};
 use pageout_study::result::run_result::{RunResult, TaskResult, counter};
 use pageout_study::result::variants::{Extent, Made, Plan, Runs};
 use pageout_study::scenario::nearest::nearest;
-use pageout_workload::trace::{self, Footprint, Interpretation, Loaded};
+use pageout_workload::trace::{self, Footprint, Interpretation, Loaded, Part};
 use pageout_workload::{ReadOptions, TraceError};
 use serde_json::{Value, json};
 
@@ -28,7 +30,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, name_of};
 use crate::print::{figures, output, progress, remarks, table};
 use crate::report::{Picture, check_name};
-use setup::Setup;
+use setup::{Accesses, Setup};
 
 /// Least memory that is worth simulating: one batch of reclaim and the page being read.
 pub(super) const PAGES_MIN: u64 = 64;
@@ -52,6 +54,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         check(&template.validate())?;
     }
     let limits = parse_sizes(&args.memory)?;
+    if let Some(by) = &args.by {
+        return tenants::tenants(args, by, &read, &policies, &limits);
+    }
     match (&args.traces[..], &policies[..]) {
         ([trace], [Policy::Machine { name, profile }]) if args.warm_up.is_none() && args.sample.is_none() => {
             alone(name, Setup { args, trace, profile, read: &read }, &limits)
@@ -66,9 +71,12 @@ fn alone(policy: &str, setup: Setup, limits: &[Limit]) -> Outcome {
     let options = setup.object(Some(1)).read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
     let interpretation =
         remark_interpretation(trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let loaded = loaded(args, trace, limits.len(), &options)
-        .map_err(|error| Failure::Input(anyhow::anyhow!("{error}")))?;
-    let loaded = Arc::new(loaded);
+    let terminal = Terminal::new(&args.output);
+    let Some(accesses) = accesses(args, trace, limits.len(), &options, &terminal)? else {
+        let told = "interrupted while the trace was read".to_string();
+        return output::no_result(&args.output, pageout_study::Error::Interrupted(told).into(), Value::Null);
+    };
+    let loaded = &accesses.loaded;
     let footprint = &loaded.footprint;
     if footprint.accesses == 0 {
         return Err(Failure::Input(anyhow::anyhow!("{} has no accesses to replay", trace.display())));
@@ -78,15 +86,8 @@ fn alone(policy: &str, setup: Setup, limits: &[Limit]) -> Outcome {
         .iter()
         .map(|limit| pages(*limit, footprint.distinct_pages(), PAGES_MIN))
         .collect::<anyhow::Result<Vec<u64>>>()?;
-    let runs = sizes
-        .iter()
-        .map(|&pages| {
-            let mut run = setup.scenario(footprint, pages)?;
-            let trace = run.task[0].object[0].trace.as_mut().expect("the first object has the trace");
-            trace.loaded = Some(Arc::clone(&loaded));
-            Ok(run)
-        })
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let runs =
+        sizes.iter().map(|&pages| setup.replaying(&accesses, pages)).collect::<anyhow::Result<Vec<_>>>()?;
     for run in &runs {
         check(&run.validate())?;
     }
@@ -106,19 +107,12 @@ fn alone(policy: &str, setup: Setup, limits: &[Limit]) -> Outcome {
         };
         return output::print(&format!("{base}{text}"));
     }
-    let terminal = Terminal::new(&args.output);
     let plan = Plan { name: name_of(trace), repeat: 1, jobs: args.parallel.jobs, watcher: &terminal };
     let Made { variants, extent } = plan.run(&runs)?;
     let points = sizes.into_iter().zip(limits).zip(variants);
     let points = points.map(|((pages, &limit), runs)| Point { pages, limit, runs });
-    let replayed = Replayed {
-        setup,
-        policy,
-        interpretation: &interpretation,
-        loaded: &loaded,
-        extent,
-        points: points.collect(),
-    };
+    let replayed =
+        Replayed { setup, policy, interpretation: &interpretation, loaded, extent, points: points.collect() };
 
     let mut failures: Vec<Failed> = replayed.points.iter().flat_map(|point| point.failures(args)).collect();
     if replayed.points.iter().all(|point| point.result().is_none()) {
@@ -161,6 +155,39 @@ fn loaded(
     });
     bar.finish_and_clear();
     loaded
+}
+
+/// What is replayed, with its times in an open loop. Nothing if a signal came meanwhile.
+fn accesses(
+    args: &ReplayArgs,
+    path: &Path,
+    replays: usize,
+    options: &ReadOptions,
+    terminal: &Terminal,
+) -> anyhow::Result<Option<Accesses>> {
+    let Some(speed) = args.timed else {
+        let loaded = loaded(args, path, replays, options)?;
+        return Ok(Some(Accesses { loaded: Arc::new(loaded), pace: None }));
+    };
+    let Some(parted) = tenants::parted(args, path, options, None, terminal)? else { return Ok(None) };
+    if parted.went_back > 0 {
+        output::remark(&format!(
+            "note: {}: the times of {} go back; those start with the one before",
+            path.display(),
+            figures::counted(parted.went_back, "access")
+        ));
+    }
+    let whole = parted.parts.into_iter().next();
+    Ok(Some(match whole {
+        Some(Part { loaded, times, .. }) => {
+            let times = times.expect("times were asked for");
+            Accesses { loaded, pace: Some(Pace::arrivals(&times, speed)) }
+        }
+        None => {
+            let loaded = Loaded { footprint: Footprint::default(), accesses: None };
+            Accesses { loaded: Arc::new(loaded), pace: None }
+        }
+    }))
 }
 
 /// All that was found out.
@@ -214,6 +241,66 @@ impl Point {
             throughput_per_s: result.tasks.iter().map(|task| task.throughput_per_s).sum(),
             end_ns: result.end_ns,
             reclaim_p99_ns: result.reclaim.p99_ns,
+            open_loop: OpenLoop::of(result),
+        })
+    }
+}
+
+/// What only an open loop tells: how long accesses took from the time at which they arrived.
+pub(super) struct OpenLoop {
+    p50_ns: u64,
+    p99_ns: u64,
+    p999_ns: u64,
+    /// Of those that waited for their turn, the share of all.
+    waited_share: f64,
+    /// Time that accesses waited for their turn, over all of them.
+    wait_mean_ns: f64,
+    /// Time that the task was busy with accesses.
+    busy_ns: u64,
+    busy_share: f64,
+}
+
+impl OpenLoop {
+    /// Of the one task of a replay; nothing in a closed loop, where nobody finds out how long accesses take.
+    fn of(result: &RunResult) -> Option<OpenLoop> {
+        let [task] = &result.tasks[..] else { return None };
+        let access = task.access.as_ref()?;
+        let (waited, wait_ns) =
+            access.by_cause.get(Cause::Turn).map_or((0, 0), |turn| (turn.count, turn.total_ns));
+        let busy_ns = access.all.total_ns - wait_ns;
+        Some(OpenLoop {
+            p50_ns: access.all.p50_ns,
+            p99_ns: access.all.p99_ns,
+            p999_ns: access.all.p999_ns,
+            waited_share: figures::share(waited, access.all.count),
+            wait_mean_ns: wait_ns as f64 / access.all.count.max(1) as f64,
+            busy_ns,
+            busy_share: figures::share(busy_ns, result.end_ns),
+        })
+    }
+
+    /// Headings of what a table shows of it.
+    pub(super) const HEADINGS: [&str; 5] = ["p50", "p99", "p99.9", "waited", "busy"];
+
+    pub(super) fn cells(&self) -> [String; 5] {
+        [
+            figures::time(self.p50_ns),
+            figures::time(self.p99_ns),
+            figures::time(self.p999_ns),
+            figures::percent(self.waited_share),
+            figures::percent(self.busy_share),
+        ]
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "p50_ns": self.p50_ns,
+            "p99_ns": self.p99_ns,
+            "p999_ns": self.p999_ns,
+            "waited_share": self.waited_share,
+            "wait_mean_ns": self.wait_mean_ns,
+            "busy_ns": self.busy_ns,
+            "busy_share": self.busy_share,
         })
     }
 }
@@ -227,6 +314,7 @@ pub(super) struct Figures {
     throughput_per_s: f64,
     pub(super) end_ns: u64,
     pub(super) reclaim_p99_ns: u64,
+    pub(super) open_loop: Option<OpenLoop>,
 }
 
 /// A limit in pages, `least` of them at least; a percentage is of the distinct pages that the trace touches.
@@ -288,6 +376,7 @@ fn heading(replayed: &Replayed) -> String {
         setup.object(None).channel.name(),
         args.device
     );
+    text += &loop_line(args);
     text += &machine(args, footprint.writes());
     if points.len() > PERCENTAGES_TOLD {
         text += &percentages(footprint.distinct_pages());
@@ -323,6 +412,18 @@ fn touched(trace: &Path, accesses: u64, distinct_pages: u64) -> String {
 /// A line on what percentages are of.
 fn percentages(distinct_pages: u64) -> String {
     format!("percentages are of the {} distinct pages\n", figures::count(distinct_pages))
+}
+
+/// A line on when accesses start.
+fn loop_line(args: &ReplayArgs) -> String {
+    match args.timed {
+        None => "closed loop: an access starts when the one before has ended\n".to_string(),
+        Some(speed) => format!(
+            "open loop: an access starts at its time in the trace{}; what can't waits for its turn{}\n",
+            if speed == 1.0 { String::new() } else { format!(", {speed} times as fast") },
+            if args.by.is_some() { "" } else { ", and p50, p99, p99.9 contain the wait" }
+        ),
+    }
 }
 
 /// Lines on what the machine makes of a trace.
@@ -363,7 +464,7 @@ fn readahead(args: &ReplayArgs) -> String {
 }
 
 /// A line for each size.
-fn rows(Replayed { loaded, points, .. }: &Replayed) -> Vec<Vec<String>> {
+fn rows(Replayed { setup, loaded, points, .. }: &Replayed) -> Vec<Vec<String>> {
     let heading = [
         "memory",
         "of pages",
@@ -376,6 +477,9 @@ fn rows(Replayed { loaded, points, .. }: &Replayed) -> Vec<Vec<String>> {
         "reclaim p99",
     ];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
+    if setup.args.timed.is_some() {
+        rows[0].extend(OpenLoop::HEADINGS.map(str::to_string));
+    }
     let columns = rows[0].len();
     for point in points {
         let mut row = vec![
@@ -383,15 +487,18 @@ fn rows(Replayed { loaded, points, .. }: &Replayed) -> Vec<Vec<String>> {
             figures::percent(figures::share(point.pages, loaded.footprint.distinct_pages())),
         ];
         match point.figures() {
-            Some(of) => row.extend([
-                format!("{:.4}", of.miss_ratio),
-                figures::count(of.misses),
-                figures::time(of.end_ns),
-                figures::rate(of.throughput_per_s).trim_end_matches("/s").trim_end().to_string(),
-                figures::count(of.device_pages_read),
-                figures::count(of.refaults),
-                figures::time(of.reclaim_p99_ns),
-            ]),
+            Some(of) => {
+                row.extend([
+                    format!("{:.4}", of.miss_ratio),
+                    figures::count(of.misses),
+                    figures::time(of.end_ns),
+                    figures::rate(of.throughput_per_s).trim_end_matches("/s").trim_end().to_string(),
+                    figures::count(of.device_pages_read),
+                    figures::count(of.refaults),
+                    figures::time(of.reclaim_p99_ns),
+                ]);
+                row.extend(of.open_loop.iter().flat_map(OpenLoop::cells));
+            }
             None => {
                 row.push(point.runs.missing());
                 row.resize(columns, "-".to_string());
@@ -448,6 +555,7 @@ fn to_json(replayed: &Replayed) -> Value {
             "runtime_ns": of.map(|of| of.end_ns),
             "device_pages_read": of.map(|of| of.device_pages_read),
             "refaults": of.map(|of| of.refaults),
+            "open_loop": of.and_then(|of| of.open_loop.as_ref()).map(OpenLoop::json),
             "result": point.result(),
         })
     });
@@ -470,6 +578,7 @@ fn to_json(replayed: &Replayed) -> Value {
         "policy": policy,
         "device": args.device,
         "read_ahead_kb": args.read_ahead_kb,
+        "timed": args.timed,
         "points": list.collect::<Vec<_>>(),
     })
 }

@@ -280,3 +280,65 @@ fn keys_tell_every_textbook_policy_with_its_parameters_and_a_public_source() {
     let one = check_success(&pageout(Path::new("."), &["keys", "s3-fifo"]));
     assert!(one.starts_with("policy.s3-fifo\n"), "{one}");
 }
+
+#[test]
+fn a_bound_past_the_budget_of_memory_is_estimated_and_says_so() {
+    let shift = sequence("shift");
+    let asked = ["--memory", "5%,20%", "--policy", "lru,opt"];
+    let past = [&[shift.as_str(), "--trace-memory", "1MiB"], &asked[..]].concat();
+    let printed = check_success(&replay(&past));
+    assert!(printed.contains("~ estimated from 5 samples of 8.738% of the pages each"), "{printed}");
+    assert!(printed.contains("so it is estimated (~): give --trace-memory more"), "{printed}");
+    let bound = printed.lines().find(|line| line.starts_with("opt (bound)")).unwrap();
+    assert_eq!(bound.matches("~0.").count(), 2, "{printed}");
+    let (exact, estimates) = (json(&[&[shift.as_str()], &asked[..]].concat()), json(&past));
+    let cell = |result: &Value, at: usize| result["traces"][0]["cells"][at].clone();
+    for at in 0..4 {
+        let (exact, estimate) = (cell(&exact, at), cell(&estimates, at));
+        let of = |cell: &Value| cell["miss_ratio"].as_f64().unwrap();
+        assert_eq!(estimate["is_estimate"] == true, at >= 2, "LRU needs no memory for accesses");
+        assert!((of(&exact) - of(&estimate)).abs() < if at < 2 { 1e-12 } else { 0.03 }, "{exact} {estimate}");
+    }
+    // Samples are drawn as the trace is read again, too.
+    let sampled = [&[shift.as_str()], &asked[..], &["--sample", "0.2"]].concat();
+    let kept = json(&sampled)["traces"][0]["cells"].clone();
+    let read_again =
+        json(&[&sampled[..], &["--trace-memory", "64KiB"]].concat())["traces"][0]["cells"].clone();
+    assert_eq!(kept, read_again);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_takes_long_is_told_and_estimated_first_and_a_signal_leaves_what_there_is() {
+    use std::io::{BufRead, BufReader};
+    let shift = sequence("shift");
+    // Two thousand sizes: a minute, if nobody ended it.
+    let asked = ["replay", &shift, "--memory", "1%..100%/2000", "--policy", "w-tinylfu,lfu", "--jobs", "1"];
+    let mut command = std::process::Command::new("env");
+    // Whoever runs tests in the background has the signal ignored.
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_pageout")]).args(asked);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut told = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    while !told.contains("  ~0.") && stderr.read_line(&mut told).unwrap() > 0 {}
+    assert!(
+        told.contains("4,000 simulations over 300,000 accesses, about ") && told.contains(" of memory"),
+        "{told}"
+    );
+    assert!(told.contains("~ estimated from 5 samples of "), "{told}");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let interrupt = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let printed = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains("Not complete: interrupted by SIGINT after "), "{printed}");
+    assert!(printed.contains("A figure `of` a share is of the first so many accesses."), "{printed}");
+    let words: Vec<&str> = printed.split(' ').collect();
+    let is_part = |words: &[&str]| words[0].starts_with("0.") && words[1] == "of" && words[2].ends_with('%');
+    assert_eq!(words.windows(3).filter(|words| is_part(words)).count(), 1, "one was under way: {printed}");
+    let quiet = ["--memory", "10%", "--policy", "lru,opt", "--exact"];
+    let output = replay(&[&[shift.as_str()], &quiet[..]].concat());
+    assert!(!text(&output.stderr).contains("simulations over"));
+}

@@ -27,6 +27,7 @@ mod oom; // who is killed, and what no kill can relieve
 mod laptop_mode; // writes while a disk is awake
 mod node_reclaim; // a near node before a far one
 mod notes; // what a result says of itself
+mod open_loop; // accesses that start at the trace's own times
 mod outcomes; // killed or not, as recorded
 mod output; // full disks, closed pipes, JSON, completions
 mod pages; // results as pages to look at
@@ -44,6 +45,7 @@ mod scale; // what is too large, and what is only large
 mod sync; // file systems that are synced at a time
 mod sweep; // many cells in a folder
 mod switches; // what shows each switch
+mod tenants; // several that share a memory
 mod tiers; // fast and slow memory
 mod tour; // five publications beside ours
 mod twin; // a recorded machine, simulated

@@ -6,7 +6,7 @@ use std::thread;
 
 use pageout_cache::curve::distances::Distances;
 use pageout_cache::curve::marks::Marks;
-use pageout_cache::curve::sampling::{Estimate, Refused, Samples};
+use pageout_cache::curve::sampling::{Estimate, PAGES_MIN, Refused, SALTS, Sampler, Samples};
 use pageout_cache::{Choice, Opt, OptMemory, Simulation};
 use pageout_workload::TraceError;
 use pageout_workload::trace::DenseReader;
@@ -18,7 +18,7 @@ use crate::{Stage, Watcher};
 /// Accesses between two looks at whether the runs are to end.
 const BLOCK: usize = 1 << 16;
 /// From so many sizes on, stack distances at all sizes cost less than a mark at each.
-const MARKS_MAX: usize = 250;
+pub(super) const MARKS_MAX: usize = 250;
 /// Blocks on their way to the simulations of a thread.
 const WAITING: usize = 4;
 
@@ -45,6 +45,13 @@ pub struct Question<'a> {
 pub enum Cell {
     /// So many misses, counted.
     Misses(u64),
+    /// So many misses, counted, of the first so many accesses that count: an interruption came then.
+    Partial {
+        /// Misses.
+        misses: u64,
+        /// Accesses.
+        accesses: u64,
+    },
     /// A share of misses, from samples.
     Estimate(Estimate),
     /// It was not run: an interruption came before.
@@ -64,16 +71,74 @@ pub struct Answer {
 /// Samples of a trace, for estimates.
 pub struct Sampled(Samples);
 
+/// Why there are no samples.
+#[derive(Debug)]
+pub enum NotSampled {
+    /// They would say too little.
+    Refused(Refused),
+    /// The trace could not be read again.
+    Trace(TraceError),
+    /// It was to end early.
+    Stopped,
+}
+
+impl From<Refused> for NotSampled {
+    fn from(refused: Refused) -> NotSampled {
+        NotSampled::Refused(refused)
+    }
+}
+
+impl From<TraceError> for NotSampled {
+    fn from(error: TraceError) -> NotSampled {
+        NotSampled::Trace(error)
+    }
+}
+
 impl Sampled {
-    /// Samples of a trace at a rate. Errors: why there are none.
-    pub fn new(pages: &[u32], rate: f64, warm_up: u64) -> Result<Sampled, Refused> {
-        Samples::new(pages, rate, usize::try_from(warm_up).unwrap_or(usize::MAX)).map(Sampled)
+    /// Samples of a trace at a rate. It is read once more where it is not in memory.
+    pub fn of(trace: &Trace, rate: f64, warm_up: u64, watcher: &dyn Watcher) -> Result<Sampled, NotSampled> {
+        if let Some(pages) = &trace.pages {
+            return Ok(Sampled(Samples::new(pages, rate, warm_up)?));
+        }
+        let mut sampler = Sampler::new(rate, warm_up)?;
+        let bytes = trace.path.metadata().map_or(0, |file| file.len());
+        watcher.begin(&Stage::Decoding { path: &trace.path, bytes });
+        let read = trace.each_block(watcher, &mut |pages| sampler.add(pages));
+        watcher.end();
+        match read? {
+            true => Ok(Sampled(sampler.finish()?)),
+            false => Err(NotSampled::Stopped),
+        }
+    }
+
+    /// The rate of samples for who takes all accesses in memory, and has so many bytes of it: a tenth at most. Errors: samples that fit would have
+    /// too few pages.
+    pub fn rate_within(trace: &Trace, bytes: u64) -> Result<f64, Refused> {
+        // Of each access its page and its next use, in all samples.
+        let each = trace.accesses.max(1) as f64 * 8.0 * SALTS as f64;
+        let rate = (bytes as f64 / each).min(0.1);
+        let pages = f64::from(trace.distinct_pages) * rate;
+        // Some samples have fewer pages than others.
+        let least = 1.1 * f64::from(PAGES_MIN) / f64::from(trace.distinct_pages.max(1));
+        match rate >= least {
+            true => Ok(rate),
+            false => Err(Refused::Pages { pages: pages as u32, rate: least }),
+        }
     }
 
     /// Pages of the smallest sample.
     pub fn pages(&self) -> u32 {
         self.0.samples().iter().map(|sample| sample.pages).min().unwrap_or(0)
     }
+}
+
+/// What an estimate is made from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SampledFrom {
+    /// The share of pages that a sample has.
+    pub rate: f64,
+    /// Pages of the smallest sample.
+    pub pages: u32,
 }
 
 /// One simulation, or several that cost one.
@@ -163,7 +228,10 @@ impl Question<'_> {
         let done = parallel::map_while(jobs.len(), self.jobs, |at| {
             let of = |number: usize| {
                 let sample = &samples.samples()[number];
-                small.job(jobs[at], &sample.accesses, &futures[number], sample.warm_up)
+                match small.job(jobs[at], &sample.accesses, &futures[number], sample.warm_up) {
+                    Done::Misses(misses) => Some(misses),
+                    _ => None,
+                }
             };
             (0..futures.len()).map(of).collect::<Option<Vec<Vec<u64>>>>()
         });
@@ -181,8 +249,45 @@ impl Question<'_> {
         Ok(self.answer(cells.collect()))
     }
 
+    /// Estimates all of it from samples at a rate.
+    pub fn sampled(&self, trace: &Trace, rate: f64) -> Result<(Answer, SampledFrom), NotSampled> {
+        let sampled = Sampled::of(trace, rate, self.warm_up, self.watcher)?;
+        let from = SampledFrom { rate, pages: sampled.pages() };
+        Ok((self.estimated(&sampled)?, from))
+    }
+
+    /// Estimates bounds that there was no room for, from samples that take no more than `bytes_max`. Where those would say too little, there is
+    /// still no room.
+    pub fn sample_bounds(
+        &self,
+        trace: &Trace,
+        bytes_max: u64,
+        answer: &mut Answer,
+    ) -> Result<Option<SampledFrom>, TraceError> {
+        let is_bound = |at: &usize| answer.cells[*at].contains(&Cell::NoRoom);
+        let bounds: Vec<usize> = (0..self.policies.len()).filter(is_bound).collect();
+        let Ok(rate) = Sampled::rate_within(trace, bytes_max) else { return Ok(None) };
+        if bounds.is_empty() || self.watcher.stop().is_some() {
+            return Ok(None);
+        }
+        let policies: Vec<Choice> = bounds.iter().map(|&at| self.policies[at].clone()).collect();
+        let question = Question { policies: &policies, name: self.name.clone(), ..*self };
+        match question.sampled(trace, rate) {
+            Ok((of_bounds, from)) => {
+                for (at, cells) in bounds.into_iter().zip(of_bounds.cells) {
+                    answer.cells[at] = cells;
+                }
+                answer.interrupted = answer.interrupted.or(of_bounds.interrupted);
+                Ok(Some(from))
+            }
+            Err(NotSampled::Trace(error)) => Err(error),
+            Err(NotSampled::Refused(_) | NotSampled::Stopped) => Ok(None),
+        }
+    }
+
     fn answer(&self, cells: Vec<Vec<Cell>>) -> Answer {
-        let is_whole = cells.iter().flatten().all(|cell| *cell != Cell::NotRun);
+        let is_left = |cell: &Cell| matches!(cell, Cell::NotRun | Cell::Partial { .. });
+        let is_whole = !cells.iter().flatten().any(is_left);
         Answer { cells, interrupted: self.watcher.stop().filter(|_| !is_whole) }
     }
 
@@ -194,6 +299,11 @@ impl Question<'_> {
                     .into_iter()
                     .enumerate()
                     .for_each(|(at, misses)| cells[policy][first + at] = Cell::Misses(misses));
+            }
+            Done::Partial(misses, accesses) => {
+                for (at, misses) in misses.into_iter().enumerate() {
+                    cells[policy][first + at] = Cell::Partial { misses, accesses };
+                }
             }
             Done::NotRun => {}
             Done::NoRoom => cells[policy][first] = Cell::NoRoom,
@@ -229,38 +339,41 @@ impl Question<'_> {
         }
     }
 
-    /// Misses of one job over accesses in memory; nothing if it is to end early.
-    fn job<'a>(
-        &'a self,
-        job: Job,
-        pages: &'a [u32],
-        future: &'a OnceLock<Opt<'a>>,
-        warm_up: usize,
-    ) -> Option<Vec<u64>> {
-        let mut running = self.begin(job, || Some(future.get_or_init(|| Opt::new(pages))))?;
+    /// Misses of one job over accesses in memory.
+    fn job<'a>(&'a self, job: Job, pages: &'a [u32], future: &'a OnceLock<Opt<'a>>, warm_up: usize) -> Done {
+        let Some(mut running) = self.begin(job, || Some(future.get_or_init(|| Opt::new(pages)))) else {
+            return Done::NoRoom;
+        };
         let (warming, counted) = pages.split_at(warm_up.min(pages.len()));
-        for (part, counts) in [(warming, false), (counted, true)] {
-            if counts && !warming.is_empty() {
-                running.begin_to_count();
+        for block in warming.chunks(BLOCK) {
+            if self.watcher.stop().is_some() {
+                return Done::NotRun;
             }
-            for block in part.chunks(BLOCK) {
-                if self.watcher.stop().is_some() {
-                    return None;
-                }
-                running.run(block);
-                self.watcher.advance(block.len() as u64);
-            }
+            running.run(block);
+            self.watcher.advance(block.len() as u64);
         }
-        Some(running.misses())
+        if !warming.is_empty() {
+            running.begin_to_count();
+        }
+        for (at, block) in counted.chunks(BLOCK).enumerate() {
+            if self.watcher.stop().is_some() {
+                return Done::of_first(&running, (at * BLOCK) as u64);
+            }
+            running.run(block);
+            self.watcher.advance(block.len() as u64);
+        }
+        Done::Misses(running.misses())
     }
 
     fn in_memory(&self, jobs: &[Job], pages: &[u32]) -> Vec<Done> {
         let future = OnceLock::new();
         let warm_up = usize::try_from(self.warm_up).unwrap_or(usize::MAX);
-        let done =
-            parallel::map_while(jobs.len(), self.jobs, |at| self.job(jobs[at], pages, &future, warm_up));
+        let done = parallel::map_while(jobs.len(), self.jobs, |at| {
+            let has_begun = self.watcher.stop().is_none();
+            has_begun.then(|| self.job(jobs[at], pages, &future, warm_up))
+        });
         let mut all: Vec<Done> = jobs.iter().map(|_| Done::NotRun).collect();
-        done.into_iter().for_each(|(at, misses)| all[at] = Done::Misses(misses));
+        done.into_iter().for_each(|(at, done)| all[at] = done);
         all
     }
 
@@ -287,20 +400,25 @@ impl Question<'_> {
             }
             read
         });
-        if !read? {
-            // What was seen of the trace is no result of it.
-            all.iter_mut().for_each(|done| *done = Done::NotRun);
+        let (is_whole, accesses) = read?;
+        if !is_whole {
+            let seen = accesses.saturating_sub(self.warm_up);
+            all.iter_mut().for_each(|done| *done = std::mem::replace(done, Done::NotRun).cut_off(seen));
         }
         Ok(all)
     }
 
-    /// Whether all of the trace was handed out.
-    fn hand_out(&self, reader: &mut DenseReader, to: &[SyncSender<Block>]) -> Result<bool, TraceError> {
+    /// Whether all of the trace was handed out, and how many accesses were.
+    fn hand_out(
+        &self,
+        reader: &mut DenseReader,
+        to: &[SyncSender<Block>],
+    ) -> Result<(bool, u64), TraceError> {
         let mut at = 0;
         loop {
             let mut pages = Vec::with_capacity(BLOCK);
             if !reader.read(&mut pages)? {
-                return Ok(true);
+                return Ok((true, at));
             }
             let begins = at;
             at += pages.len() as u64;
@@ -312,7 +430,7 @@ impl Question<'_> {
             };
             to.iter().for_each(|send| _ = send.send(block.clone()));
             if self.watcher.stop().is_some() {
-                return Ok(false);
+                return Ok((false, at));
             }
         }
     }
@@ -351,8 +469,26 @@ impl Job {
 /// What came of a job.
 enum Done {
     Misses(Vec<u64>),
+    /// Of the first so many accesses that count.
+    Partial(Vec<u64>, u64),
     NotRun,
     NoRoom,
+}
+
+impl Done {
+    /// What came of the first so many accesses that count, if there were any.
+    fn of_first(running: &Running, accesses: u64) -> Done {
+        if accesses == 0 { Done::NotRun } else { Done::Partial(running.misses(), accesses) }
+    }
+
+    /// The same after an interruption, when so many accesses that count had come.
+    fn cut_off(self, accesses: u64) -> Done {
+        match self {
+            Done::Misses(misses) if accesses > 0 => Done::Partial(misses, accesses),
+            Done::Misses(_) => Done::NotRun,
+            other => other,
+        }
+    }
 }
 
 /// Accesses on their way to the simulations.

@@ -75,6 +75,27 @@ impl Trace {
         trace
     }
 
+    /// Reads a trace again that is not in memory, and hands each block on; whether that was to its end.
+    pub(super) fn each_block(
+        &self,
+        watcher: &dyn Watcher,
+        each: &mut dyn FnMut(&[u32]),
+    ) -> Result<bool, TraceError> {
+        let mut reader = DenseReader::open(&self.path, &self.options)?;
+        let (mut pages, mut told) = (Vec::new(), 0);
+        while reader.read(&mut pages)? {
+            each(&pages);
+            pages.clear();
+            let bytes = reader.bytes_read();
+            watcher.advance(bytes - told);
+            told = bytes;
+            if watcher.stop().is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The same of accesses that were loaded already.
     pub fn of(
         path: &Path,
@@ -87,7 +108,7 @@ impl Trace {
     }
 }
 
-fn read(
+pub(super) fn read(
     path: &Path,
     options: &ReadOptions,
     mut reader: DenseReader,

@@ -1,26 +1,26 @@
 //! `pageout replay` with textbook policies, or with several policies or traces: one table a trace, policies by sizes.
 
+mod estimate; // what takes long is estimated first
 mod print; // as text and JSON
 mod picture; // as a page
 
 use std::path::Path;
-use std::sync::Arc;
 
 use pageout_cache::curve::sampling::SALTS;
 use pageout_sim::scenario::Table;
 use pageout_sim::scenario::keys::Limit;
-use pageout_study::bench::{Answer, Cell, Policy, Question, Sampled, Trace};
+use pageout_study::bench::{Cell, NotSampled, Policy, Question, SampledFrom, Trace};
 use pageout_study::result::variants::Plan;
 use pageout_study::{Error, Failed, Watcher};
-use pageout_workload::trace::{Interpretation, Loaded};
+use pageout_workload::trace::Interpretation;
 use serde_json::Value;
 
-use super::{Figures, PAGES_MIN, Point, Setup, check, pages};
+use super::{Accesses, Figures, PAGES_MIN, Point, Setup, check, pages};
 use crate::cli::ReplayArgs;
 use crate::commands::trace::remark_interpretation;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, name_of};
-use crate::print::{output, signals};
+use crate::print::{figures, output, signals};
 
 /// Everything that was found out.
 struct Bench<'a> {
@@ -41,8 +41,8 @@ struct OfTrace {
     sizes: Vec<(Limit, u64)>,
     /// By policy, by size.
     cells: Vec<Vec<Shown>>,
-    /// Pages of the smallest sample, where misses were estimated.
-    sample_pages: Option<u32>,
+    /// What misses were estimated from, if any were.
+    sampled: Option<SampledFrom>,
 }
 
 /// A cell of the table.
@@ -54,8 +54,41 @@ struct Shown {
     spread: Option<(f64, f64)>,
     /// What only a machine can tell.
     machine: Option<Figures>,
-    /// Why there is no figure.
+    /// Why there is no figure, or of how much of the trace it is.
     missing: Option<String>,
+    /// An interruption came before the end: it is of so many accesses.
+    partial_accesses: Option<u64>,
+}
+
+impl Shown {
+    /// A cell, where so many accesses count.
+    fn of(cell: Cell, counted: u64) -> Shown {
+        let missing = |why: &str| Shown { missing: Some(why.to_string()), ..Shown::default() };
+        match cell {
+            Cell::Misses(misses) => Shown {
+                miss_ratio: Some(misses as f64 / counted as f64),
+                misses: Some(misses),
+                ..Shown::default()
+            },
+            Cell::Partial { misses, accesses } => Shown {
+                miss_ratio: Some(misses as f64 / accesses as f64),
+                misses: Some(misses),
+                missing: Some(figures::percent(figures::share(accesses, counted))),
+                partial_accesses: Some(accesses),
+                ..Shown::default()
+            },
+            Cell::Estimate(of) => {
+                Shown { miss_ratio: Some(of.mean), spread: Some((of.least, of.most)), ..Shown::default() }
+            }
+            Cell::NotRun => missing(pageout_study::result::variants::NOT_RUN),
+            Cell::NoRoom => missing("no room"),
+        }
+    }
+
+    /// Whether it is of all accesses that it was to be of.
+    fn is_whole(&self) -> bool {
+        self.miss_ratio.is_some() && self.partial_accesses.is_none()
+    }
 }
 
 /// Simulates all of it.
@@ -76,8 +109,7 @@ pub(super) fn bench(args: &ReplayArgs, read: &Table, policies: &[Policy], limits
             Err(error) => return Err(error.into()),
         }
         if let Some(signal) = terminal.stop() {
-            let (whole, all) =
-                (bench.cells().filter(|cell| cell.miss_ratio.is_some()).count(), bench.asked(limits));
+            let (whole, all) = (bench.cells().filter(|cell| cell.is_whole()).count(), bench.asked(limits));
             if whole < all {
                 bench.interrupted = Some(format!("interrupted by {signal} after {whole} of {all} cells"));
             }
@@ -103,7 +135,7 @@ pub(super) fn bench(args: &ReplayArgs, read: &Table, policies: &[Policy], limits
 }
 
 /// Refuses options that make no sense with these policies, and says what those say nothing to that do.
-fn check_options(args: &ReplayArgs, policies: &[Policy]) -> anyhow::Result<()> {
+pub(super) fn check_options(args: &ReplayArgs, policies: &[Policy]) -> anyhow::Result<()> {
     let of_machine = policies.iter().find(|policy| policy.textbook().is_none());
     if args.print_scenario {
         let name = policies
@@ -181,9 +213,12 @@ impl<'a> Bench<'a> {
         let has_machine = self.policies.iter().any(|policy| policy.textbook().is_none());
         let mut loaded = None;
         if has_machine {
-            loaded = Some(Arc::new(super::loaded(args, path, usize::MAX, &options)?));
+            loaded = super::accesses(args, path, usize::MAX, &options, terminal)?;
+            if loaded.is_none() {
+                return Ok(None);
+            }
         }
-        let packed = loaded.as_ref().and_then(|loaded| loaded.accesses.as_ref());
+        let packed = loaded.as_ref().and_then(|of| of.loaded.accesses.as_ref());
         let trace = match packed {
             Some(packed) => Trace::of(path, &options, packed, args.trace_memory.0)?,
             None => match Trace::load(path, &options, args.trace_memory.0, terminal)? {
@@ -202,7 +237,9 @@ impl<'a> Bench<'a> {
         let least = if has_machine && self.policies.len() == 1 { PAGES_MIN } else { 1 };
         let pages_of = |limit: &Limit| Ok((*limit, pages(*limit, trace.distinct_pages.into(), least)?));
         let sizes = limits.iter().map(pages_of).collect::<anyhow::Result<Vec<(Limit, u64)>>>()?;
-        let (mut by_book, sample_pages) = self.textbook(&trace, &sizes, warm_up, terminal)?;
+        let Some((mut by_book, sampled)) = self.textbook(&trace, &sizes, warm_up, terminal)? else {
+            return Ok(None);
+        };
         let mut cells = Vec::new();
         for policy in self.policies {
             cells.push(match policy {
@@ -213,7 +250,7 @@ impl<'a> Bench<'a> {
                 }
             });
         }
-        Ok(Some(OfTrace { interpretation, trace, warm_up, sizes, cells, sample_pages }))
+        Ok(Some(OfTrace { interpretation, trace, warm_up, sizes, cells, sampled }))
     }
 
     /// A row for each textbook policy, in their order.
@@ -223,11 +260,11 @@ impl<'a> Bench<'a> {
         sizes: &[(Limit, u64)],
         warm_up: u64,
         terminal: &Terminal,
-    ) -> anyhow::Result<(std::vec::IntoIter<Vec<Shown>>, Option<u32>)> {
+    ) -> anyhow::Result<Option<(std::vec::IntoIter<Vec<Shown>>, Option<SampledFrom>)>> {
         let args = self.args;
         let choices: Vec<_> = self.policies.iter().filter_map(Policy::textbook).cloned().collect();
         if choices.is_empty() {
-            return Ok((Vec::new().into_iter(), None));
+            return Ok(Some((Vec::new().into_iter(), None)));
         }
         // What is larger than all pages holds all of them, as what is as large does.
         let in_pages = |pages: u64| pages.min(trace.distinct_pages.into()) as u32;
@@ -243,41 +280,31 @@ impl<'a> Bench<'a> {
             jobs: args.parallel.jobs,
             watcher: terminal,
         };
-        let counted = trace.accesses - warm_up;
-        let (Answer { cells, .. }, sample_pages) = match args.sample {
+        let (answer, sampled) = match args.sample {
             Some(rate) => {
-                let Some(pages) = &trace.pages else {
-                    anyhow::bail!(
-                        "--sample: {} takes more than --trace-memory {} as it is, from which samples are drawn: give it more",
-                        trace.path.display(),
-                        args.trace_memory
-                    )
-                };
                 let refused =
                     |refused| anyhow::anyhow!("--sample {rate}: {}: {refused}", trace.path.display());
-                let sampled = Sampled::new(pages, rate, warm_up).map_err(refused)?;
-                (question.estimated(&sampled).map_err(refused)?, Some(sampled.pages()))
+                match question.sampled(trace, rate) {
+                    Ok((answer, sampled)) => (answer, Some(sampled)),
+                    Err(NotSampled::Refused(why)) => return Err(refused(why)),
+                    Err(NotSampled::Trace(error)) => return Err(error.into()),
+                    Err(NotSampled::Stopped) => return Ok(None),
+                }
             }
-            None => (question.exactly(trace)?, None),
-        };
-        let shown = |cell: Cell| match cell {
-            Cell::Misses(misses) => Shown {
-                miss_ratio: Some(misses as f64 / counted as f64),
-                misses: Some(misses),
-                ..Shown::default()
-            },
-            Cell::Estimate(of) => {
-                Shown { miss_ratio: Some(of.mean), spread: Some((of.least, of.most)), ..Shown::default() }
+            None => {
+                if !args.exact {
+                    estimate::first(args, trace, &question)?;
+                }
+                let mut answer = question.exactly(trace)?;
+                let sampled = question.sample_bounds(trace, args.trace_memory.0, &mut answer)?;
+                (answer, sampled)
             }
-            Cell::NotRun => Shown {
-                missing: Some(pageout_study::result::variants::NOT_RUN.to_string()),
-                ..Shown::default()
-            },
-            Cell::NoRoom => Shown { missing: Some("no room".to_string()), ..Shown::default() },
         };
+        let counted = trace.accesses - warm_up;
         let at = |pages: u64| rising.binary_search(&in_pages(pages)).expect("each size is among them");
-        let rows = cells.iter().map(|row| sizes.iter().map(|(_, pages)| shown(row[at(*pages)])).collect());
-        Ok((rows.collect::<Vec<_>>().into_iter(), sample_pages))
+        let shown = |pages: u64, row: &[Cell]| Shown::of(row[at(pages)], counted);
+        let rows = answer.cells.iter().map(|row| sizes.iter().map(|(_, pages)| shown(*pages, row)).collect());
+        Ok(Some((rows.collect::<Vec<_>>().into_iter(), sampled)))
     }
 
     /// The row of a policy of the machine. What is smaller than the machine can be has no figures.
@@ -285,7 +312,7 @@ impl<'a> Bench<'a> {
         &self,
         policy: &Policy,
         setup: Setup,
-        loaded: &Arc<Loaded>,
+        accesses: &Accesses,
         sizes: &[(Limit, u64)],
         terminal: &Terminal,
         failures: &mut Vec<Failed>,
@@ -293,9 +320,7 @@ impl<'a> Bench<'a> {
         let mut runs = Vec::new();
         let possible: Vec<&(Limit, u64)> = sizes.iter().filter(|(_, pages)| *pages >= PAGES_MIN).collect();
         for (_, pages) in &possible {
-            let mut run = setup.scenario(&loaded.footprint, *pages)?;
-            let trace = run.task[0].object[0].trace.as_mut().expect("the first object has the trace");
-            trace.loaded = Some(Arc::clone(loaded));
+            let run = setup.replaying(accesses, *pages)?;
             check(&run.validate())?;
             runs.push(run);
         }
@@ -328,16 +353,13 @@ impl<'a> Bench<'a> {
     }
 }
 
-impl OfTrace {
-    /// What its estimates are made of, in words.
-    fn sample(&self, rate: Option<f64>) -> Option<String> {
-        let (pages, rate) = (self.sample_pages?, rate?);
-        Some(format!(
-            "~ estimated from {SALTS} samples of {}% of the pages each, {} at least; ± is half of the spread over them, and no bound",
-            rate * 100.0,
-            pageout_study::figures::count(pages.into())
-        ))
-    }
+/// What its estimates are made of, in words.
+fn told(sampled: &SampledFrom) -> String {
+    format!(
+        "~ estimated from {SALTS} samples of {}% of the pages each, {} at least; ± is half of the spread over them, and no bound",
+        (sampled.rate * 100_000.0).round() / 1_000.0,
+        pageout_study::figures::count(sampled.pages.into())
+    )
 }
 
 impl ReplayArgs {
@@ -352,6 +374,7 @@ impl ReplayArgs {
             ("--read-ahead-kb", self.read_ahead_kb != Device::READ_AHEAD_KB),
             ("--swap", self.swap != SwapArg::None),
             ("--think-time", self.think_time != "0s"),
+            ("--timed", self.timed.is_some()),
         ];
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option).collect()
     }

@@ -1,13 +1,15 @@
 //! The scenario of a replay, made in memory: a task that replays the trace, in a cgroup whose limit is the memory asked about.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
+use pageout_sim::Pace;
 use pageout_sim::scenario::{
-    Advice, Channel, Device, FirstThread, Kernel, Knobs, Lifetime, Machine, Memcg, Object, OpenedBy, Scalar,
-    Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
+    Advice, Channel, Device, File, FileKind, FirstThread, Kernel, Knobs, Lifetime, Machine, Memcg, Object,
+    OpenedBy, Scalar, Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
 };
-use pageout_workload::trace::Footprint;
+use pageout_workload::trace::{Footprint, Loaded};
 
 use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
 
@@ -25,7 +27,54 @@ pub(in crate::commands) struct Setup<'a> {
     pub(in crate::commands) read: &'a Table,
 }
 
+/// A trace's accesses, or a tenant's.
+pub(in crate::commands) struct Accesses {
+    pub(in crate::commands) loaded: Arc<Loaded>,
+    /// When they start, where the scenario's task has not to find it out.
+    pub(in crate::commands) pace: Option<Pace>,
+}
+
 impl Setup<'_> {
+    /// The scenario in which these accesses are replayed, in a memory of so many pages.
+    pub(in crate::commands) fn replaying(&self, accesses: &Accesses, pages: u64) -> anyhow::Result<Scenario> {
+        let mut scenario = self.scenario(&accesses.loaded.footprint, pages)?;
+        replay(&mut scenario.task[0], accesses);
+        Ok(scenario)
+    }
+
+    /// The scenario of tenants that share a memory of so many pages, and touch all of this: each has a cgroup below the one that has the limit.
+    pub(in crate::commands) fn together(
+        &self,
+        all: &Footprint,
+        tenants: &[Accesses],
+        pages: u64,
+    ) -> anyhow::Result<Scenario> {
+        let mut scenario = self.scenario(all, pages)?;
+        let alone = scenario.task.remove(0);
+        if self.args.channel != ChannelArg::Anonymous {
+            scenario.file = (0..)
+                .zip(&all.objects)
+                .map(|(at, of)| File {
+                    name: format!("object-{at}"),
+                    size: Size::from_pages(of.pages.max(1)),
+                    kind: FileKind::Regular,
+                    device: None,
+                })
+                .collect();
+        }
+        for (number, tenant) in tenants.iter().enumerate() {
+            let memcg = format!("{MEMCG}/{number}");
+            scenario.memcg.push(Memcg { path: memcg.clone(), policy: None, files: Knobs(Vec::new()) });
+            let mut task = Task { name: format!("tenant-{number}"), memcg, ..alone.clone() };
+            task.object.truncate(tenant.loaded.footprint.objects.len());
+            for (object, file) in task.object.iter_mut().zip(&scenario.file) {
+                (object.file, object.size) = (Some(file.name.clone()), None);
+            }
+            replay(&mut task, tenant);
+            scenario.task.push(task);
+        }
+        Ok(scenario)
+    }
     pub(in crate::commands) fn object(&self, pages: Option<u64>) -> Object {
         let Setup { args, trace, read, .. } = *self;
         let channel = match args.channel {
@@ -112,8 +161,13 @@ impl Setup<'_> {
             look_at: String::new(),
             seed: args.seed,
             until: None,
-            // What is printed are misses.
-            machine: Machine { cpus: 1, memory: Some(memory), access_times: false, ..Machine::default() },
+            // What is printed are misses, but for an open loop.
+            machine: Machine {
+                cpus: 1,
+                memory: Some(memory),
+                access_times: args.timed.is_some(),
+                ..Machine::default()
+            },
             // The memory asked about is that of the trace's pages.
             kernel: Kernel {
                 profile: profile.to_string(),
@@ -165,6 +219,7 @@ impl Setup<'_> {
                 lifetime: Lifetime::Run,
                 loops: 1,
                 background: false,
+                timed: args.timed.unwrap_or(0.0),
                 session: Session::default(),
                 recorded: None,
                 object: objects,
@@ -174,4 +229,11 @@ impl Setup<'_> {
             expect: Vec::new(),
         })
     }
+}
+
+/// Has a task replay these accesses.
+fn replay(task: &mut Task, accesses: &Accesses) {
+    let trace = task.object[0].trace.as_mut().expect("the first object has the trace");
+    trace.loaded = Some(Arc::clone(&accesses.loaded));
+    trace.pace = accesses.pace.clone();
 }

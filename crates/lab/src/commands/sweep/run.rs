@@ -156,7 +156,7 @@ impl Group<'_> {
                     ),
                 )),
                 // It is run next time.
-                bench::Cell::NotRun | bench::Cell::Estimate(_) => {}
+                bench::Cell::NotRun | bench::Cell::Partial { .. } | bench::Cell::Estimate(_) => {}
             }
         }
         Ok(rows)

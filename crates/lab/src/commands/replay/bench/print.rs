@@ -5,8 +5,8 @@ use std::fmt::Write;
 use pageout_sim::scenario::keys::Limit;
 use serde_json::{Value, json};
 
-use super::{Bench, OfTrace, Shown};
-use crate::commands::replay::{PAGES_MIN, curve, machine, percentages, touched};
+use super::{Bench, OfTrace, Shown, told};
+use crate::commands::replay::{OpenLoop, PAGES_MIN, curve, loop_line, machine, percentages, touched};
 use crate::print::{figures, output, table};
 
 /// With more sizes than this, a row is a size.
@@ -15,7 +15,11 @@ const COLUMNS_MAX: usize = 12;
 pub(super) fn text(bench: &Bench) -> String {
     let mut text = String::new();
     if let Some(interrupted) = &bench.interrupted {
-        let says = format!("Not complete: {interrupted}; what was not run is marked so.");
+        let part = match bench.cells().any(|cell| cell.partial_accesses.is_some()) {
+            true => " A figure `of` a share is of the first so many accesses.",
+            false => "",
+        };
+        let says = format!("Not complete: {interrupted}; what was not run is marked so.{part}");
         text += &output::wrap(&says, output::width(), "");
     }
     for of in &bench.traces {
@@ -46,6 +50,7 @@ pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
     }
     if !machines.is_empty() {
         let _ = writeln!(text, "{} run in the machine, on {}:", machines.join(", "), args.device);
+        text += &loop_line(args);
         text += &machine(args, of.trace.writes);
     }
     if of.sizes.iter().any(|(limit, _)| matches!(limit, Limit::Percent(_))) {
@@ -59,13 +64,13 @@ pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
             figures::count(of.trace.accesses - of.warm_up)
         );
     }
-    if let Some(sample) = of.sample(args.sample) {
-        let _ = writeln!(text, "{sample}");
+    if let Some(sampled) = &of.sampled {
+        let _ = writeln!(text, "{}", told(sampled));
     }
     if of.trace.pages.is_none() {
         let _ = writeln!(
             text,
-            "the trace takes more than --trace-memory {}, so it was read twice",
+            "the trace takes more than --trace-memory {}, so it was read again for what is here",
             args.trace_memory
         );
     }
@@ -75,10 +80,14 @@ pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
         let over = if of.warm_up > 0 { " over all accesses, with those that warm up" } else { "" };
         let _ =
             writeln!(text, "{} knows the future: a bound on misses{over}, and no policy", bounds.join(", "));
-        if of.trace.pages.is_none() {
+        if of.trace.pages.is_none() && args.sample.is_none() {
+            let why = match of.sampled {
+                Some(_) => "so it is estimated (~)",
+                None => "and a sample that would fit has too few pages",
+            };
             let _ = writeln!(
                 text,
-                "it takes all accesses in memory, and there is no room for them: give --trace-memory more"
+                "it takes all accesses in memory, and there is no room for them, {why}: give --trace-memory more"
             );
         }
     }
@@ -97,8 +106,11 @@ fn label((limit, pages): &(Limit, u64)) -> String {
 }
 
 impl Shown {
-    fn miss_ratio(&self) -> String {
+    pub(super) fn miss_ratio(&self) -> String {
         match (self.miss_ratio, self.spread) {
+            (Some(ratio), None) if self.partial_accesses.is_some() => {
+                format!("{ratio:.4} of {}", self.missing.as_deref().unwrap_or_default())
+            }
             (Some(ratio), None) => format!("{ratio:.4}"),
             (Some(ratio), Some((least, most))) => format!("~{ratio:.4} ±{:.4}", (most - least) / 2.0),
             (None, _) => self.missing.clone().unwrap_or_else(|| "-".to_string()),
@@ -117,14 +129,14 @@ pub(super) fn rows(bench: &Bench, of: &OfTrace) -> Vec<Vec<String>> {
         let has_machine = bench.policies.iter().any(|policy| policy.textbook().is_none());
         let mut heading = vec!["policy", "memory", "miss ratio", "misses"];
         if has_machine {
-            heading.extend(["runtime", "pages read", "refaults", "reclaim p99"]);
+            heading.extend(machine_headings(bench));
         }
         let heading = heading.into_iter().map(str::to_string).collect();
         let row = |(name, cells): (String, &Vec<Shown>)| {
             let cell = &cells[0];
             let mut row = vec![name, figures::bytes(of.sizes[0].1 * 4096), cell.miss_ratio(), cell.misses()];
             if has_machine {
-                row.extend(of_machine(cell));
+                row.extend(of_machine(bench, cell));
             }
             row
         };
@@ -156,17 +168,25 @@ fn share(of: &OfTrace, pages: u64) -> String {
     figures::percent(figures::share(pages, of.trace.distinct_pages.into()))
 }
 
-/// What only the machine can tell.
-fn of_machine(cell: &Shown) -> [String; 4] {
-    match &cell.machine {
-        Some(of) => [
-            figures::time(of.end_ns),
-            figures::count(of.device_pages_read),
-            figures::count(of.refaults),
-            figures::time(of.reclaim_p99_ns),
-        ],
-        None => std::array::from_fn(|_| "-".to_string()),
+fn machine_headings(bench: &Bench) -> Vec<&'static str> {
+    let mut headings = vec!["runtime", "pages read", "refaults", "reclaim p99"];
+    if bench.args.timed.is_some() {
+        headings.extend(OpenLoop::HEADINGS);
     }
+    headings
+}
+
+/// What only the machine can tell.
+fn of_machine(bench: &Bench, cell: &Shown) -> Vec<String> {
+    let Some(of) = &cell.machine else { return vec!["-".to_string(); machine_headings(bench).len()] };
+    let mut cells = vec![
+        figures::time(of.end_ns),
+        figures::count(of.device_pages_read),
+        figures::count(of.refaults),
+        figures::time(of.reclaim_p99_ns),
+    ];
+    cells.extend(of.open_loop.iter().flat_map(OpenLoop::cells));
+    cells
 }
 
 /// What only the machine can tell, where the first table has no room for it.
@@ -174,12 +194,12 @@ pub(super) fn machine_rows(bench: &Bench, of: &OfTrace) -> Option<Vec<Vec<String
     if of.sizes.len() == 1 {
         return None;
     }
-    let heading = ["policy", "memory", "misses", "runtime", "pages read", "refaults", "reclaim p99"];
-    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    let heading = ["policy", "memory", "misses"].into_iter().chain(machine_headings(bench));
+    let mut rows = vec![heading.map(str::to_string).collect::<Vec<_>>()];
     for (policy, cells) in bench.policies.iter().zip(&of.cells) {
         for (size, cell) in of.sizes.iter().zip(cells).filter(|(_, cell)| cell.machine.is_some()) {
             let mut row = vec![policy.name(), label(size), cell.misses()];
-            row.extend(of_machine(cell));
+            row.extend(of_machine(bench, cell));
             rows.push(row);
         }
     }
@@ -213,10 +233,13 @@ pub(super) fn json(bench: &Bench) -> Value {
                     "memory_pages": pages,
                     "memory_bytes": pages * 4096,
                     "share_of_pages": figures::share(*pages, of.trace.distinct_pages.into()),
-                    "complete": cell.miss_ratio.is_some(),
+                    "complete": cell.is_whole(),
                     "miss_ratio": cell.miss_ratio,
                     "misses": cell.misses,
                 });
+                if let Some(accesses) = cell.partial_accesses {
+                    json["accesses_seen"] = json!(accesses);
+                }
                 if let Some((least, most)) = cell.spread {
                     json["is_estimate"] = json!(true);
                     json["miss_ratio_least"] = json!(least);
@@ -227,6 +250,9 @@ pub(super) fn json(bench: &Bench) -> Value {
                     json["device_pages_read"] = json!(machine.device_pages_read);
                     json["refaults"] = json!(machine.refaults);
                     json["reclaim_p99_ns"] = json!(machine.reclaim_p99_ns);
+                    if let Some(open) = &machine.open_loop {
+                        json["open_loop"] = open.json();
+                    }
                 }
                 json
             })
@@ -238,13 +264,12 @@ pub(super) fn json(bench: &Bench) -> Value {
             "accesses_not_counted": of.warm_up,
             "distinct_pages": of.trace.distinct_pages,
             "doubts": of.interpretation.doubts,
-            "sample_rate": bench.args.sample,
-            "sample_pages": of.sample_pages,
+            "sample_rate": of.sampled.map(|sampled| sampled.rate),
+            "sample_pages": of.sampled.map(|sampled| sampled.pages),
             "cells": cells.collect::<Vec<_>>(),
         })
     });
-    let is_whole =
-        bench.cells().all(|cell| cell.miss_ratio.is_some() || cell.missing.as_deref() == Some("-"));
+    let is_whole = bench.cells().all(|cell| cell.is_whole() || cell.missing.as_deref() == Some("-"));
     json!({
         "complete": bench.interrupted.is_none() && is_whole && bench.traces.len() == bench.args.traces.len(),
         "traces": traces.collect::<Vec<_>>(),
