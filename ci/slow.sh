@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Tests through the program that take long without optimisation (`#[ignore]`), with a release. Not part of .ci/run: two minutes.
+# Tests through the program that take long without optimisation (`#[ignore]`), with a release, and those of the feature `parquet`. Not part of .ci/run: four minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 set -x
 cargo build --locked --release --bin pageout
 PAGEOUT_BINARY=$PWD/${CARGO_TARGET_DIR:-target}/release/pageout cargo test --locked -p pageout-lab --test cli -- --ignored
+# And those of a feature that is off.
+cargo test --locked -p pageout-lab --features parquet parquet

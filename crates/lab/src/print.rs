@@ -6,6 +6,8 @@ pub(crate) mod remarks; // what is said around figures
 pub(crate) mod table; // aligned columns
 pub(crate) mod form; // in which form a result is printed, and where to
 mod csv; // a row an element of a result's list
+#[cfg(feature = "parquet")]
+mod parquet; // the same rows, with types
 pub(crate) mod output; // whole results, or none
 pub(crate) mod outputs; // files that are no input, and no other result
 pub(crate) mod streamed; // results that are written while they come

@@ -170,7 +170,8 @@ fn push(row: &mut Row, name: &str, value: Value) {
     row.push((name, value));
 }
 
-fn scalar(value: &Value) -> String {
+/// A value as text; nothing of null.
+pub(super) fn scalar(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

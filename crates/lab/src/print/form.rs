@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   the command ─▶ text with tables ─▶ table, plain, markdown  ┐
-//!               └▶ JSON ─▶ json, csv (a row an element)        ┴▶ standard output, or --out FILE when it is whole
+//!               └▶ JSON ─▶ json, csv and parquet (rows)        ┴▶ standard output, or --out FILE when it is whole
 //! ```
 
 use std::io::Write;
@@ -25,10 +25,12 @@ pub(crate) enum Form {
     Csv,
     Markdown,
     Json,
+    Parquet,
 }
 
 impl Form {
-    const ALL: [Form; 5] = [Form::Table, Form::Plain, Form::Csv, Form::Markdown, Form::Json];
+    const ALL: [Form; 6] =
+        [Form::Table, Form::Plain, Form::Csv, Form::Markdown, Form::Json, Form::Parquet];
 
     fn name(self) -> &'static str {
         match self {
@@ -37,6 +39,7 @@ impl Form {
             Form::Csv => "csv",
             Form::Markdown => "markdown",
             Form::Json => "json",
+            Form::Parquet => "parquet",
         }
     }
 
@@ -47,12 +50,13 @@ impl Form {
             Form::Csv => "A row a cell, with stable names of columns that have their units",
             Form::Markdown => "Text, and tables as Markdown has them",
             Form::Json => "Everything, as --json",
+            Form::Parquet => "The rows of the CSV in a file of typed columns, with --out; in a build with the feature `parquet`",
         }
     }
 
     /// Whether it is made of the result as data, not as text.
     pub(crate) fn is_data(self) -> bool {
-        matches!(self, Form::Csv | Form::Json)
+        matches!(self, Form::Csv | Form::Json | Form::Parquet)
     }
 
     /// The form that a file's name asks for.
@@ -62,6 +66,7 @@ impl Form {
             "md" => Some(Form::Markdown),
             "json" => Some(Form::Json),
             "txt" => Some(Form::Plain),
+            "parquet" => Some(Form::Parquet),
             _ => None,
         }
     }
@@ -87,7 +92,7 @@ struct Asked {
 
 static ASKED: OnceLock<Asked> = OnceLock::new();
 /// What is to be in the file.
-static RESULT: Mutex<String> = Mutex::new(String::new());
+static RESULT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// The form of this command's result.
 pub(crate) fn form() -> Form {
@@ -122,12 +127,19 @@ pub(crate) fn ask(matches: &ArgMatches) -> anyhow::Result<()> {
             let is_page = path.extension().is_some_and(|suffix| suffix == "html" || suffix == "svg");
             let page = if is_page { "; a page with pictures, and a picture, is --report" } else { "" };
             anyhow::anyhow!(
-                "--out {}: its name is none of .csv, .md, .json, .txt, so --format has to say what it is to be{page}",
+                "--out {}: its name is none of .csv, .md, .json, .txt, .parquet, so --format has to say what it is to be{page}",
                 path.display()
             )
         })?,
         (None, None) => Form::default(),
     };
+    if form == Form::Parquet {
+        anyhow::ensure!(
+            cfg!(feature = "parquet"),
+            "Parquet is a feature of the program that this build is without: cargo build --release --features parquet, or --out FILE.csv"
+        );
+        anyhow::ensure!(file.is_some(), "--format parquet makes a file: give --out FILE.parquet");
+    }
     if let Some(path) = &file {
         // Whatever is named beside it may be read.
         let inputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
@@ -139,11 +151,11 @@ pub(crate) fn ask(matches: &ArgMatches) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Keeps `text` for the file, if there is to be one; says whether.
-pub(super) fn keep(text: &str) -> bool {
+/// Keeps `bytes` for the file, if there is to be one; says whether.
+pub(super) fn keep(bytes: &[u8]) -> bool {
     let has_file = ASKED.get().is_some_and(|asked| asked.file.is_some());
     if has_file {
-        RESULT.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+        RESULT.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
     }
     has_file
 }
@@ -156,17 +168,17 @@ pub(super) fn is_free() -> bool {
 /// Writes the file, if there is to be one and there is a result; a file of that name is replaced.
 pub(crate) fn finish() -> Outcome {
     let Some(path) = ASKED.get().and_then(|asked| asked.file.as_ref()) else { return Ok(()) };
-    let text = std::mem::take(&mut *RESULT.lock().unwrap_or_else(PoisonError::into_inner));
-    if text.is_empty() {
+    let bytes = std::mem::take(&mut *RESULT.lock().unwrap_or_else(PoisonError::into_inner));
+    if bytes.is_empty() {
         return Ok(());
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_special = path.metadata().is_ok_and(|metadata| !metadata.is_file());
     let written = if is_special {
-        std::fs::File::options().write(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()))
+        std::fs::File::options().write(true).open(path).and_then(|mut file| file.write_all(&bytes))
     } else {
         Unfinished::new_in(directory).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
+            file.write_all(&bytes)?;
             file.finish(path)
         })
     };

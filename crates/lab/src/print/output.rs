@@ -15,7 +15,7 @@ use pageout_study::scenario::nearest::nearest;
 /// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails. With `--out` it goes to
 /// that file instead, when all is there.
 pub(crate) fn print(text: &str) -> Outcome {
-    if form::keep(text) {
+    if form::keep(text.as_bytes()) {
         return Ok(());
     }
     let mut stdout = io::stdout().lock();
@@ -44,10 +44,10 @@ fn fitted(text: &str, width: usize) -> String {
     lines.collect()
 }
 
-/// Prints `value` as indented JSON, or as CSV where that is asked for; of chosen figures in whatever form.
+/// Prints `value` as indented JSON, or as rows where those are asked for; of chosen figures in whatever form.
 pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
     let (form, wanted) = (form::form(), form::figures());
-    if form != Form::Csv && wanted.is_empty() {
+    if !matches!(form, Form::Csv | Form::Parquet) && wanted.is_empty() {
         return print(&to_json(value));
     }
     let value = serde_json::to_value(value).expect("results hold nothing that JSON can't");
@@ -59,8 +59,15 @@ pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
             known.join(", ")
         ))
     })?;
+    #[cfg(feature = "parquet")]
+    if form == Form::Parquet {
+        let file = super::parquet::parquet(&cells).map_err(io::Error::other).map_err(Failure::Output)?;
+        form::keep(&file);
+        return Ok(());
+    }
     print(&match form {
-        Form::Csv => cells.csv(),
+        // Without its feature nobody gets here with Parquet.
+        Form::Csv | Form::Parquet => cells.csv(),
         Form::Json => to_json(&cells.json()),
         Form::Table | Form::Plain | Form::Markdown => cells.table(),
     })

@@ -61,7 +61,7 @@ fn the_split_gives_memory_to_whom_it_saves_misses() {
     );
     let rows = check_success(&replay(
         directory.path(),
-        &[&asked[..], &["--format", "csv", "--columns", "tenant,misses,curve_misses"]].concat(),
+        &[&asked[..], &["--format", "csv", "--figure", "tenant,misses,curve_misses"]].concat(),
     ));
     assert!(rows.starts_with("tenant,misses,curve_misses\na,3000,3000;3000"), "{rows}");
 }
