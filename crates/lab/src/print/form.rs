@@ -29,8 +29,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    const ALL: [Form; 6] =
-        [Form::Table, Form::Plain, Form::Csv, Form::Markdown, Form::Json, Form::Parquet];
+    const ALL: [Form; 6] = [Form::Table, Form::Plain, Form::Csv, Form::Markdown, Form::Json, Form::Parquet];
 
     fn name(self) -> &'static str {
         match self {
@@ -50,7 +49,9 @@ impl Form {
             Form::Csv => "A row a cell, with stable names of columns that have their units",
             Form::Markdown => "Text, and tables as Markdown has them",
             Form::Json => "Everything, as --json",
-            Form::Parquet => "The rows of the CSV in a file of typed columns, with --out; in a build with the feature `parquet`",
+            Form::Parquet => {
+                "The rows of the CSV in a file of typed columns, with --out; in a build with the feature `parquet`"
+            }
         }
     }
 
