@@ -63,7 +63,7 @@ pub(crate) struct ReplayArgs {
     /// Tell tenants apart by this column of a CSV, or by object: the misses of each in the memory they share, alone at all sizes up to it,
     /// and the split of the memory with the fewest misses
     ///
-    /// Any column will do, by its name or as #2: a volume, a process, a user. A fio log and a .pgt have `object`, a file. Under a policy of the machine
+    /// Any column will do, by its name or as #2: a volume, a process, a user. A fio log and a .pgt have `object`, a file, and an lcs `tenant`. Under a policy of the machine
     /// each tenant is a cgroup below the one that has the limit.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) by: Option<String>,

@@ -158,6 +158,14 @@ fn other_formats_have_objects_and_what_is_not_there_is_told_with_what_is() {
         )
     };
     assert_eq!([row(0), row(1)], [("/x", 3), ("/y", 1)]);
+    let lcs = include_bytes!("../../../workload/tests/suite/lcs/version-3.lcs.zst");
+    fs::write(directory.path().join("t.lcs.zst"), lcs).unwrap();
+    let by_tenant =
+        json(directory.path(), &["t.lcs.zst", "--by", "tenant", "--policy", "lru", "--memory", "3pages"]);
+    let names =
+        tenants(&by_tenant["traces"][0]["cells"][0]).iter().map(|tenant| tenant["tenant"].as_str().unwrap());
+    assert_eq!(names.collect::<Vec<_>>(), ["3", "4"]);
+    fails(&["t.lcs.zst", "--by", "user", "--policy", "lru"], &["no column `user`: there are tenant"]);
     fs::write(directory.path().join("p.pages-u32"), [7_u32.to_le_bytes(), 9_u32.to_le_bytes()].concat())
         .unwrap();
     fails(&["p.pages-u32", "--by", "object", "--policy", "lru"], &["nothing in it tells tenants apart"]);

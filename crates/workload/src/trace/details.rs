@@ -75,7 +75,8 @@ impl DetailReader {
                 "" => format!("#{}", column.place),
                 name => name.to_string(),
             });
-            let there: Vec<String> = columns.chain(titles.iter().map(|title| title.to_string())).collect();
+            let titles = reader.tenant_title().into_iter().chain(titles.iter().copied()).map(str::to_string);
+            let there: Vec<String> = columns.chain(titles).collect();
             let there = match there.is_empty() {
                 true => "nothing in it tells tenants apart, as a column of a CSV would".to_string(),
                 false => format!("there are {}", there.join(", ")),

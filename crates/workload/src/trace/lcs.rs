@@ -9,12 +9,15 @@
 //! ```
 //!
 //! An id is opaque, as in oracleGeneral: it is the pages (id, 0), (id, 1), ... of its own, and one of size 0 is one page. All ids are one object,
-//! as libCacheSim has them; tenants, times to live, features and next accesses are left aside. Only from version 2 on operations are told.
+//! as libCacheSim has them; times to live, features and next accesses are left aside, and tenants unless they are asked for. Only from version 2 on
+//! operations are told.
 //! What deletes an id accesses nothing.
 //!
 //! Layouts are those of the files that libCacheSim 0.3.5 (<https://pypi.org/project/libcachesim/>) writes; its own reader gives the same accesses.
 
+use super::details::TENANTS_MAX;
 use super::error::TraceError;
+use super::intern::Names;
 use super::options::ReadOptions;
 use super::record::{Record, RecordReader, Target};
 use super::source::Source;
@@ -32,6 +35,9 @@ pub(super) struct Lcs {
     version: usize,
     /// Records that the header counts.
     records: u64,
+    /// Tenants as they are numbered here, if they are asked for, and that of the last record.
+    tenants: Option<Names>,
+    tenant: u32,
 }
 
 impl Lcs {
@@ -57,6 +63,8 @@ impl Lcs {
             version: version as usize,
             page_size: options.page_bytes().into(),
             ignore_size: options.ignore_size,
+            tenants: None,
+            tenant: 0,
             source,
         })
     }
@@ -102,14 +110,21 @@ impl RecordReader for Lcs {
         let time = u32::from_le_bytes([t0, t1, t2, t3]);
         let id = u64::from_le_bytes([i0, i1, i2, i3, i4, i5, i6, i7]);
         let mut size = u64::from(u32::from_le_bytes([s0, s1, s2, s3]));
-        let operation = match self.version {
-            1 => 0,
-            2 => more[0],
+        let [operation, tenant @ ..] = match self.version {
+            1 => [0; 4],
+            2 => more,
             _ => {
                 size |= u64::from(u32::from_le_bytes(more)) << 32;
-                rest[0]
+                [rest[0], rest[1], rest[2], rest[3]]
             }
         };
+        if let Some(tenants) = &mut self.tenants {
+            let [t0, t1, t2] = tenant;
+            let name = u32::from_le_bytes([t0, t1, t2, 0]).to_string();
+            let number = tenants.number(name.as_bytes(), TENANTS_MAX);
+            self.tenant =
+                number.ok_or_else(|| self.source.error(format!("more than {TENANTS_MAX} tenants")))?;
+        }
         if size > i64::MAX as u64 {
             return Err(self.source.error("its size is negative"));
         }
@@ -142,6 +157,28 @@ impl RecordReader for Lcs {
 
     fn time_unit(&self) -> &'static str {
         "s"
+    }
+
+    fn has_times(&self) -> bool {
+        true
+    }
+
+    fn tenant_title(&self) -> Option<&'static str> {
+        (self.version > 1).then_some("tenant")
+    }
+
+    fn note_tenants(&mut self, column: &str) -> bool {
+        let is_there = self.tenant_title().is_some_and(|title| title.eq_ignore_ascii_case(column));
+        self.tenants = is_there.then(Names::listed);
+        is_there
+    }
+
+    fn tenant(&self) -> u32 {
+        self.tenant
+    }
+
+    fn tenant_names(&self) -> &[String] {
+        self.tenants.as_ref().map_or(&[], Names::names)
     }
 
     fn doubts(&self) -> Vec<String> {

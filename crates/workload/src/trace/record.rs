@@ -102,6 +102,11 @@ pub(super) trait RecordReader: Send {
         &[]
     }
 
+    /// What says whose a record is, in a format that is no text with columns.
+    fn tenant_title(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Has [`tenant`](RecordReader::tenant) say what this column holds, from the first record on; false if there is no such column.
     fn note_tenants(&mut self, _column: &str) -> bool {
         false

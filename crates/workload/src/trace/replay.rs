@@ -61,6 +61,11 @@ pub(super) trait TraceReader: AccessStream {
         &[]
     }
 
+    /// What says whose a record is, in a format that is no text with columns.
+    fn tenant_title(&self) -> Option<&'static str> {
+        None
+    }
+
     /// From now on it keeps what each record says besides its pages, with what this column holds; false if there is no such column.
     fn keep_told(&mut self, _column: Option<&str>) -> bool {
         false
@@ -373,6 +378,10 @@ impl<R: RecordReader> TraceReader for Replay<R> {
 
     fn object_titles(&self) -> &'static [&'static str] {
         self.reader.object_titles()
+    }
+
+    fn tenant_title(&self) -> Option<&'static str> {
+        self.reader.tenant_title()
     }
 
     fn keep_told(&mut self, column: Option<&str>) -> bool {

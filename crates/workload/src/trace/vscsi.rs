@@ -123,6 +123,10 @@ impl RecordReader for Vscsi {
         "us"
     }
 
+    fn has_times(&self) -> bool {
+        true
+    }
+
     fn doubts(&self) -> Vec<String> {
         vec!["requests of a disk are below the page cache: its hits are missing, so it says nothing of less memory than there was".to_string()]
     }
