@@ -101,6 +101,8 @@ impl Core {
 
     #[inline(always)]
     fn page_cache_count(&mut self, folio: &Folio, sign: i64) {
+        self.flush_stats_as_recorded();
+        self.mm.recorded.changes += 1;
         let (lruvec, pages) = (self.mm.lruvec_of_folio(folio), sign * folio.pages() as i64);
         self.count(lruvec, Stat::NrFilePages, pages);
         if folio.has(FolioFlags::SWAPBACKED) {

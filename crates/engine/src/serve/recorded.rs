@@ -16,6 +16,22 @@ impl Engine {
         recorded.extend(walks);
     }
 
+    /// Statistics are flushed in the next access, once so many pages of files have come and gone in it: when the next one would, or when
+    /// reclaim or a refault goes by statistics, whichever is first.
+    pub fn play_flushes(&mut self, after: impl IntoIterator<Item = u64>) {
+        let recorded = &mut self.core.mm.recorded;
+        recorded.changes = 0;
+        recorded.flushes.clear();
+        recorded.flushes.extend(after);
+    }
+
+    /// The access is over: what was to be flushed in it, and for which too few pages came and went, is flushed now.
+    pub fn play_flushes_late(&mut self) {
+        while self.core.mm.recorded.flushes.pop_front().is_some() {
+            self.core.flush_stats();
+        }
+    }
+
     /// Faults of the next accesses map these pages of their mapping and no others, but for the accessed page.
     pub fn play_mapped(&mut self, pages: impl IntoIterator<Item = Range<u64>>) {
         let mapped = self.core.mm.recorded.mapped.get_or_insert_default();
@@ -46,5 +62,42 @@ impl Core {
                 self.map_entry(mm, start + page, pfn, false);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lru::lruvec::PoolId;
+    use crate::stat::Stat;
+    use crate::*;
+
+    /// Pages of a file that statistics know of when 8 pages are read ahead at once, and are flushed after `flushed` of them.
+    fn known_after(flushed: &[u64]) -> [u64; 2] {
+        let config = Config { stat_flush: StatFlush::Manual, ..Config::default() };
+        let mut engine = Engine::new(config).unwrap();
+        let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let mm = engine.process_create(group);
+        let task = engine.task_create(mm, CpuId(0));
+        let bdi = Bdi { ra_pages: 32, ..Bdi::NO_READAHEAD };
+        let spec = FileSpec { name: "data".to_owned(), pages: 100, kind: FileKind::Regular, bdi };
+        let file = engine.file_create(spec).unwrap();
+        let file = engine.open(task, file).unwrap();
+        engine.play_flushes(flushed.iter().copied());
+        let step = engine.readahead(task, file, 0, 8).unwrap();
+        assert!(matches!(step, Step::Done(_)), "{step:?}");
+        let lruvec = engine.core.mm.lruvecs.id(group, PoolId::of_node(NodeId(0)));
+        let known = |engine: &Engine| engine.core.mm.stale(lruvec, Stat::NrFilePages);
+        let within = known(&engine);
+        engine.play_flushes_late();
+        [within, known(&engine)]
+    }
+
+    #[test]
+    fn a_flush_within_an_access_knows_what_had_come_by_then() {
+        assert_eq!(known_after(&[]), [0, 0]);
+        assert_eq!(known_after(&[3]), [3, 3]);
+        assert_eq!(known_after(&[0, 5]), [5, 5], "each in its place");
+        assert_eq!(known_after(&[8]), [0, 8], "behind the last page, when the access is over");
+        assert_eq!(known_after(&[100]), [0, 8], "and so is one for which fewer came");
     }
 }

@@ -82,8 +82,17 @@ impl Core {
     /// call costs more than stale numbers do.
     #[doc(alias = "mem_cgroup_flush_stats_ratelimited")]
     pub(crate) fn flush_stats_ratelimited(&mut self) {
+        self.flush_stats_as_recorded();
         let Some(period) = self.mm.stat_flush_period() else { return };
         if self.by.now > self.mm.last_root_flush + period + period {
+            self.flush_stats();
+        }
+    }
+
+    /// Flushes where it was recorded that the worker did.
+    #[inline]
+    pub(crate) fn flush_stats_as_recorded(&mut self) {
+        while self.mm.recorded.is_flush_due() {
             self.flush_stats();
         }
     }
@@ -101,11 +110,18 @@ impl Core {
     /// Flushes as Linux 6.1 does: when the CPUs together have completed more batches of updates than there are CPUs, all groups counted.
     /// Updates decide, not time, so numbers are never far from the truth. [kernels 2.1, 3.1]
     ///
-    /// Only this rule is known of 6.1. The worker, readers and refaults are taken to flush as in 6.12.
+    /// The worker and readers are taken to flush as in 6.12.
     fn flush_stats_if_updated(&mut self) {
-        let batches: u64 = self.mm.cpus.iter().map(|cpu| cpu.updates.batches).sum();
-        if batches > u64::from(self.mm.config.cpus) {
+        if self.mm.is_flush_worth_it() {
             self.flush_stats();
+        }
+    }
+
+    /// Flushes before a refault is judged, where the worker is late; up to 6.7 only where enough was counted as well. [kernels 3.1]
+    pub(crate) fn flush_stats_for_refault(&mut self, memcg: MemcgId) {
+        let by_updates = self.mm.memcgs[memcg].policy.reclaim.stat_flush == FlushRule::Updates;
+        if !by_updates || self.mm.is_flush_worth_it() {
+            self.flush_stats_ratelimited();
         }
     }
 
@@ -146,6 +162,12 @@ impl Core {
 }
 
 impl State {
+    /// Whether the CPUs have completed more batches of updates than there are CPUs.
+    fn is_flush_worth_it(&self) -> bool {
+        let batches: u64 = self.cpus.iter().map(|cpu| cpu.updates.batches).sum();
+        batches > u64::from(self.config.cpus)
+    }
+
     /// Counts an event in `/proc/vmstat` only.
     #[inline(always)]
     pub(crate) fn count_node(&mut self, node: NodeId, stat: Stat, n: i64) {

@@ -39,7 +39,7 @@ impl Core {
             return;
         }
         if !by_generation {
-            self.flush_stats_ratelimited();
+            self.flush_stats_for_refault(memcg);
         }
         self.mm.note_guest_refault(lruvec, pfn, shadow);
         self.count(lruvec, REFAULT.of(kind), pages as i64);

@@ -13,14 +13,14 @@ use pageout_workload::Access;
 
 use super::files::{read_compressed, read_u32s};
 use super::object::Object;
-use super::recording::{Recording, Run};
+use super::recording::{Flush, Recording, Run};
 use crate::cli::Input;
 
 /// The recorded inputs of a run, those left out that are to be.
 #[derive(Default)]
 pub(crate) struct Inputs<'a> {
-    /// The accesses before which statistics were flushed.
-    pub(crate) flushes: Option<&'a [u64]>,
+    /// When statistics were flushed.
+    pub(crate) flushes: Option<&'a [Flush]>,
     /// By access, whether each aging in it walked the address space.
     pub(crate) agings: Option<BTreeMap<u64, Vec<bool>>>,
     /// By access, the pages of its mapping that its faults mapped.

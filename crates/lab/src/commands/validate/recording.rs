@@ -20,10 +20,19 @@ use crate::print::output;
 pub(crate) struct Recording {
     dir: PathBuf,
     runs: Vec<Run>,
-    /// By run, the accesses before which the kernel flushed its memcg statistics.
-    flushes: BTreeMap<String, Vec<u64>>,
+    /// By run, when the kernel flushed its memcg statistics.
+    flushes: BTreeMap<String, Vec<Flush>>,
     /// What is not to be played, though it was recorded.
     without: Vec<Input>,
+}
+
+/// When the kernel flushed its memcg statistics.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flush {
+    /// Before this access.
+    pub(crate) before: u64,
+    /// In the access before it, when so many pages had entered and left the page cache since the run began. Without it, after that access.
+    pub(crate) entries: Option<u64>,
 }
 
 /// One run, as far as it was chosen by whoever recorded it.
@@ -143,7 +152,8 @@ pub(crate) enum BaseKind {
     Device,
 }
 
-/// Which page of its kind, where several are told apart: `text`, or `text:34` by its number in the program's file.
+/// Which page of its kind, where several are told apart: `text`, or `text:34` by its number in the program's file. `device:active:batch` says as
+/// well that it was active and on no list yet, which is how it is played in any case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct BasePage {
@@ -161,8 +171,9 @@ impl TryFrom<String> for BasePage {
             ("text", BaseKind::Text),
             ("device", BaseKind::Device),
         ];
-        let (name, page) = text.split_once(':').map_or((&text[..], None), |(name, page)| (name, Some(page)));
-        let known = KINDS.iter().find(|(known, _)| *known == name);
+        let mut parts = text.split(':').filter(|part| !["active", "batch"].contains(part));
+        let (name, page) = (parts.next().unwrap_or_default(), parts.next());
+        let known = KINDS.iter().find(|(known, _)| *known == name).filter(|_| parts.next().is_none());
         let page = page
             .map(|page| page.parse().ok().filter(|&page: &u64| page < BASE_PAGES_MAX))
             .map_or(Some(None), |page| page.map(Some));
@@ -392,8 +403,8 @@ impl Recording {
         all.into_iter().filter(|&(input, _)| self.plays(input)).find_map(|(_, pages)| pages.as_deref())
     }
 
-    /// The accesses before which the kernel flushed its statistics, where they are known.
-    pub(crate) fn flushes(&self, run: &Run) -> Option<&[u64]> {
+    /// When the kernel flushed its statistics, where it is known.
+    pub(crate) fn flushes(&self, run: &Run) -> Option<&[Flush]> {
         self.flushes.get(&run.id).map(Vec::as_slice)
     }
 
@@ -451,19 +462,25 @@ const WITHOUT_FLUSHES: usize = 16;
 const FLUSH_FILES: &[&str] = &["flush-ops.json", "flushes.json"];
 
 /// A flush in an access, or after it, comes before the next.
-fn read_flushes(dir: &Path, runs: &[Run]) -> anyhow::Result<BTreeMap<String, Vec<u64>>> {
+fn read_flushes(dir: &Path, runs: &[Run]) -> anyhow::Result<BTreeMap<String, Vec<Flush>>> {
     let [fitted, traced] = [FLUSH_FILES[0], FLUSH_FILES[1]].map(|name| dir.join(name));
-    let mut flushes = BTreeMap::new();
+    let mut flushes: BTreeMap<String, Vec<Flush>> = BTreeMap::new();
     if fitted.exists() {
         let by_run: BTreeMap<String, FlushOps> = read_json(&fitted)?;
-        flushes.extend(by_run.into_iter().map(|(run, ops)| (run, ops.flush_before_access)));
+        let of = |before| Flush { before, entries: None };
+        flushes.extend(
+            by_run.into_iter().map(|(run, ops)| (run, ops.flush_before_access.into_iter().map(of).collect())),
+        );
     }
     if traced.exists() {
         let by_run: BTreeMap<String, Vec<FlushRow>> = read_json(&traced)?;
         for (run, rows) in by_run {
-            let before = rows.into_iter().map(|(access, ..)| access.saturating_add(1)).collect();
+            let of = |(access, entries, _): FlushRow| Flush {
+                before: access.saturating_add(1),
+                entries: Some(entries),
+            };
             ensure!(
-                flushes.insert(run.clone(), before).is_none(),
+                flushes.insert(run.clone(), rows.into_iter().map(of).collect()).is_none(),
                 "{}: {run} has its flushes in {} too",
                 traced.display(),
                 fitted.display()
@@ -471,8 +488,9 @@ fn read_flushes(dir: &Path, runs: &[Run]) -> anyhow::Result<BTreeMap<String, Vec
         }
     }
     for run in runs {
-        let beyond = flushes.get(&run.id).and_then(|before| before.iter().find(|&&before| before > run.ops));
-        if let Some(beyond) = beyond {
+        let beyond =
+            flushes.get(&run.id).and_then(|flushes| flushes.iter().find(|flush| flush.before > run.ops));
+        if let Some(Flush { before: beyond, .. }) = beyond {
             bail!("{}: a flush of {} comes before access {beyond} of {}", dir.display(), run.id, run.ops);
         }
     }

@@ -17,7 +17,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
-use pageout_engine::{Engine, GenerationInfo, Nanos, ObjectId, PROFILES, PageName, Policy, StoryFilter};
+use pageout_engine::{
+    Config, Engine, GenerationInfo, Nanos, ObjectId, PROFILES, PageName, Parameter, Policy, StoryFilter,
+    parameters_of,
+};
 use pageout_sim::Stall;
 use pageout_workload as workload;
 
@@ -168,7 +171,9 @@ impl Told {
 pub(crate) struct Playable<'a> {
     run: &'a Run,
     objects: Vec<Object>,
+    /// The kernel's rules, and the parameters that are others in it than by default.
     policy: Policy,
+    parameters: Vec<(&'static str, &'static str)>,
     sequence: Arc<[workload::Access]>,
     second: Option<(Vec<Object>, Arc<[workload::Access]>)>,
     /// What the group held beside the objects, where it is known.
@@ -193,7 +198,7 @@ impl<'a> Playable<'a> {
         if !missing.is_empty() {
             return Err(Unplayable::Missing(missing));
         }
-        let policy = policy_of(run)?;
+        let (policy, parameters) = kernel_of(run)?;
         let read = |objects: &[Object], sequence: &str, ops| {
             let sequence = recording.sequence(&run.id, sequence, ops)?;
             check_sequence(objects, &sequence)?;
@@ -217,7 +222,8 @@ impl<'a> Playable<'a> {
                 output::remark(&format!("{}: `{input}` is played of runs with readahead alone", run.id));
             }
         }
-        Ok(Playable { run, objects, policy, sequence, second, base_pages: recording.base_pages(run), inputs })
+        let base_pages = recording.base_pages(run);
+        Ok(Playable { run, objects, policy, parameters, sequence, second, base_pages, inputs })
     }
 
     pub(crate) fn play(&self, unrecorded: Unrecorded) -> Result<Played, Unplayable> {
@@ -254,6 +260,16 @@ impl<'a> Playable<'a> {
             stage.perform(self, unrecorded, Some(&mut told))?;
         }
         Ok(told.story)
+    }
+
+    /// A kernel of the run's version, as it is by default.
+    fn config(&self) -> Config {
+        let mut config = Config { policy: self.policy, ..Config::default() };
+        for &(name, value) in &self.parameters {
+            let is_set = Parameter::by_name(name).is_some_and(|parameter| parameter.set(&mut config, value));
+            assert!(is_set, "{name} takes {value}, as its eras say");
+        }
+        config
     }
 
     fn is_read_ahead(&self) -> bool {
@@ -301,10 +317,12 @@ fn check_sequence(objects: &[Object], sequence: &[workload::Access]) -> anyhow::
     Ok(())
 }
 
-/// A profile by its name, or the one of the kernel's version: `mglru` of 6.12.117 is `mglru@6.12`.
-fn policy_of(run: &Run) -> anyhow::Result<Policy> {
-    if let Some(policy) = Policy::by_name(&run.policy) {
-        return Ok(policy);
+/// The rules and parameters of a profile by its name, or of the kernel's version: `mglru` of 6.12.117 is `mglru@6.12.117`. A version that nobody
+/// released, as 6.12.117-1, is the newest of its series.
+fn kernel_of(run: &Run) -> anyhow::Result<(Policy, Vec<(&'static str, &'static str)>)> {
+    let by_name = |name: &str| Some((Policy::by_name(name)?, parameters_of(name)));
+    if let Some(kernel) = by_name(&run.policy) {
+        return Ok(kernel);
     }
     let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
     let known = known.join(", ");
@@ -316,7 +334,7 @@ fn policy_of(run: &Run) -> anyhow::Result<Policy> {
     };
     let era: Vec<&str> = kernel.split('.').take(2).collect();
     let name = format!("{}@{}", run.policy, era.join("."));
-    Policy::by_name(&name).ok_or_else(|| {
+    by_name(&format!("{}@{kernel}", run.policy)).or_else(|| by_name(&name)).ok_or_else(|| {
         anyhow!("there is no profile `{name}`; the one to compare with can be named in `policy`: {known}")
     })
 }

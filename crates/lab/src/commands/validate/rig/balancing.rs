@@ -119,9 +119,8 @@ fn config(playable: &Playable) -> Config {
         cpus: run.cpus,
         hz: run.hz,
         swappiness: run.swappiness,
-        policy: playable.policy,
         numa_balancing: 2,
-        ..Config::default()
+        ..playable.config()
     }
 }
 

@@ -81,7 +81,7 @@ impl Stage {
         player.pace = Pace::Timetable(points);
         match inputs.flushes {
             Some(flushes) => {
-                player.flush_before = flushes.iter().map(|&op| script.start_of(op)).collect();
+                player.flush_before = flushes.iter().map(|flush| script.start_of(flush.before)).collect();
             }
             // The program reads its group's memory.stat at the end of each window.
             None => {

@@ -288,11 +288,10 @@ fn config(playable: &Playable, unrecorded: Unrecorded) -> Config {
         swappiness: run.swappiness,
         min_free_kbytes: u32::try_from(min * PAGE_SIZE / 1024).unwrap_or(u32::MAX),
         fault_around_bytes: fault_around_bytes(run),
-        policy: playable.policy,
         interruptions: unrecorded.interruptions(run),
         kmem: has_kmem(run),
         page_cluster: 0,
-        ..Config::default()
+        ..playable.config()
     }
 }
 

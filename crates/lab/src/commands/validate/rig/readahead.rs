@@ -9,6 +9,7 @@ use pageout_engine::{Access, FileId, Nanos, NodeId, ObjectId, Op};
 use super::super::answers::REMOVED;
 use super::super::object::{Kind, Object};
 use super::super::reads::Reads;
+use super::super::recording::Flush;
 use super::serve::serve_step;
 use super::snapshot::Snapshot;
 use super::stage::Stage;
@@ -43,6 +44,7 @@ impl Stage {
                 self.engine.flush_stats();
             }
             let id = ObjectId(self.first + access.object());
+            self.engine.play_flushes(flushes.within(number, stream.len() as u64));
             if let Some(agings) = &inputs.agings {
                 self.engine.play_walks(agings.get(&number).into_iter().flatten().copied());
             }
@@ -53,6 +55,7 @@ impl Stage {
             if inputs.mapped.is_some() {
                 self.engine.play_mapped_late(self.task, id);
             }
+            self.engine.play_flushes_late();
             if let Some(told) = &mut told {
                 self.engine.take_story(&mut heard);
                 heard.drain(..).for_each(|event| told.followed.hear(&event));
@@ -92,9 +95,15 @@ impl Stage {
     /// When statistics are flushed: as recorded, or by the worker's timer and at the end of each window, where the program reads them.
     fn flushes(&self, playable: &Playable, unrecorded: Unrecorded) -> Flushes {
         match playable.inputs.flushes {
-            Some(before) => Flushes { before: before.iter().rev().copied().collect(), worker: None },
+            Some(flushes) => Flushes { to_come: flushes.iter().rev().copied().collect(), worker: None },
             None => Flushes {
-                before: playable.run.windows.iter().rev().map(|window| window.op).collect(),
+                to_come: playable
+                    .run
+                    .windows
+                    .iter()
+                    .rev()
+                    .map(|window| Flush { before: window.op, entries: None })
+                    .collect(),
                 worker: self
                     .engine
                     .stat_flush_period()
@@ -125,8 +134,8 @@ impl Stage {
 
 /// Flushes of statistics that are yet to come.
 struct Flushes {
-    /// Before these accesses, the next one last.
-    before: Vec<u64>,
+    /// The next one last.
+    to_come: Vec<Flush>,
     /// When the worker runs next, and how long after that again.
     worker: Option<(Nanos, Nanos)>,
 }
@@ -140,7 +149,15 @@ impl Flushes {
             *next = Nanos(next.0 + period.0);
             return true;
         }
-        self.before.pop_if(|before| *before <= access).is_some()
+        self.to_come.pop_if(|flush| flush.before <= access).is_some()
+    }
+
+    /// Those that come within an access, which begins when so many pages have entered and left the page cache: how many do in it by then. They
+    /// are taken.
+    fn within(&mut self, access: u64, entries: u64) -> Vec<u64> {
+        let is_within = |flush: &mut Flush| flush.before == access + 1 && flush.entries.is_some();
+        let taken = std::iter::from_fn(|| self.to_come.pop_if(is_within));
+        taken.filter_map(|flush| Some(flush.entries?.saturating_sub(entries))).collect()
     }
 }
 

@@ -69,7 +69,7 @@ fn disk(writes_won: u8) -> FullPlug {
 
 impl Stage {
     pub(super) fn build(playable: &Playable, unrecorded: Unrecorded) -> Result<Stage, Unplayable> {
-        let &Playable { run, ref objects, policy, base_pages, ref inputs, .. } = playable;
+        let &Playable { run, ref objects, base_pages, ref inputs, .. } = playable;
         let config = Config {
             node_pages: vec![run.mem_total_kb.saturating_mul(1024) / pageout_engine::PAGE_SIZE],
             hz: run.hz,
@@ -82,8 +82,7 @@ impl Stage {
             page_cluster: 0,
             zswap_enabled: run.zswap != 0,
             zswap_shrinker_enabled: run.zswap_shrinker != 0,
-            policy,
-            ..Config::default()
+            ..playable.config()
         };
         let queued = unrecorded.queued_folios(config.folio_batch);
         let mut builder = Engine::builder(config)?;
