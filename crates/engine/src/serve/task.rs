@@ -329,6 +329,9 @@ impl Current<'_> {
     #[inline]
     fn begin(&mut self, access: Access) -> Step {
         self.task.attempt.begin(access);
+        if let &Object::Mapping { mm, start, .. } = self.task.accessed() {
+            self.core.mm.memory.mm_mut(mm).table.pass_through(start + access.page);
+        }
         if access.write {
             self.begin_write();
         }

@@ -492,6 +492,14 @@ impl Table {
         self.young[leaf as usize]
     }
 
+    /// What hardware does on an access that faults: it has set the young bit above before it found the entry missing. So a walk during the
+    /// reclaim of that fault looks at the table.
+    #[inline]
+    pub fn pass_through(&mut self, page: u64) {
+        let leaf = (page / LEAF_PAGES) as usize;
+        self.young[leaf] |= self.exists[leaf];
+    }
+
     /// Clears the young bit above a leaf.
     pub fn clear_leaf_young(&mut self, leaf: u64) {
         self.young[leaf as usize] = false;
@@ -658,5 +666,15 @@ mod tests {
         assert_eq!(table.young, [false, true]);
         assert!(table.word(700).is_dirty());
         assert!(!table.mapped_words(512, 512).touch(189, false), "nothing is mapped there");
+    }
+
+    #[test]
+    fn an_access_that_faults_sets_the_bit_above_where_there_is_a_table() {
+        let mut table = Table::new(1024);
+        table.replace(700, Word::mapping(Pfn(0), false));
+        table.clear_leaf_young(1);
+        table.pass_through(701);
+        table.pass_through(3);
+        assert_eq!(table.young, [false, true]);
     }
 }
