@@ -14,6 +14,17 @@ choice! {
     }
 }
 
+choice! {
+    /// What a look around makes of the entries that it finds young.
+    Neighbours {
+        /// Fewer than 15 pages are promoted through the activation batch; more become youngest at once. The entry of the page in hand is among those
+        /// looked at and counts as its second use, so that reclaim activates the page. 6.1.
+        AtOnce = "6.1",
+        /// All are promoted through the activation batch. The page in hand is kept where this was its first use. Since 6.12.
+        Batched = "6.12",
+    }
+}
+
 rules! {
     /// How accessed bits are found.
     Harvest at group.harvest as HARVEST {
@@ -38,6 +49,10 @@ rules! {
         [false => "two_lists .." "A B C D", true => "generations 6.1.." "A B C D"],
         Some(("mechanisms.toml", "false")),
         "Where the reverse map finds a young entry, the 64 around it are looked at too.";
+    "harvest.neighbours": neighbours: Neighbours = Neighbours::Batched,
+        [Neighbours::AtOnce => "generations 6.1..6.1" "A", Neighbours::Batched => "generations 6.12.." "B C"],
+        Some(("mechanisms.toml", "6.1")),
+        "What a look around makes of what it finds. With 15 young neighbours or more they are youngest at once, and the page in hand is activated (6.1); or each is promoted through the activation batch, and the page in hand is kept (6.12), which is the same generation, without a swap slot given up and without a count of activations.";
     "harvest.recency": recency: Recency = Recency::AllAdvice,
         [Recency::Sequential => "..6.2" "A", Recency::AllAdvice => "6.3.." "B m"],
         Some(("regressions/c14-random-uses-that-counted.toml", "sequential")),

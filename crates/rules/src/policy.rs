@@ -16,7 +16,7 @@ use crate::reclaim::{
     AwakeNodes, CompactGap, GivesUp, InitialPriority, KswapdReset, LaptopMode, ProtectionRule, ReclaimRules,
 };
 use crate::switch::{Switch, rules};
-use crate::workingset::{SwapRoom, Workingset};
+use crate::workingset::{RefaultCounters, SwapRoom, Workingset};
 use crate::writeback::WritebackRules;
 use crate::zswap::ZswapRules;
 use pageout_policy::{Listed, POLICIES};
@@ -50,6 +50,11 @@ rules! {
         [SwapRoom::Reader => "..6.7" "A m", SwapRoom::Evictor => "6.8.." "B m"],
         Some(("regressions/c13-room-that-a-page-could-not-have-had.toml", "reader")),
         "A refault's distance is compared with anonymous lists, too, where there is swap room: of the group that reads the page in (up to 6.7), or of the group whose limit evicted it (since 6.8). By the first a page looks as if it had been near where its group may swap, although what evicted it could take no anonymous memory, and the other way round.";
+    "workingset.counters": refault_counters: RefaultCounters = RefaultCounters::Refaults,
+        [RefaultCounters::Refaults => "two_lists .." "A B C D", RefaultCounters::Protected => "generations 6.1..6.4" "A h m",
+            RefaultCounters::Refaults => "generations 6.5.." "B C D h m"],
+        Some(("tiers-of-read-pages.toml", "protected")),
+        "What refaults of generations are counted as. workingset_refault counts recent ones alone and workingset_activate pages that eviction protects (6.1 to 6.4), so that there are activations without refaults; or each refault, and recent ones as activations (since 6.5).";
     "workingset.recency": workingset: Workingset = Workingset::Distance,
         [Workingset::CountOnly => "two_lists ..3.14" "S", Workingset::Distance => "two_lists 3.15.." "S",
             Workingset::OldestGeneration => "generations 6.1..6.13" "A B",

@@ -57,8 +57,6 @@ macro_rules! unmodelled {
 unmodelled! {
     "statistics: how far a CPU tells of updates" "7.2.." "C D":
         "A CPU stops telling groups of its updates at the first ancestor whose statistics may be flushed already. Here it tells all of them.";
-    "statistics: refaults" "5.16..6.1" "A":
-        "A refault flushes statistics only where the worker is late and there were enough updates. Here it is the first alone.";
     "advice: MADV_PAGEOUT" ".." "A B C D":
         "madvise(MADV_PAGEOUT) reclaims a range at once: with the reference check after the accessed bits were cleared (6.1), or without it (6.12). No workload asks for it here.";
     "advice: MADV_COLD" "6.12.." "B":
@@ -77,20 +75,12 @@ unmodelled! {
         "kswapd and a group's reclaim set one mark for a congested node, which whoever reclaims for a group clears at its end. Here, as since 6.7, there are two, and memory.reclaim on the root does not clear kswapd's.";
     "shadows of anonymous pages" "7.2.." "C":
         "They live in the swap table and keep fewer bits of time, so that distances on large machines are rounded. Here they have the bits of those of files.";
-    "generations: look-around" "generations 6.1..6.1" "A":
-        "A page found used for the first time by the reverse map is activated (pgactivate), as the look-around sees its entry before anybody has cleared it. Here, as in 6.12, it is kept.";
-    "generations: look-around by references" "generations 7.2.." "C":
-        "A neighbour that is found used is marked referenced at first, and promoted when it is seen again. Here lru.rmap_promote says when a page is promoted, and neighbours follow it.";
-    "generations: count of an active page" "generations 6.1..6.1" "A m":
-        "A page that is added as active keeps its count of accesses, and so its tier. Here, as in 6.12, the count begins anew.";
-    "generations: counters of refaults" "generations 6.1..6.4" "A h m":
-        "workingset_refault_* counts recent refaults of the oldest generation alone, and workingset_activate_* pages that eviction protects. Here, as since 6.5, each refault counts, and recent ones are activations. No decision hangs on it.";
     "generations: unevictable pages" "generations 6.3..6.6" "E":
         "Eviction moves a page that it finds unevictable to the unevictable list. Here, as in 6.1.192 and 6.12, it lets the page through.";
     "generations: walkers that wait" "generations 6.1..6.1" "A":
         "Who loses the race for a walk of page tables waits for the winner at priority 10 and below. Here, as in 6.12, nobody waits.";
     "generations: pass of 6.1" "generations 6.1..6.2" "A":
-        "kswapd ages all groups before each priority, min_ttl_ms is tested there, and a pass ends by rules of its own. Here passes are those of 6.3.";
+        "kswapd ages all groups before each priority, and min_ttl_ms is tested there. Here kswapd ages as since 6.3; how a pass ends is lru.abort_scope.";
     "generations: dirty pages of 6.1" "generations 6.1..6.1" "A":
         "A dirty page of a file at the old end goes to the head of the next generation, with locked ones, and no pass wakes the flusher. Here lru.dirty and reclaim.flusher_wake have that, but for locked pages.";
     "generations: reclaim without I/O" "generations 6.6..6.6" "E":
@@ -180,10 +170,10 @@ mod tests {
     fn a_row_is_of_its_versions_and_lists() {
         let of = |name: &str| UNMODELLED.iter().find(|row| row.name() == name).unwrap();
         let version = |text| Version::parse(text).unwrap();
-        let look_around = of("generations: look-around");
-        assert!(look_around.holds(version("6.1.192"), Lists::Mglru));
-        assert!(!look_around.holds(version("6.1.192"), Lists::Classic));
-        assert!(!look_around.holds(version("6.12"), Lists::Mglru));
-        assert_eq!(look_around.known_at(version("6.1.192")), Known::Recorded);
+        let waits = of("generations: walkers that wait");
+        assert!(waits.holds(version("6.1.192"), Lists::Mglru));
+        assert!(!waits.holds(version("6.1.192"), Lists::Classic));
+        assert!(!waits.holds(version("6.12"), Lists::Mglru));
+        assert_eq!(waits.known_at(version("6.1.192")), Known::Recorded);
     }
 }

@@ -27,6 +27,16 @@ choice! {
 }
 
 choice! {
+    /// What the counters of refaults and activations count of generations. No decision hangs on them.
+    RefaultCounters {
+        /// `workingset_refault` counts recent refaults alone, and `workingset_activate` pages that eviction protects. 6.1 to 6.4.
+        Protected = "protected",
+        /// `workingset_refault` counts each refault, and `workingset_activate` recent ones. Since 6.5.
+        Refaults = "refaults",
+    }
+}
+
+choice! {
     /// Which pages that come back soon are given back what was known of their use, by the references of 6.12. Those of 6.16 give
     /// back what the shadow holds.
     Restore {

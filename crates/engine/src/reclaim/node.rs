@@ -10,6 +10,7 @@
 //! [machine 3.5; reclaim 2.10, 4.11]
 
 use crate::core::Core;
+use crate::lru::GenerationsPass;
 use crate::lru::lruvec::{LruList, LruvecId, PoolId};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
@@ -20,7 +21,7 @@ use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zone::Zone;
 use crate::reclaim::shrink_lruvec::{Pass, Round};
 use crate::reclaim::soft_limit::SoftLimits;
-use crate::reclaim::{ScanControl, Tally};
+use crate::reclaim::{PRIORITY_DEFAULT, ScanControl, Tally};
 use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{LruType, MemcgId, NodeId};
@@ -391,7 +392,33 @@ impl State {
         let node = self.lruvecs[lruvec].node;
         sc.by.is_kswapd()
             && sc.by.order == 0
-            && self.memory.zones.is_beyond_high(node, sc.by.class, ENOUGH_BEYOND_HIGH)
+            && self.memory.zones.is_beyond(node, sc.by.class, Watermark::High, ENOUGH_BEYOND_HIGH)
+    }
+
+    /// Whether a pass over generations is over after a round that has found something.
+    pub(super) fn ends_pass(&self, lruvec: LruvecId, pass: &GenerationsPass, sc: &ScanControl) -> bool {
+        if self.generation_rules(lruvec).pass.abort_scope != AbortScope::TwoAgings {
+            return self.is_enough(lruvec, sc) || pass.has_aged() && sc.by.is_global();
+        }
+        // What 6.1 does. [kernels 3.2]
+        let has_target = sc.nr_reclaimed >= sc.nr_to_reclaim;
+        let mark = if sc.by.is_kswapd() {
+            if !has_target {
+                return sc.is_interrupted;
+            }
+            Watermark::High
+        } else {
+            let has_aged_twice = pass.opened(self.generations(lruvec).max_seq) > 1;
+            if sc.is_interrupted || has_aged_twice || has_target && pass.took_anon() {
+                return true;
+            }
+            if !sc.by.is_global() {
+                return false;
+            }
+            Watermark::Low
+        };
+        let is_gentle = sc.priority + 1 >= PRIORITY_DEFAULT;
+        !is_gentle && self.memory.zones.is_beyond(self.lruvecs[lruvec].node, sc.by.class, mark, 0)
     }
 
     /// Pages that reclaim for a block frees before it leaves the rest to compaction, by the rule of the machine.
@@ -409,7 +436,7 @@ impl State {
         if self.config.policy.machine.initial_priority == InitialPriority::Default {
             return;
         }
-        if sc.priority != crate::reclaim::PRIORITY_DEFAULT || sc.nr_to_reclaim < crate::lru::MIN_LRU_BATCH {
+        if sc.priority != PRIORITY_DEFAULT || sc.nr_to_reclaim < crate::lru::MIN_LRU_BATCH {
             return;
         }
         let node: NodeId = self.lruvecs[target].node;

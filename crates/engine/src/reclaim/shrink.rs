@@ -55,7 +55,7 @@ impl Core {
             if !again.is_empty() {
                 let (before, first) = (stat.reclaimed, again[0]);
                 self.shrink_folio_list(lruvec, &mut again, sc, &mut stat);
-                self.trace_shrunk((lruvec, kind, first), 0, stat.reclaimed - before, sc);
+                self.trace_shrunk((lruvec, kind, first), looked_at, stat.reclaimed - before, sc);
             }
             for pfn in again {
                 self.generations_put_back(lruvec, pfn);

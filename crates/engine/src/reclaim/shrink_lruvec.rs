@@ -244,26 +244,32 @@ impl Core {
             GenerationsNext::Rest => return Round::More,
             GenerationsNext::End => return Round::Last,
         };
-        let scanned = self.evict(lruvec, swappiness, most, sc);
-        let is_over = pass.has_used_up(budget, scanned)
-            || self.mm.is_enough(lruvec, sc)
-            || pass.has_aged() && sc.by.is_global();
+        let (kind, scanned) = self.evict(lruvec, swappiness, most, sc);
+        pass.took(kind);
+        let is_over = pass.has_used_up(budget, scanned) || self.mm.ends_pass(lruvec, pass, sc);
         if is_over { Round::Last } else { Round::More }
     }
 
-    /// Evicts one batch of up to so many pages to look at: returns how many were, or 0 where there is nothing to gain from going on.
+    /// Evicts one batch of up to so many pages to look at: returns of which type, and how many were, or 0 where there is nothing to gain from going
+    /// on.
     #[doc(alias = "evict_folios")]
-    pub(crate) fn evict(&mut self, lruvec: LruvecId, swappiness: u8, most: u64, sc: &mut ScanControl) -> u64 {
+    pub(crate) fn evict(
+        &mut self,
+        lruvec: LruvecId,
+        swappiness: u8,
+        most: u64,
+        sc: &mut ScanControl,
+    ) -> (LruType, u64) {
         let mut batch = std::mem::take(&mut self.isolated);
-        let (kind, looked_at, scanned) = self.take_oldest(lruvec, swappiness, most, &mut batch, sc);
-        let stat = self.shrink_batch(Lru::Generations, lruvec, kind, &mut batch, looked_at, sc);
+        let (kind, scanned) = self.take_oldest(lruvec, swappiness, most, &mut batch, sc);
+        let stat = self.shrink_batch(Lru::Generations, lruvec, kind, &mut batch, scanned, sc);
         assert!(batch.is_empty(), "folios of a batch are neither freed nor on a list");
         self.isolated = batch;
         sc.nr_reclaimed += stat.reclaimed;
         if self.mm.memcgs[self.mm.lruvecs[lruvec].memcg].policy.balance.rule == BalanceRule::Cost {
             self.note_cost(lruvec, kind, stat.written, stat.taken - stat.reclaimed);
         }
-        scanned
+        (kind, scanned)
     }
 
     /// One round over what a guest keeps: up to a batch, and no more than is still wanted.

@@ -22,7 +22,7 @@ use crate::units::{LruType, Pfn};
 use pageout_rules::balance::BalanceRule;
 use pageout_rules::lru::References;
 use pageout_rules::workingset::Workingset;
-use pageout_rules::workingset::{RefaultActivate, Restore};
+use pageout_rules::workingset::{RefaultActivate, RefaultCounters, Restore};
 
 impl Core {
     #[doc(alias = "lru_gen_refault")]
@@ -40,7 +40,9 @@ impl Core {
         let references = policy.generations.references;
         match references {
             References::Linux6_12 => {
-                self.count(lruvec, ACTIVATE.of(kind), pages);
+                if policy.refault_counters == RefaultCounters::Refaults {
+                    self.count(lruvec, ACTIVATE.of(kind), pages);
+                }
                 let restore = policy.generations.restore;
                 if in_fault || shadow.refs >= restore.least_refs() {
                     let use_bits = self.mm.memory.use_bits(pfn) | UseBits::WORKINGSET;

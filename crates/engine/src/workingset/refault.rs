@@ -10,7 +10,7 @@ use crate::stat::{ACTIVATE, ByType, REFAULT};
 use crate::state::State;
 use crate::story::{PageEvent, RefaultRule};
 use crate::units::{LruType, Pfn};
-use pageout_rules::workingset::{ShadowCount, Workingset};
+use pageout_rules::workingset::{RefaultCounters, ShadowCount, Workingset};
 
 impl Core {
     /// A reclaim cycle is over. The next one will compare the activations that refaults have caused with these, which are as
@@ -42,7 +42,6 @@ impl Core {
             self.flush_stats_for_refault(memcg);
         }
         self.mm.note_guest_refault(lruvec, pfn, shadow);
-        self.count(lruvec, REFAULT.of(kind), pages as i64);
         let is_recent = match workingset {
             Workingset::Distance => self.is_within_distance(shadow, memcg, kind),
             Workingset::OldestGeneration | Workingset::AnyGeneration => {
@@ -50,6 +49,10 @@ impl Core {
             }
             Workingset::CountOnly => false,
         };
+        let counters = self.mm.memcgs[memcg].policy.refault_counters;
+        if is_recent || !by_generation || counters == RefaultCounters::Refaults {
+            self.count(lruvec, REFAULT.of(kind), pages as i64);
+        }
         if self.is_telling() && self.may_follow(pfn) {
             self.tell_refault(pfn, shadow, self.mm.refault_rule(lruvec, shadow, kind), is_recent);
         }

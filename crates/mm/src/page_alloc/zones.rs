@@ -436,10 +436,10 @@ impl Zones {
         zones.iter().map(|zone| zone.present * zone.scattered_percent()).sum::<u64>() / present.max(1)
     }
 
-    /// Whether all of a node's zones up to a class have so many pages free beyond their high mark.
-    pub fn is_beyond_high(&self, node: NodeId, class: ZoneType, pages: u64) -> bool {
+    /// Whether all of a node's zones up to a class have so many pages free beyond a mark.
+    pub fn is_beyond(&self, node: NodeId, class: ZoneType, mark: Watermark, pages: u64) -> bool {
         let mut zones = self.of_node(node).iter().filter(|zone| zone.kind <= class && zone.managed > 0);
-        zones.all(|zone| zone.free_pages() > zone.mark(Watermark::High) + pages)
+        zones.all(|zone| zone.free_pages() > zone.mark(mark) + pages)
     }
 
     /// Pages that reserves and high marks keep from the page cache.

@@ -61,6 +61,16 @@ choice! {
 }
 
 choice! {
+    /// What becomes of the count of accesses of a page that comes to a generation as active: one that a fault brings in, or a look around finds used.
+    ActiveUse {
+        /// The count stays, and with it the page's tier. 6.1, and since 6.14.
+        Keep = "keep",
+        /// The count is lost: the page has moved to a younger generation by it. 6.12.
+        Lost = "lost",
+    }
+}
+
+choice! {
     /// What a young page-table entry that the reverse map finds makes of a page's count, by the references of 6.16.
     RmapPromote {
         /// A page found used for the second time is in use. 6.16 to 7.1.
@@ -178,6 +188,10 @@ rules! {
             RejectedUse::Clear => "posted" ""],
         Some(("mechanisms-2026.toml", "lost")),
         "Reclaim could not free a page, and what was counted of its use is lost (6.12), stays unless it would be in the oldest generation again (6.16), or is lost in any case (queued for the release after 7.3).";
+    "lru.active_use": active_use: ActiveUse = ActiveUse::Lost,
+        [ActiveUse::Keep => "6.1..6.1" "A", ActiveUse::Lost => "6.12..6.13" "B m", ActiveUse::Keep => "6.14.." "S D"],
+        Some(("mechanisms.toml", "keep")),
+        "A page comes to a generation as active, from a fault or because a look around has found it used. What was counted of its use stays, so that its tier may spare it when it is oldest again (6.1, and since 6.14), or is lost (6.12).";
     "lru.rmap_promote": rmap_promote: RmapPromote = RmapPromote::SecondSeen,
         [RmapPromote::SecondSeen => "rests ..6.13" "S", RmapPromote::SecondSeen => "6.14..7.1" "S", RmapPromote::RefsOverOne => "7.2.." "C D"],
         Some(("mechanisms-2026.toml", "second_seen")),

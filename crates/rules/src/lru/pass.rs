@@ -99,6 +99,9 @@ choice! {
 choice! {
     /// Whose passes end as soon as the target is reached.
     AbortScope {
+        /// By rules of its own: a pass for a group ends when two generations were opened in it, or when the target is reached and anonymous pages
+        /// were taken. 6.1 and 6.2.
+        TwoAgings = "6.1",
         /// Passes for the machine. Reclaim for a group goes on to the end of its count. Up to 7.0.
         Root = "root",
         /// All passes. Since 7.1.
@@ -149,7 +152,7 @@ rules! {
         Some(("noio-isolation.toml", "false")),
         "A reclaimer that may do no I/O passes by anonymous pages that are dirty or in no swap cache, among them those that could be forgotten (up to 7.1), or takes them like others and keeps what it can't free (since 7.2).";
     "lru.abort_scope": abort_scope: AbortScope = AbortScope::Root,
-        [AbortScope::Root => "6.6.8..7.0" "M E B", AbortScope::All => "7.1.." "C"],
+        [AbortScope::TwoAgings => "6.1..6.2" "A", AbortScope::Root => "6.6.8..7.0" "M E B", AbortScope::All => "7.1.." "C"],
         Some(("mechanisms-2026.toml", "root")),
-        "Whose passes over generations end once the target is reached: those for the machine (up to 7.0), or all (since 7.1). Before, a group of 2 million pages gave 640 for 32.";
+        "Whose passes over generations end once the target is reached: those that took anonymous pages, or in which two generations were opened (6.1), those for the machine (up to 7.0), or all (since 7.1). Before, a group of 2 million pages gave 640 for 32.";
 }

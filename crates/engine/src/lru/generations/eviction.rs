@@ -18,7 +18,7 @@ use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::{Arrival, FolioReferences};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::reclaim::ScanControl;
-use crate::stat::Stat;
+use crate::stat::{ACTIVATE, ByType, Stat};
 use crate::state::State;
 use crate::story::{Because, PageEvent};
 use crate::units::{LruType, Pfn};
@@ -27,6 +27,7 @@ use pageout_rules::lru::{
     AfterAging, CloseEmpty, DirtyAtTail, GenerationRules, Lru, ProtectTo, References, RejectedUse, RoundSize,
     SWAPPINESS_ANON_ONLY, ScanBudget, ScanReturn, TypeFallback,
 };
+use pageout_rules::workingset::RefaultCounters;
 
 /// Pages to isolate in a round: as many as a machine word has bits.
 pub(crate) const MIN_LRU_BATCH: u64 = 64;
@@ -44,6 +45,10 @@ pub(crate) struct GenerationsPass {
     has_aged: bool,
     /// The group has nothing old any more, or may not give more: it comes last the next time.
     rotates: bool,
+    /// The youngest generation as it began.
+    began_at: Option<u64>,
+    /// The pass has isolated anonymous pages.
+    took_anon: bool,
 }
 
 impl GenerationsPass {
@@ -55,6 +60,21 @@ impl GenerationsPass {
     /// Whether it has aged, or waited for someone who did.
     pub(crate) fn has_aged(&self) -> bool {
         self.has_aged
+    }
+
+    /// A batch of this type was isolated.
+    pub(crate) fn took(&mut self, kind: LruType) {
+        self.took_anon |= kind == LruType::Anon;
+    }
+
+    /// Whether it has isolated anonymous pages.
+    pub(crate) fn took_anon(&self) -> bool {
+        self.took_anon
+    }
+
+    /// Generations that were opened since it began, by whomever.
+    pub(crate) fn opened(&self, youngest: u64) -> u64 {
+        self.began_at.map_or(0, |began_at| youngest.saturating_sub(began_at))
     }
 
     /// A batch was judged, for which so many pages count as scanned: whether nothing is left to do.
@@ -104,6 +124,7 @@ impl Core {
     ) -> GenerationsNext {
         let rules = self.mm.generation_rules(lruvec).pass;
         let swappiness = self.mm.effective_swappiness(lruvec, sc);
+        pass.began_at.get_or_insert(self.mm.generations(lruvec).max_seq);
         if let Some(aging) = &mut pass.aging {
             let Some(has_opened) = self.aging_step(lruvec, aging) else { return GenerationsNext::Rest };
             pass.aging = None;
@@ -143,8 +164,8 @@ impl Core {
         GenerationsNext::Evict { swappiness, most, budget }
     }
 
-    /// Takes a batch by looking at up to so many pages. Returns of which type it is, how many pages were looked at, and how many count
-    /// as scanned: 0 where there is nothing to gain from going on.
+    /// Takes a batch by looking at up to so many pages. Returns of which type it is, and how many count as scanned: 0 where there is nothing to
+    /// gain from going on.
     pub(crate) fn take_oldest(
         &mut self,
         lruvec: LruvecId,
@@ -152,7 +173,7 @@ impl Core {
         most: u64,
         batch: &mut Vec<Pfn>,
         sc: &mut ScanControl,
-    ) -> (LruType, u64, u64) {
+    ) -> (LruType, u64) {
         let rules = self.mm.generation_rules(lruvec).pass;
         let is_exact = rules.scan_return == ScanReturn::Exact;
         let mut has_closed = rules.close_empty == CloseEmpty::BeforeAndAfter
@@ -172,7 +193,7 @@ impl Core {
                 scanned = 0;
             }
         }
-        (kind, looked_at, scanned)
+        (kind, scanned)
     }
 
     /// Isolates from the type whose turn it is. If that has nothing to give, from the other one.
@@ -311,6 +332,10 @@ impl Core {
             PageEvent::Protected { tier: tier as u8, limit, spared, at_top, to }
         });
         self.mm.note_protected(lruvec, pfn);
+        let counters = self.mm.memcgs[folio.memcg].policy.refault_counters;
+        if counters == RefaultCounters::Protected && references == References::Linux6_12 {
+            self.count(lruvec, ACTIVATE.of(kind), folio.pages() as i64);
+        }
         self.move_to_next(lruvec, pfn, to, rules.protect_to == ProtectTo::Tail);
         true
     }

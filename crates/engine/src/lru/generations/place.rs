@@ -12,7 +12,8 @@ use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{LruType, Pfn};
 use pageout_rules::lru::{
-    FaultIn, GenerationRules, Lru, NewAnon, NewFile, References, Rejected, RejectedUse, SWAPPINESS_ANON_ONLY,
+    ActiveUse, FaultIn, GenerationRules, Lru, NewAnon, NewFile, References, Rejected, RejectedUse,
+    SWAPPINESS_ANON_ONLY,
 };
 
 impl Core {
@@ -151,10 +152,11 @@ impl Core {
         if usize::from(place.generation - 1) == generations.slot(generations.max_seq) {
             return;
         }
-        let (use_bits, is_youngest) =
-            references.found_young(use_bits, executable && self.mm.spares_code(lruvec, pfn));
+        let rule = self.mm.generation_rules(lruvec).rmap_promote;
+        let is_code = executable && self.mm.spares_code(lruvec, pfn);
+        let (use_bits, is_used) = references.found_referenced(use_bits, rule, is_code);
         self.mm.memory.set_use_bits(pfn, use_bits);
-        if is_youngest {
+        if is_used {
             self.lru_activate(pfn);
         }
     }
@@ -217,7 +219,8 @@ impl State {
         }
         if use_bits.contains(UseBits::ACTIVE) {
             // What reclaim could not free may keep its count.
-            let keeps_count = arrival == Arrival::PutBack && rules.rejected_use != RejectedUse::Lost;
+            let keeps_count = rules.active_use == ActiveUse::Keep
+                || arrival == Arrival::PutBack && rules.rejected_use != RejectedUse::Lost;
             let count = UseBits::REFERENCED | UseBits::COUNTER;
             let lost = if keeps_count { UseBits::ACTIVE } else { UseBits::ACTIVE | count };
             self.memory.set_use_bits(pfn, use_bits - lost);

@@ -154,7 +154,8 @@ impl Core {
                         eviction::MAX_LRU_BATCH.min(sc.nr_to_reclaim.saturating_sub(sc.nr_reclaimed))
                     }
                 };
-                if self.mm.has_left(lruvec, min_gen, sc) && self.evict(lruvec, sc.by.swappiness, most, sc) > 0
+                if self.mm.has_left(lruvec, min_gen, sc)
+                    && self.evict(lruvec, sc.by.swappiness, most, sc).1 > 0
                 {
                     return WorkStep::Again;
                 }
