@@ -4,6 +4,7 @@ mod options; // what commands have in common
 
 mod run; // one file a command, as in commands/
 mod compare;
+mod predict;
 mod ablate;
 mod bisect;
 mod coverletter;
@@ -37,6 +38,7 @@ pub(crate) use explain::ExplainArgs;
 pub(crate) use import::{ImportArgs, ImportFormat};
 pub(crate) use keys::KeysArgs;
 pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions, load, one_way_to_vary_the_seed};
+pub(crate) use predict::PredictArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ChannelArg, ReplayArgs, SwapArg};
 pub(crate) use reproduce::ReproduceArgs;
@@ -116,6 +118,16 @@ pub(crate) enum Command {
     /// Without --vary the scenario's own variants (`[[variant]]`) are run, and its expectations (`[[expect]]`) are checked.
     #[command(after_long_help = compare::EXAMPLES)]
     Compare(CompareArgs),
+
+    /// Write down what a kernel will do before it does: a page with ranges, time and commit, and the commands to check it.
+    ///
+    /// The scenario's variants, or combinations of --vary, are the columns. Each is run with several seeds and with all values of --unknown, which are
+    /// of what nobody knows beforehand. A figure is the middle one of these runs, with the least and the most of them: a kernel outside of that
+    /// range refutes it. What the scenario expects is a claim, with the share of runs in which it comes true.
+    ///
+    /// The page is Markdown. It ends with commands that set a kernel up as the scenario says and make the accesses, and with a table for what came of it.
+    #[command(after_long_help = predict::EXAMPLES)]
+    Predict(PredictArgs),
 
     /// Turn every mechanism of the reclaim policy alone, and say what that changes.
     ///

@@ -2,6 +2,7 @@
 
 pub(crate) mod run; // one scenario
 pub(crate) mod compare; // variants side by side
+pub(crate) mod predict; // a page with what a kernel will do
 pub(crate) mod expectations; // what a scenario expects of its variants
 pub(crate) mod ablate; // each mechanism alone
 pub(crate) mod coverletter; // what a change helps and hurts over all scenarios

@@ -25,7 +25,7 @@ use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command, TraceCommand};
 use commands::{
     ablate, advise_tier, bisect, compare, completions, coverletter, crossover, diff, explain, import, keys,
-    record, replay, reproduce, run, sweep, trace, twin, validate, vmscan_report, working_set,
+    predict, record, replay, reproduce, run, sweep, trace, twin, validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::{form, output};
@@ -59,6 +59,7 @@ fn dispatch(command: Command) -> Outcome {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Predict(args) => predict::run(&args),
         Command::Ablate(args) => ablate::ablate(&args),
         Command::Bisect(args) => bisect::bisect(&args),
         Command::Crossover(args) => crossover::crossover(&args),

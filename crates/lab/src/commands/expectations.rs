@@ -30,6 +30,18 @@ pub(crate) struct Checked {
     figures: String,
 }
 
+impl Checked {
+    /// For how many seeds it is true, and how many there are.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        (self.true_for, self.seeds)
+    }
+
+    /// The figure, what holds of it, and why.
+    pub(crate) fn said(&self) -> (&str, &str, &str) {
+        (&self.figure, &self.holds, &self.because)
+    }
+}
+
 /// Checks each expectation; `sides` are the runs of each variant, one a seed. Errors: a figure that no run has.
 pub(crate) fn check(
     source: &Source,

@@ -34,6 +34,7 @@ mod pages; // results as pages to look at
 mod parquet; // results as files of typed columns
 mod real_time; // tasks that run before others
 mod readahead; // what is read before it is asked for
+mod predict; // a page with what a kernel will do
 mod record; // this machine, recorded
 mod regressions; // the bank of known bugs
 mod prices; // what an access costs, whatever else there is

@@ -22,7 +22,7 @@ use super::nearest::nearest;
 use super::traces::Traces;
 use crate::error::Error;
 use crate::twin;
-pub use set::{BadSetting, OVER, Setting, VARY, apply, scalar, written};
+pub use set::{BadSetting, OVER, Setting, UNKNOWN, VARY, apply, scalar, written};
 
 /// Nobody writes so much by hand, nor a script so much for one run.
 const LENGTH_MAX: u64 = 64 << 20;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use pageout_engine::{ConfigError, CpuId, HugeAdvice, NodeId, ObjectId, Served, Step, TaskId};
+use pageout_workload::AccessStream;
 use pageout_workload::generator::ZipfTables;
 use pageout_workload::rng::SplitMix64;
 use pageout_workload::trace::{self, FileCall, file_calls as file_calls_of};
@@ -33,6 +34,20 @@ pub(super) struct Run<'a> {
 }
 
 impl Scenario {
+    /// What a task accesses: the first loop of its first copy's first thread. Where an object is accessed by calls of several pages, each is a call,
+    /// and pages are counted in calls. Errors: a pattern or a trace is none.
+    pub fn accesses(&self, task: usize) -> Result<Box<dyn AccessStream>, Problem> {
+        let sizes = self.files();
+        let key = format!("task[{task}]");
+        let of = &self.task[task];
+        let origins =
+            origins(of, &sizes).map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
+        // As of the first copy, in the first loop.
+        let seed = SplitMix64::derive_seed(SplitMix64::derive_seed(self.task_seed(task), 0), 0);
+        streams::stream(&origins, &write_first(of, &sizes), seed, &ZipfTables::default())
+            .map_err(|error| problem(&key, error))
+    }
+
     /// One copy of a task: its process, and the threads of it, one a CPU of `cpus`.
     pub(super) fn add_process(
         &self,
@@ -103,12 +118,7 @@ impl Scenario {
         let (advice, will_need) = advice(task);
         let origins = origins(task, run.sizes)
             .map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
-        let write_first: Vec<Option<u64>> = (0..task.object.len())
-            .map(|at| {
-                let pages = run.sizes.pages_of(task, at).filter(|_| task.object[at].writes_first());
-                pages.map(|pages| pages.div_ceil(task.object[at].request_pages()))
-            })
-            .collect();
+        let write_first = write_first(task, run.sizes);
         // From the second loop on everything has been touched, but for anonymous memory of a process of its own.
         let lives_on =
             |at: usize| task.lifetime != Lifetime::Loop || task.object[at].channel != Channel::Anonymous;
@@ -308,6 +318,15 @@ fn pace_of_trace(task: &Task, key: &str) -> Result<Pace, Problem> {
         }
     }
     Ok(Pace::Costed)
+}
+
+/// By object, its size in calls, if the first access to each is made a write.
+fn write_first(task: &Task, sizes: &Files<'_>) -> Vec<Option<u64>> {
+    let of = |(at, object): (usize, &Object)| {
+        let pages = sizes.pages_of(task, at).filter(|_| object.writes_first());
+        pages.map(|pages| pages.div_ceil(object.request_pages()))
+    };
+    task.object.iter().enumerate().map(of).collect()
 }
 
 fn origins(task: &Task, sizes: &Files<'_>) -> Result<Vec<Origin>, Problem> {

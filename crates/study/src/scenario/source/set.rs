@@ -26,6 +26,9 @@ pub const VARY: &str = "--vary";
 /// The option that gives one key several values. All is done at each of them.
 pub const OVER: &str = "--over";
 
+/// The option that gives one key several values that it may have, for all that is known.
+pub const UNKNOWN: &str = "--unknown";
+
 /// One setting as it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {

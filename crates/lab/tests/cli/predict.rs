@@ -1,0 +1,140 @@
+//! `pageout predict`: a page with what a kernel will do, before it does.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{check_failure, check_success, pageout, text};
+
+/// A loop over a file, at a limit that somebody chooses, in a group that holds some pages of text, which nobody knows.
+const LOOP: &str = r#"
+question = "Does the loop fit?"
+[machine]
+memory = "64MiB"
+cpus = 1
+[kernel]
+memcg.kmem = false
+profile = "mglru@6.12"
+[[device]]
+name = "disk"
+read_ahead_kb = 0
+[[memcg]]
+path = "/g"
+memory.max = "400 pages"
+[[file]]
+name = "text"
+size = "2 pages"
+[[task]]
+name = "program"
+memcg = "/g"
+[[task.object]]
+channel = "mapped"
+file = "text"
+locked = true
+workload = { pattern = "sequential" }
+[[task]]
+name = "reader"
+memcg = "/g"
+after = "program"
+[[task.object]]
+channel = "file"
+size = "398 pages"
+workload = { pattern = "loop", ops = 4000 }
+[[variant]]
+name = "tight"
+set = { "memcg./g.memory.max" = "399 pages" }
+[[variant]]
+name = "wide"
+set = { "memcg./g.memory.max" = "500 pages" }
+[[expect]]
+figure = "task reader: misses"
+holds = "tight > wide"
+because = "what is needed next is the oldest"
+"#;
+
+const UNKNOWN: &[&str] = &["--unknown", "file.text.size=1 pages,20 pages"];
+
+fn predict(dir: &Path, arguments: &[&str]) -> std::process::Output {
+    fs::write(dir.join("loop.toml"), LOOP).unwrap();
+    pageout(dir, &[&["predict", "loop.toml", "--repeat", "2", "--quiet"], arguments].concat())
+}
+
+#[test]
+fn a_prediction_has_ranges_over_what_is_not_known_its_time_and_the_commands_to_check_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = check_success(&predict(dir.path(), UNKNOWN));
+    for part in [
+        "# Does the loop fit?",
+        "- **Predicted at 20",
+        "before an answer was known**, by pageout ",
+        "middle one of 4 runs",
+        "| `file.text.size` | 1 pages, 20 pages |",
+        "| what a generator draws | seeds 1 to 2 |",
+        "| | tight | wide |",
+        "| task reader: misses |",
+        "(398 to 4,000) | 398 |",
+        "| `tight > wide` | what is needed next is the oldest | 2 of 4 runs |",
+        "cgroup.memory=nokmem",
+        "echo 7 > /sys/kernel/mm/lru_gen/enabled",
+        "echo 1634304 > /sys/fs/cgroup/g/memory.max",
+        "For `wide` these in their places:",
+        "echo 2048000 > /sys/fs/cgroup/g/memory.max",
+        "fio --name=reader --ioengine=psync --fadvise_hint=0",
+        "Nothing above this line is changed afterwards.",
+    ] {
+        assert!(page.contains(part), "{part:?} is not in\n{page}");
+    }
+}
+
+#[test]
+fn the_same_prediction_has_the_same_figures_and_data_say_what_the_page_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |arguments: &[&str]| -> Value {
+        let output = predict(dir.path(), &[UNKNOWN, &["--json"], arguments].concat());
+        serde_json::from_str(&check_success(&output)).unwrap()
+    };
+    let (mut first, mut second) = (of(&["--jobs", "1"]), of(&["--jobs", "2"]));
+    for page in [&mut first, &mut second] {
+        let at = page.as_object_mut().unwrap().remove("predicted_at").unwrap();
+        assert!(at.as_str().unwrap().ends_with(" UTC"), "{at}");
+    }
+    assert_eq!(first, second);
+    let misses = &first["columns"][0]["figures"]["task reader: misses"];
+    assert_eq!((&misses["least"], &misses["most"]), (&398.0.into(), &4000.0.into()), "{misses}");
+    assert_eq!((&first["claims"][0]["true_for"], &first["runs"]), (&2.into(), &4.into()));
+}
+
+/// fio's log holds the accesses, and a trace of it is what the task accesses.
+#[test]
+fn the_accesses_of_a_prediction_are_a_log_that_fio_and_this_program_read() {
+    let dir = tempfile::tempdir().unwrap();
+    check_success(&predict(dir.path(), &["--accesses", "made"]));
+    let log = fs::read_to_string(dir.path().join("made/reader.iolog")).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!(
+        lines[..4],
+        ["fio version 2 iolog", "/mnt/reader-0 add", "/mnt/reader-0 open", "/mnt/reader-0 read 0 4096"]
+    );
+    assert_eq!(lines[4], "/mnt/reader-0 read 4096 4096");
+    assert_eq!(lines.last(), Some(&"/mnt/reader-0 close"));
+    let info = check_success(&pageout(dir.path(), &["trace", "info", "made/reader.iolog", "--json"]));
+    let info: Value = serde_json::from_str(&info).unwrap();
+    let info = info.as_array().map_or(&info, |infos| &infos[0]);
+    assert_eq!(info["accesses"], 4000, "{info}");
+}
+
+#[test]
+fn what_can_not_be_predicted_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let both = ["--vary", "file.text.size=1 pages,2 pages", "--unknown", "file.text.size=1 pages,2 pages"];
+    check_failure(
+        &predict(dir.path(), &both),
+        2,
+        &["file.text.size is chosen by --vary and not known by --unknown"],
+    );
+    let output = predict(dir.path(), &["--unknown", "file.text.size=no,1 pages"]);
+    check_failure(&output, 2, &["--unknown file.text.size=no"]);
+    let output = predict(dir.path(), &["--set", "memcg./g.memory.max=1 pages"]);
+    assert!(!output.status.success(), "{}", text(&output.stdout));
+}
