@@ -47,7 +47,7 @@ pub(crate) struct RunOptions {
 pub(crate) struct OutputOptions {
     /// Print the result as JSON, with everything in it; if the workload fails, with `complete` false and the `error`
     #[arg(long, conflicts_with = "format")]
-    pub(crate) json: bool,
+    json: bool,
 
     /// The form of the result; --out FILE tells it by the file's name
     #[arg(long, value_name = "FORM", value_parser = FormParser)]

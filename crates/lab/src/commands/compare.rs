@@ -89,7 +89,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         if own {
             json["expectations"] = json!(checked);
         }
-        output::print_json(&json)?;
+        output::print_json_or_rows(&json, || to_rows(args, &columns))?;
     } else {
         let text = to_text(args, &extent, &variants[0].scenario, &columns);
         output::print_text(&(text + &expectations::to_text(&checked)))?;
@@ -392,6 +392,29 @@ fn to_json(args: &CompareArgs, extent: &Extent, columns: &[Column]) -> Value {
         "variants": variants.collect::<Vec<_>>(),
     });
     output::merged(json, extent.json())
+}
+
+/// A row a figure of a variant.
+fn to_rows(args: &CompareArgs, columns: &[Column]) -> Vec<Value> {
+    let base = columns[0].figures(args.all);
+    let rows = columns.iter().flat_map(|column| {
+        let figures = column.figures(args.all);
+        let head = json!({
+            "scenario": args.scenario.to_string_lossy(),
+            "variant": column.variant.label,
+            "complete": column.runs.is_whole(),
+            "runs": column.runs.results.len(),
+        });
+        // A variant without figures is a row, too.
+        let whole = figures.cells.is_empty().then(|| head.clone());
+        let of_cell = |cell: &Cell| {
+            let metric = &cell.metric;
+            let name = json!({ "group": metric.group, "figure": format!("{}{}", metric.name, metric.unit.suffix()) });
+            output::merged(output::merged(head.clone(), name), cell_json(cell, base.find(metric)))
+        };
+        whole.into_iter().chain(figures.cells.iter().map(of_cell)).collect::<Vec<Value>>()
+    });
+    rows.collect()
 }
 
 fn cell_json(cell: &Cell, base: Option<&Cell>) -> Value {

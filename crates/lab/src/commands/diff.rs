@@ -61,7 +61,7 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
         all: args.all,
     };
     match args.output.is_data() {
-        true => output::print_json(&report.to_json())?,
+        true => output::print_json_or_rows(&report.to_json(), || report.to_rows())?,
         false => output::print(&report.to_text())?,
     }
     if change.went_back.is_empty() {

@@ -65,7 +65,7 @@ pub(crate) fn import(args: &ImportArgs) -> Outcome {
     let target = out.into_inner().map_err(|error| Failure::Output(error.into_error()))?;
     target.finish(to).map_err(Failure::Output)?;
     let remarks = source.remarks();
-    if args.output.json {
+    if args.output.is_data() {
         return output::print_json(&json!({
             "trace": to.to_string_lossy(),
             "records": records,

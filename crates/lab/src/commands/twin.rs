@@ -96,7 +96,7 @@ pub(crate) fn twin(args: &TwinArgs) -> Outcome {
         page::page(&found).write(path)?;
     }
     let failed = found.failures();
-    match args.output.json {
+    match args.output.is_data() {
         true => output::print_json(&to_json(&found))?,
         false => output::print_text(&to_text(&found))?,
     }

@@ -20,6 +20,7 @@ mod live; // from the tracepoints of a run to sums
 use std::path::Path;
 
 use anyhow::{anyhow, bail, ensure};
+use serde_json::{Value, json};
 
 use crate::cli::{ReportLayout, VmscanReportArgs};
 use crate::failure::{Failure, Outcome};
@@ -70,7 +71,10 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
     }
     let report = Report { readings: &readings, ignore_pid: args.ignore_pid, all: args.all };
     match args.layout {
-        _ if args.output.is_data() => output::print_json(&report.to_json())?,
+        _ if args.output.is_data() => {
+            let json = report.to_json();
+            output::print_json_or_rows(&json, || rows(&json))?;
+        }
         ReportLayout::Tables => output::print_text(&report.to_text())?,
         ReportLayout::Script => output::print(&report.to_script())?,
     }
@@ -222,4 +226,18 @@ fn no_trace(name: &str, totals: &Totals, faults: &[String]) -> anyhow::Error {
         text += &format!("\n  {fault}");
     }
     anyhow!(text)
+}
+
+/// A row a process, and a row a call that took long, of each trace.
+fn rows(json: &Value) -> Vec<Value> {
+    let elements = |of: &Value, list: &str| of[list].as_array().cloned().unwrap_or_default();
+    let of_trace = |trace: &Value| {
+        let kinds = [("process", "processes"), ("call", "longest_calls")];
+        let rows = kinds.into_iter().flat_map(|(kind, list)| {
+            let head = json!({ "trace": trace["trace"], "kind": kind });
+            elements(trace, list).into_iter().map(move |element| output::merged(head.clone(), element))
+        });
+        rows.collect::<Vec<Value>>()
+    };
+    elements(json, "traces").iter().flat_map(of_trace).collect()
 }

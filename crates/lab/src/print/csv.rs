@@ -96,15 +96,16 @@ impl Cells {
 /// A value with as many digits as anyone reads.
 fn readable(value: &Value) -> String {
     match value {
-        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
-            (Some(whole), _) => figures::count(whole),
-            (None, Some(value)) if value != 0.0 && value.abs() < 1000.0 => {
-                // Four digits behind the first that is one.
-                let behind = (4 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
-                format!("{value:.behind$}")
+        Value::Number(number) => {
+            let value = number.as_f64().unwrap_or(0.0);
+            if value.fract() == 0.0 || value.abs() >= 1000.0 {
+                let sign = if value < 0.0 { "-" } else { "" };
+                return format!("{sign}{}", figures::count(value.abs().round() as u64));
             }
-            (None, value) => format!("{:.0}", value.unwrap_or(0.0)),
-        },
+            // Four digits behind the first that is one.
+            let behind = (4 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
+            format!("{value:.behind$}")
+        }
         Value::Null => "-".to_string(),
         value => scalar(value),
     }

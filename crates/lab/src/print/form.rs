@@ -105,6 +105,11 @@ pub(super) fn figures() -> &'static [String] {
     ASKED.get().map_or(&[], |asked| &asked.figures)
 }
 
+/// Whether the result is printed in rows, and not as the JSON that it is: as a CSV or Parquet, or with chosen figures in any form.
+pub(super) fn has_rows() -> bool {
+    matches!(form(), Form::Csv | Form::Parquet) || !figures().is_empty()
+}
+
 /// Takes the form, and the file, from the options of whatever command there is, before it begins.
 pub(crate) fn ask(matches: &ArgMatches) -> anyhow::Result<()> {
     let mut command = matches;

@@ -47,7 +47,7 @@ fn fitted(text: &str, width: usize) -> String {
 /// Prints `value` as indented JSON, or as rows where those are asked for; of chosen figures in whatever form.
 pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
     let (form, wanted) = (form::form(), form::figures());
-    if !matches!(form, Form::Csv | Form::Parquet) && wanted.is_empty() {
+    if !form::has_rows() {
         return print(&to_json(value));
     }
     let value = serde_json::to_value(value).expect("results hold nothing that JSON can't");
@@ -71,6 +71,11 @@ pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
         Form::Json => to_json(&cells.json()),
         Form::Table | Form::Plain | Form::Markdown => cells.table(),
     })
+}
+
+/// Prints `value` likewise; where rows are what is asked for, these in its place, with more to a row than there is to an element of it.
+pub(crate) fn print_json_or_rows(value: &Value, rows: impl FnOnce() -> Vec<Value>) -> Outcome {
+    if form::has_rows() { print_json(&rows()) } else { print_json(value) }
 }
 
 /// The version of the form of results: another one when a key goes, or means something else. A key more changes nothing.

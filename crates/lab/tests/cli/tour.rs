@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{GOOD, check_failure, check_success, pageout, with_scenario};
 
 /// Half the memory against all of it. What is published is right, too large, not decided by so few seeds (a bound at the mean of ours), and a level.
-const CHAPTER: &str = r#"
+pub(crate) const CHAPTER: &str = r#"
 title = "What memory is worth"
 source = "https://example.org/letter"
 
@@ -71,7 +71,7 @@ holds = "unused < small"
 
 const LONG: &str = "time from the first access of the reader to its last one, waits included";
 
-const TOUR: &str = r#"
+pub(crate) const TOUR: &str = r#"
 [[stop]]
 name = "first"
 title = "A letter on memory"
@@ -103,7 +103,7 @@ x = "row"
 rows = ["accesses"]
 "#;
 
-fn with_tour(tour: &str, chapter: &str) -> tempfile::TempDir {
+pub(crate) fn with_tour(tour: &str, chapter: &str) -> tempfile::TempDir {
     let directory = with_scenario(GOOD);
     std::fs::write(directory.path().join("chapter.toml"), chapter).unwrap();
     std::fs::write(directory.path().join("tour.toml"), tour).unwrap();

@@ -118,6 +118,29 @@ impl Report<'_> {
         remarks
     }
 
+    /// A row a counter or gauge.
+    pub(super) fn to_rows(&self) -> Vec<Value> {
+        let change = self.change;
+        let row = |kind: &str, pair: &Pair, more: Value| {
+            let head = json!({ "kind": kind, "name": pair.name, "before": pair.before, "after": pair.after });
+            output::merged(head, more)
+        };
+        let known = change.counters.iter().map(|counter| {
+            let per_second = self.seconds.map(|seconds| counter.change() as f64 / seconds);
+            row(
+                "counter",
+                counter,
+                json!({ "change": i64::try_from(counter.change()).ok(), "per_second": per_second }),
+            )
+        });
+        let gauges = change.gauges.iter().map(|(gauge, unit)| {
+            row("gauge", gauge, json!({ "change": i64::try_from(gauge.change()).ok(), "unit": unit.name() }))
+        });
+        let back = change.went_back.iter().map(|pair| row("went_back", pair, json!({})));
+        let unknown = change.unknown.iter().map(|pair| row("unknown", pair, json!({})));
+        known.chain(gauges).chain(back).chain(unknown).collect()
+    }
+
     pub(super) fn to_json(&self) -> Value {
         let change = self.change;
         let counters = change.counters.iter().map(|counter| {

@@ -27,7 +27,7 @@ pub(super) fn print(
     if rows.is_empty() && unmodelled.is_empty() {
         return Err(Failure::Input(anyhow::anyhow!("no rule of the kernel contains `{wanted}`")));
     }
-    if options.json {
+    if options.is_data() {
         let rules: Vec<Value> = rows.iter().map(|row| row.json(version)).collect();
         return output::print_json(&json!({
             "kernel": kernel.to_string(),

@@ -69,13 +69,17 @@ pub(crate) fn convert(
         output::print(text)
     };
     if options.is_data() {
-        return print(&output::to_json(&serde_json::json!({
+        let json = serde_json::json!({
             "trace": to.to_string_lossy(),
             "page_bytes": header.page_size,
             "records": header.records,
             "accesses": header.accesses,
             "objects": header.objects.iter().map(|object| serde_json::json!({ "name": object.name, "pages": object.pages })).collect::<Vec<_>>(),
-        })));
+        });
+        return match is_special {
+            true => print(&output::to_json(&json)),
+            false => output::print_json(&json),
+        };
     }
     let size = file_length(to).map(|size| format!(", {}", figures::bytes(size))).unwrap_or_default();
     print(&format!(

@@ -7,8 +7,12 @@ use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 pub(super) fn page(bench: &Bench) -> Page {
     let names: Vec<String> = bench.traces.iter().map(|of| name_of(&of.trace.path)).collect();
     let policies: Vec<String> = bench.policies.iter().map(|policy| policy.label()).collect();
+    let of = match names.len() {
+        0..=3 => names.join(", "),
+        count => format!("{count} traces"),
+    };
     let mut page = Page {
-        title: format!("Misses of {} policies on {}", policies.len(), names.join(", ")),
+        title: format!("Misses of {} policies on {of}", policies.len()),
         of: policies.join(", "),
         story: bench.interrupted.iter().map(|told| format!("Not complete: {told}.")).collect(),
         parts: Vec::new(),
