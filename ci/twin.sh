@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # Records loads on this machine, in cgroups of its own, and compares each with its twin. Needs root, tracefs, Linux 6.12 and python3; where one is
-# missing it says so and is left out (exit code 77). ci/twin.sh [LIMIT_MIB...]: at these limits instead of 32, 48, 64 and 96 MiB. REPEATS=1 for a look.
+# missing it says so and is left out (exit code 77). ci/twin.sh [LIMIT_MIB...]: at these limits instead of 32, 48, 64 and 96 MiB. REPEATS=1 for a look, PAGEOUT=FILE for a
+# program that is built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --quiet
-pageout=$PWD/target/release/pageout
+pageout=${PAGEOUT:-}
+if [[ -z $pageout ]]; then
+    cargo build --release --quiet
+    pageout=$PWD/target/release/pageout
+fi
 limits=("${@:-}")
 [[ -n ${limits[0]} ]] || limits=(32 48 64 96)
 repeats=${REPEATS:-3}
@@ -15,7 +19,7 @@ command -v python3 > /dev/null || left_out "there is no python3"
 import json, sys
 needed = {"tracefs instance", "filemap:mm_filemap_get_pages", "filemap:mm_filemap_add_to_page_cache", "memory.stat"}
 missing = [s["source"] for s in json.load(sys.stdin)["sources"] if s["source"] in needed and not s["is_there"]]
-sys.exit(", ".join(missing))' || left_out "this machine or user lacks what is named above"
+sys.exit(", ".join(missing) or 0)' || left_out "this machine or user lacks what is named above"
 
 if [[ -d /sys/fs/cgroup/memory ]]; then parent=/sys/fs/cgroup/memory limit_file=memory.limit_in_bytes; else parent=/sys/fs/cgroup limit_file=memory.max; fi
 work=$(mktemp -d "$PWD/target/twin.XXXXXX")

@@ -8,7 +8,7 @@
 //! **What was in memory already** when the recording began: pages whose first event is a read that no insertion precedes, or, behind the first page
 //! of a read, follows; or a fault that none follows, as a fault tells its page before it brings it in.
 //!
-//! **Mapped pages** tell their faults alone. **Writes** tell their range, but not whether the page was in memory.
+//! **Mapped pages** tell their faults alone, and how long the page had been missed: since its eviction. **Writes** tell their range, but not whether the page was in memory.
 //!
 //! **Files that end.** A page that leaves while its task is in no call of reclaim was truncated, and if the inode went with its last name,
 //! the file is deleted. What uses the inode afterwards is the next file of that number: to the page cache an empty one in the same place.
@@ -25,6 +25,9 @@ use crate::seen::Seen;
 /// Insertions of a task that are kept until its next read says which of them it asked for.
 const PENDING_MAX: usize = 4096;
 
+/// Misses of a mapped file up to which faults read around.
+const MISSES_MAX: usize = 100;
+
 /// A file, and what happened to it.
 #[derive(Clone, Debug)]
 pub(crate) struct FileSums {
@@ -37,6 +40,8 @@ pub(crate) struct FileSums {
     pub(crate) read_insertions: u64,
     pub(crate) read_ahead: u64,
     requests: BTreeMap<u64, u64>,
+    /// Pages whose first event was a fault that brought them in.
+    faulted_in: Vec<u64>,
     /// Pages that any event named.
     seen: Seen,
     resident: Seen,
@@ -54,6 +59,11 @@ impl FileSums {
     pub(crate) fn request_pages(&self) -> u64 {
         let most = self.requests.iter().max_by_key(|(pages, count)| (**count, u64::MAX - **pages));
         most.map_or(1, |(pages, _)| *pages)
+    }
+
+    /// Its object when used in this way, if it is.
+    fn object_of(&self, channel: Channel) -> Option<u32> {
+        self.objects[usize::from(channel == Channel::Mapped)]
     }
 
     /// Pages that were in memory when the recording began.
@@ -118,6 +128,10 @@ pub(crate) struct Collector {
     accesses: u64,
     /// What was done with whole files.
     calls: Vec<PlacedCall>,
+    /// Pages of mapped files that were evicted and have not come back, with the accesses before.
+    evicted: BTreeMap<(usize, u64), u64>,
+    /// Faults that found their page evicted: their place among the accesses, and that of the eviction.
+    faults: Vec<(u64, u64)>,
 }
 
 impl Collector {
@@ -138,6 +152,8 @@ impl Collector {
             beyond: 0,
             accesses: 0,
             calls: Vec::new(),
+            evicted: BTreeMap::new(),
+            faults: Vec::new(),
         }
     }
 
@@ -157,6 +173,7 @@ impl Collector {
                 read_insertions: 0,
                 read_ahead: 0,
                 requests: BTreeMap::new(),
+                faulted_in: Vec::new(),
                 seen: Seen::default(),
                 resident: Seen::default(),
                 page_last: 0,
@@ -208,6 +225,9 @@ impl Collector {
                 if self.files[file].seen.insert(event.first) {
                     self.tasks[task].faulted = Some((file, event.first));
                 }
+                if let Some(evicted) = self.evicted.remove(&(file, event.first)) {
+                    self.faults.push((self.accesses, evicted));
+                }
                 self.access(file, Channel::Mapped, event.first, false, out);
             }
             What::FaultAround => {
@@ -224,6 +244,8 @@ impl Collector {
                 self.sums.evictions += 1 << order;
                 if self.tasks[task].reclaims == 0 {
                     self.truncation(task, event);
+                } else {
+                    self.eviction(event);
                 }
             }
             What::InodeGone if event.first == 0 => {
@@ -343,6 +365,29 @@ impl Collector {
         self.calls.sort_by_key(|call| call.access);
     }
 
+    /// A fault that reads reads so many pages around its own, as far as they are missing. What of them never came in was there: most of a
+    /// library that others use, of which fault-around tells no page.
+    pub(crate) fn read_around(&mut self, file: usize, window: u64) {
+        let file = &mut self.files[file];
+        let mut pages = std::mem::take(&mut file.faulted_in);
+        // Who misses so often reads nothing around.
+        if pages.len() > MISSES_MAX || file.deletions > 0 {
+            return;
+        }
+        pages.sort_unstable();
+        let mut from = 0;
+        for page in pages {
+            let start = page.saturating_sub(window / 2);
+            for page in start.max(from)..start + window {
+                if file.seen.insert(page) {
+                    file.resident.insert(page);
+                    self.sums.resident_at_start += 1;
+                }
+            }
+            from = from.max(start + window);
+        }
+    }
+
     /// A file has so many pages: reads that asked for more found none behind.
     pub(crate) fn end_of_file(&mut self, file: usize, pages: u64) {
         self.sums.resident_at_start -= self.files[file].resident.cut(pages);
@@ -352,6 +397,14 @@ impl Collector {
     fn end_reclaim(&mut self, task: usize) {
         let reclaims = &mut self.tasks[task].reclaims;
         *reclaims = reclaims.saturating_sub(1);
+    }
+
+    /// A folio is evicted. Of a mapped file the next fault will tell how long it was missed.
+    fn eviction(&mut self, event: &Event) {
+        let file = self.file(event.file);
+        if self.files[file].object_of(Channel::Mapped).is_some() {
+            self.evicted.extend((event.first..=event.last).map(|page| ((file, page), self.accesses)));
+        }
     }
 
     /// A folio leaves as its file ends before it.
@@ -391,6 +444,11 @@ impl Collector {
         }
     }
 
+    /// Faults that found their page evicted, in order: their place among the accesses, and that of the eviction.
+    pub(crate) fn faults(&self) -> &[(u64, u64)] {
+        &self.faults
+    }
+
     /// What was done with whole files, in order.
     pub(crate) fn calls(&self) -> &[PlacedCall] {
         &self.calls
@@ -409,8 +467,12 @@ impl Collector {
             }
         }
         let state = &mut self.tasks[task];
-        state.faulted =
-            state.faulted.filter(|&(of, page)| of != file || !(event.first..=event.last).contains(&page));
+        let fault =
+            state.faulted.filter(|&(of, page)| of == file && (event.first..=event.last).contains(&page));
+        if let Some((file, page)) = fault {
+            state.faulted = None;
+            self.files[file].faulted_in.push(page);
+        }
         let inserted = &mut state.inserted;
         if inserted.len() == PENDING_MAX {
             inserted.clear();
@@ -539,6 +601,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_fault_did_not_read_around_itself_was_there() {
+        let insertion = |page| event(What::Insertion { order: 0 }, page, page);
+        let events = [event(What::Fault, 6, 6), insertion(6), insertion(7), event(What::Fault, 6, 6)];
+        let (_, mut collector) = pages(&events);
+        collector.read_around(0, 8);
+        collector.end_of_file(0, 9);
+        let before: Vec<u64> = collector.before().map(|access| access.page()).collect();
+        assert_eq!(before, [2, 3, 4, 5, 8]);
+        assert_eq!(collector.sums.resident_at_start, 5);
+    }
+
+    #[test]
     fn reads_and_mappings_of_a_file_are_two_objects() {
         let (_, collector) =
             pages(&[event(What::Read, 0, 0), event(What::Fault, 3, 3), event(What::Write, 5, 6)]);
@@ -561,6 +635,29 @@ mod tests {
         ];
         let (_, collector) = pages(&events);
         assert_eq!((collector.sums.user_faults, collector.sums.memory_faults), (5, 2));
+    }
+
+    #[test]
+    fn a_fault_tells_since_when_its_page_was_missed() {
+        let fault = |page| event(What::Fault, page, page);
+        let insertion = |page| event(What::Insertion { order: 0 }, page, page);
+        let begin = event(What::ReclaimBegin, 0, 0);
+        let gone = event(What::Eviction { order: 0 }, 3, 3);
+        let end = event(What::ReclaimEnd, 1, 0);
+        let events = [
+            fault(3),
+            insertion(3),
+            begin,
+            gone,
+            end,
+            fault(4),
+            insertion(4),
+            fault(3),
+            insertion(3),
+            fault(4),
+        ];
+        let (_, collector) = pages(&events);
+        assert_eq!(collector.faults(), [(2, 1)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::error::read_if_there;
+use crate::event::FileKey;
 use crate::manifest::{DeviceRecord, KernelRecord};
 
 /// Settings that reclaim goes by.
@@ -154,6 +155,12 @@ pub(crate) fn device(number: &str, before: &DiskCounts, after: &DiskCounts) -> D
         writes: delta(2),
         write_latency_ns: mean(delta(2), delta(3)),
     }
+}
+
+/// The readahead window of the files of a device.
+pub(crate) fn read_ahead_kb(file: FileKey) -> Option<u64> {
+    let (major, minor) = file.major_minor();
+    read_if_there(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb"))?.parse().ok()
 }
 
 /// The file system that is mounted from a device, with its options.

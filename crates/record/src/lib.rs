@@ -4,6 +4,7 @@
 //!   tracefs instance ─▶ raw pages of each CPU ─▶ events in order of time ─▶ accesses.pgt    what was accessed
 //!   (filters, pids)     ring, format, event       merge                  ├▶ before.pgt      what was in memory already
 //!                                                                        ├▶ file_calls.csv  fsync, truncation, deletion
+//!                                                                        ├▶ evictions.csv   since when faulted pages were missed
 //!                                                                        └▶ sums  ─┐
 //!   /proc, /sys, cgroup files, again and again ─────────────────────────────────────┴▶ recording.toml, samples.csv
 //! ```
@@ -56,7 +57,7 @@ pub use error::Error;
 #[cfg(target_os = "linux")]
 pub use import::Importer;
 pub use manifest::{
-    ACCESSES, BEFORE, Channel, DeviceRecord, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord,
+    ACCESSES, BEFORE, Channel, DeviceRecord, EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord,
     KernelRecord, MANIFEST, Manifest, MappedAdvice, Recorded, SAMPLES, Sample, SourceRecord, Sums,
 };
 #[cfg(target_os = "linux")]

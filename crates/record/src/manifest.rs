@@ -17,8 +17,13 @@ pub const ACCESSES: &str = "accesses.pgt";
 pub const BEFORE: &str = "before.pgt";
 /// that of what was done with whole files meanwhile,
 pub const FILE_CALLS: &str = "file_calls.csv";
+/// that of when pages of mapped files were evicted that came back,
+pub const EVICTIONS: &str = "evictions.csv";
 /// and that of what the group held from time to time.
 pub const SAMPLES: &str = "samples.csv";
+
+/// The columns of [`EVICTIONS`].
+pub(crate) const EVICTION_COLUMNS: &str = "access,evicted";
 
 /// The version of the form of recordings. It rises when something goes or means something else.
 pub const FORMAT_VERSION: u32 = 1;
@@ -462,6 +467,34 @@ impl Manifest {
             samples.push(sample);
         }
         Ok(samples)
+    }
+
+    /// Faults of mapped files that found their page evicted: their place among the accesses, and how many accesses were made before the
+    /// eviction. None were told by earlier versions. Errors: the file can't be read, or a line of it.
+    pub fn evictions(folder: &Path) -> Result<Vec<(u64, u64)>, Error> {
+        let path = folder.join(EVICTIONS);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let mut evictions: Vec<(u64, u64)> = Vec::new();
+        for (at, line) in read(&path)?.lines().enumerate().skip(1) {
+            let numbers = line.split_once(',').and_then(|(fault, evicted)| {
+                Some((fault.parse::<u64>().ok()?, evicted.parse::<u64>().ok()?))
+            });
+            let is_later = |&(fault, evicted): &(u64, u64)| {
+                evicted <= fault && evictions.last().is_none_or(|(last, _)| *last < fault)
+            };
+            let numbers = numbers.filter(is_later).ok_or_else(|| {
+                let told = format!(
+                    "{}:{}: a line has two numbers, {EVICTION_COLUMNS}, the first larger than in the line above and no less than the second",
+                    path.display(),
+                    at + 1
+                );
+                Error::Form(told)
+            })?;
+            evictions.push(numbers);
+        }
+        Ok(evictions)
     }
 
     /// Whether events are missing that were asked for.

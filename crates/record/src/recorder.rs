@@ -9,6 +9,7 @@
 //! It ends when the command has, or the tasks, or the time, or its size is reached, or when asked to. Whatever happens, the instance goes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
@@ -24,8 +25,8 @@ use crate::error::Error;
 use crate::event::{Decoder, FileKey, KNOWN, Kind};
 use crate::host;
 use crate::manifest::{
-    ACCESSES, BEFORE, Channel, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST, Manifest,
-    Recorded, SAMPLES, Sample, SourceRecord,
+    ACCESSES, BEFORE, Channel, EVICTION_COLUMNS, EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord,
+    GroupRecord, MANIFEST, Manifest, MappedAdvice, Recorded, SAMPLES, Sample, SourceRecord,
 };
 use crate::merge::Merge;
 use crate::processes::{self, Names};
@@ -127,7 +128,8 @@ pub fn record(
     prepare_folder(&options.into)?;
     let made = Recorder::begin(options).and_then(|recorder| recorder.run(stop, progress));
     if made.is_err() {
-        for name in [&format!("{ACCESSES}.part"), ACCESSES, BEFORE, FILE_CALLS, SAMPLES, MANIFEST] {
+        for name in [&format!("{ACCESSES}.part"), ACCESSES, BEFORE, FILE_CALLS, EVICTIONS, SAMPLES, MANIFEST]
+        {
             let _ = std::fs::remove_file(options.into.join(name));
         }
         // Only if nothing else is in it.
@@ -498,7 +500,13 @@ impl<'a> Recorder<'a> {
         let wanted = collector.files.iter().map(|file| file.key).collect();
         self.names.search(&wanted, &self.near);
         for file in 0..collector.files.len() {
-            if let Some(bytes) = self.names.of(collector.files[file].key).and_then(|known| known.bytes) {
+            let key = collector.files[file].key;
+            let known = self.names.of(key);
+            let is_read_around = known.is_some_and(|known| known.advice == Some(MappedAdvice::Normal));
+            if let Some(window) = host::read_ahead_kb(key).filter(|_| is_read_around) {
+                collector.read_around(file, window * 1024 / page_size);
+            }
+            if let Some(bytes) = known.and_then(|known| known.bytes) {
                 collector.end_of_file(file, bytes.div_ceil(page_size));
             }
         }
@@ -747,6 +755,12 @@ fn write_calls(folder: &Path, collector: &Collector) -> Result<(), Error> {
     for call in collector.calls() {
         text += &call.line();
         text.push('\n');
+    }
+    std::fs::write(&path, text).map_err(|source| write_error(folder, &path, source))?;
+    let path = folder.join(EVICTIONS);
+    let mut text = format!("{EVICTION_COLUMNS}\n");
+    for (fault, evicted) in collector.faults() {
+        let _ = writeln!(text, "{fault},{evicted}");
     }
     std::fs::write(&path, text).map_err(|source| write_error(folder, &path, source))
 }

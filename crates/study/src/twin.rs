@@ -15,6 +15,7 @@
 
 mod recording; // a folder, checked
 mod objects; // its files, and how its traces use them
+mod unseen; // hits on mapped pages, as often as faults say
 mod machine; // what differs between the twin and its variants, as the text of a scenario
 mod question; // what is asked, and whether the recording can say
 mod play; // runs, and their figures beside the recorded ones

@@ -63,7 +63,7 @@ pub use format::{Format, UnknownFormat};
 pub use info::{TimeSpan, TraceInfo, info};
 pub use intern::OriginalId;
 pub use interpretation::{Column, ColumnUse, Interpretation, interpretation};
-pub use load::{Loaded, load, load_within};
+pub use load::{Loaded, keep, load, load_within};
 pub use open::{from_reader, header, open, open_ahead, original_ids};
 pub use options::{ColumnNames, CsvOptions, Delimiter, PageIds, ReadOptions, TimeUnit};
 pub use packed::Packed;

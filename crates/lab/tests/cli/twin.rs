@@ -7,16 +7,25 @@ use serde_json::Value;
 
 use super::{check_failure, check_success, pageout};
 
-fn reads() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/twin/reads")
+fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/twin").join(name)
 }
 
-/// A copy of the recording in which `from` of its manifest is `to`.
+fn reads() -> PathBuf {
+    shipped("reads")
+}
+
+/// A copy of the recording of reads in which `from` of its manifest is `to`.
 fn changed(from: &str, to: &str) -> tempfile::TempDir {
+    changed_of("reads", from, to)
+}
+
+/// A copy of a recording in which `from` of its manifest is `to`.
+fn changed_of(name: &str, from: &str, to: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let rec = directory.path().join("rec");
     std::fs::create_dir(&rec).unwrap();
-    for entry in std::fs::read_dir(reads()).unwrap() {
+    for entry in std::fs::read_dir(shipped(name)).unwrap() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), rec.join(entry.file_name())).unwrap();
     }
@@ -28,10 +37,19 @@ fn changed(from: &str, to: &str) -> tempfile::TempDir {
 }
 
 fn twin(more: &[&str]) -> Value {
-    let reads = reads();
+    twin_of(&reads(), more)
+}
+
+fn twin_of(recording: &Path, more: &[&str]) -> Value {
     let arguments: Vec<&str> =
-        ["twin", reads.to_str().unwrap(), "--json"].iter().chain(more).copied().collect();
+        ["twin", recording.to_str().unwrap(), "--json"].iter().chain(more).copied().collect();
     serde_json::from_str(&check_success(&pageout(Path::new("."), &arguments))).unwrap()
+}
+
+/// By how many percent a figure of the twin is off.
+fn off(found: &Value, counter: &str) -> f64 {
+    let recorded = found["recorded"][counter].as_f64().unwrap();
+    (found["twin"][counter]["value"].as_f64().unwrap() / recorded - 1.0).abs() * 100.0
 }
 
 #[test]
@@ -40,13 +58,63 @@ fn the_twin_of_recorded_reads_counts_as_the_machine_did() {
     for (counter, percent) in
         [("insertions", 1.0), ("misses", 1.0), ("refaults", 4.0), ("reclaim_calls", 4.0), ("reclaimed", 2.0)]
     {
-        let recorded = found["recorded"][counter].as_f64().unwrap();
-        let simulated = found["twin"][counter]["value"].as_f64().unwrap();
-        let off = (simulated / recorded - 1.0).abs() * 100.0;
-        assert!(off <= percent, "{counter}: {simulated} for {recorded}");
+        assert!(off(&found, counter) <= percent, "{counter}: {found}");
     }
     // Insertions less refaults; the program's list has as many distinct pages, but for those of the interpreter.
     assert_eq!(found["distinct_pages"], 8719 - 1521);
+}
+
+#[test]
+fn the_twin_of_a_mapped_file_counts_as_the_machine_did_and_as_it_would_with_more_memory() {
+    let found = twin_of(&shipped("mapped"), &["--ask", "memory=20MiB,memory=-10%"]);
+    for (counter, percent) in [("insertions", 1.0), ("refaults", 1.0), ("reclaim_calls", 2.0)] {
+        assert!(off(&found, counter) <= percent, "{counter}: {found}");
+    }
+    // The same run on the machine, in 20 MiB instead of 16.
+    let real = 12_407.0;
+    let answer = &found["asked"][0]["answer"]["insertions"];
+    let (least, most) = (answer["least"].as_f64().unwrap(), answer["most"].as_f64().unwrap());
+    assert!((answer["value"].as_f64().unwrap() / real - 1.0).abs() < 0.03, "{answer}");
+    assert!(least <= real * 1.001 && real <= most, "{answer}");
+    assert!(found["asked"][1]["not_answered"].as_str().unwrap().contains("only faults of mapped files"));
+    // By faults alone it is not known how often pages are used.
+    let directory = changed_of("mapped", "format_version = 1", "format_version = 1");
+    std::fs::remove_file(directory.path().join("rec/evictions.csv")).unwrap();
+    let alone = twin_of(&directory.path().join("rec"), &["--ask", "memory=20MiB"]);
+    let alone = alone["asked"][0]["answer"]["insertions"]["value"].as_f64().unwrap();
+    assert!(alone < real * 0.96, "{alone}");
+    let rec = directory.path().join("rec");
+    for (lines, line) in [("5,9\n", 2), ("9,5\n9,6\n", 3), ("9\n", 2)] {
+        std::fs::write(rec.join("evictions.csv"), format!("access,evicted\n{lines}")).unwrap();
+        let place = format!("evictions.csv:{line}");
+        check_failure(&pageout(&rec, &["twin", "."]), 2, &[&place, "two numbers"]);
+    }
+}
+
+#[test]
+fn the_twin_of_a_file_that_comes_and_goes_counts_as_the_machine_did() {
+    let found = twin_of(&shipped("journal"), &[]);
+    for (counter, percent) in [("insertions", 1.0), ("refaults", 2.0), ("reclaim_calls", 5.0)] {
+        assert!(off(&found, counter) <= percent, "{counter}: {found}");
+    }
+    let directory = changed_of("journal", "format_version = 1", "format_version = 1");
+    std::fs::remove_file(directory.path().join("rec/file_calls.csv")).unwrap();
+    let kept = twin_of(&directory.path().join("rec"), &[]);
+    assert!(off(&kept, "insertions") > 30.0, "{kept}");
+}
+
+#[test]
+fn what_swap_could_take_of_programs_is_a_range() {
+    let directory = changed("[kernel.swap]", "[kernel.swap]\n\"/dev/zram0\" = 1073741824");
+    let found =
+        twin_of(&directory.path().join("rec"), &["--ask", "memory=-15%,swap=off+memory=-15%,swap=off"]);
+    let of = |at: usize, what: &str| found["asked"][at]["answer"]["insertions"][what].as_u64().unwrap();
+    // From nothing in swap to all of it: as much memory more for files.
+    assert_eq!(of(0, "most"), of(1, "most"));
+    assert!(of(0, "least") < of(1, "least") * 95 / 100, "{found}");
+    assert_eq!(of(2, "value"), found["twin"]["insertions"]["value"].as_u64().unwrap());
+    let text = check_success(&pageout(directory.path(), &["twin", "rec"]));
+    assert!(text.contains("such answers are a range") && text.contains("first touches"), "{text}");
 }
 
 #[test]

@@ -78,7 +78,9 @@ pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
 pub use scale::Scale;
 pub use section::Section;
 pub use storage::{Device, File, FileKind, PresetFigure, Swap, SwapKind};
-pub use task::{Advice, Channel, FirstThread, Lifetime, Object, OpenedBy, Session, Task, TraceFile};
+pub use task::{
+    Advice, CallsFile, Channel, FirstThread, Lifetime, Object, OpenedBy, Session, Task, TraceFile,
+};
 pub use validate::Problem;
 
 /// Name of the device that files and swap live on when a scenario lists none.

@@ -37,7 +37,9 @@ use serde::{Deserializer, de};
 use super::compressed::Deciles;
 use super::keys::{Accepts, Key};
 use super::scale::Halving;
-use super::{Bandwidth, Condition, Knobs, Relation, Scalar, Share, Size, Table, TimeSpan, TraceFile};
+use super::{
+    Bandwidth, CallsFile, Condition, Knobs, Relation, Scalar, Share, Size, Table, TimeSpan, TraceFile,
+};
 
 /// A table of a scenario, as declared.
 pub trait Section {
@@ -101,6 +103,7 @@ held! {
     Relation: self => None;
     TraceFile: self => None;
     PathBuf: self => None;
+    CallsFile: self => None;
     Condition: self => None;
 }
 

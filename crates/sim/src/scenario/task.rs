@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use pageout_engine::{MemPolicy, NodeId, Nodemask};
 use pageout_workload::ReadOptions;
-use pageout_workload::trace::Loaded;
+use pageout_workload::trace::{Loaded, PlacedCall};
 use serde::{Deserialize, Serialize};
 
 use super::compressed::{CONTENTS_NAMES, Deciles};
@@ -201,7 +201,7 @@ section! {
             "Accesses from a recorded trace; a relative path starts at the scenario file.";
         read: Option<Table>, [absent "{}"] in Accepts::Table("options of the trace reader") => Same,
             "How the trace is read: its format when the name does not tell, whether sizes count.";
-        file_calls: Option<PathBuf>, [absent "none are known"] in Accepts::HostPath => Never,
+        file_calls: Option<CallsFile>, [absent "none are known"] in Accepts::HostPath => Never,
             "What the recorded task did with whole files between the accesses of the trace, as `pageout record` writes it: lines `access,object,call`, where a call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END` in pages, before the access of that number, from 0. Objects are the trace's. For a trace that has all of its task's accesses, once. A relative path starts at the scenario file.";
     }
 }
@@ -218,6 +218,17 @@ pub struct TraceFile {
     /// When its accesses start, where the task does not say: of a trace whose parts are several tasks'.
     #[serde(skip)]
     pub pace: Option<Pace>,
+}
+
+/// A list of calls on whole files; in a scenario its path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallsFile {
+    /// The path of the list.
+    pub path: PathBuf,
+    /// The calls, if they are known already: then nothing is read.
+    #[serde(skip)]
+    pub loaded: Option<Arc<[PlacedCall]>>,
 }
 
 impl From<PathBuf> for TraceFile {

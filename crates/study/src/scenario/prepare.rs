@@ -20,7 +20,10 @@ pub(super) fn prepare(
     let has_percentages = scenario.has_percentages();
     for (index, task) in scenario.task.iter_mut().enumerate() {
         for at in 0..task.object.len() {
-            let Some(trace) = &task.object[at].trace else { continue };
+            // What is known already has been looked at.
+            let Some(trace) = task.object[at].trace.as_ref().filter(|trace| trace.loaded.is_none()) else {
+                continue;
+            };
             let key = format!("task[{index}].object[{at}].trace");
             // Without the "./" of a scenario in the current directory, which nobody wrote.
             let path = &trace.path;
@@ -31,10 +34,10 @@ pub(super) fn prepare(
             task.object[at].trace = Some(trace.clone().into());
             if let Some(calls) = &mut task.object[at].file_calls {
                 if directory != Path::new(".") {
-                    *calls = directory.join(&*calls);
+                    calls.path = directory.join(&calls.path);
                 }
                 let key = key.replace(".trace", ".file_calls");
-                trace::file_calls(calls).map_err(|error| Problem::new(&key, error.to_string()))?;
+                trace::file_calls(&calls.path).map_err(|error| Problem::new(&key, error.to_string()))?;
             }
             let is_to_size = task.object[at..].iter().any(needs_size);
             if is_to_size || has_percentages {

@@ -180,7 +180,8 @@ impl Machine {
 /// Time between two accesses that is neither a hit's nor a device's.
 fn think_time_ns(recording: &Recording) -> u64 {
     let manifest = &recording.manifest;
-    let accesses = manifest.recording.accesses.max(1);
+    // What can't be read is told where the trace is played.
+    let accesses = manifest.recording.accesses.max(1) + recording.estimated_hits().unwrap_or(0);
     let latency = manifest.device.iter().filter_map(|device| device.read_latency_ns).max().unwrap_or(0);
     let waited = (manifest.sums.read_misses + manifest.sums.faults) * latency;
     (manifest.recording.duration_ns.saturating_sub(waited) / accesses).saturating_sub(HIT_NS)

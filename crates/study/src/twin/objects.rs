@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use pageout_record::{ACCESSES, BEFORE, Channel, FILE_CALLS, FileRecord, MappedAdvice};
 use pageout_sim::scenario::{File, Object, Problem, Scenario};
+use pageout_workload::{TraceError, trace};
 use serde_json::{Value, json};
 
 use super::machine::device_name;
@@ -33,11 +35,37 @@ pub(crate) fn expand(scenario: &mut Scenario, directory: &Path) -> Result<(), Pr
         let recording = Recording::read(from.parent().unwrap_or(Path::new(".")), true).map_err(refuse)?;
         task.object = objects(&recording, &path)
             .map_err(|error| Problem::new(&key, format!("{}: {error}", path.display())))?;
+        if path.file_name().is_some_and(|name| name == ACCESSES) {
+            weave(&recording, &mut task.object, &from).map_err(refuse)?;
+        }
         let known = |name: &str| scenario.file.iter().any(|file| file.name == name);
         let files =
             files(&recording).map_err(|error| Problem::new(&key, format!("{}: {error}", path.display())))?;
         let fresh: Vec<File> = files.into_iter().filter(|file| !known(&file.name)).collect();
         scenario.file.extend(fresh);
+    }
+    Ok(())
+}
+
+/// Puts hits on mapped pages among the accesses, and takes those out that are behind the end of a file. What is changed is in memory then.
+fn weave(recording: &Recording, objects: &mut [Object], accesses: &Path) -> Result<(), Error> {
+    let unseen = recording.unseen()?;
+    let header = recording.header.as_ref().map_or(&[][..], |header| &header.objects);
+    let ends: Vec<Option<u64>> =
+        recording.objects().iter().map(|&(file, _)| known_pages(&recording.manifest.file[file])).collect();
+    let is_behind = ends.iter().zip(header).any(|(end, of)| end.is_some_and(|end| end < of.pages));
+    let Some(first) = objects.first_mut().filter(|_| is_behind || unseen.count() > 0) else { return Ok(()) };
+    let asked = |error: TraceError| Error::Asked(error.to_string());
+    let calls = match first.file_calls {
+        Some(_) => trace::file_calls(&accesses.with_file_name(FILE_CALLS)).map_err(asked)?,
+        None => Vec::new(),
+    };
+    let (loaded, moved) = unseen.woven(accesses, &ends, &calls).map_err(asked)?;
+    if let Some(trace) = &mut first.trace {
+        trace.loaded = Some(Arc::new(loaded));
+    }
+    if let Some(calls) = &mut first.file_calls {
+        calls.loaded = Some(moved.into());
     }
     Ok(())
 }
@@ -96,13 +124,19 @@ fn is_random(file: &FileRecord) -> bool {
     file.read_insertions >= TELLING && file.read_ahead == 0
 }
 
-/// Pages of a file: its size, but at least what was accessed.
+/// Pages of a file: its size, or what was accessed if nobody had looked at that or it has grown since.
 fn pages_of(recording: &Recording, file: &FileRecord) -> u64 {
     let objects = recording.header.as_ref().map_or(&[][..], |header| &header.objects);
     let accessed = [file.object, file.mapped_object].into_iter().flatten();
     let accessed =
         accessed.filter_map(|object| objects.get(object as usize)).map(|object| object.pages).max();
-    file.bytes.unwrap_or(0).div_ceil(4096).max(accessed.unwrap_or(0)).max(1)
+    known_pages(file).or(accessed).unwrap_or(1).max(1)
+}
+
+/// Pages of a file whose size is known for all of the recording.
+fn known_pages(file: &FileRecord) -> Option<u64> {
+    let is_constant = file.pages_written == 0 && file.deletions == 0 && file.truncations == 0;
+    file.bytes.filter(|&bytes| is_constant && bytes > 0).map(|bytes| bytes.div_ceil(4096))
 }
 
 /// The names of all files; one that another has already gets a number.

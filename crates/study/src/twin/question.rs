@@ -178,7 +178,9 @@ pub fn answerable(recording: &Recording, question: &Question) -> Carried {
         (Knowledge::None, _) => Carried::Not("counters alone say nothing of other machines: record accesses".to_string()),
         (Knowledge::Reads, _) => Carried::Whole,
         (Knowledge::Insertions, Less) => less("insertions", "record on Linux 6.12 or later, or with less memory"),
-        (Knowledge::ReadsAndFaults, Less) => less("faults of mapped files", "record with less memory"),
+        (Knowledge::ReadsAndWaits | Knowledge::ReadsAndFaults, Less) => {
+            less("faults of mapped files", "record with less memory")
+        }
         (_, Equal) if !is_other_memory && question.machine.profile == Machine::of(recording).profile => Carried::Whole,
         (_, Equal) if !is_other_memory => Carried::Not(
             "another policy keeps other pages, and hits on what this one kept are not known: record reads, or run the program's own list of accesses".to_string(),

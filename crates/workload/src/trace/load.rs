@@ -45,6 +45,19 @@ pub fn load_within(
     Ok(packer.finish().map(|accesses| Loaded { footprint, accesses: Some(accesses) }))
 }
 
+/// Keeps what a stream gives, all of it.
+pub fn keep(stream: &mut dyn AccessStream) -> Result<Loaded, TraceError> {
+    let (mut footprint, mut seen, mut packer) =
+        (Footprint::default(), SeenPages::new(), Packer::new(u64::MAX));
+    let mut chunk: Vec<Access> = Vec::with_capacity(CHUNK);
+    while stream.fill(&mut chunk, CHUNK)? > 0 {
+        footprint.count(&chunk, &mut seen);
+        packer.pack(&chunk);
+        chunk.clear();
+    }
+    Ok(Loaded { footprint, accesses: packer.finish() })
+}
+
 /// Reads to the end, or until the accesses are past the budget. `counts`: also beyond, if else it is not known what they touch.
 fn read(
     path: &Path,

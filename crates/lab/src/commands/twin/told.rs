@@ -58,9 +58,13 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
         let lost = figures::counted(manifest.source.lost_events, "event");
         lines.push(format!("{lost} lost while it was recorded: accesses are missing"));
     }
+    let estimated = recording.estimated_hits().unwrap_or(0);
     let known = match recording.knowledge() {
         Knowledge::Reads => {
             "every buffered read is known, hits too. Hits on mapped pages and reads with O_DIRECT are not"
+        }
+        Knowledge::ReadsAndWaits => {
+            "of mapped files the faults alone are known, and since when their pages were missed. At more memory there are up to 3 % more misses than told, and of less nothing is known"
         }
         Knowledge::ReadsAndFaults => {
             "of mapped files the faults alone are known. There are 2 to 4 % more misses than told at this memory, up to 7 % at more, and of less nothing is known"
@@ -71,6 +75,10 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
         Knowledge::None => "none are known",
     };
     lines.push(format!("accesses: {known}"));
+    if estimated > 0 {
+        let hits = figures::counted(estimated, "hit");
+        lines.push(format!("{hits} on mapped pages put in: as often as the time says that each page was missed after its eviction"));
+    }
     lines.push(memory_of_programs(recording));
     lines.push(format!(
         "programs and the kernel held {} ({} to {} in {}{}); the twin holds that constant, whatever is asked{}",

@@ -16,7 +16,7 @@ use crate::scenario::populate::populate;
 use crate::scenario::streams::{self, Origin, OriginKind};
 use crate::scenario::visits::Visits;
 use crate::scenario::{
-    Advice, Channel, Files, FirstThread, Lifetime, Object, OpenedBy, Problem, Scenario, Task,
+    Advice, CallsFile, Channel, Files, FirstThread, Lifetime, Object, OpenedBy, Problem, Scenario, Task,
 };
 use crate::{Calls, Machine, StreamSource, TaskSpec, cost};
 
@@ -228,14 +228,17 @@ impl Scenario {
 
 /// What a recorded task did with whole files, by the machine's objects. What lies behind the end of a file has nothing to do.
 fn file_calls(task: &Task, sizes: &Files<'_>) -> Result<Vec<(u64, ObjectId, FileCall)>, Problem> {
-    let Some((at, path)) =
-        (0..).zip(&task.object).find_map(|(at, object)| Some((at, object.file_calls.as_ref()?)))
-    else {
+    let listed = |(at, object): (usize, &'_ Object)| Some((at, object.file_calls.clone()?));
+    let Some((at, CallsFile { path, loaded })) = (0..).zip(&task.object).find_map(listed) else {
         return Ok(Vec::new());
     };
     let key = format!("object[{at}].file_calls");
+    let listed = match loaded {
+        Some(loaded) => loaded,
+        None => file_calls_of(&path).map_err(|error| Problem::new(&key, error.to_string()))?.into(),
+    };
     let mut calls = Vec::new();
-    for placed in file_calls_of(path).map_err(|error| Problem::new(&key, error.to_string()))? {
+    for placed in listed.iter() {
         let object = (at + placed.object as usize, task.object.get(at + placed.object as usize));
         let (index, Some(of)) = object else {
             let message = format!("{}: there is no object {} of the trace", path.display(), placed.object);

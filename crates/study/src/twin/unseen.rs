@@ -1,0 +1,249 @@
+//! Hits on mapped pages, which no event tells: as many as let a page be in use as its faults say.
+//!
+//! A fault tells since when its page was missed. Who uses a page at random, as `MADV_RANDOM` says, uses it as often while it is there. So the
+//! time from its eviction to its fault is a measure of the time from any moment to its next use:
+//!
+//! ```text
+//!     fault           4    2  1                       1  2    4      evicted      fault
+//!   ────┼─────────────┴────┴──┴─── ...  the middle ... ┴──┴────┴──────────┼───wait───┼───▶ accesses
+//! ```
+//! Accesses are put in at distances of one, two, four ... waits from both ends. They tell a twin that evicts a little earlier that the page would
+//! have come back, and one that evicts later that it is still in use. With faults alone each small difference loses a miss: what the twin still
+//! has when the machine missed it is a hit, and what the twin lacks when the machine had it is not asked for.
+//!
+//! Mappings without that advice are left alone: there each access marks the page as used, and the machine has told by the eviction that there
+//! was none for a while.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pageout_record::{Channel, MappedAdvice};
+use pageout_workload::trace::{self, Loaded, PlacedCall};
+use pageout_workload::{Access, AccessStream, ReadOptions, TraceError};
+
+use super::recording::Recording;
+
+/// Accesses put in, in order: how many of the trace are before, and which page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unseen(Vec<(u64, Access)>);
+
+/// What is known of a page.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    /// Its last fault,
+    fault: u64,
+    /// how long it had been missed then, and had been there before that.
+    times: Option<(u64, u64)>,
+}
+
+impl Unseen {
+    /// Those of a recording; none if it has no mappings that are used at random.
+    pub(super) fn of(recording: &Recording, accesses: &Path) -> Result<Unseen, TraceError> {
+        let objects = recording.objects();
+        let is_random = |&(file, channel): &(usize, Channel)| {
+            let advice = recording.manifest.file[file].mapped_advice;
+            channel == Channel::Mapped && advice == Some(MappedAdvice::Random)
+        };
+        let is_random: Vec<bool> = objects.iter().map(is_random).collect();
+        if recording.evictions.is_empty() || !is_random.contains(&true) {
+            return Ok(Unseen::default());
+        }
+        let mut stream = trace::open(accesses, &ReadOptions::default())?;
+        let evictions = &recording.evictions[..];
+        let mut finder = Finder { evictions, at: 0, pages: BTreeMap::new(), unseen: Vec::new() };
+        let mut chunk = Vec::new();
+        while stream.fill(&mut chunk, 1 << 16)? > 0 {
+            for access in chunk.drain(..) {
+                finder.take(access, is_random.get(access.object() as usize) == Some(&true));
+            }
+        }
+        Ok(finder.finish())
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// The accesses of the trace with these among them, in memory, and the calls on files with their places there. Of each object that many
+    /// pages are known, if they are: who reads on at a file's end asks for pages that there are not.
+    pub(super) fn woven(
+        &self,
+        accesses: &Path,
+        pages: &[Option<u64>],
+        calls: &[PlacedCall],
+    ) -> Result<(Loaded, Vec<PlacedCall>), TraceError> {
+        let inner = trace::open(accesses, &ReadOptions::default())?;
+        let (chunk, moved) = (Vec::new(), Vec::new());
+        let mut woven = Woven { inner, chunk, at: 0, made: 0, unseen: &self.0, pages, calls, moved };
+        let loaded = trace::keep(&mut woven)?;
+        let left = woven.calls.iter().map(|call| PlacedCall { access: woven.made, ..*call });
+        let moved = woven.moved.iter().copied().chain(left).collect();
+        Ok((loaded, moved))
+    }
+}
+
+/// Goes over the accesses of a trace.
+struct Finder<'a> {
+    /// What is left of the faults that found their page evicted.
+    evictions: &'a [(u64, u64)],
+    /// Accesses so far.
+    at: u64,
+    pages: BTreeMap<u64, Page>,
+    unseen: Vec<(u64, Access)>,
+}
+
+impl Finder<'_> {
+    fn take(&mut self, access: Access, is_random: bool) {
+        let mut evicted = None;
+        if let Some((&(fault, since), rest)) = self.evictions.split_first()
+            && fault == self.at
+        {
+            (evicted, self.evictions) = (Some(since), rest);
+        }
+        if is_random {
+            let before = self.pages.get(&access.bits()).map(|page| page.fault);
+            let times = before.zip(evicted).map(|(fault, since)| ((self.at - since).max(1), since - fault));
+            self.pages.insert(access.bits(), Page { fault: self.at, times });
+            if let (Some(fault), Some((wait, stay))) = (before, times) {
+                self.between(access, fault, stay, wait);
+            }
+        }
+        self.at += 1;
+    }
+
+    /// Uses of a page from its fault to its eviction.
+    fn between(&mut self, access: Access, fault: u64, stay: u64, wait: u64) {
+        let (middle, evicted) = (fault + stay / 2, fault + stay);
+        self.after(access, fault, middle, wait);
+        let places = doubling(wait).map_while(|wait| evicted.checked_sub(wait));
+        let places = places.take_while(|place| *place > middle);
+        self.unseen.extend(places.map(|place| (place, access)));
+    }
+
+    /// Uses of a page from its fault on.
+    fn after(&mut self, access: Access, fault: u64, until: u64, wait: u64) {
+        let places =
+            doubling(wait).map(|wait| fault.saturating_add(wait)).take_while(|place| *place <= until);
+        self.unseen.extend(places.map(|place| (place, access)));
+    }
+
+    /// Which pages are still there at the end is not told: those that would be, had they stayed as long as before.
+    fn finish(mut self) -> Unseen {
+        for (bits, page) in std::mem::take(&mut self.pages) {
+            let Some((wait, stay)) = page.times else { continue };
+            let access = Access::from_bits(bits);
+            match self.at.checked_sub(page.fault + stay) {
+                // It has been missed longer than before.
+                Some(since) => self.between(access, page.fault, stay, wait.max(since)),
+                None => self.after(access, page.fault, self.at, wait),
+            }
+        }
+        self.unseen.sort_by_key(|(place, _)| *place);
+        Unseen(self.unseen)
+    }
+}
+
+/// A wait, twice the wait, four times.
+fn doubling(wait: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(wait), |wait| wait.checked_mul(2))
+}
+
+/// A trace with accesses among its own.
+struct Woven<'a> {
+    inner: Box<dyn AccessStream>,
+    chunk: Vec<Access>,
+    /// Accesses of the trace so far,
+    at: u64,
+    /// and given out.
+    made: u64,
+    unseen: &'a [(u64, Access)],
+    pages: &'a [Option<u64>],
+    calls: &'a [PlacedCall],
+    moved: Vec<PlacedCall>,
+}
+
+impl AccessStream for Woven<'_> {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let before = out.len();
+        // Of a piece all may be behind the ends of files.
+        while out.len() == before {
+            self.chunk.clear();
+            if self.inner.fill(&mut self.chunk, max)? == 0 {
+                break;
+            }
+            for &access in &self.chunk {
+                while let Some((&(_, unseen), rest)) =
+                    self.unseen.split_first().filter(|((place, _), _)| *place <= self.at)
+                {
+                    out.push(unseen);
+                    self.made += 1;
+                    self.unseen = rest;
+                }
+                while let Some((call, rest)) =
+                    self.calls.split_first().filter(|(call, _)| call.access <= self.at)
+                {
+                    self.moved.push(PlacedCall { access: self.made, ..*call });
+                    self.calls = rest;
+                }
+                self.at += 1;
+                let end = self.pages.get(access.object() as usize).copied().flatten();
+                if end.is_none_or(|end| access.page() < end) {
+                    out.push(access);
+                    self.made += 1;
+                }
+            }
+        }
+        Ok(out.len() - before)
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(accesses: &[u64], evictions: &[(u64, u64)]) -> Vec<(u64, u64)> {
+        let mut finder = Finder { evictions, at: 0, pages: BTreeMap::new(), unseen: Vec::new() };
+        accesses.iter().for_each(|&page| finder.take(Access::new(0, page, false), true));
+        finder.finish().0.iter().map(|(place, access)| (*place, access.page())).collect()
+    }
+
+    #[test]
+    fn a_page_is_in_use_as_often_as_its_fault_says() {
+        // Page 7 comes at 0, is evicted at 20 and missed for two accesses, until 22.
+        let accesses: Vec<u64> = [7].into_iter().chain(100..121).chain([7, 200, 201, 202, 203]).collect();
+        let told = found(&accesses, &[(22, 20)]);
+        assert_eq!(told, [(2, 7), (4, 7), (8, 7), (12, 7), (16, 7), (18, 7), (24, 7), (26, 7)]);
+        // Nobody says how long others are missed.
+        assert_eq!(found(&accesses, &[]), []);
+    }
+
+    #[test]
+    fn calls_stay_between_the_accesses_that_they_were_between() {
+        use pageout_workload::InMemory;
+        use pageout_workload::trace::FileCall;
+        let access = |page| Access::new(0, page, false);
+        let of_trace: Vec<Access> = [0, 1, 2, 9, 4].map(access).to_vec();
+        let unseen = [(1, access(5)), (2, access(6)), (2, access(7))];
+        let calls = [0, 2, 4, 5].map(|access| PlacedCall { access, object: 0, call: FileCall::Sync });
+        let mut woven = Woven {
+            inner: Box::new(InMemory::new(of_trace.into())),
+            chunk: Vec::new(),
+            at: 0,
+            made: 0,
+            unseen: &unseen,
+            // Page 9 is behind the end.
+            pages: &[Some(8)],
+            calls: &calls,
+            moved: Vec::new(),
+        };
+        let mut out = Vec::new();
+        while woven.fill(&mut out, 2).unwrap() > 0 {}
+        assert_eq!(out.iter().map(|access| access.page()).collect::<Vec<_>>(), [0, 5, 1, 6, 7, 2, 4]);
+        assert_eq!(woven.moved.iter().map(|call| call.access).collect::<Vec<_>>(), [0, 5, 6]);
+        assert_eq!(woven.calls.len(), 1, "the last is behind all");
+    }
+}
