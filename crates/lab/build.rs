@@ -3,6 +3,9 @@
 //!
 //! A build for development doesn't ask for the commit: it would be another program after every commit, and built anew.
 
+// What Cargo compiles is written here.
+#![allow(clippy::disallowed_methods)]
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
