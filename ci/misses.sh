@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Misses of textbook policies beside those of libCacheSim 0.3.5 (PyPI wheel `libcachesim`) on the same accesses, object sizes ignored: equal where a
 # policy leaves no choice, within 1 % with parameters that `pageout keys policy` names where a paper leaves one;
-# W-TinyLFU is told alone, as theirs counts in a sketch that errs. Not part of .ci/run: it takes a
-# trace of yours, and the network. Misses on the recorded sequences are a test: crates/lab/tests/cli/bench.rs.
+# W-TinyLFU is told alone: it is not known why it differs. Not part of .ci/run: it takes a trace of yours, and the network. Misses on the recorded sequences are a test: crates/lab/tests/cli/bench.rs.
 # Usage: ci/misses.sh TRACE.oracleGeneral[.zst]...
 set -euo pipefail
 cd "$(dirname "$0")/.."
