@@ -45,6 +45,9 @@ struct OfTrace {
     sampled: Option<SampledFrom>,
 }
 
+/// A row for each textbook policy, and what estimates among them were made from.
+type ByBook = (std::vec::IntoIter<Vec<Shown>>, Option<SampledFrom>);
+
 /// A cell of the table.
 #[derive(Default)]
 struct Shown {
@@ -260,7 +263,7 @@ impl<'a> Bench<'a> {
         sizes: &[(Limit, u64)],
         warm_up: u64,
         terminal: &Terminal,
-    ) -> anyhow::Result<Option<(std::vec::IntoIter<Vec<Shown>>, Option<SampledFrom>)>> {
+    ) -> anyhow::Result<Option<ByBook>> {
         let args = self.args;
         let choices: Vec<_> = self.policies.iter().filter_map(Policy::textbook).cloned().collect();
         if choices.is_empty() {
