@@ -28,9 +28,9 @@ use crate::state::State;
 use crate::units::{FileId, MemcgId, NodeId, PAGE_SIZE, Pfn, WbId};
 
 /// How many of each deed are audited from the start on.
-const AUDITED_FIRST: u32 = 4096;
+const AUDITED_FIRST: u32 = 128;
 /// One in so many is audited after that.
-const AUDITED_LATER: u32 = 16;
+const AUDITED_LATER: u32 = 64;
 
 /// What is done to a folio, or to what a group pays for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -208,14 +208,21 @@ impl Standing {
 }
 
 impl Owners {
-    /// Whether both have this balance in common.
-    fn shares(&self, other: &Owners, balance: usize) -> bool {
-        match balance {
-            0..OF_NODE | OF_LISTS..OF_GENERATIONS | OF_GENERATIONS..OF_ZONE => self.lruvec == other.lruvec,
-            OF_NODE..OF_LISTS => self.node == other.node,
-            OF_ZONE..OF_FILE => (self.lruvec, self.rank) == (other.lruvec, other.rank),
-            OF_FILE..OF_WB => self.file.is_some() && self.file == other.file,
-            _ => self.wb.is_some() && self.wb == other.wb,
+    /// Adds what is added elsewhere, or takes it away, as far as both have a balance in common.
+    fn add_shared(&self, sum: &mut Balances, other: &Owners, adds: &Balances, sign: i64) {
+        let is_same_group = self.lruvec == other.lruvec;
+        let shared = [
+            (0..OF_NODE, is_same_group),
+            (OF_NODE..OF_LISTS, self.node == other.node),
+            (OF_LISTS..OF_ZONE, is_same_group),
+            (OF_ZONE..OF_FILE, is_same_group && self.rank == other.rank),
+            (OF_FILE..OF_WB, self.file.is_some() && self.file == other.file),
+            (OF_WB..BALANCES, self.wb.is_some() && self.wb == other.wb),
+        ];
+        for (balances, _) in shared.into_iter().filter(|&(_, is_shared)| is_shared) {
+            for (sum, adds) in sum[balances.clone()].iter_mut().zip(&adds[balances]) {
+                *sum += sign * adds;
+            }
         }
     }
 }
@@ -294,29 +301,25 @@ impl Core {
             self.assert_led_to(deed, pfn);
         }
         self.assert_as_hot(deed, &then[0], now);
-        let now: Vec<(Owners, Balances)> = now
-            .iter()
-            .map(|&pfn| self.standing(pfn))
-            .map(|standing| (standing.at, standing.adds()))
-            .collect();
         for page in then {
+            let mut expected = [0; BALANCES];
+            then.iter()
+                .for_each(|page_then| page.at.add_shared(&mut expected, &page_then.at, &page_then.adds, -1));
+            for standing in now.iter().map(|&pfn| self.standing(pfn)) {
+                page.at.add_shared(&mut expected, &standing.at, &standing.adds(), 1);
+            }
             let balances = self.balances(&page.at);
             // A file that has got another wb meanwhile adds to that one what it had here.
             let wb = page.at.file.and_then(|file| self.mm.memory.file(file).inode.wb);
             let compared = if wb == page.at.wb { BALANCES } else { OF_WB };
             for balance in 0..compared {
-                let added = |adds: &Balances, at: &Owners| {
-                    if page.at.shares(at, balance) { adds[balance] } else { 0 }
-                };
-                let before: i64 = then.iter().map(|page| added(&page.adds, &page.at)).sum();
-                let after: i64 = now.iter().map(|(at, adds)| added(adds, at)).sum();
                 let moved = balances[balance] - page.balances[balance];
                 assert!(
-                    moved == after - before,
+                    moved == expected[balance],
                     "{deed:?} of {:?} moves {} by {moved}, and its state says {}: {:?}",
                     page.pfn,
                     name_of(balance),
-                    after - before,
+                    expected[balance],
                     self.mm.memory.folios[page.pfn]
                 );
             }

@@ -226,7 +226,7 @@ impl Machine {
             machine.write(TaskId(0), group, "memory.max", setup.limits[group]);
             if setup.spares {
                 machine.write(TaskId(0), group, "memory.soft_limit_in_bytes", 8 * group as u64);
-            } else if setup.limits[0].is_multiple_of(2) {
+            } else if checks == Checks::All && setup.limits[0].is_multiple_of(2) {
                 // Half of the machines, without a draw of their own: a part of what each may have is protected.
                 machine.write(TaskId(0), group, "memory.min", setup.limits[group] / 8);
                 machine.write(TaskId(0), group, "memory.low", setup.limits[group] / 2);
@@ -248,7 +248,7 @@ impl Machine {
         if matches!(kind, Kind::OpenTmpfs | Kind::Anon) {
             // A third does not shrink, and goes past zswap.
             let lengths = Lengths::Deciles([900, 1000, 1200, 1500, 2000, 2500, 3000, 4096, 4096, 4096, 4096]);
-            let contents = Compressibility { zero_filled: self.zero_filled, same_filled: 150, lengths };
+            let contents = Compressibility { zero_filled: self.zero_filled, same_filled: 50, lengths };
             self.engine.set_compressibility(task, object, contents).unwrap();
         }
         self.tasks[task.index()].objects.insert(kind as usize, object);

@@ -429,11 +429,12 @@ impl Table {
         (old, change)
     }
 
-    /// A word was replaced: the counts of its node are those of the words in it, and of a short table so is what was read ahead. A long
-    /// one is recounted at one page in 16.
+    /// A word was replaced: the counts of its node are those of the words in it, and of a short table so is what was read ahead. One
+    /// page in four of a short table has it recounted, and one in 64 of a long one.
     #[inline]
     fn assert_recounted(&self, page: u64) {
-        if cfg!(debug_assertions) && (self.pages() <= NODE_SLOTS || page.is_multiple_of(16)) {
+        let one_in = if self.pages() <= NODE_SLOTS { 4 } else { 64 };
+        if cfg!(debug_assertions) && page.is_multiple_of(one_in) {
             let first = page / NODE_SLOTS * NODE_SLOTS;
             let (mut counted, mut unused) = ([0; 2], 0);
             for word in (first..(first + NODE_SLOTS).min(self.pages())).map(|page| self.word_if_any(page)) {
