@@ -17,7 +17,7 @@ choice! {
 choice! {
     /// What a look around makes of the entries that it finds young.
     Neighbours {
-        /// Fewer than 15 pages are promoted through the activation batch; more become youngest at once. The entry of the page in hand is among those
+        /// Fewer than 15 pages of older generations are promoted through the activation batch; more become youngest at once. The entry of the page in hand is among those
         /// looked at and counts as its second use, so that reclaim activates the page. 6.1.
         AtOnce = "6.1",
         /// All are promoted through the activation batch. The page in hand is kept where this was its first use. Since 6.12.

@@ -57,8 +57,10 @@ impl Core {
                 if has_buffer {
                     self.lru_young(word.pfn(), executable);
                 } else if !by_batch && self.mm.memory.folios[word.pfn()].has(FolioFlags::LRU) {
-                    held_back[count] = word.pfn();
-                    count += 1;
+                    if !self.mm.is_in_youngest(lruvec, word.pfn()) {
+                        held_back[count] = word.pfn();
+                        count += 1;
+                    }
                 } else {
                     self.lru_young_nearby(word.pfn(), executable);
                 }

@@ -393,6 +393,7 @@ impl Core {
     /// Starts writing to a swap slot, as soon as the plug is submitted.
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry, plug: &mut Plug) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.by.task);
+        self.note_updates(self.mm.memory.folios[pfn].memcg, 1);
         self.plug(plug, io, pfn, entry);
     }
 
@@ -544,6 +545,9 @@ impl Core {
             "{pfn:?} was written, and has nowhere to be: {folio:?}"
         );
         self.mm.memory.change_reclaim(pfn, false);
+        if !is_of_file {
+            self.note_updates(folio.memcg, 1);
+        }
         match result {
             Ok(()) if drops.is_some() && self.mm.may_drop(pfn) => {
                 self.tell(pfn, |_| PageEvent::Dropped);

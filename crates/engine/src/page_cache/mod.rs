@@ -135,6 +135,9 @@ impl Core {
             return false;
         }
         self.tell(pfn, |_| PageEvent::Released);
+        if folio.has(FolioFlags::CHARGED) {
+            self.note_updates(folio.memcg, 1);
+        }
         if folio.has(FolioFlags::SWAPCACHE) {
             self.swap_cache_give_up(pfn);
         }

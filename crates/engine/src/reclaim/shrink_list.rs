@@ -48,6 +48,7 @@ impl Core {
         sc: &mut ScanControl,
         stat: &mut ReclaimStat,
     ) {
+        let reclaimed_before = stat.reclaimed;
         let before = self.mm.pages_in_hand(folios) + stat.reclaimed;
         if self.mm.can_demote_from(lruvec) {
             self.demote_or_shrink(lruvec, folios, sc, stat);
@@ -61,6 +62,11 @@ impl Core {
         }
         if !sc.hands.split.is_empty() {
             self.shrink_split(lruvec, folios, sc, stat);
+        }
+        // Uncharged all at once, when the batch is over.
+        let freed = stat.reclaimed - reclaimed_before;
+        if freed > 0 {
+            self.note_updates(self.mm.lruvecs[lruvec].memcg, freed);
         }
         let after = self.mm.pages_in_hand(folios) + stat.reclaimed;
         debug_assert_eq!(after, before, "pages of a batch that are left, and those that are free now");
@@ -320,6 +326,7 @@ impl Core {
         let entry = self.take_slot(memcg);
         self.close_charges(charges, Paid::slots(entry.is_some().into()));
         let Some(entry) = entry else { return false };
+        self.note_updates(memcg, 1);
         self.swap_cache_insert(pfn, entry);
         let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::SWAPBACKED);

@@ -374,6 +374,7 @@ impl Current<'_> {
             let charged = charged.map_err(|stop| self.give_up(stop))?;
             self.task.attempt.charged = charged;
             self.core.mm.memory.folios[pfn].set(FolioFlags::CHARGED);
+            self.core.note_updates(payer, 1);
         }
         let has_room = self.provide_bytes(memcg, source, gfp);
         if !has_room.map_err(|stop| self.give_up(stop))? {

@@ -32,6 +32,19 @@ impl Core {
         self.count_weighing(lruvec, stat, n, (n.unsigned_abs() / PAGE_SIZE).max(1));
     }
 
+    /// Notes updates of a group's statistics that have no counter here: charges and uncharges, swap that the group pays for, and pages on their
+    /// way to it.
+    #[inline]
+    pub(crate) fn note_updates(&mut self, memcg: MemcgId, weight: u64) {
+        let updates = &mut self.mm.cpus[self.by.cpu.index()].updates;
+        let made = updates.made + weight;
+        if updates.memcg == memcg && made < updates.room {
+            updates.made = made;
+        } else if self.mm.config.stat_flush != crate::StatFlush::Live {
+            self.weigh_slowly(memcg, weight);
+        }
+    }
+
     /// Returns the node of the lruvec, which is at hand.
     #[inline(always)]
     fn count_weighing(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) -> NodeId {
@@ -56,7 +69,12 @@ impl Core {
         if self.mm.config.stat_flush == crate::StatFlush::Live {
             return self.mm.count_flushed(lruvec, stat, n);
         }
-        let (memcg, cpu) = (self.mm.lruvecs[lruvec].memcg, self.by.cpu);
+        self.weigh_slowly(self.mm.lruvecs[lruvec].memcg, weight);
+    }
+
+    #[cold]
+    fn weigh_slowly(&mut self, memcg: MemcgId, weight: u64) {
+        let cpu = self.by.cpu;
         // First what this CPU holds already, of this group or another; then this update. The room is what is left after it.
         self.mm.push_updates(cpu);
         let updates = &mut self.mm.cpus[cpu.index()].updates;

@@ -103,6 +103,7 @@ impl Core {
         let charges = self.open_charges(Deed::FreeSlot, self.mm.memory.swap.memcg(entry));
         let memcg = self.mm.memory.swap.free(entry, self.by.cpu);
         self.mm.memcgs.uncharge_swap(memcg);
+        self.note_updates(memcg, 1);
         self.close_charges(charges, Paid::slots(-1));
         self.mm.assert_slots_charged();
         self.out.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot });

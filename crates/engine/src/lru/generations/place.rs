@@ -148,8 +148,7 @@ impl Core {
             self.mm.memory.set_use_bits(pfn, use_bits | UseBits::REFERENCED);
             return;
         }
-        let generations = self.mm.generations(lruvec);
-        if usize::from(place.generation - 1) == generations.slot(generations.max_seq) {
+        if self.mm.is_in_youngest(lruvec, pfn) {
             return;
         }
         let rule = self.mm.generation_rules(lruvec).rmap_promote;
@@ -266,6 +265,12 @@ impl State {
         // Short of the generations that eviction spares.
         let last_evictable = max.saturating_sub(rules.spared()).max(min);
         (if rule == PlaceRule::Oldest { min } else { (min + 1).min(last_evictable) }, rule)
+    }
+
+    /// Whether a folio that is listed belongs to the youngest generation.
+    pub(crate) fn is_in_youngest(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
+        let generations = self.generations(lruvec);
+        usize::from(self.memory.places[pfn].generation - 1) == generations.slot(generations.max_seq)
     }
 
     /// Unlinks a folio from the list that it is on, which need not be that of its generation.

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use pageout_engine::{
-    Config, Engine, GenerationInfo, Nanos, ObjectId, PROFILES, PageName, Parameter, Policy, StoryFilter,
-    parameters_of,
+    Config, Engine, FlushRule, GenerationInfo, Nanos, ObjectId, PROFILES, PageName, Parameter, Policy,
+    StoryFilter, parameters_of,
 };
 use pageout_sim::Stall;
 use pageout_workload as workload;
@@ -215,7 +215,11 @@ impl<'a> Playable<'a> {
             }
             None => None,
         };
-        let inputs = Inputs::read(recording, run, &objects, &sequence)?;
+        let mut inputs = Inputs::read(recording, run, &objects, &sequence)?;
+        if policy.group.reclaim.stat_flush == FlushRule::Updates {
+            // Passes flush by themselves there, twice a call: that is a rule, and no input.
+            inputs.flushes = None;
+        }
         if !objects.iter().any(Object::is_read_ahead) {
             let unheard = [("agings", inputs.agings.is_some()), ("mapped_file", inputs.mapped.is_some())];
             for (input, _) in unheard.into_iter().filter(|&(_, is_there)| is_there) {
