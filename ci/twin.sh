@@ -51,8 +51,7 @@ for ((repeat = 1; repeat <= repeats; repeat++)); do
         one "mapped" "$limit" python3 -I -S "$load" mapped "$work/data" 65536 300000 1
         one "writes with fsync" "$limit" python3 -I -S "$load" write "$work/data" 65536 300000 1
         one "SQLite" "$limit" python3 -I "$load" sqlite "$work/database" 60000 1
-        # A compiler holds some 30 MiB itself.
-        if command -v cc > /dev/null && ((limit >= 48)); then
+        if command -v cc > /dev/null; then
             one "compile" "$limit" sh -c "for source in $work/sources/*.c; do cc -c -o $work/object.o \$source; done"
         fi
         one "two processes, one file" "$limit" sh -c "python3 -I -S $load read $work/data 65536 150000 1 & python3 -I -S $load read $work/data 65536 150000 2 & wait"

@@ -60,13 +60,13 @@ def make_database(path, rows):
 
 
 def make_sources(folder, files):
-    """C files that include half of the headers each, which are large enough to matter."""
+    """C files that include half of the headers each: a compiler of some 20 MiB for each."""
     draw = random.Random(1)
     os.makedirs(folder)
     headers = 40
     for header in range(headers):
         with open(f"{folder}/h{header}.h", "w") as file:
-            for at in range(2000):
+            for at in range(400):
                 file.write(f"static inline int f{header}_{at}(int x) {{ return x * {draw.randrange(1000)} + {at}; }}\n")
     for source in range(files):
         with open(f"{folder}/s{source}.c", "w") as file:

@@ -461,7 +461,7 @@ impl Collector {
         self.sums.insertions_large += if order > 0 { pages } else { 0 };
         self.files[file].insertions += pages;
         for page in event.first..=event.last {
-            self.files[file].seen.insert(page);
+            self.sums.insertions_first += u64::from(self.files[file].seen.insert(page));
             if self.insertions_alone {
                 self.access(file, Channel::File, page, false, out);
             }
@@ -471,6 +471,7 @@ impl Collector {
             state.faulted.filter(|&(of, page)| of == file && (event.first..=event.last).contains(&page));
         if let Some((file, page)) = fault {
             state.faulted = None;
+            self.sums.insertions_first += 1;
             self.files[file].faulted_in.push(page);
         }
         let inserted = &mut state.inserted;
@@ -560,6 +561,7 @@ mod tests {
         let insertion = |page| event(What::Insertion { order: 0 }, page, page);
         let (_, collector) = pages(&[insertion(0), insertion(1), insertion(2), event(What::Read, 0, 0)]);
         assert_eq!((collector.sums.read_misses, collector.sums.read_ahead), (1, 2));
+        assert_eq!(collector.sums.insertions_first, 3);
         assert_eq!(collector.sums.resident_at_start, 0);
         let (_, collector) = pages(&[event(What::Insertion { order: 2 }, 4, 7), event(What::Read, 5, 5)]);
         assert_eq!((collector.sums.insertions, collector.sums.insertions_large), (4, 4));
@@ -658,6 +660,7 @@ mod tests {
         ];
         let (_, collector) = pages(&events);
         assert_eq!(collector.faults(), [(2, 1)]);
+        assert_eq!((collector.sums.insertions, collector.sums.insertions_first), (3, 2));
     }
 
     #[test]

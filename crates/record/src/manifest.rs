@@ -142,7 +142,9 @@ pub struct Sums {
     pub memory_faults: u64,
     /// Pages that came into the page cache.
     pub insertions: u64,
-    /// Of these, pages in folios of several.
+    /// Of these, pages that came in for the first time since the recording began, and were not in memory then.
+    pub insertions_first: u64,
+    /// Of all, pages in folios of several.
     pub insertions_large: u64,
     /// Of these, pages that reads had not asked for.
     pub read_ahead: u64,

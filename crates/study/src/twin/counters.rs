@@ -1,7 +1,7 @@
 //! What counters alone tell of a group's files.
 //!
 //! A page that comes in for the first time leaves no shadow, and one that comes back does. So *pages brought in - refaults = distinct pages
-//! brought in*, for files that are neither deleted nor truncated and whose shadows are not reclaimed. As many have to come in whatever the
+//! brought in*, for files that are neither deleted nor truncated, whose shadows are not reclaimed and were none when it began. As many have to come in whatever the
 //! memory: it is the floor of the curve of misses over memory, and refaults are all that any amount of memory can save.
 //!
 //! The curve between is not identified by one point, nor which policy would do better, nor who of several readers causes misses, nor scans
@@ -26,7 +26,13 @@ impl Counted {
         let refaults = recording.rose("workingset_refault_file")?;
         let sums = &recording.manifest.sums;
         if sums.insertions > 0 {
-            return Some(Counted { insertions: sums.insertions, is_exact: true, refaults });
+            // What came in for the first time may be known from before the recording: that is a refault, and came in once all the same.
+            let again = sums.insertions - sums.insertions_first.min(sums.insertions);
+            return Some(Counted {
+                insertions: sums.insertions,
+                is_exact: true,
+                refaults: refaults.min(again),
+            });
         }
         // In the first version of cgroups every page that is charged counts; memory of programs is what faults did not find.
         let charged = recording.rose("pgpgin");
