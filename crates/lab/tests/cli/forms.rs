@@ -224,9 +224,9 @@ fn every_command_has_its_result_in_every_form_and_in_a_file() {
             "{command:?}"
         );
         let markdown = printed(&["--format", "markdown"]);
-        let has_rule = markdown
-            .lines()
-            .any(|line| line.starts_with("| --") && !line.contains(|c: char| !" |-:".contains(c)));
+        let has_rule = markdown.lines().any(|line| {
+            line.starts_with('|') && line.contains("--") && !line.contains(|c: char| !" |-:".contains(c))
+        });
         assert_eq!(has_rule, *has_table, "{command:?}: {markdown}");
         assert!(!printed(&["--format", "plain"]).is_empty(), "{command:?}");
         let chosen = printed(&["--figure", "version"]);
