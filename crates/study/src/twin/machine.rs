@@ -173,7 +173,7 @@ impl Machine {
             let _ = writeln!(text, "copies = {}", self.readers);
         }
         let _ = writeln!(text, "think_time = \"{}ns\"", think_time_ns(recording));
-        let _ = write!(text, "recorded = {}\n", trace(ACCESSES));
+        let _ = writeln!(text, "recorded = {}", trace(ACCESSES));
     }
 }
 

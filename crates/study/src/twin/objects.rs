@@ -102,10 +102,9 @@ fn objects(recording: &Recording, trace: &Path) -> serde_json::Result<Vec<Object
         if !is_before && channel == Channel::Mapped {
             table["channel"] = "mapped".into();
         }
-        if !is_before && channel == Channel::File && !recording.has_file_calls {
-            if let Some(every) = file.pages_written.checked_div(file.syncs) {
-                table["fsync_every"] = every.max(1).into();
-            }
+        let is_counted = !is_before && channel == Channel::File && !recording.has_file_calls;
+        if let Some(every) = file.pages_written.checked_div(file.syncs).filter(|_| is_counted) {
+            table["fsync_every"] = every.max(1).into();
         }
         if at == 0 {
             table["trace"] = Value::String(trace.to_string_lossy().into_owned());
