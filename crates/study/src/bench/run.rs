@@ -281,7 +281,14 @@ impl Question<'_> {
                 Ok(Some(from))
             }
             Err(NotSampled::Trace(error)) => Err(error),
-            Err(NotSampled::Refused(_) | NotSampled::Stopped) => Ok(None),
+            Err(NotSampled::Refused(_)) => Ok(None),
+            Err(NotSampled::Stopped) => {
+                for at in bounds {
+                    answer.cells[at].fill(Cell::NotRun);
+                }
+                answer.interrupted = answer.interrupted.or(self.watcher.stop());
+                Ok(None)
+            }
         }
     }
 
