@@ -334,10 +334,16 @@ fn what_takes_long_is_told_and_estimated_first_and_a_signal_leaves_what_there_is
     assert_eq!(output.status.code(), Some(130));
     let printed = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(printed.contains("Not complete: interrupted by SIGINT after "), "{printed}");
-    assert!(printed.contains("A figure `of` a share is of the first so many accesses."), "{printed}");
     let words: Vec<&str> = printed.split(' ').collect();
     let is_part = |words: &[&str]| words[0].starts_with("0.") && words[1] == "of" && words[2].ends_with('%');
-    assert_eq!(words.windows(3).filter(|words| is_part(words)).count(), 1, "one was under way: {printed}");
+    // One was under way, unless the signal came just between two.
+    let parts = words.windows(3).filter(|words| is_part(words)).count();
+    assert!(parts <= 1, "{printed}");
+    assert_eq!(
+        printed.contains("A figure `of` a share is of the first so many accesses."),
+        parts == 1,
+        "{printed}"
+    );
     let quiet = ["--memory", "10%", "--policy", "lru,opt", "--exact"];
     let output = replay(&[&[shift.as_str()], &quiet[..]].concat());
     assert!(!text(&output.stderr).contains("simulations over"));

@@ -217,10 +217,10 @@ fn keys_at_a_version_say_what_held_and_how_it_is_known() {
         let rows = found["not_modelled"].as_array().unwrap().iter();
         rows.map(|row| row["name"].as_str().unwrap().to_string()).collect()
     };
-    let look_around = "generations: look-around".to_string();
-    assert!(not_modelled("--at 6.1 --lists mglru").contains(&look_around));
-    assert!(!not_modelled("--at 6.1").contains(&look_around));
-    assert!(!not_modelled("--at 6.12 --lists mglru").contains(&look_around));
+    let walkers = "generations: walkers that wait".to_string();
+    assert!(not_modelled("--at 6.1 --lists mglru").contains(&walkers));
+    assert!(!not_modelled("--at 6.1").contains(&walkers));
+    assert!(!not_modelled("--at 6.12 --lists mglru").contains(&walkers));
     assert!(not_modelled("--at 6.1").contains(&"readahead: decision".to_string()));
     failed(TURNS_OVER, "keys kernel --at 5.15 --lists mglru", &["5.15 has no generations"]);
     failed(TURNS_OVER, "keys nothing --at 6.8", &["no rule of the kernel contains `nothing`"]);

@@ -338,7 +338,7 @@ mod tests {
             Accepts::Integer(min, max) => json!(max.min(min + 1)),
             Accepts::Size(min, _) => json!(min),
             Accepts::Time(min, _) => json!(TimeSpan(min).to_string()),
-            Accepts::Number(min, _) => json!(min),
+            Accepts::Number(min, max) => json!(f64::midpoint(min, max.min(min + 1.0))),
             Accepts::Limit => json!("max"),
             Accepts::Bandwidth => json!("1GB/s"),
             Accepts::Share => json!("50%"),

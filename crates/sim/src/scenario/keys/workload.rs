@@ -153,11 +153,13 @@ const PATTERNS: &[&str] = &[
 const FORMATS: &[&str] = &[
     "pgt",
     "oracle-general",
+    "lcs",
     "csv",
     "msr",
     "alibaba",
     "tencent",
     "spc",
+    "vscsi",
     "fio-iolog",
     "words",
     "pages-text",
