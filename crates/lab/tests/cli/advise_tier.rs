@@ -30,6 +30,7 @@ workload = { pattern = "sequential" }
 "#;
 
 #[test]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn advise_tier_tells_how_much_memory_may_be_slower_and_no_run_is_above_what_is_best() {
     let directory = with_scenario(CHURN);
     let advise = |arguments: &[&str]| {

@@ -42,6 +42,7 @@ fn rule<'a>(found: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
 }
 
 #[test]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn bisect_names_the_rate_limit_of_flushes_for_a_premature_out_of_memory() {
     let found = json(TURNS_OVER, "bisect scenario.toml --from 6.1 --to 6.12 --repeat 2");
     assert_eq!(found["figure"], "fails");

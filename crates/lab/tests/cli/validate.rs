@@ -578,6 +578,7 @@ fn the_limit_at_which_a_loop_stops_hitting_is_the_kernels_to_the_page() {
 /// Whoever finds a page with readahead's mark holds it while the next ones are read. Where reclaim for these could take it, five accesses
 /// of this run bring it in once more.
 #[test]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn a_mapping_with_readahead_and_all_its_inputs_is_as_recorded_page_by_page() {
     let folder = ground_truth().join("inputs");
     let run = "rl-mzipf.classic.w1";
