@@ -32,7 +32,7 @@ const AUDITED_FIRST: u32 = 128;
 /// One in so many is audited after that.
 const AUDITED_LATER: u32 = 64;
 
-/// What is done to a folio, or to what a group pays for.
+/// What is done to a folio, to what a group pays for, or to what is kept of all groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Deed {
     Place,
@@ -53,16 +53,18 @@ pub(crate) enum Deed {
     Split,
     Charge,
     Uncharge,
+    GiveBack,
     Refill,
     ChargeObject,
     UnchargeObject,
     TakeSlot,
     FreeSlot,
     Reparent,
+    FlushStats,
 }
 
 /// How many kinds of deeds there are.
-const DEEDS: usize = Deed::Reparent as usize + 1;
+const DEEDS: usize = Deed::FlushStats as usize + 1;
 
 /// How often each has been done.
 #[derive(Default)]

@@ -185,6 +185,15 @@ impl Core {
 }
 
 impl State {
+    /// A folio has lost an entry that maps it: what keeps it in memory still is a locked mapping.
+    #[inline]
+    pub(crate) fn assert_locked_by_mapping(&self, pfn: Pfn) {
+        debug_assert!(
+            !self.memory.folios[pfn].has(FolioFlags::MLOCKED) || self.is_mapped_locked(pfn),
+            "{pfn:?} stays locked into memory, and no locked mapping shows it"
+        );
+    }
+
     /// A page of a regular file, whose changes have to be written back.
     #[inline]
     pub(crate) fn is_regular(&self, pfn: Pfn) -> bool {

@@ -39,7 +39,14 @@ impl Core {
         self.page_tables_free(mm, self.mm.memory.mm(mm).vmas[vma].range());
         if let Backing::File(file) = self.mm.memory.mm(mm).vmas[vma].backing {
             let is_other = |mapping: &FileMapping| (mapping.mm, mapping.vma) != (mm, vma);
-            self.mm.memory.file_mut(file).mappings.retain(is_other);
+            let mappings = &mut self.mm.memory.file_mut(file).mappings;
+            let before = mappings.len();
+            mappings.retain(is_other);
+            debug_assert_eq!(
+                mappings.len() + 1,
+                before,
+                "mappings of a file before and after one of them goes"
+            );
         }
     }
 
@@ -85,6 +92,7 @@ impl Core {
                     if vma.locked {
                         self.munlock_folio(pfn);
                     }
+                    self.mm.assert_locked_by_mapping(pfn);
                     self.release_if_unused(pfn);
                 }
                 Entry::Present(pfn) => {
@@ -99,6 +107,7 @@ impl Core {
                     if vma.locked {
                         self.munlock_folio(pfn);
                     }
+                    self.mm.assert_locked_by_mapping(pfn);
                     self.release_if_unused(pfn);
                 }
                 Entry::Swap(entry) => {

@@ -73,6 +73,22 @@ impl Core {
         is_moved
     }
 
+    /// Moves an isolated folio to a frame that was found for it. If the folio stays where it is, the frame is free again.
+    pub(super) fn migrate_folio_or_free(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
+        let (node, pages) = (self.mm.memory.folios[to].node, self.mm.memory.folios[to].pages());
+        let free = self.mm.memory.zones.all_free(node);
+        let is_moved = self.migrate_folio(from, to, why);
+        if !is_moved {
+            self.free_folio(to);
+            debug_assert_eq!(
+                self.mm.memory.zones.all_free(node),
+                free + pages,
+                "free pages of {node:?}, and {to:?}, to which no folio has moved"
+            );
+        }
+        is_moved
+    }
+
     /// Moves an isolated folio to a free frame and leaves it with who isolated it, who counts it if it has not moved.
     pub(crate) fn move_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
         let folio = self.mm.memory.folios[from];

@@ -137,11 +137,7 @@ impl Core {
             self.mm.memory.folios[target].node, to,
             "a page that is to go to a node gets a frame of another"
         );
-        if self.migrate_folio(pfn, target, why) {
-            return folio.pages();
-        }
-        self.free_folio(target);
-        0
+        if self.migrate_folio_or_free(pfn, target, why) { folio.pages() } else { 0 }
     }
 
     /// Moves folios that were found on the wrong node. Returns how many pages have moved.

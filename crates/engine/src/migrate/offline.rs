@@ -113,11 +113,8 @@ impl Core {
         let is_left = target.is_none_or(|target| self.mm.memory.folios[target].node != node);
         assert!(is_left, "a page that is to leave {node:?} gets a frame of it");
         match target {
-            Some(target) if self.migrate_folio(pfn, target, MigrateReason::Offline) => 0,
-            Some(target) => {
-                self.free_folio(target);
-                pages
-            }
+            Some(target) if self.migrate_folio_or_free(pfn, target, MigrateReason::Offline) => 0,
+            Some(_) => pages,
             None => {
                 self.migrate_put_back(pfn);
                 pages

@@ -128,6 +128,7 @@ impl Core {
         if is_locked {
             self.munlock_folio(pfn);
         }
+        self.mm.assert_locked_by_mapping(pfn);
         if is_dirty && !folio.has(FolioFlags::SWAPBACKED) {
             self.clear_dirty(pfn);
             self.writeback.note_cancelled(folio.pages());

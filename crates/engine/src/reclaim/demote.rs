@@ -114,15 +114,27 @@ impl Core {
             slower == target || allowed.contains(&slower),
             "a page is demoted to {slower:?}, which is no target"
         );
+        let (kind, others) = (folio.lru_type() as usize, self.mm.isolated_by_others(folio.node, sc));
+        let free = self.mm.memory.zones.all_free(slower);
         if !self.move_folio(pfn, to, MigrateReason::Demotion) {
             self.free_folio(to);
+            debug_assert_eq!(
+                self.mm.memory.zones.all_free(slower),
+                free + folio.pages(),
+                "free pages of {slower:?}, and {to:?}, to which no folio has moved"
+            );
             return false;
         }
         self.note_departure(to, folio.node);
         // Its new node counts it as isolated until it is on a list there; this call gives back what is left.
-        let isolated = &mut sc.hands.isolated[folio.lru_type() as usize];
+        let isolated = &mut sc.hands.isolated[kind];
         assert!(*isolated >= folio.pages(), "{} pages are demoted of {isolated} in hand", folio.pages());
         *isolated -= folio.pages();
+        debug_assert_eq!(
+            self.mm.isolated_by_others(folio.node, sc),
+            others,
+            "pages in others' hands before and after {pfn:?} leaves the node out of this call's"
+        );
         self.migrate_put_back(to);
         *moved += folio.pages();
         true

@@ -209,6 +209,11 @@ impl Core {
             writes.waiting.retain(|&waiting| waiting != task);
         }
         self.io.congestion_waiters.retain(|&waiting| waiting != task);
+        debug_assert!(
+            !self.writes_of.iter().any(|writes| writes.holds(task))
+                && !self.io.congestion_waiters.contains(&task),
+            "{task:?} goes on, and waits for writes"
+        );
     }
 
     /// A page of a node was written: enough of them, and those who wait for that go on.

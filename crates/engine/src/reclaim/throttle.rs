@@ -247,6 +247,13 @@ impl State {
         if cfg!(debug_assertions) { ISOLATED.map(|stat| self.node_stat(node, stat)) } else { [0; 2] }
     }
 
+    /// Pages of a node that are in others' hands than this call's, by type; for assertions.
+    #[inline(always)]
+    pub(super) fn isolated_by_others(&self, node: NodeId, sc: &ScanControl) -> [i64; 2] {
+        let (all, own) = (self.isolated_on(node), sc.hands.isolated);
+        if cfg!(debug_assertions) { [all[0] - own[0] as i64, all[1] - own[1] as i64] } else { [0; 2] }
+    }
+
     /// Pages of a node are in somebody's hands: no more than it has.
     #[inline]
     fn assert_isolated_fit(&self, node: NodeId, kind: LruType) {

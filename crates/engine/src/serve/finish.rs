@@ -111,6 +111,10 @@ impl Current<'_> {
         let found = self.core.page_cache_insert(pfn);
         let Entry::Swap(entry) = found.decode() else { unreachable!("the slot held the swap entry") };
         self.core.free_slot(entry);
+        debug_assert!(
+            !self.core.mm.memory.swap.is_taken(entry),
+            "{pfn:?} is back in its file, and its slot holds it, too"
+        );
     }
 
     /// Keeps the page for the task until the access is over: the reference is the one it was allocated with.

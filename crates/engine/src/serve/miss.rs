@@ -11,6 +11,7 @@
 //! or reclaim may have taken it away. A task that reads a page in holds a reference until it has used the page. So nobody takes
 //! its own page from under it. [reclaim-6.12 M]
 
+use crate::books::{Deed, Paid};
 use crate::core::Core;
 use crate::lru::AddedFor;
 use crate::machine::step::{Access, AccessError, IoWait, OomReport, Served, Step, Wait};
@@ -484,7 +485,9 @@ impl Current<'_> {
             if folio.has(FolioFlags::CHARGED) {
                 folio.clear(FolioFlags::CHARGED);
                 let (memcg, pages) = (folio.memcg, folio.pages());
+                let charges = self.core.open_charges(Deed::GiveBack, memcg);
                 self.core.charge_cancel(memcg, pages);
+                self.core.close_charges(charges, Paid::pages(-(pages as i64)));
             }
             self.core.free_folio(pfn);
         }

@@ -18,7 +18,7 @@
 //! before its turn.
 
 use crate::core::Core;
-use crate::lru::lruvec::{LruList, LruvecId, PoolId};
+use crate::lru::lruvec::{LruList, Lruvec, LruvecId, PoolId};
 use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
 use crate::stat::{ACTIVATE, ByType, RESTORE, StaleDecision};
@@ -86,12 +86,30 @@ impl State {
     #[doc(alias = "workingset_age_nonresident")]
     pub(crate) fn workingset_age(&mut self, lruvec: LruvecId, pages: u64) {
         let pool = self.lruvecs[lruvec].pool;
+        let (levels, before) = self.ages_upwards(lruvec);
         let mut level = Some(self.lruvecs[lruvec].memcg);
         while let Some(memcg) = level {
             let id = self.lruvecs.id(memcg, pool);
             self.lruvecs[id].nonresident_age += pages;
             level = self.memcgs[memcg].parent;
         }
+        debug_assert_eq!(
+            self.ages_upwards(lruvec).1,
+            before + levels * pages,
+            "ages of an lruvec and of those above it, after {pages} pages"
+        );
+    }
+
+    /// An lruvec and those above it: how many they are, and their ages together; for assertions.
+    #[inline(always)]
+    fn ages_upwards(&self, lruvec: LruvecId) -> (u64, u64) {
+        if !cfg!(debug_assertions) {
+            return (0, 0);
+        }
+        let Lruvec { memcg, pool, .. } = self.lruvecs[lruvec];
+        let ages =
+            self.memcgs.ancestors(memcg).map(|id| self.lruvecs[self.lruvecs.id(id, pool)].nonresident_age);
+        ages.fold((0, 0), |(levels, sum), age| (levels + 1, sum + age))
     }
 
     /// The stamp is taken on the clock of the group whose limit caused the eviction: that is the memory whose size the

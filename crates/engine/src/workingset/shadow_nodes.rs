@@ -101,6 +101,11 @@ impl Core {
                     index.replace(slot, Word::EMPTY);
                 }
             }
+            debug_assert!(
+                (first..first + NODE_SLOTS)
+                    .all(|slot| slot >= index.pages() || index.word(slot) == Word::EMPTY),
+                "an index node is freed with something in it, from {first} on"
+            );
             self.forget_shadow_node(index_node);
             self.count(lruvec, Stat::WorkingsetNodereclaim, 1);
             if let Indexed::File(file) = index_node.of {

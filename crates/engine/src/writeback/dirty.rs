@@ -74,6 +74,7 @@ impl Core {
                 self.arm_periodic(wb);
             }
             self.assert_inode_listed(file);
+            self.assert_periodic_armed(wb);
         }
         if self.writeback.wb(wb).memcg != folio.memcg {
             self.track_foreign_dirty(folio.memcg, wb);

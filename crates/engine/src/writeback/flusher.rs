@@ -159,6 +159,22 @@ impl Core {
         }
     }
 
+    /// A wb has got a dirty file. If that is the only one, its time counts from now on.
+    pub(super) fn assert_periodic_armed(&self, wb: WbId) {
+        if cfg!(debug_assertions) {
+            let of = self.writeback.wb(wb);
+            let files = of.b_dirty.len() + of.b_io.len() + of.b_more_io.len();
+            if files == 1 && !of.worker.holds_a_file() {
+                let due = self.mm.periodic_interval().map(|interval| self.by.now + interval);
+                assert!(
+                    due.is_none() || of.worker.timer == due,
+                    "a wb has got its first dirty file, and looks for periodic work at {:?}, not at {due:?}",
+                    of.worker.timer
+                );
+            }
+        }
+    }
+
     /// Has a wb written in the background as far as it is over the threshold.
     pub(super) fn start_background(&mut self, wb: WbId) {
         let worker = &mut self.writeback.wb_mut(wb).worker;

@@ -353,7 +353,7 @@ impl Core {
         );
         if inode.dirty.is_empty() {
             inode.on = InodeList::None;
-            self.assert_inode_listed(chunk.file);
+            self.assert_turn_over(chunk.file);
             return true;
         }
         if chunk.left == 0 {
@@ -364,8 +364,24 @@ impl Core {
             inode.dirtied_when = now;
             of.b_dirty.push_front(chunk.file);
         }
-        self.assert_inode_listed(chunk.file);
+        self.assert_turn_over(chunk.file);
         false
+    }
+
+    /// A file's turn is over: it is on a list if it has something dirty, and on none if not.
+    fn assert_turn_over(&self, file: FileId) {
+        if cfg!(debug_assertions) {
+            self.assert_inode_listed(file);
+            let inode = &self.mm.memory.file(file).inode;
+            assert_ne!(inode.on, InodeList::Sync, "a file's turn is over, and it is written still");
+            assert_eq!(
+                inode.on == InodeList::None,
+                inode.dirty.is_empty(),
+                "a file whose turn is over is on {:?}, and has {} dirty pages",
+                inode.on,
+                inode.dirty.count()
+            );
+        }
     }
 }
 

@@ -387,6 +387,7 @@ impl Memcgs {
             usage.checked_sub(pages).unwrap_or_else(|| panic!("{pages} of {usage} pages are uncharged"))
         });
         self.note_if_empty(id);
+        self.assert_empty_noted(id);
     }
 
     /// Changes the usage of the group and of each of its ancestors, and what they claim of their parents' protection.
@@ -470,6 +471,7 @@ impl Memcgs {
             below = group.swap_usage;
         });
         self.note_if_empty(id);
+        self.assert_empty_noted(id);
     }
 
     /// Free swap slots that this group may use, of `free` on the devices.
@@ -498,6 +500,7 @@ impl Memcgs {
             assert_eq!(removed, Some(id), "another group has the name of the one that is removed");
         }
         self.note_if_empty(id);
+        self.assert_empty_noted(id);
     }
 
     /// Kernel memory that a group pays for is its parent's: those above it are charged already.
@@ -564,6 +567,18 @@ impl Memcgs {
         }
         self.lrus.iter_mut().for_each(|lru| lru.release(id));
         self.note_if_empty(parent);
+        self.assert_empty_noted(parent);
+    }
+
+    /// A group has lost what was charged to it, or a child: if it was removed and nothing is left, it is noted.
+    #[inline]
+    fn assert_empty_noted(&self, id: MemcgId) {
+        let group = &self[id];
+        debug_assert!(
+            group.is_online || group.usage + group.swap_usage > 0 || self.emptied.contains(&id),
+            "{} was removed and is empty, and nobody is told",
+            group.name
+        );
     }
 
     /// Panics unless what is kept of groups together agrees with each of them.

@@ -34,7 +34,7 @@ pub(super) struct Buddy {
     /// For each type a bit an order that has a block.
     orders: [u16; MigrateType::COUNT],
     /// Types of pageblocks up to the last that has changed; all others are movable.
-    types: Vec<MigrateType>,
+    pub(super) types: Vec<MigrateType>,
     pub(super) free_pages: u64,
     /// Free pages in pageblocks kept for requests that can't wait, and how many such pageblocks there are.
     pub(super) highatomic_free: u64,

@@ -22,6 +22,8 @@ fn fallbacks(kind: MigrateType) -> [MigrateType; 2] {
 
 /// Least order of a block that movable memory claims: it does no lasting harm where it is.
 const CLAIM_ORDER: u8 = PAGEBLOCK_ORDER / 2;
+/// Pageblocks whose types an assertion counts, at most: of 8 GiB.
+const PAGEBLOCKS_COUNTED: usize = 4096;
 
 /// A request to a zone: order, migrate type and rights.
 #[derive(Clone, Copy)]
@@ -197,6 +199,7 @@ impl Buddy {
             self.convert(folios, first, MigrateType::HighAtomic);
             self.highatomic_blocks += 1;
             assert!(self.highatomic_blocks <= most, "more pageblocks are kept than a hundredth of the zone");
+            self.assert_highatomic_counted();
         }
     }
 
@@ -219,6 +222,19 @@ impl Buddy {
         assert_ne!(kind, MigrateType::HighAtomic, "a pageblock that is kept is given to who keeps it");
         self.convert(folios, first, kind);
         self.highatomic_blocks -= 1;
+        self.assert_highatomic_counted();
         true
+    }
+
+    /// A pageblock is kept from now on, or given up: as many are counted as have the type.
+    #[inline]
+    fn assert_highatomic_counted(&self) {
+        if cfg!(debug_assertions) && self.types.len() <= PAGEBLOCKS_COUNTED {
+            let kept = self.types.iter().filter(|&&kind| kind == MigrateType::HighAtomic).count();
+            assert_eq!(
+                self.highatomic_blocks, kept as u64,
+                "pageblocks that are kept, and those of the type"
+            );
+        }
     }
 }

@@ -197,7 +197,7 @@ impl Zone {
 
     /// Pages that are free in the zone or on CPUs' lists; for assertions.
     #[inline(always)]
-    fn all_free(&self) -> u64 {
+    pub(super) fn all_free(&self) -> u64 {
         if cfg!(debug_assertions) { self.free_pages() + self.listed_pages() } else { 0 }
     }
 

@@ -421,6 +421,12 @@ impl Zones {
         self.of_node(node).iter().map(Zone::free_pages).sum()
     }
 
+    /// Pages of a node that are free or on CPUs' lists; for assertions.
+    #[inline(always)]
+    pub fn all_free(&self, node: NodeId) -> u64 {
+        if cfg!(debug_assertions) { self.of_node(node).iter().map(Zone::all_free).sum() } else { 0 }
+    }
+
     /// Whether one of a node's zones has enough free pages for requests of this order and class: when kswapd may rest.
     pub fn is_balanced(&self, node: NodeId, order: u8, class: ZoneType) -> bool {
         let zones = || self.of_node(node).iter().filter(|zone| zone.kind <= class);

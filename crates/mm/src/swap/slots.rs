@@ -19,6 +19,8 @@ use crate::units::CpuId;
 const CLUSTER: u32 = 512;
 /// Slots that a CPU takes or gives back at a time (SWAP_SLOTS_CACHE_SIZE).
 const CACHE: usize = 64;
+/// Clusters that an assertion adds up, at most.
+const CLUSTERS_COUNTED: usize = 32;
 
 /// The free and taken slots of one device.
 pub(super) struct Slots {
@@ -250,10 +252,15 @@ impl Slots {
         assert!(state.out > 0, "slot {slot} goes back to a cluster of which none is out");
         let was_full = state.out == size;
         state.out -= 1;
-        if state.is_a_cpus {
-            return;
+        if !state.is_a_cpus {
+            self.relist(cluster, was_full);
         }
-        let is_empty = state.out == 0;
+        self.assert_clusters_listed();
+    }
+
+    /// A cluster that is no CPU's has one more free slot: puts it on the list that it belongs to now.
+    fn relist(&mut self, cluster: u32, was_full: bool) {
+        let is_empty = self.clusters.0[cluster as usize].out == 0;
         if !was_full {
             if !is_empty {
                 return;
@@ -262,6 +269,26 @@ impl Slots {
         }
         let list = if is_empty { &mut self.empty } else { &mut self.holed };
         list.push_head(&mut self.clusters, cluster);
+    }
+
+    /// A slot has gone back: of the clusters that are no CPU's, those with holes and those that are empty are on their lists.
+    #[inline]
+    fn assert_clusters_listed(&self) {
+        if cfg!(debug_assertions) && self.clusters.0.len() <= CLUSTERS_COUNTED {
+            let (mut holed, mut empty) = (0, 0);
+            for (cluster, state) in (0..).zip(&self.clusters.0).filter(|(_, state)| !state.is_a_cpus) {
+                match state.out {
+                    0 => empty += 1,
+                    out if out < self.size(cluster) => holed += 1,
+                    _ => {}
+                }
+            }
+            assert_eq!(
+                (self.holed.len(), self.empty.len()),
+                (holed, empty),
+                "clusters on the lists of the holed and the empty, and those that belong there by what is out"
+            );
+        }
     }
 
     /// Everything that no page holds goes back to the clusters, from all CPUs: the device is nearly full.

@@ -293,6 +293,7 @@ impl Class {
         }
         assert!(self.room > 0, "a class without room takes an object");
         self.room -= 1;
+        self.assert_found_by_room(id);
     }
 
     /// Takes an object out of its zspage. The pages of that, if it was the last one there.
@@ -308,6 +309,7 @@ impl Class {
         self.room += 1;
         if !zspage.objects.is_empty() {
             self.partial.insert((room + 1, id));
+            self.assert_found_by_room(id);
             return None;
         }
         let pages = zspage.pages;
@@ -316,6 +318,20 @@ impl Class {
         assert!(self.room >= u64::from(self.objects_max), "a class has less room than its empty zspage");
         self.room -= u64::from(self.objects_max);
         Some(pages)
+    }
+
+    /// A zspage has got an object, or lost one: it is found by the room that it has now, or is full.
+    #[inline]
+    fn assert_found_by_room(&self, id: u32) {
+        if cfg!(debug_assertions) {
+            let zspage = self.zspages[id as usize].as_ref().expect("a zspage with objects is there");
+            let room = self.room_of(zspage);
+            assert_eq!(
+                self.partial.contains(&(room, id)),
+                room > 0,
+                "zspage {id} has room for {room} now, and is found by it or not"
+            );
+        }
     }
 }
 

@@ -45,6 +45,11 @@ impl Core {
         let group = generations.group_of(slot, kind);
         let list = generations.list_of(group, rank);
         let place = &mut self.mm.memory.places[pfn];
+        debug_assert!(
+            !place.is_listed() || usize::from(place.generation - 1) == slot,
+            "{pfn:?} joins the list of generation {slot}, and is counted in {}",
+            place.generation - 1
+        );
         place.generation = slot as u8 + 1;
         place.set_list(group);
         let links = &mut self.mm.memory.folios;
