@@ -655,6 +655,17 @@ pub(super) mod tests {
         assert_eq!(memcgs.margin(top), 10);
     }
 
+    #[test]
+    fn a_removed_group_is_let_go_of_after_the_last_of_its_children() {
+        let (mut memcgs, [top, a, b]) = tree(1, 1);
+        [a, b, top].into_iter().for_each(|id| memcgs.unlink_name(id));
+        for (id, freed) in [(b, vec![b]), (a, vec![a, top])] {
+            memcgs.uncharge(id, 1);
+            let next = || memcgs.take_empty().inspect(|&id| memcgs.release(id));
+            assert_eq!(std::iter::from_fn(next).collect::<Vec<_>>(), freed);
+        }
+    }
+
     fn visited(memcgs: &mut Memcgs, walk: &mut SharedWalk, most: usize) -> Vec<MemcgId> {
         std::iter::from_fn(|| memcgs.walk_next(walk)).take(most).collect()
     }
