@@ -347,6 +347,7 @@ fn words(value: &serde_json::Value, found: &mut std::collections::BTreeSet<(Stri
 }
 
 #[test]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn the_words_of_the_json_form_are_these() {
     let mut found = std::collections::BTreeSet::new();
     for profile in ["classic@6.12", "mglru@v4-2021", "mglru@6.12", "mglru@6.16", "mglru@2026", "lru", "sieve"]

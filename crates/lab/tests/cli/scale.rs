@@ -32,6 +32,7 @@ fn many_groups_and_tasks_side_by_side_are_run() {
 }
 
 #[test]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn a_hundred_thousand_tasks_are_run() {
     let task = |index: usize| {
         format!(

@@ -130,6 +130,7 @@ fn traced_flushes_widen_no_range_of_the_repeats_made_without() {
 }
 
 #[test]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn blanking_the_answers_changes_no_simulated_figure() {
     let runs = [
         "--json",
@@ -407,6 +408,7 @@ fn a_malformed_folder_is_refused_by_file() {
 }
 
 #[test]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn a_run_whose_answer_is_blank_falls_short_by_name_whatever_its_class() {
     for run in ["fr-loop.mglru.1", "fr-loop.classic.1"] {
         for field in ["vmstat_delta", "memcg_delta"] {
@@ -495,6 +497,7 @@ fn flushes_are_taken_before_the_next_access_than_the_one_that_they_came_in() {
 }
 
 #[test]
+#[ignore = "slow: ci/slow.sh runs it with a release"]
 fn a_run_without_repeats_is_simulated_as_often_as_phases_single_says() {
     let copy = copy_of_ground_truth();
     let simulations = |phases: &str| {
