@@ -133,10 +133,17 @@ const COMPANIONS: &[(&str, &str)] = &[
 
 /// The scenario in which `path` is tried, and the key to set in it.
 fn place_of(path: &str) -> (String, String) {
+    let traced = |csv: &str| {
+        let trace = format!(
+            "trace = \"t.csv\"\nread = {{ format = \"csv\", csv = {{ page = \"#1\", header = false{csv} }} }}"
+        );
+        BASE.replace("workload = { pattern = \"sequential\" }\nsize = \"1MiB\"", &trace)
+    };
     if let Some(option) = path.strip_prefix("read.") {
-        let trace = "trace = \"t.csv\"\nread = { format = \"csv\", csv = { page = \"#1\", header = false } }";
-        let text = BASE.replace("workload = { pattern = \"sequential\" }\nsize = \"1MiB\"", trace);
-        return (text, format!("task.t.object.0.read.{option}"));
+        return (traced(""), format!("task.t.object.0.read.{option}"));
+    }
+    if path == "task[].timed" {
+        return (traced(", time = \"#2\", time_unit = \"s\""), "task.t.timed".to_owned());
     }
     let Some(parameter) = path.strip_prefix("workload.") else {
         return (BASE.to_string(), path.replace("[]", ".0"));
@@ -203,7 +210,7 @@ fn every_range_of_the_reference_is_accepted_to_its_ends_and_nothing_beyond() {
         let Some((good, bad)) = ends(key.accepts).filter(|_| is_range) else { continue };
         let (scenario, path) = place_of(&key.path);
         let directory = with_scenario(&scenario);
-        std::fs::write(directory.path().join("t.csv"), "1\n2\n").unwrap();
+        std::fs::write(directory.path().join("t.csv"), "1,1\n2,2\n").unwrap();
         let companions =
             COMPANIONS.iter().filter(|(with, _)| *with == key.path).map(|(_, companion)| *companion);
         let mut arguments = vec!["run", "scenario.toml", "--check"];
