@@ -365,8 +365,8 @@ impl Collector {
         self.calls.sort_by_key(|call| call.access);
     }
 
-    /// A fault that reads reads so many pages around its own, as far as they are missing. What of them never came in was there: most of a
-    /// library that others use, of which fault-around tells no page.
+    /// A fault that reads reads so many pages around its own, as far as they are missing. A page of them that never came in was there: most
+    /// of a library that others use is, and fault-around tells none of it.
     pub(crate) fn read_around(&mut self, file: usize, window: u64) {
         let file = &mut self.files[file];
         let mut pages = std::mem::take(&mut file.faulted_in);

@@ -47,6 +47,7 @@ mod check; // which sources there are
 #[cfg(target_os = "linux")]
 mod started; // the command that a recording is of
 #[cfg(target_os = "linux")]
+mod folder; // files of its folder beside the accesses
 mod recorder; // a recording, from begin to end
 #[cfg(target_os = "linux")]
 mod import; // the same events, written by another tool

@@ -9,7 +9,6 @@
 //! It ends when the command has, or the tasks, or the time, or its size is reached, or when asked to. Whatever happens, the instance goes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
@@ -17,16 +16,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use pageout_workload::Access;
-use pageout_workload::trace::{FILE_CALL_COLUMNS, PgtWriter};
+use pageout_workload::trace::PgtWriter;
 
 use crate::cgroup::Cgroup;
 use crate::collect::Collector;
 use crate::error::Error;
 use crate::event::{Decoder, FileKey, KNOWN, Kind};
+use crate::folder::{Samples, write_before, write_calls, write_error};
 use crate::host;
 use crate::manifest::{
-    ACCESSES, BEFORE, Channel, EVICTION_COLUMNS, EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord,
-    GroupRecord, MANIFEST, Manifest, MappedAdvice, Recorded, SAMPLES, Sample, SourceRecord,
+    ACCESSES, BEFORE, Channel, EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST,
+    Manifest, MappedAdvice, Recorded, SAMPLES, SourceRecord,
 };
 use crate::merge::Merge;
 use crate::processes::{self, Names};
@@ -150,10 +150,6 @@ fn prepare_folder(folder: &Path) -> Result<(), Error> {
         )));
     }
     Ok(())
-}
-
-fn write_error(folder: &Path, path: &Path, source: io::Error) -> Error {
-    Error::Write { path: path.display().to_string(), dir: folder.display().to_string(), source }
 }
 
 /// Counts what is written.
@@ -734,64 +730,6 @@ fn filter(format: &str, files: &[FileKey], sample: u64) -> Result<String, Error>
 fn all_processes() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-fn write_before(folder: &Path, collector: &Collector, names: &[String], page_size: u32) -> Result<(), Error> {
-    let path = folder.join(BEFORE);
-    let write = || -> io::Result<()> {
-        let mut out = BufWriter::new(File::create(&path)?);
-        let mut writer = PgtWriter::new(&mut out, page_size, true)?;
-        let before: Vec<Access> = collector.before().collect();
-        writer.write(&before)?;
-        writer.finish(names, None, before.len() as u64)?;
-        out.flush()
-    };
-    write().map_err(|source| write_error(folder, &path, source))
-}
-
-fn write_calls(folder: &Path, collector: &Collector) -> Result<(), Error> {
-    let path = folder.join(FILE_CALLS);
-    let mut text = format!("{FILE_CALL_COLUMNS}\n");
-    for call in collector.calls() {
-        text += &call.line();
-        text.push('\n');
-    }
-    std::fs::write(&path, text).map_err(|source| write_error(folder, &path, source))?;
-    let path = folder.join(EVICTIONS);
-    let mut text = format!("{EVICTION_COLUMNS}\n");
-    for (fault, evicted) in collector.faults() {
-        let _ = writeln!(text, "{fault},{evicted}");
-    }
-    std::fs::write(&path, text).map_err(|source| write_error(folder, &path, source))
-}
-
-/// `samples.csv`, as it is written.
-struct Samples {
-    path: PathBuf,
-    folder: PathBuf,
-    out: BufWriter<File>,
-}
-
-impl Samples {
-    fn new(folder: &Path) -> Result<Samples, Error> {
-        let path = folder.join(SAMPLES);
-        let write = || {
-            let mut out = BufWriter::new(File::create(&path)?);
-            writeln!(out, "{}", Sample::COLUMNS)?;
-            Ok(out)
-        };
-        let out = write().map_err(|source| write_error(folder, &path, source))?;
-        Ok(Samples { path, folder: folder.to_path_buf(), out })
-    }
-
-    fn take(&mut self, group: &Cgroup, time_ns: u64) -> Result<(), Error> {
-        let line = group.sample(time_ns)?.line();
-        self.out.write_all(line.as_bytes()).map_err(|source| write_error(&self.folder, &self.path, source))
-    }
-
-    fn finish(mut self) -> Result<(), Error> {
-        self.out.flush().map_err(|source| write_error(&self.folder, &self.path, source))
-    }
 }
 
 #[cfg(test)]
