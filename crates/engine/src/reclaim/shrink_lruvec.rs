@@ -250,8 +250,8 @@ impl Core {
         if is_over { Round::Last } else { Round::More }
     }
 
-    /// Evicts one batch of up to so many pages to look at: returns of which type, and how many were, or 0 where there is nothing to gain from going
-    /// on.
+    /// Looks at up to so many pages and evicts a batch of them. Returns its type, and how many it looked at: 0 where there is nothing to gain from
+    /// going on.
     #[doc(alias = "evict_folios")]
     pub(crate) fn evict(
         &mut self,

@@ -329,6 +329,7 @@ impl Current<'_> {
     #[inline]
     fn begin(&mut self, access: Access) -> Step {
         self.task.attempt.begin(access);
+        // The processor has marked the way to the entry before the kernel hears of a fault.
         if let &Object::Mapping { mm, start, .. } = self.task.accessed() {
             self.core.mm.memory.mm_mut(mm).table.pass_through(start + access.page);
         }

@@ -24,7 +24,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// That of values, of which nulls are any.
+    /// The kind of these values; a null fits any kind.
     fn of<'a>(values: impl Iterator<Item = &'a Value> + Clone) -> Kind {
         let all = |is: fn(&Value) -> bool| values.clone().all(|value| value.is_null() || is(value));
         match () {

@@ -227,7 +227,7 @@ impl Recording {
         Some(group.stat_end.get(counter)?.saturating_sub(*group.stat_begin.get(counter)?))
     }
 
-    /// Files, of which most are objects of the trace.
+    /// All files. Most of them are objects of the trace.
     pub(super) fn files(&self) -> impl Iterator<Item = &FileRecord> {
         self.manifest.file.iter()
     }

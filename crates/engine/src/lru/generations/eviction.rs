@@ -164,8 +164,8 @@ impl Core {
         GenerationsNext::Evict { swappiness, most, budget }
     }
 
-    /// Takes a batch by looking at up to so many pages. Returns of which type it is, and how many count as scanned: 0 where there is nothing to
-    /// gain from going on.
+    /// Takes a batch by looking at up to so many pages. Returns its type, and how many pages count as scanned: 0 where there is nothing to gain
+    /// from going on.
     pub(crate) fn take_oldest(
         &mut self,
         lruvec: LruvecId,
