@@ -6,10 +6,11 @@
 //! *Why not all of them.* LRU is a stack that the curves have already, and takes half of the time there. What a policy remembers of pages that have left, it keeps there by names, in a map. Here names are dense, and
 //! memories of them are arrays: S3-FIFO takes a fifth of the time. That is why it stands here once more, with parameters.
 //!
-//! The host is [`Seat`], which checks every answer: a policy that breaks the contract ends the run with the call and the slot.
+//! The host is [`Seat`], which checks every answer: a policy that breaks the contract ends the run with the call and the slot
+//! ([`Simulation::fault`]).
 
 use crate::Simulation;
-use pageout_policy::{Cause, End, Newcomer, PageId, Policy, Seat, Slot, Uses};
+use pageout_policy::{Cause, End, Fault, Newcomer, PageId, Policy, Seat, Slot, Uses};
 
 /// Not in memory.
 const ABSENT: u32 = u32::MAX;
@@ -24,6 +25,8 @@ pub struct Bare {
     /// By page: its slot.
     slots: Vec<u32>,
     victims: Vec<Slot>,
+    /// What the policy has done wrong. It hears and is asked nothing more, and all that is not in memory stays out.
+    fault: Option<Fault>,
 }
 
 impl Bare {
@@ -31,18 +34,25 @@ impl Bare {
     pub fn new(policy: Box<dyn Policy>, capacity: u32) -> Bare {
         let seat = Seat::new(policy, capacity, BATCH);
         let is_told = seat.uses() != Uses::Never;
-        Bare { seat, capacity, is_told, slots: Vec::new(), victims: Vec::new() }
+        Bare { seat, capacity, is_told, slots: Vec::new(), victims: Vec::new(), fault: None }
     }
 
-    fn make_room(&mut self) {
+    /// Says whether there is room now.
+    fn make_room(&mut self) -> bool {
+        if self.fault.is_some() {
+            return false;
+        }
         self.victims.clear();
         if let Err(fault) = self.seat.nominate(1, &mut self.victims) {
-            panic!("the policy breaks its contract: {fault}");
+            self.is_told = false;
+            self.fault = Some(fault);
+            return false;
         }
         let slot = self.victims[0];
         let page = self.seat.holder(slot).expect("what was nominated is there");
         self.slots[page as usize] = ABSENT;
         self.seat.end(slot, PageId(page.into()), End::Evicted);
+        true
     }
 }
 
@@ -61,8 +71,8 @@ impl Simulation for Bare {
             }
             return true;
         }
-        if self.seat.len() == self.capacity {
-            self.make_room();
+        if self.seat.len() == self.capacity && !self.make_room() {
+            return false;
         }
         let newcomer = Newcomer { page: PageId(page.into()), cause: Cause::Demand, write: false, at_ns: 0 };
         self.slots[page as usize] = self.seat.add(page, newcomer).0;
@@ -76,5 +86,13 @@ impl Simulation for Bare {
             return Err(format!("{there} pages have a slot, and {} slots a page", self.seat.len()));
         }
         self.seat.policy().check()
+    }
+
+    fn fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
+    }
+
+    fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
+        self.seat.policy().figures(tell);
     }
 }

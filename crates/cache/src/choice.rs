@@ -1,16 +1,25 @@
 //! A policy with values for its parameters, from text: `lru`, `s3-fifo:small=0.05,promote=1`.
 
 use crate::list::{Make, POLICIES, Parameter, Row};
-use crate::{Opt, Simulation};
+use crate::{Bare, Opt, Simulation};
+use pageout_policy::Listed;
 use std::fmt;
 use std::str::FromStr;
 
 /// A policy with values for its parameters.
 #[derive(Clone)]
 pub struct Choice {
-    row: &'static Row,
+    of: Of,
     /// In the order of the row's parameters.
     values: Vec<f64>,
+}
+
+/// Which policy it is.
+#[derive(Clone, Copy)]
+enum Of {
+    Row(&'static Row),
+    /// One that was brought.
+    Own(&'static Listed),
 }
 
 /// What is wrong with a text that is to name a policy.
@@ -18,27 +27,48 @@ pub struct Choice {
 pub struct Wrong(String);
 
 impl Choice {
-    /// The policy.
-    pub fn row(&self) -> &'static Row {
-        self.row
+    /// The name of the policy.
+    pub fn name(&self) -> &'static str {
+        match self.of {
+            Of::Row(row) => row.name,
+            Of::Own(listed) => listed.name,
+        }
+    }
+
+    /// The policy, where it was brought.
+    pub fn own(&self) -> Option<&'static Listed> {
+        match self.of {
+            Of::Row(_) => None,
+            Of::Own(listed) => Some(listed),
+        }
     }
 
     /// The values of its parameters.
     pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, f64)> {
-        self.row.parameters.iter().zip(self.values.iter().copied())
+        let parameters = match self.of {
+            Of::Row(row) => row.parameters,
+            Of::Own(_) => &[],
+        };
+        parameters.iter().zip(self.values.iter().copied())
     }
 
     /// Whether it knows the future: a bound of all others.
     pub fn is_bound(&self) -> bool {
-        matches!(self.row.make, Make::Bound)
+        matches!(self.of, Of::Row(Row { make: Make::Bound, .. }))
+    }
+
+    /// Whether a seed may change what it does: of what was brought nobody knows.
+    pub fn may_draw(&self) -> bool {
+        self.own().is_some() || self.name() == "random"
     }
 
     /// An empty memory under it with room for so many pages, one at least; none where it is a bound, which takes all accesses at once.
     pub fn simulation(&self, capacity: u32, seed: u64) -> Option<Box<dyn Simulation>> {
         assert!(capacity > 0, "a memory has room for a page");
-        match self.row.make {
-            Make::Simulation(make) => Some(make(capacity, &self.values, seed)),
-            Make::Bound => None,
+        match self.of {
+            Of::Row(Row { make: Make::Simulation(make), .. }) => Some(make(capacity, &self.values, seed)),
+            Of::Row(Row { make: Make::Bound, .. }) => None,
+            Of::Own(listed) => Some(Box::new(Bare::new((listed.make)(seed), capacity))),
         }
     }
 
@@ -79,6 +109,12 @@ impl FromStr for Choice {
             None => (text, None),
         };
         let Some(row) = Row::by_name(name) else {
+            if let Some(listed) = Listed::own(name) {
+                return match given {
+                    None => Ok(Choice { of: Of::Own(listed), values: Vec::new() }),
+                    Some(_) => Err(Wrong(format!("{text}: `{name}` was brought, and has no parameters"))),
+                };
+            }
             let known = || POLICIES.iter().map(|row| row.name);
             return Err(Wrong(format!("no policy is called `{name}`; {}", instead(name, known()))));
         };
@@ -103,14 +139,14 @@ impl FromStr for Choice {
             }
             values[at] = row.parameters[at].value(name, value)?;
         }
-        Ok(Choice { row, values })
+        Ok(Choice { of: Of::Row(row), values })
     }
 }
 
 /// The name with what differs from the defaults: text that [`Choice::from_str`] reads.
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.row.name)?;
+        f.write_str(self.name())?;
         let mut before = ':';
         for (parameter, value) in self.values().filter(|(parameter, value)| *value != parameter.default) {
             write!(f, "{before}{}={value}", parameter.name)?;
@@ -128,7 +164,7 @@ impl fmt::Debug for Choice {
 
 impl PartialEq for Choice {
     fn eq(&self, other: &Choice) -> bool {
-        (self.row.name, &self.values) == (other.row.name, &other.values)
+        (self.name(), &self.values) == (other.name(), &other.values)
     }
 }
 

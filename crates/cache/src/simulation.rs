@@ -1,7 +1,7 @@
 //! What a policy is here: an access goes in, hit or miss comes out.
 
-use pageout_policy::Slot;
 use pageout_policy::queue::{Links, Queue};
+use pageout_policy::{Fault, Slot};
 
 /// A memory of so many pages under one policy.
 pub trait Simulation: Send {
@@ -13,6 +13,14 @@ pub trait Simulation: Send {
 
     /// Looks whether all of it fits together, and says what does not.
     fn check(&self) -> Result<(), String>;
+
+    /// What a policy that was brought has done wrong: misses mean nothing from then on.
+    fn fault(&self) -> Option<&Fault> {
+        None
+    }
+
+    /// Tells figures of the policy's own by their names.
+    fn figures(&self, _tell: &mut dyn FnMut(&str, f64)) {}
 
     /// Pages are accessed in this order; says how many were not in memory. No page has the number `u32::MAX`.
     fn run(&mut self, pages: &[u32]) -> u64 {

@@ -14,6 +14,8 @@ mod reproduce;
 mod tour;
 mod replay;
 mod sweep;
+mod new_policy;
+mod check_policy;
 mod explain;
 mod validate;
 mod working_set;
@@ -27,9 +29,12 @@ mod keys;
 
 use clap::{Parser, Subcommand};
 
+use crate::own::OwnOptions;
+
 pub(crate) use ablate::AblateArgs;
 pub(crate) use advise_tier::AdviseTierArgs;
 pub(crate) use bisect::BisectArgs;
+pub(crate) use check_policy::CheckPolicyArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use coverletter::CoverletterArgs;
 pub(crate) use crossover::CrossoverArgs;
@@ -37,6 +42,7 @@ pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use import::{ImportArgs, ImportFormat};
 pub(crate) use keys::KeysArgs;
+pub(crate) use new_policy::NewPolicyArgs;
 pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions, load, one_way_to_vary_the_seed};
 pub(crate) use predict::PredictArgs;
 pub(crate) use record::RecordArgs;
@@ -55,7 +61,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done, and the result is complete
   1  the simulated workload failed: out of memory, an I/O error, a page beyond the file
-  2  the input is no good: the command line, a scenario, a trace, a dump, a recording
+  2  the input is no good: the command line, a scenario, a trace, a dump, a recording, a policy of one's own
   3  the result could not be written: disk full, no permission
   4  the result is not what the scenario expects, or not what the real kernel did (validate)
   130, 143  interrupted (SIGINT, SIGTERM): simulations under way have ended, and what there is so far is printed
@@ -94,6 +100,9 @@ const VERSION: &str = concat!(
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    #[command(flatten)]
+    pub(crate) own: OwnOptions,
 }
 
 /// What to do.
@@ -208,6 +217,21 @@ pub(crate) enum Command {
     /// folder are whole or not there. --shard I/N takes a part of the cells; all shards together are the whole. --collect makes one table of it.
     #[command(after_long_help = sweep::EXAMPLES)]
     Sweep(SweepArgs),
+
+    /// Write a project for a policy of your own, which runs without a fork: beside the others in replay and sweep, and in the machine.
+    ///
+    /// It has a first-in-first-out policy to change, a test of the contract, and a README. In Rust it is a program of its own that has every command of
+    /// pageout; in C a shared library for this one.
+    #[command(after_long_help = new_policy::EXAMPLES)]
+    NewPolicy(NewPolicyArgs),
+
+    /// Check that a policy of your own keeps the contract, and say with call and slot what is wrong.
+    ///
+    /// Random traces with pages that go, stay, and cool down, in memories of one page, of two, and of all of them, which are resized. In each the policy must
+    /// nominate what is there, once; do the same in two runs, with uses told one by one or 256 at once; find nothing wrong with itself; and miss no less
+    /// often than who knows the future.
+    #[command(after_long_help = check_policy::EXAMPLES)]
+    CheckPolicy(CheckPolicyArgs),
 
     /// Why a page is where it is: step by step, with the rule that decided and the numbers it compared.
     ///

@@ -12,6 +12,8 @@ pub(crate) mod crossover; // the families' mechanisms exchanged
 pub(crate) mod reproduce; // published tables beside ours
 pub(crate) mod replay; // from a trace to an answer
 pub(crate) mod sweep; // very many answers, in a folder
+pub(crate) mod new_policy; // a project for a policy of one's own
+pub(crate) mod check_policy; // whether it keeps the contract
 pub(crate) mod record; // what a real machine does, for its twin
 pub(crate) mod import; // what other tools recorded, as a trace
 pub(crate) mod twin; // a recorded machine, simulated

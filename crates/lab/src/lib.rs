@@ -9,6 +9,7 @@
 
 mod cli; // what can be asked for, and the help
 mod failure; // how it can fail, and the exit codes
+mod own; // policies of the user's own
 mod shipped; // the scenarios that it brings along
 
 mod print; // results as people read them
@@ -24,20 +25,32 @@ use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
-    ablate, advise_tier, bisect, compare, completions, coverletter, crossover, diff, explain, import, keys,
-    predict, record, replay, reproduce, run, sweep, trace, twin, validate, vmscan_report, working_set,
+    ablate, advise_tier, bisect, check_policy, compare, completions, coverletter, crossover, diff, explain,
+    import, keys, new_policy, predict, record, replay, reproduce, run, sweep, trace, twin, validate,
+    vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::{form, output};
 
+pub use own::MakePolicy;
+
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {
+    main_with(&[])
+}
+
+/// The same with policies of one's own, by their names: `pageout new-policy NAME` writes a program that does so.
+pub fn main_with(policies: &[(&str, MakePolicy)]) -> ExitCode {
+    if let Err(why) = own::bring(policies) {
+        return own::bad_input(&why);
+    }
     let parsed =
         Cli::command().try_get_matches().and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
+    own::look_after(&cli.own);
     let done = form::ask(&matches).map_err(Failure::from).and_then(|()| {
         let done = dispatch(cli.command);
         // What there is of a result is written even so; what failed first is told.
@@ -48,7 +61,9 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !matches!(failure, Failure::ReaderGone) {
-                output::remark(&format!("error: {failure}"));
+                let told = failure.to_string();
+                output::remark(&format!("error: {told}"));
+                own::tell_refused(&told);
             }
             failure.exit_code()
         }
@@ -86,6 +101,8 @@ fn dispatch(command: Command) -> Outcome {
         Command::Trace(TraceCommand::Compressibility { what, compressor, sample, output }) => {
             trace::compressibility(&what, compressor, sample, &output)
         }
+        Command::NewPolicy(args) => new_policy::new_policy(&args),
+        Command::CheckPolicy(args) => check_policy::check_policy(&args),
         Command::Keys(args) => keys::run(&args),
         Command::Completions { shell } => completions::completions(shell),
         Command::Man => completions::man(),

@@ -34,6 +34,7 @@
 
 /// A place for one page in memory: a number from 0, below the capacity, used again once its page has left.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(transparent)] // so a policy of another language reads a list of them as numbers
 pub struct Slot(pub u32);
 
 impl Slot {

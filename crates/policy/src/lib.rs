@@ -45,6 +45,9 @@
 //!
 //! It is a test as well: `check(&make).unwrap()` in a `#[test]` says which call was wrong, of which slot, and how to see it again.
 //!
+//! It runs without a fork: [`Listed::bring`] makes it known by a name, to the textbook policies and to the machine alike, and
+//! `pageout new-policy NAME` writes a project whose program has all commands of `pageout` with that policy beside the others.
+//!
 //! # Another policy here
 //!
 //! One file beside `fifo.rs`, with its `mod` line below, and one row of [`POLICIES`]. Scenarios, `--policy` and the random tests find it there.
@@ -60,13 +63,17 @@ mod s3_fifo; // a small queue for new pages, a main one, and names of who left
 mod sieve; // in order of arrival, and a hand that spares what was used
 mod seat; // slots, uses, questions and answers: what every host needs
 mod cache; // a bare host
+mod own; // policies that somebody brings: known by name, watched, and what becomes of those that lie
+mod fallback; // who answers wrong is helped out, and counted
 pub mod check; // the contract as a test
 
 pub use cache::{Cache, Telling};
 pub use contract::{Arrival, Cause, End, PageId, Policy, Slot, Uses};
+pub use fallback::Fallback;
 pub use fifo::Fifo;
-pub use list::{Listed, POLICIES};
+pub use list::{Listed, Make, POLICIES};
 pub use lru::Lru;
+pub use own::{Doing, doing, doing_here, fall_back, find_with};
 pub use s3_fifo::S3Fifo;
 pub use seat::{Call, Fault, Newcomer, Seat, Wrong};
 pub use sieve::Sieve;

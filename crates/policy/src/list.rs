@@ -1,4 +1,4 @@
-//! All policies, by name: a row makes one known to whoever takes a name.
+//! All policies, by name: a row makes one known to whoever takes a name. What somebody brings is known beside them (`own.rs`).
 
 use crate::{Fifo, Lru, Policy, S3Fifo, Sieve};
 use std::fmt;
@@ -12,8 +12,13 @@ pub struct Listed {
     /// Where it was published.
     pub source: &'static str,
     /// Makes one. Its only chance is this seed.
-    pub make: fn(seed: u64) -> Box<dyn Policy>,
+    pub make: &'static Make,
+    /// The hash of the file that its code is in, where it was brought: another one may be another policy.
+    pub hash: Option<&'static str>,
 }
+
+/// What makes a policy of a seed.
+pub type Make = dyn Fn(u64) -> Box<dyn Policy> + Send + Sync;
 
 /// All policies.
 pub const POLICIES: &[Listed] = &[
@@ -21,32 +26,36 @@ pub const POLICIES: &[Listed] = &[
         name: "fifo",
         doc: "One queue in order of arrival; a use changes nothing. Not a kernel's: the least to compare with.",
         source: "Belady, IBM Systems Journal 5(2), 1966, https://doi.org/10.1147/sj.52.0078",
-        make: |_| Box::new(Fifo::default()),
+        make: &|_| Box::new(Fifo::default()),
+        hash: None,
     },
     Listed {
         name: "lru",
         doc: "One list in exact order of access, no second chance: the textbook LRU. A reference, not a kernel's.",
         source: "Mattson and others, IBM Systems Journal 9(2), 1970, https://doi.org/10.1147/sj.92.0078",
-        make: |_| Box::new(Lru::default()),
+        make: &|_| Box::new(Lru::default()),
+        hash: None,
     },
     Listed {
         name: "s3-fifo",
         doc: "A small queue that most new pages leave unused, a main one, and the names of who left: S3-FIFO. Not a kernel's.",
         source: "Yang and others, SOSP 2023, https://dl.acm.org/doi/10.1145/3600006.3613147",
-        make: |_| Box::new(S3Fifo::default()),
+        make: &|_| Box::new(S3Fifo::default()),
+        hash: None,
     },
     Listed {
         name: "sieve",
         doc: "One queue and a hand that spares what was used: SIEVE. Not a kernel's; it shows what the seams carry.",
         source: "Zhang and others, NSDI 2024, https://www.usenix.org/conference/nsdi24/presentation/zhang-yazhuo",
-        make: |_| Box::new(Sieve::default()),
+        make: &|_| Box::new(Sieve::default()),
+        hash: None,
     },
 ];
 
 impl Listed {
-    /// The policy of this name.
+    /// The policy of this name, whether it stands here or was brought.
     pub fn by_name(name: &str) -> Option<&'static Listed> {
-        POLICIES.iter().find(|listed| listed.name == name)
+        POLICIES.iter().find(|listed| listed.name == name).or_else(|| Listed::own(name))
     }
 }
 
@@ -73,7 +82,7 @@ mod tests {
     #[test]
     fn every_listed_policy_keeps_the_contract() {
         for listed in POLICIES {
-            if let Err(broken) = check(&listed.make) {
+            if let Err(broken) = check(listed.make) {
                 panic!("{}: {broken}", listed.name);
             }
         }

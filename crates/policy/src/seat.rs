@@ -236,15 +236,21 @@ impl Seat {
         if victims.is_empty() {
             return Some(Wrong::Nothing(self.len()));
         }
+        let mut absent = None;
         for &slot in victims {
             match self.places.get_mut(slot.index()) {
                 Some(place) if place.is_nominated => return Some(Wrong::Twice(slot)),
-                Some(place) if place.holder != NOBODY => place.is_nominated = true,
-                _ => return Some(Wrong::NotThere(slot)),
+                Some(place) if place.holder != NOBODY => {
+                    place.is_nominated = true;
+                    self.nominated += 1;
+                }
+                _ => absent = absent.or(Some(slot)),
             }
-            self.nominated += 1;
         }
-        (victims.len() > want as usize).then_some(Wrong::TooMany(victims.len()))
+        if victims.len() > want as usize {
+            return Some(Wrong::TooMany(victims.len()));
+        }
+        absent.map(Wrong::NotThere)
     }
 
     /// Tells the policy what became of a page.

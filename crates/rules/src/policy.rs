@@ -20,6 +20,7 @@ use crate::workingset::{RefaultCounters, SwapRoom, Workingset};
 use crate::writeback::WritebackRules;
 use crate::zswap::ZswapRules;
 use pageout_policy::{Listed, POLICIES};
+use std::sync::{Mutex, PoisonError};
 
 rules! {
     /// Rules that groups may differ in: a choice at each of the four seams, and what a reclaim call for the group does.
@@ -192,7 +193,7 @@ pub struct Profile {
 impl Profile {
     /// The profile of this name.
     pub fn by_name(name: &str) -> Option<&'static Profile> {
-        PROFILES.iter().find(|profile| profile.name == name)
+        PROFILES.iter().find(|profile| profile.name == name).or_else(|| of_own(name))
     }
 
     /// The version that it begins with.
@@ -260,6 +261,21 @@ static OF_GUESTS: [[(&str, &str); 2]; POLICIES.len()] = {
 const fn of_guest(at: usize) -> Profile {
     let Listed { name, doc, .. } = POLICIES[at];
     Profile { name, is_version: false, doc, kernel: "classic@6.12", rules: &OF_GUESTS[at], parameters: &[] }
+}
+
+/// The profile of a policy that was brought: what a guest's is.
+fn of_own(name: &str) -> Option<&'static Profile> {
+    static OF_OWN: Mutex<Vec<&'static Profile>> = Mutex::new(Vec::new());
+    let Listed { name, doc, .. } = *Listed::own(name)?;
+    let mut all = OF_OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(profile) = all.iter().find(|profile| profile.name == name) {
+        return Some(profile);
+    }
+    let rules: &'static [_] = Box::leak(Box::new([("lru.lists", name), OF_GUESTS[0][1]]));
+    let profile = Profile { name, is_version: false, doc, kernel: "classic@6.12", rules, parameters: &[] };
+    let profile: &'static Profile = Box::leak(Box::new(profile));
+    all.push(profile);
+    Some(profile)
 }
 
 const OF_KERNELS: &[Profile] = &[

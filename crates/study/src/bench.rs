@@ -15,7 +15,7 @@ mod tenants; // a memory that several share
 
 pub use expected::Expected;
 pub use policies::{Policy, parse_policies};
-pub use run::{Answer, Cell, NotSampled, Question, Sampled, SampledFrom};
+pub use run::{Answer, Broken, Cell, Figure, NotSampled, Question, Sampled, SampledFrom};
 pub use sizes::parse_sizes;
-pub use tenants::{Shares, Tenants, steps};
+pub use tenants::{NotShared, Shares, Tenants, steps};
 pub use trace::{Trace, WarmUp};

@@ -75,10 +75,14 @@ impl Error {
             | Error::Asked(_)
             | Error::SeedsPastLargest { .. }
             | Error::NotBuilt(_) => true,
-            // A trace that can't be read to its end and an event on a file that does not exist are faults of what was given.
-            Error::Run(error) => {
-                matches!(error, RunError::Stream { .. } | RunError::File { .. } | RunError::Removed { .. })
-            }
+            // A trace that can't be read to its end, an event on a file that does not exist and a policy that lies are faults of what was given.
+            Error::Run(error) => matches!(
+                error,
+                RunError::Stream { .. }
+                    | RunError::File { .. }
+                    | RunError::Removed { .. }
+                    | RunError::Guest { .. }
+            ),
             Error::Failed(failed) => failed.is_input,
             Error::Interrupted(_) => false,
             // One run's bad input makes it a fault of the input, as it is where that run is alone.

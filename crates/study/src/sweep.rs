@@ -11,4 +11,4 @@ mod plan; // from a file to cells
 mod parts; // rows on disk
 
 pub use parts::{Parts, Row, rows};
-pub use plan::{Cell, Input, InputKind, Plan};
+pub use plan::{Cell, Input, InputKind, Plan, content_hash};

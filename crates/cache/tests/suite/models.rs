@@ -465,7 +465,7 @@ fn every_policy_hits_where_a_naive_model_of_it_does_and_holds_together() {
                 let mut values = choice.values();
                 values.find(|(parameter, _)| parameter.name == name).map(|(_, value)| value).expect(name)
             };
-            let model = model(choice.row().name, capacity as usize, value);
+            let model = model(choice.name(), capacity as usize, value);
             let mut model = model.unwrap_or_else(|| panic!("{choice} has no model"));
             let mut simulation = choice.simulation(capacity, 5).expect("it is no bound");
             for (at, page) in random(seed, 3 * capacity + 9, 3_000).into_iter().enumerate() {

@@ -4,7 +4,7 @@
 
 use crate::reader::Reader;
 use pageout_engine::{Config, Lru, Policy};
-use pageout_policy::{Arrival, Cause, End, Fifo, Listed, PageId, Slot};
+use pageout_policy::{Arrival, Cause, End, Fifo, Listed, Make, PageId, Slot};
 use std::sync::Mutex;
 
 fn config(lru: &'static Listed) -> Config {
@@ -39,16 +39,16 @@ impl pageout_policy::Policy for Liar {
     }
 }
 
-const fn liar(make: fn(u64) -> Box<dyn pageout_policy::Policy>) -> Listed {
-    Listed { name: "liar", doc: "", source: "", make }
+const fn liar(make: &'static Make) -> Listed {
+    Listed { name: "liar", doc: "", source: "", make, hash: None }
 }
 
-static SILENT: Listed = liar(|_| Box::new(Liar { fifo: Fifo::default(), nominate: |_| () }));
-static TWICE: Listed = liar(|_| {
+static SILENT: Listed = liar(&|_| Box::new(Liar { fifo: Fifo::default(), nominate: |_| () }));
+static TWICE: Listed = liar(&|_| {
     Box::new(Liar { fifo: Fifo::default(), nominate: |victims| victims.extend([Slot(3), Slot(3)]) })
 });
 static ABSENT: Listed =
-    liar(|_| Box::new(Liar { fifo: Fifo::default(), nominate: |victims| victims.push(Slot(70)) }));
+    liar(&|_| Box::new(Liar { fifo: Fifo::default(), nominate: |victims| victims.push(Slot(70)) }));
 
 #[test]
 fn a_guest_that_lies_is_told_with_call_and_slot_and_never_asked_again() {
@@ -106,7 +106,7 @@ impl pageout_policy::Policy for Listener {
     }
 }
 
-static LISTENER: Listed = liar(|_| Box::new(Listener(Fifo::default())));
+static LISTENER: Listed = liar(&|_| Box::new(Listener(Fifo::default())));
 
 #[test]
 fn a_guest_is_told_of_room_arrivals_uses_and_ends_in_their_order() {

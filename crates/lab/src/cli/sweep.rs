@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use pageout_sim::scenario::TimeSpan;
+use pageout_sim::scenario::{Size, TimeSpan};
 
 use super::options::{OutputOptions, ParallelOptions};
 
@@ -37,7 +37,7 @@ pub(crate) struct SweepArgs {
     pub(crate) plan: Option<PathBuf>,
 
     /// The folder that results go to; cells that are in it are not run again
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["status", "collect"], required_unless_present_any = ["status", "collect", "dry_run"])]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["status", "collect"], required_unless_present_any = ["status", "collect", "dry_run", "own_cells"])]
     pub(crate) into: Option<PathBuf>,
 
     /// Run only every N-th cell, by its key: shard I of N, from 0 on
@@ -51,6 +51,18 @@ pub(crate) struct SweepArgs {
     /// Write what there is after so long, or 1,000 cells: what a kill can cost
     #[arg(long, value_name = "DURATION", default_value = "60s")]
     pub(crate) part_every: TimeSpan,
+
+    /// A cell of an own policy may take so long; it runs in a process of its own, and its end there is a row
+    #[arg(long, value_name = "DURATION", default_value = "10min", help_heading = "Own policies")]
+    pub(crate) policy_time: TimeSpan,
+
+    /// The process of an own policy may take so much memory, with the trace
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", help_heading = "Own policies")]
+    pub(crate) policy_memory: Size,
+
+    /// Be that process: run cells whose keys are on standard input
+    #[arg(long, hide = true)]
+    pub(crate) own_cells: bool,
 
     /// Say how far a folder's sweep has come
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "plan")]

@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
 use crate::commands::trace::{read_table, remark_interpretation};
 use crate::failure::{Failure, Outcome};
+use crate::own;
 use crate::print::progress::{Terminal, name_of};
 use crate::print::{figures, output, progress, remarks, table};
 use crate::report::{Picture, check_name};
@@ -44,7 +45,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         check_name(path, Picture::Curves)?;
     }
     let read = read_table(&args.reading)?;
-    let policies = parse_policies(&args.policy)?;
+    let policies = own::policies(parse_policies(&args.policy))?;
     // The options are checked before a trace is read, which may take a while.
     for policy in &policies {
         let Policy::Machine { profile, .. } = policy else { continue };

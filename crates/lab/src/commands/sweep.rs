@@ -1,5 +1,6 @@
 //! `pageout sweep`: cells of a plan, run into a folder by as many as like to, and the folder as one table.
 
+mod guarded; // cells of own policies, in processes of their own
 mod run; // from cells to rows
 
 use std::path::Path;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::cli::SweepArgs;
 use crate::failure::{Failure, Outcome};
+use crate::own;
 use crate::print::progress::Terminal;
 use crate::print::{figures, output, signals, table};
 
@@ -30,7 +32,11 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
         return collect(args, directory);
     }
     let path = args.plan.as_ref().expect("the command line has a plan where it has no folder to look at");
-    let plan = Plan::read(path, BUILD, &matching)?;
+    own::start_from(path.parent().unwrap_or(Path::new("")));
+    let plan = own::policies(Plan::read(path, BUILD, &matching))?;
+    if args.own_cells {
+        return own_cells(args, &plan);
+    }
     let (shard, of) = args.shard;
     let (done, damaged) = match &args.into {
         Some(directory) if directory.is_dir() => found(directory)?,
@@ -100,6 +106,20 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
         ))),
         None => Ok(()),
     }
+}
+
+/// Runs the cells that are asked for by their keys, for another process.
+fn own_cells(args: &SweepArgs, plan: &Plan) -> Outcome {
+    let keys = guarded::keys(args)?;
+    let terminal = Terminal::new(&args.output);
+    let _listening = signals::listen();
+    let cells: Vec<&Cell> = plan.cells.iter().filter(|cell| keys.contains(&cell.key)).collect();
+    for cells in cells.chunk_by(|one, next| one.input == next.input) {
+        if terminal.stop().is_none() {
+            run::cells(args, plan, cells, &terminal, &mut guarded::rows).map_err(Failure::Output)?;
+        }
+    }
+    Ok(())
 }
 
 #[derive(Default)]

@@ -94,6 +94,13 @@ pub(crate) fn remove_if_one_comes(file: Arc<Mutex<Option<TempPath>>>) -> io::Res
     Ok(())
 }
 
+/// Removes files that are not finished, as the program ends in the middle.
+pub(crate) fn remove_unfinished() {
+    for file in &pending().files {
+        file.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
 #[cfg(unix)]
 fn wait_for_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

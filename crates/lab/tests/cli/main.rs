@@ -31,6 +31,7 @@ mod open_loop; // accesses that start at the trace's own times
 mod outcomes; // killed or not, as recorded
 mod output; // full disks, closed pipes, JSON, completions
 mod pages; // results as pages to look at
+mod plugins; // policies that are shared libraries
 mod parquet; // results as files of typed columns
 mod real_time; // tasks that run before others
 mod readahead; // what is read before it is asked for

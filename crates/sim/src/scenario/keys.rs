@@ -98,7 +98,7 @@ impl Accepts {
             (Accepts::Choice(_) | Accepts::Policy, Scalar::Text(_) | Scalar::Float(_)) => {
                 let text = value.to_string();
                 if self == Accepts::Policy && !self.words().contains(&text) {
-                    return match Kernel::parse(&text) {
+                    return match pageout_engine::Policy::by_name(&text) {
                         Some(_) => Ok(()),
                         None => Err(Kernel::why_not(&text)
                             .unwrap_or_else(|| format!("`{text}` is none of the allowed values"))),

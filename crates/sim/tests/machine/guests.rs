@@ -15,7 +15,8 @@ impl pageout_policy::Policy for Silent {
     fn ended(&mut self, _slot: Slot, _page: PageId, _end: End) {}
 }
 
-static SILENT: Listed = Listed { name: "silent", doc: "", source: "", make: |_| Box::new(Silent) };
+static SILENT: Listed =
+    Listed { name: "silent", doc: "", source: "", make: &|_| Box::new(Silent), hash: None };
 
 #[test]
 fn a_guest_that_nominates_nothing_ends_the_run_with_its_call() {

@@ -29,7 +29,7 @@ struct Cost {
 impl Cost {
     /// Of a policy at a size.
     fn of(policy: &Choice) -> Cost {
-        let (ns_an_access, bytes_a_page) = match policy.row().name {
+        let (ns_an_access, bytes_a_page) = match policy.name() {
             "fifo" | "clock" | "sieve" | "mru" => (20.0, 25.0),
             "lru" | "random" => (25.0, 25.0),
             "opt" => (100.0, 12.0),
@@ -55,7 +55,7 @@ impl Question<'_> {
         let (mut runs, mut ns, mut costs) = (0, 0.0, Vec::new());
         let accesses = trace.accesses as f64;
         for policy in self.policies {
-            let (times, cost) = match policy.row().name {
+            let (times, cost) = match policy.name() {
                 "lru" if sizes > 1 => (1, Cost::of_curve(sizes)),
                 _ => (sizes, Cost::of(policy)),
             };

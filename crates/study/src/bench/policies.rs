@@ -2,6 +2,7 @@
 
 use pageout_cache::{Choice, POLICIES};
 use pageout_engine::PROFILES;
+use pageout_policy::Listed;
 
 use crate::Error;
 use crate::scenario::nearest::nearest;
@@ -51,6 +52,23 @@ impl Policy {
         }
     }
 
+    /// Whether it was brought: nobody here has read it.
+    pub fn is_own(&self) -> bool {
+        self.own().is_some()
+    }
+
+    /// The hash of the file that its code is in, where it was brought.
+    pub fn hash(&self) -> Option<&'static str> {
+        self.own()?.hash
+    }
+
+    fn own(&self) -> Option<&'static Listed> {
+        match self {
+            Policy::Textbook(choice) => choice.own(),
+            Policy::Machine { profile, .. } => Listed::own(profile),
+        }
+    }
+
     fn parse(text: &str) -> Result<Policy, Error> {
         let name = text.split(':').next().unwrap_or_default();
         let is_textbook = POLICIES.iter().any(|row| row.name == name);
@@ -60,6 +78,7 @@ impl Policy {
                 Some(name) => {
                     let there = POLICIES.iter().map(|row| row.name);
                     let there = there.filter(|name| pageout_engine::Policy::by_name(name).is_some());
+                    let there = there.chain(Listed::brought().into_iter().map(|listed| listed.name));
                     return Err(Error::asked(format!(
                         "`{text}`: the machine has no policy of the name `{name}`; besides the kernels' (such as classic@6.12) there are {}",
                         there.map(|name| format!("{name}{MACHINE}")).collect::<Vec<_>>().join(", ")
@@ -72,13 +91,19 @@ impl Policy {
         match text.parse::<Choice>() {
             Ok(choice) => Ok(Policy::Textbook(choice)),
             Err(wrong) if is_textbook => Err(Error::asked(wrong.to_string())),
+            Err(wrong) if Listed::own(name).is_some() => Err(Error::asked(wrong.to_string())),
             Err(_) => {
                 let textbook = || POLICIES.iter().map(|row| row.name);
                 let machine = PROFILES.iter().map(|profile| profile.name);
-                let hint = nearest(name, textbook().chain(machine));
-                let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+                let own: Vec<&str> = Listed::brought().into_iter().map(|listed| listed.name).collect();
+                let hint = nearest(name, textbook().chain(machine).chain(own.iter().copied()));
+                let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or(".".to_string());
+                let own = match own.is_empty() {
+                    true => String::new(),
+                    false => format!(" Own ones are {}.", own.join(", ")),
+                };
                 Err(Error::asked(format!(
-                    "no policy is called `{name}`{hint} Textbook policies are {} (`pageout keys policy`); names with @ are the machine's, such as \
+                    "no policy is called `{name}`{hint}{own} Textbook policies are {} (`pageout keys policy`); names with @ are the machine's, such as \
                      classic@6.12, mglru@6.12, lru@machine (`pageout keys kernel.profile`)",
                     textbook().collect::<Vec<_>>().join(", ")
                 )))

@@ -8,6 +8,7 @@ use pageout_cache::curve::distances::Distances;
 use pageout_cache::curve::marks::Marks;
 use pageout_cache::curve::sampling::{Estimate, PAGES_MIN, Refused, SALTS, Sampler, Samples};
 use pageout_cache::{Choice, Opt, OptMemory, Simulation};
+use pageout_policy::Fault;
 use pageout_workload::TraceError;
 use pageout_workload::trace::DenseReader;
 
@@ -58,12 +59,42 @@ pub enum Cell {
     NotRun,
     /// It takes all accesses in memory, and they are past the budget.
     NoRoom,
+    /// Its policy broke the contract: [`Answer::broken`] says how.
+    Broken,
+}
+
+/// A policy that broke the contract.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Broken {
+    /// Its number in the question.
+    pub policy: usize,
+    /// The number of the size.
+    pub size: usize,
+    /// What was wrong at which call.
+    pub fault: Fault,
+}
+
+/// A figure that a policy tells of itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figure {
+    /// Its number in the question.
+    pub policy: usize,
+    /// The number of the size.
+    pub size: usize,
+    /// What it calls it.
+    pub name: String,
+    /// The figure.
+    pub value: f64,
 }
 
 /// What came of a question.
 pub struct Answer {
     /// By policy, by size.
     pub cells: Vec<Vec<Cell>>,
+    /// Policies that broke the contract.
+    pub broken: Vec<Broken>,
+    /// Figures that policies tell of themselves, those of a cell one after the other.
+    pub figures: Vec<Figure>,
     /// The signal that ended it, if one did.
     pub interrupted: Option<&'static str>,
 }
@@ -159,6 +190,26 @@ enum Running<'a> {
 }
 
 impl Running<'_> {
+    /// What came of it in the end.
+    fn done(&self) -> Done {
+        if let Some(fault) = self.fault() {
+            return Done::Broken(fault.clone());
+        }
+        let mut figures = Vec::new();
+        if let Running::One { simulation, .. } = self {
+            simulation.figures(&mut |name, value| figures.push((name.to_owned(), value)));
+        }
+        Done::Misses(self.misses(), figures)
+    }
+
+    /// What its policy has done wrong.
+    fn fault(&self) -> Option<&Fault> {
+        match self {
+            Running::One { simulation, .. } => simulation.fault(),
+            _ => None,
+        }
+    }
+
     fn run(&mut self, pages: &[u32]) {
         match self {
             Running::Marks { marks, .. } => marks.run(pages),
@@ -205,11 +256,12 @@ impl Question<'_> {
             None => self.streaming(&jobs, trace),
         };
         self.watcher.end();
-        let mut cells = vec![vec![Cell::NotRun; self.sizes.len()]; self.policies.len()];
+        let cells = vec![vec![Cell::NotRun; self.sizes.len()]; self.policies.len()];
+        let mut answer = Answer { cells, broken: Vec::new(), figures: Vec::new(), interrupted: None };
         for (job, done) in jobs.iter().zip(done?) {
-            self.enter(&mut cells, *job, done);
+            answer.enter(*job, done);
         }
-        Ok(self.answer(cells))
+        Ok(self.interrupted(answer))
     }
 
     /// Estimates the same from samples.
@@ -229,24 +281,39 @@ impl Question<'_> {
             let of = |number: usize| {
                 let sample = &samples.samples()[number];
                 match small.job(jobs[at], &sample.accesses, &futures[number], sample.warm_up) {
-                    Done::Misses(misses) => Some(misses),
+                    Done::Misses(misses, _) => Some(Ok(misses)),
+                    Done::Broken(fault) => Some(Err(fault)),
                     _ => None,
                 }
             };
-            (0..futures.len()).map(of).collect::<Option<Vec<Vec<u64>>>>()
+            (0..futures.len()).map(of).collect::<Option<Result<Vec<Vec<u64>>, Fault>>>()
         });
         self.watcher.end();
         let mut of_distinct = vec![vec![Cell::NotRun; distinct.len()]; self.policies.len()];
+        let mut broken = Vec::new();
         for (at, by_sample) in done {
             let (policy, first) = jobs[at].place();
-            for size in 0..by_sample[0].len() {
-                let estimate = samples.estimate(by_sample.iter().map(|misses| misses[size]));
-                of_distinct[policy][first + size] = Cell::Estimate(estimate);
+            match by_sample {
+                Ok(by_sample) => {
+                    for size in 0..by_sample[0].len() {
+                        let estimate = samples.estimate(by_sample.iter().map(|misses| misses[size]));
+                        of_distinct[policy][first + size] = Cell::Estimate(estimate);
+                    }
+                }
+                Err(fault) => {
+                    of_distinct[policy][first] = Cell::Broken;
+                    broken.push(Broken { policy, size: first, fault });
+                }
             }
         }
         let at = |size: &u32| distinct.binary_search(size).expect("sizes rise, and so do their shares");
         let cells = of_distinct.iter().map(|row| scaled.iter().map(|size| row[at(size)]).collect());
-        Ok(self.answer(cells.collect()))
+        for broken in &mut broken {
+            // The first of those that have this size of a sample.
+            broken.size = scaled.iter().position(|size| at(size) == broken.size).expect("it is one of them");
+        }
+        let answer = Answer { cells: cells.collect(), broken, figures: Vec::new(), interrupted: None };
+        Ok(self.interrupted(answer))
     }
 
     /// Estimates all of it from samples at a rate.
@@ -292,34 +359,16 @@ impl Question<'_> {
         }
     }
 
-    fn answer(&self, cells: Vec<Vec<Cell>>) -> Answer {
+    /// Says what has ended it, where something has.
+    fn interrupted(&self, answer: Answer) -> Answer {
         let is_left = |cell: &Cell| matches!(cell, Cell::NotRun | Cell::Partial { .. });
-        let is_whole = !cells.iter().flatten().any(is_left);
-        Answer { cells, interrupted: self.watcher.stop().filter(|_| !is_whole) }
-    }
-
-    fn enter(&self, cells: &mut [Vec<Cell>], job: Job, done: Done) {
-        let (policy, first) = job.place();
-        match done {
-            Done::Misses(misses) => {
-                misses
-                    .into_iter()
-                    .enumerate()
-                    .for_each(|(at, misses)| cells[policy][first + at] = Cell::Misses(misses));
-            }
-            Done::Partial(misses, accesses) => {
-                for (at, misses) in misses.into_iter().enumerate() {
-                    cells[policy][first + at] = Cell::Partial { misses, accesses };
-                }
-            }
-            Done::NotRun => {}
-            Done::NoRoom => cells[policy][first] = Cell::NoRoom,
-        }
+        let is_whole = !answer.cells.iter().flatten().any(is_left);
+        Answer { interrupted: self.watcher.stop().filter(|_| !is_whole), ..answer }
     }
 
     /// The long ones first, so that none is left over at the end.
     fn all_jobs(&self) -> Vec<Job> {
-        let is_curve = |policy: &Choice| policy.row().name == "lru" && self.sizes.len() > 1;
+        let is_curve = |policy: &Choice| policy.name() == "lru" && self.sizes.len() > 1;
         let curves = (0..self.policies.len()).filter(|&at| is_curve(&self.policies[at]));
         let others = (0..self.policies.len()).filter(|&at| !is_curve(&self.policies[at]));
         let others =
@@ -357,6 +406,9 @@ impl Question<'_> {
                 return Done::NotRun;
             }
             running.run(block);
+            if let Some(fault) = running.fault() {
+                return Done::Broken(fault.clone());
+            }
             self.watcher.advance(block.len() as u64);
         }
         if !warming.is_empty() {
@@ -367,9 +419,12 @@ impl Question<'_> {
                 return Done::of_first(&running, (at * BLOCK) as u64);
             }
             running.run(block);
+            if let Some(fault) = running.fault() {
+                return Done::Broken(fault.clone());
+            }
             self.watcher.advance(block.len() as u64);
         }
-        Done::Misses(running.misses())
+        running.done()
     }
 
     fn in_memory(&self, jobs: &[Job], pages: &[u32]) -> Vec<Done> {
@@ -456,10 +511,33 @@ impl Question<'_> {
             }
             self.watcher.advance((block.pages.len() * own.len()) as u64);
         }
-        let done = running
-            .iter()
-            .map(|running| running.as_ref().map_or(Done::NoRoom, |running| Done::Misses(running.misses())));
+        let done = running.iter().map(|running| running.as_ref().map_or(Done::NoRoom, Running::done));
         own.iter().copied().zip(done).collect()
+    }
+}
+
+impl Answer {
+    fn enter(&mut self, job: Job, done: Done) {
+        let (policy, first) = job.place();
+        let row = &mut self.cells[policy];
+        match done {
+            Done::Misses(misses, figures) => {
+                misses.into_iter().zip(&mut row[first..]).for_each(|(of, cell)| *cell = Cell::Misses(of));
+                let figure = |(name, value)| Figure { policy, size: first, name, value };
+                self.figures.extend(figures.into_iter().map(figure));
+            }
+            Done::Partial(misses, accesses) => {
+                for (misses, cell) in misses.into_iter().zip(&mut row[first..]) {
+                    *cell = Cell::Partial { misses, accesses };
+                }
+            }
+            Done::NotRun => {}
+            Done::NoRoom => row[first] = Cell::NoRoom,
+            Done::Broken(fault) => {
+                row[first] = Cell::Broken;
+                self.broken.push(Broken { policy, size: first, fault });
+            }
+        }
     }
 }
 
@@ -475,11 +553,13 @@ impl Job {
 
 /// What came of a job.
 enum Done {
-    Misses(Vec<u64>),
+    /// With figures that the policy tells of itself.
+    Misses(Vec<u64>, Vec<(String, f64)>),
     /// Of the first so many accesses that count.
     Partial(Vec<u64>, u64),
     NotRun,
     NoRoom,
+    Broken(Fault),
 }
 
 impl Done {
@@ -491,8 +571,8 @@ impl Done {
     /// The same after an interruption, when so many accesses that count had come.
     fn cut_off(self, accesses: u64) -> Done {
         match self {
-            Done::Misses(misses) if accesses > 0 => Done::Partial(misses, accesses),
-            Done::Misses(_) => Done::NotRun,
+            Done::Misses(misses, _) if accesses > 0 => Done::Partial(misses, accesses),
+            Done::Misses(..) => Done::NotRun,
             other => other,
         }
     }

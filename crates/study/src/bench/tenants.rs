@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use pageout_cache::curve::split::{Split, best_split};
 use pageout_cache::{Choice, Opt};
+use pageout_policy::Fault;
 use pageout_workload::trace::{DenseReader, Parted};
 use pageout_workload::{ReadOptions, TraceError};
 
@@ -19,6 +20,17 @@ use crate::{Stage, Watcher};
 
 /// Accesses between two looks at whether the runs are to end.
 const BLOCK: usize = 1 << 16;
+
+/// Why a memory that tenants share has no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum NotShared {
+    /// The trace could not be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The policy broke the contract.
+    #[error("{0}")]
+    Broken(Fault),
+}
 
 /// A trace by tenant, as textbook policies want it.
 pub struct Tenants {
@@ -87,9 +99,9 @@ impl Tenants {
         sizes: &[u32],
         warm_up: u64,
         question: &Question,
-    ) -> Result<Option<Shares>, TraceError> {
+    ) -> Result<Option<Shares>, NotShared> {
         let size = *sizes.last().expect("a memory has sizes to split it at");
-        let Some(shared) = self.shared(policy, size, warm_up, question) else { return Ok(None) };
+        let Some(shared) = self.shared(policy, size, warm_up, question)? else { return Ok(None) };
         let before = self.of_first(warm_up);
         let mut curves = Vec::new();
         for (trace, before) in self.own.iter().zip(before) {
@@ -104,7 +116,10 @@ impl Tenants {
                 warm_up: before,
                 ..*question
             };
-            let answer = of_tenant.exactly(trace)?;
+            let mut answer = of_tenant.exactly(trace)?;
+            if let Some(broken) = answer.broken.pop() {
+                return Err(NotShared::Broken(broken.fault));
+            }
             let misses = |size: &u32| match rising.binary_search(&held(size)) {
                 Ok(at) => match answer.cells[0][at] {
                     Cell::Misses(misses) => Some(misses),
@@ -122,21 +137,25 @@ impl Tenants {
     }
 
     /// Misses of each tenant in a memory that all of them share.
-    fn shared(&self, policy: &Choice, size: u32, warm_up: u64, question: &Question) -> Option<Vec<u64>> {
+    fn shared(
+        &self,
+        policy: &Choice,
+        size: u32,
+        warm_up: u64,
+        question: &Question,
+    ) -> Result<Option<Vec<u64>>, NotShared> {
         let pages = self.all.pages.as_ref().expect("a trace by tenant is in memory");
         let size = size.min(self.all.distinct_pages);
         let watcher: &dyn Watcher = question.watcher;
         watcher.begin(&Stage::Running { name: &question.name, runs: 1, accesses: Some(pages.len() as u64) });
         let future = OnceLock::new();
-        let mut is_hit: Box<dyn FnMut(u32) -> bool> = match policy.simulation(size, question.seed) {
-            Some(mut simulation) => {
+        let mut simulation = policy.simulation(size, question.seed);
+        let mut bound = match &mut simulation {
+            Some(simulation) => {
                 simulation.reserve(self.all.distinct_pages);
-                Box::new(move |page| simulation.access(page))
+                None
             }
-            None => {
-                let mut memory = future.get_or_init(|| Opt::new(pages)).memory(size);
-                Box::new(move |_| memory.run(1) == 0)
-            }
+            None => Some(future.get_or_init(|| Opt::new(pages)).memory(size)),
         };
         let mut misses = vec![0; self.own.len()];
         let mut at = 0;
@@ -145,14 +164,22 @@ impl Tenants {
                 break;
             }
             for (&page, &tenant) in pages.iter().zip(tenants) {
-                let counts = at >= warm_up;
-                misses[usize::from(tenant)] += u64::from(!is_hit(page) && counts);
+                let is_hit = match (&mut simulation, &mut bound) {
+                    (Some(simulation), _) => simulation.access(page),
+                    (None, Some(bound)) => bound.run(1) == 0,
+                    (None, None) => unreachable!("one of the two is there"),
+                };
+                misses[usize::from(tenant)] += u64::from(!is_hit && at >= warm_up);
                 at += 1;
+            }
+            if let Some(fault) = simulation.as_ref().and_then(|simulation| simulation.fault()) {
+                watcher.end();
+                return Err(NotShared::Broken(fault.clone()));
             }
             watcher.advance(pages.len() as u64);
         }
         watcher.end();
-        (at == pages.len() as u64).then_some(misses)
+        Ok((at == pages.len() as u64).then_some(misses))
     }
 
     /// All of it.

@@ -177,8 +177,7 @@ impl Plan {
                 let combinations = if textbook.is_some() { &combinations[..0] } else { &combinations[..] };
                 let none = [Vec::new()];
                 let combinations = if combinations.is_empty() { &none[..] } else { combinations };
-                let seeds =
-                    if textbook.is_some_and(|choice| choice.row().name != "random") { 1 } else { seeds };
+                let seeds = if textbook.is_some_and(|choice| !choice.may_draw()) { 1 } else { seeds };
                 for memory in &limits {
                     for settings in combinations {
                         for seed in (1..=seeds).filter(|seed| *seed <= SEED_MAX) {
@@ -227,6 +226,8 @@ impl Plan {
         add(input.hash.as_deref().unwrap_or(&input.name));
         add(&serde_json::to_string(&self.read).expect("a table is JSON"));
         add(&cell.policy.as_ref().map(Policy::name).unwrap_or_default());
+        // The code of what was brought may be another under the same name.
+        cell.policy.as_ref().and_then(Policy::hash).into_iter().for_each(&mut add);
         add(&cell.memory.map(label).unwrap_or_default());
         add(&cell.seed.to_string());
         cell.settings.iter().for_each(|setting| add(&setting.to_string()));
@@ -300,7 +301,8 @@ fn inputs(
     Ok(found.into_iter().map(input).collect())
 }
 
-fn content_hash(path: &Path) -> Option<String> {
+/// The hash of a file's bytes, as rows have it; nothing if it can't be read.
+pub fn content_hash(path: &Path) -> Option<String> {
     let mut hash = blake3::Hasher::new();
     let mut file = fs::File::open(path).ok()?;
     std::io::copy(&mut file, &mut hash).ok()?;

@@ -61,6 +61,8 @@ struct Shown {
     missing: Option<String>,
     /// An interruption came before the end: it is of so many accesses.
     partial_accesses: Option<u64>,
+    /// What the policy tells of itself.
+    own: Vec<(String, f64)>,
 }
 
 impl Shown {
@@ -85,6 +87,7 @@ impl Shown {
             }
             Cell::NotRun => missing(pageout_study::result::variants::NOT_RUN),
             Cell::NoRoom => missing("no room"),
+            Cell::Broken => missing("failed"),
         }
     }
 
@@ -240,7 +243,8 @@ impl<'a> Bench<'a> {
         let least = if has_machine && self.policies.len() == 1 { PAGES_MIN } else { 1 };
         let pages_of = |limit: &Limit| Ok((*limit, pages(*limit, trace.distinct_pages.into(), least)?));
         let sizes = limits.iter().map(pages_of).collect::<anyhow::Result<Vec<(Limit, u64)>>>()?;
-        let Some((mut by_book, sampled)) = self.textbook(&trace, &sizes, warm_up, terminal)? else {
+        let by_book = self.textbook(&trace, &sizes, warm_up, terminal, failures)?;
+        let Some((mut by_book, sampled)) = by_book else {
             return Ok(None);
         };
         let mut cells = Vec::new();
@@ -263,6 +267,7 @@ impl<'a> Bench<'a> {
         sizes: &[(Limit, u64)],
         warm_up: u64,
         terminal: &Terminal,
+        failures: &mut Vec<Failed>,
     ) -> anyhow::Result<Option<ByBook>> {
         let args = self.args;
         let choices: Vec<_> = self.policies.iter().filter_map(Policy::textbook).cloned().collect();
@@ -303,10 +308,24 @@ impl<'a> Bench<'a> {
                 (answer, sampled)
             }
         };
+        failures.extend(answer.broken.iter().map(|broken| {
+            let memory = figures::counted(rising[broken.size].into(), "page");
+            let (path, policy) = (trace.path.display(), &choices[broken.policy]);
+            Failed {
+                is_input: true,
+                message: format!("{path}: policy {policy} in {memory}: {}", broken.fault),
+            }
+        }));
         let counted = trace.accesses - warm_up;
         let at = |pages: u64| rising.binary_search(&in_pages(pages)).expect("each size is among them");
-        let shown = |pages: u64, row: &[Cell]| Shown::of(row[at(pages)], counted);
-        let rows = answer.cells.iter().map(|row| sizes.iter().map(|(_, pages)| shown(*pages, row)).collect());
+        let shown = |pages: u64, policy: usize| {
+            let size = at(pages);
+            let of_cell = answer.figures.iter().filter(|of| of.policy == policy && of.size == size);
+            let own = of_cell.map(|of| (of.name.clone(), of.value)).collect();
+            Shown { own, ..Shown::of(answer.cells[policy][size], counted) }
+        };
+        let rows =
+            (0..choices.len()).map(|policy| sizes.iter().map(|(_, pages)| shown(*pages, policy)).collect());
         Ok(Some((rows.collect::<Vec<_>>().into_iter(), sampled)))
     }
 

@@ -9,7 +9,7 @@ use pageout_sim::scenario::Table;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::{Pace, scenario::Scenario};
 use pageout_study::Watcher;
-use pageout_study::bench::{Policy, Question, Shares, Tenants, steps};
+use pageout_study::bench::{NotShared, Policy, Question, Shares, Tenants, steps};
 use pageout_study::result::run_result::TaskResult;
 use pageout_study::result::variants::Plan;
 use pageout_workload::trace::{Footprint, Interpretation, Part, Parted};
@@ -167,7 +167,14 @@ impl<'a> Found<'a> {
                             watcher: terminal,
                         };
                         let sizes = steps(u32::try_from(pages).unwrap_or(u32::MAX), PARTS);
-                        of.tenants.shares(choice, &sizes, warm_up, &question)?
+                        of.tenants.shares(choice, &sizes, warm_up, &question).map_err(
+                            |error| match error {
+                                NotShared::Broken(fault) => {
+                                    anyhow::anyhow!("{}: policy {choice}: {fault}", path.display())
+                                }
+                                NotShared::Trace(error) => error.into(),
+                            },
+                        )?
                     }
                     Policy::Machine { profile, .. } => {
                         let machine =

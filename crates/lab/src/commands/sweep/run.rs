@@ -18,16 +18,17 @@ use pageout_workload::ReadOptions;
 use pageout_workload::trace::{self, Loaded};
 use serde_json::{Value, json};
 
-use super::BUILD;
+use super::{BUILD, guarded};
 use crate::cli::{Cli, Command, ReplayArgs, SweepArgs};
 use crate::commands::replay::{PAGES_MIN, Point, check, pages, setup::Setup};
+use crate::own;
 use crate::print::progress::Terminal;
 
 /// Runs of the machine that are handed out at a time for each that goes on: what a signal or a kill may cost.
 const AHEAD: usize = 4;
 
 /// Takes rows as they come.
-type Take<'a> = &'a mut dyn FnMut(Vec<Row>) -> io::Result<()>;
+pub(super) type Take<'a> = &'a mut dyn FnMut(Vec<Row>) -> io::Result<()>;
 
 /// Runs cells of one input. Errors: rows could not be written.
 pub(super) fn cells(
@@ -39,9 +40,20 @@ pub(super) fn cells(
 ) -> io::Result<()> {
     let input = &plan.inputs[cells[0].input];
     let group = Group { args, plan, input, terminal };
+    // A scenario may name an own policy anywhere.
+    let may_name_own = input.kind == InputKind::Scenario && own::are_there();
+    let is_own =
+        |cell: &&Cell| !args.own_cells && (may_name_own || cell.policy.as_ref().is_some_and(Policy::is_own));
+    let (own, cells): (Vec<&Cell>, Vec<&Cell>) = cells.iter().copied().partition(is_own);
+    if !own.is_empty() {
+        guarded::cells(args, plan, &own, terminal, take)?;
+    }
+    if cells.is_empty() {
+        return Ok(());
+    }
     let done = match input.kind {
-        InputKind::Trace => group.trace(cells, take),
-        InputKind::Scenario => group.scenario(cells, take),
+        InputKind::Trace => group.trace(&cells, take),
+        InputKind::Scenario => group.scenario(&cells, take),
     };
     match done {
         Ok(()) => Ok(()),
@@ -98,7 +110,7 @@ impl Group<'_> {
 
     /// A policy after the other, each at all sizes.
     fn textbook(&self, trace: &Trace, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
-        let is_same = |one: &&Cell, next: &&Cell| one.policy == next.policy;
+        let is_same = |one: &&Cell, next: &&Cell| one.policy == next.policy && !self.args.own_cells;
         for of_policy in cells.chunk_by(is_same) {
             let Some(Policy::Textbook(choice)) = &of_policy[0].policy else { continue };
             let mut seeds: Vec<u64> = of_policy.iter().map(|cell| cell.seed).collect();
@@ -107,6 +119,7 @@ impl Group<'_> {
             for seed in seeds {
                 let of_seed: Vec<&Cell> =
                     of_policy.iter().filter(|cell| cell.seed == seed).copied().collect();
+                self.begin(&of_seed);
                 take(self.curve(trace, choice, seed, &of_seed)?)?;
             }
         }
@@ -147,6 +160,9 @@ impl Group<'_> {
                     row["accesses"] = json!(trace.accesses);
                     row["misses"] = json!(misses);
                     row["miss_ratio"] = json!(misses as f64 / trace.accesses.max(1) as f64);
+                    for of in answer.figures.iter().filter(|of| of.size == at) {
+                        row.insert(format!("policy_{}", of.name), json!(of.value));
+                    }
                     rows.push(row);
                 }
                 bench::Cell::NoRoom => rows.push(self.failed(
@@ -155,6 +171,11 @@ impl Group<'_> {
                         "the bound takes all accesses in memory, and there are more than fit {TRACE_MEMORY}"
                     ),
                 )),
+                bench::Cell::Broken => {
+                    let broken = answer.broken.iter().find(|broken| broken.size == at);
+                    let fault = broken.map(|broken| broken.fault.to_string()).unwrap_or_default();
+                    rows.push(self.failed(cell, &format!("policy {choice}: {fault}")));
+                }
                 // It is run next time.
                 bench::Cell::NotRun | bench::Cell::Partial { .. } | bench::Cell::Estimate(_) => {}
             }
@@ -227,10 +248,12 @@ impl Group<'_> {
     ) -> Result<(), Stopped> {
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let jobs = if self.args.parallel.jobs == 0 { cpus } else { self.args.parallel.jobs };
-        for some in cells.chunks(AHEAD * jobs) {
+        let at_a_time = if self.args.own_cells { 1 } else { AHEAD * jobs };
+        for some in cells.chunks(at_a_time) {
             if self.terminal.stop().is_some() {
                 break;
             }
+            self.begin(some);
             let (mut rows, mut runs, mut whose) = (Vec::new(), Vec::new(), Vec::new());
             for cell in some {
                 match scenario(cell) {
@@ -285,44 +308,64 @@ impl Group<'_> {
         pages(cell.memory.expect("a trace's cell has a memory"), distinct_pages, least)
     }
 
-    /// What a row has before there is a result.
-    fn row(&self, cell: &Cell, pages: Option<u64>) -> Row {
-        let mut row = json!({
-            "key": cell.key,
-            "build": BUILD,
-            "input": self.input.name,
-            "input_hash": self.input.hash,
-            "policy": cell.policy.as_ref().map(Policy::name),
-            "memory": cell.memory(),
-            "memory_pages": pages,
-            "memory_bytes": pages.map(|pages| pages * 4096),
-            "seed": cell.seed,
-        });
-        for setting in &cell.settings {
-            row[setting.key.as_str()] = json!(setting.value);
-        }
-        let rest = [
-            "accesses",
-            "misses",
-            "miss_ratio",
-            "runtime_ns",
-            "device_pages_read",
-            "refaults",
-            "reclaim_p99_ns",
-            "error",
-        ];
-        row["complete"] = json!(true);
-        rest.iter().for_each(|column| row[*column] = Value::Null);
-        match row {
-            Value::Object(row) => row,
-            _ => unreachable!("it was made as an object"),
+    /// Cells begin; in a process of own policies there is one at a time, and it is told.
+    fn begin(&self, cells: &[&Cell]) {
+        if let ([cell], true) = (cells, self.args.own_cells) {
+            guarded::begin(cell);
         }
     }
 
-    fn failed(&self, cell: &Cell, why: &str) -> Row {
-        let mut row = self.row(cell, None);
-        row["complete"] = json!(false);
-        row["error"] = json!(why);
-        row
+    fn row(&self, cell: &Cell, pages: Option<u64>) -> Row {
+        row(self.plan, cell, pages)
     }
+
+    fn failed(&self, cell: &Cell, why: &str) -> Row {
+        failed(self.plan, cell, why)
+    }
+}
+
+/// What a row has before there is a result.
+fn row(plan: &Plan, cell: &Cell, pages: Option<u64>) -> Row {
+    let input = &plan.inputs[cell.input];
+    let mut row = json!({
+        "key": cell.key,
+        "build": BUILD,
+        "input": input.name,
+        "input_hash": input.hash,
+        "policy": cell.policy.as_ref().map(Policy::name),
+        "memory": cell.memory(),
+        "memory_pages": pages,
+        "memory_bytes": pages.map(|pages| pages * 4096),
+        "seed": cell.seed,
+    });
+    for setting in &cell.settings {
+        row[setting.key.as_str()] = json!(setting.value);
+    }
+    let rest = [
+        "accesses",
+        "misses",
+        "miss_ratio",
+        "runtime_ns",
+        "device_pages_read",
+        "refaults",
+        "reclaim_p99_ns",
+        "error",
+    ];
+    if let Some(hash) = cell.policy.as_ref().and_then(Policy::hash) {
+        row["policy_hash"] = json!(hash);
+    }
+    row["complete"] = json!(true);
+    rest.iter().for_each(|column| row[*column] = Value::Null);
+    match row {
+        Value::Object(row) => row,
+        _ => unreachable!("it was made as an object"),
+    }
+}
+
+/// The row of a cell that has no result.
+pub(super) fn failed(plan: &Plan, cell: &Cell, why: &str) -> Row {
+    let mut row = row(plan, cell, None);
+    row["complete"] = json!(false);
+    row["error"] = json!(why);
+    row
 }

@@ -32,6 +32,7 @@ pub(super) fn text(bench: &Bench) -> String {
         if let Some(rows) = machine_rows(bench, of) {
             let _ = write!(text, "\n{}", table::layout(&rows, 1));
         }
+        text += &own_figures(bench, of);
         text += &plot(bench, of);
     }
     text
@@ -88,6 +89,15 @@ pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
             let _ = writeln!(
                 text,
                 "it takes all accesses in memory, and there is no room for them, {why}: give --trace-memory more"
+            );
+        }
+    }
+    for policy in policies {
+        if let Some(hash) = policy.hash() {
+            let _ = writeln!(
+                text,
+                "{} was brought: BLAKE3 {hash} of the file that its code is in",
+                policy.name()
             );
         }
     }
@@ -206,6 +216,23 @@ pub(super) fn machine_rows(bench: &Bench, of: &OfTrace) -> Option<Vec<Vec<String
     (rows.len() > 1).then_some(rows)
 }
 
+/// What policies tell of themselves: a line a figure, with its value at each size.
+fn own_figures(bench: &Bench, of: &OfTrace) -> String {
+    let mut text = String::new();
+    for (policy, cells) in bench.policies.iter().zip(&of.cells) {
+        let Some(first) = cells.iter().find(|cell| !cell.own.is_empty()) else { continue };
+        for (name, _) in &first.own {
+            let value = |(size, cell): (&(Limit, u64), &Shown)| {
+                let (_, value) = cell.own.iter().find(|(other, _)| other == name)?;
+                Some(format!("{value} ({})", label(size)))
+            };
+            let values: Vec<String> = of.sizes.iter().zip(cells).filter_map(value).collect();
+            let _ = writeln!(text, "{} tells {name}: {}", policy.name(), values.join(", "));
+        }
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
 /// The curve in characters, where there is one; of several a page is the place.
 fn plot(bench: &Bench, of: &OfTrace) -> String {
     let ([cells], 2..) = (&of.cells[..], of.sizes.len()) else {
@@ -239,6 +266,13 @@ pub(super) fn json(bench: &Bench) -> Value {
                 });
                 if let Some(accesses) = cell.partial_accesses {
                     json["accesses_seen"] = json!(accesses);
+                }
+                if let Some(hash) = policy.hash() {
+                    json["policy_hash"] = json!(hash);
+                }
+                if !cell.own.is_empty() {
+                    json["policy_figures"] =
+                        cell.own.iter().map(|(name, of)| (name.clone(), json!(of))).collect();
                 }
                 if let Some((least, most)) = cell.spread {
                     json["is_estimate"] = json!(true);

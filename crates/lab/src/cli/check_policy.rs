@@ -1,0 +1,22 @@
+//! Arguments of `pageout check-policy`.
+
+use clap::Args;
+
+use super::options::OutputOptions;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout check-policy ./libmine.so       a shared library: naming it here lets it run, with your rights
+  mine check-policy mine                  of a program that `pageout new-policy` has written
+  pageout check-policy sieve";
+
+/// Arguments of `check-policy`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckPolicyArgs {
+    /// A shared library, or the name of a policy that this program knows
+    #[arg(value_name = "FILE|NAME")]
+    pub(crate) policy: String,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}

@@ -1,0 +1,27 @@
+//! Arguments of `pageout new-policy`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout new-policy mine                           in Rust; then: cd mine && cargo run --release -- replay TRACE --policy mine,s3-fifo
+  pageout new-policy mine --pageout ~/src/pageout   where pageout's sources are, if not where this program was built
+  pageout new-policy mine --c                       in C; then: cd mine && make check";
+
+/// Arguments of `new-policy`.
+#[derive(Debug, Args)]
+pub(crate) struct NewPolicyArgs {
+    /// The policy's name, and that of the folder: lower-case letters, digits, - and _, a letter first
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// A shared library in C, which this program loads
+    #[arg(long)]
+    pub(crate) c: bool,
+
+    /// The folder of pageout's sources that a project in Rust is built with; without it the one that this program was built from
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "c")]
+    pub(crate) pageout: Option<PathBuf>,
+}

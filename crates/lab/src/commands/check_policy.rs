@@ -1,0 +1,54 @@
+//! `pageout check-policy`: whether a policy of the user's own keeps the contract (`pageout_policy::check`).
+
+use std::path::Path;
+
+use pageout_policy::Listed;
+use pageout_policy::check::check;
+use pageout_study::scenario::nearest::nearest;
+use serde_json::json;
+
+use crate::cli::CheckPolicyArgs;
+use crate::failure::{Failure, Outcome};
+use crate::own;
+use crate::print::output;
+
+/// Checks a policy, and says what it does wrong.
+pub(crate) fn check_policy(args: &CheckPolicyArgs) -> Outcome {
+    own::guard();
+    let name = args.policy.as_str();
+    let listed = match Listed::by_name(name) {
+        Some(listed) => listed,
+        None if own::is_file(name) || Path::new(name).is_file() => {
+            own::bring_library(name, Path::new(name)).map_err(anyhow::Error::msg)?
+        }
+        None => return Err(Failure::Input(unknown(name))),
+    };
+    if let Err(broken) = check(listed.make) {
+        let failure = Failure::Input(anyhow::anyhow!("policy {name}: {broken}"));
+        let so_far = json!({ "policy": name, "policy_hash": listed.hash, "keeps_contract": false });
+        return output::no_result(&args.output, failure, so_far);
+    }
+    if args.output.is_data() {
+        return output::print_json(&json!({
+            "complete": true,
+            "policy": name,
+            "policy_hash": listed.hash,
+            "keeps_contract": true,
+        }));
+    }
+    let hash = listed.hash.map(|hash| format!("; BLAKE3 {hash}")).unwrap_or_default();
+    output::print_text(&format!(
+        "{name} keeps the contract: on 24 random traces, in memories of 1, 2, 7 and all pages, with uses told one by one and 256 at once{hash}\n"
+    ))
+}
+
+fn unknown(name: &str) -> anyhow::Error {
+    let known: Vec<&str> =
+        pageout_policy::POLICIES.iter().chain(Listed::brought()).map(|listed| listed.name).collect();
+    let hint = nearest(name, known.iter().copied());
+    let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    anyhow::anyhow!(
+        "{name} is no file, and no policy over slots is called so{hint} This program knows {}",
+        known.join(", ")
+    )
+}

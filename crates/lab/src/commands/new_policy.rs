@@ -1,0 +1,109 @@
+//! `pageout new-policy`: a project for a policy of the user's own, with a first-in-first-out one to change and a test of the contract.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::cli::NewPolicyArgs;
+use crate::failure::{Failure, Outcome};
+use crate::print::output;
+
+/// A file of a project: its path there, and its text.
+type File = (&'static str, &'static str);
+
+macro_rules! files {
+    ($folder:literal: $($path:literal),+) => {
+        &[$(($path, include_str!(concat!("../../templates/", $folder, "/", $path, ".txt")))),+]
+    };
+}
+
+const RUST: &[File] = files!("rust": "Cargo.toml", "README.md", "src/main.rs", "src/policy.rs");
+const C: &[File] = files!("c": "Makefile", "README.md", "policy.c");
+
+/// Writes the project, and says what to do next.
+pub(crate) fn new_policy(args: &NewPolicyArgs) -> Outcome {
+    let name = args.name.as_str();
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_word);
+    let is_taken = pageout_cache::POLICIES.iter().any(|row| row.name == name);
+    if !is_name || name.len() > 40 {
+        return Err(Failure::Input(anyhow::anyhow!(
+            "`{name}` can't be the name of a project: lower-case letters, digits, - and _, a letter first, 40 at most"
+        )));
+    }
+    if is_taken || ["test", "pageout", "policy"].contains(&name) {
+        return Err(Failure::Input(anyhow::anyhow!(
+            "`{name}` is the name of something else: choose another"
+        )));
+    }
+    let sources = match args.c {
+        true => PathBuf::new(),
+        false => sources(args.pageout.as_deref())?,
+    };
+    let folder = Path::new(name);
+    if folder.exists() {
+        return Err(Failure::Input(anyhow::anyhow!(
+            "{name} is there already, and nothing is written over it"
+        )));
+    }
+    let files = if args.c { C } else { RUST };
+    let filled = |text: &str| {
+        text.replace("{{name}}", name)
+            .replace("{{module}}", &name.replace('-', "_"))
+            .replace("{{Name}}", &type_name(name))
+            .replace("{{pageout}}", &toml_path(&sources))
+    };
+    let write = |path: &str, text: &str| -> std::io::Result<()> {
+        let path = folder.join(path);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(path, text)
+    };
+    let cannot = |error: std::io::Error| {
+        Failure::Output(std::io::Error::new(error.kind(), format!("{name}: {error}")))
+    };
+    for (path, text) in files {
+        write(path, &filled(text)).map_err(cannot)?;
+    }
+    if args.c {
+        write("pageout_policy.h", pageout_plugin::HEADER).map_err(cannot)?;
+    } else if let Ok(lock) = fs::read_to_string(sources.join("Cargo.lock")) {
+        // The versions that pageout was tried with; Cargo leaves out what the project has no use for.
+        write("Cargo.lock", &lock).map_err(cannot)?;
+    }
+    let next = match args.c {
+        true => "make check".to_string(),
+        false => format!("cargo test && cargo run --release -- replay TRACE --policy {name},s3-fifo,opt"),
+    };
+    output::print_text(&format!(
+        "{name} is written; README.md there says what is what. Next:\n  cd {name} && {next}\n"
+    ))
+}
+
+/// The folder of pageout's sources: the one that is asked for, or that this program was built from.
+fn sources(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let is_there = |folder: &Path| folder.join("crates/policy/Cargo.toml").is_file();
+    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("/"));
+    let folder = asked.unwrap_or(built_from);
+    let whole = fs::canonicalize(folder).with_context(|| match asked {
+        Some(_) => format!("--pageout {}", folder.display()),
+        None => "the sources that this program was built from are gone: say with --pageout DIR where a checkout of pageout is".to_string(),
+    })?;
+    anyhow::ensure!(
+        is_there(&whole),
+        "{} is no checkout of pageout: it has no crates/policy; say with --pageout DIR where one is",
+        folder.display()
+    );
+    Ok(whole)
+}
+
+/// A path as a text of TOML has it.
+fn toml_path(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/").replace('"', "\\\"")
+}
+
+/// `my-policy` as `MyPolicy`.
+fn type_name(name: &str) -> String {
+    let words = name.split(['-', '_']).filter(|word| !word.is_empty());
+    words.map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+}

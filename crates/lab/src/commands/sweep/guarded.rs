@@ -1,0 +1,237 @@
+//! Cells of policies of the user's own, in processes of their own: whatever such a policy does, its end is a row, and the sweep goes on.
+//!
+//! ```text
+//!   sweep ──keys──▶ sweep --own-cells ──▶ { "begin": key }   the policy runs ...   { "row": { ... } }   { "begin": key } ...
+//!     │                                                            └─ a panic, a call without end, too much memory: the process ends, and
+//!     └──◀──── rows; of the cell that was under way, one with the last words ◀── says of which call; the other cells go on in a new one
+//! ```
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pageout_study::Watcher;
+use pageout_study::sweep::{Cell, Plan, Row};
+use serde_json::{Value, json};
+
+use super::run::{Take, failed};
+use crate::cli::SweepArgs;
+use crate::own;
+use crate::print::output;
+use crate::print::progress::Terminal;
+
+/// Between two looks at whether a signal has come, or a cell takes too long.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Runs cells of one input in processes of their own, as many at a time as jobs are asked for. Errors: rows could not be written.
+pub(super) fn cells(
+    args: &SweepArgs,
+    plan: &Plan,
+    cells: &[&Cell],
+    terminal: &Terminal,
+    take: Take,
+) -> io::Result<()> {
+    let cpus = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let jobs = if args.parallel.jobs == 0 { cpus } else { args.parallel.jobs }.clamp(1, cells.len().max(1));
+    let (send, rows) = channel();
+    let mut written = Ok(());
+    thread::scope(|scope| {
+        for job in 0..jobs {
+            let own: Vec<&Cell> = cells.iter().skip(job).step_by(jobs).copied().collect();
+            let send = send.clone();
+            scope.spawn(move || all(args, plan, own, terminal, &send));
+        }
+        drop(send);
+        for row in rows {
+            written = take(vec![row]);
+            if written.is_err() {
+                break;
+            }
+        }
+    });
+    written
+}
+
+/// Runs cells in one process, and in another one where that has ended before its time.
+fn all(args: &SweepArgs, plan: &Plan, mut cells: Vec<&Cell>, terminal: &Terminal, send: &Sender<Row>) {
+    while !cells.is_empty() && terminal.stop().is_none() {
+        let ended = process(args, &cells, terminal, send);
+        let (done, under_way, why) = match ended {
+            Ok(ended) => (ended.done, ended.under_way, ended.why),
+            Err(error) => (BTreeSet::new(), None, Some(format!("no process can be started for it: {error}"))),
+        };
+        cells.retain(|cell| !done.contains(&cell.key));
+        let Some(why) = why else { return };
+        if terminal.stop().is_some() {
+            return;
+        }
+        // Where it did not come to a cell at all, it would not the next time either.
+        let is_at_fault = |cell: &&Cell| under_way.as_ref().is_none_or(|key| *key == cell.key);
+        for cell in cells.iter().filter(|cell| is_at_fault(cell)) {
+            if send.send(failed(plan, cell, &why)).is_err() {
+                return;
+            }
+        }
+        cells.retain(|cell| !is_at_fault(cell));
+    }
+}
+
+/// How a process has ended.
+struct Ended {
+    /// Cells that have a row.
+    done: BTreeSet<String>,
+    /// The cell that it was at.
+    under_way: Option<String>,
+    /// Why it has ended before all cells had a row.
+    why: Option<String>,
+}
+
+fn process(args: &SweepArgs, cells: &[&Cell], terminal: &Terminal, send: &Sender<Row>) -> io::Result<Ended> {
+    let plan = args.plan.as_ref().expect("cells are of a plan");
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("sweep").arg(plan).args(["--own-cells", "--quiet", "--jobs", "1"]);
+    command.args(["--policy-time", &args.policy_time.to_string()]);
+    command.args(["--policy-memory", &args.policy_memory.to_string()]);
+    command.args(own::arguments());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = Guard(command.spawn()?);
+    let mut keys = child.0.stdin.take().expect("it is piped");
+    let stdout = child.0.stdout.take().expect("it is piped");
+    let mut stderr = child.0.stderr.take().expect("it is piped");
+    let text: String = cells.iter().map(|cell| format!("{}\n", cell.key)).collect();
+    // What it has to say last may be more than a pipe holds.
+    let last_words = thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = stderr.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let (told, lines) = channel();
+    let reader = thread::spawn(move || {
+        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        lines.map_while(|line| told.send(line).ok()).for_each(drop);
+    });
+    // A process that ends at once has told why.
+    let _ = keys.write_all(text.as_bytes());
+    drop(keys);
+    let mut ended = Ended { done: BTreeSet::new(), under_way: None, why: None };
+    let limit = Duration::from_nanos(args.policy_time.0) + 10 * LOOK + Duration::from_secs(5);
+    let mut since = Instant::now();
+    let mut is_late = false;
+    loop {
+        match lines.recv_timeout(LOOK) {
+            Ok(line) => {
+                since = Instant::now();
+                match serde_json::from_str(&line) {
+                    Ok(Value::Object(mut told)) => {
+                        if let Some(Value::String(key)) = told.remove("begin") {
+                            ended.under_way = Some(key);
+                        }
+                        if let Some(Value::Object(row)) = told.remove("row") {
+                            ended.done.extend(row.get("key").and_then(Value::as_str).map(str::to_string));
+                            ended.under_way = None;
+                            if send.send(row).is_err() {
+                                break;
+                            }
+                        }
+                    }
+                    // What a policy itself prints is no row.
+                    _ => output::remark(&format!("note: an own policy prints: {line}")),
+                }
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                // It looks at its time itself, and says in which call it is: as long as it can.
+                is_late = ended.under_way.is_some() && since.elapsed() > limit;
+                if is_late || terminal.stop().is_some() {
+                    let _ = child.0.kill();
+                }
+            }
+        }
+    }
+    let status = child.0.wait()?;
+    let _ = reader.join();
+    let last_words = last_words.join().unwrap_or_default();
+    if !status.success() || cells.iter().any(|cell| !ended.done.contains(&cell.key)) {
+        let said = last_words.lines().filter_map(|line| match line.strip_prefix("error: ") {
+            Some(error) => Some(error),
+            None => line.starts_with("memory allocation").then_some(line),
+        });
+        let said: Vec<&str> = said.collect();
+        let mut why = match said.is_empty() {
+            true => match last_words.lines().last() {
+                Some(last) => format!("its process has ended ({status}): {last}"),
+                None => format!("its process has ended without a word ({status})"),
+            },
+            false => said.join("; "),
+        };
+        if is_late {
+            why = format!("it took longer than {} (--policy-time); {why}", args.policy_time);
+        }
+        if why.contains("memory allocation") {
+            why += &format!(" (--policy-memory {})", args.policy_memory);
+        }
+        ended.why = Some(why);
+    }
+    Ok(ended)
+}
+
+/// A process that ends with whoever waits for it.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// When the cell under way began, in the process that runs it.
+static BEGAN: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Begins to be the process of others' cells: with a limit of memory, and one of time for each cell. Returns the keys of the cells.
+pub(super) fn keys(args: &SweepArgs) -> anyhow::Result<BTreeSet<String>> {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, setrlimit};
+        let limit = Some(args.policy_memory.0);
+        setrlimit(Resource::As, Rlimit { current: limit, maximum: limit })?;
+    }
+    let limit = Duration::from_nanos(args.policy_time.0);
+    let told = args.policy_time.to_string();
+    thread::spawn(move || {
+        loop {
+            thread::sleep(LOOK);
+            let began = *BEGAN.lock().unwrap_or_else(PoisonError::into_inner);
+            if began.is_some_and(|began| began.elapsed() > limit) {
+                let doing = pageout_policy::doing().first().map(|doing| format!("{doing}: "));
+                let whose = doing.unwrap_or_default();
+                output::remark(&format!("error: {whose}the cell took longer than {told} (--policy-time)"));
+                std::process::exit(own::EXIT_CODE.into());
+            }
+        }
+    });
+    Ok(io::stdin().lines().collect::<Result<_, _>>()?)
+}
+
+/// Tells that a cell begins.
+pub(super) fn begin(cell: &Cell) {
+    *BEGAN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    tell(&json!({ "begin": cell.key }));
+}
+
+/// Tells what came of cells.
+pub(super) fn rows(rows: Vec<Row>) -> io::Result<()> {
+    *BEGAN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    rows.into_iter().for_each(|row| tell(&json!({ "row": row })));
+    Ok(())
+}
+
+fn tell(value: &Value) {
+    let mut stdout = io::stdout().lock();
+    // Whoever listens may have gone; then the process is ended soon.
+    let _ = writeln!(stdout, "{value}").and_then(|()| stdout.flush());
+}

@@ -1,0 +1,238 @@
+//! Policies of the user's own in this process: made known by name, looked after while they run, and told when one of them ends the program.
+//!
+//! ```text
+//!   main_with(&[("mine", make)]) ─▶ known as `mine`            --allow-plugins ─▶ `./mine.so` is looked for as a file when it is named
+//!   a wrong answer ─▶ a fault of that run (`pageout_policy::Seat`)
+//!   a panic ─▶ the hook       a call that does not return ─▶ the watchdog       abort, a bad access ─▶ the handler     each ends the program
+//! ```
+//! The last line's message names policy, call and slot, and the exit code is that of bad input. `sweep` runs own policies in processes of their own, so
+//! that such an end is a row.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use pageout_cache::POLICIES;
+use pageout_engine::PROFILES;
+use pageout_plugin::Library;
+use pageout_policy::{Doing, Listed, Policy};
+use pageout_sim::scenario::TimeSpan;
+use pageout_study::sweep::content_hash;
+use serde_json::json;
+
+use crate::print::{form, output, signals};
+
+/// What makes a policy of a seed.
+pub type MakePolicy = fn(u64) -> Box<dyn Policy>;
+
+/// The exit code of an own policy's fault: that of bad input.
+pub(crate) const EXIT_CODE: u8 = 2;
+
+/// Between two looks at whether a call has returned.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What concerns policies of the user's own, with any command.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OwnOptions {
+    /// Let policies that are shared libraries run (`--policy ./mine.so`): they have your rights
+    ///
+    /// A name with a slash, or that ends in .so, .dylib or .dll, is a library: a textbook policy so, in the machine with @machine, in scenarios as `kernel.profile` and a
+    /// cgroup's `policy`. `pageout new-policy NAME --c` writes one.
+    #[arg(long, global = true, hide_short_help = true, help_heading = "Own policies")]
+    pub(crate) allow_plugins: bool,
+
+    /// Where an own policy nominates nothing, a slot twice, or one that is not there, let the page that came first go, and count it
+    ///
+    /// Without this the run ends with the call and the slot.
+    #[arg(long, global = true, hide_short_help = true, help_heading = "Own policies")]
+    pub(crate) fallback: bool,
+
+    /// A call of an own policy that takes longer ends the run
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10s",
+        global = true,
+        hide_short_help = true,
+        help_heading = "Own policies"
+    )]
+    pub(crate) call_limit: TimeSpan,
+}
+
+/// Makes policies known that the program was built with. Errors: a name is taken, or can't be one.
+pub(crate) fn bring(own: &[(&str, MakePolicy)]) -> Result<(), String> {
+    if own.is_empty() {
+        return Ok(());
+    }
+    let hash = std::env::current_exe().ok().and_then(|program| content_hash(&program));
+    for &(name, make) in own {
+        let is_taken = POLICIES.iter().any(|row| row.name == name)
+            || PROFILES.iter().any(|profile| profile.name == name)
+            || Listed::brought().iter().any(|listed| listed.name == name);
+        if is_taken {
+            return Err(format!("`{name}` is the name of a policy that is there already: choose another"));
+        }
+        Listed::bring(name, hash.clone(), make)?;
+    }
+    Ok(())
+}
+
+/// What was asked for.
+static ASKED: OnceLock<OwnOptions> = OnceLock::new();
+/// Where a library's name starts from.
+static FOLDER: Mutex<PathBuf> = Mutex::new(PathBuf::new());
+
+/// Looks after own policies from now on, as far as there can be any.
+pub(crate) fn look_after(options: &OwnOptions) {
+    let _ = ASKED.set(options.clone());
+    pageout_policy::fall_back(options.fallback);
+    pageout_policy::find_with(if options.allow_plugins { load } else { refuse });
+    if are_there() {
+        guard();
+    }
+}
+
+/// Whether a policy may be the user's own.
+pub(crate) fn are_there() -> bool {
+    ASKED.get().is_some_and(|asked| asked.allow_plugins) || !Listed::brought().is_empty()
+}
+
+/// What a process that is to do the same has to be told.
+pub(crate) fn arguments() -> Vec<String> {
+    let Some(asked) = ASKED.get() else { return Vec::new() };
+    let mut arguments = vec!["--call-limit".to_string(), asked.call_limit.to_string()];
+    arguments.extend(asked.allow_plugins.then(|| "--allow-plugins".to_string()));
+    arguments.extend(asked.fallback.then(|| "--fallback".to_string()));
+    arguments
+}
+
+/// Has own policies that end the program, or don't come back to it, told.
+pub(crate) fn guard() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        hook_panics();
+        #[cfg(unix)]
+        pageout_plugin::name_who_ends_the_program(EXIT_CODE.into());
+        let limit = ASKED.get().expect("the command line was read").call_limit;
+        std::thread::spawn(move || watch(Duration::from_nanos(limit.0), &limit.to_string()));
+    });
+}
+
+/// Names of libraries start from this folder from now on, as those of a plan do.
+pub(crate) fn start_from(folder: &Path) {
+    *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = folder.to_path_buf();
+}
+
+/// Whether a name is that of a file, as a library's is.
+pub(crate) fn is_file(name: &str) -> bool {
+    let is_library = [".so", ".dylib", ".dll"].iter().any(|suffix| name.ends_with(suffix));
+    is_library || name.contains('/') && !name.contains('@')
+}
+
+/// Why files that were named are no policies, for the message of whoever does not know the name.
+static REFUSED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+
+fn note_refused(name: &str, why: String) {
+    REFUSED.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_string()).or_insert(why);
+}
+
+/// What was refused, a line each.
+pub(crate) fn refused() -> Vec<String> {
+    REFUSED.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+}
+
+fn refuse(name: &str) -> Option<&'static Listed> {
+    if is_file(name) {
+        let why = "a policy that is a file runs with your rights: --allow-plugins lets it";
+        note_refused(name, format!("{name}: {why}"));
+    }
+    None
+}
+
+fn load(name: &str) -> Option<&'static Listed> {
+    if !is_file(name) || REFUSED.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name) {
+        return None;
+    }
+    let path = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).join(name);
+    match bring_library(name, &path) {
+        Ok(listed) => Some(listed),
+        Err(why) => {
+            note_refused(name, why);
+            None
+        }
+    }
+}
+
+/// Makes the policy of a library known by a name.
+pub(crate) fn bring_library(name: &str, path: &Path) -> Result<&'static Listed, String> {
+    let library = Library::load(path).map_err(|error| error.to_string())?;
+    let hash = content_hash(path);
+    Listed::bring(name, hash, move |seed| library.make(seed))
+}
+
+/// Ends the program, as what is under way can't be gone on with.
+fn end(why: &str) -> ! {
+    signals::remove_unfinished();
+    if form::form().is_data() {
+        let _ = output::print_json(&json!({ "complete": false, "error": why, "so_far": null }));
+        let _ = form::finish();
+    }
+    output::remark(&format!("error: {why}"));
+    std::process::exit(EXIT_CODE.into());
+}
+
+fn hook_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let Some(doing) = pageout_policy::doing_here() else { return before(panic) };
+        let payload = panic.payload();
+        let message = payload.downcast_ref::<String>().map(String::as_str);
+        let message = message.or(payload.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+        let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
+        end(&format!("{doing}: panicked: {message}{place}"));
+    }));
+}
+
+/// Ends the program when a call is under way for too long.
+fn watch(limit: Duration, told: &str) {
+    let mut since: Vec<(Doing, Instant)> = Vec::new();
+    loop {
+        std::thread::sleep(LOOK.min(limit));
+        let doing = pageout_policy::doing();
+        since.retain(|(before, _)| doing.contains(before));
+        for call in doing {
+            match since.iter().find(|(before, _)| *before == call) {
+                Some((_, at)) if at.elapsed() > limit => {
+                    end(&format!("{call}: has not returned for {told} (--call-limit)"));
+                }
+                Some(_) => {}
+                None => since.push((call, Instant::now())),
+            }
+        }
+    }
+}
+
+/// Says why files that were named are no policies, where a command has failed and did not say it.
+pub(crate) fn tell_refused(failure: &str) {
+    refused()
+        .iter()
+        .filter(|why| !failure.contains(*why))
+        .for_each(|why| output::remark(&format!("note: {why}")));
+}
+
+/// The policies of a list. Errors: as those, but why a file is no policy is all that is said then.
+pub(crate) fn policies<T>(parsed: Result<T, pageout_study::Error>) -> anyhow::Result<T> {
+    parsed.map_err(|error| match refused() {
+        refused if refused.is_empty() => error.into(),
+        refused => anyhow::anyhow!("{}", refused.join("\n  ")),
+    })
+}
+
+/// The exit code of bad input, after its message.
+pub(crate) fn bad_input(why: &str) -> ExitCode {
+    output::remark(&format!("error: {why}"));
+    ExitCode::from(EXIT_CODE)
+}

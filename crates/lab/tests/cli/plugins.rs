@@ -1,0 +1,171 @@
+//! Policies that are shared libraries: projects that `new-policy` writes, and libraries that are wrong.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{check_success, pageout};
+
+/// A folder with a trace.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = (0..30_000_u32).map(|at| (at ^ (at >> 5)).wrapping_mul(2_654_435_761) >> (20 + at % 3));
+    std::fs::write(folder.path().join("a.u32"), pages.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+        .unwrap();
+    folder
+}
+
+/// Builds a library of a policy in C; `change` is what is to be in place of another text of the one that `new-policy` writes.
+fn library(folder: &Path, name: &str, change: (&str, &str)) {
+    check_success(&pageout(folder, &["new-policy", name, "--c"]));
+    let source = folder.join(name).join("policy.c");
+    let text = std::fs::read_to_string(&source).unwrap();
+    assert!(text.contains(change.0), "{}", change.0);
+    std::fs::write(&source, text.replacen(change.0, change.1, 1)).unwrap();
+    let arguments = ["-O2", "-fPIC", "-shared", "-o", "mine.so", "policy.c"];
+    let built = Command::new("cc").args(arguments).current_dir(folder.join(name)).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
+const UNCHANGED: (&str, &str) = ("", "");
+
+fn refused(folder: &Path, words: &[&str]) -> String {
+    let output = pageout(folder, words);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    told
+}
+
+#[test]
+fn a_library_misses_where_the_policy_built_in_does_bare_and_in_the_machine() {
+    let folder = folder();
+    library(folder.path(), "mine", UNCHANGED);
+    let checked = check_success(&pageout(folder.path(), &["check-policy", "mine/mine.so"]));
+    assert!(checked.starts_with("mine/mine.so keeps the contract"), "{checked}");
+    let policies = "fifo,./mine/mine.so,fifo@machine,./mine/mine.so@machine";
+    let words = ["replay", "a.u32", "--allow-plugins", "--policy", policies, "--memory", "10%,40%", "--json"];
+    let result: Value = serde_json::from_str(&check_success(&pageout(folder.path(), &words))).unwrap();
+    let cells = result["traces"][0]["cells"].as_array().unwrap();
+    for at in [0, 1, 4, 5] {
+        assert_eq!(cells[at]["misses"], cells[at + 2]["misses"]);
+        assert_eq!(cells[at + 2]["policy_hash"].as_str().map(str::len), Some(32));
+    }
+}
+
+#[test]
+fn a_library_runs_only_where_it_is_allowed_to_and_its_hash_is_in_each_row() {
+    let folder = folder();
+    library(folder.path(), "mine", UNCHANGED);
+    let told = refused(folder.path(), &["replay", "a.u32", "--policy", "./mine/mine.so"]);
+    assert!(told.contains("./mine/mine.so") && told.contains("--allow-plugins lets it"), "{told}");
+    let plan = "traces = [\"a.u32\"]\npolicy = [\"./mine/mine.so\", \"fifo\"]\nmemory = [\"10%\", \"20%\"]\n";
+    std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    let told = refused(folder.path(), &["sweep", "plan.toml", "--into", "all"]);
+    assert!(told.contains("--allow-plugins lets it"), "{told}");
+    check_success(&pageout(folder.path(), &["sweep", "plan.toml", "--into", "all", "--allow-plugins"]));
+    let rows = check_success(&pageout(folder.path(), &["sweep", "--collect", "all", "--json"]));
+    let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
+    let hashes = || rows.iter().filter_map(|row| row["policy_hash"].as_str());
+    assert_eq!((rows.len(), hashes().count()), (4, 2));
+    assert_eq!(rows[0]["misses"], rows[2]["misses"]);
+    // Another build of it is another policy: its cells are run.
+    library(folder.path(), "other", ("first in, first out", "first in, first out, again"));
+    let other = std::fs::read(folder.path().join("other/mine.so")).unwrap();
+    std::fs::write(folder.path().join("mine/mine.so"), [other, vec![0]].concat()).unwrap();
+    let again = pageout(folder.path(), &["sweep", "plan.toml", "--into", "all", "--allow-plugins"]);
+    let again = check_success(&again);
+    assert!(again.starts_with("2 of 4 cells run, 2 were there"), "{again}");
+}
+
+#[test]
+fn a_library_of_another_version_or_without_a_table_is_refused() {
+    let folder = folder();
+    let wrong = [
+        (
+            "version",
+            (".version = PAGEOUT_POLICY_VERSION", ".version = 7"),
+            "version 7, and this program knows version 1",
+        ),
+        ("short", (".size = sizeof table", ".size = 16"), "it has 16 bytes, and version 1 has 72 at least"),
+        ("lacks", (".nominate = nominate", ".nominate = 0"), "its table lacks the call `nominate`"),
+        ("uses", (".uses = PAGEOUT_USES_EACH", ".uses = 9"), "uses = 9"),
+        ("null", ("return &table;", "(void)table; return NULL;"), "pageout_policy() returns NULL"),
+        ("name", ("pageout_policy(void)", "some_policy(void)"), "it exports no function pageout_policy"),
+    ];
+    for (name, change, why) in wrong {
+        library(folder.path(), name, change);
+        let told = refused(folder.path(), &["check-policy", &format!("{name}/mine.so")]);
+        assert!(told.contains(why) && told.contains("mine.so"), "{why}: {told}");
+    }
+    let told = refused(folder.path(), &["replay", "a.u32", "--allow-plugins", "--policy", "./a.u32.so"]);
+    assert!(told.contains("./a.u32.so: it can't be loaded"), "{told}");
+}
+
+#[test]
+fn a_library_that_does_wrong_is_told_with_its_call_and_slot() {
+    let folder = folder();
+    let nominate = "    struct fifo *fifo = self;\n    uint32_t count = 0;\n";
+    let with = |code: &str| format!("{nominate}    {code}\n");
+    let wrong = [
+        ("silent", with("if (want) return 0;"), "nothing is nominated"),
+        (
+            "twice",
+            with("if (want > 1) { victims[0] = victims[1] = fifo->next[0] - 1; return 2; }"),
+            "is nominated twice",
+        ),
+        (
+            "absent",
+            with("if (want) { victims[0] = 77777; return 1; }"),
+            "slot 77777 is nominated, and no page is there",
+        ),
+        ("many", with("if (want) return want + 5;"), "slots are nominated"),
+        ("crash", with("*(volatile int *)8 = 1;"), "ended by SIGSEGV"),
+        ("abort", with("abort();"), "ended by SIGABRT"),
+        ("hang", with("for (volatile int go = 1; go;) ;"), "has not returned for 300ms"),
+    ];
+    for (name, code, why) in wrong {
+        library(folder.path(), name, (nominate, &code));
+        let file = format!("./{name}/mine.so");
+        let told = refused(folder.path(), &["check-policy", &file, "--call-limit", "300ms"]);
+        assert!(told.contains(why) && told.contains("nominate("), "{name}: {told}");
+        if name == "twice" {
+            continue; // a replay asks for one at a time
+        }
+        let words = ["replay", "a.u32", "--allow-plugins", "--policy", &file, "--call-limit", "300ms"];
+        let told = refused(folder.path(), &words);
+        assert!(
+            told.contains(why) && told.contains("nominate(1)") && told.contains("call "),
+            "{name}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_project_is_written_once_and_under_a_name_of_its_own() {
+    let folder = folder();
+    check_success(&pageout(folder.path(), &["new-policy", "my-own"]));
+    let main = std::fs::read_to_string(folder.path().join("my-own/src/main.rs")).unwrap();
+    assert!(main.contains("pageout_lab::main_with(&[(\"my-own\", policy::MyOwn::make)])"), "{main}");
+    let files = |folder: &Path| {
+        let mut text = String::new();
+        for name in ["Cargo.toml", "README.md", "src/policy.rs"] {
+            text += &std::fs::read_to_string(folder.join(name)).unwrap();
+        }
+        text
+    };
+    assert!(!files(&folder.path().join("my-own")).contains("{{"), "nothing is left to fill in");
+    assert!(
+        folder.path().join("my-own/Cargo.lock").is_file(),
+        "with the versions that pageout was tried with"
+    );
+    for (words, why) in [
+        (vec!["new-policy", "my-own"], "my-own is there already"),
+        (vec!["new-policy", "lru"], "is the name of something else"),
+        (vec!["new-policy", "My Own"], "lower-case letters"),
+        (vec!["new-policy", "other", "--pageout", "."], "is no checkout of pageout"),
+    ] {
+        let told = refused(folder.path(), &words);
+        assert!(told.contains(why), "{told}");
+    }
+}

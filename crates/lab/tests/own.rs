@@ -1,0 +1,289 @@
+//! A program with policies of its own (`pageout_lab::main_with`), as `pageout new-policy` writes one. Called by its checks, it is that program; called
+//! by `cargo test`, it runs them.
+
+// The checks write the files they need, and a check that can't is a failed check.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output};
+
+use pageout_lab::MakePolicy;
+use pageout_policy::{Arrival, End, Fifo, PageId, Policy, Sieve, Slot};
+use serde_json::Value;
+
+/// What a policy does wrong.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    Nothing,
+    Twice,
+    NotThere,
+    Panic,
+    NeverReturns,
+    Abort,
+    TakesAll,
+}
+
+/// FIFO that does something wrong when it is asked for the 500th time.
+struct Liar {
+    fault: Fault,
+    queue: VecDeque<Slot>,
+    asked: u32,
+    hoard: Vec<Vec<u8>>,
+}
+
+fn liar(fault: Fault) -> Box<dyn Policy> {
+    Box::new(Liar { fault, queue: VecDeque::new(), asked: 0, hoard: Vec::new() })
+}
+
+impl Policy for Liar {
+    fn resized(&mut self, _capacity: u32) {}
+
+    fn added(&mut self, arrival: &Arrival) {
+        self.queue.push_back(arrival.slot);
+    }
+
+    fn used(&mut self, _slots: &[Slot]) {}
+
+    fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+        self.asked += 1;
+        if self.asked >= 500 {
+            match self.fault {
+                Fault::Nothing => return,
+                Fault::Twice => return victims.extend([self.queue[0], self.queue[0]]),
+                Fault::NotThere => return victims.push(Slot(4_000_000)),
+                Fault::Panic => panic!("no idea"),
+                Fault::NeverReturns => loop {
+                    std::hint::spin_loop();
+                },
+                Fault::Abort => std::process::abort(),
+                Fault::TakesAll => loop {
+                    self.hoard.push(Vec::with_capacity(1 << 28));
+                },
+            }
+        }
+        victims.extend(self.queue.iter().take(want as usize));
+    }
+
+    fn ended(&mut self, slot: Slot, _page: PageId, end: End) {
+        self.queue.retain(|&other| other != slot);
+        if end == End::Spared {
+            self.queue.push_back(slot);
+        }
+    }
+
+    fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
+        tell("asked", self.asked.into());
+    }
+}
+
+const POLICIES: &[(&str, MakePolicy)] = &[
+    ("mine", |_| Box::new(Fifo::default())),
+    ("my-sieve", |_| Box::new(Sieve::default())),
+    ("silent", |_| liar(Fault::Nothing)),
+    ("twice", |_| liar(Fault::Twice)),
+    ("absent", |_| liar(Fault::NotThere)),
+    ("panics", |_| liar(Fault::Panic)),
+    ("hangs", |_| liar(Fault::NeverReturns)),
+    ("aborts", |_| liar(Fault::Abort)),
+    ("hoards", |_| liar(Fault::TakesAll)),
+];
+
+/// What tells this program to be that program.
+const BE: &str = "PAGEOUT_TEST_IS_THE_PROGRAM";
+
+fn main() -> ExitCode {
+    if std::env::var_os(BE).is_some() {
+        return pageout_lab::main_with(POLICIES);
+    }
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word.as_str()));
+    let mut failed = 0;
+    let checks: Vec<_> = CHECKS.iter().filter(|(name, _)| is_wanted(name)).collect();
+    for (name, check) in &checks {
+        let is_ok = std::panic::catch_unwind(check).is_ok();
+        println!("test {name} ... {}", if is_ok { "ok" } else { "FAILED" });
+        failed += usize::from(!is_ok);
+    }
+    let said = if failed == 0 { "ok" } else { "FAILED" };
+    println!("test result: {said}. {} passed; {failed} failed; 0 ignored", checks.len() - failed);
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+type Check = (&'static str, fn());
+
+const CHECKS: &[Check] = &[
+    ("an_own_policy_stands_beside_the_built_in_ones_with_equal_misses", equal_misses),
+    ("an_own_policy_runs_in_the_machine_for_the_whole_and_for_a_group", in_the_machine),
+    ("a_policy_that_lies_ends_a_replay_with_its_call_and_slot", liars_in_replay),
+    ("with_fallback_the_oldest_page_goes_and_is_counted", fallback),
+    ("a_policy_that_lies_is_a_row_of_a_sweep_and_the_other_cells_come_out", liars_in_sweep),
+    ("an_own_policy_is_checked_by_its_name", checked),
+];
+
+/// A folder with a trace.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = (0..30_000_u32).map(|at| (at ^ (at >> 5)).wrapping_mul(2_654_435_761) >> (20 + at % 3));
+    std::fs::write(folder.path().join("a.u32"), pages.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+        .unwrap();
+    folder
+}
+
+fn program(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(BE, "1").env_remove("COLUMNS").current_dir(folder).args(words).output().unwrap()
+}
+
+fn json(folder: &Path, words: &[&str]) -> Value {
+    let output = program(folder, words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn error(folder: &Path, words: &[&str]) -> String {
+    let output = program(folder, words);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    told
+}
+
+fn equal_misses() {
+    let folder = folder();
+    let words =
+        ["replay", "a.u32", "--policy", "fifo,mine,sieve,my-sieve", "--memory", "5%,20%,80%", "--json"];
+    let result = json(folder.path(), &words);
+    let cells = result["traces"][0]["cells"].as_array().unwrap();
+    for size in 0..3 {
+        for pair in [0, 2] {
+            let misses = |at: usize| cells[at * 3 + size]["misses"].as_u64().unwrap();
+            assert_eq!(misses(pair), misses(pair + 1));
+        }
+    }
+    assert!(cells[3]["policy_hash"].as_str().is_some_and(|hash| hash.len() == 32));
+    assert_eq!(cells[0]["policy_hash"], Value::Null);
+    let text = program(folder.path(), &["replay", "a.u32", "--policy", "mine,lru", "--memory", "5%,20%"]);
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("mine was brought: BLAKE3 "), "{text}");
+}
+
+fn in_the_machine() {
+    let folder = folder();
+    let words = ["replay", "a.u32", "--policy", "fifo@machine,mine@machine", "--memory", "20%", "--json"];
+    let result = json(folder.path(), &words);
+    let cells = result["traces"][0]["cells"].as_array().unwrap();
+    assert_eq!(cells[0]["misses"], cells[1]["misses"]);
+    let scenario = |own: &str| {
+        format!(
+            "[machine]\nmemory = \"256MiB\"\n[[memcg]]\npath = \"/a\"\npolicy = \"{own}\"\nmemory.max = \"8MiB\"\n\
+             [[memcg]]\npath = \"/b\"\nmemory.max = \"8MiB\"\n[[device]]\nname = \"disk\"\npreset = \"nvme\"\n"
+        ) + &["a", "b"].map(|group| {
+            format!(
+                "[[task]]\nname = \"{group}\"\nmemcg = \"/{group}\"\n[[task.object]]\nchannel = \"file\"\nsize = \"32MiB\"\n\
+                 workload = {{ pattern = \"zipf\", alpha = 0.9, ops = 20000 }}\n"
+            )
+        })
+        .concat()
+    };
+    let counters = |own: &str| {
+        std::fs::write(folder.path().join("s.toml"), scenario(own)).unwrap();
+        json(folder.path(), &["run", "s.toml", "--json"])["memcgs"].clone()
+    };
+    let (mine, fifo, kernels) = (counters("mine"), counters("fifo"), counters("classic@6.12"));
+    assert_eq!(mine[1]["counters"], fifo[1]["counters"], "group by group it is the same as the one built in");
+    assert_ne!(mine, kernels);
+}
+
+/// The forms of a lie, and what is told of each.
+const LIES: [(&str, &str); 6] = [
+    ("silent", "nominate(1): nothing is nominated, and there are 204 pages"),
+    ("twice", "is nominated twice"),
+    ("absent", "nominate(1): slot 4000000 is nominated, and no page is there"),
+    ("panics", "nominate(1): panicked: no idea"),
+    ("hangs", "nominate(1): has not returned for 500ms"),
+    ("aborts", "nominate(1): ended by SIGABRT"),
+];
+
+fn liars_in_replay() {
+    let folder = folder();
+    for (liar, wrong) in LIES {
+        let words = ["replay", "a.u32", "--policy", liar, "--memory", "816KiB", "--call-limit", "500ms"];
+        let told = error(folder.path(), &words);
+        assert!(told.contains(&format!("policy {liar}")) && told.contains("call "), "{told}");
+        assert!(told.contains(wrong), "{wrong}: {told}");
+    }
+    // The policies beside it have their figures.
+    let output = program(folder.path(), &["replay", "a.u32", "--policy", "lru,silent", "--memory", "5%,20%"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.lines().any(|line| line.starts_with("lru ") && line.contains("0.")), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("silent ") && line.contains("failed")), "{text}");
+    let told = error(folder.path(), &["replay", "a.u32", "--policy", "silent@machine", "--memory", "20%"]);
+    assert!(told.contains("policy silent of cgroup /replay: call "), "{told}");
+}
+
+fn fallback() {
+    let folder = folder();
+    for liar in ["silent", "absent"] {
+        let words = ["replay", "a.u32", "--policy", liar, "--memory", "816KiB", "--fallback", "--json"];
+        let helped = json(folder.path(), &words);
+        let fifo =
+            json(folder.path(), &["replay", "a.u32", "--policy", "fifo", "--memory", "816KiB", "--json"]);
+        let cell = |of: &Value| of["traces"][0]["cells"][0].clone();
+        assert_eq!(
+            cell(&helped)["misses"],
+            cell(&fifo)["misses"],
+            "all it does is to be FIFO, or to be helped"
+        );
+        let evictions = cell(&fifo)["misses"].as_f64().unwrap() - 204.0;
+        assert_eq!(cell(&helped)["policy_figures"]["fallbacks"], evictions - 499.0);
+        assert_eq!(cell(&helped)["policy_figures"]["asked"], evictions);
+    }
+    let machine = program(
+        folder.path(),
+        &["replay", "a.u32", "--policy", "silent@machine", "--memory", "20%", "--fallback"],
+    );
+    assert!(machine.status.success(), "{}", String::from_utf8_lossy(&machine.stderr));
+}
+
+fn liars_in_sweep() {
+    let folder = folder();
+    let plan = "traces = [\"a.u32\"]\npolicy = [\"silent\", \"hangs\", \"mine\", \"panics\", \"aborts\", \"hoards\", \"fifo\", \
+                \"silent@machine\", \"mine@machine\"]\nmemory = [\"816KiB\", \"1632KiB\"]\n";
+    std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    let words = ["sweep", "plan.toml", "--into", "all", "--call-limit", "500ms", "--policy-memory", "1GiB"];
+    let output = program(folder.path(), &words);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = json(folder.path(), &["sweep", "--collect", "all", "--json"]);
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 18);
+    let of = |policy: &str| rows.iter().filter(|row| row["policy"] == policy).collect::<Vec<_>>();
+    let misses = |policy: &str| of(policy).iter().map(|row| row["misses"].clone()).collect::<Vec<_>>();
+    assert_eq!(misses("mine"), misses("fifo"));
+    assert!(misses("mine").iter().chain(&misses("mine@machine")).all(|misses| misses.is_u64()));
+    for (policy, wrong) in [
+        ("silent", "nominate(1): nothing is nominated"),
+        ("hangs", "nominate(1): has not returned for 500ms"),
+        ("panics", "nominate(1): panicked: no idea"),
+        ("aborts", "nominate(1): ended by SIGABRT"),
+        ("hoards", "nominate(1): ended by SIGABRT"),
+        ("silent@machine", "nothing is nominated"),
+    ] {
+        for row in of(policy) {
+            let told = row["error"].as_str().unwrap();
+            assert!(told.contains("call ") && told.contains(wrong), "{policy}: {told}");
+            assert_eq!(told.contains("(--policy-memory 1GiB)"), policy == "hoards", "{told}");
+            assert!(row["policy_hash"].is_string(), "{row}");
+        }
+    }
+    // Nothing is run again.
+    let again = program(folder.path(), &words);
+    assert!(String::from_utf8_lossy(&again.stdout).starts_with("0 of 18 cells run, 18 were there"));
+}
+
+fn checked() {
+    let folder = folder();
+    let good = program(folder.path(), &["check-policy", "mine"]);
+    assert!(String::from_utf8_lossy(&good.stdout).starts_with("mine keeps the contract"));
+    assert!(error(folder.path(), &["check-policy", "silent"]).contains("nothing is nominated"));
+    assert!(error(folder.path(), &["check-policy", "mien"]).contains("did you mean `mine`?"));
+}

@@ -1,0 +1,338 @@
+//! Policies that are shared libraries: a table of C functions as a [`Policy`], and a last word of a policy that ends the program.
+//!
+//! ```text
+//!   mine.so ──pageout_policy()──► table: version, own size, calls ──► Library::make(seed) ──► Loaded: Policy
+//! ```
+//! The table is that of `include/pageout_policy.h`. It tells its version, and one that is not ours is refused; and its own size, so that calls can be
+//! added at its end: a call that an older table has no room for is not there.
+//!
+//! A library runs with the rights of whoever runs the program, and nothing here can hold it back: whoever loads one has been asked first.
+//!
+//! This file is the only one of the workspace with unsafe code. Each block says what it relies on: what Rust itself promises, or what the header
+//! demands of a library. What a library does against the header is undefined, as it is in C; what can be checked is checked.
+
+#![allow(unsafe_code)] // a library of C functions can't be called otherwise
+
+use std::ffi::{CStr, c_char, c_void};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+use pageout_policy::{Arrival, Cause, End, PageId, Policy, Slot, Uses};
+
+/// The header for those who write such a library.
+pub const HEADER: &str = include_str!("../include/pageout_policy.h");
+
+/// The version of the table that is known here.
+const VERSION: u32 = 1;
+/// So long may a text of a library be.
+const TEXT: usize = 512;
+
+/// `struct pageout_arrival`.
+#[repr(C)]
+struct CArrival {
+    page: u64,
+    at_ns: u64,
+    distance: u64,
+    slot: u32,
+    cause: u32,
+    write: u32,
+    unused: u32,
+}
+
+type Tell = unsafe extern "C" fn(to: *mut c_void, name: *const c_char, value: f64);
+
+/// `struct pageout_policy`. Calls that have to be there are options as well: a library may have left one out.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Table {
+    version: u32,
+    size: u32,
+    uses: u32,
+    unused: u32,
+    make: Option<unsafe extern "C" fn(u64) -> *mut c_void>,
+    drop: Option<unsafe extern "C" fn(*mut c_void)>,
+    resized: Option<unsafe extern "C" fn(*mut c_void, u32)>,
+    added: Option<unsafe extern "C" fn(*mut c_void, *const CArrival)>,
+    used: Option<unsafe extern "C" fn(*mut c_void, *const u32, usize)>,
+    nominate: Option<unsafe extern "C" fn(*mut c_void, u32, *mut u32) -> u32>,
+    ended: Option<unsafe extern "C" fn(*mut c_void, u32, u64, u32)>,
+    cold: Option<unsafe extern "C" fn(*mut c_void, u32)>,
+    figures: Option<unsafe extern "C" fn(*const c_void, Tell, *mut c_void)>,
+    why: Option<unsafe extern "C" fn(*const c_void, u32, *mut c_char, usize) -> usize>,
+    check: Option<unsafe extern "C" fn(*const c_void, *mut c_char, usize) -> usize>,
+}
+
+/// The calls that have to be there.
+#[derive(Clone, Copy)]
+struct Calls {
+    make: unsafe extern "C" fn(u64) -> *mut c_void,
+    drop: unsafe extern "C" fn(*mut c_void),
+    resized: unsafe extern "C" fn(*mut c_void, u32),
+    added: unsafe extern "C" fn(*mut c_void, *const CArrival),
+    used: unsafe extern "C" fn(*mut c_void, *const u32, usize),
+    nominate: unsafe extern "C" fn(*mut c_void, u32, *mut u32) -> u32,
+    ended: unsafe extern "C" fn(*mut c_void, u32, u64, u32),
+}
+
+/// Why a library is no policy.
+#[derive(Debug)]
+pub struct NotLoaded {
+    path: PathBuf,
+    why: String,
+}
+
+impl fmt::Display for NotLoaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.why)
+    }
+}
+
+impl std::error::Error for NotLoaded {}
+
+/// A library that is loaded, for the life of the process.
+#[derive(Clone, Copy)]
+pub struct Library {
+    table: Table,
+    calls: Calls,
+    uses: Uses,
+}
+
+impl Library {
+    /// Loads a library and reads its table. Code of it runs from here on. Errors: it can't be loaded, or is no policy of this version.
+    pub fn load(path: &Path) -> Result<Library, NotLoaded> {
+        let wrong = |why: String| NotLoaded { path: path.to_owned(), why };
+        // A name without a folder would be looked for among the system's libraries.
+        let whole = std::path::absolute(path).map_err(|error| wrong(error.to_string()))?;
+        // SAFETY: what a library does when it is loaded can't be known. Who calls has been told that it runs with their rights.
+        let library = unsafe { libloading::Library::new(&whole) };
+        let library = library.map_err(|error| wrong(format!("it can't be loaded: {error}")))?;
+        // Never unloaded: its code may be called as long as there is a policy of it.
+        let library: &'static libloading::Library = Box::leak(Box::new(library));
+        // SAFETY: the header says that what is called so has this type.
+        let entry = unsafe { library.get::<unsafe extern "C" fn() -> *const Table>(b"pageout_policy\0") };
+        let entry = entry.map_err(|_| wrong("it exports no function pageout_policy".to_owned()))?;
+        // SAFETY: it takes nothing and returns a pointer; the header demands no more of it.
+        let table = NonNull::new(unsafe { entry() }.cast_mut());
+        let table = table.ok_or_else(|| wrong("pageout_policy() returns NULL".to_owned()))?;
+        let found = read(table).map_err(wrong)?;
+        let missing = |call: &str| wrong(format!("its table lacks the call `{call}`"));
+        let calls = Calls {
+            make: found.make.ok_or_else(|| missing("make"))?,
+            drop: found.drop.ok_or_else(|| missing("drop"))?,
+            resized: found.resized.ok_or_else(|| missing("resized"))?,
+            added: found.added.ok_or_else(|| missing("added"))?,
+            used: found.used.ok_or_else(|| missing("used"))?,
+            nominate: found.nominate.ok_or_else(|| missing("nominate"))?,
+            ended: found.ended.ok_or_else(|| missing("ended"))?,
+        };
+        let uses = match found.uses {
+            0 => Uses::Each,
+            1 => Uses::Late,
+            2 => Uses::Never,
+            other => return Err(wrong(format!("uses = {other}: it is one of PAGEOUT_USES_..., 0 to 2"))),
+        };
+        Ok(Library { table: found, calls, uses })
+    }
+
+    /// A policy of it.
+    pub fn make(&self, seed: u64) -> Box<dyn Policy> {
+        // SAFETY: `make` may be called at any time with any seed.
+        let of = unsafe { (self.calls.make)(seed) };
+        Box::new(Loaded { library: *self, of, victims: Vec::new() })
+    }
+}
+
+/// A copy of a library's table, of our size: calls that it has no room for are not there.
+fn read(table: NonNull<Table>) -> Result<Table, String> {
+    let table = table.as_ptr().cast::<u8>().cast_const();
+    if !table.cast::<Table>().is_aligned() {
+        return Err("its table is not where a table can be".to_owned());
+    }
+    // SAFETY: every version of the header begins with version and size, four bytes each, and the table stays where it is.
+    let [version, size] = unsafe { table.cast::<[u32; 2]>().read() };
+    if version != VERSION {
+        return Err(format!(
+            "its table is of version {version}, and this program knows version {VERSION}: build it with the pageout_policy.h of this \
+             program (`pageout new-policy NAME --c` writes it)"
+        ));
+    }
+    let least = std::mem::offset_of!(Table, cold);
+    if (size as usize) < least {
+        return Err(format!(
+            "its table says that it has {size} bytes, and version {VERSION} has {least} at least"
+        ));
+    }
+    let mut whole = std::mem::MaybeUninit::<Table>::zeroed();
+    let there = (size as usize).min(size_of::<Table>());
+    // SAFETY: the table has so many bytes by its own word, and ours has room for them; the two are different memory.
+    unsafe { std::ptr::copy_nonoverlapping(table, whole.as_mut_ptr().cast::<u8>(), there) };
+    // SAFETY: numbers may have any value, and an option of a function is a pointer, where all zeroes are none.
+    Ok(unsafe { whole.assume_init() })
+}
+
+/// A policy of a library.
+struct Loaded {
+    library: Library,
+    /// What the library's calls know it by; ours to hand around, not to look into.
+    of: *mut c_void,
+    /// Room for what it nominates.
+    victims: Vec<u32>,
+}
+
+// SAFETY: the header says that calls of one policy may come from several threads, one after the other. `&Loaded` is not shared between threads.
+unsafe impl Send for Loaded {}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // SAFETY: `of` is what `make` has returned, and no call comes after this one.
+        unsafe { (self.library.calls.drop)(self.of) }
+    }
+}
+
+impl Loaded {
+    /// A text that a call of the library writes.
+    fn text(call: impl FnOnce(*mut c_char, usize) -> usize) -> Option<String> {
+        let mut text = [0_u8; TEXT];
+        let length = call(text.as_mut_ptr().cast(), TEXT).min(TEXT);
+        (length > 0).then(|| String::from_utf8_lossy(&text[..length]).into_owned())
+    }
+}
+
+impl Policy for Loaded {
+    fn uses(&self) -> Uses {
+        self.library.uses
+    }
+
+    fn resized(&mut self, capacity: u32) {
+        // SAFETY: `of` is what `make` has returned, as in all calls below.
+        unsafe { (self.library.calls.resized)(self.of, capacity) }
+    }
+
+    fn added(&mut self, arrival: &Arrival) {
+        let (cause, distance) = match arrival.cause {
+            Cause::Demand => (0, 0),
+            Cause::Readahead => (1, 0),
+            Cause::Refault { distance } => (2, distance),
+        };
+        let told = CArrival {
+            page: arrival.page.0,
+            at_ns: arrival.at_ns,
+            distance,
+            slot: arrival.slot.0,
+            cause,
+            write: u32::from(arrival.write),
+            unused: 0,
+        };
+        // SAFETY: the arrival is there during the call, and the header gives it to read only.
+        unsafe { (self.library.calls.added)(self.of, &raw const told) }
+    }
+
+    fn used(&mut self, slots: &[Slot]) {
+        // SAFETY: a slot is a number and nothing else (`repr(transparent)`), and there are so many of them during the call.
+        unsafe { (self.library.calls.used)(self.of, slots.as_ptr().cast(), slots.len()) }
+    }
+
+    fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+        self.victims.clear();
+        self.victims.resize(want as usize, u32::MAX);
+        // SAFETY: there is room for `want` numbers, and the header says that it writes no more.
+        let count = unsafe { (self.library.calls.nominate)(self.of, want, self.victims.as_mut_ptr()) };
+        let written = self.victims.iter().take(count as usize);
+        victims.extend(written.map(|&slot| Slot(slot)));
+        // That it says of more than it has room for is as wrong as naming them, and told so.
+        if count > want {
+            victims.push(Slot(u32::MAX));
+        }
+    }
+
+    fn ended(&mut self, slot: Slot, page: PageId, end: End) {
+        let end = match end {
+            End::Evicted => 0,
+            End::Gone => 1,
+            End::Spared => 2,
+        };
+        // SAFETY: as above.
+        unsafe { (self.library.calls.ended)(self.of, slot.0, page.0, end) }
+    }
+
+    fn cold(&mut self, slot: Slot) {
+        if let Some(cold) = self.library.table.cold {
+            // SAFETY: as above.
+            unsafe { cold(self.of, slot.0) }
+        }
+    }
+
+    fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
+        let Some(figures) = self.library.table.figures else { return };
+        let mut tell = tell;
+        // SAFETY: `to` is what it is to be handed back with, during this call; `told` takes it as what it is.
+        unsafe { figures(self.of, told, (&raw mut tell).cast()) }
+    }
+
+    fn why(&self, slot: Slot) -> Option<String> {
+        let why = self.library.table.why?;
+        // SAFETY: there is so much room for its text, and the header says that it writes no more.
+        Loaded::text(|text, room| unsafe { why(self.of, slot.0, text, room) })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Some(check) = self.library.table.check else { return Ok(()) };
+        // SAFETY: there is so much room for its text, and the header says that it writes no more.
+        Loaded::text(|text, room| unsafe { check(self.of, text, room) }).map_or(Ok(()), Err)
+    }
+}
+
+/// Takes a figure from a library.
+unsafe extern "C" fn told(to: *mut c_void, name: *const c_char, value: f64) {
+    if name.is_null() {
+        return;
+    }
+    // SAFETY: `to` is what `figures` was given: it is there during that call, and nobody else uses it meanwhile.
+    let tell = unsafe { &mut *to.cast::<&mut dyn FnMut(&str, f64)>() };
+    // SAFETY: the header has it be a text that ends with a zero, and stay during the call.
+    let name = unsafe { CStr::from_ptr(name) };
+    tell(&name.to_string_lossy(), value);
+}
+
+/// Has a policy that ends the program named first, with the call it was in: by abort(3), or by an access to memory that is not its own. The program
+/// ends with `code` then.
+#[cfg(unix)]
+pub fn name_who_ends_the_program(code: i32) {
+    use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+    for signal in [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV] {
+        let last_word = move |_: &_| {
+            let Some(doing) = pageout_policy::doing_here() else {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                return;
+            };
+            let mut line = Line { text: [0; 256], length: 0 };
+            let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+            let _ = fmt::Write::write_fmt(&mut line, format_args!("error: {doing}: ended by {name}\n"));
+            let _ = rustix::io::write(rustix::stdio::stderr(), &line.text[..line.length]);
+            signal_hook::low_level::exit(code);
+        };
+        // SAFETY: the handler reads atomics and a plain variable of its thread, writes into its own stack, and calls write(2) and _exit(2); it neither
+        // locks nor allocates, and can't panic. It ends the process, or has the signal do what it does without a handler: it never returns into
+        // the code that was at fault.
+        let _ = unsafe { signal_hook_registry::register_unchecked(signal, last_word) };
+    }
+}
+
+/// A text on the stack; what does not fit is left out.
+#[cfg(unix)]
+struct Line {
+    text: [u8; 256],
+    length: usize,
+}
+
+#[cfg(unix)]
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.text[self.length..];
+        let fits = text.len().min(room.len());
+        room[..fits].copy_from_slice(&text.as_bytes()[..fits]);
+        self.length += fits;
+        Ok(())
+    }
+}

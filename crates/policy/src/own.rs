@@ -1,0 +1,349 @@
+//! Policies that somebody brings: known by their names as the listed ones are, and watched while they run.
+//!
+//! ```text
+//!   Listed::bring("mine", make) ──► known by name: textbook `mine`, `mine@machine`, `kernel.profile`, a group's `policy`
+//!   make(seed) ──► [ Watched [ theirs ] ]      what each is doing now: for whoever has to say why the program ends
+//!            └──► [ Fallback [ Watched [ theirs ] ] ]      after `fall_back(true)`
+//! ```
+//! *Why watched.* Nobody here has read such a policy. It may panic, never return, or end the process. Whoever notices that is not who has called it:
+//! a hook of panics, a watchdog, a handler of signals. So each call is written down before it is made, where any thread can read it; that costs
+//! two stores.
+//!
+//! What is brought stays for the life of the process, as a name in a scenario may be read at any time. A name that is brought again means the new
+//! one from then on.
+
+use crate::{Arrival, Call, End, Fallback, Listed, Make, POLICIES, PageId, Policy, Slot, Uses};
+use std::cell::Cell;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+
+/// What was brought, in order.
+static BROUGHT: RwLock<Vec<&'static Listed>> = RwLock::new(Vec::new());
+/// Who looks for a name that is not known.
+static FINDER: OnceLock<fn(&str) -> Option<&'static Listed>> = OnceLock::new();
+/// Whether policies that are made from now on are helped out.
+static FALLS_BACK: AtomicBool = AtomicBool::new(false);
+/// One for each policy that is alive, and those that are free.
+static RUNNING: Mutex<Vec<&'static Running>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The policy that this thread is in a call of.
+    static HERE: Cell<Option<&'static Running>> = const { Cell::new(None) };
+}
+
+/// Whether policies that are made from now on are helped out where they answer wrong ([`Fallback`]).
+pub fn fall_back(does: bool) {
+    FALLS_BACK.store(does, Relaxed);
+}
+
+/// Has a name that nobody knows looked for, such as that of a file.
+pub fn find_with(finder: fn(&str) -> Option<&'static Listed>) {
+    let _ = FINDER.set(finder);
+}
+
+impl Listed {
+    /// Makes a policy known by a name. `hash` is that of the file that its code is in. Errors: the name is that of another policy, or none.
+    pub fn bring(
+        name: &str,
+        hash: Option<String>,
+        make: impl Fn(u64) -> Box<dyn Policy> + Send + Sync + 'static,
+    ) -> Result<&'static Listed, String> {
+        if name.is_empty()
+            || name.contains(|c: char| c.is_whitespace() || c.is_control() || ",:@=".contains(c))
+        {
+            return Err(format!(
+                "`{name}` can't be the name of a policy: it has no blank and none of , : @ ="
+            ));
+        }
+        if POLICIES.iter().any(|listed| listed.name == name) {
+            return Err(format!("`{name}` is the name of a policy that is there already"));
+        }
+        let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+        let make = move |seed| -> Box<dyn Policy> {
+            let watched = Box::new(Watched { running: Running::of(name), policy: make(seed) });
+            if FALLS_BACK.load(Relaxed) { Box::new(Fallback::new(watched)) } else { watched }
+        };
+        let make: &'static Make = Box::leak(Box::new(make));
+        let hash = hash.map(|hash| &*Box::leak(hash.into_boxed_str()));
+        let listed = Listed { name, doc: "A policy that was brought.", source: "", make, hash };
+        let listed: &'static Listed = Box::leak(Box::new(listed));
+        BROUGHT.write().unwrap_or_else(PoisonError::into_inner).push(listed);
+        Ok(listed)
+    }
+
+    /// The policy of this name that was brought.
+    pub fn own(name: &str) -> Option<&'static Listed> {
+        let found = Listed::brought().into_iter().rev().find(|listed| listed.name == name);
+        found.or_else(|| FINDER.get().and_then(|find| find(name)))
+    }
+
+    /// All that were brought, in order.
+    pub fn brought() -> Vec<&'static Listed> {
+        BROUGHT.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What a policy that was brought is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Doing {
+    /// Its name.
+    pub policy: &'static str,
+    /// The number of the call, from 1.
+    pub number: u64,
+    /// The call.
+    pub call: Call,
+}
+
+impl fmt::Display for Doing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "policy {}: call {}, {}", self.policy, self.number, self.call)
+    }
+}
+
+/// The call that this thread is in, if it is in one.
+pub fn doing_here() -> Option<Doing> {
+    HERE.get().and_then(Running::doing)
+}
+
+/// The calls that are under way in any thread.
+pub fn doing() -> Vec<Doing> {
+    let all = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    all.iter().filter_map(|running| running.doing()).collect()
+}
+
+/// What one policy is doing. It outlives the policy, and is taken again by the next one of that name.
+struct Running {
+    policy: &'static str,
+    is_taken: AtomicBool,
+    number: AtomicU64,
+    /// [`packed`]; 0 between two calls.
+    call: AtomicU64,
+}
+
+impl Running {
+    fn of(policy: &'static str) -> &'static Running {
+        let mut all = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_free =
+            |running: &&&Running| std::ptr::eq(running.policy, policy) && !running.is_taken.load(Relaxed);
+        let running = all.iter().find(is_free).copied().unwrap_or_else(|| {
+            let new = Running {
+                policy,
+                is_taken: AtomicBool::new(true),
+                number: AtomicU64::new(0),
+                call: AtomicU64::new(0),
+            };
+            let new: &'static Running = Box::leak(Box::new(new));
+            all.push(new);
+            new
+        });
+        running.is_taken.store(true, Relaxed);
+        running.number.store(0, Relaxed);
+        running
+    }
+
+    fn doing(&self) -> Option<Doing> {
+        let call = unpacked(self.call.load(Relaxed))?;
+        Some(Doing { policy: self.policy, number: self.number.load(Relaxed), call })
+    }
+}
+
+/// A call as a number, which is never 0.
+const fn packed(call: Call) -> u64 {
+    let (kind, argument) = match call {
+        Call::Resized(capacity) => (1, capacity),
+        Call::Added(slot) => (2, slot.0),
+        Call::Used(slot) => (3, slot.0),
+        Call::Nominate(want) => (4, want),
+        Call::Ended(slot, End::Evicted) => (5, slot.0),
+        Call::Ended(slot, End::Gone) => (6, slot.0),
+        Call::Ended(slot, End::Spared) => (7, slot.0),
+        Call::Cold(slot) => (8, slot.0),
+        Call::Check => (9, 0),
+    };
+    kind << 32 | argument as u64
+}
+
+const fn unpacked(packed: u64) -> Option<Call> {
+    let (argument, slot) = (packed as u32, Slot(packed as u32));
+    Some(match packed >> 32 {
+        1 => Call::Resized(argument),
+        2 => Call::Added(slot),
+        3 => Call::Used(slot),
+        4 => Call::Nominate(argument),
+        5 => Call::Ended(slot, End::Evicted),
+        6 => Call::Ended(slot, End::Gone),
+        7 => Call::Ended(slot, End::Spared),
+        8 => Call::Cold(slot),
+        9 => Call::Check,
+        _ => return None,
+    })
+}
+
+/// A policy whose calls are written down.
+struct Watched {
+    running: &'static Running,
+    policy: Box<dyn Policy>,
+}
+
+/// A call is under way as long as there is this.
+struct Under(&'static Running);
+
+impl Drop for Under {
+    fn drop(&mut self) {
+        self.0.call.store(0, Relaxed);
+        HERE.set(None);
+    }
+}
+
+impl Watched {
+    /// A call begins. What only looks has the number of the call before.
+    fn begin(&self, call: Call) -> Under {
+        let is_look = matches!(call, Call::Check);
+        let number = self.running.number.load(Relaxed) + u64::from(!is_look);
+        self.running.number.store(number, Relaxed);
+        self.running.call.store(packed(call), Relaxed);
+        HERE.set(Some(self.running));
+        Under(self.running)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.running.is_taken.store(false, Relaxed);
+    }
+}
+
+impl Policy for Watched {
+    fn uses(&self) -> Uses {
+        self.policy.uses()
+    }
+
+    fn resized(&mut self, capacity: u32) {
+        let _under = self.begin(Call::Resized(capacity));
+        self.policy.resized(capacity);
+    }
+
+    fn added(&mut self, arrival: &Arrival) {
+        let _under = self.begin(Call::Added(arrival.slot));
+        self.policy.added(arrival);
+    }
+
+    fn used(&mut self, slots: &[Slot]) {
+        let _under = self.begin(Call::Used(slots.first().copied().unwrap_or(Slot(0))));
+        self.policy.used(slots);
+    }
+
+    fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+        let _under = self.begin(Call::Nominate(want));
+        self.policy.nominate(want, victims);
+    }
+
+    fn ended(&mut self, slot: Slot, page: PageId, end: End) {
+        let _under = self.begin(Call::Ended(slot, end));
+        self.policy.ended(slot, page, end);
+    }
+
+    fn cold(&mut self, slot: Slot) {
+        let _under = self.begin(Call::Cold(slot));
+        self.policy.cold(slot);
+    }
+
+    fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
+        let _under = self.begin(Call::Check);
+        self.policy.figures(tell);
+    }
+
+    fn why(&self, slot: Slot) -> Option<String> {
+        let _under = self.begin(Call::Check);
+        self.policy.why(slot)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let _under = self.begin(Call::Check);
+        self.policy.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, Fifo, Telling, check::check};
+
+    #[test]
+    fn what_is_brought_is_known_by_its_name_and_keeps_the_contract() {
+        let listed =
+            Listed::bring("brought", Some("hash".to_owned()), |_| Box::new(Fifo::default())).unwrap();
+        assert_eq!(Listed::by_name("brought"), Some(listed));
+        assert_eq!((listed.hash, Listed::own("fifo")), (Some("hash"), None));
+        assert_eq!(check(listed.make), Ok(()));
+        assert_eq!(doing_here(), None, "no call is under way");
+    }
+
+    #[test]
+    fn a_name_is_refused_that_means_another_policy_or_that_no_list_could_have() {
+        for (name, why) in
+            [("sieve", "is there already"), ("a,b", "no blank"), ("", "no blank"), ("a@b", "no blank")]
+        {
+            let refused = Listed::bring(name, None, |_| Box::new(Fifo::default())).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+
+    /// Writes down what it is doing.
+    #[derive(Default)]
+    struct Asking(Fifo);
+
+    static ASKED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    impl Policy for Asking {
+        fn resized(&mut self, _capacity: u32) {}
+        fn used(&mut self, _slots: &[Slot]) {}
+        fn added(&mut self, arrival: &Arrival) {
+            self.0.added(arrival);
+        }
+        fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+            let doing = doing_here().unwrap();
+            assert!(super::doing().contains(&doing));
+            ASKED.lock().unwrap().push(doing.to_string());
+            self.0.nominate(want, victims);
+        }
+        fn ended(&mut self, slot: Slot, page: PageId, end: End) {
+            ASKED.lock().unwrap().push(doing_here().unwrap().to_string());
+            self.0.ended(slot, page, end);
+        }
+    }
+
+    #[test]
+    fn a_call_is_told_by_its_number_while_it_is_under_way() {
+        let listed = Listed::bring("asking", None, |_| Box::new(Asking::default())).unwrap();
+        let mut cache = Cache::new((listed.make)(0), 1, Telling::Batches(1));
+        for page in [0, 0, 1] {
+            cache.access(page, false, 1).unwrap();
+        }
+        let asked = std::mem::take(&mut *ASKED.lock().unwrap());
+        assert_eq!(
+            asked,
+            ["policy asking: call 4, nominate(1)", "policy asking: call 5, ended(slot 0, Evicted)"]
+        );
+        assert_eq!(doing_here(), None);
+    }
+
+    #[test]
+    fn each_call_is_its_own_number() {
+        for call in [
+            Call::Resized(7),
+            Call::Added(Slot(u32::MAX)),
+            Call::Used(Slot(0)),
+            Call::Nominate(1),
+            Call::Ended(Slot(2), End::Evicted),
+            Call::Ended(Slot(2), End::Gone),
+            Call::Ended(Slot(2), End::Spared),
+            Call::Cold(Slot(3)),
+            Call::Check,
+        ] {
+            assert_eq!(unpacked(packed(call)), Some(call));
+        }
+        assert_eq!(unpacked(0), None);
+    }
+}
