@@ -19,10 +19,7 @@ const SIZES_MAX: usize = 12;
 
 /// Tells what is expected of a question that takes long. Errors: the trace can't be read again.
 pub(super) fn first(args: &ReplayArgs, trace: &Trace, question: &Question) -> anyhow::Result<()> {
-    let expected = question.expected(trace);
-    // Bounds that have no room for all accesses have as much for their samples.
-    let has_samples = trace.pages.is_none() && question.policies.iter().any(|policy| policy.is_bound());
-    let of_samples = if has_samples { args.trace_memory.0 } else { 0 };
+    let expected = question.expected(trace, args.trace_memory.0);
     if expected.ns < LONG_NS {
         return Ok(());
     }
@@ -32,7 +29,7 @@ pub(super) fn first(args: &ReplayArgs, trace: &Trace, question: &Question) -> an
         figures::counted(expected.runs as u64, "simulation"),
         figures::count(trace.accesses),
         figures::time(expected.ns / 1_000_000_000 * 1_000_000_000),
-        figures::bytes(expected.bytes + of_samples)
+        figures::bytes(expected.bytes)
     ));
     let least = 1.1 * f64::from(PAGES_MIN) / f64::from(trace.distinct_pages.max(1));
     let rate = RATE.max(least);
