@@ -431,11 +431,18 @@ impl Task {
     }
 
     /// The task's next accesses are made: one behind the other, of which the last may have made a file due.
+    #[inline]
     pub(crate) fn advance(&mut self, accesses: usize) {
-        if let Some(commits) = &mut self.commits {
-            commits.note(&self.accesses.pending()[..accesses]);
+        if self.commits.is_some() {
+            self.note_writes(accesses);
         }
         self.accesses.advance(accesses);
+    }
+
+    #[cold]
+    fn note_writes(&mut self, accesses: usize) {
+        let commits = self.commits.as_mut().expect("it makes files durable");
+        commits.note(&self.accesses.pending()[..accesses]);
     }
 
     /// How many hits from the next access on may be served in one go, of those that are at hand: up to the next mark or fsync, and such that

@@ -47,23 +47,24 @@ impl Core {
         self.refresh_lists();
         let (zone, pfn) = self.mm.memory.alloc_listed(self.by.cpu, request, memcg)?;
         let node = self.mm.memory.folios[pfn].node;
-        self.mm.count_node(node, PGALLOC[zone as usize], 1);
-        self.count_placement(request, node);
+        self.count_allocated(request, node, zone, 1);
         Some(pfn)
     }
 
-    /// Counts a request by the node that it wanted memory of, and the one that it got it from.
+    /// Counts a request by what it got, and by the node that it wanted it of.
     #[inline(always)]
-    fn count_placement(&mut self, request: &Request, got: NodeId) {
-        if got == request.node {
-            self.mm.count_node(got, Stat::NumaHit, 1);
-            self.mm.count_node(got, Stat::NumaInterleave, request.is_interleaved.into());
-        } else {
-            self.mm.count_node(got, Stat::NumaMiss, 1);
-            self.mm.count_node(request.node, Stat::NumaForeign, 1);
-        }
+    fn count_allocated(&mut self, request: &Request, got: NodeId, zone: ZoneType, pages: i64) {
         let is_local = got == self.current_node();
-        self.mm.count_node(got, if is_local { Stat::NumaLocal } else { Stat::NumaOther }, 1);
+        let counters = &mut self.mm.vmstat[got.index()];
+        counters[PGALLOC[zone as usize] as usize] += pages;
+        counters[if is_local { Stat::NumaLocal } else { Stat::NumaOther } as usize] += 1;
+        if got == request.node {
+            counters[Stat::NumaHit as usize] += 1;
+            counters[Stat::NumaInterleave as usize] += i64::from(request.is_interleaved);
+        } else {
+            counters[Stat::NumaMiss as usize] += 1;
+            self.mm.vmstat[request.node.index()][Stat::NumaForeign as usize] += 1;
+        }
     }
 
     /// A page that will be written, from a node below its dirty limit. What all nodes together can bear is the writers'
@@ -125,8 +126,7 @@ impl Core {
         }
         let (zone, pfn) = allocated?;
         let node = self.mm.memory.folios[pfn].node;
-        self.mm.count_node(node, PGALLOC[zone as usize], 1 << request.order);
-        self.count_placement(request, node);
+        self.count_allocated(request, node, zone, 1 << request.order);
         Some(pfn)
     }
 
@@ -139,8 +139,7 @@ impl Core {
         memcg: MemcgId,
     ) -> Option<Pfn> {
         let pfn = self.mm.memory.capture(node, zone, request, memcg)?;
-        self.mm.count_node(node, PGALLOC[zone as usize], 1 << request.order);
-        self.count_placement(request, node);
+        self.count_allocated(request, node, zone, 1 << request.order);
         Some(pfn)
     }
 }

@@ -18,6 +18,7 @@ mod words;
 use crate::memory::folio::UseBits;
 use crate::memory::tlb::Tlb;
 use crate::units::Pfn;
+use bitflags::bitflags;
 use pageout_rules::lru::References;
 use std::ops::Range;
 pub use word::{Entry, Mark, Shadow, SwapEntry, Word};
@@ -29,12 +30,58 @@ pub const LEAF_PAGES: u64 = 512;
 /// Slots of a kernel index node; shadow-only nodes are counted and freed in this unit.
 pub const NODE_SLOTS: u64 = 64;
 
-/// Population of an index node of 64 slots: pages, present or in swap, and shadows.
-type NodeCount = [u8; 2];
+/// Population of an index node of 64 slots: pages, present or in swap, in the lower byte, and shadows in the upper one.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct NodeCount(u16);
 
-/// Holds nothing but shadows, so that it may be freed without losing a page.
-fn is_shadow_only([pages, shadows]: NodeCount) -> bool {
-    pages == 0 && shadows > 0
+impl NodeCount {
+    const SHADOW: u16 = 1 << 8;
+
+    /// What a word adds.
+    #[inline(always)]
+    fn of(word: Word) -> NodeCount {
+        NodeCount(u16::from(word.is_page()) + NodeCount::SHADOW * u16::from(word.is_shadow()))
+    }
+
+    fn pages(self) -> u8 {
+        self.0 as u8
+    }
+
+    fn shadows(self) -> u8 {
+        (self.0 / NodeCount::SHADOW) as u8
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Holds nothing but shadows, so that it may be freed without losing a page.
+    fn is_shadow_only(self) -> bool {
+        self.pages() == 0 && !self.is_empty()
+    }
+
+    #[must_use]
+    fn plus(self, other: NodeCount) -> NodeCount {
+        NodeCount(self.0 + other.0)
+    }
+
+    #[must_use]
+    fn minus(self, other: NodeCount) -> NodeCount {
+        debug_assert!(self.pages() >= other.pages(), "a page leaves an index node without pages");
+        debug_assert!(self.shadows() >= other.shadows(), "a shadow leaves an index node without shadows");
+        NodeCount(self.0 - other.0)
+    }
+}
+
+bitflags! {
+    /// What is known of a leaf as a whole.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    struct Leaf: u8 {
+        /// Some page below has been accessed through this table since the bit was last cleared.
+        const YOUNG = 1 << 0;
+        /// Some page below has been present at some time, so that the leaf exists.
+        const EXISTS = 1 << 1;
+    }
 }
 
 /// Pages that readahead brought in without anyone having asked for them. (Linux counts none of them.)
@@ -83,10 +130,7 @@ pub enum Marked {
 /// it, and a hit is one access to one array. The 512-page leaves show in the young bits above them.
 pub struct Table {
     words: Words,
-    /// By leaf: some page below has been accessed through this table since the bit was last cleared.
-    young: Vec<bool>,
-    /// By leaf: some page below has been present at some time, so that the leaf exists.
-    exists: Vec<bool>,
+    leaves: Vec<Leaf>,
     nodes: Vec<NodeCount>,
     readahead: ReadaheadStats,
 }
@@ -94,7 +138,7 @@ pub struct Table {
 /// What accesses to one mapping find on their way.
 pub struct MappedWords<'a> {
     words: Run<'a>,
-    young: &'a mut [bool],
+    leaves: &'a mut [Leaf],
 }
 
 /// What reads through descriptors find on their way, as long as nothing is to be noted.
@@ -145,9 +189,9 @@ impl MappedWords<'_> {
             return false;
         }
         slot.set(Word(word | bits));
-        let young = &mut self.young[(page / LEAF_PAGES) as usize];
-        if !*young {
-            *young = true;
+        let leaf = &mut self.leaves[(page / LEAF_PAGES) as usize];
+        if !leaf.contains(Leaf::YOUNG) {
+            leaf.insert(Leaf::YOUNG);
         }
         true
     }
@@ -192,18 +236,17 @@ impl Table {
     pub fn new(pages: u64) -> Table {
         Table {
             words: Words::new(pages),
-            young: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
-            exists: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
-            nodes: vec![[0; 2]; pages.div_ceil(NODE_SLOTS) as usize],
+            leaves: vec![Leaf::empty(); pages.div_ceil(LEAF_PAGES) as usize],
+            nodes: vec![NodeCount::default(); pages.div_ceil(NODE_SLOTS) as usize],
             readahead: ReadaheadStats::default(),
         }
     }
 
     /// Bytes of address space that a table of so many pages takes.
     pub fn bytes_for(pages: u64) -> u64 {
-        let (flag, node) = (size_of::<bool>(), size_of::<NodeCount>());
+        let (leaf, node) = (size_of::<Leaf>(), size_of::<NodeCount>());
         Words::bytes_for(pages)
-            + pages.div_ceil(LEAF_PAGES) * 2 * flag as u64
+            + pages.div_ceil(LEAF_PAGES) * leaf as u64
             + pages.div_ceil(NODE_SLOTS) * node as u64
     }
 
@@ -216,9 +259,7 @@ impl Table {
     pub fn grow(&mut self, pages: u64) {
         let pages = self.pages() + pages;
         self.words.grow(pages);
-        let leaves = pages.div_ceil(LEAF_PAGES) as usize;
-        self.young = grown(&self.young, leaves);
-        self.exists = grown(&self.exists, leaves);
+        self.leaves = grown(&self.leaves, pages.div_ceil(LEAF_PAGES) as usize);
         self.nodes = grown(&self.nodes, pages.div_ceil(NODE_SLOTS) as usize);
     }
 
@@ -271,7 +312,7 @@ impl Table {
         debug_assert_eq!(start % LEAF_PAGES, 0, "a mapping begins in the middle of a leaf");
         MappedWords {
             words: self.words.run(start..start + pages),
-            young: &mut self.young[(start / LEAF_PAGES) as usize..],
+            leaves: &mut self.leaves[(start / LEAF_PAGES) as usize..],
         }
     }
 
@@ -393,38 +434,32 @@ impl Table {
         let old = slot.get();
         slot.set(new);
         if new.is_present() {
-            let leaf = (page / LEAF_PAGES) as usize;
-            self.exists[leaf] = true;
-            self.young[leaf] |= new.is_young();
+            let leaf = &mut self.leaves[(page / LEAF_PAGES) as usize];
+            leaf.insert(Leaf::EXISTS);
+            if new.is_young() {
+                leaf.insert(Leaf::YOUNG);
+            }
         }
         if old.is_unused() {
             self.readahead.unused -= 1;
             self.readahead.dropped += 1;
         }
         let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
-        let (before, was_empty) = (is_shadow_only(*node), *node == [0; 2]);
-        debug_assert!(node[0] >= u8::from(old.is_page()), "page {page} leaves an index node without pages");
+        let before = *node;
+        let after = before.plus(NodeCount::of(new)).minus(NodeCount::of(old));
+        *node = after;
         debug_assert!(
-            node[1] >= u8::from(old.is_shadow()),
-            "a shadow leaves an index node without shadows: page {page}"
-        );
-        node[0] += u8::from(new.is_page());
-        node[0] -= u8::from(old.is_page());
-        node[1] += u8::from(new.is_shadow());
-        node[1] -= u8::from(old.is_shadow());
-        debug_assert!(
-            u64::from(node[0]) + u64::from(node[1]) <= NODE_SLOTS,
+            u64::from(after.pages()) + u64::from(after.shadows()) <= NODE_SLOTS,
             "the index node of page {page} holds more than it has slots"
         );
-        let node = *node;
         self.assert_recounted(page);
-        let change = match (before, is_shadow_only(node)) {
+        let change = match (before.is_shadow_only(), after.is_shadow_only()) {
             (false, true) => NodeChange::ShadowOnly,
             (true, false) => NodeChange::Mixed,
             _ => NodeChange::None,
         };
-        if was_empty != (node == [0; 2]) {
-            self.node_changed(page, !was_empty);
+        if before.is_empty() != after.is_empty() {
+            self.node_changed(page, after.is_empty());
         }
         (old, change)
     }
@@ -436,10 +471,9 @@ impl Table {
         let one_in = if self.pages() <= NODE_SLOTS { 4 } else { 64 };
         if cfg!(debug_assertions) && page.is_multiple_of(one_in) {
             let first = page / NODE_SLOTS * NODE_SLOTS;
-            let (mut counted, mut unused) = ([0; 2], 0);
+            let (mut counted, mut unused) = (NodeCount::default(), 0);
             for word in (first..(first + NODE_SLOTS).min(self.pages())).map(|page| self.word_if_any(page)) {
-                counted[0] += u8::from(word.is_page());
-                counted[1] += u8::from(word.is_shadow());
+                counted = counted.plus(NodeCount::of(word));
                 unused += u64::from(word.is_unused());
             }
             assert_eq!(
@@ -461,7 +495,7 @@ impl Table {
         let (leaf, at) = (page / LEAF_PAGES, (page / NODE_SLOTS) as usize);
         let first = leaf as usize * NODES;
         let mut others = (first..self.nodes.len().min(first + NODES)).filter(|&node| node != at);
-        if others.any(|node| self.nodes[node] != [0; 2]) {
+        if others.any(|node| !self.nodes[node].is_empty()) {
             return;
         }
         match is_empty {
@@ -473,37 +507,36 @@ impl Table {
     /// Whether there is nothing in the index node of this page.
     #[inline]
     pub fn is_node_empty(&self, page: u64) -> bool {
-        self.nodes[(page / NODE_SLOTS) as usize] == [0; 2]
+        self.nodes[(page / NODE_SLOTS) as usize].is_empty()
     }
 
     /// How many pages there are, in memory or in swap, in the index node of this page.
     #[inline]
     pub fn pages_of_node(&self, page: u64) -> u8 {
-        let [pages, _] = self.nodes[(page / NODE_SLOTS) as usize];
-        pages
+        self.nodes[(page / NODE_SLOTS) as usize].pages()
     }
 
     /// Whether this leaf exists: an upper entry that leads to none is passed by.
     pub fn leaf_exists(&self, leaf: u64) -> bool {
-        self.exists[leaf as usize]
+        self.leaves[leaf as usize].contains(Leaf::EXISTS)
     }
 
     /// The non-leaf young bit: some page of the leaf was accessed since it was last cleared.
     pub fn is_leaf_young(&self, leaf: u64) -> bool {
-        self.young[leaf as usize]
+        self.leaves[leaf as usize].contains(Leaf::YOUNG)
     }
 
     /// What hardware does on an access that faults: it has set the young bit above before it found the entry missing. So a walk during the
     /// reclaim of that fault looks at the table.
     #[inline]
     pub fn pass_through(&mut self, page: u64) {
-        let leaf = (page / LEAF_PAGES) as usize;
-        self.young[leaf] |= self.exists[leaf];
+        let leaf = &mut self.leaves[(page / LEAF_PAGES) as usize];
+        leaf.set(Leaf::YOUNG, leaf.intersects(Leaf::YOUNG | Leaf::EXISTS));
     }
 
     /// Clears the young bit above a leaf.
     pub fn clear_leaf_young(&mut self, leaf: u64) {
-        self.young[leaf as usize] = false;
+        self.leaves[leaf as usize].remove(Leaf::YOUNG);
     }
 
     /// Whether the entry that maps a page has its accessed bit set. That of a huge page is the young bit of its leaf.
@@ -545,23 +578,22 @@ impl Table {
 
     /// Bytes it takes.
     pub fn bytes(&self) -> usize {
-        self.words.bytes() + 2 * size_of_val(&*self.young) + size_of_val(&*self.nodes)
+        self.words.bytes() + size_of_val(&*self.leaves) + size_of_val(&*self.nodes)
     }
 
     /// Index nodes that hold nothing but shadows.
     pub fn shadow_only_nodes(&self) -> usize {
-        self.nodes.iter().filter(|&&node| is_shadow_only(node)).count()
+        self.nodes.iter().filter(|node| node.is_shadow_only()).count()
     }
 
     /// Panics unless the nodes' counts agree with the words.
     pub fn check_invariants(&self) {
         let unused = self.iter().filter(|(_, word)| word.is_unused()).count() as u64;
         assert_eq!(self.readahead.unused, unused, "pages that were read ahead and not used");
-        let mut counted = vec![[0; 2]; self.nodes.len()];
+        let mut counted = vec![NodeCount::default(); self.nodes.len()];
         for (page, word) in self.iter() {
-            let [pages, shadows] = &mut counted[(page / NODE_SLOTS) as usize];
-            *pages += u8::from(word.is_page());
-            *shadows += u8::from(word.is_shadow());
+            let node = &mut counted[(page / NODE_SLOTS) as usize];
+            *node = node.plus(NodeCount::of(word));
         }
         assert_eq!(self.nodes, counted, "pages and shadows of index nodes");
         self.words.check_invariants();
@@ -664,7 +696,7 @@ mod tests {
         let mut table = Table::new(1024);
         table.replace(700, Word::mapping(Pfn(0), false));
         assert!(table.mapped_words(512, 512).touch(188, true));
-        assert_eq!(table.young, [false, true]);
+        assert_eq!([0, 1].map(|leaf| table.is_leaf_young(leaf)), [false, true]);
         assert!(table.word(700).is_dirty());
         assert!(!table.mapped_words(512, 512).touch(189, false), "nothing is mapped there");
     }
@@ -676,6 +708,6 @@ mod tests {
         table.clear_leaf_young(1);
         table.pass_through(701);
         table.pass_through(3);
-        assert_eq!(table.young, [false, true]);
+        assert_eq!([0, 1].map(|leaf| table.is_leaf_young(leaf)), [false, true]);
     }
 }

@@ -24,9 +24,14 @@ use prefetch_index::prefetch_index;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use yoke::Yoke;
 
-/// Words in memory that is taken where it is first written.
-type Array = Arc<Box<[AtomicU64]>>;
+/// Words in memory that is taken where it is first written. Who writes and who reads hold it together, and each knows at once where it lies.
+type Array = Yoke<&'static [AtomicU64], Arc<Box<[AtomicU64]>>>;
+
+fn empty_words(pages: u64) -> Array {
+    Yoke::attach_to_cart(Arc::new(zeroed_slice_box(pages as usize)), |words| &**words)
+}
 
 /// Fewer empty leaves are not worth a move.
 const EMPTY_MIN: u64 = 8;
@@ -92,7 +97,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn new(pages: u64) -> Words {
         Words {
-            array: Arc::new(zeroed_slice_box(pages as usize)),
+            array: empty_words(pages),
             is_taken: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             taken: 0,
             empty: 0,
@@ -102,25 +107,25 @@ impl Words {
 
     #[inline(always)]
     pub(super) fn len(&self) -> u64 {
-        self.array.len() as u64
+        self.array.get().len() as u64
     }
 
     /// All words.
     #[inline(always)]
     pub(super) fn all(&self) -> Run<'_> {
-        Run(&self.array)
+        Run(self.array.get())
     }
 
     /// The words of pages in a row.
     #[inline]
     pub(super) fn run(&self, pages: Range<u64>) -> Run<'_> {
-        Run(&self.array[pages.start as usize..pages.end as usize])
+        Run(&self.array.get()[pages.start as usize..pages.end as usize])
     }
 
     /// The place of a page's word, which there is.
     #[inline(always)]
     pub(super) fn slot(&self, page: u64) -> Slot<'_> {
-        Slot(&self.array[page as usize])
+        Slot(&self.array.get()[page as usize])
     }
 
     /// A leaf without a word has got one.
@@ -151,11 +156,11 @@ impl Words {
     /// Moves all words to fresh memory, of so many pages.
     #[inline(never)]
     fn move_to(&mut self, pages: u64) {
-        let to: Array = Arc::new(zeroed_slice_box(pages as usize));
+        let to = empty_words(pages);
         for leaf in self.taken_leaves().collect::<Vec<_>>() {
             let mut is_used = false;
             for (page, word) in self.words_of(leaf).filter(|&(_, word)| word != Word::EMPTY) {
-                Slot(&to[page as usize]).set(word);
+                Slot(&to.get()[page as usize]).set(word);
                 is_used = true;
             }
             self.is_taken[leaf as usize] = is_used;
@@ -164,10 +169,10 @@ impl Words {
         self.taken = self.is_taken.iter().filter(|&&is_taken| is_taken).count() as u64;
         self.empty = 0;
         if let Some(shared) = &self.shared {
-            *shared.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&self.array);
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = self.array.clone();
             // Who looks there from now on finds nothing, and looks here.
             for (page, _) in self.iter() {
-                if let Some(word) = from.get(page as usize) {
+                if let Some(word) = from.get().get(page as usize) {
                     word.store(0, Relaxed);
                 }
             }
@@ -219,8 +224,8 @@ impl Words {
     }
 
     fn reader(&mut self, first: u64) -> WordReader {
-        let shared = self.shared.get_or_insert_with(|| Arc::new(Mutex::new(Arc::clone(&self.array))));
-        WordReader { shared: Arc::clone(shared), known: Arc::clone(&self.array), first }
+        let shared = self.shared.get_or_insert_with(|| Arc::new(Mutex::new(self.array.clone())));
+        WordReader { shared: Arc::clone(shared), known: self.array.clone(), first }
     }
 }
 
@@ -239,7 +244,7 @@ impl WordReader {
     #[inline]
     pub fn get(&mut self, page: u64) -> Word {
         let page = self.first + page;
-        match Run(&self.known).get(page) {
+        match Run(self.known.get()).get(page) {
             Word::EMPTY => self.look_up(page),
             word => word,
         }
@@ -248,8 +253,8 @@ impl WordReader {
     #[cold]
     #[inline(never)]
     fn look_up(&mut self, page: u64) -> Word {
-        self.known = Arc::clone(&self.shared.lock().unwrap_or_else(PoisonError::into_inner));
-        Run(&self.known).get(page)
+        self.known = self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Run(self.known.get()).get(page)
     }
 }
 
@@ -346,7 +351,7 @@ mod tests {
         }
         let mut reader = table.reader(0);
         assert_eq!(reader.get(9 * LEAF_PAGES), cached(10));
-        let before = Arc::downgrade(&table.words.array);
+        let before = Arc::downgrade(table.words.array.backing_cart());
         for leaf in 0..8 {
             table.replace(leaf * LEAF_PAGES, Word::EMPTY);
         }
