@@ -98,7 +98,9 @@ pub use pageout_mm::memory::errors::IoError;
 pub use pageout_mm::memory::mempolicy::MemPolicy;
 pub use pageout_mm::memory::mm::{Advice, HugeAdvice};
 pub use pageout_mm::memory::table::{Entry, ReadaheadStats, Word, WordReader};
+pub use pageout_mm::page_alloc::free_memory::{FreeBlocks, FreeMemory, FreeOfCpu};
 pub use pageout_mm::page_alloc::info::{PagesetInfo, ZoneInfo};
+pub use pageout_mm::page_alloc::request::MigrateType;
 pub use pageout_mm::stat::Stat;
 pub use pageout_mm::swap::contents::{Compressibility, Lengths};
 pub use pageout_mm::tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, MemoryTier, MemoryTiers, adistance};
@@ -111,7 +113,10 @@ pub use kernfs::{
 };
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
-pub use lru::{Arrival, Deactivation, GenerationInfo, GuestFault, PlaceRule};
+pub use lru::{
+    Arrival, Deactivation, FoundFolio, FoundGenerations, FoundList, FoundLruvec, GenerationInfo, GuestFault,
+    PlaceRule,
+};
 pub use machine::op::{FullPlug, Op};
 pub use machine::queue::OpQueue;
 pub use machine::step::{

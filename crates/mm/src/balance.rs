@@ -147,6 +147,21 @@ impl Feedback {
         }
     }
 
+    /// Takes over what another has learnt: averages of (refaulted, total) by type and tier, and (refaulted, evicted) of each type's oldest
+    /// generation.
+    pub fn set(
+        &mut self,
+        oldest: [usize; 2],
+        averages: &[[(u64, u64); TIERS]; 2],
+        present: &[[(u64, u64); TIERS]; 2],
+    ) {
+        for kind in 0..2 {
+            self.averages[kind] = averages[kind].map(|(refaulted, total)| Average { refaulted, total });
+            self.tallies[oldest[kind]][kind] =
+                present[kind].map(|(refaulted, evicted)| Tally { refaulted, evicted, protected: 0 });
+        }
+    }
+
     /// Eviction has passed by pages of a tier.
     pub fn note_protected(&mut self, generation: usize, kind: LruType, tier: usize, pages: u64) {
         self.tallies[generation][kind as usize][tier].protected += pages;

@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;
 use crate::lru::lruvec::PoolId;
 use crate::memory::nodes::Node;
-use crate::page_alloc::request::{Gfp, MigrateType, Request};
+use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{FileId, MemcgId, MmId, Pfn};
@@ -49,7 +49,8 @@ impl Core {
             self.objcg_charge_now(payer, missing * INDEX_NODE_BYTES);
         }
         while self.mm.kmem.index_nodes.room() < missing {
-            let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOWAIT, self.current_node());
+            let kind = self.mm.kmem.index_nodes_kind();
+            let request = Request::kernel(kind, Gfp::NOWAIT, self.current_node());
             let pfn = self
                 .alloc_pages_now(&request, MemcgId::ROOT)
                 .expect("who can't wait has seen to free frames");

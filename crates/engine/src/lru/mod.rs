@@ -22,7 +22,9 @@ mod guest; // a policy that keeps the pages in its own way
 mod switching; // from one family of lists to the other
 pub(crate) mod two_lists; // active and inactive
 mod view; // one lruvec, as a family sees it
+mod found; // lists as they were found on a machine
 
+pub use found::{FoundFolio, FoundGenerations, FoundList, FoundLruvec};
 pub use generations::GenerationInfo;
 pub(crate) use generations::{
     GenerationRequest, GenerationWork, GenerationsNext, GenerationsPass, MIN_LRU_BATCH, Refused, Requested,

@@ -159,7 +159,8 @@ impl Current<'_> {
     fn grow_slab(&mut self, memcg: MemcgId, file: FileId, page: u64) -> Result<(), Stop> {
         let is_first = self.task.attempt.frame.is_none();
         if is_first && !self.core.mm.index_has_slab(file, page) {
-            let request = Request::kernel(MigrateType::Reclaimable, Gfp::NOFS, self.core.current_node());
+            let kind = self.core.mm.kmem.index_nodes_kind();
+            let request = Request::kernel(kind, Gfp::NOFS, self.core.current_node());
             let pfn = self.allocate(memcg, &request)?;
             self.task.attempt.frame = None;
             self.core.mm.index_nodes_grow(pfn);

@@ -12,8 +12,6 @@ use crate::serve::engine::Engine;
 use crate::serve::task::{Current, Stage};
 use crate::units::{MemcgId, Pfn, TaskId};
 
-/// A slab of buffers.
-const SLAB_ORDER: u8 = 3;
 /// Pages that a read of a file takes beside the slab.
 const PAGES: usize = 2;
 
@@ -36,7 +34,7 @@ impl Engine {
         self.enter(task);
         self.assert_idle(task);
         let slab = Request {
-            order: SLAB_ORDER,
+            order: self.core.mm.kmem.buffers_order(),
             ..Request::kernel(MigrateType::Unmovable, Gfp::NOWAIT | Gfp::NOWARN, self.core.current_node())
         };
         if let Some(pfn) = self.core.alloc_pages(&slab, MemcgId::ROOT) {

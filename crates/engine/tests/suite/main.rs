@@ -11,6 +11,7 @@ mod plug; // swap writes held back
 mod lru_gen; // the kernel files of MGLRU
 mod story; // telling changes nothing
 mod kernel_memory; // what the kernel takes for itself
+mod found; // a machine that goes on from where another was found
 mod metadata; // bytes a page
 mod words; // page words that other threads read
 mod citations; // documents that comments name

@@ -2,6 +2,7 @@
 
 pub mod slab; // objects that share pages
 
+use crate::page_alloc::request::MigrateType;
 use crate::units::{MAX_BLOCK_ORDER, Pfn};
 use slab::Slab;
 
@@ -35,12 +36,30 @@ impl HugePools {
 pub struct KernelMemory {
     /// Nodes of page-cache indexes.
     pub index_nodes: Slab,
+    /// The kernel was built to take as little as it can for slabs (`CONFIG_SLUB_TINY`).
+    pub has_tiny_slabs: bool,
     /// Pools of huge pages, by order.
     pub huge_pools: HugePools,
 }
 
 impl Default for KernelMemory {
     fn default() -> KernelMemory {
-        KernelMemory { index_nodes: Slab::new(INDEX_NODES_PER_PAGE), huge_pools: HugePools::default() }
+        KernelMemory {
+            index_nodes: Slab::new(INDEX_NODES_PER_PAGE),
+            has_tiny_slabs: false,
+            huge_pools: HugePools::default(),
+        }
+    }
+}
+
+impl KernelMemory {
+    /// Which pageblocks nodes of indexes lie in. They can be freed, so they lie apart from what can't, but for tiny slabs.
+    pub fn index_nodes_kind(&self) -> MigrateType {
+        if self.has_tiny_slabs { MigrateType::Unmovable } else { MigrateType::Reclaimable }
+    }
+
+    /// The order of a slab of buffers of a page: eight of them, or two.
+    pub fn buffers_order(&self) -> u8 {
+        if self.has_tiny_slabs { 1 } else { 3 }
     }
 }

@@ -27,6 +27,7 @@ use crate::memory::mm::Mm;
 use crate::memory::open_file::OpenFile;
 use crate::memory::per_frame::PerFrame;
 use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
+use crate::page_alloc::free_memory::FreeMemory;
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
 use crate::page_alloc::zones::Zones;
@@ -203,6 +204,17 @@ impl Memory {
     /// Takes a page of so many of a node's pageblocks for good.
     pub fn take_scattered(&mut self, node: NodeId, count: u64) -> Vec<Pfn> {
         self.zones.take_scattered(&mut self.folios, node, count)
+    }
+
+    /// Makes this the free memory of a zone. What was free there and is on none of its lists is the caller's from now on.
+    pub fn set_free(
+        &mut self,
+        node: NodeId,
+        kind: ZoneType,
+        free: &FreeMemory,
+        config: &Config,
+    ) -> Result<Vec<Pfn>, String> {
+        self.zones.set_free(&mut self.folios, node, kind, free, config)
     }
 
     /// Takes back the free pages that CPUs hold.

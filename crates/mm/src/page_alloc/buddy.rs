@@ -189,8 +189,39 @@ impl Buddy {
         if has_more { self.smallest(folios, order, kind) } else { None }
     }
 
+    pub(super) fn start(&self) -> u32 {
+        self.start
+    }
+
     pub(super) fn end(&self) -> u32 {
         self.end
+    }
+
+    /// Gives each pageblock its type, from the first on. Nothing may be free.
+    pub(super) fn set_types(&mut self, types: &[MigrateType]) {
+        assert_eq!(self.free_pages, 0, "pageblocks change their types under what is free");
+        self.types = types.to_vec();
+        self.highatomic_blocks = types.iter().filter(|&&kind| kind == MigrateType::HighAtomic).count() as u64;
+    }
+
+    /// Puts a block that is on no list at the end of one; an error where its pageblock is of another type.
+    pub(super) fn put_last(
+        &mut self,
+        folios: &mut FolioTable,
+        pfn: Pfn,
+        order: u8,
+        kind: MigrateType,
+    ) -> Result<(), String> {
+        let other = self.type_of(pfn.0);
+        if other != kind {
+            return Err(format!(
+                "the block of order {order} that begins with frame {} is on a list of {kind:?}, in a pageblock of {other:?}",
+                pfn.0
+            ));
+        }
+        self.push_tail(folios, pfn.0, order, kind);
+        self.free_pages += 1 << order;
+        Ok(())
     }
 
     /// First frame of what is smaller than the largest block, at the end.

@@ -3,6 +3,7 @@
 mod buddy; // free blocks of a zone, by order and migrate type
 pub mod compact; // what a zone remembers of compaction
 mod fallback; // what a type does that has none
+pub mod free_memory; // as it was found on a machine
 pub mod info; // zones as those outside see them
 mod pcp; // pages that CPUs keep for themselves
 pub mod request; // what is asked for, and by what right

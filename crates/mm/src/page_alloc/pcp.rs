@@ -248,6 +248,20 @@ impl Pcp {
         high
     }
 
+    /// Holds a block that it will hand out after all others of its list.
+    pub(super) fn put_last(&mut self, folios: &mut FolioTable, pfn: Pfn, order: u8, kind: MigrateType) {
+        self.lists[list_of(order, kind)].push_tail(folios, pfn.0);
+        self.count += 1 << order;
+        self.assert_counted();
+    }
+
+    /// How much it may hold and fetch, as bursts have left it.
+    pub(super) fn set_limits(&mut self, high: u32, alloc_factor: u32, free_count: u32, sizes: &PcpSizes) {
+        self.high = high.clamp(sizes.high_min, sizes.high_max);
+        self.alloc_factor = alloc_factor.min(SCALE_MAX);
+        self.free_count = free_count.min(sizes.batch << SCALE_MAX);
+    }
+
     /// Gives pages back to the zone: from the list of `order` and `kind` on around, from each what was freed longest ago.
     pub(super) fn drain(
         &mut self,

@@ -12,6 +12,7 @@
 
 use crate::config::{Config, TransparentHugepage};
 use crate::memory::folio::FolioTable;
+use crate::page_alloc::free_memory::FreeMemory;
 use crate::page_alloc::info::ZoneInfo;
 use crate::page_alloc::pcp::PcpSizes;
 use crate::page_alloc::request::{Gfp, Request, Rights};
@@ -456,6 +457,21 @@ impl Zones {
     /// Pages that reserves and high marks of a node keep from the page cache.
     pub fn node_reserve(&self, node: NodeId) -> u64 {
         self.of_node(node).iter().map(Zone::total_reserve).sum()
+    }
+
+    /// Makes this the free memory of a zone. What was free there and is on none of its lists is the caller's from now on.
+    pub fn set_free(
+        &mut self,
+        folios: &mut FolioTable,
+        node: NodeId,
+        kind: ZoneType,
+        free: &FreeMemory,
+        config: &Config,
+    ) -> Result<Vec<Pfn>, String> {
+        let zone = self.zone_mut(node, kind);
+        zone.managed = u64::from(zone.end() - zone.start).saturating_sub(free.reserved);
+        self.set_marks(config);
+        self.zone_mut(node, kind).set_free(folios, free)
     }
 
     /// Takes a page of so many of a node's pageblocks for good, evenly spread over all zones that the kernel may use for itself.

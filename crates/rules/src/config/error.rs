@@ -29,6 +29,8 @@ pub enum ConfigError {
     Exists(String),
     /// A name that can't be one path component.
     BadName(String),
+    /// Free memory that no zone can have, or lists that no group can.
+    NotAsFound(String),
     /// Memory that has no latency or no bandwidth.
     NoPerformance {
         /// The node whose memory it is.
@@ -68,6 +70,7 @@ impl fmt::Display for ConfigError {
             Self::NoPowerOfTwo { what, value } => write!(f, "{what}: {value} is no power of two"),
             Self::Unknown(what) => write!(f, "there is no {what}"),
             Self::Exists(what) => write!(f, "{what} exists already"),
+            Self::NotAsFound(what) => write!(f, "no machine can be found so: {what}"),
             Self::BadName(name) => write!(f, "`{name}` can't be a name: it is empty or holds a slash"),
         }
     }

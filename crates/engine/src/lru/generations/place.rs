@@ -37,6 +37,17 @@ impl Core {
         rule
     }
 
+    /// Puts a folio that is on no list at the head of a generation, whatever its bits say.
+    pub(in crate::lru) fn generations_place_in(&mut self, lruvec: LruvecId, pfn: Pfn, seq: u64) {
+        let books = self.open_books(Deed::Place, [pfn]);
+        self.mm.memory.folios[pfn].set(FolioFlags::LRU);
+        self.mm.memory.places.populate(pfn);
+        let slot = self.mm.generations(lruvec).slot(seq);
+        self.generation_list_add(lruvec, pfn, slot, false);
+        self.generation_count(lruvec, pfn, slot, 1);
+        self.close_books(books);
+    }
+
     /// Links a folio into the list of a generation, and notes the generation in its record.
     pub(super) fn generation_list_add(&mut self, lruvec: LruvecId, pfn: Pfn, slot: usize, to_tail: bool) {
         let kind = self.mm.memory.folios[pfn].lru_type();

@@ -1,0 +1,49 @@
+//! A machine as it was found, before anybody goes on with it: for players of recordings, which are told by a snapshot.
+
+use crate::config::ConfigError;
+use crate::lru::FoundLruvec;
+use crate::lru::lruvec::PoolId;
+use crate::serve::engine::Engine;
+use crate::units::{MemcgId, NodeId, ZoneType};
+use pageout_mm::page_alloc::free_memory::FreeMemory;
+
+impl Engine {
+    /// Makes this the free memory of a zone: blocks in the order of their lists, the types of pageblocks, what CPUs hold, and how many frames nobody
+    /// manages. What is free now, and is not among it, is the kernel's for good.
+    pub fn set_free_memory(
+        &mut self,
+        node: NodeId,
+        zone: ZoneType,
+        free: &FreeMemory,
+    ) -> Result<(), ConfigError> {
+        let mm = &mut self.core.mm;
+        let has_zone = mm.memory.zones.info().any(|info| (info.node, info.zone) == (node, zone));
+        if !has_zone {
+            return Err(ConfigError::Unknown(format!("zone {} of node {}", zone.name(), node.0)));
+        }
+        let held = mm.memory.set_free(node, zone, free, &mm.config).map_err(ConfigError::NotAsFound)?;
+        for pfn in held {
+            mm.kernel_page_new(pfn, MemcgId::ROOT);
+        }
+        Ok(())
+    }
+
+    /// Puts all of a group's folios on a node on the lists on which they were found, in order, and gives its lruvec what belongs to them.
+    pub fn set_lists(
+        &mut self,
+        memcg: MemcgId,
+        node: NodeId,
+        found: &FoundLruvec,
+    ) -> Result<(), ConfigError> {
+        if !self.core.mm.memcgs.contains(memcg) {
+            return Err(ConfigError::Unknown(format!("memcg {}", memcg.0)));
+        }
+        let lruvec = self.core.mm.lruvecs.id(memcg, PoolId::of_node(node));
+        self.core.set_lists(lruvec, found).map_err(ConfigError::NotAsFound)
+    }
+
+    /// The kernel takes as little as it can for slabs (`CONFIG_SLUB_TINY`): those that can be freed do not lie apart, and they are of fewer pages.
+    pub fn use_tiny_slabs(&mut self) {
+        self.core.mm.kmem.has_tiny_slabs = true;
+    }
+}
