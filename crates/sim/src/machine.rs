@@ -89,6 +89,9 @@ pub struct MachineSpec {
     /// When the statistics worker runs first; from then on every [`Engine::stat_flush_period`]. The kernel's phase is that
     /// of its boot, so anything below the period is as good as anything else. Default 0.
     pub stat_flush_phase: Nanos,
+    /// How long kswapd takes to its first instruction each time that it is woken, in order, and then from the first on again: how busy a machine
+    /// was. Default: none, what costs say.
+    pub kswapd_wake_ups: Vec<Nanos>,
     /// The block devices.
     pub devices: Vec<DeviceSpec>,
     /// Which device each regular file is on, by position in `devices`.
@@ -119,6 +122,7 @@ impl Default for MachineSpec {
             quantum: Nanos(100_000),
             sched: SchedRules::default(),
             stat_flush_phase: Nanos::ZERO,
+            kswapd_wake_ups: Vec::new(),
             devices: Vec::new(),
             files: Vec::new(),
             swaps: Vec::new(),
@@ -191,6 +195,9 @@ pub struct Machine {
     sequences: Sequences,
     /// Wake-ups of tasks by another, which take time.
     wake_ups: u64,
+    kswapd_wake_ups: Vec<Nanos>,
+    /// How often kswapd was woken from sleep.
+    kswapd_woken: usize,
     /// Buffers that engine calls fill, reused.
     ops: Vec<Op>,
     ios: Vec<IoId>,
@@ -240,6 +247,8 @@ impl Machine {
             quantum: spec.quantum,
             times_accesses: spec.times_accesses,
             stat_flush_phase: spec.stat_flush_phase,
+            kswapd_wake_ups: spec.kswapd_wake_ups,
+            kswapd_woken: 0,
             agenda: Agenda::default(),
             queued: queued::Queued::new(devices.len()),
             devices,
@@ -554,10 +563,13 @@ impl Machine {
         let now = self.agenda.now();
         for id in woken.drain(..) {
             let index = self.index_of(id);
-            let wake_up = Nanos(self.costs.wake_up);
+            let recorded = self.recorded_wake_up(index);
+            let wake_up = recorded.unwrap_or(Nanos(self.costs.wake_up));
             let runner = self.runner_mut(index);
-            let latency = if runner.state == State::Asleep { Nanos::ZERO } else { wake_up };
+            let is_asleep = runner.state == State::Asleep;
+            let latency = if is_asleep { Nanos::ZERO } else { wake_up };
             if let Some(at) = runner.wake(now) {
+                self.kswapd_woken += usize::from(recorded.is_some() && !is_asleep);
                 self.wake_ups += u64::from(latency > Nanos::ZERO);
                 self.push_run(at.max(now + latency), index);
             }

@@ -50,6 +50,14 @@ impl Machine {
         }
     }
 
+    /// What the next wake of a kswapd takes, where that was recorded.
+    pub(super) fn recorded_wake_up(&self, index: TaskIndex) -> Option<Nanos> {
+        let count = self.kswapd_wake_ups.len();
+        let thread = index.checked_sub(THREAD).filter(|_| count > 0).map(|at| &self.threads[at as usize])?;
+        let is_kswapd = matches!(&thread.role, Role::Kernel(name) if name.starts_with("kswapd"));
+        is_kswapd.then(|| self.kswapd_wake_ups[self.kswapd_woken % count])
+    }
+
     pub(super) fn thread_add(&mut self, runner: Runner, role: Role, allowed: CpuRow) -> TaskIndex {
         let index = THREAD + self.threads.len() as TaskIndex;
         let placement = Placement { cpu: runner.cpu, allowed, nice: 0, rt_priority: 0 };

@@ -62,6 +62,7 @@ impl Scenario {
                 timeslice: nanos(self.machine.timeslice),
                 wakeup_granularity: nanos(self.machine.wakeup_granularity),
             },
+            kswapd_wake_ups: Vec::new(),
             stat_flush_phase: self.time_switch("memcg.stat_flush_phase")?,
             devices: self.device_specs()?,
             files: files.values().filter_map(|file| Some((file.id, file.device?))).collect(),
