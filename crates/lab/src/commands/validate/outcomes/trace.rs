@@ -33,9 +33,7 @@ impl Trace {
             match (event, &mut open) {
                 (BEGIN, None) => open = Some(Call { begun: Nanos(time_ns), reclaimed: 0, events: 0 }),
                 (END, Some(call)) => {
-                    let reclaimed =
-                        fields.strip_prefix(b"nr_reclaimed=").and_then(|n| str::from_utf8(n).ok());
-                    let reclaimed = reclaimed.and_then(|n| n.parse().ok()).with_context(told)?;
+                    let reclaimed = reclaimed_of(fields).with_context(told)?;
                     calls.push(Call { reclaimed, ..*call });
                     open = None;
                 }
@@ -63,6 +61,12 @@ impl Trace {
     }
 }
 
+/// Pages that a call has freed. Linux 7.3 says of whom after it: `nr_reclaimed=32 pid=57 memcg_id=41`.
+fn reclaimed_of(fields: &[u8]) -> Option<u64> {
+    let mut words = str::from_utf8(fields).ok()?.split_whitespace();
+    words.find_map(|word| word.strip_prefix("nr_reclaimed="))?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +88,17 @@ mod tests {
         let trace = Trace::read(&format!("{text}{blind}{blind}{}", call(4.0, true, 15))).unwrap();
         assert_eq!(trace.blind_calls(), 2);
         assert_eq!(trace.time_per_page(), Nanos(100_000_000));
+    }
+
+    #[test]
+    fn a_call_of_linux_7_3_says_whose_it_was() {
+        let text = format!("{}{}", call(1.0, true, 10), call(2.0, false, 0));
+        let of_whom = text.replace("nr_reclaimed=10", "nr_reclaimed=10 pid=57 memcg_id=41");
+        let of_whom = of_whom.replace("nr_reclaimed=0", "pid=57 memcg_id=41 nr_reclaimed=0");
+        let of_whom = of_whom.replace("order=0", "order=0 pid=57 memcg_id=41");
+        let [plain, of_whom] = [text, of_whom].map(|text| Trace::read(&text).unwrap());
+        assert_eq!(plain.time_per_page(), of_whom.time_per_page());
+        assert_eq!((plain.blind_calls(), of_whom.blind_calls()), (1, 1));
     }
 
     #[test]
