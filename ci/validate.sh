@@ -32,3 +32,9 @@ cargo run --locked --release --bin pageout -- validate ground-truth/dirty
 cargo run --locked --release --bin pageout -- validate ground-truth/predictions
 # A mapping with readahead, with all that decides recorded.
 cargo run --locked --release --bin pageout -- validate ground-truth/inputs --expect-short rl-mruns3.classic.w1
+# A whole machine from the state in which it was found.
+cargo run --locked --release --bin pageout -- validate ground-truth/machine-inputs \
+    --expect-short gl-mixb.classic.f1 \
+    --expect-short gl-mixb.mglru.1 \
+    --expect-short gl-mixb.mglru.f2 \
+    --expect-short gl-mixb.mglru.s1

@@ -64,4 +64,11 @@ pub(crate) enum Input {
     /// When each access began; the ends of windows, evenly divided, in their place
     #[value(name = "access_times")]
     AccessTimes,
+    /// What of a whole machine was free, and what was on its lists; kernel memory that lies dense, and memory of others by its amount alone, in
+    /// its place
+    #[value(name = "start_state")]
+    StartState,
+    /// How long kswapd took to run each time that it was woken, by the trace of a whole machine; the same each time in its place
+    #[value(name = "kswapd_wakes")]
+    KswapdWakes,
 }

@@ -12,6 +12,7 @@ mod answers; // what the kernel did
 mod class; // how close is close enough
 mod difference; // the first access at which simulation and kernel part
 mod files; // where a folder has what, and how it is read
+mod found; // a machine before the first access, by a snapshot
 mod inputs; // what a kernel was given besides accesses
 mod judge; // simulated beside real, with a verdict
 mod missing; // what the simulator can't do yet

@@ -12,6 +12,7 @@ use pageout_engine::Nanos;
 use pageout_workload::Access;
 
 use super::files::{read_compressed, read_u32s};
+use super::found::Found;
 use super::object::Object;
 use super::recording::{Flush, Recording, Run};
 use crate::cli::Input;
@@ -27,6 +28,10 @@ pub(crate) struct Inputs<'a> {
     pub(crate) mapped: Option<BTreeMap<u64, Vec<Range<u64>>>>,
     /// When each access began, since the first one did.
     pub(crate) times: Option<Vec<Nanos>>,
+    /// The whole machine's allocator and LRU lists before the first access.
+    pub(crate) found: Option<Found>,
+    /// How long kswapd took to run, each time that it was woken.
+    pub(crate) kswapd_wakes: Vec<Nanos>,
 }
 
 impl<'a> Inputs<'a> {
@@ -42,12 +47,16 @@ impl<'a> Inputs<'a> {
         };
         let times = path(Input::AccessTimes, &run.access_times);
         let mapped = path(Input::MappedFile, &run.mapped_file);
+        let found = path(Input::StartState, &run.start_state).filter(|_| run.is_of_machine());
+        let trace = path(Input::KswapdWakes, &run.trace_file).filter(|_| run.is_of_machine());
         let agings = run.agings.as_ref().filter(|_| recording.plays(Input::Agings));
         Ok(Inputs {
             flushes: recording.flushes(run).filter(|_| recording.plays(Input::Flushes)),
             agings: agings.map(|agings| by_access(run, agings)).transpose()?,
             mapped: mapped.map(|path| read_mapped(&path, objects, sequence)).transpose()?,
             times: times.map(|path| read_times(&path, sequence.len())).transpose()?,
+            found: found.map(|path| Found::read(&path)).transpose()?,
+            kswapd_wakes: trace.map(|path| read_kswapd_wakes(&path)).transpose()?.unwrap_or_default(),
         })
     }
 }
@@ -114,4 +123,28 @@ fn read_times(path: &Path, accesses: usize) -> anyhow::Result<Vec<Nanos>> {
         Nanos(now)
     });
     Ok(times.collect())
+}
+
+/// `trace_file`: a line an event, `MICROSECONDS CPU TASK EVENT FIELDS`, in kernel order. From the first request that wakes kswapd to its wake, each
+/// time.
+fn read_kswapd_wakes(path: &Path) -> anyhow::Result<Vec<Nanos>> {
+    let text =
+        String::from_utf8(read_compressed(path)?).map_err(|_| anyhow!("{}: is no text", path.display()))?;
+    let (mut wakes, mut asked_at) = (Vec::new(), None);
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut words = line.split_whitespace();
+        let at: Option<u64> = words.next().and_then(|word| word.parse().ok());
+        let (Some(at), Some(event)) = (at, words.nth(2)) else {
+            bail!("{}:{number}: `{line}` is not `MICROSECONDS CPU TASK EVENT`", path.display());
+        };
+        match (event, asked_at) {
+            ("mm_vmscan_wakeup_kswapd", None) => asked_at = Some(at),
+            ("mm_vmscan_kswapd_wake", Some(asked)) => {
+                wakes.push(Nanos(at.saturating_sub(asked).saturating_mul(1000)));
+                asked_at = None;
+            }
+            _ => {}
+        }
+    }
+    Ok(wakes)
 }

@@ -82,6 +82,10 @@ pub(crate) struct Run {
     pub(crate) mapped_file: Option<PathBuf>,
     /// When each access began.
     pub(crate) access_times: Option<PathBuf>,
+    /// The machine's allocator and LRU lists before the first access.
+    pub(crate) start_state: Option<PathBuf>,
+    /// Events of a whole machine's kernel.
+    pub(crate) trace_file: Option<PathBuf>,
     /// Pages that the program charged on its way out, before `lru_gen` was read.
     #[serde(default = "exit_pages")]
     pub(crate) exit_pages: u64,

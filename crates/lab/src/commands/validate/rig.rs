@@ -5,6 +5,7 @@
 
 mod balancing; // runs of memory tiering
 mod base_pages; // what a group holds besides the objects
+mod found; // a whole machine as a snapshot found it
 mod group; // runs of one group, by the recorded clock
 mod machine; // runs of a whole machine
 mod readahead; // runs with readahead, call by call
@@ -132,6 +133,13 @@ impl Unrecorded {
     fn queued_folios(self, capacity: usize) -> u64 {
         const STEP: usize = 7;
         (self.simulation * STEP % capacity) as u64
+    }
+
+    /// Times that follow each other as recorded, but whose first one is open: what happens here does not happen as often.
+    fn turned(self, times: &[Nanos]) -> Vec<Nanos> {
+        let mut turned = times.to_vec();
+        turned.rotate_left(times.len() * self.simulation / self.simulations);
+        turned
     }
 
     /// Seed of the interruptions of reclaim by other threads, where it is open whether there were any; 0 for none.

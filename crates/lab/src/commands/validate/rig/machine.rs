@@ -8,7 +8,7 @@
 //!   by a factor of four, with the load of its host. What a run's accesses took in the mean says how fast, for all work alike.
 //! - **The recorder** brings statistics up to date at each window, which trims the pages that CPUs hold, and reads `/proc/vmstat`. What the
 //!   kernel takes for that can't be moved. It raises the marks where all free pages lie among movable ones.
-//! - **Pageblocks.** How the kernel's own memory lay among them was not recorded. Here it lies dense.
+//! - **Pageblocks.** How the kernel's own memory lay among them is in a snapshot (`found.rs`), or was not recorded. Then it lies dense here.
 //! - **Not there:** shrinkers of inodes and dentries; what the recorder touches of its buffers later.
 
 use std::sync::Arc;
@@ -25,6 +25,7 @@ use pageout_workload as workload;
 use super::super::object::{Kind, Object};
 use super::super::recording::{Run, StartState, Window};
 use super::super::script::Script;
+use super::found;
 use super::group::instant_disk;
 use super::serve::serve;
 use super::snapshot::Snapshot;
@@ -57,7 +58,7 @@ const COMPRESSIBILITY: Compressibility =
     Compressibility { zero_filled: 0, same_filled: 0, lengths: Lengths::Even { least: 2082, most: 2082 } };
 /// Sequences: LZ4 makes 3400 bytes and more of a page of such words, which is kept as it is then. So are pages of others, as far as the
 /// recorded sizes of the pool tell.
-const INCOMPRESSIBLE: Compressibility =
+pub(super) const INCOMPRESSIBLE: Compressibility =
     Compressibility { zero_filled: 0, same_filled: 0, lengths: Lengths::Even { least: 4096, most: 4096 } };
 const SAME_FILLED: Compressibility = Compressibility { same_filled: 1000, ..COMPRESSIBILITY };
 
@@ -159,23 +160,33 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
     let programs = programs(playable);
     let mut tasks = Vec::new();
     let mut files: Vec<(String, FileId)> = Vec::new();
-    add_foreign(&mut engine, run, &programs)?;
+    let found = playable.inputs.found.as_ref();
+    if found.is_none() {
+        add_foreign(&mut engine, run, &programs)?;
+    }
     for (at, program) in programs.iter().enumerate() {
         tasks.push(add_program(&mut engine, run, program, CpuId(at as u16 % run.cpus), &mut files)?);
     }
-    let free = state_at_start(run).map_or(FREE_PAGES, StartState::spare_pages);
-    let free = free.saturating_sub(foreign_to_come(run, &programs, free));
-    let spare = spare_pages(&engine);
-    engine.hold_kernel_memory(spare.saturating_sub(free))?;
+    if let Some(found) = found {
+        let own: Vec<(u64, Compressibility)> = programs.iter().flat_map(own_memory).collect();
+        found::restore(&mut engine, found, tasks[0].0, &own)?;
+    } else {
+        let free = state_at_start(run).map_or(FREE_PAGES, StartState::spare_pages);
+        let free = free.saturating_sub(foreign_to_come(run, &programs, free));
+        let spare = spare_pages(&engine);
+        engine.hold_kernel_memory(spare.saturating_sub(free))?;
+    }
 
     let mut spec = MachineSpec {
         costs: Costs::qemu_tcg().scaled((slowness * 1000.0) as u64, 1000),
         devices: vec![disk(slowness)],
         files: files.iter().map(|&(_, file)| (file, 0)).collect(),
+        kswapd_wake_ups: unrecorded.turned(&playable.inputs.kswapd_wakes),
         ..MachineSpec::default()
     };
     if let Some(period) = engine.stat_flush_period() {
-        spec.stat_flush_phase = unrecorded.flush_phase(period);
+        let due = found.and_then(|found| found.flush_due);
+        spec.stat_flush_phase = due.unwrap_or_else(|| unrecorded.flush_phase(period));
     }
     let before = Snapshot::take(&engine, MemcgId::ROOT);
     let mut machine = Machine::new(engine, spec)?;
@@ -280,9 +291,11 @@ fn managed(run: &Run) -> u64 {
 
 fn config(playable: &Playable, unrecorded: Unrecorded) -> Config {
     let run = playable.run;
+    let found = playable.inputs.found.as_ref();
     let min = state_at_start(run).map_or(MIN_PAGES, StartState::min_pages);
+    let min = found.map_or(min, |found| found.min);
     Config {
-        node_pages: vec![managed(run)],
+        node_pages: vec![found.map_or_else(|| managed(run), |found| found.frames)],
         cpus: run.cpus,
         hz: run.hz,
         swappiness: run.swappiness,
@@ -315,11 +328,13 @@ fn foreign(run: &Run, programs: &[Program]) -> Vec<(u64, Compressibility)> {
         return vec![(OTHERS_PAGES, Compressibility::default())];
     }
     let others = (OTHERS_PAGES_NOTED[programs.len() - 1], INCOMPRESSIBLE);
-    let own = programs.iter().map(Program::own_pages);
-    [others]
-        .into_iter()
-        .chain(own.flat_map(|[words, empty]| [(words, INCOMPRESSIBLE), (empty, SAME_FILLED)]))
-        .collect()
+    [others].into_iter().chain(programs.iter().flat_map(own_memory)).collect()
+}
+
+/// What a program has beside its objects, and what that comes to.
+fn own_memory(program: &Program) -> [(u64, Compressibility); 2] {
+    let [words, empty] = program.own_pages();
+    [(words, INCOMPRESSIBLE), (empty, SAME_FILLED)]
 }
 
 /// Nobody uses foreign memory any more.

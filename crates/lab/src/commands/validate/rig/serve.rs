@@ -6,6 +6,11 @@ use super::Unplayable;
 
 /// Serves an access to its end; transfers take no time.
 pub(super) fn serve(engine: &mut Engine, task: TaskId, access: Access) -> Result<(), Unplayable> {
+    serve_to(engine, task, access).map(|_| ())
+}
+
+/// The same, and what it came to.
+pub(super) fn serve_to(engine: &mut Engine, task: TaskId, access: Access) -> Result<Served, Unplayable> {
     let step = engine.start(task, access);
     serve_step(engine, task, step, |_| {})
 }
@@ -15,7 +20,7 @@ pub(super) fn serve_step(
     task: TaskId,
     mut step: Step,
     mut on_op: impl FnMut(&Op),
-) -> Result<(), Unplayable> {
+) -> Result<Served, Unplayable> {
     loop {
         let mut ops = Vec::new();
         engine.take_ops(&mut ops);
@@ -25,7 +30,7 @@ pub(super) fn serve_step(
         engine.take_woken(&mut Vec::new());
         step = match step {
             Step::Done(Served::Failed(error)) => return Err(error.into()),
-            Step::Done(_) => return Ok(()),
+            Step::Done(served) => return Ok(served),
             Step::Again | Step::Wait(_) => engine.resume(task),
         };
     }
