@@ -63,13 +63,15 @@ pub struct ByHand {
 }
 
 impl Machine for ByHand {
-    fn new(hardware: EngineBuilder) -> ByHand {
+    fn new(mut hardware: EngineBuilder) -> ByHand {
+        let store = Store::default();
+        hardware.set_frame_gate(Box::new(store.gate.clone()));
         let mut engine = hardware.build();
         engine.record_page_cache_events();
         ByHand {
             engine,
             names: BTreeMap::new(),
-            store: Store::default(),
+            store,
             contents: Contents::default(),
             tmpfs: BTreeSet::new(),
             doing: BTreeMap::new(),

@@ -11,6 +11,7 @@ use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
 use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::GuestFault;
+use crate::machine::gate::FrameGate;
 use crate::machine::op::FullPlug;
 use crate::migrate::{Kcompactd, KcompactdThread};
 use crate::oom::OomKills;
@@ -70,6 +71,8 @@ pub(crate) struct Core {
     pub(crate) looked_at: u64,
     /// Whom to ask what has become of a full plug when its batch is over; none: nothing has.
     pub(crate) full_plug: Option<FullPlug>,
+    /// Whom to ask before a page is taken from others; none: nobody looks at a page without a reference.
+    pub(crate) gate: Option<Box<dyn FrameGate>>,
     /// Tasks that wait to be woken by someone.
     pub(crate) sleepers: Sleepers,
     /// Kernel threads that the machine has yet to start.
@@ -118,6 +121,7 @@ impl Core {
             demotion_draws: 0,
             looked_at: 0,
             full_plug: None,
+            gate: None,
             sleepers: Sleepers::default(),
             guest_fault: None,
             isolated: Vec::new(),

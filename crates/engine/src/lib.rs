@@ -117,6 +117,7 @@ pub use lru::{
     Arrival, Deactivation, FoundFolio, FoundGenerations, FoundList, FoundLruvec, GenerationInfo, GuestFault,
     PlaceRule,
 };
+pub use machine::gate::FrameGate;
 pub use machine::op::{FullPlug, Op};
 pub use machine::queue::OpQueue;
 pub use machine::step::{

@@ -39,6 +39,8 @@ pub(super) struct Setup {
     pub(super) config: Config,
     /// Of a hundred writes of a full plug, those that end before its batch.
     pub(super) writes_won: u8,
+    /// Of a hundred times that the engine wants a frame that nobody looks at, those that it is refused.
+    pub(super) refused: u8,
     pub(super) swap: Vec<SwapSpec>,
     pub(super) groups: Vec<Group>,
     /// Kind and pages.
@@ -267,7 +269,8 @@ impl Setup {
                 knobs.push(("memory.soft_limit_in_bytes", Limit::Pages(8 * at as u64)));
             }
         }
-        Setup { tasks, processes, config, writes_won, swap, groups, files, anon_pages, advice, bdi }
+        let refused = [0, 0, 10, 40][usize::from(byte_of_device >> 3 & 3)];
+        Setup { tasks, processes, config, writes_won, refused, swap, groups, files, anon_pages, advice, bdi }
     }
 }
 
@@ -413,6 +416,32 @@ pub(super) enum Action {
     Replace {
         group: u8,
     },
+    /// Somebody looks at a page of a file without a word to the engine; or looks away.
+    Look {
+        file: u8,
+        page: u8,
+    },
+    LookAway {
+        which: u8,
+    },
+    /// Closes an object, and makes one of its kind in its place.
+    Reopen {
+        task: u8,
+        object: u8,
+    },
+    /// Has a task access an open file of another one.
+    Lend {
+        task: u8,
+        object: u8,
+        to: u8,
+    },
+    /// Makes a file longer, or shorter.
+    Resize {
+        task: u8,
+        file: u8,
+        pages: u8,
+        grows: bool,
+    },
     /// A new group with a process and a task in it.
     Spawn {
         parent: u8,
@@ -445,6 +474,7 @@ impl Action {
             208..211 => Action::Mlock { task, object },
             211..216 => Action::Munlock { task, object },
             216..220 => Action::Munmap { task, object },
+            220 if c >= 128 => Action::Reopen { task, object },
             220 => Action::Pin { file: a, page: b },
             221..229 => {
                 let swappiness = (c & 3 == 0).then_some(b % 201);
@@ -458,7 +488,12 @@ impl Action {
             },
             240..242 => Action::Swappiness { task, value: b % 201 },
             242 => Action::WriteOddity { task, group: object, file: b, text: c },
+            // A quarter of what would only read, without a code of its own.
+            243 | 244 if b >= 128 => Action::Look { file: a, page: c },
+            245 if b >= 192 => Action::LookAway { which: a },
+            245 if b >= 128 => Action::Lend { task, object, to: c },
             243..246 => Action::Read { group: a },
+            246 if b >= 128 => Action::Resize { task, file: object, pages: c, grows: b & 1 != 0 },
             246 => Action::FlushStats,
             247 => {
                 let step = MigrateStep::ALL[usize::from(a) % MigrateStep::ALL.len()];

@@ -4,15 +4,18 @@
 mod act; // what happens, one action after the other
 mod counters; // what must hold of counters
 mod ending; // everything comes to rest and is read back
+mod objects; // objects and files that come, go and change
 mod groups; // groups and the processes in them
 mod tasks; // what each is doing, and what its accesses find
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use pageout_engine::*;
 
 use super::contents::{Contents, Page};
+use super::gate::Gate;
 use super::input::{Action, Group, HUGE_PAGE_PAGES, Setup};
 use super::store::{Store, race};
 use tasks::{Doing, State, Task};
@@ -28,6 +31,10 @@ pub(super) struct Machine {
     advice: Advice,
     bdi: Bdi,
     files: Vec<(FileId, FileKind, u64)>,
+    /// How long each file has been at most.
+    longest: Vec<u64>,
+    /// Those that have had another length.
+    resized: BTreeSet<usize>,
     groups: Vec<(MemcgId, String)>,
     /// Processes with the group that each is in, and the process of each task that has one.
     processes: Vec<(MmId, usize)>,
@@ -57,6 +64,8 @@ impl Machine {
         let mut builder = Engine::builder(setup.config.clone()).expect("every setup is in range");
         let ended_early = Arc::default();
         builder.set_full_plug(race(setup.writes_won, Arc::clone(&ended_early)));
+        let gate = Gate::new(setup.refused);
+        builder.set_frame_gate(Box::new(gate.clone()));
         for &spec in &setup.swap {
             builder.swap_on(spec).expect("every swap device is in range");
         }
@@ -70,11 +79,13 @@ impl Machine {
             advice: setup.advice,
             bdi: setup.bdi,
             files: Vec::new(),
+            longest: Vec::new(),
+            resized: BTreeSet::new(),
             groups: vec![(MemcgId::ROOT, String::new())],
             processes: Vec::new(),
             runs_in: Vec::new(),
             tasks: Vec::new(),
-            store: Store::default(),
+            store: Store::behind(gate),
             contents: Contents::default(),
             now: Nanos::ZERO,
             high_used: false,
@@ -94,6 +105,7 @@ impl Machine {
                 bdi: setup.bdi,
             });
             machine.files.push((file.expect("every file is in range"), kind, pages));
+            machine.longest.push(pages);
         }
         for group in &setup.groups {
             machine.create_group(group.parent, group.policy);
@@ -138,6 +150,13 @@ impl Machine {
         self.actions += 1;
         if self.show || self.actions <= 32 || self.actions.is_multiple_of(8) {
             self.engine.check_invariants();
+        }
+        for (pfn, page) in self.store.gate.looked_at() {
+            assert_eq!(
+                self.store.home(page),
+                Some(pfn),
+                "{page:?}, which somebody looks at, has left {pfn:?}"
+            );
         }
         self.check_counters();
         let kernel = self.kernel_frames();

@@ -15,6 +15,7 @@
 //! With `PAGEOUT_FUZZ_SHOW` set, the setup and each action are printed: the readable form of an input.
 
 pub(crate) mod contents; // what each page must hold
+pub(crate) mod gate; // who looks at frames
 mod files; // kernel files, and what is written to them
 mod input; // from bytes to a machine and what happens on it
 mod machine; // tasks and what they do

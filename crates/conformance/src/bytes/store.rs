@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use pageout_engine::{Engine, FileId, FullPlug, IoError, IoId, Op, OpQueue, PageCacheEvent, Pfn, SwapId};
 
 use super::contents::{Page, of_file};
+use super::gate::Gate;
 
 /// Contents of freed and of never used memory.
 const GARBAGE: u64 = 0xdead_beef_dead_beef;
@@ -74,6 +75,8 @@ pub(crate) struct Store {
     going: BTreeMap<Page, u32>,
     /// Operations that have yet to be carried out.
     queue: OpQueue,
+    /// Which frames hold what they should, and who looks at them.
+    pub(crate) gate: Gate,
     /// Pages of files on their device, as far as they were written.
     blocks: BTreeMap<(FileId, u64), u64>,
     transfers: Vec<Transfer>,
@@ -111,9 +114,19 @@ impl Transfer {
 }
 
 impl Store {
+    /// An empty one, whose frames are looked at through this gate.
+    pub(crate) fn behind(gate: Gate) -> Store {
+        Store { gate, ..Store::default() }
+    }
+
     /// Frames in use.
     pub(crate) fn frames(&self) -> usize {
         self.pages.len()
+    }
+
+    /// The frame that a page is in.
+    pub(crate) fn home(&self, page: Page) -> Option<Pfn> {
+        self.home.get(&page).copied()
     }
 
     /// Transfers in flight.
@@ -147,6 +160,7 @@ impl Store {
             Some(&pfn),
             "the frame that {page:?} is accessed in, and the one it is in"
         );
+        assert!(self.gate.is_open(pfn), "{page:?} is accessed in {pfn:?}, which is closed");
         self.frames.get_mut(&pfn).expect("a home is a frame")
     }
 
@@ -158,6 +172,7 @@ impl Store {
             }
             self.name(pfn, Some(page));
             self.fill(pfn, GARBAGE);
+            self.gate.filled(pfn);
         }
         self.value_mut(pfn, page)
     }
@@ -253,6 +268,7 @@ impl Store {
             }
             Op::FreeFrame { pfn, pages } => {
                 for pfn in (0..pages).map(|at| Pfn(pfn.0 + at)) {
+                    self.gate.emptied(pfn);
                     let page = self.pages.remove(&pfn);
                     self.uncompressed.remove(&pfn);
                     self.written_back.remove(&pfn);
@@ -311,16 +327,16 @@ impl Store {
 
     /// Carries out one of those that may be, if there are any.
     pub(crate) fn carry_out_any(&mut self, which: usize) {
-        let ready: Vec<usize> = self.queue.ready().collect();
+        let ready: Vec<u64> = self.queue.ready().collect();
         if !ready.is_empty() {
             self.carry_out_at(ready[which % ready.len()]);
         }
     }
 
-    fn carry_out_at(&mut self, at: usize) {
+    fn carry_out_at(&mut self, at: u64) {
         let (op, frames) = self.queue.take(at);
         match op {
-            Op::Zero { .. } => frames.iter().for_each(|&pfn| self.fill(pfn, 0)),
+            Op::Zero { .. } => frames.iter().for_each(|&pfn| self.fill_and_open(pfn, 0)),
             Op::ReadFile { io, file, page, readahead: is_readahead, .. } => {
                 frames.iter().for_each(|&pfn| self.fill(pfn, GARBAGE));
                 let medium = Medium::File(file, page);
@@ -340,21 +356,22 @@ impl Store {
                 self.begin(Transfer { io, medium, frames, is_write: true, is_readahead: false, at_start });
                 self.slots.insert((swap, slot), GARBAGE);
             }
-            Op::ReadSwapNow { swap, slot, pfn } => self.fill(pfn, self.slot(swap, slot)),
+            Op::ReadSwapNow { swap, slot, pfn } => self.fill_and_open(pfn, self.slot(swap, slot)),
             Op::WriteSwapNow { swap, slot, pfn } => {
                 self.slots.insert((swap, slot), self.frame(pfn));
             }
             Op::ZswapStore { swap, slot, pfn } => {
                 self.compressed.insert((swap, slot), self.frame(pfn));
             }
-            Op::ZswapLoad { swap, slot, pfn } => self.fill(pfn, self.compressed[&(swap, slot)]),
+            Op::ZswapLoad { swap, slot, pfn } => self.fill_and_open(pfn, self.compressed[&(swap, slot)]),
             Op::ZswapFree { swap, slot } => {
                 self.compressed.remove(&(swap, slot));
             }
             Op::Copy { from, to, pages } => {
-                (0..pages).for_each(|at| self.fill(Pfn(to.0 + at), self.frame(Pfn(from.0 + at))));
+                (0..pages).for_each(|at| self.fill_and_open(Pfn(to.0 + at), self.frame(Pfn(from.0 + at))));
             }
             Op::FreeFrame { .. } => frames.iter().for_each(|pfn| {
+                self.gate.emptied(*pfn);
                 self.frames.remove(pfn);
             }),
             Op::PunchHole { file, page, pages } => (page..page + pages).for_each(|page| {
@@ -392,6 +409,11 @@ impl Store {
     fn fill(&mut self, pfn: Pfn, value: u64) {
         let before = self.frames.insert(pfn, value);
         assert!(before.is_none(), "{pfn:?} is filled while it holds {before:?}");
+    }
+
+    fn fill_and_open(&mut self, pfn: Pfn, value: u64) {
+        self.fill(pfn, value);
+        self.gate.filled(pfn);
     }
 
     fn begin(&mut self, transfer: Transfer) {
@@ -434,6 +456,9 @@ impl Store {
                 _ => {
                     let value = self.frames.get_mut(&pfn);
                     *value.expect("a frame that is read into stays in use") = data;
+                    if !fails {
+                        self.gate.filled(pfn);
+                    }
                     if let Some(page) = self.page_in(pfn).filter(|_| fails) {
                         // Whoever waited for it may hold on to the frame until it is told; to others the page is absent.
                         self.home.remove(&page);

@@ -58,7 +58,7 @@ impl Core {
             self.out.count.rmap_steps(1);
             let Memory { mms, open_files, .. } = &mut self.mm.memory;
             let mm = &mut mms[mm_id.index()];
-            let word = mm.table.word(page);
+            let word = mm.table.word_if_any(page);
             if !word.is_present() || word.pfn() != pfn {
                 continue;
             }
@@ -98,7 +98,7 @@ impl Core {
         for at in 0..self.mm.memory.rmap_len(&folio) {
             let (mm, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
-            let word = self.mm.memory.mm(mm).table.word(page);
+            let word = self.mm.memory.mm(mm).table.word_if_any(page);
             if !word.is_present() || word.pfn() != pfn {
                 continue;
             }
@@ -154,7 +154,7 @@ impl Core {
             let (mm, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
             let mm = self.mm.memory.mm_mut(mm);
-            let word = mm.table.word(page);
+            let word = mm.table.word_if_any(page);
             if word.is_dirty() && word.pfn() == pfn {
                 mm.table.update(page, Word::clear_dirty);
                 if let Some(tlb) = &mut mm.tlb {
@@ -208,7 +208,8 @@ impl State {
         (0..self.memory.rmap_len(folio)).map(|at| self.rmap_entry(folio, at))
     }
 
-    /// The address space and the page in it at which the folio would be mapped.
+    /// The address space and the page in it at which the folio would be mapped. A file that has grown has pages that lie behind the end of its
+    /// mappings: there is another mapping's word, or none.
     #[inline]
     pub(crate) fn rmap_entry(&self, folio: &Folio, at: usize) -> (MmId, u64) {
         if folio.has(FolioFlags::ANON) {

@@ -549,7 +549,7 @@ impl Core {
             self.note_updates(folio.memcg, 1);
         }
         match result {
-            Ok(()) if drops.is_some() && self.mm.may_drop(pfn) => {
+            Ok(()) if drops.is_some() && self.mm.may_drop(pfn) && self.gate_close(pfn) => {
                 self.tell(pfn, |_| PageEvent::Dropped);
                 self.out.rotation_dropped();
                 self.swap_cache_remove(pfn, drops.and_then(Word::shadow));

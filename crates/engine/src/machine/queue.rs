@@ -19,35 +19,55 @@
 //! A machine that carries all out at once, in order, needs no queue: the simulated one, which only prices them.
 
 use crate::machine::op::Op;
-use crate::units::{FileId, IoId, Pfn};
+use crate::units::{FileId, IoId, Pfn, SwapId};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+
+/// What operations keep their order for. A hole of a file is none: which pages it has in common with another operation is looked up.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Place {
+    Frame(Pfn),
+    Slot(SwapId, u32),
+}
 
 struct Waiting {
     op: Op,
     frames: Vec<Pfn>,
+    /// How many operations must be carried out before it, and which ones wait for it among others.
+    before: u32,
+    after: Vec<u64>,
 }
 
 impl Waiting {
-    fn shares_with(&self, other: &Waiting) -> bool {
-        let slot = self.op.slot();
-        (slot.is_some() && slot == other.op.slot())
-            || self.is_hole_beside(other)
-            || other.is_hole_beside(self)
-            || self.frames.iter().any(|pfn| other.frames.contains(pfn))
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let slot = self.op.slot().map(|(swap, slot)| Place::Slot(swap, slot));
+        self.frames.iter().map(|&pfn| Place::Frame(pfn)).chain(slot)
     }
 
-    /// The operation makes a hole where the other reads or writes. Two transfers of a page name its frame as well.
-    fn is_hole_beside(&self, other: &Waiting) -> bool {
-        let Op::PunchHole { file, page, pages } = self.op else { return false };
-        let meets =
-            |(of, other): (FileId, Range<u64>)| of == file && other.start < page + pages && page < other.end;
-        other.op.blocks().is_some_and(meets)
+    /// One of the two makes a hole where the other reads or writes. Two transfers of a page name its frame as well.
+    fn meets_hole(&self, other: &Waiting) -> bool {
+        let meets = |(file, pages): (FileId, Range<u64>), (of, others): (FileId, Range<u64>)| {
+            file == of && pages.start < others.end && others.start < pages.end
+        };
+        let is_hole = matches!(self.op, Op::PunchHole { .. }) || matches!(other.op, Op::PunchHole { .. });
+        is_hole && self.op.blocks().zip(other.op.blocks()).is_some_and(|(ours, others)| meets(ours, others))
     }
 }
 
-/// Operations that a machine has taken and not yet carried out.
+/// Operations that a machine has taken and not yet carried out, each by a number that tells its age.
+///
+/// What is asked for most costs a look into an index: of an operation, whether it may be carried out; of a frame, whether any names it.
 #[derive(Default)]
-pub struct OpQueue(Vec<Waiting>);
+pub struct OpQueue {
+    waiting: BTreeMap<u64, Waiting>,
+    next: u64,
+    /// Those that nothing must come before.
+    ready: BTreeSet<u64>,
+    /// The last one of each place: the others of that place are before it, one after the other.
+    last: BTreeMap<Place, u64>,
+    /// Those that make a hole: mostly there is none.
+    holes: BTreeSet<u64>,
+}
 
 impl OpQueue {
     /// Puts an operation behind those that were taken before it. `frames_of`: [`crate::Engine::frames_of`], which knows the frames of a
@@ -57,45 +77,85 @@ impl OpQueue {
             Op::ReadFile { io, .. } => frames_of(io),
             _ => op.frames().collect(),
         };
-        self.0.push(Waiting { op, frames });
+        let at = self.next;
+        self.next += 1;
+        let mut waiting = Waiting { op, frames, before: 0, after: Vec::new() };
+        let mut before = BTreeSet::new();
+        for place in waiting.places() {
+            before.extend(self.last.insert(place, at));
+        }
+        // It may name a frame twice.
+        before.remove(&at);
+        if matches!(op, Op::PunchHole { .. }) {
+            before.extend(
+                self.waiting.iter().filter(|(_, other)| other.meets_hole(&waiting)).map(|(&at, _)| at),
+            );
+            self.holes.insert(at);
+        } else {
+            before.extend(self.holes.iter().filter(|hole| self.waiting[hole].meets_hole(&waiting)));
+        }
+        waiting.before = before.len() as u32;
+        for earlier in &before {
+            self.waiting.get_mut(earlier).expect("the last one of a place waits").after.push(at);
+        }
+        if before.is_empty() {
+            self.ready.insert(at);
+        }
+        self.waiting.insert(at, waiting);
     }
 
-    /// Positions of those that may be carried out now.
-    pub fn ready(&self) -> impl DoubleEndedIterator<Item = usize> {
-        (0..self.0.len()).filter(|&at| !self.0[..at].iter().any(|before| before.shares_with(&self.0[at])))
+    /// Those that may be carried out now, the oldest first.
+    pub fn ready(&self) -> impl DoubleEndedIterator<Item = u64> {
+        self.ready.iter().copied()
     }
 
-    /// Takes one out to carry it out, with its frames.
-    pub fn take(&mut self, at: usize) -> (Op, Vec<Pfn>) {
-        let Waiting { op, frames } = self.0.remove(at);
-        (op, frames)
+    /// Takes one that is ready out to carry it out, with its frames.
+    ///
+    /// # Panics
+    /// Panics where it has to wait for another one.
+    pub fn take(&mut self, at: u64) -> (Op, Vec<Pfn>) {
+        assert!(self.ready.remove(&at), "operation {at} is not ready");
+        let waiting = self.waiting.remove(&at).expect("what is ready waits");
+        for place in waiting.places() {
+            if self.last.get(&place) == Some(&at) {
+                self.last.remove(&place);
+            }
+        }
+        self.holes.remove(&at);
+        for after in waiting.after {
+            let later = self.waiting.get_mut(&after).expect("it waits for this one");
+            later.before -= 1;
+            if later.before == 0 {
+                self.ready.insert(after);
+            }
+        }
+        (waiting.op, waiting.frames)
     }
 
     /// Whether a frame is still to be filled, read or freed.
     pub fn names(&self, pfn: Pfn) -> bool {
-        self.0.iter().any(|waiting| waiting.frames.contains(&pfn))
+        self.last.contains_key(&Place::Frame(pfn))
     }
 
     /// All that waits, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Op, &[Pfn])> {
-        self.0.iter().map(|waiting| (&waiting.op, waiting.frames.as_slice()))
+        self.waiting.values().map(|waiting| (&waiting.op, waiting.frames.as_slice()))
     }
 
     /// The number of operations that wait.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.waiting.len()
     }
 
     /// Whether all has been carried out.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.waiting.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::SwapId;
 
     fn queue(ops: &[Op]) -> OpQueue {
         let mut queue = OpQueue::default();
@@ -103,7 +163,7 @@ mod tests {
         queue
     }
 
-    fn ready(queue: &OpQueue) -> Vec<usize> {
+    fn ready(queue: &OpQueue) -> Vec<u64> {
         queue.ready().collect()
     }
 
@@ -120,7 +180,7 @@ mod tests {
         assert_eq!(ready(&queue), [0, 3], "the last page of the folio is read and written by the copy");
         assert!(queue.names(Pfn(10)) && !queue.names(Pfn(11)));
         assert!(matches!(queue.take(0), (Op::Copy { .. }, frames) if frames.len() == 4));
-        assert_eq!(ready(&queue), [0, 1, 2]);
+        assert_eq!(ready(&queue), [1, 2, 3]);
     }
 
     #[test]
@@ -134,7 +194,7 @@ mod tests {
         ]);
         assert_eq!(ready(&queue), [0, 4]);
         queue.take(0);
-        assert_eq!(ready(&queue), [0, 2, 3], "a frame is free before the page is back in another");
+        assert_eq!(ready(&queue), [1, 3, 4], "a frame is free before the page is back in another");
     }
 
     #[test]
@@ -155,5 +215,56 @@ mod tests {
         let queue = queue(&[Op::FreeFrame { pfn: Pfn(21), pages: 1 }, read]);
         assert_eq!(ready(&queue), [0], "it is freed before it is filled");
         assert_eq!(queue.iter().count(), queue.len());
+    }
+
+    /// The rule as the module says it, looked up by walking all that waits.
+    fn shares(one: &(Op, Vec<Pfn>), other: &(Op, Vec<Pfn>)) -> bool {
+        let is_hole = |op: &Op| matches!(op, Op::PunchHole { .. });
+        let overlaps = one.0.blocks().zip(other.0.blocks()).is_some_and(|((file, pages), (of, others))| {
+            file == of && pages.start < others.end && others.start < pages.end
+        });
+        (one.0.slot().is_some() && one.0.slot() == other.0.slot())
+            || ((is_hole(&one.0) || is_hole(&other.0)) && overlaps)
+            || one.1.iter().any(|pfn| other.1.contains(pfn))
+    }
+
+    #[test]
+    fn whatever_is_pushed_and_taken_the_index_says_what_a_walk_over_all_that_waits_would() {
+        let mut seed = 1_u64;
+        let mut draw = |sides: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % sides
+        };
+        let (mut queue, mut waiting) = (OpQueue::default(), BTreeMap::new());
+        for at in 0..4000 {
+            let (pfn, to, slot) = (Pfn(draw(6) as u32), Pfn(draw(6) as u32), draw(3) as u32);
+            let (file, page, pages) = (FileId(draw(2) as u32), draw(8), draw(3) + 1);
+            let op = match draw(7) {
+                0 => Op::Zero { pfn, pages: 1 },
+                1 => Op::Copy { from: pfn, to, pages: 1 },
+                2 => Op::ReadFile { io: IoId(0), file, page, pages: 2, readahead: false },
+                3 => Op::WriteFile { io: IoId(0), file, page, pfn, is_awaited: false },
+                4 => Op::PunchHole { file, page, pages },
+                5 => Op::WriteSwap { io: IoId(0), swap: SWAP, slot, pfn },
+                _ => Op::FreeSlot { swap: SWAP, slot },
+            };
+            let frames = match op {
+                Op::ReadFile { .. } => vec![pfn, to],
+                _ => op.frames().collect(),
+            };
+            queue.push(op, |_| frames.clone());
+            waiting.insert(at, (op, frames));
+            while queue.len() > 8 || (!queue.is_empty() && draw(3) == 0) {
+                let is_ready =
+                    |&at: &u64| !waiting.range(..at).any(|(_, other)| shares(other, &waiting[&at]));
+                let expected: Vec<u64> = waiting.keys().copied().filter(is_ready).collect();
+                assert_eq!(ready(&queue), expected);
+                for pfn in (0..6).map(Pfn) {
+                    assert_eq!(queue.names(pfn), waiting.values().any(|(_, frames)| frames.contains(&pfn)));
+                }
+                let at = expected[draw(expected.len() as u64) as usize];
+                assert_eq!(Some(queue.take(at)), waiting.remove(&at));
+            }
+        }
     }
 }

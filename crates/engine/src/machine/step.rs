@@ -177,6 +177,11 @@ pub enum AccessError {
     },
     /// The device failed to read the page (EIO, SIGBUS).
     Io,
+    /// A page of a file can't be taken away: somebody looks at it ([`crate::FrameGate`]).
+    Held {
+        /// The page.
+        page: u64,
+    },
     /// No memory, and none to be had.
     Oom(Box<OomReport>),
 }
@@ -195,6 +200,7 @@ impl fmt::Display for AccessError {
                 )
             }
             Self::Io => write!(f, "the device failed to read the page (EIO)"),
+            Self::Held { page } => write!(f, "page {page} can't be taken away while somebody looks at it"),
             Self::Oom(report) => report.fmt(f),
         }
     }

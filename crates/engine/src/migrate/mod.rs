@@ -93,12 +93,13 @@ impl Core {
     pub(crate) fn move_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
         let folio = self.mm.memory.folios[from];
         let pages = folio.pages() as i64;
-        if self.is_held(&folio) {
+        if self.is_held(&folio) || !self.gate_close(from) {
             let to = self.mm.memory.folios[to].node;
             self.tell(from, |_| PageEvent::NotMigrated { to, why: MigrateRefusal::Held });
             return false;
         }
         if self.is_refused(MigrateStep::Unmap) {
+            self.folio_unfreeze(from);
             return false;
         }
         self.mm.assert_may_move(from, to);
@@ -106,6 +107,7 @@ impl Core {
         self.move_mappings(&folio, from, to);
         if self.is_refused(MigrateStep::Copy) {
             self.move_mappings(&folio, to, from);
+            self.folio_unfreeze(from);
             self.mm.assert_found(from);
             self.close_books(books);
             return false;
@@ -114,6 +116,7 @@ impl Core {
         if self.is_refused(MigrateStep::Remap) {
             self.mm.memory.move_in_caches(&folio, from);
             self.move_mappings(&folio, to, from);
+            self.folio_unfreeze(from);
             self.mm.assert_found(from);
             self.close_books(books);
             return false;

@@ -23,9 +23,6 @@ pub(crate) struct DropCaches {
     has_begun: bool,
 }
 
-/// Pages and shadows that one step takes at most.
-const STEP_PAGES: u64 = 256;
-
 impl DropCaches {
     /// The request that this number stands for: 1 is pages, 2 slab objects, 3 both.
     pub(crate) fn new(number: u8) -> Option<DropCaches> {
@@ -61,7 +58,7 @@ impl Core {
             let of = self.mm.memory.file(file);
             let pages = if of.is_tmpfs() { 0 } else { of.index.pages() };
             while let Some(next) = self.mm.next_in_index(file, page..pages) {
-                if met == STEP_PAGES {
+                if met == self.mm.config.step_pages {
                     return Some((file, next));
                 }
                 match self.mm.memory.file(file).index.word(next).decode() {
@@ -82,7 +79,7 @@ impl Core {
     pub(crate) fn invalidate_folio(&mut self, pfn: Pfn) -> bool {
         let folio = self.mm.memory.folios[pfn];
         let busy = FolioFlags::DIRTY | FolioFlags::WRITEBACK | FolioFlags::LOCKED | FolioFlags::PINNED;
-        let goes = folio.mapped == 0 && folio.refs == 0 && !folio.flags().intersects(busy);
+        let goes = folio.mapped == 0 && !folio.flags().intersects(busy) && self.folio_freeze(pfn);
         if goes {
             self.page_cache_remove(pfn, Word::EMPTY);
             self.release_if_unused(pfn);

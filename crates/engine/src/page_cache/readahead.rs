@@ -187,7 +187,7 @@ impl State {
 
     /// How many of these pages the file has; `None` for none.
     fn clip(&self, file: FileId, start: u64, pages: u64) -> Option<u64> {
-        let left = self.memory.file(file).index.pages().saturating_sub(start);
+        let left = self.memory.file(file).pages().saturating_sub(start);
         Some(pages.min(left)).filter(|&pages| pages > 0)
     }
 

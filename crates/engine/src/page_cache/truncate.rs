@@ -36,8 +36,26 @@ pub(crate) struct Truncation {
     cursor: u64,
     /// The first pass is over.
     waits: bool,
-    /// All of the file goes, and the file itself.
-    deletes: bool,
+    what: What,
+}
+
+/// What becomes of the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    /// It has a hole.
+    Hole,
+    /// It ends where the pages begin.
+    Shorter,
+    /// It is deleted, and all of it goes.
+    Deleted,
+}
+
+/// Who keeps a page of a file from going.
+enum Busy {
+    /// A device.
+    Transfer(Pfn),
+    /// Somebody who looks at it, and of whom the engine knows nothing.
+    Held,
 }
 
 /// The outcome of one step of a truncation.
@@ -47,21 +65,30 @@ pub(crate) enum TruncateStep {
     Again,
     /// Go on when the transfer of this folio has ended.
     WaitFor(Pfn),
+    /// Somebody looks at this page: the truncation ends here.
+    Held(u64),
     /// No page of the range is left.
     Done,
 }
 
-/// Pages that one step of the first pass takes at most.
-const STEP_PAGES: u64 = 256;
-
 impl Truncation {
     pub(crate) fn new(file: FileId, pages: Range<u64>) -> Truncation {
-        Truncation { file, cursor: pages.start, pages, waits: false, deletes: false }
+        Truncation { file, cursor: pages.start, pages, waits: false, what: What::Hole }
     }
 
     /// The truncation of a file of so many pages that is deleted.
     pub(crate) fn of_all(file: FileId, pages: u64) -> Truncation {
-        Truncation { deletes: true, ..Truncation::new(file, 0..pages) }
+        Truncation { what: What::Deleted, ..Truncation::new(file, 0..pages) }
+    }
+
+    /// The truncation of a file that ends where these pages begin.
+    pub(crate) fn behind(file: FileId, pages: Range<u64>) -> Truncation {
+        Truncation { what: What::Shorter, ..Truncation::new(file, pages) }
+    }
+
+    /// The file that gets shorter, and where it ends.
+    pub(crate) fn new_end(&self) -> Option<(FileId, u64)> {
+        (self.what == What::Shorter).then_some((self.file, self.pages.start))
     }
 }
 
@@ -77,14 +104,15 @@ impl Core {
             while let Some(page) = self.mm.next_in_index(call.file, call.cursor..call.pages.end) {
                 match self.truncate_page(call.file, page) {
                     None => gone += 1,
-                    Some(busy) if call.waits => {
+                    Some(Busy::Transfer(busy)) if call.waits => {
                         call.cursor = page;
                         return TruncateStep::WaitFor(busy);
                     }
+                    Some(Busy::Held) if call.waits => return TruncateStep::Held(page),
                     Some(_) => {}
                 }
                 call.cursor = page + 1;
-                if gone == STEP_PAGES && !call.waits {
+                if gone == self.mm.config.step_pages {
                     return TruncateStep::Again;
                 }
             }
@@ -94,7 +122,7 @@ impl Core {
             call.waits = true;
             call.cursor = call.pages.start;
         }
-        if call.deletes {
+        if call.what == What::Deleted {
             self.evict_inode(call.file);
         }
         let pages = call.pages.end - call.pages.start;
@@ -102,8 +130,8 @@ impl Core {
         TruncateStep::Done
     }
 
-    /// Takes what the index has of a page; or names the folio that is busy.
-    fn truncate_page(&mut self, file: FileId, page: u64) -> Option<Pfn> {
+    /// Takes what the index has of a page; or says who is busy with it.
+    fn truncate_page(&mut self, file: FileId, page: u64) -> Option<Busy> {
         match self.mm.memory.file(file).index.word(page).decode() {
             Entry::Empty => {}
             Entry::Shadow(_) => self.index_forget(file, page),
@@ -113,12 +141,15 @@ impl Core {
         None
     }
 
-    fn truncate_folio(&mut self, pfn: Pfn) -> Option<Pfn> {
+    fn truncate_folio(&mut self, pfn: Pfn) -> Option<Busy> {
         mutant!(self, FlushEndsAfterTruncation => self.count_as_written(pfn));
         let busy = FolioFlags::LOCKED | FolioFlags::WRITEBACK;
         let folio = self.mm.memory.folios[pfn];
         if folio.flags().intersects(busy) {
-            return Some(pfn);
+            return Some(Busy::Transfer(pfn));
+        }
+        if !self.gate_close(pfn) {
+            return Some(Busy::Held);
         }
         let is_dirty = folio.has(FolioFlags::DIRTY);
         self.tell(pfn, |_| PageEvent::Truncated { dirty: is_dirty });

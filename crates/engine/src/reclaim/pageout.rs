@@ -111,10 +111,18 @@ impl Core {
         if !sc.by.may_enter_fs {
             return self.verdict(pfn, Verdict::Keep, Because::MayNotEnterFileSystem);
         }
-        if folio.refs > 0 {
+        if !self.folio_freeze(pfn) {
             // Anyone else's reference may be used to change the page under the write.
             return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
         }
+        let verdict = self.write_file_page(pfn, sc, stat);
+        self.folio_unfreeze(pfn);
+        verdict
+    }
+
+    /// The verdict on a dirty page that reclaim may write, and has frozen.
+    fn write_file_page(&mut self, pfn: Pfn, sc: &mut ScanControl, stat: &mut ReclaimStat) -> Verdict {
+        let folio = self.mm.memory.folios[pfn];
         if !self.may_write_to_queue(sc) {
             return self.verdict(pfn, Verdict::Keep, Because::QueueCongested);
         }

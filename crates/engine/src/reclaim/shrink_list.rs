@@ -204,7 +204,8 @@ impl Core {
             // The slot holds nothing yet.
             self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
         }
-        if folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED) && !self.mm.may_forget(pfn) {
+        let is_forgettable = folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED);
+        if is_forgettable && !self.may_forget(pfn) {
             self.mm.memory.folios[pfn].set(FolioFlags::SWAPBACKED);
             return self.verdict(pfn, Verdict::Activate, Because::WrittenSince);
         }
@@ -214,11 +215,12 @@ impl Core {
             !folio.has(FolioFlags::WRITEBACK),
             "{pfn:?} is being written, and is judged as if it were not"
         );
-        if folio.mapped > 0 {
-            return self.verdict(pfn, Verdict::Activate, Because::StillMapped);
-        }
-        if folio.has(FolioFlags::PINNED) {
-            return self.verdict(pfn, Verdict::Activate, Because::Pinned);
+        if folio.mapped > 0 || folio.has(FolioFlags::PINNED) {
+            if is_forgettable {
+                self.folio_unfreeze(pfn);
+            }
+            let because = if folio.mapped > 0 { Because::StillMapped } else { Because::Pinned };
+            return self.verdict(pfn, Verdict::Activate, because);
         }
         if folio.has(FolioFlags::DIRTY) && folio.lru_type() == LruType::Anon {
             // A folio in the swap cache needs only the swap device; moving a tmpfs folio there is the file system's work.
@@ -232,7 +234,9 @@ impl Core {
             if !self.mm.may_write_anon(folio.pages(), sc, stat) {
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
             }
-            match self.pageout(pfn, sc) {
+            // Anyone else's reference may be used to change the page under the write.
+            let written = if self.folio_freeze(pfn) { self.pageout(pfn, sc) } else { Pageout::Keep };
+            match written {
                 Pageout::Keep => {
                     return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
                 }
@@ -305,7 +309,12 @@ impl Core {
     fn split_for_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> bool {
         let folio = self.mm.memory.folios[pfn];
         assert!(folio.is_huge(), "{pfn:?} is no huge page, and is split for swap");
-        let is_split = folio.refs == 0 && self.split_huge_page(pfn, &mut sc.hands.split);
+        if !self.folio_freeze(pfn) {
+            return false;
+        }
+        let is_split = self.split_huge_page(pfn, &mut sc.hands.split);
+        // Each page is where it was.
+        self.open_all(pfn, folio.pages() as u32);
         if is_split {
             self.count(self.mm.lruvec_of(pfn), Stat::ThpSwpoutFallback, 1);
         }
@@ -350,13 +359,15 @@ impl Core {
         entry
     }
 
-    /// Starts writing a dirty folio to its swap slot.
+    /// Writes a frozen folio to its swap slot, or begins to; and lets go of it.
     #[inline(never)]
     fn pageout(&mut self, pfn: Pfn, sc: &mut ScanControl) -> Pageout {
-        // Anyone else's reference may be used to change the page under the write.
-        if self.mm.memory.folios[pfn].refs > 0 {
-            return Pageout::Keep;
-        }
+        let written = self.write_to_swap(pfn, sc);
+        self.folio_unfreeze(pfn);
+        written
+    }
+
+    fn write_to_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> Pageout {
         if !self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE) && !self.tmpfs_to_swap_cache(pfn) {
             return Pageout::Activate;
         }
@@ -438,9 +449,13 @@ impl Core {
     #[inline]
     fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) -> bool {
         let folio = self.mm.memory.folios[pfn];
-        if folio.refs > 0 || folio.has(FolioFlags::DIRTY) {
-            let held = Because::Held { references: folio.refs };
-            self.verdict(pfn, Verdict::Keep, if folio.refs > 0 { held } else { Because::Dirty });
+        if !self.folio_freeze(pfn) {
+            self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
+            return false;
+        }
+        if folio.has(FolioFlags::DIRTY) {
+            self.folio_unfreeze(pfn);
+            self.verdict(pfn, Verdict::Keep, Because::Dirty);
             return false;
         }
         debug_assert_eq!(folio.mapped, 0, "{pfn:?} is evicted while it is mapped");
@@ -455,6 +470,17 @@ impl Core {
         }
         true
     }
+
+    /// The owner said that the folio's contents may be forgotten: whether it was not written since and is not in use. Then it is
+    /// frozen. Asked before it is unmapped: after that, nothing leads to its contents any more.
+    fn may_forget(&mut self, pfn: Pfn) -> bool {
+        let may = !self.mm.memory.folios[pfn].has(FolioFlags::DIRTY) && self.folio_freeze(pfn);
+        if may && self.mm.is_mapped_dirty(pfn) {
+            self.folio_unfreeze(pfn);
+            return false;
+        }
+        may
+    }
 }
 
 impl State {
@@ -464,12 +490,5 @@ impl State {
             true => folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum(),
             false => 0,
         }
-    }
-
-    /// The owner said that the folio's contents may be forgotten: whether it was not written since and is not in use. Asked before
-    /// it is unmapped: after that, nothing leads to its contents any more.
-    fn may_forget(&self, pfn: Pfn) -> bool {
-        let folio = &self.memory.folios[pfn];
-        !folio.has(FolioFlags::DIRTY) && folio.refs == 0 && !self.is_mapped_dirty(pfn)
     }
 }

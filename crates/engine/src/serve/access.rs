@@ -53,6 +53,32 @@ impl Object {
         }
     }
 
+    /// The open file that it shares, if any.
+    pub(super) fn open(&self) -> Option<OpenFileId> {
+        match *self {
+            Object::File { pages: 0, .. } | Object::Mapping { pages: 0, .. } => None,
+            Object::File { open, .. } => Some(open),
+            Object::Mapping { open, .. } => open,
+        }
+    }
+
+    /// Both are one open file, or one mapping.
+    pub(super) fn is_same(&self, other: &Object) -> bool {
+        match (*self, *other) {
+            (Object::File { open, .. }, Object::File { open: of, .. }) => open == of,
+            (Object::Mapping { mm, vma, .. }, Object::Mapping { mm: of, vma: at, .. }) => {
+                (mm, vma) == (of, at)
+            }
+            _ => false,
+        }
+    }
+
+    /// Nothing is left that could be reached.
+    pub(super) fn vacate(&mut self) {
+        let (Object::File { pages, .. } | Object::Mapping { pages, .. }) = self;
+        *pages = 0;
+    }
+
     /// The page that is reached through it.
     pub(super) fn page_name(self, page: u64, memory: &Memory) -> PageName {
         match self {

@@ -116,7 +116,7 @@ impl Engine {
         self.enter(task);
         let cached = self.core.mm.memory.files.get(file.index());
         let cached = cached.ok_or_else(|| ConfigError::Unknown(format!("file {}", file.0)))?;
-        if page >= cached.index.pages() {
+        if page >= cached.pages() {
             return Err(ConfigError::Unknown(format!("page {page} in {}", cached.name)));
         }
         let Entry::Present(pfn) = cached.index.word(page).decode() else { return Ok(()) };

@@ -3,6 +3,7 @@
 
 use crate::config::{Config, ConfigError, SwapSpec, check_range};
 use crate::core::Core;
+use crate::machine::gate::FrameGate;
 use crate::machine::op::FullPlug;
 use crate::memory::room::check_room;
 use crate::serve::engine::{Engine, TABLE_PAGES_MAX};
@@ -97,6 +98,23 @@ impl EngineBuilder {
     /// before its batch: a batch takes microseconds, a device longer.
     pub fn set_full_plug(&mut self, full_plug: FullPlug) {
         self.core.full_plug = Some(full_plug);
+    }
+
+    /// Frames have numbers below this.
+    pub fn frames_end(&self) -> u64 {
+        let zones = &self.core.mm.memory.zones;
+        zones
+            .nodes()
+            .flat_map(|node| zones.of_node(node))
+            .map(|zone| u64::from(zone.end()))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Has the machine asked before a page is taken from whoever may look at it: some may of whom the engine knows nothing. Without this,
+    /// nobody does.
+    pub fn set_frame_gate(&mut self, gate: Box<dyn FrameGate>) {
+        self.core.gate = Some(gate);
     }
 
     fn zram_mut(&mut self, swap: SwapId) -> Result<&mut Zram, ConfigError> {

@@ -1,7 +1,7 @@
 //! [`Engine`], the facade that a machine holds: it is made from a [`Config`], takes accesses, and gives out operations and counters.
 
 use crate::GroupRules;
-use crate::config::{Config, ConfigError, FileKind, FileSpec, check_range};
+use crate::config::{Config, ConfigError, check_range};
 use crate::core::Core;
 use crate::io::Ended;
 use crate::lru::GuestFault;
@@ -10,9 +10,6 @@ use crate::machine::work::Work;
 use crate::memory::errors::IoError;
 use crate::memory::file::FileMapping;
 use crate::memory::mm::{Backing, Mm};
-use crate::memory::nodes::{NodeKind, Nodes};
-use crate::memory::room::check_room;
-use crate::memory::table::Table;
 use crate::memory::tlb::Tlb;
 use crate::page_cache::PageCacheEvent;
 use crate::pghot::Source;
@@ -21,7 +18,7 @@ use crate::serve::builder::EngineBuilder;
 use crate::serve::task::Task;
 use crate::story::{StoryEvent, StoryFilter};
 use crate::swap::contents::Compressibility;
-use crate::units::{BdiId, CpuId, FileId, IoId, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, TaskId};
+use crate::units::{CpuId, FileId, IoId, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, TaskId};
 
 /// The reclaim engine of one machine.
 ///
@@ -30,6 +27,8 @@ use crate::units::{BdiId, CpuId, FileId, IoId, MemcgId, MmId, Nanos, NodeId, Obj
 pub struct Engine {
     pub(crate) core: Core,
     pub(super) tasks: Vec<Task>,
+    /// Numbers of tasks that were forgotten.
+    pub(super) free_tasks: Vec<TaskId>,
     /// The last run of hits, or the last end of a transfer, was work, or asked for operations.
     pub(super) has_work: bool,
 }
@@ -46,7 +45,7 @@ impl Engine {
     }
 
     pub(super) fn of(core: Core) -> Engine {
-        Engine { core, tasks: Vec::new(), has_work: false }
+        Engine { core, tasks: Vec::new(), free_tasks: Vec::new(), has_work: false }
     }
 
     /// Tells the engine what time it is. Time never goes back.
@@ -88,44 +87,6 @@ impl Engine {
     #[inline]
     pub fn guest_fault(&self) -> Option<&GuestFault> {
         self.core.guest_fault.as_deref()
-    }
-
-    /// Creates a file. A regular one is on the first device; if there is none yet, that comes with it.
-    pub fn file_create(&mut self, spec: FileSpec) -> Result<FileId, ConfigError> {
-        if spec.kind == FileKind::Regular && self.core.writeback.bdis() == 0 {
-            self.core.bdi_register("0");
-        }
-        self.file_create_on(spec, BdiId(0))
-    }
-
-    /// Creates a file on a device.
-    pub fn file_create_on(&mut self, spec: FileSpec, bdi: BdiId) -> Result<FileId, ConfigError> {
-        check_file_length(spec.pages)?;
-        if spec.kind == FileKind::Regular && bdi.index() >= self.core.writeback.bdis() {
-            return Err(ConfigError::Unknown(format!("backing device {}", bdi.0)));
-        }
-        let file = self.core.mm.memory.add_file(spec);
-        self.core.mm.memory.file_mut(file).inode.bdi = bdi;
-        Ok(file)
-    }
-
-    /// Makes a file so many pages long, as a write beyond its end or ftruncate(2) does; who has it open reaches them from now on. What is new is
-    /// not cached. What is mapped stays as long as it is, as in mmap(2). An error where the file would get shorter: that is
-    /// [`Engine::truncate`].
-    pub fn file_grow(&mut self, file: FileId, pages: u64) -> Result<(), ConfigError> {
-        let Some(of) = self.core.mm.memory.files.get_mut(file.index()) else {
-            return Err(ConfigError::Unknown(format!("file {}", file.0)));
-        };
-        check_range("pages of a file that grows", pages, of.index.pages(), TABLE_PAGES_MAX)?;
-        check_file_length(pages)?;
-        of.grow(pages);
-        for object in self.tasks.iter_mut().flat_map(|task| &mut task.objects) {
-            match object {
-                access::Object::File { file: of, pages: reachable, .. } if *of == file => *reachable = pages,
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// Whether decisions by statistics of the last flush are made a second time by live ones, to be told. It takes some instructions at each
@@ -210,9 +171,18 @@ impl Engine {
     pub fn task_create(&mut self, mm: MmId, cpu: CpuId) -> TaskId {
         assert!(cpu.0 < self.core.mm.config.cpus, "there is no CPU {}", cpu.0);
         let users = &mut self.core.mm.memory.mm_mut(mm).users;
-        self.tasks.push(Task::new(mm, *users, cpu));
+        let task = Task::new(mm, *users, cpu);
         *users += 1;
-        TaskId((self.tasks.len() - 1) as u32)
+        match self.free_tasks.pop() {
+            Some(id) => {
+                self.tasks[id.index()] = task;
+                id
+            }
+            None => {
+                self.tasks.push(task);
+                TaskId((self.tasks.len() - 1) as u32)
+            }
+        }
     }
 
     /// Creates a thread beside another of its process: in the same address space, and with the same objects under the same
@@ -382,10 +352,4 @@ fn hand_over<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
 #[cold]
 fn append<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
     into.append(from);
-}
-
-fn check_file_length(pages: u64) -> Result<(), ConfigError> {
-    check_range("pages of a file", pages, 1, TABLE_PAGES_MAX)?;
-    let nodes = Nodes::bytes_for(NodeKind::Index, pages);
-    check_room("a file", pages, Table::bytes_for(pages) + nodes)
 }

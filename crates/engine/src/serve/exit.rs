@@ -69,6 +69,19 @@ impl Engine {
         }
     }
 
+    /// Forgets a task that has ended: its number is given to the next one that is created. What it
+    /// had open is to be closed before it ends.
+    ///
+    /// # Panics
+    /// Panics where it has not ended.
+    pub fn task_forget(&mut self, task: TaskId) {
+        let of = &mut self.tasks[task.index()];
+        assert!(matches!(of.stage, Stage::Exited) && of.mm.is_some(), "task {} has not ended", task.0);
+        of.mm = None;
+        self.free_tasks.push(task);
+        self.core.sleepers.remove(task);
+    }
+
     /// Whether a task has ended, or is ending.
     pub fn has_exited(&self, task: TaskId) -> bool {
         match &self.tasks[task.index()].stage {
@@ -90,6 +103,7 @@ impl Current<'_> {
         let mm = self.task.mm();
         self.drop_promotion_work();
         self.task.objects = Vec::new();
+        (self.task.closed, self.task.lent) = (Vec::new(), None);
         self.task.high_debt = 0;
         self.core.dirtier_exits(&mut self.task.dirty, self.task.cpu);
         self.free_stack();

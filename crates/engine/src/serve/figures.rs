@@ -243,7 +243,7 @@ impl<'a> Figures<'a> {
 
     /// Pages of a file.
     pub fn file_pages(self, file: FileId) -> u64 {
-        self.core.mm.memory.file(file).index.pages()
+        self.core.mm.memory.file(file).pages()
     }
 
     /// Pages of a task's object.

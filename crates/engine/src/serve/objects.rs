@@ -5,7 +5,7 @@
 
 use crate::config::{ConfigError, check_range};
 use crate::memory::file::FileMapping;
-use crate::memory::mm::{Advice, Backing};
+use crate::memory::mm::{Advice, Backing, Vma};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::room::check_room;
 use crate::memory::table::{LEAF_PAGES, Table, WordReader};
@@ -88,7 +88,7 @@ impl Engine {
     fn add_open(&mut self, task: TaskId, open: OpenFileId) -> ObjectId {
         let file = self.core.mm.memory.open_files[open.index()].file;
         let opened = self.core.mm.memory.file(file);
-        let (pages, is_tmpfs) = (opened.index.pages(), opened.is_tmpfs());
+        let (pages, is_tmpfs) = (opened.pages(), opened.is_tmpfs());
         self.add_object(task, Object::File { open, file, pages, is_tmpfs, partial_writes: false })
     }
 
@@ -100,7 +100,7 @@ impl Engine {
         executable: bool,
     ) -> Result<ObjectId, ConfigError> {
         let file = self.core.mm.memory.open_files[open.index()].file;
-        let pages = self.core.mm.memory.file(file).index.pages();
+        let pages = self.core.mm.memory.file(file).pages();
         let advice = match advice {
             Advice::NoReuse => {
                 self.core.mm.memory.open_files[open.index()].no_reuse = true;
@@ -151,9 +151,79 @@ impl Engine {
         }
     }
 
+    /// Ends an object: an open file is closed, a mapping unmapped. The task's next object has its number. The position and the readahead window
+    /// of an open file go with the last object that shares them. Nobody may be in the middle of an access to it; who was lent it has it no more.
+    pub fn close(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
+        self.assert_idle(task);
+        let of = match self.tasks[task.index()].objects.get(object.index()) {
+            Some(&of) if !self.tasks[task.index()].closed.contains(&object) => of,
+            _ => return Err(ConfigError::Unknown(format!("object {} of task {}", object.0, task.0))),
+        };
+        if self.mapping(task, object).is_ok() {
+            self.munmap(task, object)?;
+        }
+        let open = match of {
+            Object::File { open, .. } => Some(open),
+            Object::Mapping { open, .. } => open,
+        };
+        for at in (0..self.tasks.len()).map(|at| TaskId(at as u32)) {
+            let other = &self.tasks[at.index()];
+            if let Some(lent) = other.lent
+                && other.objects[lent.index()].is_same(&of)
+            {
+                self.assert_idle(at);
+                self.tasks[at.index()].objects[lent.index()].vacate();
+            }
+        }
+        let task = &mut self.tasks[task.index()];
+        task.objects[object.index()].vacate();
+        task.closed.push(object);
+        task.lent = task.lent.filter(|&lent| lent != object);
+        if let Some(open) = open {
+            self.close_if_unused(open);
+        }
+        Ok(())
+    }
+
+    /// Has a task access another one's open file or mapping, by the number that is returned, until it is lent another. Its position and
+    /// readahead window are those of the owner; what is brought in is charged to the task that accesses it. A mapping can only be lent to a task
+    /// of the same process. So any task of a pool serves any file, and none needs a table of them.
+    pub fn lend(&mut self, of: (TaskId, ObjectId), to: TaskId) -> Result<ObjectId, ConfigError> {
+        self.assert_idle(to);
+        let (owner, object) = of;
+        let unknown = || ConfigError::Unknown(format!("object {} of task {}", object.0, owner.0));
+        let owned = *self.tasks[owner.index()].objects.get(object.index()).ok_or_else(unknown)?;
+        if owned.pages() == 0
+            || matches!(owned, Object::Mapping { mm, .. } if self.tasks[to.index()].mm != Some(mm))
+        {
+            return Err(unknown());
+        }
+        if let Some(lent) = self.tasks[to.index()].lent {
+            self.tasks[to.index()].objects[lent.index()] = owned;
+            return Ok(lent);
+        }
+        let lent = self.add_object(to, owned);
+        self.tasks[to.index()].lent = Some(lent);
+        Ok(lent)
+    }
+
+    /// Closes an open file that no object shares any more.
+    pub(super) fn close_if_unused(&mut self, open: OpenFileId) {
+        let is_used =
+            self.tasks.iter().flat_map(|task| &task.objects).any(|object| object.open() == Some(open));
+        let is_mapped = |vma: &Vma| vma.mapped && vma.open == Some(open);
+        if !is_used && !self.core.mm.memory.mms.iter().flat_map(|mm| &mm.vmas).any(is_mapped) {
+            self.core.mm.memory.close_file(open);
+        }
+    }
+
     fn add_object(&mut self, task: TaskId, object: Object) -> ObjectId {
-        let objects = &mut self.tasks[task.index()].objects;
-        objects.push(object);
-        ObjectId((objects.len() - 1) as u32)
+        let task = &mut self.tasks[task.index()];
+        if let Some(free) = task.closed.pop() {
+            task.objects[free.index()] = object;
+            return free;
+        }
+        task.objects.push(object);
+        ObjectId((task.objects.len() - 1) as u32)
     }
 }

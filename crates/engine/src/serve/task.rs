@@ -6,6 +6,8 @@ use crate::kmem::{PoolResize, PoolResizeStep, Stack};
 use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
 use crate::machine::step::{Access, DelayReason, IoWait, Served, Step, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
+use crate::memory::Memory;
+use crate::memory::mm::Backing;
 use crate::migrate::CompactMemory;
 use crate::numa_balancing::ThreadScan;
 use crate::page_cache::DropCaches;
@@ -19,7 +21,7 @@ use crate::serve::figures::Figures;
 use crate::serve::miss::Attempt;
 use crate::serve::proc::Opening;
 use crate::serve::promote::PromotionWork;
-use crate::units::{CpuId, MemcgId, MmId, Pfn, TaskId};
+use crate::units::{CpuId, FileId, MemcgId, MmId, ObjectId, Pfn, TaskId};
 use crate::writeback::{DirtyThrottle, Fsync, SyncCall};
 
 /// A thread of execution.
@@ -28,6 +30,10 @@ pub(super) struct Task {
     pub(crate) mm: Option<MmId>,
     pub(crate) cpu: CpuId,
     pub(crate) objects: Vec<Object>,
+    /// Numbers of objects that were closed.
+    pub(crate) closed: Vec<ObjectId>,
+    /// The object that is another task's.
+    pub(crate) lent: Option<ObjectId>,
     /// The task's kernel stack, from when it first needs memory.
     pub(crate) stack: Option<Stack>,
     /// What it holds of the kernel's while it reads a file of `/proc`.
@@ -115,6 +121,8 @@ impl Task {
             mm,
             cpu,
             objects: Vec::new(),
+            closed: Vec::new(),
+            lent: None,
             stack: None,
             buffers: Vec::new(),
             high_debt: 0,
@@ -136,6 +144,16 @@ impl Task {
 
     pub(crate) fn suspend_access(&mut self) {
         self.stage = Stage::Access;
+    }
+
+    /// Whether an access is under way that may bring in pages of a file from this one on.
+    pub(super) fn may_bring_in_behind(&self, file: FileId, end: u64, memory: &Memory) -> bool {
+        matches!(self.stage, Stage::Access)
+            && (self.attempt.page >= end || self.attempt.readahead.is_some())
+            && match *self.accessed() {
+                Object::File { file: of, .. } => of == file,
+                Object::Mapping { mm, vma, .. } => memory.mm(mm).vmas[vma].backing == Backing::File(file),
+            }
     }
 
     /// The task's address space; a kernel thread, which has none, accesses nothing.
@@ -242,7 +260,7 @@ impl Engine {
                 Err(error) => Step::Done(Served::Refused(Box::new(error))),
             },
             Stage::Fsync(call) => current.fsync_on(call),
-            Stage::Truncate(call) => current.truncate_on(call),
+            Stage::Truncate(call) => self.shrink_on(task, call),
             Stage::Sync(call) => current.sync_on(call),
             Stage::Switch if current.core.switch_step() => current.suspend_switch(),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),

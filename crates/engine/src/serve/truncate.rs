@@ -1,7 +1,7 @@
 //! ftruncate(2) and hole punching as a task makes them: the file, and the task's waits. The pages go in `page_cache/truncate.rs`.
 
 use crate::config::ConfigError;
-use crate::machine::step::{Served, Step, Wait};
+use crate::machine::step::{AccessError, Served, Step, Wait};
 use crate::memory::mm::Backing;
 use crate::page_cache::{TruncateStep, Truncation};
 use crate::serve::access::Object;
@@ -13,7 +13,8 @@ use std::ops::Range;
 impl Engine {
     /// Takes pages out of an open or mapped file: `fallocate(FALLOC_FL_PUNCH_HOLE)`, or what ftruncate(2) does behind the new end.
     /// The pages read as zeroes when the call is over, which [`Served::Truncated`] says. Dirty ones are not written. The task waits for
-    /// reads and writes of these pages.
+    /// reads and writes of these pages. Where somebody looks at one of whom the engine knows nothing ([`crate::FrameGate`]), it ends with
+    /// [`AccessError::Held`]: others may be gone by then, and the call is to be made again.
     ///
     /// The task must not be in the middle of an access.
     pub fn truncate(
@@ -24,7 +25,7 @@ impl Engine {
     ) -> Result<Step, ConfigError> {
         let file = self.file_to_truncate(task, object)?;
         let of = self.core.mm.memory.file(file);
-        if pages.is_empty() || pages.end > of.index.pages() {
+        if pages.is_empty() || pages.end > of.pages() {
             return Err(ConfigError::Unknown(format!("pages {pages:?} in {}", of.name)));
         }
         Ok(self.current(task).truncate_on(Box::new(Truncation::new(file, pages))))
@@ -38,7 +39,7 @@ impl Engine {
         Ok(self.current(task).truncate_on(Box::new(Truncation::of_all(file, pages))))
     }
 
-    fn file_to_truncate(&mut self, task: TaskId, object: ObjectId) -> Result<FileId, ConfigError> {
+    pub(super) fn file_to_truncate(&mut self, task: TaskId, object: ObjectId) -> Result<FileId, ConfigError> {
         self.enter(task);
         self.assert_idle(task);
         let file = match self.tasks[task.index()].objects.get(object.index()) {
@@ -59,6 +60,7 @@ impl Current<'_> {
         self.task.read_failed = false;
         let step = match self.core.truncate_step(&mut call) {
             TruncateStep::Done => return Step::Done(Served::Truncated),
+            TruncateStep::Held(page) => return Step::Done(Served::Failed(AccessError::Held { page })),
             TruncateStep::Again => Step::Again,
             TruncateStep::WaitFor(pfn) => Step::Wait(Wait::Io(self.core.wait_for_folio(pfn, self.id))),
         };

@@ -32,9 +32,6 @@ pub(crate) enum FsyncStep {
     Done(Result<(), IoError>),
 }
 
-/// Pages that one step submits at most.
-const STEP_PAGES: u64 = 256;
-
 impl Fsync {
     pub(crate) fn new(file: FileId, open: OpenFileId) -> Fsync {
         Fsync { file, open, cursor: 0, submitted: false }
@@ -51,7 +48,7 @@ impl Core {
             if self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
                 return self.wait_for_written(pfn);
             }
-            if pages == STEP_PAGES {
+            if pages == self.mm.config.step_pages {
                 return FsyncStep::Again;
             }
             assert!(page >= call.cursor, "fsync goes back to page {page}");

@@ -20,8 +20,9 @@ pub struct File {
     pub kind: FileKind,
     /// How far the device reads ahead.
     pub bdi: Bdi,
-    /// The page-cache index: a word a page.
+    /// The page-cache index: a word a page that the file has, or had before it was made shorter.
     pub index: Table,
+    pages: u64,
     /// How well pages of tmpfs compress; `None`: as the device says.
     pub compressibility: Option<Compressibility>,
     /// What the index consists of.
@@ -121,6 +122,7 @@ impl File {
             kind,
             bdi,
             index: Table::new(pages),
+            pages,
             nodes,
             compressibility: None,
             mappings: Vec::new(),
@@ -128,12 +130,33 @@ impl File {
         }
     }
 
+    /// How long the file is, in pages.
+    #[inline]
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
     /// Makes the file longer; nothing of what is new is cached.
     pub fn grow(&mut self, pages: u64) {
-        self.index.grow(pages - self.index.pages());
-        self.nodes.grow(pages);
-        self.inode.dirty.grow(pages);
-        self.inode.writeback.grow(pages);
+        debug_assert!(pages >= self.pages, "a file grows to fewer pages");
+        self.pages = pages;
+        if pages > self.index.pages() {
+            self.index.grow(pages - self.index.pages());
+            self.nodes.grow(pages);
+            self.inode.dirty.grow(pages);
+            self.inode.writeback.grow(pages);
+        }
+    }
+
+    /// Makes the file shorter; what is cached of the rest is still to go.
+    pub fn shrink(&mut self, pages: u64) {
+        debug_assert!(pages <= self.pages, "a file shrinks to more pages");
+        self.pages = pages;
+    }
+
+    /// Whether it is none: its number is free.
+    pub fn is_forgotten(&self) -> bool {
+        self.index.pages() == 0
     }
 
     /// Whether its pages live in memory and swap only.

@@ -47,6 +47,9 @@ pub struct Memory {
     pub files: Vec<File>,
     /// All open files, by number.
     pub open_files: Vec<OpenFile>,
+    /// Numbers of files, and of open files, that are nobody's any more.
+    free_files: Vec<FileId>,
+    free_open_files: Vec<OpenFileId>,
     /// Writes that have failed, by the device.
     pub fs_errors: Vec<WriteErrors>,
     /// All address spaces, by number.
@@ -64,6 +67,8 @@ impl Memory {
             zones: Zones::new(config),
             files: Vec::new(),
             open_files: Vec::new(),
+            free_files: Vec::new(),
+            free_open_files: Vec::new(),
             fs_errors: Vec::new(),
             mms: Vec::new(),
             swap: Swap::default(),
@@ -72,15 +77,40 @@ impl Memory {
 
     /// Adds a file of which nothing is cached.
     pub fn add_file(&mut self, spec: FileSpec) -> FileId {
+        if let Some(file) = self.free_files.pop() {
+            self.files[file.index()] = File::new(spec);
+            return file;
+        }
         self.files.push(File::new(spec));
         FileId((self.files.len() - 1) as u32)
+    }
+
+    /// Forgets a file of which nothing is cached, mapped or open.
+    pub fn forget_file(&mut self, file: FileId) {
+        let old = self.file(file);
+        assert!(old.index.iter().next().is_none() && old.mappings.is_empty(), "{} is in use", old.name);
+        debug_assert!(old.nodes.iter().next().is_none(), "nodes of an index go with what is in them");
+        let (kind, bdi) = (old.kind, old.bdi);
+        self.files[file.index()] = File::new(FileSpec { name: String::new(), pages: 0, kind, bdi });
+        self.free_files.push(file);
     }
 
     /// Opens a file.
     pub fn open_file(&mut self, file: FileId) -> OpenFileId {
         let opened = self.opened(file);
+        if let Some(open) = self.free_open_files.pop() {
+            self.open_files[open.index()] = opened;
+            return open;
+        }
         self.open_files.push(opened);
         OpenFileId((self.open_files.len() - 1) as u32)
+    }
+
+    /// Nobody has an open file any more: its number is given to another one.
+    pub fn close_file(&mut self, open: OpenFileId) {
+        if !self.free_open_files.contains(&open) {
+            self.free_open_files.push(open);
+        }
     }
 
     fn opened(&self, file: FileId) -> OpenFile {

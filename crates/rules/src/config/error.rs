@@ -25,6 +25,8 @@ pub enum ConfigError {
     },
     /// No such group, task, object or file.
     Unknown(String),
+    /// Something that can't end yet, and why.
+    InUse(String),
     /// A group of this path exists.
     Exists(String),
     /// A name that can't be one path component.
@@ -69,6 +71,7 @@ impl fmt::Display for ConfigError {
             }
             Self::NoPowerOfTwo { what, value } => write!(f, "{what}: {value} is no power of two"),
             Self::Unknown(what) => write!(f, "there is no {what}"),
+            Self::InUse(what) => write!(f, "{what}"),
             Self::Exists(what) => write!(f, "{what} exists already"),
             Self::NotAsFound(what) => write!(f, "no machine can be found so: {what}"),
             Self::BadName(name) => write!(f, "`{name}` can't be a name: it is empty or holds a slash"),

@@ -9,7 +9,7 @@ use crate::bytes::files::{FILES, LRU_GEN_FILES, ODDITIES, lru_gen_text};
 use crate::bytes::input::Action;
 
 /// Mappings of a task, former ones included: each takes a table of its own.
-const OBJECTS_MAX: usize = 24;
+pub(super) const OBJECTS_MAX: usize = 24;
 const GROUPS_MAX: usize = 6;
 const TASKS_MAX: usize = 8;
 
@@ -68,17 +68,18 @@ impl Machine {
             }
             Action::Truncate { task, file, page } => {
                 let Some((task, (id, object))) = self.idle_object(task, file) else { return };
+                if matches!(object, Object::Mapped(_)) && self.object_pages(task, id) != self.pages_of(object)
+                {
+                    return;
+                }
                 let (first, pages) = (self.page_at(object, page, 1), self.pages_of(object));
                 // Up to the end, or a few.
                 let end = if page & 1 == 0 { pages } else { (first + u64::from(page >> 4)).min(pages) };
-                let result = match (first, end) {
-                    (0, end) if end == pages => self.engine.unlink(TaskId(task as u32), id),
-                    _ => self.engine.truncate(TaskId(task as u32), id, first..end),
-                };
+                let gone = Truncated { object, first, end, shrinks: false };
+                let result = self.begin_truncation(task, gone);
                 let fits = object != Object::Anon && first < end;
-                assert_eq!(result.is_ok(), fits, "{object:?} pages {first}..{end}: {result:?}");
+                assert_eq!(result.is_ok(), fits, "{object:?} {id:?} pages {first}..{end}: {result:?}");
                 if let Ok(step) = result {
-                    let gone = Truncated { object, first, end };
                     gone.pages().for_each(|page| self.is_going(task, object, page));
                     self.advanced(task, Doing::Truncate(gone), step, false);
                 }
@@ -125,6 +126,34 @@ impl Machine {
                 let file = usize::from(file) % self.files.len();
                 let page = self.page_at(Object::Open(file), page, 0);
                 self.engine.pin(self.files[file].0, page);
+            }
+            Action::Look { file, page } => {
+                let file = usize::from(file) % self.files.len();
+                let page = self.page_at(Object::Open(file), page, 0);
+                let of = self.page(0, Access::new(ObjectId(0), page, false), Object::Open(file));
+                let task = (0..self.tasks.len()).find_map(|task| Some((task, self.open_object(task, file)?)));
+                if let Some((task, id)) = task
+                    && let Touched::Frame(pfn) =
+                        self.engine.touched(TaskId(task as u32), Access::new(id, page, false))
+                    && self.store.gate.is_open(pfn)
+                    && self.store.home(of) == Some(pfn)
+                {
+                    self.store.gate.look(pfn, of);
+                }
+            }
+            Action::LookAway { which } => self.store.gate.look_away(which.into()),
+            Action::Reopen { task, object } => {
+                let Some((task, (id, object))) = self.idle_object(task, object) else { return };
+                self.reopen(task, id, object);
+            }
+            Action::Lend { task, object, to } => {
+                let Some((task, (id, object))) = self.idle_object(task, object) else { return };
+                let Some(to) = self.idle(to) else { return };
+                self.lend(task, id, object, to);
+            }
+            Action::Resize { task, file, pages, grows } => {
+                let Some(task) = self.idle(task) else { return };
+                self.resize(task, usize::from(file) % self.files.len(), pages, grows);
             }
             Action::Reclaim { task, group, pages, swappiness } => {
                 let Some(task) = self.idle(task) else { return };
@@ -278,6 +307,10 @@ impl Machine {
     }
 
     fn check_advice(&self, object: Object, page: u64, result: Result<(), ConfigError>) {
+        // A mapping is as long as its file was when it was mapped.
+        if matches!(object, Object::Mapped(file) if self.resized.contains(&file)) {
+            return;
+        }
         let fits = !matches!(object, Object::Open(_)) && page < self.pages_of(object);
         assert_eq!(result.is_ok(), fits, "{object:?} page {page}: {result:?}");
     }

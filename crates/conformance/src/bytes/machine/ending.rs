@@ -3,7 +3,7 @@
 use pageout_engine::*;
 
 use super::Machine;
-use super::tasks::{Doing, Object, State, Task};
+use super::tasks::{Doing, Object, State, Task, Truncated};
 use crate::bytes::contents::Page;
 use crate::bytes::input::Limit;
 
@@ -25,6 +25,7 @@ impl Machine {
                 self.write_limit(shells[0], group, knob, Limit::Max);
             }
         }
+        self.store.gate.all_look_away();
         self.settle();
         self.read_back(shells[0]);
         self.check_devices(shells[0]);
@@ -49,13 +50,14 @@ impl Machine {
             assert_eq!(step, Step::Done(Served::Exited));
             self.take_ops();
         }
-        let drained = shells.into_iter().all(|shell| self.drain_batches(shell));
+        let drained = shells.iter().all(|&shell| self.drain_batches(shell));
         self.engine.check_invariants();
         self.check_nothing_isolated();
         for page in self.store.pages() {
             let is_left = drained && matches!(page, Page::Anon(..));
             assert!(!is_left, "{page:?} is kept though it was unmapped");
         }
+        self.forget_all(shells[0]);
         if self.show {
             eprintln!("all is well");
         }
@@ -74,6 +76,7 @@ impl Machine {
         let file = file.expect("it is in range");
         let object = self.engine.open(id, file).expect("it was just created");
         self.files.push((file, FileKind::Regular, BATCH_MAX));
+        self.longest.push(BATCH_MAX);
         let kind = Object::Open(self.files.len() - 1);
         let mut is_full = false;
         for page in 0..BATCH_MAX {
@@ -91,6 +94,45 @@ impl Machine {
         self.advanced(shell, Doing::Reclaim, step, false);
         self.settle();
         !is_full
+    }
+
+    /// Deletes all files that the shells have open, and forgets them and the tasks that have ended: their numbers are used again.
+    fn forget_all(&mut self, shell: usize) {
+        let files: Vec<usize> =
+            (0..self.files.len()).filter(|&file| self.open_object(shell, file).is_some()).collect();
+        for &file in &files {
+            let gone =
+                Truncated { object: Object::Open(file), first: 0, end: self.files[file].2, shrinks: false };
+            gone.pages().for_each(|page| self.is_going(shell, gone.object, page));
+            let step = self.begin_truncation(shell, gone).expect("it is open");
+            self.advanced(shell, Doing::Truncate(gone), step, false);
+            self.settle();
+            assert!(self.engine.file_forget(self.files[file].0).is_err(), "a file is forgotten that is open");
+        }
+        for task in
+            (0..self.tasks.len()).filter(|&task| self.tasks[task].state == State::Idle).collect::<Vec<_>>()
+        {
+            for (id, _) in std::mem::take(&mut self.tasks[task].objects) {
+                if !self.engine.has_exited(TaskId(task as u32)) {
+                    self.engine.close(TaskId(task as u32), id).expect("the task has this object");
+                }
+            }
+        }
+        for &file in &files {
+            self.engine.file_forget(self.files[file].0).expect("nothing is left of it");
+        }
+        let mm = self.engine.mm_of(TaskId(shell as u32));
+        let ended: Vec<TaskId> =
+            (0..self.tasks.len() as u32).map(TaskId).filter(|&task| self.engine.has_exited(task)).collect();
+        ended.iter().for_each(|&task| self.engine.task_forget(task));
+        self.engine.check_invariants();
+        for _ in &ended {
+            assert!(ended.contains(&self.engine.task_create(mm, CpuId(0))), "a task has a number of its own");
+        }
+        let spec = FileSpec { name: "again".to_owned(), pages: 1, kind: FileKind::Regular, bdi: self.bdi };
+        let again = self.engine.file_create(spec).expect("it is in range");
+        assert!(files.iter().any(|&file| self.files[file].0 == again), "a file has a number of its own");
+        self.engine.check_invariants();
     }
 
     /// Reads every page that was written, as the device can't fail any more.

@@ -34,6 +34,8 @@ pub(super) struct Truncated {
     pub(super) object: Object,
     pub(super) first: u64,
     pub(super) end: u64,
+    /// The file ends there from now on.
+    pub(super) shrinks: bool,
 }
 
 impl Truncated {
@@ -65,11 +67,21 @@ pub(super) struct Task {
     pub(super) is_killed: bool,
     pub(super) objects: Vec<(ObjectId, Object)>,
     pub(super) ever_mapped: usize,
+    /// The object that is another task's, and which one of whom.
+    pub(super) lent: Option<(ObjectId, (usize, ObjectId))>,
 }
 
 impl Task {
     pub(super) fn new(state: State) -> Task {
-        Task { state, repeats: 0, must_fail: false, is_killed: false, objects: Vec::new(), ever_mapped: 0 }
+        Task {
+            state,
+            repeats: 0,
+            must_fail: false,
+            is_killed: false,
+            objects: Vec::new(),
+            ever_mapped: 0,
+            lent: None,
+        }
     }
 
     pub(super) fn can_go_on(&self) -> bool {
@@ -150,6 +162,17 @@ impl Machine {
                 self.tasks[task].repeats = repeats;
                 self.start(task, access, object);
             }
+            State::Repeat(doing @ Doing::Truncate(gone), _) => {
+                // The file may have got shorter meanwhile.
+                let end = if gone.shrinks { gone.end } else { gone.end.min(self.pages_of(gone.object)) };
+                let step = match gone.first < end {
+                    true => {
+                        self.begin_truncation(task, Truncated { end, ..gone }).expect("it had begun before")
+                    }
+                    false => Step::Done(Served::Truncated),
+                };
+                self.advanced(task, doing, step, false);
+            }
             State::Runnable(doing) => {
                 let step = self.engine.resume(TaskId(task as u32));
                 self.advanced(task, doing, step, true);
@@ -213,11 +236,20 @@ impl Machine {
                     assert!(matches!(served, Served::Synced(_)), "{served:?}");
                     State::Idle
                 }
-                Doing::Truncate(gone) => {
-                    assert_eq!(served, Served::Truncated);
-                    gone.pages().for_each(|page| self.is_gone(task, gone.object, page));
-                    State::Idle
-                }
+                Doing::Truncate(gone) => match served {
+                    Served::Truncated => {
+                        gone.pages().for_each(|page| self.is_gone(task, gone.object, page));
+                        State::Idle
+                    }
+                    // Whoever looks at the page looks away, and what was to go goes then.
+                    Served::Failed(AccessError::Held { page }) => {
+                        assert!(gone.pages().contains(&page), "{gone:?} meets page {page}");
+                        let access = Access::new(ObjectId(0), page, false);
+                        self.store.gate.look_away_from(self.page(task, access, gone.object));
+                        State::Repeat(doing, 0)
+                    }
+                    served => panic!("a truncation ended as {served:?}"),
+                },
                 Doing::Access(access, object) => match served {
                     Served::Failed(error) => {
                         self.check_failure(access, object, &error);
@@ -333,12 +365,16 @@ impl Machine {
     }
 
     fn check_failure(&mut self, access: Access, object: Object, error: &AccessError) {
-        let pages = self.pages_of(object);
+        let file_pages = self.pages_of(object);
         match error {
             AccessError::Io => {}
+            AccessError::Held { .. } => panic!("{access:?} of {object:?}: {error}"),
             AccessError::Oom(_) => self.is_out_of_memory = true,
-            AccessError::BeyondObject { .. } => {
-                assert!(access.page >= pages, "{access:?} of {object:?}: {error}")
+            // A mapping stays as short as it was when its file grows, or once was.
+            AccessError::BeyondObject { pages, .. } => {
+                let is_short = matches!(object, Object::Mapped(_)) && *pages <= file_pages;
+                assert!(access.page >= *pages, "{access:?} of {object:?}: {error}");
+                assert!(is_short || *pages == file_pages, "{object:?} has {file_pages} pages: {error}");
             }
             AccessError::NoObject { .. } => panic!("{access:?} of {object:?}: {error}"),
         }

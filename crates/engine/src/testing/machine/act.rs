@@ -35,7 +35,7 @@ impl Machine {
                 }
             }
             Action::Complete { which, fails, early } => {
-                let ready: Vec<usize> = self.queue.ready().collect();
+                let ready: Vec<u64> = self.queue.ready().collect();
                 if !ready.is_empty() {
                     self.carry_out_at(ready[which % ready.len()]);
                 }

@@ -337,6 +337,7 @@ impl Machine {
 
     fn check_failure(&self, access: Access, error: &AccessError) {
         match error {
+            AccessError::Held { .. } => unreachable!("nobody looks at a frame without the engine"),
             AccessError::Io => {}
             // Pages may be left that reclaim can take, and still too few to be above the reserve.
             AccessError::Oom(report) if report.max.is_none() => assert!(!self.has_room, "{error}"),

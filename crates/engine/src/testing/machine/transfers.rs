@@ -88,7 +88,7 @@ impl Machine {
     }
 
     /// Carries out one that may be.
-    pub(super) fn carry_out_at(&mut self, at: usize) {
+    pub(super) fn carry_out_at(&mut self, at: u64) {
         let (op, frames) = self.queue.take(at);
         self.carry_out(op, frames);
         self.finish_copies();

@@ -382,6 +382,12 @@ impl Word {
         self.0 & (Self::PRESENT | Self::BUSY | Self::READAHEAD) == Self::PRESENT
     }
 
+    /// Whether a further read(2) changes nothing of the word.
+    #[inline]
+    pub fn is_settled(self) -> bool {
+        self.0 & Self::SETTLED != 0
+    }
+
     /// Referenced and active, or used and counted to the top: what Linux's own lists can know of reads.
     #[inline]
     pub fn is_in_use(self) -> bool {

@@ -1,0 +1,98 @@
+//! Objects and files that come, go, and change: closed and opened anew, lent, grown and shrunk.
+
+use pageout_engine::*;
+
+use super::Machine;
+use super::act::OBJECTS_MAX;
+use super::tasks::{Doing, Object, State, Truncated};
+use crate::bytes::contents::Heap;
+
+/// A file grows to so many pages at most.
+const PAGES_MAX: u64 = 700;
+
+impl Machine {
+    /// The number by which a task has a file open.
+    pub(super) fn open_object(&self, task: usize, file: usize) -> Option<ObjectId> {
+        let of = &self.tasks[task];
+        let found = of.objects.iter().find(|(_, object)| *object == Object::Open(file));
+        found.filter(|_| !of.is_killed && of.state != State::Gone).map(|&(id, _)| id)
+    }
+
+    /// Pages that a task reaches through one of its objects.
+    pub(super) fn object_pages(&self, task: usize, id: ObjectId) -> u64 {
+        self.engine.figures().object_pages(TaskId(task as u32), id).expect("the task has this object")
+    }
+
+    /// Closes an object, and makes one of its kind, which has its number.
+    pub(super) fn reopen(&mut self, task: usize, id: ObjectId, object: Object) {
+        let is_lent = self.tasks[task].lent.is_some_and(|(lent, _)| lent == id);
+        let borrowers = || {
+            (0..self.tasks.len()).filter(|&at| self.tasks[at].lent.is_some_and(|(_, of)| of == (task, id)))
+        };
+        let is_used = borrowers().any(|at| self.tasks[at].state != State::Idle);
+        if is_lent || is_used || self.tasks[task].ever_mapped >= OBJECTS_MAX {
+            return;
+        }
+        for at in borrowers().collect::<Vec<_>>() {
+            let (lent, _) = self.tasks[at].lent.take().expect("it was lent one");
+            self.tasks[at].objects.retain(|&(id, _)| id != lent);
+        }
+        self.engine.close(TaskId(task as u32), id).expect("the task has this object");
+        self.take_ops();
+        assert!(self.engine.close(TaskId(task as u32), id).is_err(), "an object is closed twice");
+        if object == Object::Anon {
+            self.contents.unmapped(Heap::of_object(TaskId(task as u32), id));
+        }
+        assert_eq!(self.make_object(task, object), id, "the number of what was closed is used again");
+    }
+
+    /// Has a task access what another one has open.
+    pub(super) fn lend(&mut self, task: usize, id: ObjectId, object: Object, to: usize) {
+        let is_lent = self.tasks[task].lent.is_some_and(|(lent, _)| lent == id);
+        if task == to || is_lent || !matches!(object, Object::Open(_)) {
+            return;
+        }
+        let lent = self.engine.lend((TaskId(task as u32), id), TaskId(to as u32)).expect("it is open");
+        let borrower = &mut self.tasks[to];
+        if let Some((before, _)) = borrower.lent.replace((lent, (task, id))) {
+            assert_eq!(before, lent, "a task is lent two objects");
+        }
+        borrower.objects.retain(|&(id, _)| id != lent);
+        borrower.objects.push((lent, object));
+    }
+
+    /// Makes a file longer or shorter.
+    pub(super) fn resize(&mut self, task: usize, file: usize, pages: u8, grows: bool) {
+        let (id, _, before) = self.files[file];
+        self.resized.insert(file);
+        if grows {
+            let pages = (before + u64::from(pages)).min(PAGES_MAX).max(before);
+            self.engine.file_grow(id, pages).expect("it is in range");
+            self.files[file].2 = pages;
+            self.longest[file] = self.longest[file].max(pages);
+            return;
+        }
+        if self.open_object(task, file).is_none() {
+            return;
+        }
+        let pages = before.saturating_sub(u64::from(pages)).max(1);
+        let gone =
+            Truncated { object: Object::Open(file), first: pages, end: self.longest[file], shrinks: true };
+        self.files[file].2 = pages;
+        gone.pages().for_each(|page| self.is_going(task, gone.object, page));
+        let step = self.begin_truncation(task, gone).expect("it is in range");
+        self.advanced(task, Doing::Truncate(gone), step, false);
+    }
+
+    /// Has the engine take pages of a file away.
+    pub(super) fn begin_truncation(&mut self, task: usize, gone: Truncated) -> Result<Step, ConfigError> {
+        let Truncated { object, first, end, shrinks } = gone;
+        let found = self.tasks[task].objects.iter().find(|&&(_, of)| of == object);
+        let (id, task) = (found.expect("the task has it").0, TaskId(task as u32));
+        match first {
+            _ if shrinks => self.engine.file_shrink(task, id, first),
+            0 if end == self.pages_of(object) => self.engine.unlink(task, id),
+            _ => self.engine.truncate(task, id, first..end),
+        }
+    }
+}
