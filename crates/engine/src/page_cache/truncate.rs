@@ -112,7 +112,9 @@ impl Core {
                     Some(_) => {}
                 }
                 call.cursor = page + 1;
-                if gone == self.mm.config.step_pages {
+                let most =
+                    if call.waits { self.mm.config.step_busy_pages } else { self.mm.config.step_pages };
+                if gone >= most {
                     return TruncateStep::Again;
                 }
             }

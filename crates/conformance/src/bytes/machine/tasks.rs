@@ -163,6 +163,8 @@ impl Machine {
                 self.start(task, access, object);
             }
             State::Repeat(doing @ Doing::Truncate(gone), _) => {
+                // What the page holds may be on its way still, so that its frame is not open yet.
+                self.store.carry_out_any(0);
                 // The file may have got shorter meanwhile.
                 let end = if gone.shrinks { gone.end } else { gone.end.min(self.pages_of(gone.object)) };
                 let step = match gone.first < end {

@@ -1,0 +1,199 @@
+//! The arena: memory of all frames, and their gates, mapped once for as long as the [`crate::Memory`] is there.
+//!
+//! Frames are named by number. Nothing here knows what is in one: who reads a frame holds a pin on its gate, or throws away what it has read.
+//! A forked child gets neither: frames are not there at all, and gates are zeroes, which is closed. So it finds nothing, and
+//! no thread of its parent's ever touches its memory.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pageout_engine::{PAGE_SIZE, Pfn};
+
+use crate::copy::copy_out;
+use crate::gate::{Gate, Unpinned};
+
+const PAGE: usize = PAGE_SIZE as usize;
+
+/// Memory that was mapped, and goes with its owner.
+struct Map {
+    at: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: it is the only owner of what it has mapped, which any thread may use or unmap.
+unsafe impl Send for Map {}
+// SAFETY: by a shared reference one can only ask where it is.
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Zeroes, which take memory where they are first touched. `in_child`: what `madvise` says a forked child finds there.
+    fn new(bytes: usize, in_child: libc::c_int) -> io::Result<Map> {
+        let bytes = bytes.next_multiple_of(PAGE);
+        let (protection, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+        );
+        // SAFETY: a new anonymous mapping at an address that the system chooses: nothing that was there before changes.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let at = NonNull::new(at.cast()).expect("the system maps nothing at zero");
+        let map = Map { at, bytes };
+        map.advise(in_child)?;
+        Ok(map)
+    }
+
+    fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the range is this mapping; the advice that is given here changes what a child sees, or the size of the system's pages.
+        match unsafe { libc::madvise(self.at.as_ptr().cast(), self.bytes, advice) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and whoever has a reference into it borrows its owner.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Frames, by number.
+pub(crate) struct Arena {
+    frames: Map,
+    gates: Map,
+    count: usize,
+    /// One page that says whether this is the process that has mapped it.
+    is_ours: Map,
+}
+
+impl Arena {
+    /// So many frames.
+    pub(crate) fn new(count: usize) -> io::Result<Arena> {
+        let frames = Map::new(count * PAGE, libc::MADV_DONTFORK)?;
+        // Fewer translations for the processor to hold. A system that has no huge pages says no, and nothing is lost.
+        let _ = frames.advise(libc::MADV_HUGEPAGE);
+        let gates = Map::new(count * size_of::<Gate>(), libc::MADV_WIPEONFORK)?;
+        let arena = Arena { frames, gates, count, is_ours: Map::new(PAGE, libc::MADV_WIPEONFORK)? };
+        arena.ours().store(true, Ordering::Relaxed);
+        Ok(arena)
+    }
+
+    fn ours(&self) -> &AtomicBool {
+        // SAFETY: the page is mapped for as long as `self`, is zeroes or what was stored here, and is only ever used as this.
+        unsafe { self.is_ours.at.cast::<AtomicBool>().as_ref() }
+    }
+
+    /// Whether this process has made it; a forked child has not.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.ours().load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn gates(&self) -> &[Gate] {
+        // SAFETY: the mapping has room for so many gates, is aligned to a page, lives as long as `self`, and is only ever used as gates. A
+        // gate is an atomic word, for which any bits will do, zeroes included; all change it through shared references.
+        unsafe { std::slice::from_raw_parts(self.gates.at.cast::<Gate>().as_ptr(), self.count) }
+    }
+
+    /// The gate of a frame.
+    #[inline(always)]
+    pub(crate) fn gate(&self, pfn: Pfn) -> &Gate {
+        &self.gates()[pfn.0 as usize]
+    }
+
+    /// Where a frame is.
+    #[inline(always)]
+    fn frame(&self, pfn: Pfn) -> *mut u8 {
+        let at = pfn.0 as usize;
+        assert!(at < self.count, "there is no frame {at}");
+        // SAFETY: the frame lies within the mapping, by the line above.
+        unsafe { self.frames.at.as_ptr().add(at * PAGE) }
+    }
+
+    /// Frames are written while they are closed: by whoever has them from the engine, and who opens them when he is done.
+    fn assert_closed(&self, pfn: Pfn) {
+        assert!(!self.gate(pfn).is_open(), "{pfn:?} is written while others may look at it");
+    }
+
+    /// Copies bytes of a frame, whatever becomes of it meanwhile.
+    #[inline(always)]
+    pub(crate) fn copy_out(&self, pfn: Pfn, offset: usize, to: &mut [u8]) {
+        assert!(offset + to.len() <= PAGE, "a copy ends within its frame");
+        // SAFETY: the bytes lie in the frame by the line above, and the frame in a mapping that lives as long as `self`. No reference that
+        // can be written through leads there, so that `to` is other memory.
+        unsafe { copy_out(self.frame(pfn).add(offset), to) };
+    }
+
+    /// Pins a frame. Whose page is in it is to be looked up again afterwards.
+    #[inline(always)]
+    pub(crate) fn pin(&self, pfn: Pfn) -> Result<Pin<'_>, Unpinned> {
+        self.gate(pfn).pin().map(|()| Pin { arena: self, pfn })
+    }
+
+    /// Copies a frame to another. Both are closed.
+    pub(crate) fn copy(&self, from: Pfn, to: Pfn) {
+        assert_ne!(from, to, "a frame is copied to itself");
+        self.assert_closed(to);
+        // SAFETY: both are pages of the mapping, and another one each. Their gates are closed: who still copies from one throws that away.
+        unsafe { std::ptr::copy_nonoverlapping(self.frame(from), self.frame(to), PAGE) };
+    }
+
+    /// Fills a frame with zeroes from an offset on. It is closed.
+    pub(crate) fn zero(&self, pfn: Pfn, from: usize) {
+        assert!(from <= PAGE, "a frame ends before that");
+        self.assert_closed(pfn);
+        // SAFETY: the bytes lie in the frame, whose gate is closed: who still copies from it throws that away.
+        unsafe { std::ptr::write_bytes(self.frame(pfn).add(from), 0, PAGE - from) };
+    }
+
+    /// Reads a file from an offset into frames, which are closed; returns how many bytes it has given.
+    pub(crate) fn read_into(
+        &self,
+        frames: &[Pfn],
+        skip: usize,
+        file: libc::c_int,
+        offset: u64,
+    ) -> io::Result<usize> {
+        /// The system takes no more at a time.
+        const VECTORS_MAX: usize = 512;
+        let vectors: Vec<libc::iovec> = frames[skip / PAGE..]
+            .iter()
+            .take(VECTORS_MAX)
+            .inspect(|&&pfn| self.assert_closed(pfn))
+            .map(|&pfn| libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE })
+            .collect();
+        let offset =
+            libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        // SAFETY: each vector is a frame of the mapping, whose gate is closed, so that nobody relies on what is there; the kernel checks
+        // everything else.
+        let read = unsafe { libc::preadv(file, vectors.as_ptr(), vectors.len() as libc::c_int, offset) };
+        usize::try_from(read).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+/// A frame that stays open, and so as it is, as long as this is there.
+pub(crate) struct Pin<'a> {
+    arena: &'a Arena,
+    pfn: Pfn,
+}
+
+impl Pin<'_> {
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: a frame is a page of a mapping that lives as long as the arena, which is borrowed; all of it is initialised, as the system
+        // hands out zeroes. Nobody writes it meanwhile: `close` fails as long as this pin is on the gate, and what writes a frame asserts that it is
+        // closed (`assert_closed`).
+        unsafe { std::slice::from_raw_parts(self.arena.frame(self.pfn), PAGE) }
+    }
+}
+
+impl Drop for Pin<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.arena.gate(self.pfn).unpin();
+    }
+}

@@ -1,0 +1,151 @@
+//! What can go wrong, and what to do about it.
+
+use std::path::PathBuf;
+use std::{fmt, io};
+
+use pageout_engine::{ConfigError, FileError, OomReport};
+
+/// Why something could not be done. The page cache is as it was before.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system has refused something.
+    Io {
+        /// What was to be done.
+        op: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The page that was to be read, where it was one.
+        page: Option<u64>,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file system does not read past its own cache (`O_DIRECT`).
+    DirectRefused {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has become shorter than it was when it was opened.
+    Shortened {
+        /// The file.
+        path: PathBuf,
+        /// The page that is not there any more.
+        page: u64,
+    },
+    /// A read that goes beyond the end of its file.
+    BeyondEnd {
+        /// The file.
+        path: PathBuf,
+        /// Where it would have ended.
+        end: u64,
+        /// Bytes of the file.
+        bytes: u64,
+    },
+    /// No memory for a page, and none to be had.
+    OutOfMemory(Box<OomReport>),
+    /// Too many pages are held by guards ([`crate::PageRef`]), or this one by too many.
+    Pinned {
+        /// Pages that are held.
+        pinned: u64,
+        /// Pages that may be held.
+        most: u64,
+    },
+    /// The budget is too small for what it is to hold.
+    BudgetTooSmall {
+        /// The least that would do, in bytes.
+        least: u64,
+    },
+    /// More bytes of files are open than was said ([`crate::Builder::files`]).
+    TooManyFiles {
+        /// Bytes that would be open.
+        bytes: u64,
+        /// Bytes that may be.
+        most: u64,
+    },
+    /// A setting, name or number that can't be.
+    Config(ConfigError),
+    /// A kernel file that can't be read or written.
+    File(FileError),
+    /// The file was forgotten ([`crate::File::forget`]).
+    Forgotten {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The engine has panicked before, or this is the child of a fork: nothing here can be relied on any more.
+    Poisoned,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        match self {
+            Error::Io { op, path, page: Some(page), source } => {
+                write!(f, "{op} of page {page} of {}: {source}", path.display())
+            }
+            Error::Io { op, path, page: None, source } => write!(f, "{op} of {}: {source}", path.display()),
+            Error::DirectRefused { path } => write!(
+                f,
+                "{}: its file system does not read past the system's page cache (O_DIRECT); open it with `buffered(true)`, and its pages may \
+                 be in memory twice",
+                path.display()
+            ),
+            Error::Shortened { path, page } => write!(
+                f,
+                "{} has become shorter: page {page} is not there any more; forget the file and open it again",
+                path.display()
+            ),
+            Error::BeyondEnd { path, end, bytes } => {
+                write!(
+                    f,
+                    "a read up to byte {end} of {}, which had {bytes} bytes when it was opened",
+                    path.display()
+                )
+            }
+            Error::OutOfMemory(report) => report.fmt(f),
+            Error::Pinned { pinned, most } => write!(
+                f,
+                "guards hold {pinned} pages, and may hold {most}: drop some, or read into a buffer, which holds none"
+            ),
+            Error::BudgetTooSmall { least } => {
+                write!(f, "the budget is too small: it takes {} MiB at least", mib(*least))
+            }
+            Error::TooManyFiles { bytes, most } => write!(
+                f,
+                "{} MiB of files would be open, and {} MiB may be: say `files({bytes})` when the cache is built, or forget some",
+                mib(*bytes),
+                mib(*most)
+            ),
+            Error::Config(error) => error.fmt(f),
+            Error::File(error) => error.fmt(f),
+            Error::Forgotten { path } => write!(f, "{} was forgotten: open it again", path.display()),
+            Error::Poisoned => write!(
+                f,
+                "this page cache can't be used any more: its engine has panicked, or the process is a child of the one that has made it; \
+                 build another one"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::Config(error) => Some(error),
+            Error::File(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Error {
+        Error::Config(error)
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Error {
+        Error::File(error)
+    }
+}

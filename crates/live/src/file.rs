@@ -1,0 +1,430 @@
+//! [`File`]: reading pages through the cache.
+
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pageout_engine::{Bdi, FileId, FileKind, FileSpec, ObjectId, PAGE_SIZE, Served};
+
+use crate::arena::Pin;
+use crate::error::Error;
+use crate::guard::PageRef;
+use crate::local;
+use crate::machine::{Locked, OpenFile};
+use crate::memory::{Group, Shared};
+use crate::ring::Read;
+
+/// How often a page is copied without a pin before it is pinned for that.
+const TRIES: u32 = 2;
+
+/// How a file is to be opened.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Open {
+    is_buffered: bool,
+    is_random: bool,
+    group: Option<Group>,
+}
+
+impl Open {
+    /// For reading: nobody writes it as long as it is open. Its pages are read past the system's own cache, read ahead where reads follow each
+    /// other, and charged to the group of all.
+    pub fn read() -> Open {
+        Open { is_buffered: false, is_random: false, group: None }
+    }
+
+    /// Through the system's page cache where `is_buffered`: for file systems without direct I/O. Pages may be in memory twice then, and what the
+    /// system keeps is not in the budget. Default: no.
+    pub fn buffered(mut self, is_buffered: bool) -> Open {
+        self.is_buffered = is_buffered;
+        self
+    }
+
+    /// Reads follow no order: nothing is read ahead.
+    pub fn random(mut self) -> Open {
+        self.is_random = true;
+        self
+    }
+
+    /// Charges what is read through this handle to a group.
+    pub fn group(mut self, group: &Group) -> Open {
+        self.group = Some(group.clone());
+        self
+    }
+}
+
+/// A file whose pages are read through the cache. Clones share it; it is closed with the last one, and its pages stay as long as they are worth
+/// it.
+#[derive(Clone)]
+pub struct File(pub(crate) Arc<Inner>);
+
+/// What the clones of a file share.
+pub(crate) struct Inner {
+    pub(crate) memory: Arc<Shared>,
+    pub(crate) id: FileId,
+    pub(crate) object: ObjectId,
+    /// Tells it from all files that have its number before or after.
+    pub(crate) serial: u64,
+    group: usize,
+    bytes: u64,
+    path: PathBuf,
+}
+
+/// One read of a batch ([`File::read_batch`]).
+#[derive(Debug)]
+pub struct ReadAt<'a> {
+    /// Where to, and how much.
+    pub buf: &'a mut [u8],
+    /// From which byte of the file on.
+    pub offset: u64,
+}
+
+impl File {
+    pub(crate) fn open(memory: &Arc<Shared>, path: &Path, how: &Open) -> Result<File, Error> {
+        let io = |op, source| Error::Io { op, path: path.to_owned(), page: None, source };
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true);
+        if !how.is_buffered {
+            options.custom_flags(libc::O_DIRECT);
+        }
+        let file = options.open(path).map_err(|error| match error.raw_os_error() {
+            Some(libc::EINVAL) if !how.is_buffered => Error::DirectRefused { path: path.to_owned() },
+            _ => io("opening", error),
+        })?;
+        let metadata = file.metadata().map_err(|error| io("opening", error))?;
+        let (bytes, inode) = (metadata.len(), (metadata.dev(), metadata.ino()));
+        let group = match &how.group {
+            Some(group) if Arc::ptr_eq(&group.shared, memory) => group.number,
+            Some(_) => {
+                return Err(
+                    pageout_engine::ConfigError::Unknown("such group in this cache".to_owned()).into()
+                );
+            }
+            None => 0,
+        };
+        let machine = &memory.machine;
+        let mut locked = machine.lock()?;
+        let same = |of: &OpenFile| {
+            !of.is_going && (of.inode, of.bytes, of.is_direct) == (inode, bytes, !how.is_buffered)
+        };
+        let known = locked.files.iter().position(|of| of.as_ref().is_some_and(same));
+        let id = match known {
+            Some(known) => FileId(known as u32),
+            None => {
+                locked = memory.make_room_for(locked, bytes)?;
+                let pages = bytes.div_ceil(PAGE_SIZE).max(1);
+                let spec = FileSpec {
+                    name: path.display().to_string(),
+                    pages,
+                    kind: FileKind::Regular,
+                    bdi: Bdi::default(),
+                };
+                let id = locked.engine.file_create(spec)?;
+                let at = id.0 as usize;
+                if locked.files.len() <= at {
+                    locked.files.resize_with(at + 1, || None);
+                }
+                locked.files[at] = Some(OpenFile::new(path.to_owned(), file, bytes, inode, !how.is_buffered));
+                id
+            }
+        };
+        let owner = locked.owner;
+        let object = locked.engine.open(owner, id)?;
+        if how.is_random {
+            locked.engine.fadvise(owner, object, pageout_engine::Advice::Random)?;
+        }
+        assert!(object.0 < Read::HANDLES_MAX, "more files are open than have a number");
+        let serial = locked.opened(id, object);
+        drop(locked);
+        let path = path.to_owned();
+        Ok(File(Arc::new(Inner { memory: Arc::clone(memory), id, object, serial, group, bytes, path })))
+    }
+
+    /// Bytes of the file when it was opened.
+    pub fn len(&self) -> u64 {
+        self.0.bytes
+    }
+
+    /// Whether it had no byte when it was opened.
+    pub fn is_empty(&self) -> bool {
+        self.0.bytes == 0
+    }
+
+    /// Reads bytes from an offset on: all of them, or none that count.
+    ///
+    /// # Errors
+    /// [`Error::BeyondEnd`] where the file ends before; [`Error::Io`], [`Error::Shortened`], [`Error::OutOfMemory`] where a page can't be had.
+    pub fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
+        self.0.read_at(buf, offset)
+    }
+
+    /// Holds a page, to be read in place. It stays in memory as long as the guard is there.
+    ///
+    /// # Errors
+    /// As [`File::read_at`]; and [`Error::Pinned`] where guards hold a quarter of all frames.
+    pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
+        let file = &*self.0;
+        let start = page.checked_mul(PAGE_SIZE).filter(|&start| start < file.bytes);
+        let start = start.ok_or_else(|| file.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)))?;
+        let len = (file.bytes - start).min(PAGE_SIZE);
+        let pin = match file.try_pin(page, len)? {
+            Some(pin) => pin,
+            None => file.bring_in(page, len)?,
+        };
+        PageRef::new(file, pin, len as usize)
+    }
+
+    /// Looks at a page without copying it for good: `look` gets its bytes under a guard.
+    ///
+    /// # Errors
+    /// As [`File::page`].
+    pub fn with_page<T>(&self, page: u64, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
+        Ok(look(&self.page(page)?))
+    }
+
+    /// Makes several reads, in any order. What is in memory is copied at once.
+    ///
+    /// # Errors
+    /// As [`File::read_at`], of any of them; the others may have been made.
+    pub fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
+        reads.iter_mut().try_for_each(|read| self.read_at(read.buf, read.offset))
+    }
+
+    /// Drops all pages of the file, and forgets it: no handle of it reads any more.
+    ///
+    /// # Errors
+    /// [`Error::Pinned`] where a guard holds one of its pages.
+    pub fn forget(self) -> Result<(), Error> {
+        let memory = &self.0.memory;
+        memory.guarded(|machine| {
+            let locked = machine.lock()?;
+            if !locked.is_reachable(&self.0) {
+                return Err(self.0.forgotten());
+            }
+            memory.forget(locked, self.0.id).map(drop)
+        })
+    }
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File")
+            .field("path", &self.0.path)
+            .field("bytes", &self.0.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    #[inline(always)]
+    pub(crate) fn number(&self) -> usize {
+        self.object.0 as usize
+    }
+
+    #[cold]
+    pub(crate) fn forgotten(&self) -> Error {
+        Error::Forgotten { path: self.path.clone() }
+    }
+
+    #[cold]
+    fn beyond_end(&self, end: u64) -> Error {
+        Error::BeyondEnd { path: self.path.clone(), end, bytes: self.bytes }
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
+        let end = offset.saturating_add(buf.len() as u64);
+        if end > self.bytes {
+            return Err(self.beyond_end(end));
+        }
+        let (mut rest, mut at) = (buf, offset);
+        while !rest.is_empty() {
+            let (page, skip) = (at / PAGE_SIZE, (at % PAGE_SIZE) as usize);
+            let here = rest.len().min(PAGE_SIZE as usize - skip);
+            // What the call wants from the beginning of this page on.
+            let wanted = (skip + rest.len()) as u64;
+            let (to, behind) = rest.split_at_mut(here);
+            if !self.try_copy(page, skip, to, wanted)? {
+                let pin = self.bring_in(page, wanted)?;
+                to.copy_from_slice(&pin.bytes()[skip..skip + here]);
+            }
+            (rest, at) = (behind, at + here as u64);
+        }
+        Ok(())
+    }
+
+    /// Copies of a page that is in memory; false where it is not, or more than its word has to change.
+    #[inline(always)]
+    fn try_copy(&self, page: u64, skip: usize, to: &mut [u8], wanted: u64) -> Result<bool, Error> {
+        let machine = &self.memory.machine;
+        let arena = &*machine.arena;
+        local::with(machine, self, |ring, local| {
+            for _ in 0..TRIES {
+                let word = local.words.get(page);
+                if !word.is_hit() {
+                    break;
+                }
+                let pfn = word.pfn();
+                let gate = arena.gate(pfn);
+                let Some(seen) = gate.begin() else { break };
+                arena.copy_out(pfn, skip, to);
+                let now = local.words.get(page);
+                if now.is_hit() && now.pfn() == pfn && gate.is_still(seen) {
+                    ring.count_hit();
+                    self.note(ring, local, Read::new(self.object, page, wanted), now.is_settled())?;
+                    return Ok(true);
+                }
+            }
+            self.before_miss(ring, local)?;
+            Ok(false)
+        })
+    }
+
+    /// Pins a page that is in memory.
+    #[inline(always)]
+    fn try_pin(&self, page: u64, wanted: u64) -> Result<Option<Pin<'_>>, Error> {
+        let machine = &self.memory.machine;
+        local::with(machine, self, |ring, local| {
+            for _ in 0..TRIES {
+                let word = local.words.get(page);
+                if !word.is_hit() {
+                    break;
+                }
+                let pfn = word.pfn();
+                let Ok(pin) = machine.arena.pin(pfn) else { break };
+                // Between the two the frame may have become another page's.
+                let now = local.words.get(page);
+                if !now.is_hit() || now.pfn() != pfn {
+                    continue;
+                }
+                ring.count_hit();
+                self.note(ring, local, Read::new(self.object, page, wanted), now.is_settled())?;
+                return Ok(Some(pin));
+            }
+            self.before_miss(ring, local)?;
+            Ok(None)
+        })
+    }
+
+    /// Notes a hit: the engine has to hear of it, or only which page was read last.
+    #[inline(always)]
+    fn note(
+        &self,
+        ring: &crate::ring::Ring,
+        local: &mut local::LocalFile,
+        read: Read,
+        is_settled: bool,
+    ) -> Result<(), Error> {
+        if is_settled {
+            local.last = Some(read);
+            return Ok(());
+        }
+        if let Some(last) = local.last.take() {
+            self.push(ring, last)?;
+        }
+        self.push(ring, read)
+    }
+
+    #[inline]
+    fn push(&self, ring: &crate::ring::Ring, read: Read) -> Result<(), Error> {
+        if ring.push(read) { Ok(()) } else { self.drain_and_push(ring, read) }
+    }
+
+    #[cold]
+    fn drain_and_push(&self, ring: &crate::ring::Ring, read: Read) -> Result<(), Error> {
+        self.memory.machine.lock()?.drain_all();
+        let has_room = ring.push(read);
+        debug_assert!(has_room, "a ring that was just emptied");
+        Ok(())
+    }
+
+    /// The engine has to know which page was read last before it decides what to read ahead.
+    #[cold]
+    fn before_miss(&self, ring: &crate::ring::Ring, local: &mut local::LocalFile) -> Result<(), Error> {
+        match local.last.take() {
+            Some(last) => self.push(ring, last),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings a page in and pins it.
+    #[cold]
+    fn bring_in(&self, page: u64, wanted: u64) -> Result<Pin<'_>, Error> {
+        self.memory.guarded(|machine| machine.bring_in(self, self.group, page, wanted))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.memory.close(self.id, self.serial);
+    }
+}
+
+impl Shared {
+    /// Lets go of pages of files that nobody has open, until so many bytes of files may be open beside the others.
+    fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
+        loop {
+            let sum: u64 = locked.files.iter().flatten().map(|of| of.bytes).sum::<u64>() + bytes;
+            if sum <= self.files_max {
+                return Ok(locked);
+            }
+            let idle =
+                locked.files.iter().position(|of| of.as_ref().is_some_and(|of| of.is_idle() && !of.is_going));
+            let Some(idle) = idle else {
+                return Err(Error::TooManyFiles { bytes: sum, most: self.files_max });
+            };
+            locked = self.forget(locked, FileId(idle as u32))?;
+        }
+    }
+
+    /// Takes all pages of a file away, and its number.
+    pub(crate) fn forget<'a>(&'a self, mut locked: Locked<'a>, id: FileId) -> Result<Locked<'a>, Error> {
+        locked.drain_all();
+        let path = locked.files[id.0 as usize].as_ref().expect("it is open").path.clone();
+        let owner = locked.owner;
+        let task = locked.take_task(0);
+        let unlinked = match locked.engine.open(owner, id) {
+            Ok(object) => {
+                locked.set_going(id, true);
+                let lent = locked.engine.lend((owner, object), task)?;
+                let step = locked.engine.unlink(task, lent)?;
+                let served;
+                (locked, served) = self.machine.see_through(locked, task, step)?;
+                locked = self.machine.read(locked, 0)?;
+                locked.engine.close(owner, object)?;
+                served
+            }
+            Err(error) => return Err(error.into()),
+        };
+        locked.give_task(0, task);
+        match unlinked {
+            Served::Truncated => {}
+            _ => {
+                locked.set_going(id, false);
+                return Err(Error::Pinned { pinned: locked.pinned(), most: self.machine.pins_max });
+            }
+        }
+        // Whoever has it open still finds it forgotten.
+        for object in locked.take_objects(id) {
+            locked.engine.close(owner, object)?;
+        }
+        locked.files[id.0 as usize] = None;
+        locked.engine.file_forget(id).map_err(|error| Error::Io {
+            op: "forgetting",
+            path,
+            page: None,
+            source: std::io::Error::other(error),
+        })?;
+        Ok(locked)
+    }
+
+    /// A handle of a file is gone.
+    fn close(&self, id: FileId, serial: u64) {
+        if let Ok(mut locked) = self.machine.lock()
+            && let Some(object) = locked.drop_handle(id, serial)
+        {
+            locked.drain_all();
+            let owner = locked.owner;
+            let _ = locked.engine.close(owner, object);
+        }
+    }
+}

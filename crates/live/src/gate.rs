@@ -1,0 +1,102 @@
+//! Gates: one a frame, by which readers that take no lock and the engine that takes frames away keep clear of each other.
+//!
+//! ```text
+//!   gate    version (56) | 0 closed, 1 open, 2..255 open with 1..254 pins
+//!
+//!   read    word W of the page ─▶ gate open? ─▶ copy ─▶ W names the same frame? ─▶ fence ─▶ gate has the same version? else again
+//!   guard   W ─▶ one more pin, by compare and swap ─▶ W names the frame still? else unpin, and again
+//!   engine  close, where no pin is (version + 1) ─▶ W changes ─▶ the frame is another's ─▶ its contents are there ─▶ open (version + 1)
+//! ```
+//! The gate alone is not enough: a reader may have an old W, and find a gate that is open for another page. W alone is not enough: the
+//! page may leave, and come back to the same frame, while a reader copies. Both together are, if the gate is looked at last: then W named the
+//! frame while the frame was open for one page all the time. Nobody waits for readers: a late one throws its copy away. A frame that was never used, and each gate in the child of a fork, is zero, which is closed.
+//!
+//! `tests/gate.rs` tries all orders of a reader, a guard and an evictor, and engines that leave out one of the steps.
+
+use crate::atomic::{AtomicU64, Ordering, fence};
+
+const COUNT: u64 = 0xff;
+const CLOSED: u64 = 0;
+const OPEN: u64 = 1;
+const PINS_MAX: u64 = 254;
+
+/// What a reader has seen of a gate before it began to copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seen(u64);
+
+/// Why a frame can't be pinned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unpinned {
+    /// Its page is on its way out, or on its way in.
+    Closed,
+    /// As many pins as a gate counts.
+    Full,
+}
+
+/// One gate.
+pub(crate) struct Gate(pub(crate) AtomicU64);
+
+impl Gate {
+    /// Begins a read; `None` where the gate is closed.
+    #[inline(always)]
+    pub(crate) fn begin(&self) -> Option<Seen> {
+        // Acquire: whoever sees it open sees what was written before it was opened, the page's word included.
+        let seen = self.0.load(Ordering::Acquire);
+        (seen & COUNT != CLOSED).then_some(Seen(seen >> 8))
+    }
+
+    /// Ends a read, after a second look at the page's word: whether the frame was open all the while.
+    #[inline(always)]
+    pub(crate) fn is_still(&self, seen: Seen) -> bool {
+        // The copy and the look at the word come before this one.
+        fence(Ordering::Acquire);
+        self.0.load(Ordering::Relaxed) >> 8 == seen.0
+    }
+
+    /// One more pin. The caller looks at the page's word again afterwards.
+    #[inline]
+    pub(crate) fn pin(&self) -> Result<(), Unpinned> {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            match seen & COUNT {
+                CLOSED => return Err(Unpinned::Closed),
+                count if count > PINS_MAX => return Err(Unpinned::Full),
+                _ => {}
+            }
+            match self.0.compare_exchange_weak(seen, seen + 1, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Takes one pin back.
+    #[inline]
+    pub(crate) fn unpin(&self) {
+        // Release: what was read under the pin was read before it goes.
+        let before = self.0.fetch_sub(1, Ordering::Release);
+        debug_assert!(before & COUNT > OPEN, "a frame is unpinned that nobody has pinned");
+    }
+
+    /// Nobody may come in any more; false where somebody has a pin, or it is closed already.
+    pub(crate) fn close(&self) -> bool {
+        let seen = self.0.load(Ordering::Relaxed);
+        let closed = ((seen >> 8) + 1) << 8 | CLOSED;
+        let is_closed = seen & COUNT == OPEN
+            && self.0.compare_exchange(seen, closed, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        // What comes next, to the page's word and to the frame, is not seen by anybody who saw the gate open still.
+        fence(Ordering::Release);
+        is_closed
+    }
+
+    /// The frame holds what it should. Only who closed it, or fills it, opens it.
+    pub(crate) fn open(&self) {
+        let seen = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(seen & COUNT, CLOSED, "a gate is opened that is open");
+        self.0.store(((seen >> 8) + 1) << 8 | OPEN, Ordering::Release);
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & COUNT != CLOSED
+    }
+}

@@ -1,0 +1,42 @@
+//! A page cache that you link: one budget for the process, the reclaim policies of Linux, direct I/O, and no runtime.
+//!
+//! ```no_run
+//! use pageout::{Limits, Memory, Open};
+//!
+//! let memory = Memory::builder().budget(256 << 20).policy("mglru@6.12").build()?;
+//! let tenant = memory.group("tenant-7", Limits { max: Some(64 << 20), ..Limits::NONE })?;
+//! let file = memory.open("segment.bin", Open::read().random().group(&tenant))?;
+//!
+//! let mut buf = [0; 512];
+//! file.read_at(&mut buf, 8192)?; // all of it, or an error
+//! let page = file.page(17)?; // in place, and held until it is dropped
+//! assert_eq!(page.len(), 4096);
+//! println!("{}", tenant.read("memory.stat")?);
+//! # Ok::<(), pageout::Error>(())
+//! ```
+//! The engine of the simulator decides what stays in memory, and this crate only acts: it reads, copies, and waits. A page is 4 KiB; what is read
+//! across several is several pages in one request. Files are only read: nobody may write one as long as it is open.
+#![allow(clippy::disallowed_methods, reason = "a machine has a clock, threads and files")]
+#![deny(clippy::undocumented_unsafe_blocks)]
+
+mod memory; // the cache, how it is built, its groups
+mod file; // reading through it
+mod guard; // a page that is read in place
+mod error; // what can go wrong, and what to do
+mod stats; // what it counts
+
+mod machine; // the engine under its lock, and what is carried out of what it decides
+mod local; // what a thread keeps
+mod ring; // hits that the engine has not heard of
+mod atomic; // what gates are made of
+mod gate; // how readers and the engine keep clear of each other
+mod arena; // memory of all frames
+mod copy; // a copy out of memory that others may write
+
+pub use pageout_engine as engine; // what errors and configurations are made of
+
+pub use error::Error;
+pub use file::{File, Open, ReadAt};
+pub use guard::PageRef;
+pub use memory::{Builder, Group, Limits, Memory};
+pub use stats::{LockHeld, Stats};

@@ -1,0 +1,380 @@
+//! [`Memory`]: the cache as a whole, how it is built, and its groups.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use pageout_engine::{Config, ConfigError, Engine, MemcgId, PAGE_SIZE, Policy, Served, Stat, Step, TaskId};
+
+use crate::arena::Arena;
+use crate::error::Error;
+use crate::file::{File, Open};
+use crate::machine::{Doors, Locked, Machine};
+use crate::stats::Stats;
+
+/// What the engine takes beside what grows with frames and files: its code, its counters, and the stacks of threads.
+const FIXED_BYTES: u64 = 3 << 19;
+/// What a frame takes beside its page: its record, its links and place on lists, its gate.
+const FRAME_BYTES: u64 = 72;
+/// What a page of a file takes whether it is in memory or not: its word, and a share of what tells of its neighbours. Words may move, and
+/// are there twice for a moment.
+const FILE_PAGE_BYTES: u64 = 9;
+/// Fewer frames would not do for the marks of free memory.
+const FRAMES_MIN: u64 = 1024;
+
+/// A page cache with a budget. Clones share it.
+#[derive(Clone)]
+pub struct Memory(Arc<Shared>);
+
+/// How a [`Memory`] is to be built.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    budget: u64,
+    files: Option<u64>,
+    policy: String,
+    sysctls: Vec<(String, String)>,
+    io_threads: usize,
+}
+
+/// What a group may have, in bytes; `None`: the kernel's default, which is no limit or no protection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Limits {
+    /// `memory.max`: more than that is never in memory for it.
+    pub max: Option<u64>,
+    /// `memory.high`: beyond that it reclaims, and is slowed down.
+    pub high: Option<u64>,
+    /// `memory.low`: up to that others are reclaimed first.
+    pub low: Option<u64>,
+    /// `memory.min`: up to that nothing is taken from it.
+    pub min: Option<u64>,
+}
+
+impl Limits {
+    /// As much as there is, and no protection.
+    pub const NONE: Limits = Limits { max: None, high: None, low: None, min: None };
+}
+
+/// A group: a tenant, whose pages are counted, limited and protected together.
+#[derive(Clone)]
+pub struct Group {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) number: usize,
+    name: String,
+}
+
+/// The machine and its threads.
+pub(crate) struct Shared {
+    pub(crate) machine: Arc<Machine>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) files_max: u64,
+    frames: u64,
+    policy: String,
+    config: Config,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder {
+            budget: 256 << 20,
+            files: None,
+            policy: "mglru@6.12".to_owned(),
+            sysctls: Vec::new(),
+            io_threads: 2,
+        }
+    }
+}
+
+impl Builder {
+    /// Bytes that the process grows by at most: frames, what is known of pages, and threads. Default: 256 MiB.
+    pub fn budget(mut self, bytes: u64) -> Builder {
+        self.budget = bytes;
+        self
+    }
+
+    /// Bytes of files that are open at once at most. 9 bytes of the budget are set aside for each 4 KiB of them. Default: 16 times
+    /// the budget.
+    pub fn files(mut self, bytes: u64) -> Builder {
+        self.files = Some(bytes);
+        self
+    }
+
+    /// The kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `mglru@6.12`, `classic@6.12`, `lru` ...
+    /// Default: `mglru@6.12`.
+    pub fn policy(mut self, profile: &str) -> Builder {
+        profile.clone_into(&mut self.policy);
+        self
+    }
+
+    /// Sets a sysctl, as `vm.swappiness`, when the cache is built.
+    pub fn sysctl(mut self, name: &str, value: impl ToString) -> Builder {
+        self.sysctls.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Threads that read what nobody waits for yet. 0: whoever causes such a read makes it, so that what one thread does has always the same
+    /// outcome. Default: 2.
+    pub fn io_threads(mut self, threads: usize) -> Builder {
+        self.io_threads = threads;
+        self
+    }
+
+    /// The least budget that would do for these files.
+    fn least(files: u64) -> u64 {
+        FRAMES_MIN * (PAGE_SIZE + FRAME_BYTES) + FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES
+    }
+
+    /// Builds it.
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`]; [`Error::Config`] and [`Error::File`] for what the engine doesn't know; [`Error::Io`] where the system gives
+    /// no memory or no threads.
+    pub fn build(self) -> Result<Memory, Error> {
+        let files_max = self.files.unwrap_or(self.budget.saturating_mul(16));
+        let set_aside = FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES;
+        let frames = self.budget.saturating_sub(set_aside) / (PAGE_SIZE + FRAME_BYTES);
+        if frames < FRAMES_MIN {
+            return Err(Error::BudgetTooSmall { least: Builder::least(files_max) });
+        }
+        let policy = Policy::by_name(&self.policy)
+            .ok_or_else(|| ConfigError::Unknown(format!("policy {}", self.policy)))?;
+        let config = Config { node_pages: vec![frames], policy, ..config() };
+        let io = |source| Error::Io { op: "mapping memory", path: "the arena".into(), page: None, source };
+        let mut builder = Engine::builder(config.clone())?;
+        let frames_end = builder.frames_end();
+        let arena = Arc::new(Arena::new(frames_end as usize).map_err(io)?);
+        builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
+        let machine = Arc::new(Machine::new(builder.build(), arena, self.io_threads, frames / 4));
+        let shared = Shared {
+            machine,
+            threads: Mutex::default(),
+            files_max,
+            frames,
+            policy: self.policy.clone(),
+            config,
+        };
+        let memory = Memory(Arc::new(shared));
+        for (name, value) in &self.sysctls {
+            memory.write(&format!("/proc/sys/{}", name.replace('.', "/")), value)?;
+        }
+        memory.0.start_threads()?;
+        Ok(memory)
+    }
+}
+
+/// What an engine is like that decides for a process: nothing is set aside to spare a lock or to have large blocks, and statistics are as they
+/// are now.
+fn config() -> Config {
+    Config {
+        cpus: 1,
+        kmem: false,
+        stat_flush: pageout_engine::StatFlush::Live,
+        oom_kill: false,
+        compaction_proactiveness: 0,
+        watermark_boost_factor: 0,
+        page_cluster: 0,
+        step_busy_pages: 256,
+        ..Config::default()
+    }
+}
+
+impl Memory {
+    /// Begins to build one.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// [`Error::DirectRefused`], [`Error::TooManyFiles`], or [`Error::Io`].
+    pub fn open(&self, path: impl AsRef<Path>, how: Open) -> Result<File, Error> {
+        self.0.guarded(|_| File::open(&self.0, path.as_ref(), &how))
+    }
+
+    /// Makes a group.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where there is one of this name.
+    pub fn group(&self, name: &str, limits: Limits) -> Result<Group, Error> {
+        let number = self.0.guarded(|machine| {
+            let mut locked = machine.lock()?;
+            let memcg = locked.engine.memcg_create(MemcgId::ROOT, name)?;
+            Ok(locked.add_group(memcg))
+        })?;
+        let group = Group { shared: Arc::clone(&self.0), number, name: name.to_owned() };
+        let Limits { max, high, low, min } = limits;
+        for (file, bytes) in
+            [("memory.max", max), ("memory.high", high), ("memory.low", low), ("memory.min", min)]
+        {
+            if let Some(bytes) = bytes {
+                group.write(file, &bytes.to_string())?;
+            }
+        }
+        Ok(group)
+    }
+
+    /// The text of a kernel file, by its path: `/proc/vmstat`, `/proc/meminfo`, `/sys/kernel/debug/lru_gen` ...
+    ///
+    /// # Errors
+    /// [`Error::File`] where there is none, or it can't be read.
+    pub fn read(&self, path: &str) -> Result<String, Error> {
+        self.0.guarded(|machine| {
+            let mut locked = machine.lock()?;
+            locked.drain_all();
+            Ok(locked.engine.read_file(path)?)
+        })
+    }
+
+    /// Writes a kernel file, as a shell's `echo` does, and waits until that is done.
+    ///
+    /// # Errors
+    /// [`Error::File`] where there is none, it can't be written, or not this.
+    pub fn write(&self, path: &str, value: &str) -> Result<(), Error> {
+        self.0.with_task(|engine, task| Ok(engine.write_file(task, path, value)?)).and_then(|served| {
+            match served {
+                Served::Refused(error) => Err(Error::File(*error)),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Figures beside the kernel's own.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn stats(&self) -> Result<Stats, Error> {
+        let machine = &self.0.machine;
+        let locked = machine.lock()?;
+        let vmstat = |stat| locked.engine.figures().vmstat(stat) as u64;
+        Ok(Stats {
+            hits: locked.hits_of_ended + locked.rings.iter().map(|ring| ring.hits()).sum::<u64>(),
+            misses: locked.misses,
+            device_reads: locked.device_reads,
+            device_bytes: locked.device_bytes,
+            refaults: vmstat(Stat::WorkingsetRefaultFile),
+            resident: vmstat(Stat::NrFilePages),
+            frames: self.0.frames,
+            pinned: locked.pinned(),
+            lock_held: machine.held.read(),
+        })
+    }
+
+    /// What its engine is built from. A simulated machine that is built from the same takes the same decisions.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// What it is, in a line: policy, frames, and how it reads.
+    pub fn describe(&self) -> String {
+        let readers = match self.0.machine.io_threads() {
+            0 => "by whoever asks".to_owned(),
+            1 => "by whoever waits, and a thread".to_owned(),
+            threads => format!("by whoever waits, and {threads} threads"),
+        };
+        let Shared { policy, frames, .. } = &*self.0;
+        format!("{policy}, {frames} frames of {PAGE_SIZE} bytes; reads {readers}")
+    }
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memory({})", self.describe())
+    }
+}
+
+impl Group {
+    /// The text of one of its kernel files: `memory.stat`, `memory.events` ...
+    ///
+    /// # Errors
+    /// As [`Memory::read`].
+    pub fn read(&self, file: &str) -> Result<String, Error> {
+        Memory(Arc::clone(&self.shared)).read(&self.path(file))
+    }
+
+    /// Writes one of its kernel files: `memory.high`, `memory.reclaim` ...
+    ///
+    /// # Errors
+    /// As [`Memory::write`].
+    pub fn write(&self, file: &str, value: &str) -> Result<(), Error> {
+        Memory(Arc::clone(&self.shared)).write(&self.path(file), value)
+    }
+
+    fn path(&self, file: &str) -> String {
+        format!("/sys/fs/cgroup/{}/{file}", self.name)
+    }
+}
+
+impl std::fmt::Debug for Group {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Group({})", self.name)
+    }
+}
+
+impl Shared {
+    fn start_threads(&self) -> Result<(), Error> {
+        /// Deep enough for a step of reclaim, and little of it is ever touched.
+        const STACK_BYTES: usize = 512 << 10;
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut start = |name: &str, run: fn(&Machine)| {
+            let machine = Arc::clone(&self.machine);
+            let run = move || _ = catch_unwind(AssertUnwindSafe(|| run(&machine)));
+            let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run);
+            let thread = thread.map_err(|source| Error::Io {
+                op: "starting a thread",
+                path: name.into(),
+                page: None,
+                source,
+            })?;
+            threads.push(thread);
+            Ok(())
+        };
+        start("pageout-kernel", Machine::run_kernel_threads)?;
+        (0..self.machine.io_threads()).try_for_each(|_| start("pageout-read", Machine::run_reader))
+    }
+
+    /// Does what takes the engine. A panic of that is told to whoever calls, and to all who call later.
+    pub(crate) fn guarded<'a, T>(
+        &'a self,
+        act: impl FnOnce(&'a Machine) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        // A panic under the lock poisons that, so nobody sees what it has left behind.
+        catch_unwind(AssertUnwindSafe(|| act(&self.machine))).unwrap_or(Err(Error::Poisoned))
+    }
+
+    /// Has a task do something that may take steps.
+    fn with_task(
+        &self,
+        begin: impl FnOnce(&mut Engine, TaskId) -> Result<Step, Error>,
+    ) -> Result<Served, Error> {
+        self.guarded(|machine| {
+            let mut locked: Locked<'_> = machine.lock()?;
+            locked.drain_all();
+            let task = locked.take_task(0);
+            let served = match begin(&mut locked.engine, task) {
+                Ok(step) => {
+                    let served;
+                    (locked, served) = machine.see_through(locked, task, step)?;
+                    Ok(served)
+                }
+                Err(error) => Err(error),
+            };
+            locked.give_task(0, task);
+            drop(machine.read(locked, 0)?);
+            served
+        })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.machine.stop();
+        if !self.machine.arena.is_of_this_process() {
+            // The threads are the parent's.
+            return;
+        }
+        let threads = std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
+        threads.into_iter().for_each(|thread| _ = thread.join());
+    }
+}

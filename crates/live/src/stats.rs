@@ -1,0 +1,118 @@
+//! What a cache counts of itself, beside the kernel's own counters.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Figures of a [`crate::Memory`] since it was built, or as they are now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Pages that were read without the engine's lock.
+    pub hits: u64,
+    /// Pages that were read under it: they were not in memory, or were on their way, or their next ones were to be read ahead.
+    pub misses: u64,
+    /// Requests to devices, and the bytes that they gave.
+    pub device_reads: u64,
+    /// See [`Stats::device_reads`].
+    pub device_bytes: u64,
+    /// Pages that came back soon after they had been evicted (`workingset_refault_file`).
+    pub refaults: u64,
+    /// Pages of files in memory.
+    pub resident: u64,
+    /// Frames that the budget pays for.
+    pub frames: u64,
+    /// Pages that guards hold. A page counts once for each guard.
+    pub pinned: u64,
+    /// How long the engine's lock was held.
+    pub lock_held: LockHeld,
+}
+
+/// How often the engine's lock was held, and for how long.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockHeld {
+    /// By [`bucket`].
+    counts: Vec<u64>,
+}
+
+/// Four buckets to each doubling: the bounds of one are an eighth apart from its middle.
+const BUCKETS: usize = 4 * 40;
+
+fn bucket(nanos: u64) -> usize {
+    let nanos = nanos.max(4);
+    let power = nanos.ilog2();
+    let quarter = nanos >> (power - 2) & 3;
+    ((4 * power) as usize + quarter as usize).min(BUCKETS - 1)
+}
+
+/// The longest time in a bucket.
+fn upper(bucket: usize) -> u64 {
+    let (power, quarter) = (bucket / 4, bucket as u64 % 4);
+    if power < 2 { 4 } else { ((4 + quarter + 1) << power >> 2) - 1 }
+}
+
+impl LockHeld {
+    /// How often it was taken.
+    pub fn times(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// As long as the longest of the shortest `share` of all times, from 0 to 1, or at most a quarter longer; zero where it was never
+    /// taken.
+    pub fn quantile(&self, share: f64) -> Duration {
+        let wanted = (self.times() as f64 * share).ceil().max(1.0) as u64;
+        let mut sum = 0;
+        let found = self.counts.iter().position(|&count| {
+            sum += count;
+            sum >= wanted
+        });
+        found.map_or(Duration::ZERO, |bucket| Duration::from_nanos(upper(bucket)))
+    }
+}
+
+/// The histogram as threads count in it.
+pub(crate) struct Histogram([AtomicU64; BUCKETS]);
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl Histogram {
+    /// To be called under the lock, so that there is one writer.
+    pub(crate) fn count(&self, held: Duration) {
+        let count = &self.0[bucket(held.as_nanos() as u64)];
+        count.store(count.load(Relaxed) + 1, Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> LockHeld {
+        LockHeld { counts: self.0.iter().map(|count| count.load(Relaxed)).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_ends_where_the_next_one_begins() {
+        for bucket_at in 8..BUCKETS - 1 {
+            assert_eq!(bucket(upper(bucket_at)), bucket_at, "{}", upper(bucket_at));
+            assert_eq!(bucket(upper(bucket_at) + 1), bucket_at + 1);
+        }
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn quantiles_are_at_most_a_quarter_too_long() {
+        let histogram = Histogram::default();
+        (1..=100).for_each(|micros| histogram.count(Duration::from_micros(micros)));
+        let held = histogram.read();
+        assert_eq!(held.times(), 100);
+        for (share, micros) in [(0.5, 50), (0.99, 99), (1.0, 100)] {
+            let (least, told) = (Duration::from_micros(micros), held.quantile(share));
+            assert!(least <= told && told <= least * 5 / 4, "{share}: {told:?}");
+        }
+        assert_eq!(Histogram::default().read().quantile(0.99), Duration::ZERO);
+    }
+}

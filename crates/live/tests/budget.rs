@@ -1,0 +1,64 @@
+//! The budget is the process's: its peak, less what it was before, with files of many times the budget. A test of its own process.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and reads /proc")]
+
+use std::io::Write;
+use std::path::Path;
+
+use pageout::{Memory, Open};
+
+const MIB: u64 = 1 << 20;
+const PAGE: u64 = 4096;
+
+/// A line of /proc/self/status, in bytes.
+fn status(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("budget-{}", std::process::id()));
+    let budget = 16 * MIB;
+    for (policy, times) in [("mglru@6.12", 4), ("classic@6.12", 4), ("mglru@6.12", 64), ("classic@6.12", 64)]
+    {
+        let bytes = times * budget;
+        // Nobody writes it: it takes no blocks, and reads as zeroes.
+        let mut file = std::fs::File::create(&path).unwrap();
+        file.set_len(bytes).unwrap();
+        file.write_all(&[1; 5]).unwrap();
+        // What was the peak is forgotten.
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        let before = status("VmRSS");
+        let memory = Memory::builder().budget(budget).files(bytes).policy(policy).build().unwrap();
+        let file = memory.open(&path, Open::read().random()).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..2_u64 {
+                let file = &file;
+                scope.spawn(move || {
+                    let (mut state, mut buf) = (thread, [0; 64]);
+                    for _ in 0..40_000 {
+                        state = state
+                            .wrapping_mul(6_364_136_223_846_793_005)
+                            .wrapping_add(1_442_695_040_888_963_407);
+                        let page = (state >> 33) % (bytes / PAGE);
+                        file.read_at(&mut buf, page * PAGE).unwrap();
+                        assert_eq!(buf[0], u8::from(page == 0));
+                    }
+                });
+            }
+        });
+        let grown = status("VmHWM") - before;
+        let stats = memory.stats().unwrap();
+        println!(
+            "{policy}, a file of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} pages of files in memory, {} reads",
+            grown as f64 / MIB as f64,
+            budget / MIB,
+            stats.frames,
+            stats.resident,
+            stats.device_reads,
+        );
+        assert!(grown <= budget + MIB, "{policy}, a file of {times} budgets: grown by {grown} bytes");
+    }
+    std::fs::remove_file(&path).unwrap();
+}

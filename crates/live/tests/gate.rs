@@ -1,0 +1,206 @@
+//! The gate in all orders in which threads may meet there, and engines with a step left out, which must be noticed.
+//!
+//! ```text
+//!   before   page A in the frame, word W leads there          evictor   close ─▶ W empty ─▶ B's contents ─▶ open ─▶ B's word leads there
+//!   reader   wants A: sees A's contents, or that it is gone    guard     the same, and as long as it has its pin, they stay
+//! ```
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod atomic {
+    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+}
+
+#[allow(dead_code, reason = "an arena uses all of it")]
+#[path = "../src/gate.rs"]
+mod gate;
+
+use atomic::{AtomicU64, Ordering, fence};
+use gate::Gate;
+use loom::sync::Arc;
+use loom::thread;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+const GONE: u64 = 0;
+const PRESENT: u64 = 1;
+const A: u64 = 0xa;
+const B: u64 = 0xb;
+
+/// One frame of two words, its gate, and page A's word. Contents are atomic words, as the copy's instruction is no race either.
+struct Frame {
+    gate: Gate,
+    word: AtomicU64,
+    contents: [AtomicU64; 2],
+}
+
+/// What an engine or a reader leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Bug {
+    None,
+    /// The reader doesn't look at the page's word again.
+    NoSecondLook,
+    /// The reader doesn't look at the gate again.
+    NoSecondVersion,
+    /// The reader looks at the gate again before it looks at the word: between the two the page may come back.
+    VersionBeforeWord,
+    /// The evictor writes the frame without having closed it.
+    NotClosed,
+    /// The frame is opened before its contents are there.
+    OpenedEarly,
+    /// The guard doesn't look at the page's word after it has its pin.
+    UncheckedPin,
+}
+
+impl Frame {
+    fn new() -> Frame {
+        let contents = [(); 2].map(|()| AtomicU64::new(A));
+        // Open, at some version.
+        Frame { gate: Gate(AtomicU64::new(5 << 8 | 1)), word: AtomicU64::new(PRESENT), contents }
+    }
+
+    /// Evicts page A and fills the frame with page B, if nobody holds it.
+    fn evict(&self, bug: Bug) {
+        if bug != Bug::NotClosed && !self.gate.close() {
+            return;
+        }
+        self.word.store(GONE, Ordering::Relaxed);
+        if bug == Bug::OpenedEarly {
+            self.gate.open();
+        }
+        // The kernel's write into the frame comes after all that the thread did before it.
+        fence(Ordering::SeqCst);
+        self.contents.iter().for_each(|word| word.store(B, Ordering::Relaxed));
+        if bug != Bug::OpenedEarly && bug != Bug::NotClosed {
+            self.gate.open();
+        }
+    }
+
+    /// The same, and page A comes back to the frame that it had.
+    fn evict_and_return(&self, bug: Bug) {
+        self.evict(bug);
+        if self.word.load(Ordering::Relaxed) == PRESENT || !self.gate.close() {
+            return;
+        }
+        // When the word leads there does not matter, as the gate says when the contents are there.
+        self.word.store(PRESENT, Ordering::Relaxed);
+        if bug == Bug::OpenedEarly {
+            self.gate.open();
+        }
+        fence(Ordering::SeqCst);
+        self.contents.iter().for_each(|word| word.store(A, Ordering::Relaxed));
+        if bug != Bug::OpenedEarly {
+            self.gate.open();
+        }
+    }
+
+    fn copy(&self) -> [u64; 2] {
+        [0, 1].map(|at| self.contents[at].load(Ordering::Relaxed))
+    }
+
+    /// Reads page A, if it is there, without a pin.
+    fn read(&self, bug: Bug) -> Option<[u64; 2]> {
+        if self.word.load(Ordering::Relaxed) != PRESENT {
+            return None;
+        }
+        let seen = self.gate.begin()?;
+        let copied = self.copy();
+        let is_still = bug == Bug::VersionBeforeWord && self.gate.is_still(seen);
+        let is_there = self.word.load(Ordering::Relaxed) == PRESENT || bug == Bug::NoSecondLook;
+        let is_still = is_still || self.gate.is_still(seen) || bug == Bug::NoSecondVersion;
+        (is_still && is_there).then_some(copied)
+    }
+
+    /// Looks at page A under a pin, twice.
+    fn look(&self, bug: Bug) -> Option<[[u64; 2]; 2]> {
+        if self.word.load(Ordering::Relaxed) != PRESENT {
+            return None;
+        }
+        self.gate.pin().ok()?;
+        let is_there = self.word.load(Ordering::Relaxed) == PRESENT || bug == Bug::UncheckedPin;
+        let seen = is_there.then(|| [self.copy(), self.copy()]);
+        self.gate.unpin();
+        seen
+    }
+}
+
+/// A reader and a guard beside an evictor, in all orders.
+fn try_all(bug: Bug, act: impl Fn(&Frame, Bug) + Send + Sync + Copy + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let frame = Arc::new(Frame::new());
+        let evictor = {
+            let frame = Arc::clone(&frame);
+            thread::spawn(move || frame.evict_and_return(bug))
+        };
+        act(&frame, bug);
+        evictor.join().unwrap();
+    });
+}
+
+fn reads(frame: &Frame, bug: Bug) {
+    if let Some(seen) = frame.read(bug) {
+        assert_eq!(seen, [A, A], "a page is read as another");
+    }
+}
+
+fn looks(frame: &Frame, bug: Bug) {
+    if let Some(seen) = frame.look(bug) {
+        assert_eq!(seen, [[A, A]; 2], "a page changes under a guard");
+    }
+}
+
+fn is_noticed(bug: Bug, act: fn(&Frame, Bug)) -> bool {
+    let silent = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = catch_unwind(AssertUnwindSafe(|| try_all(bug, act)));
+    std::panic::set_hook(silent);
+    outcome.is_err()
+}
+
+#[test]
+fn a_read_is_of_its_page_or_counts_for_nothing() {
+    try_all(Bug::None, reads);
+}
+
+#[test]
+fn a_page_does_not_change_under_a_guard() {
+    try_all(Bug::None, looks);
+}
+
+#[test]
+fn a_guard_and_a_reader_beside_an_evictor_see_their_page() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let frame = Arc::new(Frame::new());
+        let others = [
+            {
+                let frame = Arc::clone(&frame);
+                thread::spawn(move || frame.evict(Bug::None))
+            },
+            {
+                let frame = Arc::clone(&frame);
+                thread::spawn(move || looks(&frame, Bug::None))
+            },
+        ];
+        reads(&frame, Bug::None);
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn each_step_that_is_left_out_is_noticed() {
+    type Act = fn(&Frame, Bug);
+    let bugs: [(Bug, Act); 7] = [
+        (Bug::VersionBeforeWord, reads),
+        (Bug::NoSecondLook, reads),
+        (Bug::NoSecondVersion, reads),
+        (Bug::NotClosed, reads),
+        (Bug::OpenedEarly, reads),
+        (Bug::NotClosed, looks),
+        (Bug::UncheckedPin, looks),
+    ];
+    for (bug, act) in bugs {
+        assert!(is_noticed(bug, act), "{bug:?} was not noticed");
+    }
+}

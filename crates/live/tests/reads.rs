@@ -1,0 +1,190 @@
+//! Real files through the cache: every byte is the file's, whatever is evicted meanwhile, and what goes wrong is told.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
+
+use pageout::{Error, File, Limits, Memory, Open, ReadAt};
+use std::path::{Path, PathBuf};
+
+const PAGE: usize = 4096;
+
+/// A file of a name of its own, which goes with this value.
+struct Made(PathBuf);
+
+impl Made {
+    fn new(name: &str, bytes: usize) -> Made {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        std::fs::write(&path, (0..bytes).map(byte).collect::<Vec<u8>>()).unwrap();
+        Made(path)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// What a file has at a place: another thing on each page.
+fn byte(at: usize) -> u8 {
+    let page = (at / PAGE) as u64;
+    (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (8 * (at % 7))) as u8 ^ (at % 251) as u8
+}
+
+/// Numbers that look like chance.
+fn draws(mut seed: u64) -> impl FnMut(u64) -> u64 {
+    move |sides| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % sides
+    }
+}
+
+fn check(bytes: &[u8], from: usize) {
+    let wrong = bytes.iter().enumerate().find(|&(at, &is)| is != byte(from + at));
+    assert_eq!(wrong, None, "a byte of page {}", from / PAGE);
+}
+
+fn read_some(file: &File, seed: u64, reads: u64) {
+    let mut draw = draws(seed);
+    let mut buf = vec![0; 3 * PAGE];
+    for _ in 0..reads {
+        let len = file.len();
+        let offset = draw(len);
+        if draw(3) == 0 {
+            let page = offset / PAGE as u64;
+            let guard = file.page(page).unwrap();
+            check(&guard, page as usize * PAGE);
+            continue;
+        }
+        let wanted = (draw(buf.len() as u64) + 1).min(len - offset) as usize;
+        file.read_at(&mut buf[..wanted], offset).unwrap();
+        check(&buf[..wanted], offset as usize);
+    }
+}
+
+#[test]
+fn every_byte_is_the_files_whatever_threads_read_and_reclaim_takes() {
+    let made = Made::new("threads", (32 << 20) + 123);
+    for policy in ["mglru@6.12", "classic@6.12", "lru", "sieve"] {
+        let memory = Memory::builder().budget(8 << 20).policy(policy).build().unwrap();
+        let tenant = memory.group("tenant", Limits { max: Some(2 << 20), ..Limits::NONE }).unwrap();
+        let files = [
+            memory.open(&made.0, Open::read()).unwrap(),
+            memory.open(&made.0, Open::read().random()).unwrap(),
+            memory.open(&made.0, Open::read().random().group(&tenant)).unwrap(),
+        ];
+        std::thread::scope(|scope| {
+            for (seed, file) in (1..).zip(&files) {
+                scope.spawn(move || read_some(file, seed, 3000));
+            }
+        });
+        let stats = memory.stats().unwrap();
+        assert!(
+            stats.misses > 1000 && stats.hits > 1000 && stats.resident < stats.frames,
+            "{policy}: {stats:?}"
+        );
+        assert_eq!(stats.pinned, 0);
+        let current: u64 = tenant.read("memory.current").unwrap().trim().parse().unwrap();
+        assert!(current <= 2 << 20, "{policy}: {current} bytes");
+    }
+}
+
+#[test]
+fn a_page_under_a_guard_stays_where_it_is() {
+    let made = Made::new("guard", 16 << 20);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&made.0, Open::read()).unwrap();
+    let guards: Vec<_> = (0..40).map(|page| file.page(page * 7).unwrap()).collect();
+    read_some(&file, 9, 6000);
+    for (page, guard) in (0..).zip(&guards) {
+        check(guard, page * 7 * PAGE);
+    }
+    assert_eq!(memory.stats().unwrap().pinned, 40);
+    assert!(matches!(file.clone().forget(), Err(Error::Pinned { .. })));
+    drop(guards);
+    file.forget().unwrap();
+    assert_eq!(memory.stats().unwrap().resident, 0);
+}
+
+#[test]
+fn guards_hold_a_quarter_of_the_frames_at_most() {
+    let made = Made::new("pins", 16 << 20);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&made.0, Open::read().random()).unwrap();
+    let mut guards = Vec::new();
+    let refused = (0..4000).find_map(|page| match file.page(page) {
+        Ok(guard) => {
+            guards.push(guard);
+            None
+        }
+        Err(error) => Some(error),
+    });
+    let Some(Error::Pinned { pinned, most }) = refused else { panic!("{refused:?}") };
+    assert!(pinned > most && pinned <= most + 16, "{pinned} of {most}");
+    guards.clear();
+    read_some(&file, 4, 500);
+}
+
+#[test]
+fn a_batch_reads_all_that_it_is_of() {
+    let made = Made::new("batch", 4 << 20);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&made.0, Open::read().random()).unwrap();
+    for _ in 0..2 {
+        let mut buffers = vec![[0; 700]; 64];
+        let offsets: Vec<u64> = (0..64).map(|at| at * 60_000 + 11).collect();
+        let mut batch: Vec<ReadAt> =
+            buffers.iter_mut().zip(&offsets).map(|(buf, &offset)| ReadAt { buf, offset }).collect();
+        file.read_batch(&mut batch).unwrap();
+        for (buffer, &offset) in buffers.iter().zip(&offsets) {
+            check(buffer, offset as usize);
+        }
+    }
+    assert!(memory.stats().unwrap().hits >= 64, "the second time all are in memory");
+}
+
+#[test]
+fn what_goes_wrong_says_what_to_do() {
+    let made = Made::new("wrong", 40 * PAGE + 5);
+    let least = match Memory::builder().budget(1 << 20).build() {
+        Err(Error::BudgetTooSmall { least }) => least,
+        other => panic!("{other:?}"),
+    };
+    // Files come to sixteen times the budget by default.
+    let memory = Memory::builder().budget(least).files(1 << 20).build().unwrap();
+    assert!(Memory::builder().budget(least / 2).files(1 << 20).build().is_err());
+    assert!(Memory::builder().policy("mglru@1.0").build().unwrap_err().to_string().contains("mglru@1.0"));
+    let error = Memory::builder().sysctl("vm.swapiness", 5).build().unwrap_err().to_string();
+    assert!(error.contains("vm/swapiness"), "{error}");
+
+    let file = memory.open(&made.0, Open::read()).unwrap();
+    let error = file.read_at(&mut [0; 10], 40 * PAGE as u64).unwrap_err().to_string();
+    assert!(error.contains("a read up to byte 163850") && error.contains("163845 bytes"), "{error}");
+    assert!(matches!(file.page(41), Err(Error::BeyondEnd { .. })));
+    assert_eq!(file.page(40).unwrap().len(), 5, "the last page ends with its file");
+    let missing = memory.open("/nonexistent/file", Open::read()).unwrap_err().to_string();
+    assert!(missing.starts_with("opening of /nonexistent/file: "), "{missing}");
+    let large = Made::new("large", 3 << 20);
+    let error = memory.open(&large.0, Open::read()).unwrap_err();
+    assert!(error.to_string().contains("files("), "{error}");
+
+    std::fs::OpenOptions::new().write(true).open(&made.0).unwrap().set_len(8 * PAGE as u64).unwrap();
+    let error = file.read_at(&mut [0; 10], 20 * PAGE as u64).unwrap_err();
+    assert!(matches!(error, Error::Shortened { page: 20, .. }), "{error}");
+    assert!(error.to_string().ends_with("forget the file and open it again"), "{error}");
+    let other = file.clone();
+    file.forget().unwrap();
+    assert!(matches!(other.read_at(&mut [0; 10], 0), Err(Error::Forgotten { .. })));
+    let again = memory.open(&made.0, Open::read()).unwrap();
+    let mut buf = [0; 10];
+    again.read_at(&mut buf, 3 * PAGE as u64).unwrap();
+    check(&buf, 3 * PAGE);
+}
+
+#[test]
+fn files_that_nobody_has_open_make_room_for_others() {
+    let memory = Memory::builder().budget(8 << 20).files(4 << 20).build().unwrap();
+    for round in 0..20 {
+        let made = Made::new(&format!("room{round}"), 1 << 20);
+        let file = memory.open(&made.0, Open::read()).unwrap();
+        read_some(&file, round, 50);
+    }
+}
