@@ -220,11 +220,8 @@ impl Engine {
             return Step::Done(Served::Failed(error));
         }
         current.use_mm();
-        if current.is_sure_to_miss(access) {
-            return current.begin(access);
-        }
         // What the fast path could have served is a hit here too.
-        if self.hits(task, &[()], |()| access, false) == 1 {
+        if !current.is_sure_to_miss(access) && self.hits(task, &[()], |()| access, false) == 1 {
             let touched = self.touched(task, access);
             return self.current(task).return_to_user(access, Served::Hit(touched));
         }
