@@ -240,7 +240,7 @@ impl State {
                 sizes[LruList::inactive(folio.lru_type()) as usize] += folio.pages();
                 count_in_zone(Pfn(holder), LruList::inactive(folio.lru_type()), folio.pages());
             }
-            self.check_guest(self.lruvecs.id(lruvec.memcg, lruvec.pool));
+            self.check_guest(self.lruvecs.id(lruvec.memcg, lruvec.node));
         }
         if let Some(generations) = &lruvec.generations {
             for list in &generations.lists {
@@ -406,8 +406,8 @@ impl State {
             let bytes = bytes[id.index()] + objects[id.index()] as u64 + group.kmem_rest + held.sum::<u64>();
             assert_eq!(group.kmem * PAGE_SIZE, bytes, "kernel memory charged to {}", self.memcgs.path(id));
             let local = |stat: Stat| -> i64 {
-                let pools = self.lruvecs.pools();
-                pools.map(|pool| self.lruvecs[self.lruvecs.id(id, pool)].stat_local[stat as usize]).sum()
+                let nodes = self.lruvecs.nodes();
+                nodes.map(|node| self.lruvecs[self.lruvecs.id(id, node)].stat_local[stat as usize]).sum()
             };
             assert_eq!(local(Stat::Kernel), group.kmem as i64, "kernel of {}", self.memcgs.path(id));
             assert_eq!(local(Stat::SlabReclaimable), objects[id.index()], "slab of {}", self.memcgs.path(id));

@@ -4,7 +4,6 @@ use crate::books::Deed;
 use crate::core::Core;
 use crate::harvest::mapped_stat;
 use crate::lru::Arrival;
-use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{NODE_SLOTS, Word};
@@ -21,7 +20,7 @@ impl Core {
         self.out.count.faults(1);
         let space = self.mm.memory.mm(mm);
         let entry = space.table.word(page);
-        let lruvec = self.mm.lruvecs.id(space.memcg, PoolId::of_node(self.current_node()));
+        let lruvec = self.mm.lruvecs.id(space.memcg, self.current_node());
         self.count(lruvec, Stat::Pgfault, 1);
         if major {
             self.count(lruvec, Stat::Pgmajfault, 1);

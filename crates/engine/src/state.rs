@@ -4,7 +4,7 @@
 
 use crate::config::{Config, ConfigError};
 use crate::kmem::KernelMemory;
-use crate::lru::lruvec::{LruvecId, Lruvecs, PoolId};
+use crate::lru::lruvec::{LruvecId, Lruvecs};
 use crate::memcg::Memcgs;
 use crate::memory::Memory;
 use crate::memory::folio::Folio;
@@ -101,6 +101,6 @@ impl State {
     /// The lruvec of a folio whose record is at hand.
     #[inline]
     pub(crate) fn lruvec_of_folio(&self, folio: &Folio) -> LruvecId {
-        self.lruvecs.id(folio.memcg, PoolId::of_node(folio.node))
+        self.lruvecs.id(folio.memcg, folio.node)
     }
 }

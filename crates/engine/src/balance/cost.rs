@@ -238,10 +238,10 @@ impl State {
         if cost == 0 {
             return;
         }
-        let pool = self.lruvecs[lruvec].pool;
+        let node = self.lruvecs[lruvec].node;
         let mut level = Some(self.lruvecs[lruvec].memcg);
         while let Some(memcg) = level {
-            let id = self.lruvecs.id(memcg, pool);
+            let id = self.lruvecs.id(memcg, node);
             let size: u64 = LruList::EVICTABLE.iter().map(|list| self.stale(id, list.stat())).sum();
             let costs = &mut self.lruvecs[id].cost;
             costs[kind as usize] += cost;

@@ -256,8 +256,8 @@ impl State {
         let position = self.memcgs[memcg].mms.iter().position(|&other| other == mm);
         let position = position.expect("it joined its group when it was created");
         self.memcgs[memcg].mms.remove(position);
-        for pool in self.lruvecs.pools() {
-            let lruvec = self.lruvecs.id(memcg, pool);
+        for node in self.lruvecs.nodes() {
+            let lruvec = self.lruvecs.id(memcg, node);
             self.lruvecs[lruvec].walk.forget_mm(position);
         }
     }

@@ -23,7 +23,6 @@
 
 use super::{Errno, FileError, WriteError};
 use crate::balance::TIERS;
-use crate::lru::lruvec::PoolId;
 use crate::lru::{GenerationLists, GenerationRequest, GenerationWork, Refused, Requested, WorkStep};
 use crate::machine::step::{Served, Step};
 use crate::serve::engine::Engine;
@@ -227,7 +226,7 @@ impl Engine {
     }
 
     fn generation_rows(&self, text: &mut String, memcg: MemcgId, node: NodeId, is_full: bool) {
-        let lruvec = self.core.mm.lruvecs.id(memcg, PoolId::of_node(node));
+        let lruvec = self.core.mm.lruvecs.id(memcg, node);
         let Some(generations) = &self.core.mm.lruvecs[lruvec].generations else { return };
         let oldest = if is_full {
             generations.oldest_that_can_exist()
@@ -266,7 +265,7 @@ impl Engine {
         node: NodeId,
         seq: u64,
     ) {
-        let lruvec = &self.core.mm.lruvecs[self.core.mm.lruvecs.id(memcg, PoolId::of_node(node))];
+        let lruvec = &self.core.mm.lruvecs[self.core.mm.lruvecs.id(memcg, node)];
         let is_youngest = seq == generations.max_seq;
         for tier in 0..TIERS {
             let mut row = format!("{:12}{tier:10}", "");

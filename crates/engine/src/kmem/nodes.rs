@@ -3,7 +3,6 @@
 
 use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;
-use crate::lru::lruvec::PoolId;
 use crate::memory::nodes::Node;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
@@ -92,8 +91,8 @@ impl Core {
 
     fn index_node_count(&mut self, node: Node, sign: i64) {
         if node.memcg != MemcgId::ROOT {
-            let pool = PoolId::of_node(self.mm.memory.folios[node.pfn].node);
-            let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(node.memcg), pool);
+            let on = self.mm.memory.folios[node.pfn].node;
+            let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(node.memcg), on);
             self.count_memcg_bytes(lruvec, Stat::SlabReclaimable, sign * INDEX_NODE_BYTES as i64);
         }
     }
@@ -121,9 +120,9 @@ impl State {
             return [0; 2];
         }
         let payer = self.memcgs.online(payer);
-        let of_pool =
-            |pool| self.lruvecs[self.lruvecs.id(payer, pool)].stat_local[Stat::SlabReclaimable as usize];
-        [self.kmem.index_nodes.len() as i64, self.lruvecs.pools().map(of_pool).sum()]
+        let of_node =
+            |node| self.lruvecs[self.lruvecs.id(payer, node)].stat_local[Stat::SlabReclaimable as usize];
+        [self.kmem.index_nodes.len() as i64, self.lruvecs.nodes().map(of_node).sum()]
     }
 
     /// So many nodes have come, or gone: the slab, its pages and the slab of who pays are larger by as much.

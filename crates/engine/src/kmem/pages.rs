@@ -2,7 +2,6 @@
 
 use crate::config::ConfigError;
 use crate::core::Core;
-use crate::lru::lruvec::PoolId;
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::stat::Stat;
@@ -56,7 +55,7 @@ impl Core {
 
     fn kmem_page_count(&mut self, pfn: Pfn, gauge: Stat, sign: i64) {
         let folio = self.mm.memory.folios[pfn];
-        let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(folio.memcg), PoolId::of_node(folio.node));
+        let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(folio.memcg), folio.node);
         // Stacks are counted in KiB, as a stack need not be a number of pages.
         let unit = if gauge == Stat::NrKernelStack { (PAGE_SIZE / 1024) as i64 } else { 1 };
         let before = self.mm.node_stat(folio.node, gauge);

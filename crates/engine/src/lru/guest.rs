@@ -224,7 +224,7 @@ impl State {
 
     /// What the guests of a group have to hear of accesses through descriptors.
     pub(super) fn guest_mark(&self, memcg: MemcgId) -> Mark {
-        let mut lruvecs = self.lruvecs.pools().map(|pool| &self.lruvecs[self.lruvecs.id(memcg, pool)]);
+        let mut lruvecs = self.lruvecs.nodes().map(|node| &self.lruvecs[self.lruvecs.id(memcg, node)]);
         match lruvecs.find_map(|lruvec| lruvec.guest.as_ref()).map(|guest| guest.seat.uses()) {
             Some(Uses::Each) => Mark::EveryAccess,
             Some(Uses::Late | Uses::Never) | None => Mark::Visited,
@@ -236,8 +236,8 @@ impl State {
         for memcg in self.memcgs.subtree(memcg) {
             let limits = self.memcgs.ancestors(memcg).map(|id| self.memcgs[id].max.min(self.memcgs[id].high));
             let limit = limits.min().unwrap_or(u64::MAX);
-            for pool in self.lruvecs.pools() {
-                let lruvec = self.lruvecs.id(memcg, pool);
+            for node in self.lruvecs.nodes() {
+                let lruvec = self.lruvecs.id(memcg, node);
                 if let Some(guest) = &mut self.lruvecs[lruvec].guest {
                     guest.resize(limit);
                 }
@@ -250,7 +250,7 @@ impl State {
         if self.lruvecs[lruvec].guest.is_none() {
             return;
         }
-        let of = self.lruvecs.id(shadow.memcg, self.lruvecs[lruvec].pool);
+        let of = self.lruvecs.id(shadow.memcg, self.lruvecs[lruvec].node);
         let distance = shadow.distance(self.lruvecs[of].nonresident_age);
         let page = page_of(&self.memory.folios[pfn]);
         self.guest(lruvec).note_refault(page, distance);

@@ -27,8 +27,8 @@ impl Core {
     /// Makes all folios of a removed group its parent's, on lists or not. Returns how many pages are charged to that one instead.
     pub(crate) fn lru_reparent(&mut self, memcg: MemcgId, parent: MemcgId) -> u64 {
         let mut placed_anew = Vec::new();
-        for pool in self.mm.lruvecs.pools() {
-            let (from, to) = (self.mm.lruvecs.id(memcg, pool), self.mm.lruvecs.id(parent, pool));
+        for node in self.mm.lruvecs.nodes() {
+            let (from, to) = (self.mm.lruvecs.id(memcg, node), self.mm.lruvecs.id(parent, node));
             if !self.mm.have_lists_alike(from, to) {
                 self.empty_lists(from, &mut placed_anew);
                 debug_assert!(self.mm.lruvecs[from].by_zone.iter().flatten().all(|&pages| pages == 0));
@@ -47,8 +47,8 @@ impl Core {
         let left: u64 = self
             .mm
             .lruvecs
-            .pools()
-            .map(|pool| self.mm.lruvecs[self.mm.lruvecs.id(memcg, pool)].evictable())
+            .nodes()
+            .map(|node| self.mm.lruvecs[self.mm.lruvecs.id(memcg, node)].evictable())
             .sum();
         assert_eq!(left, 0, "pages are left on the lists of a group whose folios are its parent's");
         for pfn in placed_anew {

@@ -29,8 +29,8 @@ impl Core {
     pub(crate) fn switch_step(&mut self) -> bool {
         let mut left = CHUNK;
         for memcg in self.mm.memcgs.ids() {
-            for pool in self.mm.lruvecs.pools() {
-                let lruvec = self.mm.lruvecs.id(memcg, pool);
+            for node in self.mm.lruvecs.nodes() {
+                let lruvec = self.mm.lruvecs.id(memcg, node);
                 if !self.mm.lruvecs[lruvec].is_switching {
                     continue;
                 }
@@ -69,8 +69,8 @@ impl State {
             let policy = group.set_aside.unwrap_or_else(|| group.policy.with_generations(keeps_generations));
             group.set_aside = Some(group.policy);
             group.policy = policy;
-            for pool in self.lruvecs.pools() {
-                let lruvec = self.lruvecs.id(memcg, pool);
+            for node in self.lruvecs.nodes() {
+                let lruvec = self.lruvecs.id(memcg, node);
                 self.lruvecs[lruvec].is_switching = true;
             }
         }
@@ -111,8 +111,8 @@ impl State {
     /// Panics if folios are on lists that their group's policy doesn't speak of, and nobody is about to move them.
     pub(crate) fn check_switching(&self) {
         for memcg in self.memcgs.ids() {
-            for pool in self.lruvecs.pools() {
-                let lruvec = self.lruvecs.id(memcg, pool);
+            for node in self.lruvecs.nodes() {
+                let lruvec = self.lruvecs.id(memcg, node);
                 let left = self.left_behind(lruvec).filter(|_| self.lru_of(lruvec).may_be_switched());
                 assert!(
                     self.lruvecs[lruvec].is_switching || left.is_none(),

@@ -264,8 +264,8 @@ impl Core {
         let (mut lists, mut protected) = ([0; 5], 0);
         for &id in &subtree {
             let mut reclaimable = 0;
-            for pool in self.mm.lruvecs.pools() {
-                let lruvec = &self.mm.lruvecs[self.mm.lruvecs.id(id, pool)];
+            for node in self.mm.lruvecs.nodes() {
+                let lruvec = &self.mm.lruvecs[self.mm.lruvecs.id(id, node)];
                 lists.iter_mut().zip(LruList::ALL).for_each(|(sum, list)| *sum += lruvec.size(list));
                 reclaimable += lruvec.evictable();
             }
@@ -377,11 +377,11 @@ impl State {
     pub(crate) fn assert_lists_paid(&self, memcg: MemcgId) {
         if cfg!(debug_assertions) {
             let group = &self.memcgs[memcg];
-            let of_pool = |pool| {
-                let lruvec = &self.lruvecs[self.lruvecs.id(memcg, pool)];
+            let of_node = |node| {
+                let lruvec = &self.lruvecs[self.lruvecs.id(memcg, node)];
                 lruvec.evictable() + lruvec.size(LruList::Unevictable)
             };
-            let listed: u64 = self.lruvecs.pools().map(of_pool).sum();
+            let listed: u64 = self.lruvecs.nodes().map(of_node).sum();
             assert!(
                 group.usage >= listed + group.kmem,
                 "{} pays for {} pages, and has {listed} on lists and {} of the kernel's",

@@ -14,7 +14,6 @@
 
 use crate::books::{Deed, Paid};
 use crate::core::Core;
-use crate::lru::lruvec::PoolId;
 use crate::memcg::stock::ByteStock;
 use crate::stat::Stat;
 use crate::state::State;
@@ -62,7 +61,7 @@ impl Core {
 
     /// `kernel` of `memory.stat`. It is the group's as a whole, so it counts with the first node.
     fn kernel_count(&mut self, memcg: MemcgId, pages: i64) {
-        let lruvec = self.mm.lruvecs.id(memcg, PoolId::of_node(NodeId(0)));
+        let lruvec = self.mm.lruvecs.id(memcg, NodeId(0));
         self.count_memcg(lruvec, Stat::Kernel, pages);
     }
 
@@ -127,8 +126,8 @@ impl State {
     /// A group's kernel memory has changed: `kernel` of its `memory.stat` says as much.
     fn assert_kernel_counted(&self, memcg: MemcgId) {
         if cfg!(debug_assertions) {
-            let pools = self.lruvecs.pools().map(|pool| &self.lruvecs[self.lruvecs.id(memcg, pool)]);
-            let counted: i64 = pools.map(|lruvec| lruvec.stat_local[Stat::Kernel as usize]).sum();
+            let nodes = self.lruvecs.nodes().map(|node| &self.lruvecs[self.lruvecs.id(memcg, node)]);
+            let counted: i64 = nodes.map(|lruvec| lruvec.stat_local[Stat::Kernel as usize]).sum();
             let group = &self.memcgs[memcg];
             assert_eq!(
                 counted, group.kmem as i64,

@@ -18,11 +18,11 @@
 
 use crate::books::{Deed, Paid};
 use crate::core::Core;
-use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::lru::lruvec::LruvecId;
 use crate::memcg::Protection;
 use crate::memcg::lru::Move;
 use crate::stat::Stat;
-use crate::units::{CpuId, MemcgId, PAGE_SIZE};
+use crate::units::{CpuId, MemcgId, NodeId, PAGE_SIZE};
 use pageout_rules::reclaim::OfflinePages;
 
 /// Gauges of kernel memory, which moves to the parent.
@@ -62,8 +62,8 @@ impl Core {
             );
             self.mm.memcgs.reparent_pages(memcg, pages);
             assert_eq!(self.mm.memcgs[memcg].usage, 0, "pages of a removed group that are its parent's");
-            for pool in self.mm.lruvecs.pools() {
-                self.join_counters(memcg, parent, pool);
+            for node in self.mm.lruvecs.nodes() {
+                self.join_counters(memcg, parent, node);
             }
         }
         self.mm.memcgs.lrus.iter_mut().for_each(|lru| lru.rotate(memcg, Move::Old));
@@ -78,8 +78,8 @@ impl Core {
         let (pages, rest) = (self.mm.memcgs[memcg].kmem, self.mm.memcgs[memcg].kmem_rest);
         self.mm.memcgs.reparent_kmem(memcg, parent);
         self.close_charges(charges, Paid::bytes((pages * PAGE_SIZE - rest) as i64));
-        for pool in self.mm.lruvecs.pools() {
-            let (from, to) = (self.mm.lruvecs.id(memcg, pool), self.mm.lruvecs.id(parent, pool));
+        for node in self.mm.lruvecs.nodes() {
+            let (from, to) = (self.mm.lruvecs.id(memcg, node), self.mm.lruvecs.id(parent, node));
             self.mm.zswap_reparent(from, to);
             let nodes = self.mm.shadow_nodes.reparent(from, to) as i64;
             self.move_local(from, to, Stat::WorkingsetNodes, nodes);
@@ -110,18 +110,18 @@ impl Core {
     pub(crate) fn release_empty_memcgs(&mut self) {
         while let Some(memcg) = self.mm.memcgs.take_empty() {
             let parent = self.mm.memcgs[memcg].parent.expect("the root is never removed");
-            for pool in self.mm.lruvecs.pools() {
-                let listed = self.mm.lruvecs[self.mm.lruvecs.id(memcg, pool)].evictable();
+            for node in self.mm.lruvecs.nodes() {
+                let listed = self.mm.lruvecs[self.mm.lruvecs.id(memcg, node)].evictable();
                 assert_eq!(listed, 0, "a group is released that has pages on its lists");
-                self.join_counters(memcg, parent, pool);
+                self.join_counters(memcg, parent, node);
             }
             self.mm.memcgs.release(memcg);
         }
     }
 
     /// Adds the counters of a removed group to its parent's, so that its events stay counted.
-    fn join_counters(&mut self, memcg: MemcgId, parent: MemcgId, pool: PoolId) {
-        let (from, to) = (self.mm.lruvecs.id(memcg, pool), self.mm.lruvecs.id(parent, pool));
+    fn join_counters(&mut self, memcg: MemcgId, parent: MemcgId, node: NodeId) {
+        let (from, to) = (self.mm.lruvecs.id(memcg, node), self.mm.lruvecs.id(parent, node));
         let counted = self.mm.lruvecs[from].stat_local;
         for &stat in Stat::ALL {
             self.move_local(from, to, stat, counted[stat as usize]);

@@ -11,7 +11,6 @@
 
 use crate::core::Core;
 use crate::harvest::mapped_stat;
-use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::migrate::MigrateStep;
 use crate::page_alloc::request::{Gfp, Request, Rights};
@@ -174,7 +173,7 @@ impl Core {
         if folio.has(FolioFlags::SWAPCACHE) {
             gauges.push(Stat::NrSwapcached);
         }
-        let from = self.mm.lruvecs.id(folio.memcg, PoolId::of_node(old.node));
+        let from = self.mm.lruvecs.id(folio.memcg, old.node);
         let to = self.mm.lruvec_of(pfn);
         for gauge in gauges {
             self.count(from, gauge, -pages);

@@ -9,7 +9,6 @@
 //! Not modelled: dentries and inodes, whose eviction drops the pages of their file.
 
 use crate::core::Core;
-use crate::lru::lruvec::PoolId;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::{Entry, Word};
 use crate::units::{CpuId, FileId, Pfn};
@@ -93,7 +92,7 @@ impl Core {
     fn drop_slab(&mut self) {
         for node in self.mm.memory.nodes().collect::<Vec<_>>() {
             for memcg in self.mm.memcgs.ids() {
-                self.shrink_shadow_nodes(self.mm.lruvecs.id(memcg, PoolId::of_node(node)));
+                self.shrink_shadow_nodes(self.mm.lruvecs.id(memcg, node));
             }
         }
     }

@@ -16,7 +16,7 @@
 use crate::core::Core;
 use crate::harvest::{ENTRIES_PER_STEP, Scan};
 use crate::kthread::{KernelThread, ThreadStep};
-use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::lru::lruvec::LruvecId;
 use crate::machine::step::{DelayReason, Wait};
 use crate::pghot::report::Source;
 use crate::state::State;
@@ -118,7 +118,7 @@ impl State {
         let lower = self.memory.nodes().filter(|&node| !self.tiers.node_is_top_tier(node));
         let of_node = |node| {
             let groups = self.memcgs.ids();
-            groups.map(move |memcg| self.lruvecs.id(memcg, PoolId::of_node(node)))
+            groups.map(move |memcg| self.lruvecs.id(memcg, node))
         };
         let mut lruvecs: Vec<_> = lower.flat_map(of_node).collect();
         lruvecs.reverse();

@@ -18,7 +18,7 @@
 //! fast memory is swapped out while colder pages stay on the slow node. [tiering 1.4]
 
 use crate::core::Core;
-use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::lru::lruvec::LruvecId;
 use crate::migrate::MigrateStep;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::reclaim::shrink::ReclaimStat;
@@ -52,7 +52,7 @@ impl Core {
             && self.mm.memcgs[memcg].policy.reclaim.demotion_full == DemotionFull::ReclaimTarget
         {
             let wanted = folios.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();
-            self.reclaim_for_demotion(self.mm.lruvecs.id(memcg, PoolId::of_node(target)), wanted, sc);
+            self.reclaim_for_demotion(self.mm.lruvecs.id(memcg, target), wanted, sc);
             moved += self.demote_to(target, &allowed, folios, sc);
         }
         let failed: u64 = folios.iter().map(|&pfn| self.mm.memory.folios[pfn].pages()).sum();

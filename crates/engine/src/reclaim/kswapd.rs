@@ -18,7 +18,6 @@
 
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
-use crate::lru::lruvec::PoolId;
 use crate::machine::step::{DelayReason, Wait};
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
@@ -317,7 +316,7 @@ impl Core {
         let may_sleep =
             self.kswapds[node.index()].is_hopeless() || self.mm.memory.zones.is_balanced(node, order, class);
         if may_sleep {
-            self.forget_writes(node, self.mm.lruvecs.id(MemcgId::ROOT, PoolId::of_node(node)));
+            self.forget_writes(node, self.mm.lruvecs.id(MemcgId::ROOT, node));
         }
         may_sleep
     }
@@ -383,7 +382,7 @@ impl Core {
         }
         // Before the pass chooses a priority of its own: at the gentlest, a group with less than 16 MiB to take counts as too small.
         self.keep_working_set(node, run.sc.priority);
-        run.pass = Some(self.node_pass(PoolId::of_node(node), &mut run.sc));
+        run.pass = Some(self.node_pass(node, &mut run.sc));
         run.has_trimmed |= run.sc.plan.cache_trim_mode;
         true
     }
@@ -466,7 +465,7 @@ impl Core {
             self.wake_kcompactd(node, PAGEBLOCK_ORDER, run.sc.by.class);
         }
         self.mm.memory.zones.set_reclaim_active(node, run.sc.by.class, false);
-        self.workingset_end_cycle(self.mm.lruvecs.id(MemcgId::ROOT, PoolId::of_node(node)));
+        self.workingset_end_cycle(self.mm.lruvecs.id(MemcgId::ROOT, node));
         run.sc.by.order
     }
 }

@@ -35,7 +35,6 @@ mod user; // reclaim that a user asks for
 mod shrinker; // how much is asked of what the kernel caches
 
 use crate::core::Core;
-use crate::lru::lruvec::PoolId;
 use crate::machine::step::Wait;
 use crate::page_alloc::zone::Zone;
 use crate::state::State;
@@ -60,7 +59,7 @@ pub(crate) use user::{UserReclaim, UserReclaimStep};
 pub(crate) struct Reclaim {
     sc: ScanControl,
     /// The nodes still to shrink at this priority, in reverse order.
-    pools: Vec<PoolId>,
+    nodes: Vec<NodeId>,
     /// The pass under way.
     node: Option<NodePass>,
     has_begun: bool,
@@ -79,7 +78,7 @@ pub(crate) enum ReclaimStep {
 
 impl Reclaim {
     pub(crate) fn new(sc: ScanControl) -> Box<Reclaim> {
-        Box::new(Reclaim { sc, pools: Vec::new(), node: None, has_begun: false })
+        Box::new(Reclaim { sc, nodes: Vec::new(), node: None, has_begun: false })
     }
 
     /// Makes the call end as soon as it may: whatever it has reclaimed is enough.
@@ -113,7 +112,7 @@ impl Core {
                     NodeStep::Wait(wait) => return ReclaimStep::Wait(wait),
                     NodeStep::Over => {
                         call.node = None;
-                        if call.pools.is_empty()
+                        if call.nodes.is_empty()
                             && let Some(step) = self.next_priority(call)
                         {
                             return step;
@@ -121,11 +120,11 @@ impl Core {
                     }
                 }
             } else {
-                if call.pools.is_empty() {
-                    call.pools = self.mm.pools_of(&mut call.sc);
+                if call.nodes.is_empty() {
+                    call.nodes = self.mm.nodes_of(&mut call.sc);
                 }
-                match call.pools.pop() {
-                    Some(pool) => call.node = Some(self.node_pass(pool, &mut call.sc)),
+                match call.nodes.pop() {
+                    Some(node) => call.node = Some(self.node_pass(node, &mut call.sc)),
                     // Compaction can go on everywhere.
                     None => {
                         if let Some(step) = self.next_priority(call) {
@@ -137,7 +136,7 @@ impl Core {
         }
     }
 
-    /// All pools have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
+    /// All nodes have been shrunk at this priority. Goes on with more pressure, or another way, or ends the call.
     fn next_priority(&mut self, call: &mut Reclaim) -> Option<ReclaimStep> {
         let sc = &mut call.sc;
         self.mm.stop_sparing_disk(sc);
@@ -152,8 +151,8 @@ impl Core {
             // Others have memory: what was held back is not worth it.
             return Some(self.end_call(sc));
         }
-        for pool in self.mm.lruvecs.pools() {
-            let target = self.mm.lruvecs.id(sc.by.target, pool);
+        for node in self.mm.lruvecs.nodes() {
+            let target = self.mm.lruvecs.id(sc.by.target, node);
             self.workingset_end_cycle(target);
             self.mm.lruvecs[target].is_group_congested = false;
         }
@@ -193,20 +192,20 @@ impl Core {
 impl State {
     /// The nodes that a reclaimer shrinks, last first: those that it may allocate from, in the order in which it tries them. Zones in which
     /// compaction can make the large block that it wants are left alone.
-    fn pools_of(&self, sc: &mut ScanControl) -> Vec<PoolId> {
-        let mut pools: Vec<PoolId> = match sc.by.node {
-            Some(node) => vec![PoolId::of_node(node)],
-            None => self.lruvecs.pools().collect(),
+    fn nodes_of(&self, sc: &mut ScanControl) -> Vec<NodeId> {
+        let mut nodes: Vec<NodeId> = match sc.by.node {
+            Some(node) => vec![node],
+            None => self.lruvecs.nodes().collect(),
         };
         if let Some(from) = sc.by.from {
             let ready = sc.by.costly_block().filter(|_| !self.makes_blocks_by_reclaim());
             let is_ready = |zone: &&Zone| ready.is_some_and(|wanted| zone.is_ready_to_compact(&wanted));
             let zones = || self.memory.zones.zonelist(from, sc.by.class, sc.by.allowed);
             sc.compaction_ready = zones().any(|zone| is_ready(&zone));
-            pools = zones().filter(|zone| !is_ready(zone)).map(|zone| PoolId::of_node(zone.node)).collect();
-            pools.dedup();
+            nodes = zones().filter(|zone| !is_ready(zone)).map(|zone| zone.node).collect();
+            nodes.dedup();
         }
-        pools.reverse();
-        pools
+        nodes.reverse();
+        nodes
     }
 }

@@ -11,7 +11,7 @@
 
 use crate::core::Core;
 use crate::lru::GenerationsPass;
-use crate::lru::lruvec::{LruList, LruvecId, PoolId};
+use crate::lru::lruvec::{LruList, LruvecId};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
 use crate::memcg::{MemcgEvent, Protection, SharedWalk};
@@ -37,7 +37,7 @@ const ENOUGH_BEYOND_HIGH: u64 = crate::lru::MIN_LRU_BATCH;
 
 /// A pass under way.
 pub(crate) struct NodePass {
-    pool: PoolId,
+    id: NodeId,
     /// Soft-limit reclaim, which comes before the walk of groups.
     soft_limits: Option<SoftLimits>,
     walk: GroupWalk,
@@ -77,8 +77,8 @@ pub(crate) enum NodeStep {
 impl Core {
     /// Begins a pass: decides, by the target's lruvec of the node, what it may do.
     #[doc(alias = "shrink_node")]
-    pub(crate) fn node_pass(&mut self, pool: PoolId, sc: &mut ScanControl) -> NodePass {
-        let target = self.mm.lruvecs.id(sc.by.target, pool);
+    pub(crate) fn node_pass(&mut self, id: NodeId, sc: &mut ScanControl) -> NodePass {
+        let target = self.mm.lruvecs.id(sc.by.target, id);
         let keeps_generations = self.mm.keeps_generations(sc);
         let by_age = keeps_generations && self.mm.config.policy.machine.memcg_lru;
         if keeps_generations && sc.by.is_for_machine() {
@@ -96,16 +96,16 @@ impl Core {
             // Pages that may not be written, or not be unmapped, would be looked at in vain.
             GroupWalk::Over
         } else if by_age {
-            GroupWalk::ByAge(self.mm.memcgs.lrus[pool.index()].walk())
+            GroupWalk::ByAge(self.mm.memcgs.lrus[id.index()].walk())
         } else if sc.effort.all_groups
             || self.mm.memcgs[sc.by.target].policy.reclaim.tree_walk == TreeWalk::Full
         {
             GroupWalk::Full(self.mm.memcgs.subtree(sc.by.target).into_iter())
         } else {
-            GroupWalk::Shared(self.mm.memcgs.join_walk(sc.by.target, pool))
+            GroupWalk::Shared(self.mm.memcgs.join_walk(sc.by.target, id))
         };
         NodePass {
-            pool,
+            id,
             soft_limits: self.mm.soft_limits(sc),
             walk,
             reclaimed_before: sc.nr_reclaimed,
@@ -121,7 +121,7 @@ impl Core {
     /// Takes a pass up to the end of a round that did something.
     pub(crate) fn node_step(&mut self, node: &mut NodePass, sc: &mut ScanControl) -> NodeStep {
         if let Some(mut soft) = node.soft_limits.take()
-            && let Some(step) = self.soft_limit_step(&mut soft, node.pool, sc)
+            && let Some(step) = self.soft_limit_step(&mut soft, node.id, sc)
         {
             node.soft_limits = Some(soft);
             return step;
@@ -138,7 +138,7 @@ impl Core {
             }
             if let Some((memcg, pass)) = &mut node.pass {
                 let memcg = *memcg;
-                let lruvec = self.mm.lruvecs.id(memcg, node.pool);
+                let lruvec = self.mm.lruvecs.id(memcg, node.id);
                 let looked_at_before = self.looked_at;
                 sc.waits.must_wait = false;
                 if self.pass_round(lruvec, pass, sc) == Round::Last {
@@ -173,7 +173,7 @@ impl Core {
             let Some(memcg) = self.mm.next_group(node, sc) else {
                 // Whatever it may wait for now, nothing is in its hands.
                 self.mm.release_isolated(sc);
-                let target = self.mm.lruvecs.id(sc.by.target, node.pool);
+                let target = self.mm.lruvecs.id(sc.by.target, node.id);
                 if !std::mem::replace(&mut node.is_noted, true)
                     && let Some(wait) = self.note_node(target, sc)
                 {
@@ -188,7 +188,7 @@ impl Core {
                     self.note_hope(self.mm.lruvecs[target].node, sc);
                 }
                 if sc.by.order > 0 && self.mm.should_continue_reclaim(node, sc) {
-                    *node = self.node_pass(node.pool, sc);
+                    *node = self.node_pass(node.id, sc);
                     continue;
                 }
                 return NodeStep::Over;
@@ -224,7 +224,7 @@ impl Core {
         if memcg != sc.by.target && protection.low > 0 && protection.low >= usage {
             let spares = match node.walk {
                 // Those who are spared come last: then it is their turn all the same.
-                GroupWalk::ByAge(_) => self.mm.memcgs.lrus[node.pool.index()].segment(memcg) != Segment::Tail,
+                GroupWalk::ByAge(_) => self.mm.memcgs.lrus[node.id.index()].segment(memcg) != Segment::Tail,
                 _ => !sc.effort.low_reclaim,
             };
             if spares {
@@ -234,7 +234,7 @@ impl Core {
             }
             self.mm.memcgs.event(memcg, MemcgEvent::Low);
         }
-        let lruvec = self.mm.lruvecs.id(memcg, node.pool);
+        let lruvec = self.mm.lruvecs.id(memcg, node.id);
         let pass = self.begin_pass(lruvec, sc);
         node.pass = Some((memcg, pass));
     }
@@ -242,14 +242,13 @@ impl Core {
     /// Has the anonymous lists of all groups aged where the machine's are short of inactive pages: those who don't swap now would
     /// otherwise meet a list in order of allocation when they begin to.
     pub(crate) fn age_active_anon(&mut self, node: NodeId, sc: &mut ScanControl) {
-        let pool = PoolId::of_node(node);
         if self.mm.memory.swap.devices() == 0
-            || !self.mm.is_inactive_anon_low(self.mm.lruvecs.id(MemcgId::ROOT, pool))
+            || !self.mm.is_inactive_anon_low(self.mm.lruvecs.id(MemcgId::ROOT, node))
         {
             return;
         }
         for memcg in self.mm.memcgs.subtree(MemcgId::ROOT) {
-            let lruvec = self.mm.lruvecs.id(memcg, pool);
+            let lruvec = self.mm.lruvecs.id(memcg, node);
             if self.mm.memcgs[memcg].policy.lru == Lru::TwoLists {
                 self.age_anon(lruvec, sc);
             }
@@ -282,9 +281,8 @@ impl State {
         {
             return false;
         }
-        let of_node = self.lruvecs[self.lruvecs.id(sc.by.target, node.pool)].node;
         let block = sc.by.block();
-        let mut zones = self.memory.zones.of_node(of_node).iter().filter(|zone| zone.kind <= block.class);
+        let mut zones = self.memory.zones.of_node(node.id).iter().filter(|zone| zone.kind <= block.class);
         let is_enough = |zone: &Zone| {
             let min = zone.mark(Watermark::Min);
             zone.watermark_ok(block.order, min, block.class, Rights::empty()) || zone.is_suitable(&block)
@@ -292,9 +290,9 @@ impl State {
         if zones.any(is_enough) {
             return false;
         }
-        let mut inactive = self.node_stat(of_node, Stat::NrInactiveFile).max(0) as u64;
-        if self.memory.swap.free_pages() > 0 || self.can_demote(of_node, MemcgId::ROOT) {
-            inactive += self.node_stat(of_node, Stat::NrInactiveAnon).max(0) as u64;
+        let mut inactive = self.node_stat(node.id, Stat::NrInactiveFile).max(0) as u64;
+        if self.memory.swap.free_pages() > 0 || self.can_demote(node.id, MemcgId::ROOT) {
+            inactive += self.node_stat(node.id, Stat::NrInactiveAnon).max(0) as u64;
         }
         inactive > self.compact_gap(block.order)
     }
@@ -305,7 +303,7 @@ impl State {
             GroupWalk::Shared(walk) => self.memcgs.walk_next(walk),
             GroupWalk::ByAge(walk) => {
                 let restarts = self.config.policy.machine.memcg_lru_restart;
-                let lru = &mut self.memcgs.lrus[node.pool.index()];
+                let lru = &mut self.memcgs.lrus[node.id.index()];
                 let next = lru.next(walk);
                 if next.is_some() || !restarts || !lru.has_gone_on(walk) {
                     return next;
@@ -326,7 +324,7 @@ impl State {
     /// A group gives nothing this time.
     fn pass_by(&mut self, node: &mut NodePass, memcg: MemcgId, to: Move) {
         if let GroupWalk::ByAge(walk) = &mut node.walk {
-            let lru = &mut self.memcgs.lrus[node.pool.index()];
+            let lru = &mut self.memcgs.lrus[node.id.index()];
             lru.visited(walk);
             lru.rotate(memcg, to);
         }
@@ -335,19 +333,19 @@ impl State {
     /// A group has given what it was to give.
     #[doc(alias = "shrink_many")]
     fn end_group(&mut self, node: &mut NodePass, memcg: MemcgId, has_aged: bool, sc: &ScanControl) {
-        let lruvec = self.lruvecs.id(memcg, node.pool);
+        let lruvec = self.lruvecs.id(memcg, node.id);
         match &mut node.walk {
             GroupWalk::ByAge(walk) => {
                 let to = if has_aged {
                     Some(Move::Young)
                 } else if self.evictable(lruvec) >> sc.priority > 0 {
                     None
-                } else if self.memcgs.lrus[node.pool.index()].segment(memcg) == Segment::Tail {
+                } else if self.memcgs.lrus[node.id.index()].segment(memcg) == Segment::Tail {
                     Some(Move::Young)
                 } else {
                     Some(Move::Tail)
                 };
-                let lru = &mut self.memcgs.lrus[node.pool.index()];
+                let lru = &mut self.memcgs.lrus[node.id.index()];
                 lru.visited(walk);
                 if let Some(to) = to {
                     lru.rotate(memcg, to);
@@ -364,7 +362,7 @@ impl State {
             GroupWalk::Full(_) | GroupWalk::Shared(_) | GroupWalk::Over => {}
         }
         if has_aged && !sc.by.is_global() {
-            self.memcgs.lrus[node.pool.index()].rotate(memcg, Move::Young);
+            self.memcgs.lrus[node.id.index()].rotate(memcg, Move::Young);
         }
     }
 

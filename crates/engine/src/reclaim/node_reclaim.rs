@@ -31,7 +31,6 @@
 use std::collections::VecDeque;
 
 use crate::core::Core;
-use crate::lru::lruvec::PoolId;
 use crate::machine::step::Wait;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::watermark::Watermark;
@@ -146,7 +145,7 @@ impl Core {
         let mode = self.mm.config.zone_reclaim_mode;
         if self.is_telling() {
             for memcg in self.mm.memcgs.ids() {
-                let lruvec = self.mm.lruvecs.id(memcg, PoolId::of_node(node));
+                let lruvec = self.mm.lruvecs.id(memcg, node);
                 self.tell_lists(lruvec, |_| ListsEvent::NearNode { mode });
             }
         }

@@ -84,7 +84,7 @@ impl State {
 
     /// Whether a group's anonymous pages are all active and stay so, because the statistics are from before they were.
     pub(crate) fn is_active_list_out_of_reach(&self, memcg: MemcgId) -> bool {
-        let lruvecs = || self.lruvecs.pools().map(|pool| self.lruvecs.id(memcg, pool));
+        let lruvecs = || self.lruvecs.nodes().map(|node| self.lruvecs.id(memcg, node));
         let size = |list: LruList| lruvecs().map(|id| self.lruvecs[id].size(list)).sum::<u64>();
         let is_due = |id: LruvecId| Deactivation::of(self.view(id), LruType::Anon, false).is_due();
         self.memcgs[memcg].policy.lru == Lru::TwoLists

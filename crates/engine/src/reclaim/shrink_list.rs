@@ -10,7 +10,7 @@ use crate::books::{Deed, Paid};
 use crate::config::SwapKind;
 use crate::core::Core;
 use crate::lru::FolioReferences;
-use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::lru::lruvec::LruvecId;
 use crate::machine::op::Op;
 use crate::memcg::SwapEvent;
 use crate::memory::folio::{FolioFlags, UseBits};
@@ -460,7 +460,7 @@ impl Core {
         }
         debug_assert_eq!(folio.mapped, 0, "{pfn:?} is evicted while it is mapped");
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is evicted while it is being read");
-        let target = self.mm.lruvecs.id(sc.by.target, PoolId::of_node(folio.node));
+        let target = self.mm.lruvecs.id(sc.by.target, folio.node);
         let shadow = self.mm.workingset_eviction(pfn, target);
         self.tell_evicted(pfn, sc.by.target, shadow);
         if folio.has(FolioFlags::SWAPCACHE) {

@@ -23,11 +23,10 @@
 //! - Generations are left out: there groups come by their age.
 
 use crate::core::Core;
-use crate::lru::lruvec::PoolId;
 use crate::reclaim::{NodePass, NodeStep, Reclaimer, ScanControl};
 use crate::state::State;
 use crate::story::{ListsEvent, Tracepoint};
-use crate::units::MemcgId;
+use crate::units::{MemcgId, NodeId};
 use pageout_rules::reclaim::FileWriteback;
 
 /// Reclaim of groups above their soft limits, as a part of a pass over a node.
@@ -44,7 +43,7 @@ impl Core {
     pub(super) fn soft_limit_step(
         &mut self,
         soft: &mut SoftLimits,
-        pool: PoolId,
+        node: NodeId,
         sc: &mut ScanControl,
     ) -> Option<NodeStep> {
         loop {
@@ -53,7 +52,7 @@ impl Core {
                     return None;
                 }
                 let (memcg, excess) = self.mm.farthest_above_soft_limit(&soft.spent)?;
-                soft.call = Some(Box::new(self.soft_limit_call(memcg, excess, pool, sc)));
+                soft.call = Some(Box::new(self.soft_limit_call(memcg, excess, node, sc)));
                 continue;
             };
             let (own, pass) = &mut **call;
@@ -71,9 +70,7 @@ impl Core {
             }
             let (mut own, _) = *soft.call.take().expect("it was under way");
             self.mm.release_isolated(&mut own);
-            self.trace(self.mm.lruvecs[self.mm.lruvecs.id(own.by.target, pool)].node, |_| {
-                Tracepoint::reclaim_end(&own)
-            });
+            self.trace(node, |_| Tracepoint::reclaim_end(&own));
             if own.nr_reclaimed == 0 {
                 soft.spent.push(own.by.target);
             }
@@ -86,10 +83,10 @@ impl Core {
         &mut self,
         memcg: MemcgId,
         excess: u64,
-        pool: PoolId,
+        node: NodeId,
         sc: &ScanControl,
     ) -> (ScanControl, NodePass) {
-        let lruvec = self.mm.lruvecs.id(memcg, pool);
+        let lruvec = self.mm.lruvecs.id(memcg, node);
         let node = self.mm.lruvecs[lruvec].node;
         let by = Reclaimer { target: memcg, node: Some(node), from: None, ..sc.by };
         let mut own = ScanControl::new(by, excess.min(self.mm.config.reclaim_batch));
@@ -101,7 +98,7 @@ impl Core {
         let group = &self.mm.memcgs[memcg];
         let (usage, limit) = (group.usage, group.soft_limit);
         self.tell_lists(lruvec, |_| ListsEvent::AboveSoftLimit { usage, limit });
-        let pass = self.node_pass(pool, &mut own);
+        let pass = self.node_pass(node, &mut own);
         (own, pass)
     }
 }

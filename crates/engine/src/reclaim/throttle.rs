@@ -300,7 +300,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lru::lruvec::PoolId;
     use crate::page_alloc::request::{MigrateType, Rights};
     use crate::reclaim::tally::{Stall, Tally};
     use crate::reclaim::{Reclaimer, Why};
@@ -388,7 +387,7 @@ mod tests {
     #[test]
     fn what_generations_meet_that_is_dirty_counts_by_a_switch() {
         let mut engine = machine();
-        let lruvec = engine.core.mm.lruvecs.id(MemcgId::ROOT, PoolId::of_node(NODE));
+        let lruvec = engine.core.mm.lruvecs.id(MemcgId::ROOT, NODE);
         let met = Tally { taken: 4, file_taken: 4, dirty: 3, congested: 3, ..Tally::default() };
         let mut counted = |batch_tallies| {
             let policy = &mut engine.core.mm.memcgs[MemcgId::ROOT].policy;

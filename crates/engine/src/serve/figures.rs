@@ -98,7 +98,7 @@ impl<'a> Figures<'a> {
     /// Pages on a group's lists, live: (inactive, active) of a type.
     pub fn list_sizes(self, memcg: MemcgId, kind: LruType) -> (u64, u64) {
         let lruvecs = &self.core.mm.lruvecs;
-        let size = |list| lruvecs.pools().map(|pool| lruvecs[lruvecs.id(memcg, pool)].size(list)).sum();
+        let size = |list| lruvecs.nodes().map(|node| lruvecs[lruvecs.id(memcg, node)].size(list)).sum();
         (size(LruList::inactive(kind)), size(LruList::active(kind)))
     }
 

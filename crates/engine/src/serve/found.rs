@@ -2,7 +2,6 @@
 
 use crate::config::ConfigError;
 use crate::lru::FoundLruvec;
-use crate::lru::lruvec::PoolId;
 use crate::serve::engine::Engine;
 use crate::units::{MemcgId, NodeId, ZoneType};
 use pageout_mm::page_alloc::free_memory::FreeMemory;
@@ -38,7 +37,7 @@ impl Engine {
         if !self.core.mm.memcgs.contains(memcg) {
             return Err(ConfigError::Unknown(format!("memcg {}", memcg.0)));
         }
-        let lruvec = self.core.mm.lruvecs.id(memcg, PoolId::of_node(node));
+        let lruvec = self.core.mm.lruvecs.id(memcg, node);
         self.core.set_lists(lruvec, found).map_err(ConfigError::NotAsFound)
     }
 

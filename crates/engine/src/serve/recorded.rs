@@ -67,7 +67,6 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use crate::lru::lruvec::PoolId;
     use crate::stat::Stat;
     use crate::*;
 
@@ -85,7 +84,7 @@ mod tests {
         engine.play_flushes(flushed.iter().copied());
         let step = engine.readahead(task, file, 0, 8).unwrap();
         assert!(matches!(step, Step::Done(_)), "{step:?}");
-        let lruvec = engine.core.mm.lruvecs.id(group, PoolId::of_node(NodeId(0)));
+        let lruvec = engine.core.mm.lruvecs.id(group, NodeId(0));
         let known = |engine: &Engine| engine.core.mm.stale(lruvec, Stat::NrFilePages);
         let within = known(&engine);
         engine.play_flushes_late();

@@ -162,11 +162,11 @@ impl Core {
         self.mm.push_all_updates();
         let subtree = self.mm.memcgs.subtree(root);
         for &id in subtree.iter().rev() {
-            for pool in self.mm.lruvecs.pools() {
-                let lruvec = self.mm.lruvecs.id(id, pool);
+            for node in self.mm.lruvecs.nodes() {
+                let lruvec = self.mm.lruvecs.id(id, node);
                 let mut sum = self.mm.lruvecs[lruvec].stat_local;
                 for &child in &self.mm.memcgs[id].children {
-                    let child = &self.mm.lruvecs[self.mm.lruvecs.id(child, pool)];
+                    let child = &self.mm.lruvecs[self.mm.lruvecs.id(child, node)];
                     sum.iter_mut().zip(&child.stat_flushed).for_each(|(sum, &part)| *sum += part);
                 }
                 self.mm.lruvecs[lruvec].stat_flushed = sum;
@@ -200,8 +200,8 @@ impl State {
 
     /// Groups were flushed: each has what it counted itself, and what its children have.
     fn assert_flushed(&self, subtree: &[MemcgId]) {
-        for (&id, pool) in subtree.iter().flat_map(|id| self.lruvecs.pools().map(move |pool| (id, pool))) {
-            let of = |id: MemcgId| &self.lruvecs[self.lruvecs.id(id, pool)];
+        for (&id, node) in subtree.iter().flat_map(|id| self.lruvecs.nodes().map(move |node| (id, node))) {
+            let of = |id: MemcgId| &self.lruvecs[self.lruvecs.id(id, node)];
             for (at, stat) in Stat::ALL.iter().enumerate() {
                 let below: i64 =
                     self.memcgs[id].children.iter().map(|&child| of(child).stat_flushed[at]).sum();
@@ -245,9 +245,9 @@ impl State {
     /// Counts an event in what readers see of the group and its ancestors, where that is never stale.
     #[cold]
     fn count_flushed(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
-        let Lruvec { memcg, pool, .. } = self.lruvecs[lruvec];
+        let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
         for id in self.memcgs.ancestors(memcg) {
-            let lruvec = self.lruvecs.id(id, pool);
+            let lruvec = self.lruvecs.id(id, node);
             self.lruvecs[lruvec].stat_flushed[stat as usize] += n;
         }
     }
@@ -265,16 +265,16 @@ impl State {
 
     /// A group's counter as of the last flush, over all nodes.
     pub(crate) fn memcg_stat(&self, memcg: MemcgId, stat: Stat) -> i64 {
-        let pools = self.lruvecs.pools();
-        pools.map(|pool| self.lruvecs[self.lruvecs.id(memcg, pool)].stat_flushed[stat as usize]).sum()
+        let nodes = self.lruvecs.nodes();
+        nodes.map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].stat_flushed[stat as usize]).sum()
     }
 
     /// A group's counter as it is, descendants included: what a flush would make of it.
     pub(crate) fn memcg_stat_now(&self, memcg: MemcgId, stat: Stat) -> i64 {
         let subtree = self.memcgs.subtree(memcg);
         let of_group = |&id: &MemcgId| {
-            let pools = self.lruvecs.pools();
-            pools.map(|pool| self.lruvecs[self.lruvecs.id(id, pool)].stat_local[stat as usize]).sum::<i64>()
+            let nodes = self.lruvecs.nodes();
+            nodes.map(|node| self.lruvecs[self.lruvecs.id(id, node)].stat_local[stat as usize]).sum::<i64>()
         };
         subtree.iter().map(of_group).sum()
     }
@@ -303,7 +303,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lru::lruvec::PoolId;
     use crate::{Config, Engine, Policy};
     use proptest::prelude::*;
 
@@ -351,7 +350,7 @@ mod tests {
                     Event::Count { cpu, group, n } => {
                         engine.core.by.cpu = CpuId(cpu);
                         let group = groups[usize::from(group)];
-                        let lruvec = engine.core.mm.lruvecs.id(group, PoolId::of_node(NodeId(0)));
+                        let lruvec = engine.core.mm.lruvecs.id(group, NodeId(0));
                         engine.core.mm.lruvecs[lruvec].stat_local[Stat::Pgfault as usize] = 40;
                         engine.core.count_memcg(lruvec, Stat::Pgfault, n);
                         let gathered = &mut machine.gathered[usize::from(cpu)];

@@ -13,9 +13,9 @@
 
 use crate::StatFlush;
 use crate::core::Core;
-use crate::lru::lruvec::{Lruvec, LruvecId, PoolId};
+use crate::lru::lruvec::{Lruvec, LruvecId};
 use crate::stat::{Counters, Stat};
-use crate::units::{MemcgId, Nanos};
+use crate::units::{MemcgId, Nanos, NodeId};
 
 /// A kind of decision that goes by statistics of the last flush.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,21 +130,21 @@ impl Core {
         if !self.compares_with_live() {
             return None;
         }
-        let Lruvec { memcg, pool, node, ref stat_local, .. } = self.mm.lruvecs[lruvec];
+        let Lruvec { memcg, node, ref stat_local, .. } = self.mm.lruvecs[lruvec];
         if self.mm.memcgs[memcg].children.is_empty() {
             Some(LiveStats::One(stat_local))
-        } else if memcg == MemcgId::ROOT && pool == PoolId::of_node(node) {
+        } else if memcg == MemcgId::ROOT {
             Some(LiveStats::One(&self.mm.vmstat[node.index()]))
         } else {
-            self.sum_of_few(memcg, pool)
+            self.sum_of_few(memcg, node)
         }
     }
 
     #[cold]
-    fn sum_of_few(&self, memcg: MemcgId, pool: PoolId) -> Option<LiveStats<'_>> {
+    fn sum_of_few(&self, memcg: MemcgId, node: NodeId) -> Option<LiveStats<'_>> {
         let (mut found, mut left) = (Vec::new(), vec![memcg]);
         while let Some(id) = left.pop() {
-            found.push(self.mm.lruvecs.id(id, pool));
+            found.push(self.mm.lruvecs.id(id, node));
             if found.len() + left.len() > GROUPS_MAX {
                 return None;
             }
@@ -155,9 +155,9 @@ impl Core {
 
     /// A group's counter as it is, over all nodes.
     pub(crate) fn memcg_live(&self, memcg: MemcgId, stat: Stat) -> Option<i64> {
-        let mut pools = self.mm.lruvecs.pools();
-        pools.try_fold(0, |sum, pool| {
-            Some(sum + self.live_stats(self.mm.lruvecs.id(memcg, pool))?.get(stat) as i64)
+        let mut nodes = self.mm.lruvecs.nodes();
+        nodes.try_fold(0, |sum, node| {
+            Some(sum + self.live_stats(self.mm.lruvecs.id(memcg, node))?.get(stat) as i64)
         })
     }
 
@@ -239,7 +239,7 @@ mod tests {
         let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
         let child = engine.memcg_create(parent, "b").unwrap();
         for (group, pages) in [(parent, 2), (child, 5)] {
-            let lruvec = engine.core.mm.lruvecs.id(group, PoolId::of_node(crate::units::NodeId(0)));
+            let lruvec = engine.core.mm.lruvecs.id(group, crate::units::NodeId(0));
             engine.core.count(lruvec, Stat::NrDirty, pages);
         }
         let live = |engine: &Engine, group| engine.core.memcg_live(group, Stat::NrDirty);

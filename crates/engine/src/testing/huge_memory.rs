@@ -1,7 +1,5 @@
 //! Promises of huge pages: who gets them and who does not, what they count as, what becomes of them as a whole, and what makes single
 //! pages of them.
-
-use crate::lru::lruvec::PoolId;
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_PAGES};
 use crate::memory::mm::Advice;
 use crate::memory::table::LEAF_PAGES;
@@ -300,12 +298,8 @@ fn a_walk_finds_a_huge_page_by_one_entry() {
     bench.fault(0);
     bench.fault(LEAF_PAGES);
     let age = |bench: &mut Bench| {
-        let max_seq = bench
-            .engine
-            .core
-            .mm
-            .generations(bench.engine.core.mm.lruvecs.id(bench.memcg, PoolId::of_node(HERE)))
-            .max_seq;
+        let max_seq =
+            bench.engine.core.mm.generations(bench.engine.core.mm.lruvecs.id(bench.memcg, HERE)).max_seq;
         let command = format!("+ {} 0 {max_seq}", bench.memcg.0 + 1);
         assert_eq!(bench.write("/sys/kernel/debug/lru_gen", &command), Served::Written { reclaimed: 0 });
     };

@@ -1,6 +1,6 @@
 //! Promises to who needs a page of a lower zone: zone Movable is no use to the kernel itself.
 
-use crate::lru::lruvec::{LruList, LruvecId, PoolId};
+use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::reclaim::{Reclaimer, ScanControl, Why};
@@ -50,7 +50,7 @@ impl Bench {
     }
 
     fn lruvec(&self) -> LruvecId {
-        self.engine.core.mm.lruvecs.id(MemcgId::ROOT, PoolId::of_node(NODE))
+        self.engine.core.mm.lruvecs.id(MemcgId::ROOT, NODE)
     }
 
     fn zone_of(&self, pfn: Pfn) -> ZoneType {

@@ -18,7 +18,7 @@
 //! before its turn.
 
 use crate::core::Core;
-use crate::lru::lruvec::{LruList, Lruvec, LruvecId, PoolId};
+use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
 use crate::memory::folio::UseBits;
 use crate::memory::table::Shadow;
 use crate::stat::{ACTIVATE, ByType, RESTORE, StaleDecision};
@@ -67,7 +67,7 @@ impl Core {
         distance: u64,
         is_within: bool,
     ) {
-        let evictor = self.mm.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
+        let evictor = self.mm.lruvecs.id(shadow.memcg, shadow.node);
         let Some(live) = self.live_stats(evictor) else { return };
         let by_live = distance <= self.mm.room(shadow, reader, kind, |list| live.get(list.stat()));
         let decision = StaleDecision::Refault;
@@ -85,11 +85,11 @@ impl State {
     /// Advances the age of an lruvec and of its ancestors', for their reclaim evicts its pages too.
     #[doc(alias = "workingset_age_nonresident")]
     pub(crate) fn workingset_age(&mut self, lruvec: LruvecId, pages: u64) {
-        let pool = self.lruvecs[lruvec].pool;
+        let node = self.lruvecs[lruvec].node;
         let (levels, before) = self.ages_upwards(lruvec);
         let mut level = Some(self.lruvecs[lruvec].memcg);
         while let Some(memcg) = level {
-            let id = self.lruvecs.id(memcg, pool);
+            let id = self.lruvecs.id(memcg, node);
             self.lruvecs[id].nonresident_age += pages;
             level = self.memcgs[memcg].parent;
         }
@@ -106,9 +106,9 @@ impl State {
         if !cfg!(debug_assertions) {
             return (0, 0);
         }
-        let Lruvec { memcg, pool, .. } = self.lruvecs[lruvec];
+        let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
         let ages =
-            self.memcgs.ancestors(memcg).map(|id| self.lruvecs[self.lruvecs.id(id, pool)].nonresident_age);
+            self.memcgs.ancestors(memcg).map(|id| self.lruvecs[self.lruvecs.id(id, node)].nonresident_age);
         ages.fold((0, 0), |(levels, sum), age| (levels + 1, sum + age))
     }
 
@@ -122,7 +122,7 @@ impl State {
 
     /// How much longer the inactive list would have had to be, and how much there was that might have made room.
     pub(super) fn distance_and_room(&self, shadow: Shadow, reader: MemcgId, kind: LruType) -> (u64, u64) {
-        let evictor = self.lruvecs.id(shadow.memcg, PoolId::of_node(shadow.node));
+        let evictor = self.lruvecs.id(shadow.memcg, shadow.node);
         let room = self.room(shadow, reader, kind, |list| self.stale(evictor, list.stat()));
         (shadow.distance(self.lruvecs[evictor].nonresident_age), room)
     }

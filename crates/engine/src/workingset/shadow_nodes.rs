@@ -5,7 +5,7 @@
 //! turned over several times, and they have nothing to tell any more. The swap cache has such nodes, too, by slot. [reclaim 3.3]
 
 use crate::core::Core;
-use crate::lru::lruvec::{LruList, Lruvec, LruvecId, PoolId};
+use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
 use crate::memory::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
 use crate::stat::Stat;
 use crate::state::State;
@@ -54,7 +54,7 @@ impl Core {
                     }
                     Indexed::Swap(_) => (MemcgId::ROOT, self.mm.memory.folios[pfn].node),
                 };
-                let lruvec = self.mm.lruvecs.id(memcg, PoolId::of_node(node));
+                let lruvec = self.mm.lruvecs.id(memcg, node);
                 self.mm.shadow_nodes.insert(index_node, lruvec);
                 self.count(lruvec, Stat::WorkingsetNodes, 1);
                 self.mm.assert_shadow_nodes_counted(lruvec);

@@ -12,7 +12,7 @@
 
 use super::{Entry, EntryId, ZswapPool};
 use crate::core::Core;
-use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::lru::lruvec::LruvecId;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::SwapEntry;
@@ -181,7 +181,7 @@ impl Core {
     pub(super) fn zswap_count(&mut self, payer: MemcgId, node: NodeId, stat: Stat) {
         self.mm.count_node(node, stat, 1);
         if payer != MemcgId::ROOT {
-            let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(payer), PoolId::of_node(node));
+            let lruvec = self.mm.lruvecs.id(self.mm.memcgs.online(payer), node);
             self.count_memcg(lruvec, stat, 1);
         }
     }
@@ -202,7 +202,7 @@ impl Core {
     }
 
     fn zswap_gauge(&mut self, payer: MemcgId, node: NodeId, bytes: i64, pages: i64) {
-        let lruvec = self.mm.lruvecs.id(payer, PoolId::of_node(node));
+        let lruvec = self.mm.lruvecs.id(payer, node);
         self.count_memcg_bytes(lruvec, Stat::Zswap, bytes);
         self.count_memcg(lruvec, Stat::Zswapped, pages);
         if cfg!(debug_assertions) {
@@ -245,7 +245,7 @@ impl State {
             return EntryCounts::default();
         }
         let stat = &self.zswap.stat;
-        let of = &self.lruvecs[self.lruvecs.id(self.memcgs.online(payer), PoolId::of_node(node))];
+        let of = &self.lruvecs[self.lruvecs.id(self.memcgs.online(payer), node)];
         [
             self.zswap.stored() as i64,
             stat.same_filled_pages as i64,
@@ -288,7 +288,7 @@ impl State {
     /// The lists that an entry is on: its payer's, or of who stands for one that was removed.
     pub(super) fn zswap_lruvec(&self, id: EntryId) -> LruvecId {
         let &Entry { payer, node, .. } = self.zswap.entry(id);
-        self.lruvecs.id(self.memcgs.online(payer), PoolId::of_node(node))
+        self.lruvecs.id(self.memcgs.online(payer), node)
     }
 
     pub(super) fn zswap_list_add(&mut self, id: EntryId) {
@@ -382,9 +382,9 @@ impl State {
     pub(crate) fn check_zswap(&self) {
         self.zswap.check_invariants();
         let mut listed = 0;
-        for pool in self.lruvecs.pools() {
+        for node in self.lruvecs.nodes() {
             for memcg in self.memcgs.ids() {
-                let lruvec = self.lruvecs.id(memcg, pool);
+                let lruvec = self.lruvecs.id(memcg, node);
                 for id in self.zswap.listed(&self.lruvecs[lruvec].zswap) {
                     assert_eq!(
                         self.zswap_lruvec(id),
@@ -405,8 +405,8 @@ impl State {
                 self.zswap.entries().filter(is_of)
             };
             let local = |stat: Stat| -> i64 {
-                let pools = self.lruvecs.pools();
-                pools.map(|pool| self.lruvecs[self.lruvecs.id(memcg, pool)].stat_local[stat as usize]).sum()
+                let nodes = self.lruvecs.nodes();
+                nodes.map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].stat_local[stat as usize]).sum()
             };
             let bytes: u64 = of_group().map(Entry::length).sum();
             let path = self.memcgs.path(memcg);

@@ -134,8 +134,8 @@ impl Core {
             return None;
         }
         let (mut offered, mut written) = (0, 0);
-        for pool in self.mm.lruvecs.pools() {
-            let lruvec = self.mm.lruvecs.id(memcg, pool);
+        for node in self.mm.lruvecs.nodes() {
+            let lruvec = self.mm.lruvecs.id(memcg, node);
             for _ in 0..entries.min(self.mm.lruvecs[lruvec].zswap.list.len()) {
                 let Some(number) = self.mm.lruvecs[lruvec].zswap.list.head() else { break };
                 offered += 1;

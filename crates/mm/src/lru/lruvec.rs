@@ -85,31 +85,11 @@ impl LruList {
     }
 }
 
-/// A part of memory with lists of its own: a node, as in Linux since 4.8, or a zone of one, as before.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct PoolId(u8);
-
-impl PoolId {
-    /// The pool of what belongs to a node, where each node is one pool.
-    #[inline]
-    pub fn of_node(node: NodeId) -> PoolId {
-        PoolId(node.0)
-    }
-
-    /// Its place in arrays by pool.
-    #[inline]
-    pub fn index(self) -> usize {
-        usize::from(self.0)
-    }
-}
-
-/// The lists of one memcg in one pool.
+/// The lists of one memcg on one node.
 pub struct Lruvec {
     /// The group whose pages are on its lists.
     pub memcg: MemcgId,
-    /// The part of memory that they are in.
-    pub pool: PoolId,
-    /// The node that its pool is part of, on which its events are counted.
+    /// The node that they are on.
     pub node: NodeId,
     /// By [`LruList`], for two lists. Others use some of them as they like: where a folio stands tells no more than
     /// whether the gauges call it active.
@@ -180,50 +160,48 @@ impl Lruvec {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LruvecId(u32);
 
-/// All lruvecs: one a memcg and pool.
+/// All lruvecs: one a memcg and node.
 pub struct Lruvecs {
-    /// By pool: its node, and how many zones that has.
-    nodes: Vec<NodeId>,
+    /// By node, how many zones it has.
     zones: Vec<usize>,
+    /// By node.
     pages: Vec<u64>,
     all: Vec<Lruvec>,
 }
 
 impl Lruvecs {
-    /// Each node is one pool, of so many zones and pages.
+    /// For nodes of so many zones and pages.
     pub fn new(zones: Vec<usize>, pages: Vec<u64>) -> Lruvecs {
-        let nodes = (0..zones.len()).map(|node| NodeId(node as u8)).collect();
-        Lruvecs { nodes, zones, pages, all: Vec::new() }
+        Lruvecs { zones, pages, all: Vec::new() }
     }
 
-    /// All pools.
-    pub fn pools(&self) -> impl Iterator<Item = PoolId> + use<> {
-        (0..self.nodes.len()).map(|pool| PoolId(pool as u8))
+    /// All nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.zones.len()).map(|node| NodeId(node as u8))
     }
 
     /// Makes the lruvecs of the next memcg.
     pub fn add_memcg(&mut self, memcg: MemcgId, policy: &GroupRules, now: Nanos) {
         assert_eq!(
             self.all.len(),
-            memcg.index() * self.nodes.len(),
+            memcg.index() * self.zones.len(),
             "groups get their lists in the order of their numbers"
         );
-        for pool in self.pools() {
+        for node in self.nodes() {
             let may_keep_generations = policy.lru.may_be_switched();
-            let zones = self.zones[pool.index()];
+            let zones = self.zones[node.index()];
             let generations = GenerationLists::new(policy.generations.count_max, zones, now);
             let slots = usize::from(policy.generations.count_max);
             let guest = match policy.lru {
                 Lru::TwoLists | Lru::Generations => None,
                 // No chance but by which lruvec it is.
                 Lru::Guest(listed) => {
-                    Some(Box::new(Guest::new(listed, self.all.len() as u64, self.pages[pool.index()])))
+                    Some(Box::new(Guest::new(listed, self.all.len() as u64, self.pages[node.index()])))
                 }
             };
             self.all.push(Lruvec {
                 memcg,
-                pool,
-                node: self.nodes[pool.index()],
+                node,
                 lists: [List::default(); 4],
                 by_zone: if zones > 1 { vec![[0; 4]; zones] } else { Vec::new() },
                 guest,
@@ -245,15 +223,15 @@ impl Lruvecs {
         }
     }
 
-    /// The lruvec of a group in a pool.
+    /// The lruvec of a group on a node.
     #[inline]
-    pub fn id(&self, memcg: MemcgId, pool: PoolId) -> LruvecId {
-        LruvecId(u32::from(memcg.0) * self.nodes.len() as u32 + u32::from(pool.0))
+    pub fn id(&self, memcg: MemcgId, node: NodeId) -> LruvecId {
+        LruvecId(u32::from(memcg.0) * self.zones.len() as u32 + u32::from(node.0))
     }
 
     /// Whether a group's folios are being moved.
     pub fn is_switching(&self, memcg: MemcgId) -> bool {
-        self.pools().any(|pool| self[self.id(memcg, pool)].is_switching)
+        self.nodes().any(|node| self[self.id(memcg, node)].is_switching)
     }
 
     /// All lruvecs.

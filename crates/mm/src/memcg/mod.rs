@@ -6,13 +6,11 @@ mod protection; // how much of a group is out of reclaim's reach
 pub mod lru; // in which order reclaim for the machine comes by groups
 pub mod stock; // what a CPU has charged ahead
 
-use std::collections::BTreeMap;
-
-use crate::lru::lruvec::PoolId;
 use crate::policy::GroupRules;
-use crate::units::{MemcgId, MmId, Nanos, Nodemask};
+use crate::units::{MemcgId, MmId, Nanos, NodeId, Nodemask};
 use lru::MemcgLru;
 pub use protection::Protection;
+use std::collections::BTreeMap;
 
 /// No limit: what the kernel prints as `max`.
 pub const UNLIMITED: u64 = u64::MAX;
@@ -139,7 +137,7 @@ struct WalkPosition {
 #[derive(Clone, Debug)]
 pub struct SharedWalk {
     root: MemcgId,
-    pool: PoolId,
+    node: NodeId,
     /// The groups of the subtree, parents first.
     order: Vec<MemcgId>,
     /// The place in the order where this reclaimer was last.
@@ -297,16 +295,16 @@ impl Memcgs {
     }
 
     /// Joins the walk of a subtree that several reclaimers share.
-    pub fn join_walk(&self, root: MemcgId, pool: PoolId) -> SharedWalk {
-        let round = self[root].walks[pool.index()].round;
-        SharedWalk { root, pool, order: self.subtree(root), at: 0, round, has_visited: false }
+    pub fn join_walk(&self, root: MemcgId, node: NodeId) -> SharedWalk {
+        let round = self[root].walks[node.index()].round;
+        SharedWalk { root, node, order: self.subtree(root), at: 0, round, has_visited: false }
     }
 
     /// The group to visit next, after the one that any reclaimer has visited last. A walk is over for all when its round is, but
     /// who joins at the end of one sees at least one group: the first of the next.
     #[doc(alias = "mem_cgroup_iter")]
     pub fn walk_next(&mut self, walk: &mut SharedWalk) -> Option<MemcgId> {
-        let position = &mut self[walk.root].walks[walk.pool.index()];
+        let position = &mut self[walk.root].walks[walk.node.index()];
         if position.round != walk.round {
             return None;
         }
@@ -673,23 +671,23 @@ pub(super) mod tests {
     #[test]
     fn a_shared_walk_goes_on_after_the_last_group_visited_and_ends_with_the_round() {
         let (mut memcgs, [top, a, b]) = tree(1, 1);
-        let pool = PoolId::of_node(crate::units::NodeId(0));
-        let mut walk = memcgs.join_walk(top, pool);
+        let node = NodeId(0);
+        let mut walk = memcgs.join_walk(top, node);
         assert_eq!(visited(&mut memcgs, &mut walk, 2), [top, a]);
-        let mut rest = memcgs.join_walk(top, pool);
+        let mut rest = memcgs.join_walk(top, node);
         assert_eq!(visited(&mut memcgs, &mut rest, 9), [b]);
         assert_eq!(visited(&mut memcgs, &mut walk, 9), [], "another has ended the round");
-        let mut whole = memcgs.join_walk(top, pool);
+        let mut whole = memcgs.join_walk(top, node);
         assert_eq!(visited(&mut memcgs, &mut whole, 9), [top, a, b]);
     }
 
     #[test]
     fn who_joins_a_walk_at_the_end_of_its_round_sees_the_next_one() {
         let (mut memcgs, [top, a, b]) = tree(1, 1);
-        let pool = PoolId::of_node(crate::units::NodeId(0));
-        let mut walk = memcgs.join_walk(top, pool);
+        let node = NodeId(0);
+        let mut walk = memcgs.join_walk(top, node);
         assert_eq!(visited(&mut memcgs, &mut walk, 3), [top, a, b]);
-        let mut late = memcgs.join_walk(top, pool);
+        let mut late = memcgs.join_walk(top, node);
         assert_eq!(visited(&mut memcgs, &mut late, 9), [top, a, b]);
     }
 

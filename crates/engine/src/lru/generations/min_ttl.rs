@@ -5,7 +5,7 @@
 //! else keeps young generations: the protection is the kill. [reclaim 4.10; reclaim-6.12 4.10]
 
 use crate::core::Core;
-use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::lru::lruvec::LruvecId;
 use crate::oom::OomCause;
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
 use pageout_rules::lru::Lru;
@@ -33,7 +33,7 @@ impl Core {
         if protection > 0 && protection >= self.mm.memcgs[memcg].usage {
             return false;
         }
-        let lruvec: LruvecId = self.mm.lruvecs.id(memcg, PoolId::of_node(node));
+        let lruvec: LruvecId = self.mm.lruvecs.id(memcg, node);
         let pages = self.mm.evictable(lruvec);
         // A group that was removed goes as a whole.
         let is_sizable = if self.mm.memcgs[memcg].is_online { pages >> priority > 0 } else { pages > 0 };

@@ -14,7 +14,7 @@
 use super::{Aging, GenerationLists, eviction};
 use crate::core::Core;
 use crate::kernfs::error::Errno;
-use crate::lru::lruvec::{LruvecId, PoolId};
+use crate::lru::lruvec::LruvecId;
 use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::state::State;
 use crate::units::{LruType, MemcgId, Nanos, NodeId};
@@ -89,7 +89,7 @@ impl Core {
         if !self.mm.has_lruvec(memcg, node) {
             return Vec::new();
         }
-        let lruvec = self.mm.lruvecs.id(memcg, PoolId::of_node(node));
+        let lruvec = self.mm.lruvecs.id(memcg, node);
         let Some(generations) = &self.mm.lruvecs[lruvec].generations else { return Vec::new() };
         let of = |seq: u64| {
             let [anon, file] = generations.pages(seq);
@@ -109,7 +109,7 @@ impl Core {
         &mut self,
         request: GenerationRequest,
     ) -> Result<Option<GenerationWork>, Refused> {
-        let lruvec = self.mm.lruvecs.id(request.memcg, PoolId::of_node(request.node));
+        let lruvec = self.mm.lruvecs.id(request.memcg, request.node);
         if self.mm.lru_of(lruvec) != Lru::Generations {
             return Err(Refused::invalid("a group that keeps generations"));
         }
