@@ -8,5 +8,5 @@ fn check(text: &str) {
     pageout_conformance::check::<pageout_conformance::ByHand>(text);
 }
 
-#[path = "../../promises/mod.rs"]
+#[path = "../../promises/all.rs"]
 mod promises; // texts, command and answer line by line

@@ -11,26 +11,26 @@ use super::tests::{first_failure, first_failure_huge};
 pub(crate) enum Mutant {
     /// `harvest/rmap.rs`: the entry's dirty bit isn't taken over, so that a page written since it was swapped in is dropped.
     DirtyLostAtUnmap,
-    /// `reclaim/shrink_list.rs`, `io/mod.rs`: a page counts as written when its write has started. The device then writes
+    /// `reclaim/shrink_list.rs`, `io.rs`: a page counts as written when its write has started. The device then writes
     /// whatever its frame holds later.
     FrameReusedBeforeWritten,
     /// `serve/fill.rs`: a slot is given up when the read of it has started.
     SlotFreedBeforeRead,
     /// `serve/read_ahead.rs`: a page that is read ahead can be used before its read has ended.
     ReadaheadNotAwaited,
-    /// `migrate/mod.rs`: a folio's old frame is given up before its contents are copied.
+    /// `migrate.rs`: a folio's old frame is given up before its contents are copied.
     FrameFreedBeforeCopied,
-    /// `migrate/mod.rs`: entries still lead to the old frame, which is free.
+    /// `migrate.rs`: entries still lead to the old frame, which is free.
     OldFrameFreedWhileMapped,
-    /// `migrate/mod.rs`: that a page was written since its contents were last saved doesn't move with it.
+    /// `migrate.rs`: that a page was written since its contents were last saved doesn't move with it.
     DirtyLostAtMigration,
-    /// `migrate/mod.rs`: a folio moves although a task is in the middle of a write to it, which goes to the old frame.
+    /// `migrate.rs`: a folio moves although a task is in the middle of a write to it, which goes to the old frame.
     WrittenDuringCopy,
     /// `huge_memory.rs`: all pages of a huge page that becomes single ones are its first.
     SplitLeadsToFirst,
     /// `serve/read_ahead.rs`: a page that readahead meets is dropped to be read anew, though it is dirty.
     DirtyDroppedByReadahead,
-    /// `page_cache/mod.rs`: a frame goes back to the allocator twice.
+    /// `page_cache.rs`: a frame goes back to the allocator twice.
     FreedTwice,
     /// `writeback/dirty.rs`: a page that was written again while it was being written counts as clean when that write ends.
     CleanAfterRewrite,
@@ -40,7 +40,7 @@ pub(crate) enum Mutant {
     FreedWithoutRoom,
     /// `zswap/store.rs`: the entry of a slot that is freed, or that is written to the device, stays until the next one replaces it.
     EntryInvalidatedLate,
-    /// `page_cache/mod.rs`: a slot is given up although a write to it is in flight.
+    /// `page_cache.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,
     /// `writeback/fsync.rs`: fsync doesn't wait for pages whose write is under way.
     FsyncForgetsWriteback,

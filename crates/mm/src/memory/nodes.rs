@@ -5,7 +5,7 @@
 //!   level 1        [ node ]                [ node ]            page table: slots of 512, three levels (PTE, PMD, PUD)
 //!   level 0   [ node ][ node ]        [ node ]                 one for each run of pages of which something is there
 //! ```
-//! The words of a table lie in one array whatever is in use (`table/mod.rs`). Here is only which nodes there would be, where each
+//! The words of a table lie in one array whatever is in use (`table.rs`). Here is only which nodes there would be, where each
 //! lies, and who pays for it. A node is made when something below it is, and freed with the last of that. An index grows upwards
 //! when a page beyond its top is stored. It loses its levels when it is empty; a kernel also takes away a top that leads to one
 //! node only, which saves a node or two. [machine 7]

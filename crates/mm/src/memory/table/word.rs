@@ -7,7 +7,7 @@
 //!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
 //! ```
 //! The words of a huge page all name its first frame, which is its folio; the page's own lies as far behind that as the page behind the
-//! first one. They stand for one entry, whose accessed bit is the young bit above them (`mod.rs`).
+//! first one. They stand for one entry, whose accessed bit is the young bit above them (`table.rs`).
 
 use super::LEAF_PAGES;
 use crate::memory::folio::UseBits;
