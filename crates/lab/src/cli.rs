@@ -221,7 +221,7 @@ pub(crate) enum Command {
     /// Write a project for a policy of your own, which runs without a fork: beside the others in replay and sweep, and in the machine.
     ///
     /// It has a first-in-first-out policy to change, a test of the contract, and a README. In Rust it is a program of its own that has every command of
-    /// pageout; in C a shared library for this one.
+    /// pageout; in C a shared library for this one; in Python a class for the package `pageout`.
     #[command(after_long_help = new_policy::EXAMPLES)]
     NewPolicy(NewPolicyArgs),
 

@@ -1,11 +1,11 @@
 //! How a command can fail, and the exit code that says so.
 
 use std::fmt;
-use std::process::ExitCode;
 
 use pageout_sim::scenario::SEED_MAX;
 use pageout_study::{Error, Failed};
 
+use crate::api;
 use crate::print::signals;
 
 /// A failure sorted by whose business it is; the exit codes are part of the documented interface.
@@ -27,8 +27,8 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// The code the process ends with.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match *self {
+    pub(crate) fn code(&self) -> u8 {
+        match *self {
             Failure::ReaderGone => 0,
             Failure::Workload(_) => 1,
             Failure::Input(_) => 2,
@@ -36,7 +36,7 @@ impl Failure {
             Failure::Unexpected(_) => 4,
             // As shells have it.
             Failure::Interrupted(signal, _) => 128 + u8::try_from(signal).unwrap_or(0),
-        })
+        }
     }
 
     /// An error while writing to standard output.
@@ -82,6 +82,7 @@ impl From<Error> for Failure {
             (Error::SeedsPastLargest { first, repeat }, _) => Failure::Input(anyhow::anyhow!(
                 "--repeat {repeat}: from seed {first} it counts up past the largest, {SEED_MAX}; start with a smaller seed"
             )),
+            (Error::Interrupted(_), None) if api::is_to_stop() => Failure::Interrupted(2, error.into()),
             (Error::Interrupted(_), Some(signal)) => Failure::Interrupted(signal, error.into()),
             _ if error.is_input() => Failure::Input(error.into()),
             _ => Failure::Workload(error.into()),

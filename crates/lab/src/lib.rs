@@ -10,6 +10,7 @@
 mod cli; // what can be asked for, and the help
 mod failure; // how it can fail, and the exit codes
 mod own; // policies of the user's own
+pub mod api; // commands for programs
 mod shipped; // the scenarios that it brings along
 
 mod print; // results as people read them
@@ -17,6 +18,7 @@ mod tracing; // what happened in a run, in the forms of real traces
 mod report; // a result as a page to look at
 pub mod commands; // what is done with all of that: one file a command
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -26,7 +28,7 @@ use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command, TraceCommand};
 use commands::{
     ablate, advise_tier, bisect, check_policy, compare, completions, coverletter, crossover, diff, explain,
-    import, keys, new_policy, predict, record, replay, reproduce, run, sweep, trace, twin, validate,
+    import, keys, new_policy, predict, record, replay, reproduce, sweep, trace, twin, validate,
     vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
@@ -41,11 +43,16 @@ pub fn main() -> ExitCode {
 
 /// The same with policies of one's own, by their names: `pageout new-policy NAME` writes a program that does so.
 pub fn main_with(policies: &[(&str, MakePolicy)]) -> ExitCode {
+    ExitCode::from(run(&std::env::args_os().collect::<Vec<_>>(), policies))
+}
+
+/// The same with the words of a command line, of which the first is the program's name; returns the exit code.
+pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
     if let Err(why) = own::bring(policies) {
         return own::bad_input(&why);
     }
-    let parsed =
-        Cli::command().try_get_matches().and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let matches = Cli::command().try_get_matches_from(words);
+    let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return usage(&error),
@@ -58,21 +65,21 @@ pub fn main_with(policies: &[(&str, MakePolicy)]) -> ExitCode {
         done.and(written)
     });
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => {
             if !matches!(failure, Failure::ReaderGone) {
                 let told = failure.to_string();
                 output::remark(&format!("error: {told}"));
                 own::tell_refused(&told);
             }
-            failure.exit_code()
+            failure.code()
         }
     }
 }
 
 fn dispatch(command: Command) -> Outcome {
     match command {
-        Command::Run(args) => run::run(&args),
+        Command::Run(args) => commands::run::run(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Ablate(args) => ablate::ablate(&args),
@@ -110,7 +117,7 @@ fn dispatch(command: Command) -> Outcome {
 }
 
 /// What clap has to say. Help is a result and goes to standard output; everything else is a fault of the command line.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error) -> u8 {
     let is_help = matches!(
         error.kind(),
         ErrorKind::DisplayHelp
@@ -119,7 +126,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     );
     if !is_help {
         let _ = error.print();
-        return ExitCode::from(2);
+        return 2;
     }
     // Not clap's own print: it would not notice a full disk, and sends the help of a bare `pageout` to standard error.
     let text = error.render();
@@ -127,10 +134,10 @@ fn usage(error: &clap::Error) -> ExitCode {
         std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     let text = if is_styled { text.ansi().to_string() } else { text.to_string() };
     match output::print(&text) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => {
             output::remark(&format!("error: {failure}"));
-            failure.exit_code()
+            failure.code()
         }
     }
 }

@@ -10,8 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -23,6 +22,7 @@ use pageout_sim::scenario::TimeSpan;
 use pageout_study::sweep::content_hash;
 use serde_json::json;
 
+use crate::api;
 use crate::print::{form, output, signals};
 
 /// What makes a policy of a seed.
@@ -81,28 +81,33 @@ pub(crate) fn bring(own: &[(&str, MakePolicy)]) -> Result<(), String> {
 }
 
 /// What was asked for.
-static ASKED: OnceLock<OwnOptions> = OnceLock::new();
+static ASKED: Mutex<Option<OwnOptions>> = Mutex::new(None);
 /// Where a library's name starts from.
 static FOLDER: Mutex<PathBuf> = Mutex::new(PathBuf::new());
 
 /// Looks after own policies from now on, as far as there can be any.
 pub(crate) fn look_after(options: &OwnOptions) {
-    let _ = ASKED.set(options.clone());
+    *asked() = Some(options.clone());
+    REFUSED.lock().unwrap_or_else(PoisonError::into_inner).clear();
     pageout_policy::fall_back(options.fallback);
-    pageout_policy::find_with(if options.allow_plugins { load } else { refuse });
-    if are_there() {
+    pageout_policy::find_with(find);
+    if are_there() && !api::is_call() {
         guard();
     }
 }
 
+fn asked() -> MutexGuard<'static, Option<OwnOptions>> {
+    ASKED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Whether a policy may be the user's own.
 pub(crate) fn are_there() -> bool {
-    ASKED.get().is_some_and(|asked| asked.allow_plugins) || !Listed::brought().is_empty()
+    asked().as_ref().is_some_and(|asked| asked.allow_plugins) || !Listed::brought().is_empty()
 }
 
 /// What a process that is to do the same has to be told.
 pub(crate) fn arguments() -> Vec<String> {
-    let Some(asked) = ASKED.get() else { return Vec::new() };
+    let Some(asked) = asked().clone() else { return Vec::new() };
     let mut arguments = vec!["--call-limit".to_string(), asked.call_limit.to_string()];
     arguments.extend(asked.allow_plugins.then(|| "--allow-plugins".to_string()));
     arguments.extend(asked.fallback.then(|| "--fallback".to_string()));
@@ -116,7 +121,7 @@ pub(crate) fn guard() {
         hook_panics();
         #[cfg(unix)]
         pageout_plugin::name_who_ends_the_program(EXIT_CODE.into());
-        let limit = ASKED.get().expect("the command line was read").call_limit;
+        let limit = asked().as_ref().expect("the command line was read").call_limit;
         std::thread::spawn(move || watch(Duration::from_nanos(limit.0), &limit.to_string()));
     });
 }
@@ -142,6 +147,12 @@ fn note_refused(name: &str, why: String) {
 /// What was refused, a line each.
 pub(crate) fn refused() -> Vec<String> {
     REFUSED.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+}
+
+/// A policy that is a file, where it may run.
+fn find(name: &str) -> Option<&'static Listed> {
+    let is_allowed = asked().as_ref().is_some_and(|asked| asked.allow_plugins);
+    if is_allowed { load(name) } else { refuse(name) }
 }
 
 fn refuse(name: &str) -> Option<&'static Listed> {
@@ -232,7 +243,7 @@ pub(crate) fn policies<T>(parsed: Result<T, pageout_study::Error>) -> anyhow::Re
 }
 
 /// The exit code of bad input, after its message.
-pub(crate) fn bad_input(why: &str) -> ExitCode {
+pub(crate) fn bad_input(why: &str) -> u8 {
     output::remark(&format!("error: {why}"));
-    ExitCode::from(EXIT_CODE)
+    EXIT_CODE
 }

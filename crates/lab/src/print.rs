@@ -5,7 +5,7 @@ pub(crate) mod access; // how long accesses took, by what made them wait
 pub(crate) mod remarks; // what is said around figures
 pub(crate) mod table; // aligned columns
 pub(crate) mod form; // in which form a result is printed, and where to
-mod csv; // a row an element of a result's list
+pub(crate) mod csv; // a row an element of a result's list
 #[cfg(feature = "parquet")]
 mod parquet; // the same rows, with types
 pub(crate) mod output; // whole results, or none

@@ -8,14 +8,16 @@
 
 mod policies; // what is to be compared, from text
 mod sizes; // sizes of memory, from text
+mod memory; // traces that a program has in its memory
 mod trace; // a trace as the simulations want it
 mod run; // from a trace to its cells
 mod expected; // how long that takes, and how much memory
 mod tenants; // a memory that several share
 
 pub use expected::Expected;
+pub use memory::{InMemory, forget, keep, kept};
 pub use policies::{Policy, parse_policies};
 pub use run::{Answer, Broken, Cell, Figure, NotSampled, Question, Sampled, SampledFrom};
 pub use sizes::parse_sizes;
 pub use tenants::{NotShared, Shares, Tenants, steps};
-pub use trace::{Trace, WarmUp};
+pub use trace::{Pages, Trace, WarmUp};

@@ -8,7 +8,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   pageout new-policy mine                           in Rust; then: cd mine && cargo run --release -- replay TRACE --policy mine,s3-fifo
   pageout new-policy mine --pageout ~/src/pageout   where pageout's sources are, if not where this program was built
-  pageout new-policy mine --c                       in C; then: cd mine && make check";
+  pageout new-policy mine --c                       in C; then: cd mine && make check
+  pageout new-policy mine --python                  in Python; then: cd mine && python mine.py";
 
 /// Arguments of `new-policy`.
 #[derive(Debug, Args)]
@@ -18,10 +19,14 @@ pub(crate) struct NewPolicyArgs {
     pub(crate) name: String,
 
     /// A shared library in C, which this program loads
-    #[arg(long)]
+    #[arg(long, conflicts_with = "python")]
     pub(crate) c: bool,
 
+    /// A class in Python, for the package `pageout`
+    #[arg(long)]
+    pub(crate) python: bool,
+
     /// The folder of pageout's sources that a project in Rust is built with; without it the one that this program was built from
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "c")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["c", "python"])]
     pub(crate) pageout: Option<PathBuf>,
 }

@@ -20,6 +20,7 @@ macro_rules! files {
 
 const RUST: &[File] = files!("rust": "Cargo.toml", "README.md", "src/main.rs", "src/policy.rs");
 const C: &[File] = files!("c": "Makefile", "README.md", "policy.c");
+const PYTHON: &[File] = files!("python": "README.md", "policy.py");
 
 /// Writes the project, and says what to do next.
 pub(crate) fn new_policy(args: &NewPolicyArgs) -> Outcome {
@@ -37,7 +38,7 @@ pub(crate) fn new_policy(args: &NewPolicyArgs) -> Outcome {
             "`{name}` is the name of something else: choose another"
         )));
     }
-    let sources = match args.c {
+    let sources = match args.c || args.python {
         true => PathBuf::new(),
         false => sources(args.pageout.as_deref())?,
     };
@@ -47,7 +48,13 @@ pub(crate) fn new_policy(args: &NewPolicyArgs) -> Outcome {
             "{name} is there already, and nothing is written over it"
         )));
     }
-    let files = if args.c { C } else { RUST };
+    let files = if args.c {
+        C
+    } else if args.python {
+        PYTHON
+    } else {
+        RUST
+    };
     let filled = |text: &str| {
         text.replace("{{name}}", name)
             .replace("{{module}}", &name.replace('-', "_"))
@@ -63,17 +70,22 @@ pub(crate) fn new_policy(args: &NewPolicyArgs) -> Outcome {
         Failure::Output(std::io::Error::new(error.kind(), format!("{name}: {error}")))
     };
     for (path, text) in files {
-        write(path, &filled(text)).map_err(cannot)?;
+        let path =
+            if *path == "policy.py" { format!("{}.py", name.replace('-', "_")) } else { path.to_string() };
+        write(&path, &filled(text)).map_err(cannot)?;
     }
     if args.c {
         write("pageout_policy.h", pageout_plugin::HEADER).map_err(cannot)?;
-    } else if let Ok(lock) = fs::read_to_string(sources.join("Cargo.lock")) {
+    } else if !args.python
+        && let Ok(lock) = fs::read_to_string(sources.join("Cargo.lock"))
+    {
         // The versions that pageout was tried with; Cargo leaves out what the project has no use for.
         write("Cargo.lock", &lock).map_err(cannot)?;
     }
-    let next = match args.c {
-        true => "make check".to_string(),
-        false => format!("cargo test && cargo run --release -- replay TRACE --policy {name},s3-fifo,opt"),
+    let next = match (args.c, args.python) {
+        (true, _) => "make check".to_string(),
+        (_, true) => format!("python {}.py", name.replace('-', "_")),
+        _ => format!("cargo test && cargo run --release -- replay TRACE --policy {name},s3-fifo,opt"),
     };
     output::print_text(&format!(
         "{name} is written; README.md there says what is what. Next:\n  cd {name} && {next}\n"

@@ -21,15 +21,15 @@ type Row = Vec<(String, Value)>;
 
 /// A result in rows.
 #[derive(Debug)]
-pub(super) struct Cells {
+pub(crate) struct Cells {
     /// The names of the columns.
-    pub(super) columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// As many values in each; nothing where a row has none.
-    pub(super) rows: Vec<Vec<Value>>,
+    pub(crate) rows: Vec<Vec<Value>>,
 }
 
 /// A result in rows; of its columns only these, if there are any. Errors: the first that there is none of, and all that there are.
-pub(super) fn cells(result: &Value, wanted: &[String]) -> Result<Cells, (String, Vec<String>)> {
+pub(crate) fn cells(result: &Value, wanted: &[String]) -> Result<Cells, (String, Vec<String>)> {
     let mut rows: Vec<Row> = Vec::new();
     let mut front = vec![("version".to_string(), env!("CARGO_PKG_VERSION").into())];
     match result {

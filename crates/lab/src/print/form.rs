@@ -14,6 +14,7 @@ use clap::builder::PossibleValue;
 
 use super::outputs;
 use super::unfinished::Unfinished;
+use crate::api;
 use crate::failure::{Failure, Outcome};
 
 /// How a result is printed.
@@ -97,6 +98,9 @@ static RESULT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// The form of this command's result.
 pub(crate) fn form() -> Form {
+    if api::is_call() {
+        return Form::Json;
+    }
     ASKED.get().map_or(Form::default(), |asked| asked.form)
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::csv;
 use super::form::{self, Form};
+use crate::api;
 use crate::cli::OutputOptions;
 use crate::failure::{Failure, Outcome};
 pub(crate) use pageout_study::json::merged;
@@ -15,6 +16,9 @@ use pageout_study::scenario::nearest::nearest;
 /// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails. With `--out` it goes to
 /// that file instead, when all is there.
 pub(crate) fn print(text: &str) -> Outcome {
+    if api::is_call() {
+        return print_json(&json!({ "text": text }));
+    }
     if form::keep(text.as_bytes()) {
         return Ok(());
     }
@@ -46,6 +50,10 @@ fn fitted(text: &str, width: usize) -> String {
 
 /// Prints `value` as indented JSON, or as rows where those are asked for; of chosen figures in whatever form.
 pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
+    if api::is_call() {
+        api::keep(&to_json(value));
+        return Ok(());
+    }
     let (form, wanted) = (form::form(), form::figures());
     if !form::has_rows() {
         return print(&to_json(value));
@@ -113,7 +121,9 @@ pub(crate) fn remark(text: &str) {
     let is_obeyed = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
     let text: String =
         text.chars().map(|c| if is_obeyed(c) { char::REPLACEMENT_CHARACTER } else { c }).collect();
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    if !api::keep_remark(&text) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
 }
 
 /// Characters a line of words has at most: longer ones are hard to read.

@@ -2,12 +2,14 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pageout_study::{Stage, Watcher};
 
 use super::signals::{self, Listening};
+use crate::api;
 use crate::cli::OutputOptions;
 
 /// Whether anybody would see a bar.
@@ -45,6 +47,8 @@ pub(crate) fn name_of(path: &Path) -> String {
 pub(crate) struct Terminal<'a> {
     options: &'a OutputOptions,
     stage: Mutex<Option<Shown>>,
+    /// What ends the runs of a program's call.
+    flag: Option<Arc<AtomicBool>>,
 }
 
 /// A stage under way.
@@ -57,7 +61,7 @@ struct Shown {
 impl Terminal<'_> {
     /// Whoever these options are of.
     pub(crate) fn new(options: &OutputOptions) -> Terminal<'_> {
-        Terminal { options, stage: Mutex::default() }
+        Terminal { options, stage: Mutex::default(), flag: api::stop() }
     }
 
     fn stage(&self) -> MutexGuard<'_, Option<Shown>> {
@@ -95,6 +99,9 @@ impl Watcher for Terminal<'_> {
     }
 
     fn stop(&self) -> Option<&'static str> {
-        signals::came().map(signals::name)
+        match &self.flag {
+            Some(flag) => flag.load(Ordering::Relaxed).then_some("SIGINT"),
+            None => signals::came().map(signals::name),
+        }
     }
 }

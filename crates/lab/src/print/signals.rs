@@ -106,7 +106,8 @@ fn wait_for_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
     let mut state = pending();
-    if state.is_waited_for {
+    // The signals of a program that calls are its own.
+    if state.is_waited_for || crate::api::is_call() {
         return Ok(());
     }
     let ignored = ignored_signals();

@@ -1,10 +1,12 @@
 //! A trace as the simulations want it: dense page numbers, in memory as far as there is room for them.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use pageout_workload::trace::{DenseReader, Packed};
 use pageout_workload::{ReadOptions, TraceError};
 
+use super::memory::{self, InMemory};
 use crate::{Stage, Watcher};
 
 /// A trace that was read to its end.
@@ -14,13 +16,32 @@ pub struct Trace {
     /// How it is read.
     pub options: ReadOptions,
     /// The page of each access; none if they are past the budget, and have to be read anew.
-    pub pages: Option<Vec<u32>>,
+    pub pages: Option<Pages>,
     /// Accesses in all.
     pub accesses: u64,
     /// Those of them that write.
     pub writes: u64,
     /// Distinct pages.
     pub distinct_pages: u32,
+}
+
+/// The page of each access.
+pub enum Pages {
+    /// Read from a file.
+    Read(Vec<u32>),
+    /// Of a program that has them in its memory.
+    Kept(InMemory),
+}
+
+impl Deref for Pages {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        match self {
+            Pages::Read(pages) => pages,
+            Pages::Kept(kept) => kept.pages(),
+        }
+    }
 }
 
 /// What is simulated without being counted, from the start of each trace.
@@ -67,6 +88,16 @@ impl Trace {
         bytes_max: u64,
         watcher: &dyn Watcher,
     ) -> Result<Option<Trace>, TraceError> {
+        if let Some(kept) = memory::kept(path) {
+            return Ok(Some(Trace {
+                path: path.to_path_buf(),
+                options: options.clone(),
+                accesses: kept.pages().len() as u64,
+                writes: 0,
+                distinct_pages: kept.distinct_pages,
+                pages: Some(Pages::Kept(kept)),
+            }));
+        }
         let bytes = path.metadata().map_or(0, |file| file.len());
         watcher.begin(&Stage::Decoding { path, bytes });
         let reader = DenseReader::open(path, options);
@@ -138,7 +169,7 @@ pub(super) fn read(
     Ok(Some(Trace {
         path: path.to_path_buf(),
         options: options.clone(),
-        pages: is_kept.then_some(pages),
+        pages: is_kept.then_some(Pages::Read(pages)),
         accesses,
         writes: reader.writes(),
         distinct_pages: reader.distinct_pages(),

@@ -19,6 +19,7 @@ use pageout_study::sweep::{Cell, Plan, Row};
 use serde_json::{Value, json};
 
 use super::run::{Take, failed};
+use crate::api;
 use crate::cli::SweepArgs;
 use crate::own;
 use crate::print::output;
@@ -92,8 +93,9 @@ struct Ended {
 
 fn process(args: &SweepArgs, cells: &[&Cell], terminal: &Terminal, send: &Sender<Row>) -> io::Result<Ended> {
     let plan = args.plan.as_ref().expect("cells are of a plan");
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg("sweep").arg(plan).args(["--own-cells", "--quiet", "--jobs", "1"]);
+    let program = api::program()?;
+    let mut command = Command::new(&program[0]);
+    command.args(&program[1..]).arg("sweep").arg(plan).args(["--own-cells", "--quiet", "--jobs", "1"]);
     command.args(["--policy-time", &args.policy_time.to_string()]);
     command.args(["--policy-memory", &args.policy_memory.to_string()]);
     command.args(own::arguments());

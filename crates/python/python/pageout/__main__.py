@@ -1,0 +1,17 @@
+"""The program ``pageout``, as the package brings it."""
+
+import signal
+import sys
+
+from . import _native
+
+
+def main():
+    # As of any program: a signal is the program's, and a reader that goes away ends it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _native.set_program([sys.executable, "-m", "pageout"])
+    sys.exit(_native.main(["pageout", *sys.argv[1:]]))
+
+
+if __name__ == "__main__":
+    main()

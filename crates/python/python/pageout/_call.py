@@ -1,0 +1,163 @@
+"""A command of the program: keywords in, a result out."""
+
+import json
+import os
+import warnings
+
+from . import _native
+
+#: Options whose values go into one word, separated by commas.
+_IN_ONE = {"memory", "policy", "ask", "device", "ratio", "without", "timeline_columns"}
+
+
+class Error(RuntimeError):
+    """A command has failed. Its text is the program's; ``code`` its exit code; ``json`` what there is of a result."""
+
+    def __init__(self, text, code, result=None):
+        super().__init__(text)
+        self.code, self.json = code, result
+
+
+def _value(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def _words(options):
+    words = []
+    for key, value in options.items():
+        name = "--" + key.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(name)
+        elif key == "timed":
+            words.append(f"{name}={value}")
+        elif isinstance(value, dict):
+            for of, values in value.items():
+                values = values if isinstance(values, (list, tuple)) else [values]
+                words += [name, f"{of}=" + ",".join(map(_value, values))]
+        elif isinstance(value, (list, tuple)):
+            if key in _IN_ONE:
+                words += [name, ",".join(map(_value, value))]
+            else:
+                for one in value:
+                    words += [name, _value(one)]
+        else:
+            words += [name, _value(value)]
+    return words
+
+
+def call(command, *arguments, unexpected_is_error=True, failed_is_error=True, **options):
+    """Does what ``pageout COMMAND ARGUMENTS --OPTIONS`` does, and returns its result.
+
+    A result that is not what was expected (exit code 4), or has runs that failed (1), is an error unless the caller says otherwise. ``True`` gives an option without a value; a list gives it several times, or its values in one word where the program wants that; a dict gives KEY=VALUE.
+    """
+    words = ["pageout", command, *_words(options), "--quiet", "--", *map(os.fspath, arguments)]
+    text, table, remarks, failure = _native.call(words)
+    for remark in remarks:
+        warnings.warn(remark.removeprefix("note: "), stacklevel=3)
+    result = json.loads(text) if text else None
+    if failure is not None:
+        code, why = failure
+        is_unexpected = code == 4 and not unexpected_is_error
+        is_failed = code == 1 and not failed_is_error
+        if result is None or not (is_unexpected or is_failed):
+            raise Error(why, code, result)
+    return Result(text, result, table)
+
+
+class Result:
+    """What a command came to.
+
+    ``json`` is what the program prints with ``--json``; ``columns`` and ``result["misses"]`` are the rows that it prints with ``--format csv``, as arrays of
+    numpy. polars, pandas, pyarrow and DuckDB take a result as a table.
+    """
+
+    def __init__(self, text, result, table):
+        self.text, self.json, self._table = text, result, table
+
+    @property
+    def columns(self):
+        """The names of the columns."""
+        return self._table.columns
+
+    def __getitem__(self, name):
+        return self._table[name]
+
+    def __len__(self):
+        return len(self._table)
+
+    def list(self, name):
+        """A column as a list, with ``None`` where there is no value."""
+        return self._table.list(name)
+
+    def to_dict(self):
+        """Columns by name, as arrays."""
+        return {name: self._table[name] for name in self.columns}
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def to_polars(self):
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_arrow(self):
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self):
+        import pandas
+
+        return pandas.DataFrame({name: self._table[name] for name in self.columns})
+
+    def _rows(self, most):
+        columns = [self._table.list(name) for name in self.columns]
+        return [list(row) for row in zip(*(column[:most] for column in columns))]
+
+    def _shown(self):
+        """Columns that differ from row to row, or all where there is one row."""
+        if len(self) < 2:
+            return self.columns
+        return [name for name in self.columns if len(set(map(str, self._table.list(name)))) > 1] or self.columns
+
+    def __repr__(self):
+        most = 40
+        shown = self._shown()[:10]
+        cell = lambda value: "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+        columns = [[name, *map(cell, self._table.list(name)[:most])] for name in shown]
+        widths = [max(map(len, column)) for column in columns]
+        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths)) for row in zip(*columns)]
+        if len(self) > most:
+            lines.append(f"... {len(self)} rows")
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        from html import escape
+
+        shown = self._shown()[:12]
+        columns = [self._table.list(name) for name in shown]
+        head = "".join(f"<th>{escape(name)}</th>" for name in shown)
+        cell = lambda value: "" if value is None else f"{value:.4f}" if isinstance(value, float) else escape(str(value))
+        rows = "".join("<tr>" + "".join(f"<td>{cell(value)}</td>" for value in row) + "</tr>" for row in list(zip(*columns))[:60])
+        more = f"<p>{len(self)} rows</p>" if len(self) > 60 else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+    def plot(self, x=None, y=None, color=None):
+        """A picture by altair: by default miss ratios over memory, a line a policy."""
+        import altair
+        import polars
+
+        frame = polars.DataFrame(self)
+        x = x or ("memory_bytes" if "memory_bytes" in frame.columns else self._shown()[0])
+        y = y or ("miss_ratio" if "miss_ratio" in frame.columns else self._shown()[-1])
+        color = color or ("policy" if "policy" in frame.columns else None)
+        encoding = {"x": altair.X(f"{x}:Q", axis=altair.Axis(format="~s")), "y": altair.Y(f"{y}:Q")}
+        if color:
+            encoding["color"] = f"{color}:N"
+        keep = [name for name in dict.fromkeys([x, y, color]) if name]
+        return altair.Chart(frame.select(keep)).mark_line(point=True).encode(**encoding)

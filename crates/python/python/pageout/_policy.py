@@ -1,0 +1,97 @@
+"""Policies in Python."""
+
+from . import _native
+
+
+def _nothing(method):
+    method._does_nothing = True
+    return method
+
+
+class Policy:
+    """A policy: which page of a memory is to go. A class of your own has ``added`` and ``nominate``, and what else it wants to hear of.
+
+    Pages are in *slots*: numbers from 0, below the capacity, used again once their page has left. An object is made for each memory, with a seed, which is all the
+    chance that it has. All uses are told in order before any other call.
+    """
+
+    #: The name in tables and results; that of the class if there is none.
+    name = None
+
+    def __init__(self, seed):
+        pass
+
+    @_nothing
+    def resized(self, capacity):
+        """There is room for so many pages from now on; the first call."""
+
+    def added(self, slot, page, cause, write, at_ns):
+        """A page has come into memory. cause: "demand", "readahead", or, where it had been evicted before, how many evictions ago."""
+        raise NotImplementedError("a policy has to say what it does with a page that has come: added(self, slot, page, cause, write, at_ns)")
+
+    @_nothing
+    def used(self, slots):
+        """Pages in memory were used, in this order: a list. Whoever does not have this is not told, and hits cost it nothing."""
+
+    def nominate(self, want):
+        """Room is needed: whom to evict, the first one first. One slot or several, at most ``want``, in memory, none twice."""
+        raise NotImplementedError("a policy has to say whom to evict: nominate(self, want)")
+
+    @_nothing
+    def ended(self, slot, page, end):
+        """What became of a page: "evicted", "gone" (for another reason), or "spared": it was nominated and stays."""
+
+    @_nothing
+    def cold(self, slot):
+        """A hint: the page may go next."""
+
+    @_nothing
+    def figures(self):
+        """Figures of its own, by name: columns of the result."""
+
+    @_nothing
+    def why(self, slot):
+        """Why a page stands where it does, in words, or None."""
+
+    @_nothing
+    def check(self):
+        """Raises what does not fit together."""
+
+
+class BulkPolicy(Policy):
+    """A policy over whole arrays: asked for many victims at once, and told of uses by an array.
+
+    ``self.bits`` has a byte a slot, 1 where the page was used since it was set to 0: an array of numpy over memory that is written while Python is not running.
+    It is a new array after each ``resized``. ``nominate(want)`` returns up to ``want`` slots, as an array best; whoever of them is used or gone before its turn is passed
+    over. So a policy like CLOCK costs an access little more than the same built in, and differs from it a little: a batch is chosen before its uses are known.
+    """
+
+    #: How many victims ``nominate`` is asked for at once.
+    at_once = 256
+
+    def added(self, slot, page, cause, write, at_ns):
+        pass
+
+    added._does_nothing = True
+
+
+def named(policy):
+    """The name that a policy goes by in commands; a class is made known first."""
+    if isinstance(policy, str):
+        return policy
+    if not (isinstance(policy, type) and issubclass(policy, Policy)):
+        raise TypeError(f"a policy is a name or a class made of pageout.Policy, not {policy!r}")
+    name = policy.name or policy.__name__
+    _native.bring(name, policy, _at_once(policy))
+    return name
+
+
+def _at_once(policy):
+    return max(1, int(policy.at_once)) if issubclass(policy, BulkPolicy) else 0
+
+
+def check_policy(policy):
+    """Checks that a class keeps the contract, on random traces; raises with call and slot what is wrong."""
+    if not (isinstance(policy, type) and issubclass(policy, Policy)):
+        raise TypeError(f"a policy to check is a class made of pageout.Policy, not {policy!r}")
+    _native.check_policy(policy, _at_once(policy))

@@ -1,0 +1,27 @@
+//! The Python module: commands of pageout as functions, policies in Python, results as data frames take them.
+//!
+//! Each function is a command of the program: the words of a command line go in, and what it would print as JSON comes out. So both say the same.
+
+// It is the place of files and threads, as the program is.
+#![allow(clippy::disallowed_methods)]
+
+use pyo3::prelude::*;
+
+mod call; // a command under way, and Ctrl-C
+mod policy; // classes of Python as policies
+mod shared; // memory that Rust and Python share: all unsafe code
+mod table; // results in columns
+mod trace; // arrays as traces
+
+/// The native half of the package `pageout`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<trace::Trace>()?;
+    module.add_function(wrap_pyfunction!(call::call, module)?)?;
+    module.add_function(wrap_pyfunction!(call::main, module)?)?;
+    module.add_function(wrap_pyfunction!(call::set_program, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::bring, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::check_policy, module)?)
+}

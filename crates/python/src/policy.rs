@@ -1,0 +1,362 @@
+//! Classes of Python as policies.
+//!
+//! An object of such a class is made for each memory, with a seed. What it raises ends the run, and comes through to whoever has asked for it. Python's lock is
+//! held during a call of the object and not in between, so that accesses and hits that nobody has to hear of go on without it.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
+use pageout_policy::check::check;
+use pageout_policy::{Arrival, Cause, End, Listed, PageId, Policy, Slot, Uses};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::shared::UseBits;
+
+/// What an object has raised first.
+static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
+
+/// The number of the last call.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+/// Objects of calls up to this one are not called any more: Ctrl-C was pressed.
+static ENDED: AtomicU64 = AtomicU64::new(0);
+
+/// A call begins.
+pub(crate) fn begin() {
+    // Of a command that was left alone after Ctrl-C.
+    drop(raised());
+    CALLS.fetch_add(1, Relaxed);
+}
+
+/// No object that there is now is called any more: a policy that answers nothing ends its run.
+pub(crate) fn end() {
+    ENDED.store(CALLS.load(Relaxed), Relaxed);
+}
+
+/// Takes what an object has raised.
+pub(crate) fn raised() -> Option<PyErr> {
+    RAISED.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+fn raise(error: PyErr) {
+    RAISED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+}
+
+/// Makes a class known by a name, for commands that are called later.
+#[pyfunction]
+pub(crate) fn bring(name: &str, class: Py<PyAny>, bulk: u32) -> PyResult<()> {
+    Listed::bring(name, None, make(class, bulk)).map(drop).map_err(PyValueError::new_err)
+}
+
+/// Checks that objects of a class keep the contract.
+#[pyfunction]
+pub(crate) fn check_policy(py: Python<'_>, class: Py<PyAny>, bulk: u32) -> PyResult<()> {
+    begin();
+    let make = make(class, bulk);
+    let checked = py.detach(|| check(&make));
+    match (raised(), checked) {
+        (Some(error), _) => Err(error),
+        (None, Err(broken)) => Err(PyRuntimeError::new_err(broken.to_string())),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+/// `bulk`: how many victims an object is asked for at once; 0 for one that is asked for each.
+fn make(class: Py<PyAny>, bulk: u32) -> impl Fn(u64) -> Box<dyn Policy> + Send + Sync {
+    move |seed| {
+        let made = Python::attach(|py| -> PyResult<Box<dyn Policy>> {
+            let object = class.bind(py).call1((seed,))?;
+            Ok(if bulk > 0 { Box::new(Bulk::of(&object, bulk)?) } else { Box::new(Object::of(&object)?) })
+        });
+        made.unwrap_or_else(|error| {
+            raise(error);
+            Box::new(Dead)
+        })
+    }
+}
+
+/// In the place of an object that could not be made.
+struct Dead;
+
+impl Policy for Dead {
+    fn resized(&mut self, _capacity: u32) {}
+    fn added(&mut self, _arrival: &Arrival) {}
+    fn used(&mut self, _slots: &[Slot]) {}
+    fn nominate(&mut self, _want: u32, _victims: &mut Vec<Slot>) {}
+    fn ended(&mut self, _slot: Slot, _page: PageId, _end: End) {}
+}
+
+/// An object with its methods; those that are not its own are not called.
+struct Object {
+    uses: Uses,
+    added: Option<Py<PyAny>>,
+    nominate: Py<PyAny>,
+    resized: Option<Py<PyAny>>,
+    used: Option<Py<PyAny>>,
+    ended: Option<Py<PyAny>>,
+    cold: Option<Py<PyAny>>,
+    figures: Option<Py<PyAny>>,
+    why: Option<Py<PyAny>>,
+    check: Option<Py<PyAny>>,
+    /// The number of the call that it was made in.
+    of_call: u64,
+    is_dead: bool,
+}
+
+/// The method of an object, unless it is the one of the package that does nothing.
+fn method(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
+    let own = object.getattr(name)?;
+    let is_default =
+        own.getattr("__func__").is_ok_and(|function| function.hasattr("_does_nothing").unwrap_or(false));
+    Ok((!is_default).then(|| own.unbind()))
+}
+
+impl Object {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Object> {
+        let used = method(object, "used")?;
+        Ok(Object {
+            uses: if used.is_some() { Uses::Each } else { Uses::Never },
+            added: method(object, "added")?,
+            nominate: object.getattr("nominate")?.unbind(),
+            resized: method(object, "resized")?,
+            used,
+            ended: method(object, "ended")?,
+            cold: method(object, "cold")?,
+            figures: method(object, "figures")?,
+            why: method(object, "why")?,
+            check: method(object, "check")?,
+            of_call: CALLS.load(Relaxed),
+            is_dead: false,
+        })
+    }
+
+    /// What a call comes to; nothing once the object has raised something.
+    fn does<T>(&mut self, call: impl FnOnce(Python<'_>, &Object) -> PyResult<T>) -> Option<T> {
+        if self.is_dead || self.of_call <= ENDED.load(Relaxed) {
+            return None;
+        }
+        match Python::attach(|py| call(py, self)) {
+            Ok(done) => Some(done),
+            Err(error) => {
+                raise(error);
+                self.is_dead = true;
+                None
+            }
+        }
+    }
+}
+
+impl Policy for Object {
+    fn uses(&self) -> Uses {
+        self.uses
+    }
+
+    fn resized(&mut self, capacity: u32) {
+        if self.resized.is_some() {
+            self.does(|py, of| of.resized.as_ref().map(|call| call.call1(py, (capacity,))).transpose());
+        }
+    }
+
+    fn added(&mut self, arrival: &Arrival) {
+        let Arrival { slot, page, cause, write, at_ns } = *arrival;
+        if self.added.is_none() {
+            return;
+        }
+        self.does(|py, of| {
+            let Some(added) = &of.added else { return Ok(()) };
+            match cause {
+                Cause::Demand => added.call1(py, (slot.0, page.0, intern!(py, "demand"), write, at_ns)),
+                Cause::Readahead => added.call1(py, (slot.0, page.0, intern!(py, "readahead"), write, at_ns)),
+                Cause::Refault { distance } => added.call1(py, (slot.0, page.0, distance, write, at_ns)),
+            }
+            .map(drop)
+        });
+    }
+
+    fn used(&mut self, slots: &[Slot]) {
+        if self.used.is_some() {
+            self.does(|py, of| {
+                let slots = PyList::new(py, slots.iter().map(|slot| slot.0))?;
+                of.used.as_ref().map(|call| call.call1(py, (slots,))).transpose()
+            });
+        }
+    }
+
+    fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+        self.does(|py, of| slots(of.nominate.bind(py).call1((want,))?, victims));
+    }
+
+    fn ended(&mut self, slot: Slot, page: PageId, end: End) {
+        if self.ended.is_some() {
+            self.does(|py, of| {
+                let end = word(py, end);
+                of.ended.as_ref().map(|call| call.call1(py, (slot.0, page.0, end))).transpose()
+            });
+        }
+    }
+
+    fn cold(&mut self, slot: Slot) {
+        if self.cold.is_some() {
+            self.does(|py, of| of.cold.as_ref().map(|call| call.call1(py, (slot.0,))).transpose());
+        }
+    }
+
+    fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
+        let Some(figures) = &self.figures else { return };
+        let told = Python::attach(|py| -> PyResult<Vec<(String, f64)>> {
+            figures.bind(py).call0()?.call_method0("items")?.try_iter()?.map(|item| item?.extract()).collect()
+        });
+        match told {
+            Ok(told) => told.iter().for_each(|(name, value)| tell(name, *value)),
+            Err(error) => raise(error),
+        }
+    }
+
+    fn why(&self, slot: Slot) -> Option<String> {
+        let why = self.why.as_ref()?;
+        Python::attach(|py| why.bind(py).call1((slot.0,))?.extract()).unwrap_or_else(|error| {
+            raise(error);
+            None
+        })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Some(check) = &self.check else { return Ok(()) };
+        Python::attach(|py| check.bind(py).call0().map(drop).map_err(|error| error.value(py).to_string()))
+    }
+}
+
+fn word(py: Python<'_>, end: End) -> &Bound<'_, PyString> {
+    match end {
+        End::Evicted => intern!(py, "evicted"),
+        End::Gone => intern!(py, "gone"),
+        End::Spared => intern!(py, "spared"),
+    }
+}
+
+/// Slots that an object has named: one, a list, an array, or anything that is iterated over.
+fn slots(named: Bound<'_, PyAny>, victims: &mut Vec<Slot>) -> PyResult<()> {
+    if let Ok(list) = named.cast::<PyList>() {
+        for slot in list.iter() {
+            victims.push(Slot(slot.extract()?));
+        }
+    } else if let Ok(slot) = named.extract::<u32>() {
+        victims.push(Slot(slot));
+    } else if let Ok(array) = named.extract::<PyReadonlyArray1<'_, i64>>() {
+        let slot = |&slot: &i64| u32::try_from(slot).map(Slot);
+        let all: Result<Vec<Slot>, _> = array.as_array().iter().map(slot).collect();
+        victims.extend(
+            all.map_err(|_| PyValueError::new_err("nominate: a slot is a number from 0 to 2^32 - 1"))?,
+        );
+    } else if let Ok(array) = named.extract::<PyReadonlyArray1<'_, u32>>() {
+        victims.reserve(array.len());
+        victims.extend(array.as_array().iter().map(|&slot| Slot(slot)));
+    } else {
+        for slot in named.try_iter()? {
+            victims.push(Slot(slot?.extract()?));
+        }
+    }
+    Ok(())
+}
+
+/// An object that is asked for many victims at once, and reads from an array which slots were used.
+///
+/// What it has named waits here until it is asked for. Whoever was used since, or has gone, is passed over.
+struct Bulk {
+    object: Object,
+    at_once: u32,
+    bits: UseBits,
+    /// By slot: whether a page is there.
+    is_there: Vec<bool>,
+    /// What was named and not yet asked for, the first one last.
+    waiting: Vec<Slot>,
+    there: u32,
+}
+
+impl Bulk {
+    fn of(object: &Bound<'_, PyAny>, at_once: u32) -> PyResult<Bulk> {
+        let bits = UseBits::new(object.py(), 0);
+        object.setattr("bits", bits.array(object.py()))?;
+        Ok(Bulk {
+            object: Object { used: None, ..Object::of(object)? },
+            at_once,
+            bits,
+            is_there: Vec::new(),
+            waiting: Vec::new(),
+            there: 0,
+        })
+    }
+}
+
+impl Policy for Bulk {
+    fn resized(&mut self, capacity: u32) {
+        let room = self.is_there.len().max(capacity as usize);
+        self.is_there.resize(room, false);
+        let bits = &mut self.bits;
+        self.object.does(|py, of| {
+            bits.grow(py, room);
+            of.nominate.bind(py).getattr("__self__")?.setattr("bits", bits.array(py))
+        });
+        self.object.resized(capacity);
+    }
+
+    fn added(&mut self, arrival: &Arrival) {
+        self.is_there[arrival.slot.index()] = true;
+        self.there += 1;
+        self.bits.set(arrival.slot.index(), false);
+        self.object.added(arrival);
+    }
+
+    fn used(&mut self, slots: &[Slot]) {
+        slots.iter().for_each(|slot| self.bits.set(slot.index(), true));
+    }
+
+    fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+        let mut rounds = 0;
+        while victims.len() < want as usize {
+            let Some(slot) = self.waiting.pop() else {
+                // Named anew, as long as something comes of it.
+                rounds += 1;
+                if !victims.is_empty() || rounds > 3 {
+                    return;
+                }
+                let at_once = self.at_once.min(self.there).max(1);
+                self.object.nominate(at_once, &mut self.waiting);
+                self.waiting.reverse();
+                if self.waiting.is_empty() {
+                    return;
+                }
+                continue;
+            };
+            match self.is_there.get(slot.index()) {
+                Some(true) if self.bits.get(slot.index()) => {}
+                // Has gone since, or was never there: the host says so, if it is asked for.
+                Some(false) => {}
+                _ => victims.push(slot),
+            }
+        }
+    }
+
+    fn ended(&mut self, slot: Slot, page: PageId, end: End) {
+        if end != End::Spared {
+            self.is_there[slot.index()] = false;
+            self.there -= 1;
+        }
+        self.object.ended(slot, page, end);
+    }
+
+    fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
+        self.object.figures(tell);
+    }
+
+    fn why(&self, slot: Slot) -> Option<String> {
+        self.object.why(slot)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.object.check()
+    }
+}

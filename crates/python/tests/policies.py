@@ -1,0 +1,149 @@
+"""Policies that tests and timings share: FIFO and SIEVE as anyone would write them, CLOCK over arrays, and policies that do wrong."""
+
+import time
+from collections import OrderedDict
+
+import numpy as np
+
+import pageout as po
+
+
+class Fifo(po.Policy):
+    """Pages in order of arrival, the oldest first."""
+
+    name = "py-fifo"
+
+    def __init__(self, seed):
+        self.queue = OrderedDict()
+
+    def added(self, slot, page, cause, write, at_ns):
+        self.queue[slot] = None
+
+    def nominate(self, want):
+        return [slot for slot, _ in zip(self.queue, range(want))]
+
+    def ended(self, slot, page, end):
+        del self.queue[slot]
+        if end == "spared":
+            self.queue[slot] = None
+
+
+class Sieve(po.Policy):
+    """A queue in order of arrival, and a hand that passes by what was used: a linked list in lists, slot by slot."""
+
+    name = "py-sieve"
+
+    def __init__(self, seed):
+        self.older, self.younger, self.seen = [], [], bytearray()
+        self.youngest = self.oldest = self.hand = -1
+
+    def resized(self, capacity):
+        more = capacity - len(self.seen)
+        if more > 0:
+            self.older += [-1] * more
+            self.younger += [-1] * more
+            self.seen += bytes(more)
+
+    def added(self, slot, page, cause, write, at_ns):
+        self.seen[slot] = 0
+        self.older[slot], self.younger[slot] = self.youngest, -1
+        if self.youngest >= 0:
+            self.younger[self.youngest] = slot
+        else:
+            self.oldest = slot
+        self.youngest = slot
+
+    def used(self, slots):
+        seen = self.seen
+        for slot in slots:
+            seen[slot] = 1
+
+    def nominate(self, want):
+        seen, younger = self.seen, self.younger
+        hand = self.hand if self.hand >= 0 else self.oldest
+        while seen[hand]:
+            seen[hand] = 0
+            hand = younger[hand] if younger[hand] >= 0 else self.oldest
+        self.hand = hand
+        return hand
+
+    def ended(self, slot, page, end):
+        if end == "spared":
+            self.seen[slot] = 1  # the hand passes it by
+            return
+        older, younger = self.older[slot], self.younger[slot]
+        if self.hand == slot:
+            self.hand = younger
+        if older >= 0:
+            self.younger[older] = younger
+        else:
+            self.oldest = younger
+        if younger >= 0:
+            self.older[younger] = older
+        else:
+            self.youngest = older
+
+
+class BulkClock(po.BulkPolicy):
+    """CLOCK over the slots: from the hand on, whoever was not used; whoever was is forgiven once."""
+
+    name = "py-clock"
+    at_once = 1024
+
+    def __init__(self, seed):
+        self.hand = 0
+        self.capacity = 0
+
+    def resized(self, capacity):
+        self.capacity = max(self.capacity, capacity)
+
+    def nominate(self, want):
+        chosen = []
+        left = want
+        for _ in range(2 * (self.capacity // 4096 + 2)):
+            end = min(self.hand + max(4096, 2 * left), self.capacity)
+            part = self.bits[self.hand : end]
+            free = np.flatnonzero(part == 0)[:left]
+            passed = int(free[-1]) + 1 if len(free) == left else len(part)
+            part[:passed] = 0
+            chosen.append(free + self.hand)
+            left -= len(free)
+            self.hand = self.hand + passed if self.hand + passed < self.capacity else 0
+            if left == 0:
+                break
+        return np.concatenate(chosen)
+
+
+class Liar(po.Policy):
+    """FIFO that answers wrong from the tenth question on."""
+
+    answer = staticmethod(lambda queue: [])
+
+    def __init__(self, seed):
+        self.fifo, self.asked = Fifo(seed), 0
+        self.added, self.ended = self.fifo.added, self.fifo.ended
+
+    def nominate(self, want):
+        self.asked += 1
+        return self.fifo.nominate(want) if self.asked < 10 else self.answer(self.fifo.queue)
+
+
+class Silent(Liar):
+    pass
+
+
+class Absent(Liar):
+    answer = staticmethod(lambda queue: [4_000_000])
+
+
+class Raises(Liar):
+    @staticmethod
+    def answer(queue):
+        raise ZeroDivisionError("no idea")
+
+
+class Slow(Liar):
+    @staticmethod
+    def answer(queue):
+        time.sleep(0.001)
+        return next(iter(queue))

@@ -1,0 +1,222 @@
+"""Promises of the Python package. `ci/python.sh` runs them with the wheel installed; the program's own answers are asked for by `python -m pageout`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tracemalloc
+import unittest
+import warnings
+
+import numpy as np
+
+import pageout as po
+from policies import Absent, BulkClock, Fifo, Raises, Sieve, Silent, Slow
+
+SCENARIO = """
+[machine]
+memory = "256MiB"
+[[memcg]]
+path = "/a"
+memory.max = "8MiB"
+[[device]]
+name = "disk"
+preset = "nvme"
+[[task]]
+name = "a"
+memcg = "/a"
+[[task.object]]
+channel = "file"
+size = "32MiB"
+workload = { pattern = "zipf", alpha = 0.9, ops = 20000 }
+"""
+
+
+def pages(accesses=60_000, seed=7):
+    random = np.random.default_rng(seed)
+    numbers = (random.zipf(1.2, accesses) % 5_000).astype(np.uint32)
+    return np.unique(numbers, return_inverse=True)[1].astype(np.uint32)
+
+
+def program(*words, cwd):
+    done = subprocess.run([sys.executable, "-m", "pageout", *words], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = lambda name: os.path.join(self.folder.name, name)
+        with open(self.path("s.toml"), "w") as file:
+            file.write(SCENARIO)
+        warnings.simplefilter("ignore")
+
+
+class Results(Case):
+    def test_a_result_is_what_the_program_prints_as_json(self):
+        np.savetxt(self.path("a.txt"), pages(), fmt="%d")
+        cases = [
+            (lambda: po.replay(self.path("a.txt"), policy=["lru", "s3-fifo:small=0.2", "opt"], memory="5%,20%"),
+             ["replay", "a.txt", "--policy", "lru,s3-fifo:small=0.2,opt", "--memory", "5%,20%"]),
+            (lambda: po.replay(self.path("a.txt"), policy="classic@6.12", memory="20%", read_ahead_kb=0),
+             ["replay", "a.txt", "--policy", "classic@6.12", "--memory", "20%", "--read-ahead-kb", "0"]),
+            (lambda: po.run(self.path("s.toml"), set={"memcg./a.memory.max": "12MiB"}, seed=3),
+             ["run", "s.toml", "--set", "memcg./a.memory.max=12MiB", "--seed", "3"]),
+            (lambda: po.compare(self.path("s.toml"), vary={"memcg./a.memory.max": ["8MiB", "16MiB"]}),
+             ["compare", "s.toml", "--vary", "memcg./a.memory.max=8MiB,16MiB"]),
+            (lambda: po.explain(self.path("s.toml"), evictions=2), ["explain", "s.toml", "--evictions", "2"]),
+        ]
+        strip = lambda text: text.replace(self.folder.name + os.sep, "")
+        for ask, words in cases:
+            self.assertEqual(json.loads(strip(ask().text)), json.loads(program(*words, "--json", cwd=self.folder.name)))
+
+    def test_studies_of_a_scenario_have_rows(self):
+        scenario = self.path("s.toml")
+        for result in [
+            po.ablate(scenario, switch=["harvest.look_around"], repeat=2),
+            po.bisect(scenario, from_="6.1", to="6.12", repeat=2),
+        ]:
+            self.assertTrue(result.columns)
+            self.assertGreater(len(result), 0)
+
+    def test_columns_are_typed_and_data_frames_take_them(self):
+        result = po.replay(po.trace(pages=pages()), policy=["lru", "fifo", "opt"], memory="10%,40%")
+        self.assertEqual(result["misses"].dtype, np.int64)
+        self.assertEqual(result["miss_ratio"].dtype, np.float64)
+        self.assertEqual(result["is_bound"].dtype, np.bool_)
+        self.assertEqual(list(result["policy"]), ["lru", "lru", "fifo", "fifo", "opt", "opt"])
+        cells = result.json["traces"][0]["cells"]
+        self.assertEqual(result["misses"].tolist(), [cell["misses"] for cell in cells])
+        self.assertIn("<table>", result._repr_html_())
+        try:
+            import polars
+        except ImportError:
+            return
+        frame = polars.DataFrame(result)
+        self.assertEqual(frame.columns, result.columns)
+        self.assertEqual(frame["misses"].to_list(), [cell["misses"] for cell in cells])
+        self.assertEqual(frame["policy"].to_list(), result.list("policy"))
+        self.assertEqual(polars.DataFrame(result).equals(frame), True, "it can be taken again")
+        del frame, result
+
+    def test_an_error_has_the_programs_text_and_code(self):
+        for ask, code, why in [
+            (lambda: po.replay(self.path("none.csv")), 2, "none.csv"),
+            (lambda: po.replay(po.trace(pages=pages()), policy="lur"), 2, "did you mean `lru`?"),
+            (lambda: po.run(self.path("s.toml"), set={"memcg./a.memory.maxx": 1}), 2, "memory.max"),
+            (lambda: po.run(self.path("s.toml"), no_such=1), 2, "--no-such"),
+        ]:
+            with self.assertRaises(po.Error) as raised:
+                ask()
+            self.assertEqual(raised.exception.code, code)
+            self.assertIn(why, str(raised.exception))
+
+
+class Traces(Case):
+    def test_an_array_of_dense_numbers_is_not_copied(self):
+        array = np.arange(4_000_000, dtype=np.uint32) % 1_000_000
+        before = resident()
+        tracemalloc.start()
+        trace = po.trace(pages=array)
+        self.assertLess(tracemalloc.get_traced_memory()[1], array.nbytes // 16)
+        tracemalloc.stop()
+        self.assertLess(resident() - before, array.nbytes // 4)
+        self.assertFalse(trace.is_copied)
+        self.assertEqual((len(trace), trace.distinct_pages), (4_000_000, 1_000_000))
+
+    def test_other_numbers_are_numbered_anew_with_equal_misses(self):
+        dense = pages()
+        misses = lambda array: po.replay(po.trace(pages=array), policy=["sieve", "opt"], memory="20%")["misses"].tolist()
+        for other in [dense.astype(np.uint64) << 33, dense.astype(np.int64) * 1_000_003, np.repeat(dense, 2)[::2]]:
+            self.assertEqual(misses(other), misses(dense))
+
+    def test_the_machine_takes_an_array_as_well(self):
+        np.savetxt(self.path("a.txt"), pages(), fmt="%d")
+        ask = lambda trace: po.replay(trace, policy=["classic@6.12", "lru"], memory="20%")["misses"].tolist()
+        self.assertEqual(ask(po.trace(pages=pages())), ask(self.path("a.txt")))
+
+
+class Policies(Case):
+    def test_policies_of_python_miss_where_those_built_in_do(self):
+        trace = po.trace(pages=pages())
+        result = po.replay(trace, policy=["fifo", Fifo, "sieve", Sieve], memory="1%,20%,70%")
+        fifo, mine, sieve, my_sieve = np.split(result["misses"], 4)
+        self.assertEqual(fifo.tolist(), mine.tolist())
+        self.assertEqual(sieve.tolist(), my_sieve.tolist())
+
+    def test_a_policy_of_python_runs_in_the_machine(self):
+        trace = po.trace(pages=pages(20_000))
+        result = po.replay(trace, policy=["fifo@machine", Fifo, "py-fifo@machine"], memory="20%")
+        self.assertEqual(result["misses"][0], result["misses"][2])
+
+    def test_policies_that_keep_the_contract_pass_and_others_are_told_with_call_and_slot(self):
+        po.check_policy(Fifo)
+        po.check_policy(Sieve)
+        for liar, why in [(Silent, "nothing is nominated"), (Absent, "slot 4000000 is nominated, and no page is there")]:
+            with self.assertRaisesRegex(RuntimeError, why):
+                po.check_policy(liar)
+            with self.assertRaisesRegex(po.Error, rf"call \d+, nominate\(1\): {why}"):
+                po.replay(po.trace(pages=pages()), policy=liar, memory="20%")
+        helped = po.replay(po.trace(pages=pages()), policy=Silent, memory="20%", fallback=True)
+        self.assertGreater(helped["policy_figures_fallbacks"][0], 0)
+
+    def test_what_a_policy_raises_comes_through(self):
+        with self.assertRaisesRegex(ZeroDivisionError, "no idea"):
+            po.replay(po.trace(pages=pages()), policy=Raises, memory="20%")
+        with self.assertRaisesRegex(ZeroDivisionError, "no idea"):
+            po.check_policy(Raises)
+
+    def test_a_policy_over_arrays_is_about_what_clock_is(self):
+        result = po.replay(po.trace(pages=pages()), policy=["clock", BulkClock], memory="30%")
+        clock, mine = result["miss_ratio"]
+        self.assertLess(abs(clock - mine), 0.02)
+
+
+class Interrupts(Case):
+    def test_ctrl_c_ends_a_run_within_a_second(self):
+        array = (np.arange(40_000_000, dtype=np.uint32) * np.uint32(2_654_435_761)) >> np.uint32(12)
+        trace = po.trace(pages=array)
+        for policy in ["s3-fifo", Slow]:
+            pressed = []
+
+            def press():
+                time.sleep(1)
+                pressed.append(time.monotonic())
+                os.kill(os.getpid(), signal.SIGINT)
+
+            threading.Thread(target=press).start()
+            with self.assertRaises(KeyboardInterrupt):
+                po.replay(trace, policy=[policy], memory="1%..90%/40", exact=True)
+            self.assertLess(time.monotonic() - pressed[0], 1.5)
+
+
+class Sweeps(Case):
+    def test_a_sweep_returns_all_rows_and_does_not_run_them_again(self):
+        np.savetxt(self.path("a.txt"), pages(), fmt="%d")
+        with open(self.path("plan.toml"), "w") as file:
+            file.write('traces = ["a.txt"]\npolicy = ["lru", "fifo", "classic@6.12"]\nmemory = ["10%", "50%"]\n')
+        first = po.sweep(self.path("plan.toml"), into=self.path("into"))
+        self.assertEqual(len(first), 6)
+        self.assertEqual(po.sweep(self.path("plan.toml"), into=self.path("into")).json, first.json)
+
+
+class Program(Case):
+    def test_the_package_brings_the_program(self):
+        self.assertTrue(program("--version", cwd=self.folder.name).startswith("pageout "))
+        self.assertIn("fifo", program("keys", "policy", cwd=self.folder.name))
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    unittest.main()
