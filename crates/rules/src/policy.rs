@@ -12,6 +12,7 @@ use crate::config::{ConfigError, check_range};
 use crate::harvest::Harvest;
 use crate::kernel::Kernel;
 use crate::lru::{GenerationRules, Interface, Lru};
+use crate::readahead::ReadaheadWindow;
 use crate::reclaim::{
     AwakeNodes, CompactGap, GivesUp, InitialPriority, KswapdReset, LaptopMode, ProtectionRule, ReclaimRules,
 };
@@ -72,6 +73,10 @@ rules! {
         /// What zswap does.
         zswap: ZswapRules,
     }
+    "readahead.window": readahead_window: ReadaheadWindow = ReadaheadWindow::TwoFunctions,
+        [ReadaheadWindow::OneFunction => "6.1..6.10" "A m", ReadaheadWindow::TwoFunctions => "6.12.." "B C D m"],
+        Some(("mapped-or-read.toml", "one_function")),
+        "How a read decides what is read ahead: a miss and a marked page each for itself (since 6.12), or both alike (6.1 to 6.10). Then a miss just behind the last window goes on with the next two at once, where it would begin anew: readers that skip pages are read ahead for more.";
     "lru.memcg_lru": memcg_lru: bool = true,
         [false => "6.1..6.2" "A", true => "6.3.." "M E B C"],
         Some(("groups-by-age.toml", "false")),

@@ -101,8 +101,8 @@ unmodelled! {
         "Who takes pages out of a block of another type takes all that are free there, and the block if half of it is free or compatible. Here, as since 6.10, the block is claimed or left.";
     "vm.defrag_mode" "6.15.." "C":
         "kswapd balances by whole free blocks where it is on. It is off by default, and there is no such file here.";
-    "readahead: decision" "..6.10" "A m":
-        "A miss at the end of the last window doubles it, and the first window of a large read is larger. Here, as since 6.12, such a miss begins anew. Which of 6.11 and 6.12 changed it is not known.";
+    "readahead: decision" "..6.0" "m":
+        "A miss and a marked page decide alike, as in 6.1 (readahead.window=one_function). Here, as since 6.12, each decides for itself.";
     "readahead: end of a file" "6.16.." "C D":
         "A window that ends at the end of the file has no marker, a read that fails does not shrink it, and asynchronous windows are aligned. Here they are as in 6.12.";
     "readahead: no memory" "..6.1" "A":

@@ -23,6 +23,7 @@ use crate::memory::mm::Advice;
 use crate::memory::open_file::{NO_PAGE, OpenFile};
 use crate::state::State;
 use crate::units::{FileId, IoId, OpenFileId, Pfn};
+use pageout_rules::readahead::ReadaheadWindow;
 
 /// Pages of a file that are to be read as one batch, as far as it has got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +81,9 @@ impl State {
         }
         if state.random {
             return self.force_readahead(open, page, req);
+        }
+        if self.config.policy.machine.readahead_window == ReadaheadWindow::OneFunction {
+            return self.ondemand_readahead(open, page, req, false);
         }
         let max = self.window_max(&state, req);
         let previous = state.prev_page();
@@ -151,14 +155,65 @@ impl State {
         self.memory.change_reclaim(pfn, false);
         let max = self.window_max(&state, req);
         let page = u64::from(self.memory.folios[pfn].index);
+        if self.config.policy.machine.readahead_window == ReadaheadWindow::OneFunction {
+            return self.ondemand_readahead(open, page, req, true);
+        }
         if page == state.start + state.size - state.async_size {
             let size = next_window(state.size, max).max(state.size);
             return self.move_window(open, state.start + state.size, size, size);
         }
         // Another stream's mark, or the window was overwritten: go on behind what is cached.
-        let start = (page + 1..=page + max).find(|&page| !self.memory.is_cached(state.file, page))?;
+        let start = self.absent_behind(state.file, page, max)?;
         let size = next_window(start - page + req, max);
         self.move_window(open, start, size, size)
+    }
+
+    /// What Linux 6.1 reads where a page is absent, or has the mark: one decision for both. A reader that would stand on the mark at once gets the
+    /// next window as well. [kernels 3.1]
+    fn ondemand_readahead(
+        &mut self,
+        open: OpenFileId,
+        page: u64,
+        req: u64,
+        is_marked: bool,
+    ) -> Option<Readahead> {
+        let state = self.memory.open_files[open.index()];
+        let max = self.window_max(&state, req);
+        let end = state.start + state.size;
+        let continues = page == end - state.async_size || page == end;
+        let first = || {
+            let size = init_window(req, max);
+            (page, size, if size > req { size - req } else { size })
+        };
+        let (start, mut size, mut async_size) = if page == 0 {
+            first()
+        } else if continues {
+            let size = next_window(state.size, max);
+            (end, size, size)
+        } else if is_marked {
+            let start = self.absent_behind(state.file, page, max)?;
+            let size = next_window(start - page + req, max);
+            (start, size, size)
+        } else if req > max || page.wrapping_sub(state.prev_page()) <= 1 {
+            first()
+        } else {
+            let cached = self.cached_before(state.file, page, max);
+            if cached <= req {
+                return self.batch(state.file, page, req, NO_PAGE);
+            }
+            let run = if cached >= page { 2 * cached } else { cached };
+            (page, (run + req).min(max), 1)
+        };
+        if page == start && size == async_size {
+            let more = next_window(size, max);
+            (size, async_size) = if size + more <= max { (size + more, more) } else { (max, max / 2) };
+        }
+        self.move_window(open, start, size, async_size)
+    }
+
+    /// The first page behind this one that is not cached, of so many.
+    fn absent_behind(&self, file: FileId, page: u64, max: u64) -> Option<u64> {
+        (page + 1..=page + max).find(|&page| !self.memory.is_cached(file, page))
     }
 
     /// Reads what is asked for in one piece, whatever the window; the window stays as it is.

@@ -142,6 +142,28 @@ fn single_pages_in_order_ramp_up_to_the_window() {
     );
 }
 
+/// Where a miss and a mark are judged alike, as in 6.1.
+fn check_6_1(calls: impl IntoIterator<Item = Run>, lines: &str) {
+    let policy = Policy::by_name("classic@6.1").unwrap();
+    let mut machine = Machine::with(Config { policy, ..Config::default() }, 1000, Bdi::default());
+    let object = machine.open();
+    check_on(&mut machine, object, calls, lines);
+}
+
+#[test]
+fn a_miss_behind_the_window_gets_the_next_two_in_6_1_and_begins_anew_since_6_12() {
+    let skips = [(0, 1), (4, 1), (12, 1)];
+    check_6_1(skips, "0 -> 0+4 \n 4 -> 4+24 \n 12 -> 28+32");
+    check(skips, "0 -> 0+4 \n 4 -> 4+9 \n 12 -> 13+18");
+    // A miss in the middle of nothing is random in both, and reads in order ramp up alike.
+    check_6_1([(500, 2), (10, 2), (300, 2)], "500+2 -> 500+2 \n 10+2 -> 10+2 \n 300+2 -> 300+2");
+    check_6_1(
+        in_order(0, 4, 60),
+        "0+4 -> 0+8 \n 4+4 -> 8+16 \n 8+4 -> 24+32 \n 24+4 -> 56+32 \n 56+4 -> 88+32",
+    );
+    check_6_1(in_order(0, 32, 64), "0+32 -> 0+32 32+32 \n 32+32 -> 64+32");
+}
+
 #[test]
 fn larger_requests_begin_with_a_larger_window() {
     check(

@@ -1,0 +1,13 @@
+//! Rules of readahead that differ from kernel to kernel: how a read decides what is read beside it. [kernels 3.1; machine 1.3 to 1.5]
+
+use crate::choice::choice;
+
+choice! {
+    /// How a read decides which pages are read ahead.
+    ReadaheadWindow {
+        /// A miss and a marked page decide each for itself. Since Linux 6.12.
+        TwoFunctions = "two_functions",
+        /// Both decide alike. Linux 6.1.
+        OneFunction = "one_function",
+    }
+}
