@@ -8,7 +8,12 @@
 //! **What was in memory already** when the recording began: pages whose first event is a read that no insertion precedes, or, behind the first page
 //! of a read, follows; or a fault that none follows, as a fault tells its page before it brings it in.
 //!
-//! **Mapped pages** tell their faults alone, and how long the page had been missed: since its eviction. **Writes** tell their range, but not whether the page was in memory.
+//! **Mapped pages** tell their faults alone, and how long the page had been missed: since its eviction. A fault that finds pages nearby in memory, and
+//! is followed by no other, has found its own among them: which of them that is, is not told. **Writes** tell their range, but not whether the page was in memory.
+//!
+//! **Room for files.** When a call of reclaim begins, the group is as full as it may be. So what files have then is what all else leaves them. What they
+//! have at most before the next call they had room for when they began to grow. Memory of programs that comes and goes is known by it from call to
+//! call. More room than before means that the group was not full until the next one.
 //!
 //! **Files that end.** A page that leaves while its task is in no call of reclaim was truncated, and if the inode went with its last name,
 //! the file is deleted. What uses the inode afterwards is the next file of that number: to the page cache an empty one in the same place.
@@ -19,11 +24,14 @@ use pageout_workload::Access;
 use pageout_workload::trace::{FileCall, PlacedCall};
 
 use crate::event::{Event, FileKey, What};
-use crate::manifest::{Channel, Sums};
+use crate::manifest::{Channel, ROOM_STEP, Sums};
 use crate::seen::Seen;
 
 /// Insertions of a task that are kept until its next read says which of them it asked for.
 const PENDING_MAX: usize = 4096;
+
+/// The bit of a page fault's error code that says that an instruction was fetched.
+const FETCH: u64 = 1 << 4;
 
 /// Misses of a mapped file up to which faults read around.
 const MISSES_MAX: usize = 100;
@@ -35,6 +43,10 @@ pub(crate) struct FileSums {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
     pub(crate) faults: u64,
+    /// Faults that found their page, or brought it in,
+    mapped: u64,
+    /// and of these, faults by which instructions were fetched.
+    fetches: u64,
     pub(crate) syncs: u64,
     pub(crate) insertions: u64,
     pub(crate) read_insertions: u64,
@@ -45,6 +57,8 @@ pub(crate) struct FileSums {
     /// Pages that any event named.
     seen: Seen,
     resident: Seen,
+    /// Pages around faults that found their own among them.
+    nearby: Seen,
     pub(crate) page_last: u64,
     /// How often it was deleted, and another came in its place,
     pub(crate) deletions: u64,
@@ -59,6 +73,11 @@ impl FileSums {
     pub(crate) fn request_pages(&self) -> u64 {
         let most = self.requests.iter().max_by_key(|(pages, count)| (**count, u64::MAX - **pages));
         most.map_or(1, |(pages, _)| *pages)
+    }
+
+    /// Whether it is mostly run.
+    pub(crate) fn is_executable(&self) -> bool {
+        self.fetches * 2 > self.mapped
     }
 
     /// Its object when used in this way, if it is.
@@ -86,6 +105,10 @@ struct Task {
     inserted: Vec<(FileKey, u64, u64)>,
     /// A page was missing in its page table, and nothing has yet said that a file has it.
     page_missing: bool,
+    /// The last page fault fetched an instruction.
+    fetches: bool,
+    /// A fault has looked for pages nearby, by its file's place: one of them is its own, unless it tells another event.
+    around: Option<(usize, u64, u64)>,
     /// Calls of reclaim that it is in.
     reclaims: u32,
     /// Pages that are leaving, though nobody reclaims.
@@ -132,6 +155,14 @@ pub(crate) struct Collector {
     evicted: BTreeMap<(usize, u64), u64>,
     /// Faults that found their page evicted: their place among the accesses, and that of the eviction.
     faults: Vec<(u64, u64)>,
+    /// Pages of files that came in since the begin, less those that left.
+    balance: i64,
+    /// The same when the last call of reclaim began, or more if more have come since.
+    room: Option<i64>,
+    /// The accesses that were made before more came.
+    grows_from: Option<u64>,
+    /// How that changed, with its place among the accesses.
+    rooms: Vec<(u64, i64)>,
 }
 
 impl Collector {
@@ -154,6 +185,10 @@ impl Collector {
             calls: Vec::new(),
             evicted: BTreeMap::new(),
             faults: Vec::new(),
+            balance: 0,
+            room: None,
+            grows_from: None,
+            rooms: Vec::new(),
         }
     }
 
@@ -168,6 +203,8 @@ impl Collector {
                 reads: 0,
                 writes: 0,
                 faults: 0,
+                mapped: 0,
+                fetches: 0,
                 syncs: 0,
                 insertions: 0,
                 read_insertions: 0,
@@ -176,6 +213,7 @@ impl Collector {
                 faulted_in: Vec::new(),
                 seen: Seen::default(),
                 resident: Seen::default(),
+                nearby: Seen::default(),
                 page_last: 0,
                 deletions: 0,
                 truncations: 0,
@@ -206,6 +244,7 @@ impl Collector {
         let task = self.task(event.pid);
         if matches!(event.what, What::Read | What::Write | What::Fault | What::UserFault) {
             self.end_fault(task);
+            self.end_around(task, event, out);
         }
         if matches!(event.what, What::Write | What::Fault | What::UserFault) {
             self.end_read(task);
@@ -222,6 +261,7 @@ impl Collector {
                 self.tasks[task].page_missing = false;
                 self.sums.faults += 1;
                 self.files[file].faults += 1;
+                self.note_mapped(task, file);
                 if self.files[file].seen.insert(event.first) {
                     self.tasks[task].faulted = Some((file, event.first));
                 }
@@ -231,17 +271,21 @@ impl Collector {
                 self.access(file, Channel::Mapped, event.first, false, out);
             }
             What::FaultAround => {
+                let file = self.file(event.file);
                 self.tasks[task].page_missing = false;
+                self.tasks[task].around = Some((file, event.first, event.last));
                 self.sums.faults_around += 1;
             }
             What::UserFault => {
                 self.sums.user_faults += 1;
                 self.sums.memory_faults += u64::from(self.tasks[task].page_missing);
                 self.tasks[task].page_missing = event.first & 1 == 0;
+                self.tasks[task].fetches = event.first & FETCH != 0;
             }
             What::Insertion { order } => self.insertion(task, event, order, out),
             What::Eviction { order } => {
                 self.sums.evictions += 1 << order;
+                self.balance -= 1 << order;
                 if self.tasks[task].reclaims == 0 {
                     self.truncation(task, event);
                 } else {
@@ -267,6 +311,7 @@ impl Collector {
             What::ReclaimBegin => {
                 self.sums.reclaim_calls += 1;
                 self.tasks[task].reclaims += 1;
+                self.note_full();
             }
             What::ReclaimEnd => {
                 self.sums.reclaimed += event.first;
@@ -353,6 +398,58 @@ impl Collector {
         }
     }
 
+    /// A fault of the task that looked for pages nearby is over. Unless it tells now which page it lacks, one of them was its own: the first that
+    /// nobody has seen leave.
+    fn end_around(&mut self, task: usize, event: &Event, out: &mut Vec<Access>) {
+        let Some((file, first, last)) = self.tasks[task].around.take() else { return };
+        let is_lacked = event.what == What::Fault
+            && self.files[file].key == event.file
+            && (first..=last).contains(&event.first);
+        if is_lacked {
+            return;
+        }
+        self.note_mapped(task, file);
+        if self.files[file].deletions == 0 {
+            (first..=last).for_each(|page| _ = self.files[file].nearby.insert(page));
+        }
+        let found = (first..=last).find(|&page| !self.evicted.contains_key(&(file, page)));
+        self.access(file, Channel::Mapped, found.unwrap_or(first), false, out);
+    }
+
+    /// A fault of the task has a page of the file mapped.
+    fn note_mapped(&mut self, task: usize, file: usize) {
+        self.files[file].mapped += 1;
+        self.files[file].fetches += u64::from(self.tasks[task].fetches);
+    }
+
+    /// A call of reclaim begins: the group is full.
+    fn note_full(&mut self) {
+        let has_grown = self.end_growth();
+        self.room = Some(self.balance);
+        let is_told = |&(_, last): &(u64, i64)| last.abs_diff(self.balance) < ROOM_STEP;
+        if has_grown || !self.rooms.last().is_some_and(is_told) {
+            self.has_room(self.accesses, self.balance);
+        }
+    }
+
+    /// Files had more than they had room for: something else had gone, before they began to grow. Returns whether it was so much that it is told.
+    fn end_growth(&mut self) -> bool {
+        let Some((access, pages)) = self.grows_from.take().zip(self.room) else { return false };
+        let has_grown = self.rooms.last().is_some_and(|(_, last)| pages - last >= ROOM_STEP as i64);
+        if has_grown {
+            self.has_room(access, pages);
+        }
+        has_grown
+    }
+
+    /// From this access on files may have so many pages more than at the begin.
+    fn has_room(&mut self, access: u64, pages: i64) {
+        match self.rooms.last_mut() {
+            Some((before, last)) if *before >= access => *last = pages,
+            _ => self.rooms.push((access, pages)),
+        }
+    }
+
     /// No event follows.
     pub(crate) fn finish(&mut self) {
         for task in 0..self.tasks.len() {
@@ -360,6 +457,14 @@ impl Collector {
             self.end_read(task);
             self.end_going(task);
             self.sums.memory_faults += u64::from(std::mem::take(&mut self.tasks[task].page_missing));
+        }
+        self.end_growth();
+        for file in &mut self.files {
+            // Of a file that is in memory no page comes in, and no event tells of it but such faults.
+            for page in std::mem::take(&mut file.nearby).pages().filter(|&page| file.seen.insert(page)) {
+                file.resident.insert(page);
+                self.sums.resident_at_start += 1;
+            }
         }
         // A truncation is told when it is over, at the place where it began.
         self.calls.sort_by_key(|call| call.access);
@@ -449,6 +554,11 @@ impl Collector {
         &self.faults
     }
 
+    /// Pages that files had when the group was full, less those at the begin: from which access on, and how many.
+    pub(crate) fn rooms(&self) -> &[(u64, i64)] {
+        &self.rooms
+    }
+
     /// What was done with whole files, in order.
     pub(crate) fn calls(&self) -> &[PlacedCall] {
         &self.calls
@@ -460,6 +570,11 @@ impl Collector {
         self.sums.insertions += pages;
         self.sums.insertions_large += if order > 0 { pages } else { 0 };
         self.files[file].insertions += pages;
+        self.balance += pages as i64;
+        if self.room.is_some_and(|room| self.balance > room) {
+            self.room = Some(self.balance);
+            self.grows_from.get_or_insert(self.accesses);
+        }
         for page in event.first..=event.last {
             self.sums.insertions_first += u64::from(self.files[file].seen.insert(page));
             if self.insertions_alone {
@@ -661,6 +776,57 @@ mod tests {
         let (_, collector) = pages(&events);
         assert_eq!(collector.faults(), [(2, 1)]);
         assert_eq!((collector.sums.insertions, collector.sums.insertions_first), (3, 2));
+    }
+
+    #[test]
+    fn a_fault_that_looks_nearby_and_tells_no_other_page_has_found_its_own() {
+        let fetch = event(What::UserFault, 0x14, 0);
+        let around = event(What::FaultAround, 16, 31);
+        // The first finds its page among those nearby; the second does not, and brings it in.
+        let events = [
+            fetch,
+            around,
+            fetch,
+            event(What::FaultAround, 32, 47),
+            event(What::Fault, 40, 40),
+            event(What::Insertion { order: 0 }, 40, 40),
+            event(What::UserFault, 6, 0),
+        ];
+        let (told, collector) = pages(&events);
+        assert_eq!(told, [16, 40]);
+        assert!(collector.files[0].is_executable());
+        let before: Vec<u64> = collector.before().map(|access| access.page()).collect();
+        assert_eq!(before, (16..32).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn files_have_room_for_what_is_there_when_reclaim_begins_or_comes_before_the_next() {
+        let insertion = |first, last| event(What::Insertion { order: 0 }, first, last);
+        let (begin, end) = (event(What::ReclaimBegin, 0, 0), event(What::ReclaimEnd, 1, 0));
+        let gone = event(What::Eviction { order: 5 }, 0, 31);
+        let read = |page| event(What::Read, page, page);
+        let events = [
+            insertion(0, 99),
+            read(0),
+            // Full: 100 pages, of which 64 go, and it is full again.
+            begin,
+            gone,
+            gone,
+            end,
+            read(1),
+            begin,
+            end,
+            // Programs have ended, before files grew.
+            read(2),
+            insertion(100, 119),
+            read(3),
+            insertion(120, 159),
+            read(4),
+            begin,
+            end,
+        ];
+        let (_, collector) = pages(&events);
+        assert_eq!(collector.rooms(), [(1, 100), (2, 36), (3, 96), (5, 96)]);
     }
 
     #[test]

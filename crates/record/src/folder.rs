@@ -11,7 +11,9 @@ use pageout_workload::trace::{FILE_CALL_COLUMNS, PgtWriter};
 use crate::cgroup::Cgroup;
 use crate::collect::Collector;
 use crate::error::Error;
-use crate::manifest::{BEFORE, EVICTION_COLUMNS, EVICTIONS, FILE_CALLS, SAMPLES, Sample};
+use crate::manifest::{
+    BEFORE, EVICTION_COLUMNS, EVICTIONS, FILE_CALLS, ROOM_COLUMNS, ROOMS, SAMPLES, Sample,
+};
 
 /// A file of the folder can't be written.
 pub(crate) fn write_error(folder: &Path, path: &Path, source: io::Error) -> Error {
@@ -50,6 +52,16 @@ pub(crate) fn write_calls(folder: &Path, collector: &Collector) -> Result<(), Er
     let mut text = format!("{EVICTION_COLUMNS}\n");
     for (fault, evicted) in collector.faults() {
         let _ = writeln!(text, "{fault},{evicted}");
+    }
+    std::fs::write(&path, text).map_err(|source| write_error(folder, &path, source))
+}
+
+/// Writes how much files had when the group was full.
+pub(crate) fn write_rooms(folder: &Path, collector: &Collector) -> Result<(), Error> {
+    let path = folder.join(ROOMS);
+    let mut text = format!("{ROOM_COLUMNS}\n");
+    for (access, pages) in collector.rooms() {
+        let _ = writeln!(text, "{access},{pages}");
     }
     std::fs::write(&path, text).map_err(|source| write_error(folder, &path, source))
 }

@@ -5,6 +5,7 @@
 //!   (filters, pids)     ring, format, event       merge                  ├▶ before.pgt      what was in memory already
 //!                                                                        ├▶ file_calls.csv  fsync, truncation, deletion
 //!                                                                        ├▶ evictions.csv   since when faulted pages were missed
+//!                                                                        ├▶ rooms.csv       how much files had when the group was full
 //!                                                                        └▶ sums  ─┐
 //!   /proc, /sys, cgroup files, again and again ─────────────────────────────────────┴▶ recording.toml, samples.csv
 //! ```
@@ -59,7 +60,8 @@ pub use error::Error;
 pub use import::Importer;
 pub use manifest::{
     ACCESSES, BEFORE, Channel, DeviceRecord, EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord,
-    KernelRecord, MANIFEST, Manifest, MappedAdvice, Recorded, SAMPLES, Sample, SourceRecord, Sums,
+    KernelRecord, MANIFEST, Manifest, MappedAdvice, ROOM_STEP, ROOMS, Recorded, SAMPLES, Sample,
+    SourceRecord, Sums,
 };
 #[cfg(target_os = "linux")]
 pub use recorder::{Kinds, Options, Progress, Target, record};

@@ -19,11 +19,18 @@ pub const BEFORE: &str = "before.pgt";
 pub const FILE_CALLS: &str = "file_calls.csv";
 /// that of when pages of mapped files were evicted that came back,
 pub const EVICTIONS: &str = "evictions.csv";
+/// that of how much files had when the group was full,
+pub const ROOMS: &str = "rooms.csv";
 /// and that of what the group held from time to time.
 pub const SAMPLES: &str = "samples.csv";
 
-/// The columns of [`EVICTIONS`].
+/// The columns of [`EVICTIONS`],
 pub(crate) const EVICTION_COLUMNS: &str = "access,evicted";
+/// and of [`ROOMS`].
+pub(crate) const ROOM_COLUMNS: &str = "access,pages";
+
+/// Pages by which the room for files has to change to be told: a part of what a call of reclaim frees.
+pub const ROOM_STEP: u64 = 8;
 
 /// The version of the form of recordings. It rises when something goes or means something else.
 pub const FORMAT_VERSION: u32 = 1;
@@ -339,6 +346,9 @@ pub struct FileRecord {
     /// Advice on its mapping, if that could be looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapped_advice: Option<MappedAdvice>,
+    /// Whether most of its faults fetched instructions.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub executable: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -497,6 +507,34 @@ impl Manifest {
             evictions.push(numbers);
         }
         Ok(evictions)
+    }
+
+    /// Pages that files had when the group was full, more than at the begin: from which access on, and how many. None were told by earlier
+    /// versions. Errors: the file can't be read, or a line of it.
+    pub fn rooms(folder: &Path) -> Result<Vec<(u64, i64)>, Error> {
+        let path = folder.join(ROOMS);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let mut rooms: Vec<(u64, i64)> = Vec::new();
+        for (at, line) in read(&path)?.lines().enumerate().skip(1) {
+            let numbers = line
+                .split_once(',')
+                .and_then(|(access, pages)| Some((access.parse::<u64>().ok()?, pages.parse::<i64>().ok()?)));
+            let is_possible = |&(access, pages): &(u64, i64)| {
+                pages.unsigned_abs() < 1 << 40 && rooms.last().is_none_or(|(last, _)| *last < access)
+            };
+            let numbers = numbers.filter(is_possible).ok_or_else(|| {
+                let told = format!(
+                    "{}:{}: a line has two numbers, {ROOM_COLUMNS}, the first larger than in the line above",
+                    path.display(),
+                    at + 1
+                );
+                Error::Form(told)
+            })?;
+            rooms.push(numbers);
+        }
+        Ok(rooms)
     }
 
     /// Whether events are missing that were asked for.

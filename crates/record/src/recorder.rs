@@ -22,11 +22,11 @@ use crate::cgroup::Cgroup;
 use crate::collect::Collector;
 use crate::error::Error;
 use crate::event::{Decoder, FileKey, KNOWN, Kind};
-use crate::folder::{Samples, write_before, write_calls, write_error};
+use crate::folder::{Samples, write_before, write_calls, write_error, write_rooms};
 use crate::host;
 use crate::manifest::{
     ACCESSES, BEFORE, Channel, EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST,
-    Manifest, MappedAdvice, Recorded, SAMPLES, SourceRecord,
+    Manifest, MappedAdvice, ROOMS, Recorded, SAMPLES, SourceRecord,
 };
 use crate::merge::Merge;
 use crate::processes::{self, Names};
@@ -128,8 +128,8 @@ pub fn record(
     prepare_folder(&options.into)?;
     let made = Recorder::begin(options).and_then(|recorder| recorder.run(stop, progress));
     if made.is_err() {
-        for name in [&format!("{ACCESSES}.part"), ACCESSES, BEFORE, FILE_CALLS, EVICTIONS, SAMPLES, MANIFEST]
-        {
+        let part = format!("{ACCESSES}.part");
+        for name in [&part, ACCESSES, BEFORE, FILE_CALLS, EVICTIONS, ROOMS, SAMPLES, MANIFEST] {
             let _ = std::fs::remove_file(options.into.join(name));
         }
         // Only if nothing else is in it.
@@ -498,13 +498,16 @@ impl<'a> Recorder<'a> {
         for file in 0..collector.files.len() {
             let key = collector.files[file].key;
             let known = self.names.of(key);
-            let is_read_around = known.is_some_and(|known| known.advice == Some(MappedAdvice::Normal));
+            // Of a mapping that nobody had looked at, too: advice is rare.
+            let advice = known.and_then(|known| known.advice);
+            let is_read_around = advice.is_none_or(|advice| advice == MappedAdvice::Normal);
             if let Some(window) = host::read_ahead_kb(key).filter(|_| is_read_around) {
                 collector.read_around(file, window * 1024 / page_size);
             }
-            if let Some(bytes) = known.and_then(|known| known.bytes) {
-                collector.end_of_file(file, bytes.div_ceil(page_size));
-            }
+            // Of a file that nobody had looked at its pages are known up to the last one used.
+            let bytes = known.and_then(|known| known.bytes);
+            let pages = bytes.map_or(collector.files[file].page_last + 1, |bytes| bytes.div_ceil(page_size));
+            collector.end_of_file(file, pages);
         }
         let files = self.file_records(&collector);
         let names: Vec<String> = collector
@@ -519,6 +522,10 @@ impl<'a> Recorder<'a> {
         out.out.into_inner().map_err(|error| fail(error.into_error()))?.sync_all().map_err(fail)?;
         write_before(&folder, &collector, &names, page_size as u32)?;
         write_calls(&folder, &collector)?;
+        // Of some files, or some pages, it is not known how much all of them had.
+        if options.kinds.insertions && options.files.is_empty() && options.sample == 1 {
+            write_rooms(&folder, &collector)?;
+        }
 
         let after = host::disk_counts();
         let devices: BTreeSet<String> = files.iter().map(|file| file.device.clone()).collect();
@@ -670,6 +677,7 @@ impl<'a> Recorder<'a> {
                 resident_at_start: file.resident(),
                 request_pages: file.request_pages(),
                 mapped_advice: known.and_then(|known| known.advice),
+                executable: file.is_executable(),
             }
         };
         collector.files.iter().enumerate().map(record).collect()
