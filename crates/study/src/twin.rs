@@ -8,14 +8,16 @@
 //! ```
 //! A recording of reads carries every question about files: accesses don't depend on what memory there is. Recordings of faults and insertions
 //! are what is left over by the memory that there was, so they say nothing about less, and at more memory they are off by what was seen in
-//! measurements ([`Knowledge`]). Memory of programs is held constant: which of it is used is not recorded.
+//! measurements ([`Knowledge`]). Memory of programs comes and goes as it did: which of it is used is not recorded.
 //!
-//! What is not known is varied: each answer is a run with what else the group held on the mean, and an interval over the least and the most of it
+//! What is not known is varied: each answer is a run with what else the group held, and an interval over how far that may be off
 //! and over the phase of the flushes of statistics.
 
 mod recording; // a folder, checked
 mod objects; // its files, and how its traces use them
 mod unseen; // hits on mapped pages, as often as faults say
+mod beside; // what the group holds beside files, as it comes and goes
+mod woven; // both among the accesses of the trace
 mod machine; // what differs between the twin and its variants, as the text of a scenario
 mod question; // what is asked, and whether the recording can say
 mod play; // runs, and their figures beside the recorded ones

@@ -20,6 +20,9 @@ use crate::report::{Picture, check_name};
 /// Memory of the curve on a page, in percent of what was recorded.
 const CURVE: [u64; 7] = [40, 55, 70, 85, 100, 130, 170];
 
+/// A twin that is off by more than this share, with all that is not known, answers nothing.
+const UNLIKE: f64 = 0.1;
+
 /// All that was found out.
 struct Twin<'a> {
     recording: &'a Recording,
@@ -50,7 +53,7 @@ pub(crate) fn twin(args: &TwinArgs) -> Outcome {
 
     let base = Machine::of(&recording);
     let mut machines = Vec::new();
-    if recording.header.is_some() {
+    if recording.header.is_some() && !recording.is_unsteady() {
         machines.push((base.clone(), 0));
         machines.extend(questions.iter().zip(&carried).filter_map(|(question, carried)| match carried {
             Carried::Whole => Some((question.machine.clone(), 0)),
@@ -70,20 +73,25 @@ pub(crate) fn twin(args: &TwinArgs) -> Outcome {
         }
     };
     let twin = played.next();
+    let recorded = Figures::recorded(&recording);
+    let is_unlike = twin.as_ref().and_then(|twin| unlike(twin, recorded[0]));
     let asked = questions
         .into_iter()
         .zip(carried)
         .map(|(question, carried)| {
             let answer = match carried {
                 Carried::Not(why) => Err(why),
-                _ => played.next().ok_or_else(|| "not run".to_string()),
+                _ => {
+                    let answer = played.next().ok_or_else(|| "not run".to_string());
+                    is_unlike.clone().map_or(answer, Err)
+                }
             };
             (question, answer)
         })
         .collect();
     let curve = curve(&recording, &base).into_iter().map(|(machine, _)| machine.limit).zip(played).collect();
     let found = Twin {
-        recorded: Figures::recorded(&recording),
+        recorded,
         repeats: repeats.iter().map(Figures::recorded).collect(),
         counted: Counted::of(&recording),
         recording: &recording,
@@ -104,6 +112,21 @@ pub(crate) fn twin(args: &TwinArgs) -> Outcome {
         Some(extent) => Ok(extent.verdict(&failed)?),
         None => Ok(()),
     }
+}
+
+/// Why nothing can be asked of a twin that is not like its machine.
+fn unlike(twin: &Played, recorded: Option<u64>) -> Option<String> {
+    let (recorded, brought_in) =
+        (recorded.filter(|_| twin.failed.is_none())? as f64, twin.interval(|of| of.insertions));
+    let is_like = brought_in.least as f64 <= recorded * (1.0 + UNLIKE)
+        && brought_in.most as f64 >= recorded * (1.0 - UNLIKE);
+    (!is_like).then(|| {
+        format!(
+            "the twin brings in {} pages and the machine {}: it is no model of it at this memory",
+            figures::count(brought_in.value),
+            figures::count(recorded as u64)
+        )
+    })
 }
 
 /// Machines with other limits that the recording can tell of.

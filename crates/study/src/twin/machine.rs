@@ -30,8 +30,10 @@ pub struct Machine {
     pub limit: u64,
     /// `memory.high`, likewise.
     pub high: Option<u64>,
-    /// What of it is no file's.
+    /// What of it is no file's, all the time,
     pub held: u64,
+    /// and what of it is none's now and then, at most.
+    pub moving: u64,
     /// How much less that may be, as memory of programs goes to swap.
     pub swappable: u64,
     /// Lists and version.
@@ -42,6 +44,8 @@ pub struct Machine {
     pub read_ahead_kb: Option<u64>,
     /// So many tasks do each what was recorded.
     pub readers: u32,
+    /// Whether these run on one CPU.
+    pub on_one_cpu: bool,
     /// When the first periodic flush of statistics falls, in milliseconds.
     pub flush_phase_ms: u64,
 }
@@ -52,25 +56,30 @@ impl Machine {
         Machine {
             limit: recording.limit(),
             high: recorded_high(recording),
-            held: recording.held().mean,
+            held: recording.held().constant,
+            moving: recording.held().moving,
             swappable: 0,
             profile: profile(recording),
             device: None,
             read_ahead_kb: None,
             readers: 1,
+            on_one_cpu: true,
             flush_phase_ms: 0,
         }
     }
 
-    /// This one, and ones that differ from it in what is not known: what else the group held, when statistics are flushed, and how much of
-    /// programs is in swap.
+    /// This one, and ones that differ from it in what is not known: what else the group held, when statistics are flushed, how much of programs is
+    /// in swap, and where readers run. Readers of the same pages go in step, as who is behind hits what the first has missed. A kernel that
+    /// wakes them for one page has them mostly on one CPU. There the second use of a page that has just come finds it in the CPU's batch, and
+    /// activates it; from another CPU it does not.
     pub(super) fn spread(&self, held: &Held) -> Vec<Machine> {
-        let more = |bytes: u64| {
-            let held = (self.held + bytes).saturating_sub(held.mean);
-            Machine { held, ..self.clone() }
-        };
+        let holds = |held| Machine { held, ..self.clone() };
+        let (least, most) = (holds(self.held.saturating_sub(held.less)), holds(self.held + held.more));
         let later = |flush_phase_ms| Machine { flush_phase_ms, ..self.clone() };
-        let mut spread = vec![self.clone(), more(held.least), more(held.most), later(700), later(1400)];
+        let mut spread = vec![self.clone(), least, most, later(700), later(1400)];
+        if self.readers > 1 {
+            spread.push(Machine { on_one_cpu: false, ..self.clone() });
+        }
         if self.swappable > 0 {
             spread.push(Machine { held: self.held.saturating_sub(self.swappable), ..self.clone() });
         }
@@ -85,8 +94,12 @@ impl Machine {
     /// The scenario. Paths of traces start at `from`.
     pub fn scenario(&self, recording: &Recording, from: &Path) -> String {
         let manifest = &recording.manifest;
+        let moving = match self.moving {
+            0 => String::new(),
+            moving => format!(", and up to {} more as the recording has it", crate::figures::bytes(moving)),
+        };
         let mut text = format!(
-            "# The twin of a recording of {}, on Linux {}.\n# Memory is {}, of which the group's programs and the kernel hold {}; what is left is for files.\n",
+            "# The twin of a recording of {}, on Linux {}.\n# Memory is {}, of which the group's programs and the kernel hold {}{moving}; what is left is for files.\n",
             manifest.recording.target,
             manifest.kernel.release,
             crate::figures::bytes(self.limit),
@@ -171,6 +184,9 @@ impl Machine {
         }
         if self.readers > 1 {
             let _ = writeln!(text, "copies = {}", self.readers);
+            if self.on_one_cpu {
+                text.push_str("# They wait for the same pages, and are woken together.\ncpu = 0\n");
+            }
         }
         let _ = writeln!(text, "think_time = \"{}ns\"", think_time_ns(recording));
         let _ = writeln!(text, "recorded = {}", trace(ACCESSES));
@@ -181,7 +197,8 @@ impl Machine {
 fn think_time_ns(recording: &Recording) -> u64 {
     let manifest = &recording.manifest;
     // What can't be read is told where the trace is played.
-    let accesses = manifest.recording.accesses.max(1) + recording.estimated_hits().unwrap_or(0);
+    let accesses =
+        manifest.recording.accesses.max(1) + recording.estimated_hits().unwrap_or(0) + recording.moved();
     let latency = manifest.device.iter().filter_map(|device| device.read_latency_ns).max().unwrap_or(0);
     let waited = (manifest.sums.read_misses + manifest.sums.faults) * latency;
     (manifest.recording.duration_ns.saturating_sub(waited) / accesses).saturating_sub(HIT_NS)

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageout_record::{ACCESSES, BEFORE, Channel, FILE_CALLS, FileRecord, MappedAdvice};
-use pageout_sim::scenario::{File, Object, Problem, Scenario};
+use pageout_sim::scenario::{CallsFile, File, Object, Problem, Scenario};
 use pageout_workload::{TraceError, trace};
 use serde_json::{Value, json};
 
 use super::machine::device_name;
 use super::recording::Recording;
+use super::woven::woven;
 use crate::Error;
 
 /// Insertions by reads of a file that tell whether it is read ahead.
@@ -47,25 +48,42 @@ pub(crate) fn expand(scenario: &mut Scenario, directory: &Path) -> Result<(), Pr
     Ok(())
 }
 
-/// Puts hits on mapped pages among the accesses, and takes those out that are behind the end of a file. What is changed is in memory then.
-fn weave(recording: &Recording, objects: &mut [Object], accesses: &Path) -> Result<(), Error> {
+/// Puts hits on mapped pages among the accesses, and what the group held beside files, and takes those out that are behind the end of a file. What
+/// is changed is in memory then.
+fn weave(recording: &Recording, objects: &mut Vec<Object>, accesses: &Path) -> Result<(), Error> {
     let unseen = recording.unseen()?;
+    let beside = recording.beside().filter(|beside| beside.moving() > 0);
     let header = recording.header.as_ref().map_or(&[][..], |header| &header.objects);
     let ends: Vec<Option<u64>> =
         recording.objects().iter().map(|&(file, _)| known_pages(&recording.manifest.file[file])).collect();
     let is_behind = ends.iter().zip(header).any(|(end, of)| end.is_some_and(|end| end < of.pages));
-    let Some(first) = objects.first_mut().filter(|_| is_behind || unseen.count() > 0) else { return Ok(()) };
+    let is_changed = is_behind || unseen.count() > 0 || beside.is_some();
+    let object = objects.len() as u32;
+    let Some(first) = objects.first_mut().filter(|_| is_changed) else { return Ok(()) };
     let asked = |error: TraceError| Error::Asked(error.to_string());
-    let calls = match first.file_calls {
-        Some(_) => trace::file_calls(&accesses.with_file_name(FILE_CALLS)).map_err(asked)?,
+    let path = accesses.with_file_name(FILE_CALLS);
+    let mut calls = match first.file_calls {
+        Some(_) => trace::file_calls(&path).map_err(asked)?,
         None => Vec::new(),
     };
-    let (loaded, moved) = unseen.woven(accesses, &ends, &calls).map_err(asked)?;
+    let mut more = Vec::new();
+    if let Some(beside) = beside {
+        more = beside.writes(object);
+        calls.extend(beside.truncations(object));
+        calls.sort_by_key(|call| call.access);
+    }
+    more.extend(unseen.accesses());
+    more.sort_by_key(|(place, _)| *place);
+    let (loaded, moved) = woven(accesses, &more, &ends, &calls).map_err(asked)?;
     if let Some(trace) = &mut first.trace {
         trace.loaded = Some(Arc::new(loaded));
     }
-    if let Some(calls) = &mut first.file_calls {
-        calls.loaded = Some(moved.into());
+    if !moved.is_empty() || first.file_calls.is_some() {
+        first.file_calls = Some(CallsFile { path, loaded: Some(moved.into()) });
+    }
+    if let Some(beside) = beside {
+        let table = json!({ "channel": "tmpfs", "size": beside.moving() * 4096, "per_copy": true });
+        objects.push(serde_json::from_value(table).map_err(|error| Error::Asked(error.to_string()))?);
     }
     Ok(())
 }
@@ -101,6 +119,9 @@ fn objects(recording: &Recording, trace: &Path) -> serde_json::Result<Vec<Object
         }
         if !is_before && channel == Channel::Mapped {
             table["channel"] = "mapped".into();
+            if file.executable {
+                table["executable"] = true.into();
+            }
         }
         let is_counted = !is_before && channel == Channel::File && !recording.has_file_calls;
         if let Some(every) = file.pages_written.checked_div(file.syncs).filter(|_| is_counted) {

@@ -62,8 +62,8 @@ impl Figures {
         ]
     }
 
-    /// Those of a run of the twin.
-    fn of(result: &RunResult, before: u64) -> Figures {
+    /// Those of a run of the twin. So many pages come in that are none of its load: `before` the recording, and `beside` its files.
+    fn of(result: &RunResult, before: u64, beside: u64) -> Figures {
         let group = result.memcgs.iter().find(|group| group.path == GROUP);
         let of_group = |name: &str| group.map_or(0, |group| counter(&group.counters, name).max(0) as u64);
         let tasks = || result.tasks.iter().filter(|task| task.name.starts_with(TASK));
@@ -71,8 +71,8 @@ impl Figures {
             result.tasks.iter().find(|task| task.name == BEFORE_TASK).map_or(0, |task| task.runtime_ns);
         let inserted = counter(&result.work, "inserted").max(0) as u64;
         Figures {
-            insertions: inserted.saturating_sub(before),
-            misses: tasks().map(|task| task.misses()).sum(),
+            insertions: inserted.saturating_sub(before + beside),
+            misses: tasks().map(|task| task.major + task.read_misses).sum::<u64>().saturating_sub(beside),
             refaults: of_group("workingset_refault_file"),
             reclaim_calls: group.map_or(0, |group| group.reclaim.count),
             reclaimed: of_group("pgsteal"),
@@ -140,10 +140,14 @@ pub fn play(
     let made = plan.run(&scenarios)?;
     let mut variants = made.variants.into_iter();
     let before = recording.before;
-    let played = machines.iter().zip(counts).map(|((_, up_to), count)| {
+    let played = machines.iter().zip(counts).map(|((machine, up_to), count)| {
+        let beside = recording.moved() * u64::from(machine.readers);
         let runs: Vec<_> = variants.by_ref().take(count).collect();
-        let figures: Vec<Figures> =
-            runs.iter().flat_map(|runs| &runs.results).map(|result| Figures::of(result, before)).collect();
+        let figures: Vec<Figures> = runs
+            .iter()
+            .flat_map(|runs| &runs.results)
+            .map(|result| Figures::of(result, before, beside))
+            .collect();
         let failed =
             runs.iter().flat_map(|runs| &runs.failures).map(|failure| failure.message.clone()).next();
         let failed = failed.or_else(|| figures.is_empty().then(|| "not run".to_string()));

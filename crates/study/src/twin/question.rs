@@ -63,7 +63,7 @@ impl Question {
                     let number = value.parse::<u32>().ok().filter(|number| (1..=1000).contains(number));
                     machine.readers = number.ok_or_else(|| bad("a number from 1 to 1000"))?;
                     // Each has memory of its own.
-                    machine.held += recording.held().programs * u64::from(machine.readers - 1);
+                    machine.held += recording.constant_programs() * u64::from(machine.readers - 1);
                 }
                 "zswap" if matches!(value, "on" | "off") => on_unknown = zswap(recording),
                 "swap" if value == "on" => has_swap = true,
@@ -80,15 +80,16 @@ impl Question {
                 }
             }
         }
-        if machine.limit <= machine.held && has_swap {
+        let held_most = machine.held + machine.moving * u64::from(machine.readers);
+        if machine.limit <= held_most && has_swap {
             on_unknown = Some(
                 "programs and the kernel hold more than that: files have what swap leaves them, and how much of programs' memory is in use is not recorded",
             );
-        } else if machine.limit <= machine.held {
+        } else if machine.limit <= held_most {
             return Err(Error::Asked(format!(
                 "--ask {text}: {} is less than the group's programs and the kernel hold, {}: it would be killed",
                 crate::figures::bytes(machine.limit),
-                crate::figures::bytes(machine.held)
+                crate::figures::bytes(held_most)
             )));
         }
         let effective =
@@ -161,6 +162,11 @@ pub fn answerable(recording: &Recording, question: &Question) -> Carried {
     use std::cmp::Ordering::{Equal, Greater, Less};
     if let Some(why) = question.on_unknown {
         return Carried::Not(why.to_string());
+    }
+    if recording.is_unsteady() {
+        return Carried::Not(
+            "what programs held came and went, and the recording does not tell when".to_string(),
+        );
     }
     if recording.manifest.recording.sample > 1
         && (question.machine.read_ahead_kb.is_some() || question.machine.readers > 1)

@@ -3,10 +3,13 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use pageout_record::{ACCESSES, BEFORE, Channel, FILE_CALLS, FileRecord, Manifest, MappedAdvice, Sample};
+use pageout_record::{
+    ACCESSES, BEFORE, Channel, FILE_CALLS, FileRecord, Manifest, MappedAdvice, ROOM_STEP, Sample,
+};
 use pageout_workload::ReadOptions;
 use pageout_workload::trace::{self, TraceHeader};
 
+use super::beside::Beside;
 use super::unseen::Unseen;
 use crate::Error;
 
@@ -15,6 +18,9 @@ const FULL: f64 = 0.9;
 
 /// A mapping counts where more than this share of pages was brought in by its faults.
 const MATTERS: f64 = 0.02;
+
+/// What the group held beside files is taken for its mean as long as it moves by no more than this share of what files have.
+const UNSTEADY: f64 = 0.25;
 
 /// What is known of accesses, and so for which memory they are true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +69,14 @@ pub struct Held {
     pub samples: usize,
     /// Whether the group was as full as its limit lets it be.
     pub was_full: bool,
+    /// What the twin keeps off its files all the time: the mean, or what is left of it where the rest comes and goes;
+    pub constant: u64,
+    /// how much less that may be,
+    pub less: u64,
+    /// how much more,
+    pub more: u64,
+    /// and what comes and goes, at most: the twin has it do so where it did.
+    pub moving: u64,
 }
 
 /// A recording.
@@ -82,7 +96,10 @@ pub struct Recording {
     pub has_file_calls: bool,
     /// Faults of mapped files that found their page evicted: their place among the accesses, and that of the eviction.
     pub evictions: Vec<(u64, u64)>,
+    /// Pages that files had when the group was full, more than at the begin: from which access on, and how many.
+    pub rooms: Vec<(u64, i64)>,
     unseen: OnceCell<Unseen>,
+    beside: OnceCell<Option<Beside>>,
 }
 
 impl Recording {
@@ -137,7 +154,9 @@ impl Recording {
             before: before.accesses,
             has_file_calls,
             evictions: Manifest::evictions(folder).map_err(asked)?,
+            rooms: Manifest::rooms(folder).map_err(asked)?,
             unseen: OnceCell::new(),
+            beside: OnceCell::new(),
         })
     }
 
@@ -153,6 +172,16 @@ impl Recording {
     /// How many hits on mapped pages are put in, as faults say. Errors: the trace can't be read.
     pub fn estimated_hits(&self) -> Result<u64, Error> {
         Ok(self.unseen()?.count())
+    }
+
+    /// What the group held beside files, as it came and went; none if that is not known.
+    pub(super) fn beside(&self) -> Option<&Beside> {
+        self.beside.get_or_init(|| Beside::of(self)).as_ref()
+    }
+
+    /// Pages that came, and went, beside files in its twin.
+    pub(super) fn moved(&self) -> u64 {
+        self.beside().map_or(0, Beside::count)
     }
 
     /// What is known of accesses.
@@ -199,15 +228,51 @@ impl Recording {
         };
         let mean = |all: &[u64]| all.iter().sum::<u64>().checked_div(all.len() as u64).unwrap_or(0);
         let chosen = of(|sample| sample.anon_bytes + sample.kernel_bytes);
+        let (mean_of_all, least, most) = (
+            mean(&chosen),
+            chosen.iter().copied().min().unwrap_or(0),
+            chosen.iter().copied().max().unwrap_or(0),
+        );
+        let (constant, less, more, moving) = match self.beside() {
+            Some(beside) => {
+                let constant = self.limit().saturating_sub(beside.files_most * 4096);
+                (constant, ROOM_STEP * 4096, ROOM_STEP * 4096, beside.moving() * 4096)
+            }
+            None => (mean_of_all, mean_of_all - least, most - mean_of_all, 0),
+        };
         Held {
-            mean: mean(&chosen),
+            constant,
+            less,
+            more,
+            moving,
+            mean: mean_of_all,
             programs: mean(&of(|sample| sample.anon_bytes)),
             swapped: mean(&of(|sample| sample.swap_bytes)),
-            least: chosen.iter().copied().min().unwrap_or(0),
-            most: chosen.iter().copied().max().unwrap_or(0),
+            least,
+            most,
             samples: chosen.len(),
             was_full,
         }
+    }
+
+    /// Of programs' memory, what is there all the time, on the mean.
+    pub(super) fn constant_programs(&self) -> u64 {
+        let accesses = self.manifest.recording.accesses;
+        let moving = self.beside().map_or(0, |beside| beside.mean(accesses) * 4096);
+        self.held().programs.saturating_sub(moving)
+    }
+
+    /// Whether what the group held beside files came and went so much that its mean says little of what files had, and when is not known.
+    pub fn is_unsteady(&self) -> bool {
+        let held = self.held();
+        // Where nothing was reclaimed it does not matter, and that is known where events tell it.
+        let tells = |event: &str| self.manifest.source.events.iter().any(|name| name.ends_with(event));
+        if self.manifest.sums.reclaim_calls == 0 && tells("mm_vmscan_memcg_reclaim_begin") {
+            return false;
+        }
+        held.was_full
+            && self.beside().is_none()
+            && (held.most - held.least) as f64 > UNSTEADY * self.limit().saturating_sub(held.mean) as f64
     }
 
     /// Whether memory of programs could go to swap.

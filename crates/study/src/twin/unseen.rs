@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pageout_record::{Channel, MappedAdvice};
-use pageout_workload::trace::{self, Loaded, PlacedCall};
-use pageout_workload::{Access, AccessStream, ReadOptions, TraceError};
+use pageout_workload::trace;
+use pageout_workload::{Access, ReadOptions, TraceError};
 
 use super::recording::Recording;
 
@@ -64,21 +64,9 @@ impl Unseen {
         self.0.len() as u64
     }
 
-    /// The accesses of the trace with these among them, in memory, and the calls on files with their places there. Of each object that many
-    /// pages are known, if they are: who reads on at a file's end asks for pages that there are not.
-    pub(super) fn woven(
-        &self,
-        accesses: &Path,
-        pages: &[Option<u64>],
-        calls: &[PlacedCall],
-    ) -> Result<(Loaded, Vec<PlacedCall>), TraceError> {
-        let inner = trace::open(accesses, &ReadOptions::default())?;
-        let (chunk, moved) = (Vec::new(), Vec::new());
-        let mut woven = Woven { inner, chunk, at: 0, made: 0, unseen: &self.0, pages, calls, moved };
-        let loaded = trace::keep(&mut woven)?;
-        let left = woven.calls.iter().map(|call| PlacedCall { access: woven.made, ..*call });
-        let moved = woven.moved.iter().copied().chain(left).collect();
-        Ok((loaded, moved))
+    /// They, in order.
+    pub(super) fn accesses(&self) -> &[(u64, Access)] {
+        &self.0
     }
 }
 
@@ -100,8 +88,9 @@ impl Finder<'_> {
         {
             (evicted, self.evictions) = (Some(since), rest);
         }
-        if is_random {
-            let before = self.pages.get(&access.bits()).map(|page| page.fault);
+        let before = self.pages.get(&access.bits()).map(|page| page.fault);
+        // Who found the page in memory says nothing of how long it is missed.
+        if is_random && (evicted.is_some() || before.is_none()) {
             let times = before.zip(evicted).map(|(fault, since)| ((self.at - since).max(1), since - fault));
             self.pages.insert(access.bits(), Page { fault: self.at, times });
             if let (Some(fault), Some((wait, stay))) = (before, times) {
@@ -148,59 +137,6 @@ fn doubling(wait: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(wait), |wait| wait.checked_mul(2))
 }
 
-/// A trace with accesses among its own.
-struct Woven<'a> {
-    inner: Box<dyn AccessStream>,
-    chunk: Vec<Access>,
-    /// Accesses of the trace so far,
-    at: u64,
-    /// and given out.
-    made: u64,
-    unseen: &'a [(u64, Access)],
-    pages: &'a [Option<u64>],
-    calls: &'a [PlacedCall],
-    moved: Vec<PlacedCall>,
-}
-
-impl AccessStream for Woven<'_> {
-    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
-        let before = out.len();
-        // Of a piece all may be behind the ends of files.
-        while out.len() == before {
-            self.chunk.clear();
-            if self.inner.fill(&mut self.chunk, max)? == 0 {
-                break;
-            }
-            for &access in &self.chunk {
-                while let Some((&(_, unseen), rest)) =
-                    self.unseen.split_first().filter(|((place, _), _)| *place <= self.at)
-                {
-                    out.push(unseen);
-                    self.made += 1;
-                    self.unseen = rest;
-                }
-                while let Some((call, rest)) =
-                    self.calls.split_first().filter(|(call, _)| call.access <= self.at)
-                {
-                    self.moved.push(PlacedCall { access: self.made, ..*call });
-                    self.calls = rest;
-                }
-                self.at += 1;
-                let end = self.pages.get(access.object() as usize).copied().flatten();
-                if end.is_none_or(|end| access.page() < end) {
-                    out.push(access);
-                    self.made += 1;
-                }
-            }
-        }
-        Ok(out.len() - before)
-    }
-
-    fn len_hint(&self) -> Option<u64> {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,31 +155,5 @@ mod tests {
         assert_eq!(told, [(2, 7), (4, 7), (8, 7), (12, 7), (16, 7), (18, 7), (24, 7), (26, 7)]);
         // Nobody says how long others are missed.
         assert_eq!(found(&accesses, &[]), []);
-    }
-
-    #[test]
-    fn calls_stay_between_the_accesses_that_they_were_between() {
-        use pageout_workload::InMemory;
-        use pageout_workload::trace::FileCall;
-        let access = |page| Access::new(0, page, false);
-        let of_trace: Vec<Access> = [0, 1, 2, 9, 4].map(access).to_vec();
-        let unseen = [(1, access(5)), (2, access(6)), (2, access(7))];
-        let calls = [0, 2, 4, 5].map(|access| PlacedCall { access, object: 0, call: FileCall::Sync });
-        let mut woven = Woven {
-            inner: Box::new(InMemory::new(of_trace.into())),
-            chunk: Vec::new(),
-            at: 0,
-            made: 0,
-            unseen: &unseen,
-            // Page 9 is behind the end.
-            pages: &[Some(8)],
-            calls: &calls,
-            moved: Vec::new(),
-        };
-        let mut out = Vec::new();
-        while woven.fill(&mut out, 2).unwrap() > 0 {}
-        assert_eq!(out.iter().map(|access| access.page()).collect::<Vec<_>>(), [0, 5, 1, 6, 7, 2, 4]);
-        assert_eq!(woven.moved.iter().map(|call| call.access).collect::<Vec<_>>(), [0, 5, 6]);
-        assert_eq!(woven.calls.len(), 1, "the last is behind all");
     }
 }

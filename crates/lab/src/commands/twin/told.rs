@@ -80,8 +80,17 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
         lines.push(format!("{hits} on mapped pages put in: as often as the time says that each page was missed after its eviction"));
     }
     lines.push(memory_of_programs(recording));
+    let twin = match (recording.is_unsteady(), held.moving) {
+        (true, _) => "that came and went, and when is not known: no twin of it would say anything. Record events of insertions, with all files and every page".to_string(),
+        (false, 0) => "the twin holds that constant, whatever is asked".to_string(),
+        (false, moving) => format!(
+            "the twin holds {} all the time and up to {} more where calls of reclaim tell it, whatever is asked; while the group was not full less was held",
+            figures::bytes(held.constant),
+            figures::bytes(moving)
+        ),
+    };
     lines.push(format!(
-        "programs and the kernel held {} ({} to {} in {}{}); the twin holds that constant, whatever is asked{}",
+        "programs and the kernel held {} ({} to {} in {}{}); {twin}{}",
         figures::bytes(held.mean),
         figures::bytes(held.least),
         figures::bytes(held.most),

@@ -1,0 +1,131 @@
+//! What a group holds beside its files, as it comes and goes: compilers that start and end, a heap that grows and is given back.
+//!
+//! A call of reclaim begins when the group is full, so what files have then is what all else leaves them. The recording tells it from call to
+//! call:
+//!
+//! ```text
+//!   limit  ┬ ─────────┬──┐    ┌──┐    ┌────     ┐
+//!          │ beside   │  │    │  │    │         │ constant: left out of the twin's limit
+//!          │          │  └────┘  └────┘         ┘ what moves: pages of a tmpfs file, written and truncated
+//!          │ files    │
+//!          ┴ ─────────┴─▶ accesses
+//! ```
+//! The twin plays what moves where it moved: its pages are charged as programs' are, have files evicted, can't be evicted themselves without swap,
+//! and go all at once. When files have more room than at the call before, the group was not full from there to the next call. How much less all else
+//! held is not told; it is taken for the least of all samples, so that nothing is reclaimed there, as on the machine.
+
+use pageout_workload::Access;
+use pageout_workload::trace::{FileCall, PlacedCall};
+
+use super::recording::Recording;
+
+/// Pages that others may have evicted, of all that files had, as a share: beyond it the room for files is not what events say.
+const UNTOLD: u64 = 32;
+
+/// Pages that a CPU charges at once, of which some are still free when the group counts as full: the room for files differs by so much without a cause.
+const CHARGED_AHEAD: i64 = 64;
+
+/// Pages that files have in any case: two calls of reclaim find something.
+const LEFT: u64 = 64;
+
+/// Pages that the group held beside its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Beside {
+    /// Pages that files can have when all else is least.
+    pub(super) files_most: u64,
+    /// From which access on the group held so many pages more than at least, in order.
+    levels: Vec<(u64, u64)>,
+}
+
+impl Beside {
+    /// That of a recording; none if it was never full, or others evicted pages, too, which no event told.
+    pub(super) fn of(recording: &Recording) -> Option<Beside> {
+        let page = recording.manifest.recording.page_size.max(1);
+        let sums = &recording.manifest.sums;
+        let most = recording.rooms.iter().map(|(_, pages)| *pages).max()?;
+        let at_begin = recording.samples.first()?.file_bytes / page;
+        let files_most = u64::try_from(at_begin as i64 + most).ok()?;
+        let told = sums.insertions as i64 - sums.evictions as i64;
+        let untold = told.abs_diff(recording.file_growth() / page as i64);
+        let limit = recording.limit() / page;
+        if untold > (files_most / UNTOLD).max(64) || files_most >= limit {
+            return None;
+        }
+        let end = recording.header.as_ref()?.accesses;
+        let rooms: Vec<(u64, i64)> =
+            recording.rooms.iter().copied().take_while(|(access, _)| *access < end).collect();
+        let grows = |pair: &[(u64, i64)]| pair[1].1 - pair[0].1 > CHARGED_AHEAD;
+        // When the group was not full, as little was held as at any time.
+        let least =
+            recording.samples.iter().map(|sample| (sample.anon_bytes + sample.kernel_bytes) / page).min();
+        let free = least
+            .filter(|_| rooms.windows(2).any(grows))
+            .map_or(0, |least| (limit - files_most).saturating_sub(least));
+        let level = |pages: i64| free + ((most - pages) as u64).min(files_most.saturating_sub(LEFT));
+        // What was there before the first call is not told: as much as then.
+        let mut levels: Vec<(u64, u64)> =
+            rooms.first().map(|(_, pages)| (0, level(*pages))).into_iter().collect();
+        levels.extend(rooms.windows(2).map(|pair| match grows(pair) {
+            true => (pair[1].0, 0),
+            false => (pair[1].0, level(pair[1].1)),
+        }));
+        Some(Beside { files_most: files_most + free, levels })
+    }
+
+    /// The most that moves.
+    pub(super) fn moving(&self) -> u64 {
+        self.levels.iter().map(|(_, pages)| *pages).max().unwrap_or(0)
+    }
+
+    /// The mean of what moves, over accesses until `end`.
+    pub(super) fn mean(&self, end: u64) -> u64 {
+        let until = self.levels.iter().skip(1).map(|(access, _)| *access).chain([end]);
+        let sum =
+            |sum: u64, ((from, pages), until): (&(u64, u64), u64)| sum + until.saturating_sub(*from) * pages;
+        self.levels.iter().zip(until).fold(0, sum).checked_div(end).unwrap_or(0)
+    }
+
+    /// Pages that come, with how many accesses of the trace are before: writes to `object`.
+    pub(super) fn writes(&self, object: u32) -> Vec<(u64, Access)> {
+        let mut writes = Vec::new();
+        let mut held = 0;
+        for &(access, pages) in &self.levels {
+            writes.extend((held..pages).map(|page| (access, Access::new(object, page, true))));
+            held = pages;
+        }
+        writes
+    }
+
+    /// Pages that go, of `object`.
+    pub(super) fn truncations(&self, object: u32) -> Vec<PlacedCall> {
+        let pairs = self.levels.windows(2).filter(|pair| pair[1].1 < pair[0].1);
+        let call = |pair: &[(u64, u64)]| {
+            let (access, first) = pair[1];
+            PlacedCall { access, object, call: FileCall::Truncate { first, end: u64::MAX } }
+        };
+        pairs.map(call).collect()
+    }
+
+    /// How many pages come, of all levels.
+    pub(super) fn count(&self) -> u64 {
+        let rises = self.levels.windows(2).map(|pair| pair[1].1.saturating_sub(pair[0].1));
+        self.levels.first().map_or(0, |(_, pages)| *pages) + rises.sum::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_is_written_where_it_came_and_truncated_where_it_went() {
+        let beside = Beside { files_most: 9, levels: vec![(0, 1), (5, 3), (8, 0), (9, 2)] };
+        let writes: Vec<(u64, u64)> =
+            beside.writes(4).iter().map(|(place, access)| (*place, access.page())).collect();
+        assert_eq!(writes, [(0, 0), (5, 1), (5, 2), (9, 0), (9, 1)]);
+        assert_eq!(beside.count(), 5);
+        let gone: Vec<String> = beside.truncations(4).iter().map(PlacedCall::line).collect();
+        assert_eq!(gone, ["8,4,truncate,0"]);
+        assert_eq!((beside.moving(), beside.mean(10)), (3, (5 + 9 + 2) / 10));
+    }
+}
