@@ -1,4 +1,4 @@
-"""Loads for ci/twin.sh: pages of a file by Zipf's law (exponent 0.99), a table of SQLite, sources to compile."""
+"""Loads for ci/twin.sh: pages of a file by Zipf's law (exponent 0.99), a table of SQLite, sources to compile; and the table of what came of them."""
 
 import itertools, bisect, json, mmap, os, random, sys
 
@@ -60,12 +60,13 @@ def make_database(path, rows):
 
 
 def make_sources(folder, files):
-    """C files that include half of the headers each: a compiler of some 20 MiB for each."""
+    """C files that include half of the headers each, 4 MiB of 8: a compiler of some 25 MiB for each."""
     draw = random.Random(1)
     os.makedirs(folder)
     headers = 40
     for header in range(headers):
         with open(f"{folder}/h{header}.h", "w") as file:
+            file.write(f"/* {'What is said of these functions. ' * 6000} */\n")
             for at in range(400):
                 file.write(f"static inline int f{header}_{at}(int x) {{ return x * {draw.randrange(1000)} + {at}; }}\n")
     for source in range(files):
@@ -84,13 +85,69 @@ def forget(paths):
         os.close(file)
 
 
-def compare(name):
+COUNTERS = ("insertions", "refaults", "reclaim_calls")
+LOADS = {
+    "read": "reads (`pread`, `FADV_RANDOM`)",
+    "ahead": "reads, read ahead",
+    "mapped": "mapped, `MADV_RANDOM`",
+    "write": "a write each fourth, fsync each thousandth",
+    "sqlite": "SQLite: lookups, each twentieth an update",
+    "two": "two processes read one file",
+    "compile": "a compile (`cc`, 40 files)",
+}
+
+
+def compare(name, limit, path):
+    """Takes what `pageout twin --json` says of a recording, tells it, and keeps it for the table."""
     found = json.load(sys.stdin)
-    cells = [name]
-    for counter in ("insertions", "refaults", "reclaim_calls"):
-        real, twin = found["recorded"][counter], found["twin"][counter]["value"]
-        cells.append(f"{counter} {real} real, {twin} twin, {(twin / real - 1) * 100:+.1f}%" if real else f"{counter} 0")
-    print("; ".join(cells), flush=True)
+    recorded, twin = found["recorded"], found["twin"]
+    figures = {counter: (recorded[counter], twin[counter]["value"]) for counter in COUNTERS} if twin else None
+    with open(path, "a") as file:
+        print(json.dumps([name, int(limit), recorded["insertions"], figures]), file=file)
+    told = [f"{counter} {real}, {simulated}, {off(simulated, real)}" for counter, (real, simulated) in (figures or {}).items()]
+    print(f"{name}, {limit} MiB: " + ("; ".join(told) or "refused"), flush=True)
+
+
+def off(simulated, real):
+    return f"{(simulated / real - 1) * 100:+.1f} %" if real else "-"
+
+
+def span(values):
+    """`1 to 3`, or one value where all are alike."""
+    values = list(values)
+    return f"{values[0]}" if len(set(values)) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def table(path):
+    """The table of docs/results/twin.md: a row for each load and limit."""
+    rows = {}
+    for line in open(path):
+        name, limit, real, figures = json.loads(line)
+        rows.setdefault((list(LOADS).index(name), name, limit), []).append((real, figures))
+    print("| load | limit | recordings | real | twin, difference | inside repeats | refaults | calls of reclaim |")
+    print("|---|---|---|---|---|---|---|---|")
+    before = None
+    for (_, name, limit), found in sorted(rows.items()):
+        reals = sorted(real for real, _ in found)
+        played = [figures for _, figures in found if figures]
+        cells = [LOADS[name] if name != before else "", f"{limit} MiB", str(len(found)), span(f"{real:,}" for real in reals)]
+        if played:
+            inside = sum(reals[0] <= figures["insertions"][1] <= reals[-1] for figures in played)
+            cells.extend([differences(played, "insertions"), f"{inside} of {len(found)}"])
+            cells.extend(differences(played, counter) for counter in COUNTERS[1:])
+        else:
+            cells.extend(["refused", "", "", ""])
+        print("| " + " | ".join(cells) + " |")
+        before = name
+
+
+def differences(played, counter):
+    """The least and the most that twins are off, each beside its own recording."""
+    pairs = [(figures[counter][1] / figures[counter][0] - 1) * 100 for figures in played if figures[counter][0]]
+    if not pairs:
+        return "none"
+    low, high = f"{min(pairs):+.1f}", f"{max(pairs):+.1f}"
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 if __name__ == "__main__":
@@ -106,7 +163,9 @@ if __name__ == "__main__":
     elif mode == "forget":
         forget(rest)
     elif mode == "compare":
-        compare(rest[0])
+        compare(*rest)
+    elif mode == "table":
+        table(rest[0])
     elif mode == "sqlite":
         sqlite(rest[0], int(rest[1]), int(rest[2]))
     else:
