@@ -101,7 +101,9 @@ def compare(name, limit, path):
     """Takes what `pageout twin --json` says of a recording, tells it, and keeps it for the table."""
     found = json.load(sys.stdin)
     recorded, twin = found["recorded"], found["twin"]
-    figures = {counter: (recorded[counter], twin[counter]["value"]) for counter in COUNTERS} if twin else None
+    figures = None
+    if twin and not twin["error"]:
+        figures = {counter: (recorded[counter], twin[counter]["value"]) for counter in COUNTERS}
     with open(path, "a") as file:
         print(json.dumps([name, int(limit), recorded["insertions"], figures]), file=file)
     told = [f"{counter} {real}, {simulated}, {off(simulated, real)}" for counter, (real, simulated) in (figures or {}).items()]

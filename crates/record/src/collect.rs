@@ -109,6 +109,8 @@ struct Task {
     fetches: bool,
     /// A fault has looked for pages nearby, by its file's place: one of them is its own, unless it tells another event.
     around: Option<(usize, u64, u64)>,
+    /// The page, by its file's place, that the last page fault had brought in: it looks once more then, and finds it.
+    brought_in: Option<(usize, u64)>,
     /// Calls of reclaim that it is in.
     reclaims: u32,
     /// Pages that are leaving, though nobody reclaims.
@@ -262,6 +264,7 @@ impl Collector {
                 self.sums.faults += 1;
                 self.files[file].faults += 1;
                 self.note_mapped(task, file);
+                self.tasks[task].brought_in = Some((file, event.first));
                 if self.files[file].seen.insert(event.first) {
                     self.tasks[task].faulted = Some((file, event.first));
                 }
@@ -272,8 +275,14 @@ impl Collector {
             }
             What::FaultAround => {
                 let file = self.file(event.file);
-                self.tasks[task].page_missing = false;
-                self.tasks[task].around = Some((file, event.first, event.last));
+                let task = &mut self.tasks[task];
+                task.page_missing = false;
+                let is_again = task
+                    .brought_in
+                    .is_some_and(|(of, page)| of == file && (event.first..=event.last).contains(&page));
+                if !is_again {
+                    task.around = Some((file, event.first, event.last));
+                }
                 self.sums.faults_around += 1;
             }
             What::UserFault => {
@@ -281,8 +290,12 @@ impl Collector {
                 self.sums.memory_faults += u64::from(self.tasks[task].page_missing);
                 self.tasks[task].page_missing = event.first & 1 == 0;
                 self.tasks[task].fetches = event.first & FETCH != 0;
+                self.tasks[task].brought_in = None;
             }
             What::Insertion { order } => self.insertion(task, event, order, out),
+            // Shared memory and tmpfs tell what goes, and not what comes: they are on no device, and no other event names them.
+            What::Eviction { .. }
+                if event.file.major_minor().0 == 0 && !self.by_key.contains_key(&event.file) => {}
             What::Eviction { order } => {
                 self.sums.evictions += 1 << order;
                 self.balance -= 1 << order;
@@ -459,21 +472,18 @@ impl Collector {
             self.sums.memory_faults += u64::from(std::mem::take(&mut self.tasks[task].page_missing));
         }
         self.end_growth();
-        for file in &mut self.files {
-            // Of a file that is in memory no page comes in, and no event tells of it but such faults.
-            for page in std::mem::take(&mut file.nearby).pages().filter(|&page| file.seen.insert(page)) {
-                file.resident.insert(page);
-                self.sums.resident_at_start += 1;
-            }
-        }
         // A truncation is told when it is over, at the place where it began.
         self.calls.sort_by_key(|call| call.access);
     }
 
     /// A fault that reads reads so many pages around its own, as far as they are missing. A page of them that never came in was there: most
-    /// of a library that others use is, and fault-around tells none of it.
+    /// of a library that others use is. So was what is near to a page that a fault found.
     pub(crate) fn read_around(&mut self, file: usize, window: u64) {
         let file = &mut self.files[file];
+        for page in std::mem::take(&mut file.nearby).pages().filter(|&page| file.seen.insert(page)) {
+            file.resident.insert(page);
+            self.sums.resident_at_start += 1;
+        }
         let mut pages = std::mem::take(&mut file.faulted_in);
         // Who misses so often reads nothing around.
         if pages.len() > MISSES_MAX || file.deletions > 0 {
@@ -644,7 +654,7 @@ impl Collector {
 mod tests {
     use super::*;
 
-    const FILE: FileKey = FileKey { dev: 1, inode: 7 };
+    const FILE: FileKey = FileKey { dev: 254 << 20, inode: 7 };
 
     fn event(what: What, first: u64, last: u64) -> Event {
         Event { time_ns: 1, pid: 9, what, file: FILE, first, last }
@@ -790,9 +800,12 @@ mod tests {
             event(What::FaultAround, 32, 47),
             event(What::Fault, 40, 40),
             event(What::Insertion { order: 0 }, 40, 40),
+            // It looks again, and finds it.
+            event(What::FaultAround, 32, 47),
             event(What::UserFault, 6, 0),
         ];
-        let (told, collector) = pages(&events);
+        let (told, mut collector) = pages(&events);
+        collector.read_around(0, 1);
         assert_eq!(told, [16, 40]);
         assert!(collector.files[0].is_executable());
         let before: Vec<u64> = collector.before().map(|access| access.page()).collect();
@@ -827,6 +840,14 @@ mod tests {
         ];
         let (_, collector) = pages(&events);
         assert_eq!(collector.rooms(), [(1, 100), (2, 36), (3, 96), (5, 96)]);
+    }
+
+    #[test]
+    fn shared_memory_that_goes_is_no_file_that_goes() {
+        let gone =
+            |dev| Event { file: FileKey { dev, inode: 9 }, ..event(What::Eviction { order: 0 }, 5, 5) };
+        let (_, collector) = pages(&[gone(1), gone(254 << 20)]);
+        assert_eq!((collector.sums.evictions, collector.files.len()), (1, 1));
     }
 
     #[test]

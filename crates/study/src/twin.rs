@@ -11,7 +11,7 @@
 //! measurements ([`Knowledge`]). Memory of programs comes and goes as it did: which of it is used is not recorded.
 //!
 //! What is not known is varied: each answer is a run with what else the group held, and an interval over how far that may be off
-//! and over the phase of the flushes of statistics.
+//! and over the phase of the flushes of statistics; for several readers also over where and when they run.
 
 mod recording; // a folder, checked
 mod objects; // its files, and how its traces use them

@@ -20,7 +20,8 @@ Questions, each a row; + joins changes of one:
   policy=PROFILE                a kernel's lists and version, as classic@6.8, mglru@6.12 (pageout keys kernel.profile)
   device=CLASS                  hdd, sata-ssd, nvme, pmem or virtio instead of the recorded disk
   readahead=KIB                 of all files that are read ahead
-  readers=N                     so many do at the same time what was recorded, on the same files, each with memory of its own
+  readers=N                     so many do at the same time what was recorded, on the same files, each with memory of its own: in step on one CPU;
+                                the range is from CPUs of their own to starts far apart
   swap=on|off                   whether memory of programs may go to swap: a range, from none of it there to all of it
   zswap=on|off                  told where nothing was swapped; else it hangs on which memory of programs is used, which is not recorded";
 

@@ -104,6 +104,61 @@ fn the_twin_of_a_file_that_comes_and_goes_counts_as_the_machine_did() {
 }
 
 #[test]
+fn memory_of_programs_comes_and_goes_in_the_twin_where_it_did() {
+    let found = twin_of(&shipped("tide"), &[]);
+    for (counter, percent) in [("insertions", 1.0), ("refaults", 2.0), ("reclaim_calls", 5.0)] {
+        assert!(off(&found, counter) <= percent, "{counter}: {found}");
+    }
+    let text = check_success(&pageout(&shipped("tide"), &["twin", "."]));
+    assert!(text.contains("more where calls of reclaim tell it"), "{text}");
+    check_failure(
+        &pageout(&shipped("tide"), &["twin", ".", "--ask", "memory=9MiB"]),
+        2,
+        &["programs and the kernel hold", "would be killed"],
+    );
+    // Where it is not known when it came and went, its mean is all there is.
+    let directory = changed_of("tide", "format_version = 1", "format_version = 1");
+    let rec = directory.path().join("rec");
+    std::fs::remove_file(rec.join("rooms.csv")).unwrap();
+    assert!(off(&twin_of(&rec, &[]), "insertions") > 2.0);
+    // And of one that says little nothing is said.
+    let samples = std::fs::read_to_string(rec.join("samples.csv")).unwrap();
+    let heading = samples.lines().next().unwrap();
+    let sample = |at: u64, programs: u64| format!("{at},20000000,1000000,{programs},1000000,0,0,0,0,\n");
+    let swings: String = (0..6).map(|at| sample(at, 1_000_000 + at % 2 * 15_000_000)).collect();
+    std::fs::write(rec.join("samples.csv"), format!("{heading}\n{swings}")).unwrap();
+    let found = twin_of(&rec, &["--ask", "memory=+10%"]);
+    assert!(found["twin"].is_null(), "{found}");
+    assert!(found["asked"][0]["not_answered"].as_str().unwrap().contains("came and went"), "{found}");
+    for (lines, line) in [("5\n", 2), ("5,9\n5,9\n", 3), ("5,x\n", 2)] {
+        std::fs::write(rec.join("rooms.csv"), format!("access,pages\n{lines}")).unwrap();
+        let place = format!("rooms.csv:{line}");
+        check_failure(&pageout(&rec, &["twin", "."]), 2, &[&place, "two numbers"]);
+    }
+    // If others evicted pages, too, events do not say what files had.
+    let directory = changed_of("tide", "evictions = ", "evictions = 9");
+    let text = check_success(&pageout(directory.path(), &["twin", "rec"]));
+    assert!(text.contains("the twin holds that constant"), "{text}");
+}
+
+#[test]
+fn a_twin_that_is_not_like_its_machine_answers_nothing() {
+    let directory = changed("insertions = 8719", "insertions = 18719");
+    let text = check_success(&pageout(directory.path(), &["twin", "rec", "--ask", "memory=+10%"]));
+    assert!(text.contains("memory=+10%: not answered, as the twin brings in 8,698 pages"), "{text}");
+    assert!(text.contains("no model of it"), "{text}");
+}
+
+#[test]
+fn readers_of_the_same_pages_go_in_step_on_one_cpu_or_are_apart() {
+    let found = twin(&["--ask", "readers=2"]);
+    let of = |what: &str| found["asked"][0]["answer"]["insertions"][what].as_u64().unwrap();
+    let alone = found["twin"]["insertions"]["value"].as_u64().unwrap();
+    // On CPUs of their own the first uses of a page are one; who starts late reads nearly all again.
+    assert!(alone < of("least") && of("least") < of("value") && of("value") < of("most"), "{found}");
+}
+
+#[test]
 fn what_swap_could_take_of_programs_is_a_range() {
     let directory = changed("[kernel.swap]", "[kernel.swap]\n\"/dev/zram0\" = 1073741824");
     let found =

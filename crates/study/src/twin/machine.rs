@@ -44,10 +44,23 @@ pub struct Machine {
     pub read_ahead_kb: Option<u64>,
     /// So many tasks do each what was recorded.
     pub readers: u32,
-    /// Whether these run on one CPU.
-    pub on_one_cpu: bool,
+    /// Where and when these run.
+    pub placed: Readers,
     /// When the first periodic flush of statistics falls, in milliseconds.
     pub flush_phase_ms: u64,
+}
+
+/// How several readers of the same pages run. They go in step, as who is behind hits what the first has missed, unless one starts so late that what
+/// the first has read is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// All on one: a kernel that wakes them for one page has them mostly there. The second use of a page that has just come finds it in the CPU's
+    /// batch, and activates it.
+    OnOneCpu,
+    /// From another CPU it does not.
+    OnCpusOfTheirOwn,
+    /// Each starts when the one before is as far as it can be from those that follow.
+    Apart,
 }
 
 impl Machine {
@@ -63,22 +76,21 @@ impl Machine {
             device: None,
             read_ahead_kb: None,
             readers: 1,
-            on_one_cpu: true,
+            placed: Readers::OnOneCpu,
             flush_phase_ms: 0,
         }
     }
 
     /// This one, and ones that differ from it in what is not known: what else the group held, when statistics are flushed, how much of programs is
-    /// in swap, and where readers run. Readers of the same pages go in step, as who is behind hits what the first has missed. A kernel that
-    /// wakes them for one page has them mostly on one CPU. There the second use of a page that has just come finds it in the CPU's batch, and
-    /// activates it; from another CPU it does not.
+    /// in swap, and where and when readers run.
     pub(super) fn spread(&self, held: &Held) -> Vec<Machine> {
         let holds = |held| Machine { held, ..self.clone() };
         let (least, most) = (holds(self.held.saturating_sub(held.less)), holds(self.held + held.more));
         let later = |flush_phase_ms| Machine { flush_phase_ms, ..self.clone() };
         let mut spread = vec![self.clone(), least, most, later(700), later(1400)];
         if self.readers > 1 {
-            spread.push(Machine { on_one_cpu: false, ..self.clone() });
+            let placed = |placed| Machine { placed, ..self.clone() };
+            spread.extend([placed(Readers::OnCpusOfTheirOwn), placed(Readers::Apart)]);
         }
         if self.swappable > 0 {
             spread.push(Machine { held: self.held.saturating_sub(self.swappable), ..self.clone() });
@@ -178,18 +190,29 @@ impl Machine {
                 trace(BEFORE)
             );
         }
-        let _ = write!(text, "\n[[task]]\nname = \"{TASK}\"\nmemcg = \"{GROUP}\"\n");
-        if has_before {
-            let _ = writeln!(text, "after = \"{BEFORE_TASK}\"");
-        }
-        if self.readers > 1 {
-            let _ = writeln!(text, "copies = {}", self.readers);
-            if self.on_one_cpu {
+        let (tasks, copies) = match self.placed {
+            Readers::Apart => (self.readers, 1),
+            Readers::OnOneCpu | Readers::OnCpusOfTheirOwn => (1, self.readers),
+        };
+        for task in 0..u64::from(tasks) {
+            let number = if task == 0 { String::new() } else { format!("-{}", task + 1) };
+            let _ = write!(text, "\n[[task]]\nname = \"{TASK}{number}\"\nmemcg = \"{GROUP}\"\n");
+            if has_before {
+                let _ = writeln!(text, "after = \"{BEFORE_TASK}\"");
+            }
+            if task > 0 {
+                let late = recording.manifest.recording.duration_ns / u64::from(tasks) * task;
+                let _ = writeln!(text, "start = \"{late}ns\"");
+            }
+            if copies > 1 {
+                let _ = writeln!(text, "copies = {copies}");
+            }
+            if copies > 1 && self.placed == Readers::OnOneCpu {
                 text.push_str("# They wait for the same pages, and are woken together.\ncpu = 0\n");
             }
+            let _ = writeln!(text, "think_time = \"{}ns\"", think_time_ns(recording));
+            let _ = writeln!(text, "recorded = {}", trace(ACCESSES));
         }
-        let _ = writeln!(text, "think_time = \"{}ns\"", think_time_ns(recording));
-        let _ = writeln!(text, "recorded = {}", trace(ACCESSES));
     }
 }
 
