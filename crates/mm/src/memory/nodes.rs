@@ -164,6 +164,7 @@ impl Nodes {
             assert!(level.nodes[0] == Packed::NONE, "a top is put over a table twice");
             level.nodes[0] = Packed::new(make());
             level.children[0] = 1;
+            self.assert_children(self.height, 0);
             self.height += 1;
         }
         for level in (0..self.height).rev() {
@@ -181,6 +182,7 @@ impl Nodes {
                         self.levels[level + 1].children[above] <= 1 << self.kind.bits(),
                         "a node leads to more than it has slots"
                     );
+                    self.assert_children(level + 1, above);
                 }
             }
         }
@@ -199,6 +201,7 @@ impl Nodes {
                 );
                 *children -= 1;
                 if *children > 0 {
+                    self.assert_children(level, number);
                     return;
                 }
             }
@@ -206,6 +209,22 @@ impl Nodes {
             free(node.node().expect("a node that leads to something is there"));
         }
         self.height = self.kind.fixed_height().unwrap_or(0);
+    }
+
+    /// A node has come below this one, or gone: it counts those that are there.
+    #[inline]
+    #[track_caller]
+    fn assert_children(&self, level: usize, number: usize) {
+        if cfg!(debug_assertions) {
+            let (counted, there) = (self.levels[level].children[number], self.children_there(level, number));
+            assert_eq!(usize::from(counted), there, "nodes below node {number} of level {level}");
+        }
+    }
+
+    /// How many nodes there are below a node.
+    fn children_there(&self, level: usize, number: usize) -> usize {
+        let below = self.levels[level - 1].nodes.chunks(1 << self.kind.bits()).nth(number);
+        below.map_or(0, |below| below.iter().filter(|&&packed| packed != Packed::NONE).count())
     }
 
     /// All nodes, for checkers.
@@ -225,6 +244,10 @@ impl Nodes {
             let there: Vec<bool> = level.nodes.iter().map(|&packed| packed != Packed::NONE).collect();
             let wanted = if at < self.height { used.clone() } else { vec![false; there.len()] };
             assert_eq!(there, wanted, "nodes of level {at}");
+            for (number, &children) in level.children.iter().enumerate() {
+                let below = if at < self.height { self.children_there(at, number) } else { 0 };
+                assert_eq!(usize::from(children), below, "nodes below node {number} of level {at}");
+            }
             used = used.chunks(1 << self.kind.bits()).map(|below| below.contains(&true)).collect();
         }
     }
