@@ -177,6 +177,7 @@ impl Slots {
         }
         ready.reverse();
         self.of(cpu).ready = ready;
+        self.assert_cpus_clusters();
     }
 
     /// The next free slot of the CPU's cluster, or of the cluster that becomes its next.
@@ -301,6 +302,26 @@ impl Slots {
                 self.put_in(slot);
             }
         }
+        self.assert_cpus_clusters();
+    }
+
+    /// CPUs have got clusters, or left them: a cluster is a CPU's where the search of one goes on in it.
+    #[inline]
+    #[track_caller]
+    fn assert_cpus_clusters(&self) {
+        if cfg!(debug_assertions) && self.clusters.0.len() <= CLUSTERS_COUNTED {
+            self.check_cpus_clusters();
+        }
+    }
+
+    #[track_caller]
+    fn check_cpus_clusters(&self) {
+        let searched: Vec<u32> =
+            self.cpus.iter().filter_map(|cpu| cpu.next).map(|next| next / CLUSTER).collect();
+        for (cluster, state) in (0..).zip(&self.clusters.0) {
+            let cpus = searched.iter().filter(|&&searched| searched == cluster).count();
+            assert_eq!(usize::from(state.is_a_cpus), cpus, "CPUs whose cluster {cluster} is, and is to be");
+        }
     }
 
     /// All taken slots, in order; for checkers.
@@ -329,6 +350,7 @@ impl Slots {
                 assert_eq!(out == 0, what == "empty", "cluster {cluster} is on the list of the {what}");
             }
         }
+        self.check_cpus_clusters();
         let mut unlisted = 0;
         for (cluster, state) in (0..).zip(&self.clusters.0) {
             let (first, size) = (cluster * CLUSTER, self.size(cluster));
