@@ -28,6 +28,7 @@ impl Core {
                 return false;
             }
         }
+        self.mm.assert_zspages_counted();
         true
     }
 
@@ -53,6 +54,7 @@ impl Core {
         if let Some((pages, count)) = freed {
             pages[..count].iter().for_each(|&pfn| self.zspage_free(pfn));
         }
+        self.mm.assert_zspages_counted();
     }
 
     pub(crate) fn zspage_free(&mut self, pfn: Pfn) {
@@ -69,6 +71,17 @@ impl Core {
 }
 
 impl State {
+    /// Compressed pages have come, or gone: the frames that are counted are those that the pools have.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn assert_zspages_counted(&self) {
+        if cfg!(debug_assertions) {
+            let of_devices: u64 = self.memory.swap.zrams().map(Zram::pages).sum();
+            let pages = of_devices + self.zswap.pool.pages();
+            assert_eq!(self.vmstat(Stat::NrZspages), pages as i64, "nr_zspages, and pages of all pools");
+        }
+    }
+
     /// Bytes that a page takes on a zram device; `None` where the entry's device is no zram.
     fn compressed_length(&self, pfn: Pfn, entry: SwapEntry) -> Option<u16> {
         let zram = self.memory.swap.zram(entry.swap)?;

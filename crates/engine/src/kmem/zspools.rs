@@ -34,6 +34,7 @@ impl Core {
             self.trace(node, |_| call.traced_end(Shrinker::Zspool, freed as u64));
         }
         freed.into_iter().for_each(|pfn| self.zspage_free(pfn));
+        self.mm.assert_zspages_counted();
     }
 }
 

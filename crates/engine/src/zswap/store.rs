@@ -164,6 +164,7 @@ impl Core {
                 pages[..count].iter().for_each(|&pfn| self.zspage_free(pfn));
             }
         }
+        self.mm.assert_zspages_counted();
         self.mm.zswap.remove(id);
         let (is_same, is_whole) = (entry.handle.is_none(), entry.length() == PAGE_SIZE);
         assert!(
