@@ -14,7 +14,7 @@
 //! Each is read as it is, not as of the last flush: what CPUs have yet to pass on is about who is told, not about what is counted.
 //!
 //! What groups pay for has books of its own ([`Charges`]): pages in use, which are those charged less those that CPUs have charged ahead; slots
-//! of swap; bytes of the kernel's objects.
+//! of swap; bytes of the kernel's objects. What is charged to be used at once is said to be paid for before anything else is charged.
 //!
 //! Builds without debug assertions open no books, and nothing is left of the calls. In the others the first [`AUDITED_FIRST`] of each deed are
 //! audited, and then one in [`AUDITED_LATER`]: a run of a test makes no more, and a simulation makes millions.
@@ -66,9 +66,14 @@ pub(crate) enum Deed {
 /// How many kinds of deeds there are.
 const DEEDS: usize = Deed::FlushStats as usize + 1;
 
-/// How often each has been done.
+/// What has been done, where assertions are.
 #[derive(Default)]
-pub(crate) struct Deeds([u32; DEEDS]);
+pub(crate) struct Deeds {
+    /// How often each has been.
+    times: [u32; DEEDS],
+    /// Pages that were charged to a group last, until something is said to be paid for by them.
+    paid: Option<(MemcgId, u64)>,
+}
 
 /// A folio's state, as far as counters depend on it.
 struct Standing {
@@ -284,7 +289,7 @@ impl Core {
         if self.mutant.is_some() {
             return false;
         }
-        let times = &mut self.deeds.0[deed as usize];
+        let times = &mut self.deeds.times[deed as usize];
         *times = times.wrapping_add(1);
         *times <= AUDITED_FIRST || times.is_multiple_of(AUDITED_LATER)
     }
@@ -501,6 +506,26 @@ impl Core {
     pub(crate) fn close_charges(&self, charges: Charges, more: Paid) {
         if let Some((deed, memcg, then)) = charges.0 {
             self.mm.audit_charges(deed, memcg, &then, more);
+        }
+    }
+
+    /// Pages were charged to a group, to be used at once.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn note_paid(&mut self, memcg: MemcgId, pages: u64) {
+        if cfg!(debug_assertions) {
+            let before = self.deeds.paid.replace((memcg, pages));
+            assert_eq!(before, None, "pages were charged, and nothing is paid for by them");
+        }
+    }
+
+    /// A folio, or memory of the kernel's, says that a group pays for it: by what was charged just now.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn assert_paid(&mut self, memcg: MemcgId, pages: u64) {
+        if cfg!(debug_assertions) {
+            let paid = self.deeds.paid.take();
+            assert_eq!(paid, Some((memcg, pages)), "what was charged, and what it is to pay for");
         }
     }
 }

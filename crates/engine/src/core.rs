@@ -81,7 +81,7 @@ pub(crate) struct Core {
     pub(crate) guest_fault: Option<Box<GuestFault>>,
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
     pub(crate) isolated: Vec<Pfn>,
-    /// Which deeds are audited next, where assertions are.
+    /// What has been done, where assertions are.
     pub(crate) deeds: Deeds,
     #[cfg(test)]
     pub(crate) mutant: Option<crate::testing::Mutant>,

@@ -10,12 +10,13 @@ use crate::io::{Hope, SeenWrites};
 use crate::lru::lruvec::LruList;
 use crate::machine::step::{OomReport, Wait};
 use crate::memcg::MemcgEvent;
+use crate::memory::folio::FolioFlags;
 use crate::oom::{OomCause, Relief};
 use crate::page_alloc::request::Gfp;
 use crate::reclaim::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::stat::Stat;
 use crate::state::State;
-use crate::units::{CpuId, MemcgId, MmId, Nanos};
+use crate::units::{CpuId, MemcgId, MmId, Nanos, Pfn};
 use crate::writeback::WritebackReason;
 
 /// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
@@ -125,6 +126,7 @@ impl Core {
             self.stock_refill(memcg, pages - used);
         }
         self.close_charges(charges, Paid::pages(used as i64));
+        self.note_paid(memcg, used);
         Ok(over_high)
     }
 
@@ -306,6 +308,7 @@ impl Core {
             let charges = self.open_charges(Deed::Charge, memcg);
             self.mm.memcgs.charge_beyond_limits(memcg, 1);
             self.close_charges(charges, Paid::pages(1));
+            self.note_paid(memcg, 1);
         }
     }
 
@@ -317,7 +320,18 @@ impl Core {
         let has = stock.memcg == memcg && stock.pages > 0;
         stock.pages -= u64::from(has);
         self.close_charges(charges, Paid::pages(has.into()));
+        if has {
+            self.note_paid(memcg, 1);
+        }
         has
+    }
+
+    /// The group of a folio was charged for it: the folio says so, and is uncharged when it goes.
+    #[inline(always)]
+    pub(crate) fn folio_charged(&mut self, pfn: Pfn) {
+        let folio = self.mm.memory.folios[pfn];
+        self.assert_paid(folio.memcg, folio.pages());
+        self.mm.memory.folios[pfn].set(FolioFlags::CHARGED);
     }
 
     /// A CPU keeps the stock of one group only, and no more than a batch of it.

@@ -29,6 +29,7 @@ impl Core {
 
     /// Pages that were charged to a group are kernel memory.
     pub(crate) fn objcg_charged(&mut self, memcg: MemcgId, pages: u64) {
+        self.assert_paid(memcg, pages);
         let charges = self.open_charges(Deed::ChargeObject, memcg);
         self.mm.memcgs[memcg].kmem += pages;
         let more = Paid { bytes: (pages * PAGE_SIZE) as i64, ..Paid::pages(-(pages as i64)) };

@@ -135,7 +135,7 @@ impl Current<'_> {
             self.core.mm.count_node(node, Stat::ThpFaultFallbackCharge, 1);
         }
         let charged = charged.map_err(|stop| self.give_up(stop))?;
-        self.core.mm.memory.folios[pfn].set(FolioFlags::CHARGED);
+        self.core.folio_charged(pfn);
         Ok((pfn, charged))
     }
 

@@ -374,7 +374,7 @@ impl Current<'_> {
             let charged = self.charge_page(payer, gfp);
             let charged = charged.map_err(|stop| self.give_up(stop))?;
             self.task.attempt.charged = charged;
-            self.core.mm.memory.folios[pfn].set(FolioFlags::CHARGED);
+            self.core.folio_charged(pfn);
             self.core.note_updates(payer, 1);
         }
         let has_room = self.provide_bytes(memcg, source, gfp);

@@ -67,11 +67,12 @@ impl Core {
         let request = Request::movable(Gfp::MEMALLOC | Gfp::NOWARN, self.current_node());
         let Some(pfn) = self.alloc_pages_now(&request, memcg) else { return Writeback::NoMemory };
         self.charge_now(memcg);
+        self.folio_charged(pfn);
         let shadow = self.mm.memory.swap.shadow(slot);
         let folio = &mut self.mm.memory.folios[pfn];
         folio.refs = 1;
         (folio.owner, folio.index) = (owner, index);
-        folio.set(FolioFlags::CHARGED | FolioFlags::SWAPBACKED | FolioFlags::LOCKED);
+        folio.set(FolioFlags::SWAPBACKED | FolioFlags::LOCKED);
         folio.change(FolioFlags::ANON, is_anon);
         self.swap_cache_insert(pfn, slot);
         let left_behind = match self.mm.config.policy.machine.zswap.writeback_rotation {
