@@ -112,6 +112,34 @@ fn what_may_not_leave_zswap_stays_in_memory_where_it_is_not_taken() {
     );
 }
 
+/// The pool takes ten pages, and the device none: the only copies of the other ten stay in memory, however often reclaim comes by.
+#[test]
+fn the_only_copy_of_what_a_full_pool_rejects_stays_in_memory_where_nothing_may_leave_zswap() {
+    check(
+        "
+        config memory=1000 folio_batch=1 charge_stock=1 zswap.enabled=true zswap.max_pool_percent=1 zswap.accept_threshold_percent=80
+        swap 400
+        zram 4000 4000 0
+        group job zswap.writeback=0
+        task t in job
+        t anon 100 as heap
+        t write heap 0..20                 => 20m
+        t sets job reclaim 20              => reclaimed 10
+        vmstat zswpout pswpout             => 10 0
+        t sets job reclaim 20
+        t sets job reclaim 20
+        vmstat zswpout pswpout             => 10 0
+        swapped job                        => 20
+        t read heap 10..20                 => 10m
+        t read heap 0..10                  => 10M
+        vmstat zswpin pswpin               => 10 0
+        t sets job reclaim 20              => reclaimed 10
+        t read heap 0..20                  => 10M 10H
+        vmstat zswpout zswpin pswpout pswpin => 20 20 0 0
+    ",
+    );
+}
+
 #[test]
 fn an_incompressible_page_is_stored_as_it_is_where_the_rules_say_so() {
     check(

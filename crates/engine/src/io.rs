@@ -547,12 +547,20 @@ impl Core {
         self.mm.memory.change_reclaim(pfn, false);
         if !is_of_file {
             self.note_updates(folio.memcg, 1);
+            self.mm.memory.swap.note_written(self.mm.memory.swap_entry(pfn), result.is_ok());
         }
         match result {
             Ok(()) if drops.is_some() && self.mm.may_drop(pfn) && self.gate_close(pfn) => {
                 self.tell(pfn, |_| PageEvent::Dropped);
                 self.out.rotation_dropped();
+                let slot = self.mm.memory.swap_entry(pfn);
+                self.mm.assert_in_slot(pfn);
                 self.swap_cache_remove(pfn, drops.and_then(Word::shadow));
+                debug_assert!(
+                    drops.is_some_and(|left| self.mm.memory.swap.shadow(slot) == left),
+                    "{pfn:?} has left memory, and what it is to leave is not in slot {}",
+                    slot.slot
+                );
             }
             // RECLAIM goes even where the rotation finds the folio in other hands and does nothing: then it will be met
             // at the wrong end of its list. [reclaim 6.7]

@@ -65,6 +65,8 @@ pub struct SwapDevice {
     memcgs: Vec<u16>,
     /// Slots that hold a page of zeroes.
     zeroes: Bits,
+    /// Slots whose page the device has, as it was when it left memory last; for assertions, and empty where there are none.
+    written: Bits,
     /// By slot, whose page it holds. Readahead has no page-table entry at hand that would tell it.
     owners: Vec<u64>,
     /// The device has to seek.
@@ -91,6 +93,7 @@ impl SwapDevice {
             index: Table::new(slots.into()),
             memcgs: vec![0; slots as usize],
             zeroes: Bits::new(slots),
+            written: Bits::new(if cfg!(debug_assertions) { slots } else { 0 }),
             owners: vec![0; slots as usize],
             is_rotational: false,
             zram: (spec.kind == SwapKind::Synchronous).then(|| Zram::new(slots as usize)),
@@ -153,6 +156,24 @@ impl Swap {
         if self.holds_zeroes(entry) != holds {
             self.devices[entry.swap.index()].zeroes.flip(entry.slot);
         }
+    }
+
+    /// Notes whether the device has the page of a slot, or what it has is of no use; for assertions.
+    pub fn note_written(&mut self, entry: SwapEntry, is_written: bool) {
+        if cfg!(debug_assertions) {
+            assert!(self.is_taken(entry), "slot {} is free, and what the device has is noted", entry.slot);
+            let written = &mut self.devices[entry.swap.index()].written;
+            if written.has(entry.slot) != is_written {
+                written.flip(entry.slot);
+            }
+        }
+    }
+
+    /// Whether a slot holds its page, as a bit or on the device; for assertions.
+    pub fn holds_page(&self, entry: SwapEntry) -> bool {
+        let device = &self.devices[entry.swap.index()];
+        let is_kept = || device.zram.as_ref().is_none_or(|zram| zram.holds(entry.slot));
+        device.zeroes.has(entry.slot) || device.written.has(entry.slot) && is_kept()
     }
 
     /// How many devices there are.
@@ -257,6 +278,9 @@ impl Swap {
         assert!(device.index.word(slot.into()) == Word::EMPTY, "slot {slot} is freed under its folio");
         if device.zeroes.has(slot) {
             device.zeroes.flip(slot);
+        }
+        if cfg!(debug_assertions) && device.written.has(slot) {
+            device.written.flip(slot);
         }
         device.slots.free(slot, cpu);
         assert!(!device.slots.is_taken(slot), "slot {slot} was freed and counts as taken");

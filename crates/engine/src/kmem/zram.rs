@@ -28,6 +28,7 @@ impl Core {
                 return false;
             }
         }
+        self.mm.memory.swap.note_written(entry, true);
         self.mm.assert_zspages_counted();
         true
     }

@@ -22,7 +22,7 @@ use crate::stat::Stat;
 use crate::state::State;
 use crate::story::{Because, PageEvent, Tracepoint, Verdict};
 use crate::swap::Owner;
-use crate::units::{LruType, MemcgId, PAGE_SIZE, Pfn};
+use crate::units::{FileId, LruType, MemcgId, PAGE_SIZE, Pfn};
 
 /// What became of an attempt to write a folio out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,8 +201,6 @@ impl Core {
             if !self.add_to_swap(pfn) {
                 return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot);
             }
-            // The slot holds nothing yet.
-            self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
         }
         let is_forgettable = folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED);
         if is_forgettable && !self.may_forget(pfn) {
@@ -336,6 +334,8 @@ impl Core {
         self.close_charges(charges, Paid::slots(entry.is_some().into()));
         let Some(entry) = entry else { return false };
         self.note_updates(memcg, 1);
+        // The slot holds nothing yet.
+        self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
         self.swap_cache_insert(pfn, entry);
         let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::SWAPBACKED);
@@ -382,6 +382,8 @@ impl Core {
         assert_eq!(folio.mapped, 0, "{pfn:?} is written to swap while it is mapped");
         assert!(folio.has(FolioFlags::DIRTY), "{pfn:?} is written to swap, and is clean");
         folio.clear(FolioFlags::DIRTY);
+        self.mm.memory.swap.note_written(entry, false);
+        let folio = &self.mm.memory.folios[pfn];
         let (node, memcg, pages) = (folio.node, folio.memcg, folio.pages() as i64);
         self.mm.count_node(node, Stat::NrVmscanWrite, pages);
         self.trace(node, |_| Tracepoint::WriteFolio {
@@ -464,9 +466,22 @@ impl Core {
         let shadow = self.mm.workingset_eviction(pfn, target);
         self.tell_evicted(pfn, sc.by.target, shadow);
         if folio.has(FolioFlags::SWAPCACHE) {
+            let entry = self.mm.memory.swap_entry(pfn);
+            if !self.has_known_bug() {
+                self.mm.assert_in_slot(pfn);
+            }
             self.swap_cache_remove(pfn, Some(shadow));
+            debug_assert!(
+                self.mm.memory.swap.shadow(entry) == shadow.pack(),
+                "{pfn:?} has left memory, and its shadow is not in slot {}",
+                entry.slot
+            );
         } else {
             self.page_cache_remove(pfn, shadow.pack());
+            debug_assert!(
+                self.mm.memory.file(FileId(folio.owner)).index.word(folio.index.into()) == shadow.pack(),
+                "{pfn:?} has left memory, and its shadow is not in its file"
+            );
         }
         true
     }

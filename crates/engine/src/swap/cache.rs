@@ -63,8 +63,10 @@ impl Core {
         if self.mm.memory.folios[pfn].flags().intersects(busy) || self.mm.memory.is_slot_referenced(pfn) {
             return;
         }
+        let books = self.open_books(Deed::GiveSlotUp, [pfn]);
         self.swap_cache_give_up(pfn);
         self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
+        self.close_books(books);
         assert!(
             !self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
             "{pfn:?} has given its slot up, and is found by it"

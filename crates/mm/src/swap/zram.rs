@@ -80,6 +80,11 @@ impl Zram {
         self.stat.used_max = self.stat.used_max.max(self.pool.pages());
     }
 
+    /// Whether a slot holds a page.
+    pub fn holds(&self, slot: u32) -> bool {
+        self.slots[slot as usize] != 0
+    }
+
     /// Forgets what a slot holds, if anything. The pages that this leaves free.
     #[must_use]
     pub fn free(&mut self, slot: u32) -> Option<(ZspagePages, usize)> {
