@@ -1,6 +1,8 @@
 //! What a machine with threads and real files asks of the engine beside accesses: frames that are looked at without its knowledge, and
 //! things that end.
 
+#![allow(clippy::unwrap_used)] // a bench that can't be set up fails its test
+
 use pageout_engine::*;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
