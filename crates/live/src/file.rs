@@ -381,27 +381,24 @@ impl Shared {
         locked.drain_all();
         let path = locked.files[id.0 as usize].as_ref().expect("it is open").path.clone();
         let owner = locked.owner;
-        let task = locked.take_task(0);
-        let unlinked = match locked.engine.open(owner, id) {
-            Ok(object) => {
-                locked.set_going(id, true);
-                let lent = locked.engine.lend((owner, object), task)?;
-                let step = locked.engine.unlink(task, lent)?;
+        let hired = locked.hire(0);
+        let object = locked.engine.open(owner, id)?;
+        locked.set_going(id, true);
+        let lent = locked.engine.lend((owner, object), hired.task);
+        let unlinked = match lent.and_then(|lent| locked.engine.unlink(hired.task, lent)) {
+            Ok(step) => {
                 let served;
-                (locked, served) = self.machine.see_through(locked, task, step)?;
+                (locked, served) = self.machine.see_through(locked, hired.task, step)?;
                 locked = self.machine.read(locked, 0)?;
-                locked.engine.close(owner, object)?;
-                served
+                Ok(served)
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => Err(error),
         };
-        locked.give_task(0, task);
-        match unlinked {
-            Served::Truncated => {}
-            _ => {
-                locked.set_going(id, false);
-                return Err(Error::Pinned { pinned: locked.pinned(), most: self.machine.pins_max });
-            }
+        locked.engine.close(owner, object)?;
+        if !matches!(unlinked, Ok(Served::Truncated)) {
+            locked.set_going(id, false);
+            unlinked?;
+            return Err(Error::Pinned { pinned: locked.pinned(), most: self.machine.pins_max });
         }
         // Whoever has it open still finds it forgotten.
         for object in locked.take_objects(id) {

@@ -75,7 +75,11 @@ impl Gate {
     pub(crate) fn unpin(&self) {
         // Release: what was read under the pin was read before it goes.
         let before = self.0.fetch_sub(1, Ordering::Release);
-        debug_assert!(before & COUNT > OPEN, "a frame is unpinned that nobody has pinned");
+        debug_assert!(before == 0 || before & COUNT > OPEN, "a frame is unpinned that nobody has pinned");
+        if before == 0 {
+            // A guard that was taken before a fork, in the child.
+            self.0.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Nobody may come in any more; false where somebody has a pin, or it is closed already.

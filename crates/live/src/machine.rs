@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,8 @@ pub(crate) struct Machine {
     /// There is something to read.
     readers: Condvar,
     began: Instant,
+    /// Something has panicked, perhaps with a read in its hands that others wait for.
+    is_poisoned: AtomicBool,
     pub(crate) held: Histogram,
     /// Tells one cache from others of the process.
     pub(crate) id: u64,
@@ -97,7 +99,19 @@ pub(crate) struct OpenFile {
 /// An address space, to which pages are charged, and tasks that access on its behalf.
 pub(crate) struct Group {
     pub(crate) mm: MmId,
-    idle: Vec<TaskId>,
+    idle: Arc<Mutex<Vec<TaskId>>>,
+}
+
+/// A task that acts on behalf of a group, and is the group's again when this goes, however that comes.
+pub(crate) struct Hired {
+    pub(crate) task: TaskId,
+    idle: Arc<Mutex<Vec<TaskId>>>,
+}
+
+impl Drop for Hired {
+    fn drop(&mut self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.task);
+    }
 }
 
 /// A task and the thread that waits for it.
@@ -200,7 +214,7 @@ impl Machine {
             queue: VecDeque::new(),
             waiters: Vec::new(),
             files: Vec::new(),
-            groups: vec![Group { mm, idle: Vec::new() }],
+            groups: vec![Group { mm, idle: Arc::default() }],
             owner,
             hitter,
             rings: Vec::new(),
@@ -220,6 +234,7 @@ impl Machine {
             service: Condvar::new(),
             readers: Condvar::new(),
             began: Instant::now(),
+            is_poisoned: AtomicBool::new(false),
             held: Histogram::default(),
             id: IDS.fetch_add(1, Relaxed),
             io_threads,
@@ -229,7 +244,7 @@ impl Machine {
 
     /// Takes the lock. The engine's time is now.
     pub(crate) fn lock(&self) -> Result<Locked<'_>, Error> {
-        if !self.arena.is_of_this_process() {
+        if !self.arena.is_of_this_process() || self.is_poisoned() {
             return Err(Error::Poisoned);
         }
         let inner = self.inner.lock().map_err(|_| Error::Poisoned)?;
@@ -237,6 +252,17 @@ impl Machine {
         let mut locked = Locked { machine: self, inner: Some(inner), since };
         locked.tell_time(since - self.began);
         Ok(locked)
+    }
+
+    /// Something has panicked: nobody gets the lock any more, and whoever waits is told.
+    pub(crate) fn poison(&self) {
+        self.is_poisoned.store(true, Relaxed);
+        self.service.notify_all();
+        self.readers.notify_all();
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.is_poisoned.load(Relaxed)
     }
 
     /// Takes a step of a task, and all that follows, to its end. What the last call has asked to be read is yet to be begun.
@@ -341,8 +367,8 @@ impl Machine {
         if !locked.is_reachable(file) {
             return Err(file.forgotten());
         }
-        let task = locked.take_task(group);
-        let owner = locked.owner;
+        let hired = locked.hire(group);
+        let (task, owner) = (hired.task, locked.owner);
         let object = locked.engine.lend((owner, file.object), task)?;
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
         loop {
@@ -364,7 +390,6 @@ impl Machine {
                 Served::Failed(error) => Err(locked.failure(file.id, page, error)),
                 other => panic!("a read ended as {other:?}"),
             };
-            locked.give_task(group, task);
             drop(self.read(locked, 0)?);
             return found;
         }
@@ -410,7 +435,7 @@ impl Machine {
     pub(crate) fn run_reader(&self) {
         let Ok(mut inner) = self.inner.lock() else { return };
         loop {
-            if inner.stops {
+            if inner.stops || self.is_poisoned() {
                 return;
             }
             let Some(read) = inner.queue.pop_front() else {
@@ -508,7 +533,7 @@ impl Locked<'_> {
     /// A group of its own address space.
     pub(crate) fn add_group(&mut self, memcg: MemcgId) -> usize {
         let mm = self.engine.process_create(memcg);
-        self.groups.push(Group { mm, idle: Vec::new() });
+        self.groups.push(Group { mm, idle: Arc::default() });
         self.groups.len() - 1
     }
 
@@ -528,15 +553,13 @@ impl Locked<'_> {
     }
 
     /// A task that accesses on behalf of a group, and does nothing else at the moment.
-    pub(crate) fn take_task(&mut self, group: usize) -> TaskId {
-        let Group { mm, idle } = &mut self.groups[group];
-        let (mm, task) = (*mm, idle.pop());
-        task.unwrap_or_else(|| self.engine.task_create(mm, CpuId(0)))
-    }
-
-    pub(crate) fn give_task(&mut self, group: usize, task: TaskId) {
+    pub(crate) fn hire(&mut self, group: usize) -> Hired {
+        let Group { mm, idle } = &self.groups[group];
+        let (mm, idle) = (*mm, Arc::clone(idle));
+        let task = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let task = task.unwrap_or_else(|| self.engine.task_create(mm, CpuId(0)));
         self.waiter(task).is_woken = false;
-        self.groups[group].idle.push(task);
+        Hired { task, idle }
     }
 
     /// Whether pages of a file may be brought in through a handle.
@@ -702,5 +725,89 @@ impl Transfer {
             arena.zero(self.frames[(self.bytes / PAGE_SIZE) as usize], last as usize);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests, which make files")]
+
+    use std::path::Path;
+
+    use super::*;
+    use crate::{Memory, Open};
+
+    const PAGE: usize = PAGE_SIZE as usize;
+
+    /// A cache, and a file of so many pages in it.
+    fn cache(name: &str, pages: usize) -> (Memory, crate::File) {
+        let path = std::env::temp_dir().join(format!("pageout-machine-{name}-{}", std::process::id()));
+        std::fs::write(&path, vec![7; pages * PAGE]).unwrap();
+        let memory = Memory::builder().budget(8 << 20).io_threads(1).build().unwrap();
+        let file = memory.open(&path, Open::read().random().buffered(true)).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        (memory, file)
+    }
+
+    /// Reads of a file give an error of the device from now on.
+    fn break_device(memory: &Memory) {
+        // Nothing is mapped at the address zero.
+        let broken = std::fs::File::open(Path::new("/proc/self/mem")).unwrap();
+        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().file = Arc::new(broken);
+    }
+
+    fn idle(memory: &Memory) -> usize {
+        memory.0.machine.lock().unwrap().groups[0].idle.lock().unwrap().len()
+    }
+
+    #[test]
+    fn whatever_fails_the_pool_has_all_its_tasks_afterwards() {
+        let (memory, file) = cache("pool", 64);
+        file.read_at(&mut [0; 9], 0).unwrap();
+        let tasks = idle(&memory);
+        assert!(tasks > 0);
+        break_device(&memory);
+        for page in 1..20 {
+            let error = file.read_at(&mut [0; 9], page * PAGE_SIZE).unwrap_err();
+            assert!(
+                matches!(&error, Error::Io { source, .. } if source.raw_os_error() == Some(libc::EIO)),
+                "{error}"
+            );
+        }
+        assert!(memory.write("/proc/sys/vm/swappiness", "-5").is_err());
+        let guard = file.page(0).unwrap();
+        assert!(matches!(file.clone().forget(), Err(Error::Pinned { .. })));
+        drop(guard);
+        // Whoever can't be lent the file has lost nothing else.
+        let (id, object) = (file.0.id, file.0.object);
+        let mut locked = memory.0.machine.lock().unwrap();
+        let owner = locked.owner;
+        locked.engine.close(owner, object).unwrap();
+        drop(locked);
+        assert!(file.page(30).is_err());
+        assert_eq!(idle(&memory), tasks);
+        let locked = memory.0.machine.lock().unwrap();
+        assert!(!locked.files[id.0 as usize].as_ref().unwrap().is_going);
+    }
+
+    #[test]
+    fn a_panic_of_a_read_is_told_to_all_who_wait_and_to_all_who_come() {
+        let (memory, file) = cache("panic", 4096);
+        // A frame that nobody has yet, and that is open: whoever reads into it finds that out.
+        let arena = &memory.0.machine.arena;
+        let frames = 0..memory.stats().unwrap().frames as u32;
+        let free = frames.map(Pfn).filter(|&pfn| !arena.gate(pfn).is_open());
+        free.collect::<Vec<_>>().into_iter().for_each(|pfn| arena.gate(pfn).open());
+        let silent = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let outcomes = std::thread::scope(|scope| {
+            let read = || file.read_at(&mut [0; 9], 5 * PAGE_SIZE);
+            [scope.spawn(read), scope.spawn(read)].map(|reader| reader.join().unwrap())
+        });
+        std::panic::set_hook(silent);
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(Error::Poisoned))), "{outcomes:?}");
+        assert!(matches!(memory.stats(), Err(Error::Poisoned)));
+        assert!(matches!(file.page(6).map(drop), Err(Error::Poisoned)));
+        assert!(matches!(memory.read("/proc/vmstat"), Err(Error::Poisoned)));
     }
 }

@@ -25,7 +25,7 @@ const FRAMES_MIN: u64 = 1024;
 
 /// A page cache with a budget. Clones share it.
 #[derive(Clone)]
-pub struct Memory(Arc<Shared>);
+pub struct Memory(pub(crate) Arc<Shared>);
 
 /// How a [`Memory`] is to be built.
 #[derive(Clone, Debug)]
@@ -319,7 +319,11 @@ impl Shared {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let mut start = |name: &str, run: fn(&Machine)| {
             let machine = Arc::clone(&self.machine);
-            let run = move || _ = catch_unwind(AssertUnwindSafe(|| run(&machine)));
+            let run = move || {
+                if catch_unwind(AssertUnwindSafe(|| run(&machine))).is_err() {
+                    machine.poison();
+                }
+            };
             let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run);
             let thread = thread.map_err(|source| Error::Io {
                 op: "starting a thread",
@@ -339,8 +343,11 @@ impl Shared {
         &'a self,
         act: impl FnOnce(&'a Machine) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        // A panic under the lock poisons that, so nobody sees what it has left behind.
-        catch_unwind(AssertUnwindSafe(|| act(&self.machine))).unwrap_or(Err(Error::Poisoned))
+        // Nobody gets the lock after that, so nobody sees what it has left behind.
+        catch_unwind(AssertUnwindSafe(|| act(&self.machine))).unwrap_or_else(|_| {
+            self.machine.poison();
+            Err(Error::Poisoned)
+        })
     }
 
     /// Has a task do something that may take steps.
@@ -351,18 +358,12 @@ impl Shared {
         self.guarded(|machine| {
             let mut locked: Locked<'_> = machine.lock()?;
             locked.drain_all();
-            let task = locked.take_task(0);
-            let served = match begin(&mut locked.engine, task) {
-                Ok(step) => {
-                    let served;
-                    (locked, served) = machine.see_through(locked, task, step)?;
-                    Ok(served)
-                }
-                Err(error) => Err(error),
-            };
-            locked.give_task(0, task);
+            let hired = locked.hire(0);
+            let step = begin(&mut locked.engine, hired.task)?;
+            let served;
+            (locked, served) = machine.see_through(locked, hired.task, step)?;
             drop(machine.read(locked, 0)?);
-            served
+            Ok(served)
         })
     }
 }

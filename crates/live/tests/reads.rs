@@ -188,3 +188,36 @@ fn files_that_nobody_has_open_make_room_for_others() {
         read_some(&file, round, 50);
     }
 }
+
+#[test]
+fn the_child_of_a_fork_is_told_that_it_has_no_cache() {
+    let made = Made::new("fork", 64 * PAGE);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&made.0, Open::read().random()).unwrap();
+    let mut buf = [0; 10];
+    file.read_at(&mut buf, 0).unwrap();
+    let guard = file.page(0).unwrap();
+    // SAFETY: the child uses nothing but the cache and its own stack, starts no thread, and ends by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop(guard);
+        let is_told = matches!(file.read_at(&mut buf, 0), Err(Error::Poisoned))
+            && matches!(file.read_at(&mut buf, 9 * PAGE as u64), Err(Error::Poisoned))
+            && matches!(file.page(0).map(drop), Err(Error::Poisoned))
+            && matches!(memory.stats(), Err(Error::Poisoned))
+            && matches!(
+                memory.open("/dev/null", Open::read()).map(drop),
+                Err(Error::Poisoned | Error::DirectRefused { .. })
+            );
+        // SAFETY: it ends the child and nothing else.
+        unsafe { libc::_exit(i32::from(!is_told)) };
+    }
+    let mut status = -1;
+    // SAFETY: the child is this process's, and the status a place of its own.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+    check(&guard, 0);
+    drop(guard);
+    file.read_at(&mut buf, 9 * PAGE as u64).unwrap();
+    check(&buf, 9 * PAGE);
+}
