@@ -21,6 +21,7 @@ mod input; // from bytes to a machine and what happens on it
 mod machine; // tasks and what they do
 pub(crate) mod store; // where the bytes are
 
+use gate::Gate;
 use input::{Action, Bytes, Setup};
 use machine::Machine;
 
@@ -29,13 +30,17 @@ const ACTIONS_MAX: usize = 400;
 
 /// Runs what the bytes say. Every sequence of bytes is a run, and so is each beginning of it.
 pub fn run(bytes: &[u8]) {
+    run_behind(bytes, |setup| Gate::new(setup.refused));
+}
+
+fn run_behind(bytes: &[u8], gate: impl FnOnce(&Setup) -> Gate) {
     let show = std::env::var_os("PAGEOUT_FUZZ_SHOW").is_some();
     let mut bytes = Bytes::new(bytes);
     let setup = Setup::decode(&mut bytes);
     if show {
         eprintln!("{setup:#?}");
     }
-    let mut machine = Machine::new(&setup, show);
+    let mut machine = Machine::new(&setup, gate(&setup), show);
     for _ in 0..ACTIONS_MAX {
         if bytes.is_empty() {
             break;
@@ -43,4 +48,33 @@ pub fn run(bytes: &[u8]) {
         machine.perform(Action::decode(&mut bytes));
     }
     machine.finish();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// How a run of random bytes fails behind a gate that always says yes, if it does.
+    fn failure(seed: u64) -> Option<String> {
+        let mut state = seed;
+        let bytes = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8
+        });
+        let bytes: Vec<u8> = bytes.take(1600).collect();
+        let ended = catch_unwind(AssertUnwindSafe(|| run_behind(&bytes, |_| Gate::deaf())));
+        ended.err().map(|said| said.downcast_ref::<String>().cloned().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_gate_that_closes_before_whoever_looks_is_noticed() {
+        let silent = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let said = (0..500).find_map(failure);
+        std::panic::set_hook(silent);
+        let said = said.unwrap_or_default();
+        assert!(said.contains("look"), "{said:?}");
+    }
 }

@@ -18,6 +18,8 @@ struct Frames {
     /// Of a hundred questions, those that are answered by no although nobody is there; and the state of these draws.
     refuses: u8,
     seed: u64,
+    /// A bug: every answer is yes, whoever looks.
+    is_deaf: bool,
 }
 
 /// All frames, for the store, which fills them, and the engine, which takes them.
@@ -27,6 +29,12 @@ pub(crate) struct Gate(Arc<Mutex<Frames>>);
 impl Gate {
     pub(crate) fn new(refuses: u8) -> Gate {
         Gate(Arc::new(Mutex::new(Frames { refuses, ..Frames::default() })))
+    }
+
+    /// A gate that closes before whoever looks.
+    #[cfg(test)]
+    pub(crate) fn deaf() -> Gate {
+        Gate(Arc::new(Mutex::new(Frames { is_deaf: true, ..Frames::default() })))
     }
 
     fn frames(&self) -> MutexGuard<'_, Frames> {
@@ -86,6 +94,9 @@ impl Gate {
 impl FrameGate for Gate {
     fn close(&mut self, pfn: Pfn) -> bool {
         let mut frames = self.frames();
+        if frames.is_deaf {
+            return frames.open.remove(&pfn);
+        }
         frames.seed =
             frames.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let is_refused = (frames.seed >> 33) % 100 < frames.refuses.into();

@@ -60,11 +60,10 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(setup: &Setup, show: bool) -> Machine {
+    pub(super) fn new(setup: &Setup, gate: Gate, show: bool) -> Machine {
         let mut builder = Engine::builder(setup.config.clone()).expect("every setup is in range");
         let ended_early = Arc::default();
         builder.set_full_plug(race(setup.writes_won, Arc::clone(&ended_early)));
-        let gate = Gate::new(setup.refused);
         builder.set_frame_gate(Box::new(gate.clone()));
         for &spec in &setup.swap {
             builder.swap_on(spec).expect("every swap device is in range");
