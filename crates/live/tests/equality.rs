@@ -142,10 +142,11 @@ fn every_profile_leaves_the_same_counters_live_and_simulated() {
     }
     std::fs::write(&path, bytes).unwrap();
     let pages = pages(7);
-    // Rules of old kernels have a reclaimer sleep for a tenth of a second now and then, here for real: all wait at once.
     let compared = std::thread::scope(|scope| {
         let compare = |profile: &'static str, is_random| {
-            let (path, pages) = (&path, &pages);
+            // The rules of 2010 have a reclaimer sleep for a tenth of a second now and then, here for real.
+            let reads = if profile.contains("2010") { pages.len() / 5 } else { pages.len() };
+            let (path, pages) = (&path, &pages[..reads]);
             move || difference(profile, path, pages, is_random)
         };
         let each =
