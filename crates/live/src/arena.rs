@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pageout_engine::{PAGE_SIZE, Pfn};
 
-use crate::copy::copy_out;
+use crate::copy::{copy_out, fetch};
 use crate::gate::{Gate, Unpinned};
 
 const PAGE: usize = PAGE_SIZE as usize;
@@ -126,6 +126,12 @@ impl Arena {
         // SAFETY: the bytes lie in the frame by the line above, and the frame in a mapping that lives as long as `self`. No reference that
         // can be written through leads there, so that `to` is other memory.
         unsafe { copy_out(self.frame(pfn).add(offset), to) };
+    }
+
+    /// Has the processor fetch the beginning of a frame, while something else is awaited.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, pfn: Pfn) {
+        fetch(self.frame(pfn));
     }
 
     /// Pins a frame. Whose page is in it is to be looked up again afterwards.

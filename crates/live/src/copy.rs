@@ -29,6 +29,18 @@ pub(crate) unsafe fn copy_out(from: *const u8, to: &mut [u8]) {
     }
 }
 
+/// Has the processor fetch what is at an address, if anything.
+#[inline(always)]
+pub(crate) fn fetch(from: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the instruction changes nothing but caches, and does nothing where no memory is.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = from;
+}
+
 /// The same by relaxed loads.
 ///
 /// # Safety

@@ -162,16 +162,17 @@ impl File {
     ///
     /// # Errors
     /// As [`File::read_at`]; and [`Error::Pinned`] where guards hold a quarter of all frames.
+    #[inline]
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let file = &*self.0;
-        let start = page.checked_mul(PAGE_SIZE).filter(|&start| start < file.bytes);
-        let start = start.ok_or_else(|| file.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)))?;
-        let len = (file.bytes - start).min(PAGE_SIZE);
-        let pin = match file.try_pin(page, len)? {
-            Some(pin) => pin,
-            None => file.bring_in(page, len)?,
-        };
-        PageRef::new(file, pin, len as usize)
+        if page >= file.bytes.div_ceil(PAGE_SIZE) {
+            return Err(file.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)));
+        }
+        let len = (file.bytes - page * PAGE_SIZE).min(PAGE_SIZE);
+        match file.try_pin(page, len) {
+            Some((pin, pins)) => PageRef::new(file, pin, len as usize, pins),
+            None => PageRef::counted(file, file.bring_in(page, len)?, len as usize),
+        }
     }
 
     /// Looks at a page without copying it for good: `look` gets its bytes under a guard.
@@ -243,7 +244,7 @@ impl Inner {
             // What the call wants from the beginning of this page on.
             let wanted = (skip + rest.len()) as u64;
             let (to, behind) = rest.split_at_mut(here);
-            if !self.try_copy(page, skip, to, wanted)? {
+            if !self.try_copy(page, skip, to, wanted) {
                 let pin = self.bring_in(page, wanted)?;
                 to.copy_from_slice(&pin.bytes()[skip..skip + here]);
             }
@@ -254,10 +255,10 @@ impl Inner {
 
     /// Copies of a page that is in memory; false where it is not, or more than its word has to change.
     #[inline(always)]
-    fn try_copy(&self, page: u64, skip: usize, to: &mut [u8], wanted: u64) -> Result<bool, Error> {
-        let machine = &self.memory.machine;
+    fn try_copy(&self, page: u64, skip: usize, to: &mut [u8], wanted: u64) -> bool {
+        let machine = &*self.memory.machine;
         let arena = &*machine.arena;
-        local::with(machine, self, |ring, local| {
+        let copied = local::with(machine, self, |ring, local| {
             for _ in 0..TRIES {
                 let word = local.words.get(page);
                 if !word.is_hit() {
@@ -269,20 +270,18 @@ impl Inner {
                 arena.copy_out(pfn, skip, to);
                 let now = local.words.get(page);
                 if now.is_hit() && now.pfn() == pfn && gate.is_still(seen) {
-                    ring.count_hit();
-                    self.note(ring, local, Read::new(self.object, page, wanted), now.is_settled())?;
-                    return Ok(true);
+                    return self.note(ring, local, Read::new(self.object, page, wanted), now.is_settled());
                 }
             }
-            self.before_miss(ring, local)?;
-            Ok(false)
-        })
+            self.before_miss(ring, local)
+        });
+        copied.is_some()
     }
 
-    /// Pins a page that is in memory.
+    /// Pins a page that is in memory. Returns how many pins this thread has, too.
     #[inline(always)]
-    fn try_pin(&self, page: u64, wanted: u64) -> Result<Option<Pin<'_>>, Error> {
-        let machine = &self.memory.machine;
+    fn try_pin(&self, page: u64, wanted: u64) -> Option<(Pin<'_>, i64)> {
+        let machine = &*self.memory.machine;
         local::with(machine, self, |ring, local| {
             for _ in 0..TRIES {
                 let word = local.words.get(page);
@@ -290,22 +289,22 @@ impl Inner {
                     break;
                 }
                 let pfn = word.pfn();
+                // A compare-and-swap has to wait for its gate: what is behind it is awaited at the same time.
+                machine.arena.fetch(pfn);
                 let Ok(pin) = machine.arena.pin(pfn) else { break };
                 // Between the two the frame may have become another page's.
                 let now = local.words.get(page);
                 if !now.is_hit() || now.pfn() != pfn {
                     continue;
                 }
-                ring.count_hit();
                 self.note(ring, local, Read::new(self.object, page, wanted), now.is_settled())?;
-                return Ok(Some(pin));
+                return Some((pin, ring.count_pins(1)));
             }
-            self.before_miss(ring, local)?;
-            Ok(None)
+            self.before_miss(ring, local)
         })
     }
 
-    /// Notes a hit: the engine has to hear of it, or only which page was read last.
+    /// Notes a hit: the engine has to hear of it, or only which page was read last. Nothing where it can't hear any more.
     #[inline(always)]
     fn note(
         &self,
@@ -313,10 +312,11 @@ impl Inner {
         local: &mut local::LocalFile,
         read: Read,
         is_settled: bool,
-    ) -> Result<(), Error> {
+    ) -> Option<()> {
+        ring.count_hit();
         if is_settled {
             local.last = Some(read);
-            return Ok(());
+            return Some(());
         }
         if let Some(last) = local.last.take() {
             self.push(ring, last)?;
@@ -325,25 +325,25 @@ impl Inner {
     }
 
     #[inline]
-    fn push(&self, ring: &crate::ring::Ring, read: Read) -> Result<(), Error> {
-        if ring.push(read) { Ok(()) } else { self.drain_and_push(ring, read) }
+    fn push(&self, ring: &crate::ring::Ring, read: Read) -> Option<()> {
+        if ring.push(read) { Some(()) } else { self.drain_and_push(ring, read) }
     }
 
     #[cold]
-    fn drain_and_push(&self, ring: &crate::ring::Ring, read: Read) -> Result<(), Error> {
-        self.memory.machine.lock()?.drain_all();
+    fn drain_and_push(&self, ring: &crate::ring::Ring, read: Read) -> Option<()> {
+        self.memory.machine.lock().ok()?.drain_all();
         let has_room = ring.push(read);
         debug_assert!(has_room, "a ring that was just emptied");
-        Ok(())
+        Some(())
     }
 
-    /// The engine has to know which page was read last before it decides what to read ahead.
+    /// The engine has to know which page was read last before it decides what to read ahead. It is none of what is wanted.
     #[cold]
-    fn before_miss(&self, ring: &crate::ring::Ring, local: &mut local::LocalFile) -> Result<(), Error> {
-        match local.last.take() {
-            Some(last) => self.push(ring, last),
-            None => Ok(()),
+    fn before_miss<T>(&self, ring: &crate::ring::Ring, local: &mut local::LocalFile) -> Option<T> {
+        if let Some(last) = local.last.take() {
+            self.push(ring, last)?;
         }
+        None
     }
 
     /// Brings a page in and pins it.
@@ -405,6 +405,7 @@ impl Shared {
             locked.engine.close(owner, object)?;
         }
         locked.files[id.0 as usize] = None;
+        local::give_back(&self.machine, &locked);
         locked.engine.file_forget(id).map_err(|error| Error::Io {
             op: "forgetting",
             path,
@@ -420,6 +421,7 @@ impl Shared {
             && let Some(object) = locked.drop_handle(id, serial)
         {
             locked.drain_all();
+            local::give_back(&self.machine, &locked);
             let owner = locked.owner;
             let _ = locked.engine.close(owner, object);
         }

@@ -15,15 +15,23 @@ pub struct PageRef<'a> {
 }
 
 impl<'a> PageRef<'a> {
-    /// Takes over a pin of a frame that holds so many bytes of a page.
-    #[inline]
-    pub(crate) fn new(file: &'a File, pin: Pin<'a>, len: usize) -> Result<PageRef<'a>, Error> {
+    /// Takes over a pin of a frame that holds so many bytes of a page, the last of so many pins of this thread.
+    #[inline(always)]
+    pub(crate) fn new(file: &'a File, pin: Pin<'a>, len: usize, pins: i64) -> Result<PageRef<'a>, Error> {
         /// So many more pins of a thread are counted before anybody looks how many there are in all.
         const COUNTED_AT_ONCE: i64 = 16;
         let page = PageRef { file, pin, len };
-        let mut pins = 0;
-        local::with_ring(&file.memory.machine, |ring| pins = ring.count_pins(1));
         if pins % COUNTED_AT_ONCE == 0 { page.check_pins() } else { Ok(page) }
+    }
+
+    /// The same of a pin that is yet to be counted.
+    pub(crate) fn counted(file: &'a File, pin: Pin<'a>, len: usize) -> Result<PageRef<'a>, Error> {
+        let machine = &file.memory.machine;
+        let pins = local::count_pins(machine, 1).unwrap_or_else(|| {
+            machine.count_pins(1);
+            0
+        });
+        PageRef::new(file, pin, len, pins)
     }
 
     /// Too many pages that can't be evicted would leave no room for others.
@@ -52,11 +60,8 @@ impl Drop for PageRef<'_> {
     #[inline]
     fn drop(&mut self) {
         let machine = &self.file.memory.machine;
-        if !local::with_ring(machine, |ring| _ = ring.count_pins(-1)) {
-            // A thread that has read nothing itself, or is about to end.
-            if let Ok(mut locked) = machine.lock() {
-                locked.pins_of_ended -= 1;
-            }
+        if local::count_pins(machine, -1).is_none() {
+            machine.count_pins(-1);
         }
     }
 }

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use pageout_engine::WordReader;
 
-use crate::error::Error;
 use crate::file::Inner as File;
-use crate::machine::Machine;
+use crate::machine::{Locked, Machine};
 use crate::ring::{Read, Ring};
 
 /// A thread's part of one cache.
 pub(crate) struct Local {
     machine: u64,
-    pub(crate) ring: Arc<Ring>,
+    ring: Arc<Ring>,
     /// By number of the handle.
     files: Vec<Option<LocalFile>>,
+    /// Of so many handles that are gone it has given back what it kept.
+    closed: u64,
 }
 
 /// A file as this thread reads it.
@@ -33,67 +34,119 @@ impl Drop for Local {
     }
 }
 
-thread_local! {
-    static LOCALS: RefCell<Vec<Local>> = const { RefCell::new(Vec::new()) };
+/// All that a thread keeps.
+struct Locals {
+    caches: Vec<Local>,
+    /// Which of them was read last.
+    last: usize,
 }
 
-/// What this thread keeps of a file.
+thread_local! {
+    static LOCALS: RefCell<Locals> = const { RefCell::new(Locals { caches: Vec::new(), last: 0 }) };
+}
+
+impl Locals {
+    #[inline(always)]
+    fn knows(&self, machine: &Machine, file: &File) -> bool {
+        self.caches.get(self.last).is_some_and(|local| {
+            let is_known = |of: &Option<LocalFile>| of.as_ref().is_some_and(|of| of.serial == file.serial);
+            local.machine == machine.id && local.files.get(file.number()).is_some_and(is_known)
+        })
+    }
+
+    /// The thread has read another cache or file before, or not this one yet; nothing where it can't.
+    #[cold]
+    fn meet(&mut self, machine: &Machine, file: &File) -> Option<()> {
+        self.last = match self.caches.iter().position(|local| local.machine == machine.id) {
+            Some(at) => at,
+            None => self.join(machine)?,
+        };
+        if self.knows(machine, file) {
+            return Some(());
+        }
+        let mut locked = machine.lock().ok()?;
+        if !locked.is_reachable(file) {
+            return None;
+        }
+        let (number, owner) = (file.number(), locked.owner);
+        let words = locked.engine.words_of(owner, file.object);
+        let local = &mut self.caches[self.last];
+        local.give_back(&locked);
+        if local.files.len() <= number {
+            local.files.resize_with(number + 1, || None);
+        }
+        local.files[number] = Some(LocalFile { serial: file.serial, words, last: None });
+        Some(())
+    }
+
+    /// This thread has not read anything of this cache.
+    fn join(&mut self, machine: &Machine) -> Option<usize> {
+        // Of caches that are gone nobody else has the ring.
+        self.caches.retain(|local| Arc::strong_count(&local.ring) > 1);
+        let ring = Arc::<Ring>::default();
+        let mut locked = machine.lock().ok()?;
+        locked.rings.push(Arc::clone(&ring));
+        let (files, closed) = (Vec::new(), locked.closed);
+        self.caches.push(Local { machine: machine.id, ring, files, closed });
+        Some(self.caches.len() - 1)
+    }
+}
+
+impl Local {
+    /// Gives the words of files back whose handles are gone.
+    fn give_back(&mut self, locked: &Locked<'_>) {
+        if std::mem::replace(&mut self.closed, locked.closed) != locked.closed {
+            let is_gone = |of: &LocalFile| !locked.is_open(of.serial);
+            self.files.iter_mut().for_each(|of| _ = of.take_if(|of| is_gone(of)));
+        }
+    }
+}
+
+/// What this thread keeps of a file. Nothing where the file can't be read: who asks the engine next is told why.
 #[inline(always)]
 pub(crate) fn with<T>(
     machine: &Machine,
     file: &File,
-    use_it: impl FnOnce(&Ring, &mut LocalFile) -> Result<T, Error>,
-) -> Result<T, Error> {
-    LOCALS.with_borrow_mut(|locals| {
-        let at = match locals.iter().position(|local| local.machine == machine.id) {
-            Some(at) => at,
-            None => join(machine, locals)?,
-        };
-        let Local { ring, files, .. } = &mut locals[at];
-        let number = file.number();
-        match files.get_mut(number) {
-            Some(Some(of)) if of.serial == file.serial => use_it(ring, of),
-            _ => use_it(ring, meet(machine, file, files)?),
-        }
-    })
-}
-
-/// The ring of this thread, if it has read anything.
-pub(crate) fn with_ring(machine: &Machine, use_it: impl FnOnce(&Ring)) -> bool {
+    use_it: impl FnOnce(&Ring, &mut LocalFile) -> Option<T>,
+) -> Option<T> {
     let used = LOCALS.try_with(|locals| {
-        let locals = locals.borrow();
-        locals.iter().find(|local| local.machine == machine.id).map(|local| use_it(&local.ring)).is_some()
+        let locals = &mut *locals.borrow_mut();
+        if !locals.knows(machine, file) {
+            locals.meet(machine, file)?;
+        }
+        let local = &mut locals.caches[locals.last];
+        use_it(&local.ring, local.files[file.number()].as_mut()?)
     });
-    used.unwrap_or(false)
+    used.ok().flatten()
 }
 
-/// This thread has not read anything of this cache.
-#[cold]
-fn join(machine: &Machine, locals: &mut Vec<Local>) -> Result<usize, Error> {
-    // Of caches that are gone nobody else has the ring.
-    locals.retain(|local| Arc::strong_count(&local.ring) > 1);
-    let ring = Arc::<Ring>::default();
-    machine.lock()?.rings.push(Arc::clone(&ring));
-    locals.push(Local { machine: machine.id, ring, files: Vec::new() });
-    Ok(locals.len() - 1)
+/// Counts pins that this thread has taken, or given back if less than none. Returns how many it has; nothing where it has no ring: it has read
+/// nothing itself, or is about to end.
+#[inline(always)]
+pub(crate) fn count_pins(machine: &Machine, more: i64) -> Option<i64> {
+    let counted = LOCALS.try_with(|locals| {
+        let locals = locals.borrow();
+        let last = locals.caches.get(locals.last).filter(|local| local.machine == machine.id);
+        let local = last.or_else(|| locals.caches.iter().find(|local| local.machine == machine.id));
+        local.map(|local| local.ring.count_pins(more))
+    });
+    counted.ok().flatten()
 }
 
-/// It has not read this file.
-#[cold]
-fn meet<'a>(
-    machine: &Machine,
-    file: &File,
-    files: &'a mut Vec<Option<LocalFile>>,
-) -> Result<&'a mut LocalFile, Error> {
-    let number = file.number();
-    if files.len() <= number {
-        files.resize_with(number + 1, || None);
-    }
-    let mut locked = machine.lock()?;
-    if !locked.is_reachable(file) {
-        return Err(file.forgotten());
-    }
-    let owner = locked.owner;
-    let words = locked.engine.words_of(owner, file.object);
-    Ok(files[number].insert(LocalFile { serial: file.serial, words, last: None }))
+/// A handle is gone, or a page has to be brought in: what this thread keeps of files that nobody can read any more goes.
+pub(crate) fn give_back(machine: &Machine, locked: &Locked<'_>) {
+    let _ = LOCALS.try_with(|locals| {
+        let mut locals = locals.borrow_mut();
+        let local = locals.caches.iter_mut().find(|local| local.machine == machine.id);
+        local.into_iter().for_each(|local| local.give_back(locked));
+    });
+}
+
+/// Files of a cache of which this thread keeps the words.
+#[cfg(test)]
+pub(crate) fn kept(machine: &Machine) -> usize {
+    LOCALS.with_borrow(|locals| {
+        let of_it = locals.caches.iter().filter(|local| local.machine == machine.id);
+        of_it.flat_map(|local| &local.files).flatten().count()
+    })
 }

@@ -25,6 +25,7 @@ use crate::arena::{Arena, Pin};
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::gate::Unpinned;
+use crate::local;
 use crate::ring::{Read, Ring};
 use crate::stats::Histogram;
 
@@ -74,8 +75,9 @@ pub(crate) struct Inner {
     pub(crate) misses: u64,
     pub(crate) device_reads: u64,
     pub(crate) device_bytes: u64,
-    /// Handles of files that there have been.
+    /// Handles of files that there have been, and those that are gone.
     serials: u64,
+    pub(crate) closed: u64,
     now: Nanos,
     stops: bool,
 }
@@ -225,6 +227,7 @@ impl Machine {
             device_reads: 0,
             device_bytes: 0,
             serials: 0,
+            closed: 0,
             now: Nanos::ZERO,
             stops: false,
         };
@@ -363,6 +366,7 @@ impl Machine {
     ) -> Result<Pin<'_>, Error> {
         let mut locked = self.lock()?;
         locked.drain_all();
+        local::give_back(self, &locked);
         locked.misses += 1;
         if !locked.is_reachable(file) {
             return Err(file.forgotten());
@@ -466,6 +470,14 @@ impl Machine {
         self.readers.notify_all();
     }
 
+    /// Counts pins of a thread that has no ring.
+    #[cold]
+    pub(crate) fn count_pins(&self, more: i64) {
+        if let Ok(mut locked) = self.lock() {
+            locked.pins_of_ended += more;
+        }
+    }
+
     /// Threads that read what nobody waits for.
     pub(crate) fn io_threads(&self) -> usize {
         self.io_threads
@@ -513,13 +525,21 @@ impl Locked<'_> {
     pub(crate) fn drop_handle(&mut self, file: FileId, serial: u64) -> Option<ObjectId> {
         let of = self.files.get_mut(file.0 as usize)?.as_mut()?;
         let at = of.handles.iter().position(|&(of, _)| of == serial)?;
-        Some(of.handles.swap_remove(at).1)
+        let object = of.handles.swap_remove(at).1;
+        self.closed += 1;
+        Some(object)
+    }
+
+    /// Whether there is a handle of this number.
+    pub(crate) fn is_open(&self, serial: u64) -> bool {
+        self.files.iter().flatten().any(|of| of.handles.iter().any(|&(of, _)| of == serial))
     }
 
     /// All objects of a file, which are to be closed.
     pub(crate) fn take_objects(&mut self, file: FileId) -> Vec<ObjectId> {
         let of = self.files[file.0 as usize].as_mut();
         let handles = of.map_or_else(Vec::new, |of| std::mem::take(&mut of.handles));
+        self.closed += handles.len() as u64;
         handles.into_iter().map(|(_, object)| object).collect()
     }
 
@@ -788,6 +808,32 @@ mod tests {
         assert_eq!(idle(&memory), tasks);
         let locked = memory.0.machine.lock().unwrap();
         assert!(!locked.files[id.0 as usize].as_ref().unwrap().is_going);
+    }
+
+    #[test]
+    fn the_words_of_a_file_that_is_forgotten_go_from_each_thread_at_its_next_miss() {
+        let (memory, file) = cache("words", 64);
+        let (_, other) = cache("words-other", 64);
+        let machine = &memory.0.machine;
+        file.read_at(&mut [0; 9], 0).unwrap();
+        let read = file.clone();
+        let (next, is_forgotten) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let read = read;
+                read.read_at(&mut [0; 9], 0).unwrap();
+                assert_eq!(local::kept(machine), 1);
+                next.wait();
+                is_forgotten.wait();
+                assert!(matches!(read.page(0).map(drop), Err(Error::Forgotten { .. })));
+                assert_eq!(local::kept(machine), 0);
+            });
+            next.wait();
+            file.forget().unwrap();
+            assert_eq!(local::kept(machine), 0, "who forgets it keeps nothing");
+            is_forgotten.wait();
+        });
+        drop(other);
     }
 
     #[test]
