@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use pageout::{Memory, Open};
+use pageout::{Memory, Open, ReadAt};
 use quick_cache::sync::Cache;
 
 const PAGE: usize = 4096;
@@ -72,10 +72,18 @@ fn cpu(reads: usize, act: impl FnOnce()) -> f64 {
 }
 
 fn thread_time() -> f64 {
+    time_of(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn process_time() -> f64 {
+    time_of(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn time_of(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes to the one place that it is given, which lives until it returns.
-    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    assert_eq!(result, 0, "every thread has a clock");
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
+    assert_eq!(result, 0, "threads and processes have a clock");
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
@@ -216,6 +224,37 @@ fn misses(made: &Made, bytes: usize, policy: &str) {
     );
 }
 
+/// What random reads cost of a file that is not in memory: one at a time, and in batches.
+fn batches(made: &Made, bytes: usize) {
+    const BATCH: usize = 32;
+    let pages = draws(bytes / PAGE, None, 4096);
+    let mut rows: [Vec<f64>; 4] = Default::default();
+    let mut bufs = vec![[0; PAGE]; BATCH];
+    for _ in 0..ROUNDS {
+        for (at, together) in [1, BATCH].into_iter().enumerate() {
+            let memory = Memory::builder().budget((bytes / 4) as u64).build().unwrap();
+            let file = memory.open(&made.0, Open::read().random()).unwrap();
+            let began = (Instant::now(), process_time());
+            for pages in pages.chunks(together) {
+                let reads = bufs.iter_mut().zip(pages);
+                let mut reads: Vec<ReadAt> =
+                    reads.map(|(buf, &page)| ReadAt { buf, offset: page * PAGE as u64 }).collect();
+                file.read_batch(&mut reads).unwrap();
+            }
+            rows[at].push(began.0.elapsed().as_nanos() as f64 / pages.len() as f64);
+            rows[2 + at].push((process_time() - began.1) / pages.len() as f64);
+        }
+    }
+    println!("\n4,096 random pages, none in memory: time and CPU a read, and times that of one at a time");
+    for (names, rows) in [["one at a time", "batches of 32"], ["its CPU", "batches of 32, its CPU"]]
+        .iter()
+        .zip(rows.chunks_mut(2))
+    {
+        let beside = middle(&mut rows[0]).0;
+        names.iter().zip(rows).for_each(|(name, row)| print_row(name, row, beside));
+    }
+}
+
 fn main() {
     let folder = std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
     for bytes in [16 * MIB, 128 * MIB] {
@@ -225,6 +264,7 @@ fn main() {
         }
     }
     let made = Made::new(&folder, 256 * MIB);
+    batches(&made, 256 * MIB);
     for policy in ["mglru@6.12", "classic@6.12"] {
         misses(&made, 256 * MIB, policy);
     }

@@ -1,5 +1,6 @@
 //! [`File`]: reading pages through the cache.
 
+use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::arena::Pin;
 use crate::error::Error;
 use crate::guard::PageRef;
 use crate::local;
-use crate::machine::{Locked, OpenFile};
+use crate::machine::{Locked, OpenFile, Want};
 use crate::memory::{Group, Shared};
 use crate::ring::Read;
 
@@ -77,6 +78,15 @@ pub struct ReadAt<'a> {
     pub buf: &'a mut [u8],
     /// From which byte of the file on.
     pub offset: u64,
+}
+
+/// The part of a read that is of one page.
+struct Piece {
+    want: Want,
+    /// From which byte of the page on.
+    skip: usize,
+    /// Where to in the buffer.
+    to: Range<usize>,
 }
 
 impl File {
@@ -171,7 +181,7 @@ impl File {
         let len = (file.bytes - page * PAGE_SIZE).min(PAGE_SIZE);
         match file.try_pin(page, len) {
             Some((pin, pins)) => PageRef::new(file, pin, len as usize, pins),
-            None => PageRef::counted(file, file.bring_in(page, len)?, len as usize),
+            None => PageRef::counted(file, file.bring_in(Want { page, bytes: len })?, len as usize),
         }
     }
 
@@ -183,12 +193,45 @@ impl File {
         Ok(look(&self.page(page)?))
     }
 
-    /// Makes several reads, in any order. What is in memory is copied at once.
+    /// Makes several reads, in any order. What is in memory is copied at once, and the rest is in flight together, 32 pages at most, as far as
+    /// there are threads ([`crate::Builder::io_threads`]).
     ///
     /// # Errors
     /// As [`File::read_at`], of any of them; the others may have been made.
     pub fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
-        reads.iter_mut().try_for_each(|read| self.read_at(read.buf, read.offset))
+        /// More would hold more frames, and keep no device busier.
+        const TOGETHER_MAX: usize = 32;
+        let file = &*self.0;
+        let mut missing = Vec::new();
+        for (at, read) in reads.iter_mut().enumerate() {
+            for piece in file.pieces(read.buf.len(), read.offset)? {
+                if !file.try_copy(
+                    piece.want.page,
+                    piece.skip,
+                    &mut read.buf[piece.to.clone()],
+                    piece.want.bytes,
+                ) {
+                    missing.push((at, piece));
+                }
+            }
+        }
+        for missing in missing.chunks(TOGETHER_MAX) {
+            let brought = file.memory.guarded(|machine| {
+                let wants = missing.iter().map(|(_, piece)| piece.want);
+                machine.bring_in_all(file, file.group, wants, |at, pin| {
+                    let (read, piece) = &missing[at];
+                    reads[*read].buf[piece.to.clone()]
+                        .copy_from_slice(&pin.bytes()[piece.skip..][..piece.to.len()]);
+                })
+            });
+            // A small group may have no room for all of them at once: one after the other has, or says why not.
+            if brought.is_err() {
+                for (read, piece) in missing {
+                    file.read_piece(piece, reads[*read].buf)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Drops all pages of the file, and forgets it: no handle of it reads any more.
@@ -233,22 +276,34 @@ impl Inner {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
-        let end = offset.saturating_add(buf.len() as u64);
+        self.pieces(buf.len(), offset)?.try_for_each(|piece| self.read_piece(&piece, buf))
+    }
+
+    /// What a read is made of, a page each.
+    #[inline(always)]
+    fn pieces(&self, len: usize, offset: u64) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
+        let end = offset.saturating_add(len as u64);
         if end > self.bytes {
             return Err(self.beyond_end(end));
         }
-        let (mut rest, mut at) = (buf, offset);
-        while !rest.is_empty() {
+        let mut done = 0;
+        Ok(std::iter::from_fn(move || {
+            let (rest, at) = (len - done, offset + done as u64);
             let (page, skip) = (at / PAGE_SIZE, (at % PAGE_SIZE) as usize);
-            let here = rest.len().min(PAGE_SIZE as usize - skip);
-            // What the call wants from the beginning of this page on.
-            let wanted = (skip + rest.len()) as u64;
-            let (to, behind) = rest.split_at_mut(here);
-            if !self.try_copy(page, skip, to, wanted) {
-                let pin = self.bring_in(page, wanted)?;
-                to.copy_from_slice(&pin.bytes()[skip..skip + here]);
-            }
-            (rest, at) = (behind, at + here as u64);
+            let here = rest.min(PAGE_SIZE as usize - skip);
+            let to = done..done + here;
+            done += here;
+            (rest > 0).then_some(Piece { want: Want { page, bytes: (skip + rest) as u64 }, skip, to })
+        }))
+    }
+
+    #[inline(always)]
+    fn read_piece(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
+        let Piece { want, skip, to } = piece;
+        let to = &mut buf[to.clone()];
+        if !self.try_copy(want.page, *skip, to, want.bytes) {
+            let pin = self.bring_in(*want)?;
+            to.copy_from_slice(&pin.bytes()[*skip..][..to.len()]);
         }
         Ok(())
     }
@@ -348,8 +403,8 @@ impl Inner {
 
     /// Brings a page in and pins it.
     #[cold]
-    fn bring_in(&self, page: u64, wanted: u64) -> Result<Pin<'_>, Error> {
-        self.memory.guarded(|machine| machine.bring_in(self, self.group, page, wanted))
+    fn bring_in(&self, want: Want) -> Result<Pin<'_>, Error> {
+        self.memory.guarded(|machine| machine.bring_in(self, self.group, want))
     }
 }
 

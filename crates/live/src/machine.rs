@@ -148,6 +148,21 @@ struct Transfer {
     bytes: u64,
 }
 
+/// A page that is wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Want {
+    pub(crate) page: u64,
+    /// Bytes that the call still wants from the beginning of the page on.
+    pub(crate) bytes: u64,
+}
+
+/// An access that is under way.
+struct Miss {
+    hired: Hired,
+    access: Access,
+    step: Step,
+}
+
 /// Why a page could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Failed {
@@ -315,8 +330,8 @@ impl Machine {
             let mut reads = std::mem::take(&mut locked.reads);
             let others = reads.split_off(own.min(reads.len()));
             if !others.is_empty() {
+                others.iter().for_each(|_| self.readers.notify_one());
                 locked.queue.extend(others);
-                self.readers.notify_all();
             }
             if reads.is_empty() {
                 break;
@@ -357,31 +372,91 @@ impl Machine {
     }
 
     /// Brings a page of a file in, on behalf of a group, and pins its frame.
-    pub(crate) fn bring_in(
-        &self,
-        file: &File,
-        group: usize,
-        page: u64,
-        wanted: u64,
-    ) -> Result<Pin<'_>, Error> {
+    pub(crate) fn bring_in(&self, file: &File, group: usize, want: Want) -> Result<Pin<'_>, Error> {
         let mut locked = self.lock()?;
         locked.drain_all();
         local::give_back(self, &locked);
-        locked.misses += 1;
-        if !locked.is_reachable(file) {
-            return Err(file.forgotten());
+        let mut miss = locked.begin(file, group, want)?;
+        miss.step = locked.engine.start(miss.hired.task, miss.access);
+        let found;
+        (locked, found) = self.finish(locked, file, miss)?;
+        drop(self.read(locked, 0)?);
+        found
+    }
+
+    /// Brings pages of a file in, whose reads are in flight together, and shows each in its frame. All have come to an end when this
+    /// returns, even where one has failed.
+    pub(crate) fn bring_in_all(
+        &self,
+        file: &File,
+        group: usize,
+        wants: impl Iterator<Item = Want>,
+        mut show: impl FnMut(usize, &Pin<'_>),
+    ) -> Result<(), Error> {
+        let mut locked = self.lock()?;
+        locked.drain_all();
+        local::give_back(self, &locked);
+        let (mut misses, mut outcome) = (Vec::new(), Ok(()));
+        for (at, want) in wants.enumerate() {
+            // The lock was free between two steps of another one: the file may be forgotten.
+            let mut miss = match locked.begin(file, group, want) {
+                Ok(miss) => miss,
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            };
+            miss.step = locked.engine.start(miss.hired.task, miss.access);
+            locked.settle();
+            while miss.step == Step::Again {
+                drop(locked);
+                locked = self.lock()?;
+                locked.drain_all();
+                miss.step = locked.engine.resume(miss.hired.task);
+                locked.settle();
+            }
+            if matches!(miss.step, Step::Done(_)) {
+                // It has nothing to wait for, and its page can go as soon as the lock is free.
+                let found;
+                (locked, found) = self.finish(locked, file, miss)?;
+                outcome = outcome.and(found.map(|pin| show(at, &pin)));
+                continue;
+            }
+            misses.push((at, miss));
         }
-        let hired = locked.hire(group);
-        let (task, owner) = (hired.task, locked.owner);
-        let object = locked.engine.lend((owner, file.object), task)?;
-        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        locked = self.read(locked, 0)?;
+        // This thread reads, too, as long as there is something that nobody has begun.
+        while let Some(read) = locked.queue.pop_front() {
+            drop(locked);
+            let result = read.perform(&self.arena);
+            locked = self.lock()?;
+            locked.read_done(read, result);
+        }
+        for (at, miss) in misses {
+            let found;
+            (locked, found) = self.finish(locked, file, miss)?;
+            outcome = outcome.and(found.map(|pin| show(at, &pin)));
+        }
+        drop(self.read(locked, 0)?);
+        outcome
+    }
+
+    /// Sees a miss through to its end, and pins the frame of its page.
+    fn finish<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: &File,
+        miss: Miss,
+    ) -> Result<(Locked<'a>, Result<Pin<'a>, Error>), Error> {
+        let Miss { hired, access, mut step } = miss;
+        let page = access.page;
         loop {
-            let step = locked.engine.start(task, Access { wanted, ..Access::new(object, page, false) });
             let served;
-            (locked, served) = self.see_through(locked, task, step)?;
+            (locked, served) = self.see_through(locked, hired.task, step)?;
             let found = match served {
                 // What the group owes for `memory.high` has cost the page.
                 Served::Hit(Touched::Gone) | Served::Minor(Touched::Gone) | Served::Major(Touched::Gone) => {
+                    step = locked.engine.start(hired.task, access);
                     continue;
                 }
                 Served::Hit(Touched::Frame(pfn))
@@ -394,8 +469,7 @@ impl Machine {
                 Served::Failed(error) => Err(locked.failure(file.id, page, error)),
                 other => panic!("a read ended as {other:?}"),
             };
-            drop(self.read(locked, 0)?);
-            return found;
+            return Ok((locked, found));
         }
     }
 
@@ -580,6 +654,20 @@ impl Locked<'_> {
         let task = task.unwrap_or_else(|| self.engine.task_create(mm, CpuId(0)));
         self.waiter(task).is_woken = false;
         Hired { task, idle }
+    }
+
+    /// All that it takes to access a page of a file on behalf of a group.
+    fn begin(&mut self, file: &File, group: usize, want: Want) -> Result<Miss, Error> {
+        self.misses += 1;
+        if !self.is_reachable(file) {
+            return Err(file.forgotten());
+        }
+        let hired = self.hire(group);
+        let owner = self.owner;
+        let object = self.engine.lend((owner, file.object), hired.task)?;
+        let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
+        let access = Access { wanted, ..Access::new(object, want.page, false) };
+        Ok(Miss { hired, access, step: Step::Again })
     }
 
     /// Whether pages of a file may be brought in through a handle.
@@ -794,6 +882,14 @@ mod tests {
                 "{error}"
             );
         }
+        let mut bufs = [[0; 9]; 40];
+        let reads =
+            bufs.iter_mut().zip(20..).map(|(buf, page)| crate::ReadAt { buf, offset: page * PAGE_SIZE });
+        assert!(file.read_batch(&mut reads.collect::<Vec<_>>()).is_err());
+        let hired = idle(&memory);
+        assert!(hired >= tasks, "a batch hires more");
+        let tasks = hired;
+        assert!(file.page(62).is_err());
         assert!(memory.write("/proc/sys/vm/swappiness", "-5").is_err());
         let guard = file.page(0).unwrap();
         assert!(matches!(file.clone().forget(), Err(Error::Pinned { .. })));

@@ -81,7 +81,7 @@ impl Default for Builder {
             files: None,
             policy: "mglru@6.12".to_owned(),
             sysctls: Vec::new(),
-            io_threads: 2,
+            io_threads: 8,
         }
     }
 }
@@ -113,8 +113,9 @@ impl Builder {
         self
     }
 
-    /// Threads that read what nobody waits for yet. 0: whoever causes such a read makes it, so that what one thread does has always the same
-    /// outcome. Default: 2.
+    /// Threads that read what is asked for beside the page that a thread waits for: pages ahead, and the rest of a batch. 0: whoever causes
+    /// such a read makes it, so that what one thread does has always the same outcome. Default: 8, which keep as many requests at a
+    /// device.
     pub fn io_threads(mut self, threads: usize) -> Builder {
         self.io_threads = threads;
         self

@@ -142,6 +142,66 @@ fn a_batch_reads_all_that_it_is_of() {
 }
 
 #[test]
+fn a_batch_is_read_whole_whatever_it_is_of_and_whoever_else_reads() {
+    let made = Made::new("batches", 16 << 20);
+    for io_threads in [0, 1, 8] {
+        let memory = Memory::builder().budget(8 << 20).io_threads(io_threads).build().unwrap();
+        // Fewer pages than a batch has: not all can be in flight together.
+        let small = memory.group("small", Limits { max: Some(16 * PAGE as u64), ..Limits::NONE }).unwrap();
+        let files = [
+            memory.open(&made.0, Open::read()).unwrap(),
+            memory.open(&made.0, Open::read().random()).unwrap(),
+            memory.open(&made.0, Open::read().random().group(&small)).unwrap(),
+        ];
+        std::thread::scope(|scope| {
+            for (seed, file) in (1..).zip(&files) {
+                scope.spawn(move || {
+                    let mut draw = draws(seed);
+                    for _ in 0..20 {
+                        let mut buffers: Vec<_> = (0..70).map(|_| vec![0; draw(9000) as usize]).collect();
+                        // Some of them overlap.
+                        let near = draw(file.len() - 300_000);
+                        let offsets: Vec<u64> = buffers
+                            .iter()
+                            .map(
+                                |_| if draw(3) == 0 { near + draw(200_000) } else { draw(file.len() - 9000) },
+                            )
+                            .collect();
+                        let mut batch: Vec<ReadAt> = buffers
+                            .iter_mut()
+                            .zip(&offsets)
+                            .map(|(buf, &offset)| ReadAt { buf, offset })
+                            .collect();
+                        file.read_batch(&mut batch).unwrap();
+                        for (buffer, &offset) in buffers.iter().zip(&offsets) {
+                            check(buffer, offset as usize);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(memory.stats().unwrap().pinned, 0);
+    }
+}
+
+#[test]
+fn a_batch_of_which_a_part_fails_says_why() {
+    let made = Made::new("batch-fails", 64 * PAGE);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&made.0, Open::read().random()).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&made.0).unwrap().set_len(32 * PAGE as u64).unwrap();
+    let mut buffers = [[0; 100]; 64];
+    let mut batch: Vec<ReadAt> =
+        (0..).zip(&mut buffers).map(|(page, buf)| ReadAt { buf, offset: page * PAGE as u64 }).collect();
+    assert!(matches!(file.read_batch(&mut batch), Err(Error::Shortened { page: 32, .. })));
+    let mut beyond = [ReadAt { buf: &mut [0; 9], offset: 64 * PAGE as u64 - 5 }];
+    assert!(matches!(file.read_batch(&mut beyond), Err(Error::BeyondEnd { .. })));
+    (0..32).for_each(|page| check(&buffers[page], page * PAGE));
+    file.forget().unwrap();
+    assert_eq!(memory.stats().unwrap().resident, 0);
+}
+
+#[test]
 fn what_goes_wrong_says_what_to_do() {
     let made = Made::new("wrong", 40 * PAGE + 5);
     let least = match Memory::builder().budget(1 << 20).build() {
