@@ -82,4 +82,47 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_copy_beside_one_who_fills_the_frame_anew_is_of_one_page_or_counts_for_nothing() {
+        use crate::atomic::{AtomicU64, Ordering::Relaxed, fence};
+        use crate::gate::Gate;
+
+        const TIMES: u64 = if cfg!(miri) { 60 } else { 20_000 };
+        let words = [const { AtomicU64::new(0) }; 8];
+        let (gate, page) = (Gate(AtomicU64::new(0)), AtomicU64::new(0));
+        gate.open();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for next in 1..=TIMES {
+                    while !gate.close() {
+                        std::thread::yield_now();
+                    }
+                    page.store(next, Relaxed);
+                    fence(crate::atomic::Ordering::SeqCst);
+                    words.iter().for_each(|word| word.store(next, Relaxed));
+                    gate.open();
+                }
+            });
+            let mut to = [0; 64];
+            let is_of = |bytes: &[u8], page: u64| bytes.chunks(8).all(|word| word == page.to_ne_bytes());
+            let mut wanted = 0;
+            while wanted < TIMES {
+                wanted = page.load(Relaxed);
+                if let Some(seen) = gate.begin() {
+                    // SAFETY: there are 64 bytes of atomic words, for as long as this borrows them, and the array is another.
+                    unsafe { copy_out(words.as_ptr().cast(), &mut to) };
+                    if page.load(Relaxed) == wanted && gate.is_still(seen) {
+                        assert!(is_of(&to, wanted), "{to:?} is not page {wanted}");
+                    }
+                }
+                if gate.pin().is_ok() {
+                    if page.load(Relaxed) == wanted {
+                        assert!(words.iter().all(|word| word.load(Relaxed) == wanted));
+                    }
+                    gate.unpin();
+                }
+            }
+        });
+    }
 }
