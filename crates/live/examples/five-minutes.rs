@@ -71,6 +71,15 @@ fn cpu(reads: usize, act: impl FnOnce()) -> f64 {
     (thread_time() - before) / reads as f64
 }
 
+/// The same of two threads at once, in the mean.
+fn each_of_two(act: impl Fn() + Sync) -> f64 {
+    let run = || cpu(READS, &act);
+    std::thread::scope(|scope| [scope.spawn(run), scope.spawn(run)].map(|one| one.join().unwrap()))
+        .iter()
+        .sum::<f64>()
+        / 2.0
+}
+
 fn thread_time() -> f64 {
     time_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -115,7 +124,7 @@ fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
         }
     }
     let misses = memory.stats().unwrap().misses;
-    const ROWS: [&str; 7] = [
+    const ROWS: [&str; 9] = [
         "memcpy",
         "pageout, copy",
         "quick_cache, get and copy",
@@ -123,6 +132,8 @@ fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
         "a word of a slice",
         "pageout, guard, one word",
         "quick_cache, get, one word",
+        "copy, each of two threads",
+        "guard, each of two threads",
     ];
     let mut rows: [Vec<f64>; ROWS.len()] = Default::default();
     for _ in 0..ROUNDS {
@@ -163,6 +174,18 @@ fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
         rows[6].push(cpu(READS, || {
             for page in &pages {
                 black_box(cache.get(page).unwrap()[8]);
+            }
+        }));
+        rows[7].push(each_of_two(|| {
+            let mut buf = vec![0; PAGE];
+            for &page in &pages {
+                file.read_at(&mut buf, page * PAGE as u64).unwrap();
+                black_box(&mut buf);
+            }
+        }));
+        rows[8].push(each_of_two(|| {
+            for &page in &pages {
+                black_box(file.page(page).unwrap()[8]);
             }
         }));
     }
