@@ -14,7 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-use crate::shared::UseBits;
+use crate::shared::{UseBits, keep_thread_state};
 
 /// What an object has raised first.
 static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
@@ -104,6 +104,8 @@ struct Object {
     /// The number of the call that it was made in.
     of_call: u64,
     is_dead: bool,
+    /// Python keeps a state of the thread that calls it.
+    is_on_thread: bool,
 }
 
 /// The method of an object, unless it is the one of the package that does nothing.
@@ -130,6 +132,7 @@ impl Object {
             check: method(object, "check")?,
             of_call: CALLS.load(Relaxed),
             is_dead: false,
+            is_on_thread: false,
         })
     }
 
@@ -137,6 +140,10 @@ impl Object {
     fn does<T>(&mut self, call: impl FnOnce(Python<'_>, &Object) -> PyResult<T>) -> Option<T> {
         if self.is_dead || self.of_call <= ENDED.load(Relaxed) {
             return None;
+        }
+        if !self.is_on_thread {
+            keep_thread_state();
+            self.is_on_thread = true;
         }
         match Python::attach(|py| call(py, self)) {
             Ok(done) => Some(done),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -86,6 +87,43 @@ impl UseBits {
     pub(crate) fn get(&self, at: usize) -> bool {
         self.at(at).load(Relaxed) != 0
     }
+}
+
+/// A state of this thread that Python keeps between two calls: to make one costs microseconds.
+struct ThreadState {
+    lock: ffi::PyGILState_STATE,
+    state: *mut ffi::PyThreadState,
+}
+
+impl ThreadState {
+    /// Nothing in a thread of Python's own, which has one until Python ends.
+    fn new() -> Option<ThreadState> {
+        // SAFETY: Python is running, as one of its objects is about to be called; this only looks.
+        let is_pythons = unsafe { !ffi::PyGILState_GetThisThreadState().is_null() };
+        // SAFETY: Python is running. The lock that is taken here is given back at once, by what returns the state.
+        let new =
+            || unsafe { ThreadState { lock: ffi::PyGILState_Ensure(), state: ffi::PyEval_SaveThread() } };
+        (!is_pythons).then(new)
+    }
+}
+
+impl Drop for ThreadState {
+    fn drop(&mut self) {
+        // SAFETY: it is this thread's, which ends, and nobody has taken it up meanwhile without giving it back: Python's own calls come in pairs.
+        unsafe {
+            ffi::PyEval_RestoreThread(self.state);
+            ffi::PyGILState_Release(self.lock);
+        }
+    }
+}
+
+thread_local! {
+    static STATE: Option<ThreadState> = ThreadState::new();
+}
+
+/// Has Python keep the state of this thread until the thread ends.
+pub(crate) fn keep_thread_state() {
+    STATE.with(|_| ());
 }
 
 /// `struct ArrowSchema` (<https://arrow.apache.org/docs/format/CDataInterface.html>).
