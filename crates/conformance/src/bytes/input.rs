@@ -256,7 +256,11 @@ impl Setup {
         }
         let ra_pages = pick(bytes, &[0, 4, 32, 7, 1]);
         let byte_of_device = bytes.next();
-        let bdi = Bdi { ra_pages, io_pages: [0, 320, 5][usize::from(byte_of_device % 3)] };
+        let bdi = Bdi {
+            ra_pages,
+            io_pages: [0, 320, 5][usize::from(byte_of_device % 3)],
+            large_folios: byte_of_device % 5 == 4,
+        };
         // One byte decides how far both kinds of readahead go.
         let mut config = Config { page_cluster: (bdi.ra_pages % 4) as u8, transparent_hugepage, ..config };
         tracked(&mut config, byte >> 2 & 15);

@@ -88,7 +88,9 @@ impl Current<'_> {
         let (wanted, has_read_ahead) = (attempt.pages_wanted(), attempt.progress.has_read_ahead);
         let readahead = match *self.task.accessed() {
             Object::File { open, .. } if is_marked && !attempt.write => {
-                self.core.mm.async_readahead(open, pfn, wanted)
+                // From the first page of its folio on.
+                let before = self.core.mm.memory.folios[pfn].behind_first();
+                self.core.mm.async_readahead(open, pfn, before + wanted)
             }
             // A fault that has waited for its page, or has had it read, finds what it has seen before.
             Object::Mapping { open: Some(open), mm, start, .. } if !has_read_ahead => {
@@ -165,6 +167,7 @@ impl Current<'_> {
         }
         self.core.submit_readahead(batch);
         batch.next += 1;
+        batch.order = 0;
         Ok(())
     }
 
@@ -175,6 +178,10 @@ impl Current<'_> {
         let memcg = self.memcg();
         let source = Source::File(batch.file, page);
         let Some(pfn) = self.prepare(memcg, Some(source), Gfp::READAHEAD)? else { return Ok(()) };
+        if batch.next >= batch.folio_end {
+            self.core.mm.begin_folio(batch);
+        }
+        self.core.mm.memory.folios[pfn].set_read_order(batch.folio_order);
         let attempt = &mut self.task.attempt;
         attempt.frame = None;
         let (is_wanted, charged) = (attempt.page == page, attempt.charged);
@@ -203,7 +210,7 @@ impl Current<'_> {
         }
         let is_refault = self.core.mm.memory.has_use(pfn, UseBits::WORKINGSET);
         self.task.attempt.progress.submits_refault |= is_refault;
-        if page == batch.mark {
+        if page >> batch.folio_order == batch.mark >> batch.folio_order {
             self.core.mm.memory.change_reclaim(pfn, true);
         }
         batch.gathered = Some(self.core.gather_read_file(pfn, batch.gathered, true));

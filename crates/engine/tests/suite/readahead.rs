@@ -142,6 +142,22 @@ fn single_pages_in_order_ramp_up_to_the_window() {
     );
 }
 
+#[test]
+fn any_page_of_a_marked_large_folio_goes_on_and_windows_end_where_folios_do() {
+    let bdi = Bdi { ra_pages: 2048, large_folios: true, ..Bdi::default() };
+    let calls = |pages: &[u64]| pages.iter().map(|&page| (page, 1)).collect::<Vec<_>>();
+    let mut machine = Machine::new(30_000, bdi);
+    let object = machine.open();
+    // Page 7 meets the mark of pages 4 to 7. The search for the end of what is cached begins within that folio and comes out behind page 20, which
+    // is a miss later: its past ends within a folio, and seems to be three pages shorter. Page 110 meets the mark of pages 104 to 111.
+    let large = "0 -> 0+4 \n 1 -> 4+16 \n 600 -> 600 \n 601 -> 601+4 \n 7 -> 21+83 \n 21 -> 104+328 \n 110 -> 432+168 605+483 \n 20 -> 20";
+    check_on(&mut machine, object, calls(&[0, 1, 600, 601, 7, 30, 21, 110, 20]), large);
+    let mut machine = Machine::new(30_000, Bdi { large_folios: false, ..bdi });
+    let object = machine.open();
+    let single = "0 -> 0+4 \n 1 -> 4+16 \n 600 -> 600 \n 601 -> 601+4 \n 4 -> 20+68";
+    check_on(&mut machine, object, calls(&[0, 1, 600, 601, 7, 4]), single);
+}
+
 /// Where a miss and a mark are judged alike, as in 6.1.
 fn check_6_1(calls: impl IntoIterator<Item = Run>, lines: &str) {
     let policy = Policy::by_name("classic@6.1").unwrap();
@@ -212,7 +228,7 @@ fn a_request_beyond_the_window_is_read_in_pieces_as_large_as_the_device_takes() 
         256+256 -> 512+256
     ",
     );
-    let mut machine = Machine::new(1000, Bdi { ra_pages: 32, io_pages: 0 });
+    let mut machine = Machine::new(1000, Bdi { ra_pages: 32, io_pages: 0, ..Bdi::NO_READAHEAD });
     let object = machine.open();
     check_on(
         &mut machine,
@@ -258,7 +274,7 @@ fn after_random_advice_a_request_is_read_in_one_piece() {
 #[test]
 fn without_readahead_each_page_of_a_request_is_a_read() {
     for io_pages in [320, 0] {
-        let mut machine = Machine::new(1000, Bdi { ra_pages: 0, io_pages });
+        let mut machine = Machine::new(1000, Bdi { ra_pages: 0, io_pages, ..Bdi::NO_READAHEAD });
         let object = machine.open();
         check_on(
             &mut machine,
@@ -317,11 +333,11 @@ fn cached_pages_before_a_first_read_are_taken_for_its_past() {
 
 #[test]
 fn of_a_past_as_long_as_the_window_one_page_less_is_counted_and_nothing_is_doubled() {
-    let mut machine = Machine::new(1000, Bdi { ra_pages: 8, io_pages: 320 });
+    let mut machine = Machine::new(1000, Bdi { ra_pages: 8, io_pages: 320, ..Bdi::NO_READAHEAD });
     machine.cache(0..=7);
     let object = machine.open();
     check_on(&mut machine, object, runs("8+7"), "8+7 -> 8+7");
-    let mut machine = Machine::new(1000, Bdi { ra_pages: 8, io_pages: 320 });
+    let mut machine = Machine::new(1000, Bdi { ra_pages: 8, io_pages: 320, ..Bdi::NO_READAHEAD });
     machine.cache(1..=8);
     let object = machine.open();
     check_on(&mut machine, object, runs("9+6"), "9+6 -> 9+8");

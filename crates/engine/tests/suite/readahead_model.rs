@@ -212,6 +212,6 @@ proptest! {
         io_pages in prop_oneof![Just(320u32), Just(0), 1..100u32],
         deeds in prop::collection::vec(deed(), 1..60),
     ) {
-        play(Bdi { ra_pages, io_pages }, &deeds);
+        play(Bdi { ra_pages, io_pages, large_folios: false }, &deeds);
     }
 }

@@ -89,7 +89,7 @@ pub struct Folio {
     pub owner: u32,
     /// Page of the file or of the address space.
     pub index: u32,
-    /// Slot of the swap device `swap`, with [`FolioFlags::SWAPCACHE`].
+    /// Slot of the swap device `swap`, with [`FolioFlags::SWAPCACHE`]. Of a page of a regular file, which has none: [`Folio::read_order`].
     pub slot: u32,
     /// Changed by `transitions.rs` only.
     pub(super) flags: FolioFlags,
@@ -131,6 +131,24 @@ impl Folio {
     #[inline]
     pub fn pages(&self) -> u64 {
         1 << self.order
+    }
+
+    /// A page of a regular file came in with others as a large folio of 2 to the power of this many pages, aligned to its size.
+    #[inline]
+    pub fn read_order(&self) -> u8 {
+        if self.has(FolioFlags::SWAPBACKED) { 0 } else { self.slot as u8 }
+    }
+
+    /// It came in as a page of such a folio.
+    #[inline]
+    pub fn set_read_order(&mut self, order: u8) {
+        self.slot = order.into();
+    }
+
+    /// How far behind the first page of that folio it is.
+    #[inline]
+    pub fn behind_first(&self) -> u64 {
+        u64::from(self.index) & ((1 << self.read_order()) - 1)
     }
 
     /// A huge page of anonymous memory.

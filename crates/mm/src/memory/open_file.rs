@@ -23,6 +23,8 @@ pub struct OpenFile {
     pub size: u64,
     /// Pages of the window behind the mark of readahead.
     pub async_size: u64,
+    /// Folios of the window have at most 2 to the power of this many pages.
+    pub order: u8,
     /// Largest window; 0 for no readahead.
     pub ra_pages: u64,
     /// Mapped pages that were missed, less those that were found.
@@ -47,6 +49,7 @@ impl OpenFile {
             start: 0,
             size: 0,
             async_size: 0,
+            order: 0,
             ra_pages: ra_pages.into(),
             mmap_miss: 0,
             random: false,

@@ -29,13 +29,15 @@ pub struct Bdi {
     pub ra_pages: u32,
     /// Largest request (`max_sectors_kb`). A read(2) call that wants more than the window is read in pieces of this size.
     pub io_pages: u32,
+    /// What is read ahead comes in as large folios, as the file system of its files has them.
+    pub large_folios: bool,
 }
 
 impl Bdi {
     /// Pages of the largest window that can be set: 4 GiB.
     pub const PAGES_MAX: u32 = 1 << 20;
     /// No readahead; requests as large as by default.
-    pub const NO_READAHEAD: Bdi = Bdi { ra_pages: 0, io_pages: 320 };
+    pub const NO_READAHEAD: Bdi = Bdi { ra_pages: 0, io_pages: 320, large_folios: false };
 }
 
 impl Default for Bdi {

@@ -40,6 +40,8 @@ section! {
             "How far ahead a file is read at most while it is read in order, in KiB, of which whole pages count. The block layer's read_ahead_kb. 0: nothing is read before it is asked for.";
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX) => Same,
             "The largest request, in KiB, of which whole pages count; what is larger becomes several. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";
+        large_folios: bool, [unless false] in Accepts::Bool => Same,
+            "Files are on a file system that has large folios, as XFS, and ext4 since Linux 6.16. What is read ahead ends where a large folio does, and the next window begins as soon as any page of the marked folio is used. Each page of it is still reclaimed by itself.";
         min_ratio: u32, [unless 0] in Accepts::Integer(0, 100) => Same,
             "Of the pages that may be dirty, so many percent may be this device's however little it has written lately beside others. /sys/class/bdi/8:0/min_ratio and its default.";
         max_ratio: u32, [unless 100] in Accepts::Integer(0, 100) => Same,
@@ -115,7 +117,11 @@ impl Device {
 
     /// What readahead knows of it.
     pub(super) fn bdi(&self) -> Bdi {
-        Bdi { ra_pages: self.read_ahead_kb / KB_A_PAGE, io_pages: self.max_sectors_kb / KB_A_PAGE }
+        Bdi {
+            ra_pages: self.read_ahead_kb / KB_A_PAGE,
+            io_pages: self.max_sectors_kb / KB_A_PAGE,
+            large_folios: self.large_folios,
+        }
     }
 }
 

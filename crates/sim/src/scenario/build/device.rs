@@ -29,6 +29,7 @@ impl Device {
             remote_completions,
             read_ahead_kb: _, // the engine's: see `bdi`
             max_sectors_kb: _,
+            large_folios: _,
             min_ratio: _,
             max_ratio: _,
             strict_limit: _,
