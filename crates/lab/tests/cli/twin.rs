@@ -92,6 +92,28 @@ fn the_twin_of_a_mapped_file_counts_as_the_machine_did_and_as_it_would_with_more
 }
 
 #[test]
+fn the_twin_of_a_database_reads_ahead_what_the_machine_did_in_large_folios() {
+    // Nothing is reclaimed, so what comes in is what readahead decides.
+    let found = twin_of(&shipped("lookups"), &[]);
+    assert!(off(&found, "insertions") < 0.1, "{found}");
+    let directory = changed_of("lookups", "format_version = 1", "format_version = 1");
+    check_success(&pageout(directory.path(), &["twin", "rec", "--scenario", "twin.toml"]));
+    let text = std::fs::read_to_string(directory.path().join("twin.toml")).unwrap();
+    assert!(text.contains("large_folios = true"), "{text}");
+    // Without them it is another one. Recordings without large folios have none of it.
+    let sums = format!("insertions_large = {}", large_insertions("lookups"));
+    let single = changed_of("lookups", &sums, "insertions_large = 0");
+    let found = twin_of(&single.path().join("rec"), &[]);
+    assert!(off(&found, "insertions") > 5.0, "{found}");
+}
+
+fn large_insertions(name: &str) -> u64 {
+    let text = std::fs::read_to_string(shipped(name).join("recording.toml")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("insertions_large = ")).unwrap();
+    line.parse().unwrap()
+}
+
+#[test]
 fn the_twin_of_a_file_that_comes_and_goes_counts_as_the_machine_did() {
     let found = twin_of(&shipped("journal"), &[]);
     for (counter, percent) in [("insertions", 1.0), ("refaults", 2.0), ("reclaim_calls", 5.0)] {
@@ -239,6 +261,12 @@ fn the_twin_is_a_scenario_to_keep() {
     assert!(text.lines().count() < 60 && !text.contains("file = ["), "{text}");
     assert!(text.contains("recorded = \"rec/accesses.pgt\""), "{text}");
     check_success(&pageout(directory.path(), &["run", "twin.toml"]));
+    // Paths start where the scenario is, from wherever it is run: of a trace that is played as recorded, and of one with something put in.
+    let elsewhere = tempfile::tempdir().unwrap();
+    check_success(&pageout(elsewhere.path(), &["run", directory.path().join("twin.toml").to_str().unwrap()]));
+    let woven = changed_of("tide", "format_version = 1", "format_version = 1");
+    check_success(&pageout(woven.path(), &["twin", "rec", "--scenario", "twin.toml"]));
+    check_success(&pageout(elsewhere.path(), &["run", woven.path().join("twin.toml").to_str().unwrap()]));
     let printed = check_success(&pageout(directory.path(), &["twin", "rec", "--scenario", "-"]));
     assert!(printed.contains("[[task]]"));
 }

@@ -150,7 +150,7 @@ impl Machine {
             );
         }
         for device in &manifest.device {
-            self.device_text(device, &mut text);
+            self.device_text(recording, device, &mut text);
         }
         self.tasks(recording, from, &mut text);
         let every = manifest.group.stat_every_ns.max(10_000_000);
@@ -161,7 +161,7 @@ impl Machine {
         text
     }
 
-    fn device_text(&self, device: &DeviceRecord, text: &mut String) {
+    fn device_text(&self, recording: &Recording, device: &DeviceRecord, text: &mut String) {
         let class = self.device.as_deref().unwrap_or_else(|| class_of(device));
         let _ =
             write!(text, "\n[[device]]\nname = \"{}\"\npreset = \"{class}\"\n", device_name(&device.number));
@@ -176,6 +176,9 @@ impl Machine {
         }
         if let Some(kib) = self.read_ahead_kb.or(device.read_ahead_kb) {
             let _ = writeln!(text, "read_ahead_kb = {}", kib / 4 * 4);
+        }
+        if recording.manifest.sums.insertions_large > 0 {
+            text.push_str("large_folios = true\n");
         }
     }
 

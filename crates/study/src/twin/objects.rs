@@ -76,6 +76,8 @@ fn weave(recording: &Recording, objects: &mut Vec<Object>, accesses: &Path) -> R
     more.sort_by_key(|(place, _)| *place);
     let (loaded, moved) = woven(accesses, &more, &ends, &calls).map_err(asked)?;
     if let Some(trace) = &mut first.trace {
+        // Who looks at what is loaded takes its path as it is.
+        trace.path = accesses.to_path_buf();
         trace.loaded = Some(Arc::new(loaded));
     }
     if !moved.is_empty() || first.file_calls.is_some() {
