@@ -434,12 +434,12 @@ impl Shared {
 
     /// Takes all pages of a file away, and its number.
     pub(crate) fn forget<'a>(&'a self, mut locked: Locked<'a>, id: FileId) -> Result<Locked<'a>, Error> {
+        let owner = locked.owner;
+        let object = locked.engine.open(owner, id)?;
+        locked = self.machine.close_off(locked, id)?;
         locked.drain_all();
         let path = locked.files[id.0 as usize].as_ref().expect("it is open").path.clone();
-        let owner = locked.owner;
         let hired = locked.hire(0);
-        let object = locked.engine.open(owner, id)?;
-        locked.set_going(id, true);
         let lent = locked.engine.lend((owner, object), hired.task);
         let unlinked = match lent.and_then(|lent| locked.engine.unlink(hired.task, lent)) {
             Ok(step) => {
@@ -453,6 +453,7 @@ impl Shared {
         locked.engine.close(owner, object)?;
         if !matches!(unlinked, Ok(Served::Truncated)) {
             locked.set_going(id, false);
+            self.machine.settled();
             unlinked?;
             return Err(Error::Pinned { pinned: locked.pinned(), most: self.machine.pins_max });
         }
@@ -461,6 +462,7 @@ impl Shared {
             locked.engine.close(owner, object)?;
         }
         locked.files[id.0 as usize] = None;
+        self.machine.settled();
         local::give_back(&self.machine, &locked);
         locked.engine.file_forget(id).map_err(|error| Error::Io {
             op: "forgetting",

@@ -37,6 +37,8 @@ pub(crate) struct Machine {
     service: Condvar,
     /// There is something to read.
     readers: Condvar,
+    /// A file that is going has no access under way any more, or is gone, or is not going any more.
+    idle: Condvar,
     began: Instant,
     /// Something has panicked, perhaps with a read in its hands that others wait for.
     is_poisoned: AtomicBool,
@@ -94,6 +96,8 @@ pub(crate) struct OpenFile {
     handles: Vec<(u64, ObjectId)>,
     /// Its pages are going: nobody may bring in any.
     pub(crate) is_going: bool,
+    /// Accesses that are under way.
+    busy: u32,
     /// Why a page could not be read, last.
     failed: Option<(u64, Failed)>,
 }
@@ -210,6 +214,9 @@ impl std::ops::DerefMut for Locked<'_> {
     }
 }
 
+/// A thread that would have woken others may have panicked.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// Numbers of caches.
 static IDS: AtomicU64 = AtomicU64::new(0);
 
@@ -251,6 +258,7 @@ impl Machine {
             inner: Mutex::new(inner),
             service: Condvar::new(),
             readers: Condvar::new(),
+            idle: Condvar::new(),
             began: Instant::now(),
             is_poisoned: AtomicBool::new(false),
             held: Histogram::default(),
@@ -277,6 +285,7 @@ impl Machine {
         self.is_poisoned.store(true, Relaxed);
         self.service.notify_all();
         self.readers.notify_all();
+        self.idle.notify_all();
     }
 
     fn is_poisoned(&self) -> bool {
@@ -354,8 +363,6 @@ impl Machine {
         task: TaskId,
         span: Option<Duration>,
     ) -> Result<Locked<'a>, Error> {
-        /// A thread that would have woken it may have panicked.
-        const LOOK_AGAIN: Duration = Duration::from_secs(1);
         let until = span.map(|span| Instant::now() + span);
         loop {
             let waiter = locked.waiter(task);
@@ -376,6 +383,7 @@ impl Machine {
         let mut locked = self.lock()?;
         locked.drain_all();
         local::give_back(self, &locked);
+        locked = self.wait_if_going(locked, file)?;
         let mut miss = locked.begin(file, group, want)?;
         miss.step = locked.engine.start(miss.hired.task, miss.access);
         let found;
@@ -469,8 +477,41 @@ impl Machine {
                 Served::Failed(error) => Err(locked.failure(file.id, page, error)),
                 other => panic!("a read ended as {other:?}"),
             };
+            locked.ended(file.id);
             return Ok((locked, found));
         }
+    }
+
+    /// Lets nobody begin to access a file, and waits for all who have.
+    pub(crate) fn close_off<'a>(&'a self, mut locked: Locked<'a>, file: FileId) -> Result<Locked<'a>, Error> {
+        locked.set_going(file, true);
+        self.wait_while(locked, |locked| locked.files[file.0 as usize].as_ref().is_some_and(|of| of.busy > 0))
+    }
+
+    /// Whether a file that is going is forgotten in the end is known when it is: guards may hold its pages.
+    fn wait_if_going<'a>(&'a self, locked: Locked<'a>, file: &File) -> Result<Locked<'a>, Error> {
+        self.wait_while(locked, |locked| {
+            locked.files[file.id.0 as usize].as_ref().is_some_and(|of| of.is_going && of.has(file.serial))
+        })
+    }
+
+    /// It is known of a file that was going.
+    pub(crate) fn settled(&self) {
+        self.idle.notify_all();
+    }
+
+    fn wait_while<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        holds: impl Fn(&Inner) -> bool,
+    ) -> Result<Locked<'a>, Error> {
+        while holds(&locked) {
+            let inner = locked.inner.take().expect("it is held");
+            drop(locked);
+            drop(self.idle.wait_timeout(inner, LOOK_AGAIN));
+            locked = self.lock()?;
+        }
+        Ok(locked)
     }
 
     /// Runs the engine's kernel threads until all is to stop.
@@ -576,7 +617,12 @@ impl OpenFile {
         is_direct: bool,
     ) -> OpenFile {
         let (file, handles) = (Arc::new(file), Vec::new());
-        OpenFile { path, file, bytes, inode, is_direct, handles, is_going: false, failed: None }
+        OpenFile { path, file, bytes, inode, is_direct, handles, is_going: false, busy: 0, failed: None }
+    }
+
+    /// Whether a handle of this number is of it.
+    fn has(&self, serial: u64) -> bool {
+        self.handles.iter().any(|&(of, _)| of == serial)
     }
 
     /// Whether no handle of it is left.
@@ -606,7 +652,7 @@ impl Locked<'_> {
 
     /// Whether there is a handle of this number.
     pub(crate) fn is_open(&self, serial: u64) -> bool {
-        self.files.iter().flatten().any(|of| of.handles.iter().any(|&(of, _)| of == serial))
+        self.files.iter().flatten().any(|of| of.has(serial))
     }
 
     /// All objects of a file, which are to be closed.
@@ -667,13 +713,23 @@ impl Locked<'_> {
         let object = self.engine.lend((owner, file.object), hired.task)?;
         let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
         let access = Access { wanted, ..Access::new(object, want.page, false) };
+        self.files[file.id.0 as usize].as_mut().expect("it is reachable").busy += 1;
         Ok(Miss { hired, access, step: Step::Again })
+    }
+
+    /// An access is over.
+    fn ended(&mut self, file: FileId) {
+        let of = self.files[file.0 as usize].as_mut().expect("nobody forgets it before");
+        of.busy -= 1;
+        if of.is_going && of.busy == 0 {
+            self.machine.idle.notify_all();
+        }
     }
 
     /// Whether pages of a file may be brought in through a handle.
     pub(crate) fn is_reachable(&self, file: &File) -> bool {
         let of = self.files.get(file.id.0 as usize).and_then(Option::as_ref);
-        of.is_some_and(|of| !of.is_going && of.handles.iter().any(|&(of, _)| of == file.serial))
+        of.is_some_and(|of| !of.is_going && of.has(file.serial))
     }
 
     /// Carries out what the last call of the engine has decided, and notes what it wants read.

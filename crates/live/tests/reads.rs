@@ -185,6 +185,48 @@ fn a_batch_is_read_whole_whatever_it_is_of_and_whoever_else_reads() {
 }
 
 #[test]
+fn a_file_is_forgotten_while_others_read_it_and_they_are_told() {
+    let made = Made::new("forgotten", 8 << 20);
+    for round in 0..30 {
+        let memory = Memory::builder().budget(8 << 20).build().unwrap();
+        let file = memory.open(&made.0, Open::read().random()).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let file = file.clone();
+                scope.spawn(move || {
+                    let mut draw = draws(2 * round + thread);
+                    loop {
+                        let mut buffers = [[0; 100]; 40];
+                        let mut batch: Vec<ReadAt> = buffers
+                            .iter_mut()
+                            .map(|buf| ReadAt { buf, offset: draw(2040) * PAGE as u64 })
+                            .collect();
+                        match file.read_batch(&mut batch) {
+                            Ok(()) => batch.iter().for_each(|read| check(read.buf, read.offset as usize)),
+                            Err(Error::Forgotten { .. }) => {
+                                assert!(matches!(file.forget(), Err(Error::Forgotten { .. })), "it is");
+                                return;
+                            }
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                });
+            }
+            std::thread::sleep(std::time::Duration::from_millis(3 + round));
+            loop {
+                match file.clone().forget() {
+                    Ok(()) => return,
+                    // Who copies out of a page holds it for that.
+                    Err(Error::Pinned { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        assert_eq!(memory.stats().unwrap().resident, 0);
+    }
+}
+
+#[test]
 fn a_batch_of_which_a_part_fails_says_why() {
     let made = Made::new("batch-fails", 64 * PAGE);
     let memory = Memory::builder().budget(8 << 20).build().unwrap();
