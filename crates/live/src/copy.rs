@@ -7,7 +7,8 @@
 /// Copies `to.len()` bytes from memory that others may write.
 ///
 /// # Safety
-/// From `from` on there must be so many bytes of memory that stays mapped, and that is no part of `to`.
+/// From `from` on there must be so many bytes of memory that stays mapped, and that is no part of `to`. The pointer must be one by which the
+/// memory may be written, as atomic loads ask for that.
 #[inline(always)]
 pub(crate) unsafe fn copy_out(from: *const u8, to: &mut [u8]) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -72,12 +73,12 @@ mod tests {
 
     #[test]
     fn a_copy_is_byte_for_byte_wherever_it_begins_and_ends() {
-        let from: Vec<u8> = (0..=255).cycle().take(600).collect();
+        let mut from: Vec<u8> = (0..=255).cycle().take(600).collect();
         for (start, len) in [(0, 0), (0, 1), (0, 512), (1, 7), (3, 16), (5, 513), (8, 8), (7, 1)] {
             for copy in [copy_out, copy_by_loads] as [unsafe fn(*const u8, &mut [u8]); 2] {
                 let mut to = vec![0; len];
-                // SAFETY: the vector has 600 bytes, and the other one is another.
-                unsafe { copy(from[start..].as_ptr(), &mut to) };
+                // SAFETY: the vector has 600 bytes, which nobody else has, and the other one is another.
+                unsafe { copy(from[start..].as_mut_ptr(), &mut to) };
                 assert_eq!(to, from[start..start + len]);
             }
         }
