@@ -197,7 +197,7 @@ impl State {
         let order = (state.order + 2).min(WINDOW_ORDER_MAX);
         let aligned = ((start + size) >> order << order).saturating_sub(start);
         let size = if aligned > 0 { aligned } else { size };
-        self.move_window_of(open, start, size, size, order.min(size.ilog2() as u8))
+        self.move_window_of(open, start, size, size, order.min(size.checked_ilog2().unwrap_or(0) as u8))
     }
 
     /// What Linux 6.1 reads where a page is absent, or has the mark: one decision for both. A reader that would stand on the mark at once gets the
