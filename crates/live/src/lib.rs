@@ -25,7 +25,7 @@ mod guard; // a page that is read in place
 mod error; // what can go wrong, and what to do
 mod stats; // what it counts
 
-mod machine; // the engine under its lock, and what is carried out of what it decides
+mod machine; // the engine under its lock, and who waits for what
 mod local; // what a thread keeps
 mod ring; // hits that the engine has not heard of
 mod atomic; // what gates are made of

@@ -1,0 +1,471 @@
+//! What is under the engine's lock, and what is done there.
+//!
+//! Whoever has a [`Locked`] is the only one. Nothing here lets go of it, waits, or reads a file: what a call of the engine has decided is
+//! carried out as far as memory goes ([`Locked::settle`]), and what it wants read is noted.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use pageout_engine::{
+    Access, AccessError, CpuId, Engine, FileId, IoError, MemcgId, MmId, Nanos, ObjectId, Op, PAGE_SIZE, Pfn,
+    Step, TaskId, Wait,
+};
+
+use super::transfer::{Failed, Transfer};
+use super::{Machine, Want};
+use crate::error::Error;
+use crate::file::Inner as File;
+use crate::ring::{Read, Ring};
+
+/// The lock, held.
+pub(crate) struct Locked<'a> {
+    machine: &'a Machine,
+    /// There as long as this is.
+    inner: Option<MutexGuard<'a, Inner>>,
+    since: Instant,
+}
+
+impl<'a> Locked<'a> {
+    /// Of who has got the lock. The engine's time is now.
+    pub(super) fn new(machine: &'a Machine, inner: MutexGuard<'a, Inner>) -> Locked<'a> {
+        let since = Instant::now();
+        let mut locked = Locked { machine, inner: Some(inner), since };
+        locked.tell_time(since - machine.began);
+        locked
+    }
+
+    /// What is locked, for who goes on with the lock by himself.
+    pub(super) fn into_inner(mut self) -> MutexGuard<'a, Inner> {
+        self.inner.take().expect("it is held")
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.machine.held.count(self.since.elapsed());
+    }
+}
+
+impl std::ops::Deref for Locked<'_> {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        self.inner.as_ref().expect("it is held")
+    }
+}
+
+impl std::ops::DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Inner {
+        self.inner.as_mut().expect("it is held")
+    }
+}
+
+/// What is under the lock.
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    ops: Vec<Op>,
+    woken: Vec<TaskId>,
+    /// Asked for, and not begun.
+    pub(super) reads: Vec<Transfer>,
+    /// For the threads that read.
+    pub(super) queue: VecDeque<Transfer>,
+    waiters: Vec<Waiter>,
+    pub(super) threads: Vec<KernelThread>,
+    /// By file.
+    pub(crate) files: Vec<Option<OpenFile>>,
+    pub(crate) groups: Vec<Group>,
+    /// Has all files open, and never accesses any.
+    pub(crate) owner: TaskId,
+    /// In its name the engine hears of hits.
+    hitter: TaskId,
+    pub(crate) rings: Vec<Arc<Ring>>,
+    drained: Vec<Read>,
+    /// Of rings whose threads are gone.
+    pub(crate) hits_of_ended: u64,
+    pub(crate) pins_of_ended: i64,
+    pub(crate) misses: u64,
+    pub(crate) device_reads: u64,
+    pub(crate) device_bytes: u64,
+    /// Handles of files that there have been, and those that are gone.
+    serials: u64,
+    pub(crate) closed: u64,
+    pub(super) now: Nanos,
+    pub(super) stops: bool,
+}
+
+/// A file as the machine reads it.
+pub(crate) struct OpenFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Arc<std::fs::File>,
+    pub(crate) bytes: u64,
+    /// By which it is known to be the same file.
+    pub(crate) inode: (u64, u64),
+    pub(crate) is_direct: bool,
+    /// Its handles, each with the owner's object of it.
+    handles: Vec<(u64, ObjectId)>,
+    /// Its pages are going: nobody may bring in any.
+    pub(crate) is_going: bool,
+    /// Accesses that are under way.
+    pub(super) busy: u32,
+    /// Why a page could not be read, last.
+    failed: Option<(u64, Failed)>,
+}
+
+/// An address space, to which pages are charged, and tasks that access on its behalf.
+pub(crate) struct Group {
+    pub(crate) mm: MmId,
+    pub(super) idle: Arc<Mutex<Vec<TaskId>>>,
+}
+
+/// A task that acts on behalf of a group, and is the group's again when this goes, however that comes.
+pub(crate) struct Hired {
+    pub(crate) task: TaskId,
+    idle: Arc<Mutex<Vec<TaskId>>>,
+}
+
+impl Drop for Hired {
+    fn drop(&mut self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.task);
+    }
+}
+
+/// A task and the thread that waits for it.
+#[derive(Default)]
+pub(super) struct Waiter {
+    pub(super) is_woken: bool,
+    pub(super) thread: Option<Thread>,
+}
+
+pub(super) struct KernelThread {
+    pub(super) task: TaskId,
+    pub(super) runs: Runs,
+}
+
+/// When a kernel thread goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Runs {
+    Now,
+    WhenWoken,
+    /// At this time, or when it is woken.
+    At(Nanos),
+}
+
+/// An access that is under way.
+pub(super) struct Miss {
+    pub(super) hired: Hired,
+    pub(super) access: Access,
+    pub(super) step: Step,
+}
+
+impl Inner {
+    /// Of an engine that has no task yet.
+    pub(super) fn new(mut engine: Engine) -> Inner {
+        let mm = engine.process_create(MemcgId::ROOT);
+        let [owner, hitter] = [(); 2].map(|()| engine.task_create(mm, CpuId(0)));
+        let threads = engine.start_kernel_threads();
+        let threads = threads
+            .into_iter()
+            .map(|thread| KernelThread { task: thread.task, runs: Runs::after(thread.wait, Nanos::ZERO) });
+        Inner {
+            threads: threads.collect(),
+            engine,
+            ops: Vec::new(),
+            woken: Vec::new(),
+            reads: Vec::new(),
+            queue: VecDeque::new(),
+            waiters: Vec::new(),
+            files: Vec::new(),
+            groups: vec![Group { mm, idle: Arc::default() }],
+            owner,
+            hitter,
+            rings: Vec::new(),
+            drained: Vec::new(),
+            hits_of_ended: 0,
+            pins_of_ended: 0,
+            misses: 0,
+            device_reads: 0,
+            device_bytes: 0,
+            serials: 0,
+            closed: 0,
+            now: Nanos::ZERO,
+            stops: false,
+        }
+    }
+}
+
+impl Runs {
+    /// Of a kernel thread that waits from now on.
+    pub(super) fn after(wait: Wait, now: Nanos) -> Runs {
+        match wait {
+            Wait::Io(_) | Wait::Woken => Runs::WhenWoken,
+            Wait::Delay(span, _) | Wait::WokenOr(span, _) => Runs::At(now + span),
+        }
+    }
+}
+
+impl OpenFile {
+    /// A file that nobody has open yet.
+    pub(crate) fn new(
+        path: PathBuf,
+        file: std::fs::File,
+        bytes: u64,
+        inode: (u64, u64),
+        is_direct: bool,
+    ) -> OpenFile {
+        let (file, handles) = (Arc::new(file), Vec::new());
+        OpenFile { path, file, bytes, inode, is_direct, handles, is_going: false, busy: 0, failed: None }
+    }
+
+    /// Whether a handle of this number is of it.
+    pub(super) fn has(&self, serial: u64) -> bool {
+        self.handles.iter().any(|&(of, _)| of == serial)
+    }
+
+    /// Whether no handle of it is left.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.handles.is_empty()
+    }
+}
+
+impl Locked<'_> {
+    /// A handle of a file has this object of the owner's. Returns a number that no other handle has.
+    pub(crate) fn opened(&mut self, file: FileId, object: ObjectId) -> u64 {
+        self.serials += 1;
+        let serial = self.serials;
+        let of = self.files[file.0 as usize].as_mut().expect("it was just opened");
+        of.handles.push((serial, object));
+        serial
+    }
+
+    /// A handle is gone; the object that is to be closed with it.
+    pub(crate) fn drop_handle(&mut self, file: FileId, serial: u64) -> Option<ObjectId> {
+        let of = self.files.get_mut(file.0 as usize)?.as_mut()?;
+        let at = of.handles.iter().position(|&(of, _)| of == serial)?;
+        let object = of.handles.swap_remove(at).1;
+        self.closed += 1;
+        Some(object)
+    }
+
+    /// Whether there is a handle of this number.
+    pub(crate) fn is_open(&self, serial: u64) -> bool {
+        self.files.iter().flatten().any(|of| of.has(serial))
+    }
+
+    /// All objects of a file, which are to be closed.
+    pub(crate) fn take_objects(&mut self, file: FileId) -> Vec<ObjectId> {
+        let of = self.files[file.0 as usize].as_mut();
+        let handles = of.map_or_else(Vec::new, |of| std::mem::take(&mut of.handles));
+        self.closed += handles.len() as u64;
+        handles.into_iter().map(|(_, object)| object).collect()
+    }
+
+    /// Nobody may bring in pages of a file, or anybody again.
+    pub(crate) fn set_going(&mut self, file: FileId, is_going: bool) {
+        if let Some(of) = &mut self.files[file.0 as usize] {
+            of.is_going = is_going;
+        }
+    }
+
+    /// A group of its own address space.
+    pub(crate) fn add_group(&mut self, memcg: MemcgId) -> usize {
+        let mm = self.engine.process_create(memcg);
+        self.groups.push(Group { mm, idle: Arc::default() });
+        self.groups.len() - 1
+    }
+
+    fn tell_time(&mut self, since: Duration) {
+        // A clock that stands still, or the lock that was got in another order than the time: the engine's never goes back.
+        self.now = self.now.max(Nanos(since.as_nanos() as u64));
+        let now = self.now;
+        self.engine.set_now(now);
+    }
+
+    pub(super) fn waiter(&mut self, task: TaskId) -> &mut Waiter {
+        let at = task.0 as usize;
+        if self.waiters.len() <= at {
+            self.waiters.resize_with(at + 1, Waiter::default);
+        }
+        &mut self.waiters[at]
+    }
+
+    /// A task that accesses on behalf of a group, and does nothing else at the moment.
+    pub(crate) fn hire(&mut self, group: usize) -> Hired {
+        let Group { mm, idle } = &self.groups[group];
+        let (mm, idle) = (*mm, Arc::clone(idle));
+        let task = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let task = task.unwrap_or_else(|| self.engine.task_create(mm, CpuId(0)));
+        self.waiter(task).is_woken = false;
+        Hired { task, idle }
+    }
+
+    /// All that it takes to access a page of a file on behalf of a group.
+    pub(super) fn begin(&mut self, file: &File, group: usize, want: Want) -> Result<Miss, Error> {
+        self.misses += 1;
+        if !self.is_reachable(file) {
+            return Err(file.forgotten());
+        }
+        let hired = self.hire(group);
+        let owner = self.owner;
+        let object = self.engine.lend((owner, file.object), hired.task)?;
+        let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
+        let access = Access { wanted, ..Access::new(object, want.page, false) };
+        self.files[file.id.0 as usize].as_mut().expect("it is reachable").busy += 1;
+        Ok(Miss { hired, access, step: Step::Again })
+    }
+
+    /// An access is over.
+    pub(super) fn ended(&mut self, file: FileId) {
+        let of = self.files[file.0 as usize].as_mut().expect("nobody forgets it before");
+        of.busy -= 1;
+        if of.is_going && of.busy == 0 {
+            self.machine.idle.notify_all();
+        }
+    }
+
+    /// Whether pages of a file may be brought in through a handle.
+    pub(crate) fn is_reachable(&self, file: &File) -> bool {
+        let of = self.files.get(file.id.0 as usize).and_then(Option::as_ref);
+        of.is_some_and(|of| !of.is_going && of.has(file.serial))
+    }
+
+    /// Carries out what the last call of the engine has decided, and notes what it wants read.
+    pub(crate) fn settle(&mut self) {
+        let arena = Arc::clone(&self.machine.arena);
+        let inner = &mut **self;
+        inner.engine.take_ops(&mut inner.ops);
+        for op in std::mem::take(&mut inner.ops) {
+            match op {
+                Op::ReadFile { io, file, page, pages, .. } => {
+                    let of =
+                        inner.files[file.0 as usize].as_ref().expect("it is open as long as it has pages");
+                    let bytes = (of.bytes - page * PAGE_SIZE).min(u64::from(pages) * PAGE_SIZE);
+                    let frames = inner.engine.frames_of(io).collect();
+                    inner.reads.push(Transfer { io, file, from: Arc::clone(&of.file), page, frames, bytes });
+                }
+                Op::FreeFrame { pfn, pages } => {
+                    for gate in (pfn.0..pfn.0 + pages).map(|pfn| arena.gate(Pfn(pfn))) {
+                        assert!(!gate.is_open() || gate.close(), "{pfn:?} is freed while somebody holds it");
+                    }
+                }
+                Op::Copy { from, to, pages } => {
+                    for at in 0..pages {
+                        arena.copy(Pfn(from.0 + at), Pfn(to.0 + at));
+                        arena.gate(Pfn(to.0 + at)).open();
+                    }
+                }
+                // A file that is forgotten stays as it is on its device.
+                Op::PunchHole { .. } => {}
+                op => panic!("a cache of files that are only read is asked for {op:?}"),
+            }
+        }
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        let mut woken = std::mem::take(&mut self.woken);
+        self.engine.take_woken(&mut woken);
+        for task in woken.drain(..) {
+            if let Some(thread) = self.threads.iter_mut().find(|thread| thread.task == task) {
+                thread.runs = Runs::Now;
+                self.machine.service.notify_one();
+                continue;
+            }
+            let waiter = self.waiter(task);
+            waiter.is_woken = true;
+            if let Some(thread) = waiter.thread.take() {
+                thread.unpark();
+            }
+        }
+        self.woken = woken;
+    }
+
+    /// A read has ended: what it has filled can be seen, and who waited for it goes on.
+    pub(super) fn read_done(&mut self, read: Transfer, result: Result<(), Failed>) {
+        self.device_reads += 1;
+        match result {
+            Ok(()) => {
+                self.device_bytes += read.bytes;
+                read.frames.iter().for_each(|&pfn| self.machine.arena.gate(pfn).open());
+            }
+            Err(failed) => {
+                if let Some(of) = &mut self.files[read.file.0 as usize] {
+                    of.failed = Some((read.page, failed));
+                }
+            }
+        }
+        self.engine.io_done(read.io, CpuId(0), result.map_err(|_| IoError::Device));
+        self.settle();
+    }
+
+    /// Tells the engine of all hits that it has not heard of.
+    pub(crate) fn drain_all(&mut self) {
+        let mut reads = std::mem::take(&mut self.drained);
+        let inner = &mut **self;
+        inner.rings.retain(|ring| {
+            let is_over = ring.is_over();
+            ring.drain(&mut reads);
+            if is_over {
+                inner.hits_of_ended += ring.hits();
+                inner.pins_of_ended += ring.pins();
+            }
+            !is_over
+        });
+        let mut rest = reads.as_slice();
+        while let Some(&first) = rest.first() {
+            let run = rest.iter().take_while(|read| read.object() == first.object()).count();
+            let through_it;
+            (through_it, rest) = rest.split_at(run);
+            self.tell_hits(first.object(), through_it);
+        }
+        reads.clear();
+        self.drained = reads;
+    }
+
+    /// Tells the engine of hits through one handle.
+    fn tell_hits(&mut self, object: ObjectId, mut reads: &[Read]) {
+        let (owner, hitter) = (self.owner, self.hitter);
+        // It may have been closed meanwhile.
+        let Ok(object) = self.engine.lend((owner, object), hitter) else { return };
+        while !reads.is_empty() {
+            let access =
+                |read: Read| Access { wanted: read.wanted(), ..Access::new(object, read.page(), false) };
+            let hits = self.engine.run_hits(hitter, reads, access);
+            // A page that has gone meanwhile has nothing to be noted.
+            reads = &reads[(hits + 1).min(reads.len())..];
+        }
+        self.settle();
+    }
+
+    /// What an access's failure means to who made it.
+    pub(super) fn failure(&self, file: FileId, page: u64, error: AccessError) -> Error {
+        let of = self.files[file.0 as usize].as_ref();
+        let path = of.map_or_else(PathBuf::new, |of| of.path.clone());
+        match (error, of.and_then(|of| of.failed)) {
+            (AccessError::Oom(report), _) => Error::OutOfMemory(report),
+            (AccessError::Io, Some((_, Failed::Shortened))) => Error::Shortened { path, page },
+            (AccessError::Io, failed) => {
+                let errno = match failed {
+                    Some((_, Failed::Errno(errno))) => errno,
+                    _ => libc::EIO,
+                };
+                Error::Io {
+                    op: "a read",
+                    path,
+                    page: Some(page),
+                    source: io::Error::from_raw_os_error(errno),
+                }
+            }
+            (other, _) => panic!("a read failed: {other}"),
+        }
+    }
+
+    /// How many pages guards hold.
+    pub(crate) fn pinned(&self) -> u64 {
+        let of_rings: i64 = self.rings.iter().map(|ring| ring.pins()).sum();
+        (of_rings + self.pins_of_ended).max(0) as u64
+    }
+}
