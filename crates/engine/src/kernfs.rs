@@ -92,6 +92,7 @@ impl Engine {
             }
             OpenFile::MemoryTier(_) | OpenFile::Zram(..) => Err(WriteError::NotPermitted),
         };
+        self.core.mm.watch_reads();
         let (path, value) = (path.to_owned(), value.to_owned());
         written.map_err(|error| match error {
             WriteError::NotPermitted => FileError::NotPermitted(path),

@@ -101,6 +101,7 @@ pub use pageout_mm::memory::table::{Entry, ReadaheadStats, Word, WordReader};
 pub use pageout_mm::page_alloc::free_memory::{FreeBlocks, FreeMemory, FreeOfCpu};
 pub use pageout_mm::page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use pageout_mm::page_alloc::request::MigrateType;
+pub use pageout_mm::promotion::WatchedReads;
 pub use pageout_mm::stat::Stat;
 pub use pageout_mm::swap::contents::{Compressibility, Lengths};
 pub use pageout_mm::tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, MemoryTier, MemoryTiers, adistance};

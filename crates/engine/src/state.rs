@@ -71,7 +71,7 @@ impl State {
         let zones = memory.nodes().map(|node| memory.zones.of_node(node).len()).collect();
         let mut lruvecs = Lruvecs::new(zones, config.node_pages.clone());
         lruvecs.add_memcg(MemcgId::ROOT, &config.policy.group, Nanos::ZERO);
-        Ok(State {
+        let state = State {
             memcgs: Memcgs::new(config.policy.group, nodes, usize::from(config.cpus)),
             lruvecs,
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
@@ -89,7 +89,9 @@ impl State {
             memory,
             tiers,
             config,
-        })
+        };
+        state.watch_reads();
+        Ok(state)
     }
 
     /// The lruvec that a folio's frame belongs to.

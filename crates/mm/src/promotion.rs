@@ -3,6 +3,8 @@
 use crate::page_alloc::zones::Zones;
 use crate::tiers::MemoryTiers;
 use crate::units::{NodeId, Pfn, SECTION_FRAMES};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What a task has set aside, to be promoted when its call is over.
 #[derive(Default)]
@@ -25,6 +27,12 @@ impl SetAside {
         self.folios.iter().map(|&(pfn, _)| pfn)
     }
 
+    /// Puts others behind them.
+    pub fn append(&mut self, others: SetAside) {
+        self.folios.extend(others.folios);
+        self.pages += others.pages;
+    }
+
     /// Pages set aside.
     #[inline]
     pub fn pages(&self) -> u64 {
@@ -32,10 +40,13 @@ impl SetAside {
     }
 }
 
-/// Which frames are of a lower tier: what a read has to know of each page, so that it must cost no look at the folio.
+/// Which frames are of a lower tier: what a read has to know of each page, so that it must cost no look at the folio. Clones share it.
+#[derive(Clone)]
 pub struct LowerTierFrames {
     /// By section; nodes begin with one of their own.
-    sections: Vec<bool>,
+    sections: Arc<[bool]>,
+    /// Whether reads of them matter to anyone, for who reads beside the engine.
+    are_watched: Arc<AtomicBool>,
 }
 
 impl LowerTierFrames {
@@ -50,12 +61,41 @@ impl LowerTierFrames {
                 sections[first as usize..last as usize].fill(true);
             }
         }
-        LowerTierFrames { sections }
+        LowerTierFrames { sections: sections.into(), are_watched: Arc::default() }
     }
 
     /// Whether a frame is of a lower tier.
     #[inline]
     pub fn holds(&self, pfn: Pfn) -> bool {
         self.sections.get((pfn.0 / SECTION_FRAMES) as usize).is_some_and(|&lower| lower)
+    }
+
+    /// Says whether reads of these frames matter to anyone.
+    pub fn watch(&self, are_watched: bool) {
+        self.are_watched.store(are_watched, Relaxed);
+    }
+
+    /// Whether they do.
+    #[inline]
+    pub fn are_watched(&self) -> bool {
+        self.are_watched.load(Relaxed)
+    }
+}
+
+/// For a thread that reads pages of files while the engine runs: which reads it has to tell of although their words have nothing to gain by
+/// them. Those of slow memory are, where somebody promotes what is read again, or tracks it.
+#[derive(Clone)]
+pub struct WatchedReads(LowerTierFrames);
+
+impl WatchedReads {
+    /// The handle of a machine's frames.
+    pub fn of(frames: &LowerTierFrames) -> WatchedReads {
+        WatchedReads(frames.clone())
+    }
+
+    /// Whether a read of the page in this frame is to be told of.
+    #[inline]
+    pub fn holds(&self, pfn: Pfn) -> bool {
+        self.0.are_watched() && self.0.holds(pfn)
     }
 }

@@ -139,6 +139,9 @@ parameters! {
         step_pages: u64 = 256,
         /// The same of pages that were busy when a truncation came by first, and that it has waited for. No bound by default, as a kernel has none.
         step_busy_pages: u64 = u64::MAX,
+        /// Folios that one step of a promotion moves at most, of a reader's or of kmigrated's. No bound but a batch's, 512, by default, as a kernel has
+        /// none.
+        step_moves: u64 = u64::MAX,
         /// Policy of groups that name none.
         policy: Policy = Policy::of("classic@6.12"),
     }
@@ -479,7 +482,8 @@ impl Config {
             self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES)) + 1).sum();
         check_range("pages of all nodes", sections * u64::from(SECTION_FRAMES), 1, frames_max)?;
         self.layout.check(&self.node_pages)?;
-        check_range("pages of a step", self.step_pages.min(self.step_busy_pages), 1, u64::MAX)?;
+        let least = self.step_pages.min(self.step_busy_pages).min(self.step_moves);
+        check_range("pages of a step", least, 1, u64::MAX)?;
         if self.percpu_pagelist_high_fraction > 0 {
             let fraction = self.percpu_pagelist_high_fraction.into();
             check_range("vm.percpu_pagelist_high_fraction, unless it is 0", fraction, 8, 1 << 20)?;

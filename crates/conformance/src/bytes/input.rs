@@ -275,7 +275,7 @@ impl Setup {
         }
         let refused = [0, 0, 10, 40][usize::from(byte_of_device >> 3 & 3)];
         if refused > 0 {
-            (config.step_pages, config.step_busy_pages) = (7, 3);
+            (config.step_pages, config.step_busy_pages, config.step_moves) = (7, 3, 5);
         }
         Setup { tasks, processes, config, writes_won, refused, swap, groups, files, anon_pages, advice, bdi }
     }

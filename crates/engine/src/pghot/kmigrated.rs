@@ -42,7 +42,7 @@ pub(crate) struct KmigratedThread {
     node: NodeId,
     task: Option<TaskId>,
     first_wait: Wait,
-    /// Blocks still to be walked, by their first frames, the last one first. Empty: it rests.
+    /// Blocks still to be walked, by the frames from which on, the last one first. Empty: it rests.
     blocks: Vec<Pfn>,
     /// A node that was found full while they were.
     full: Option<NodeId>,
@@ -94,9 +94,14 @@ impl KernelThread for KmigratedThread {
         }
         let mut batch = Batch::default();
         for _ in 0..STEP_BLOCKS {
-            let Some(block) = self.blocks.pop() else { break };
-            if core.promote_hot_block(self.node, block, &mut batch) {
-                break;
+            let Some(from) = self.blocks.pop() else { break };
+            match core.promote_hot_block(self.node, from, &mut batch) {
+                Walked::Whole => {}
+                Walked::Filled => break,
+                Walked::Until(rest) => {
+                    self.blocks.push(rest);
+                    break;
+                }
             }
         }
         core.promote_hot(&mut batch);
@@ -113,10 +118,23 @@ impl KernelThread for KmigratedThread {
     }
 }
 
+/// How far a block was walked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Walked {
+    /// All of it.
+    Whole,
+    /// All of it, and what was found was a batch's worth or more.
+    Filled,
+    /// No step moves more: the next one goes on at this frame.
+    Until(Pfn),
+}
+
 /// Hot pages on their way, all to one node.
 #[derive(Default)]
 pub(crate) struct Batch {
     folios: Vec<Pfn>,
+    /// Folios of batches before it in the same step.
+    moved: u64,
     /// What was said of each.
     records: Vec<Record>,
     pages: u64,
@@ -167,20 +185,19 @@ impl Core {
         blocks
     }
 
-    /// Takes what is ready in a block, and adds to a batch what may go. True when that was a batch's worth or more.
-    fn promote_hot_block(&mut self, node: NodeId, block: Pfn, batch: &mut Batch) -> bool {
-        self.out.count.hotness_walked(PAGEBLOCK_PAGES);
-        self.mm.pghot.records.clear_hot(block);
+    /// Takes what is ready in a block from a frame on, and adds to a batch what may go.
+    fn promote_hot_block(&mut self, node: NodeId, from: Pfn, batch: &mut Batch) -> Walked {
         let now_ms = self.by.now.0 / 1_000_000;
-        if self.mm.config.pghot_age_sweep {
-            self.mm.pghot.records.sweep(block, now_ms);
-        }
-        if self.mm.config.pghot_coalesce {
-            self.mm.coalesce_hot(block, now_ms);
+        if block_frames(from).start == from.0 {
+            self.begin_hot_block(from, now_ms);
         }
         let most = self.mm.config.kmigrated_batch_nr as usize + usize::from(self.mm.config.pghot_batch_over);
         let mut has_filled = false;
-        for pfn in block_frames(block).map(Pfn) {
+        for pfn in (from.0..block_frames(from).end).map(Pfn) {
+            if batch.moved + batch.folios.len() as u64 >= self.mm.config.step_moves {
+                self.mm.pghot.records.set_hot(pfn);
+                return Walked::Until(pfn);
+            }
             let Some(mut record) = self.mm.pghot.records.take(pfn) else { continue };
             match self.promote_target(node, pfn, &mut record, now_ms, batch) {
                 Ok(to) => {
@@ -200,7 +217,19 @@ impl Core {
                 Err(_) => {}
             }
         }
-        has_filled || batch.folios.len() >= most
+        if has_filled || batch.folios.len() >= most { Walked::Filled } else { Walked::Whole }
+    }
+
+    /// The turn of a block has come.
+    fn begin_hot_block(&mut self, block: Pfn, now_ms: u64) {
+        self.out.count.hotness_walked(PAGEBLOCK_PAGES);
+        self.mm.pghot.records.clear_hot(block);
+        if self.mm.config.pghot_age_sweep {
+            self.mm.pghot.records.sweep(block, now_ms);
+        }
+        if self.mm.config.pghot_coalesce {
+            self.mm.coalesce_hot(block, now_ms);
+        }
     }
 
     /// Where a hot page goes, which is off its list then. What asks the rate limit is a candidate from then on, however often it asks.
@@ -266,6 +295,7 @@ impl Core {
             && self.mm.config.pghot_refused == RefusedPage::Requeue;
         batch.pages = 0;
         let folios = std::mem::take(&mut batch.folios);
+        batch.moved += folios.len() as u64;
         for folios in folios.chunks(BATCH_MAX) {
             self.promote_prepared(folios, batch.to, MigrateReason::Kmigrated);
         }

@@ -75,10 +75,11 @@ impl Core {
         Promoting { folios: folios.into_iter(), order }
     }
 
-    /// Moves the next batch, all to one node; false when none is left.
+    /// Moves the next batch, all to one node, or as many as a step may; false when none is left.
     pub(crate) fn promote_batch(&mut self, promoting: &mut Promoting) -> bool {
         let Some(&(_, to)) = promoting.folios.as_slice().first() else { return false };
-        let same = promoting.folios.as_slice().iter().take(BATCH_MAX).take_while(|(_, node)| *node == to);
+        let most = self.mm.config.step_moves.min(BATCH_MAX as u64) as usize;
+        let same = promoting.folios.as_slice().iter().take(most).take_while(|(_, node)| *node == to);
         let batch: Vec<Pfn> = same.map(|&(pfn, _)| pfn).collect();
         promoting.folios.nth(batch.len() - 1);
         batch.iter().for_each(|&pfn| self.mm.migrate_kept(pfn));
@@ -110,7 +111,13 @@ impl State {
     /// Whether reads of slow memory matter to anyone.
     #[inline]
     pub(crate) fn watches_reads(&self) -> bool {
-        self.promotes_page_cache() || Source::MarkAccessed.is_heard(&self.config)
+        self.lower_tiers.are_watched()
+    }
+
+    /// A setting may have changed whether they do.
+    pub(crate) fn watch_reads(&self) {
+        let are_watched = self.promotes_page_cache() || Source::MarkAccessed.is_heard(&self.config);
+        self.lower_tiers.watch(are_watched);
     }
 
     /// Whether a task has room for another page.

@@ -15,7 +15,7 @@ use crate::memory::open_file::OpenFile;
 use crate::memory::table::{Entry, MappedWords, Marked, Table};
 use crate::numa_balancing::is_asked_when_read;
 use crate::pghot::Source;
-use crate::promotion::LowerTierFrames;
+use crate::promotion::{LowerTierFrames, WatchedReads};
 use crate::serve::engine::Engine;
 use crate::serve::task::{Current, Task};
 use crate::story::PageName;
@@ -378,6 +378,12 @@ impl Engine {
     /// object no such page.
     pub fn touched(&self, task: TaskId, access: Access) -> Touched {
         self.tasks[task.index()].touched(&self.core, access)
+    }
+
+    /// Which reads a thread has to tell of that makes them without the engine, although the page's word has nothing to gain
+    /// ([`Engine::words_of`]).
+    pub fn watched_reads(&self) -> WatchedReads {
+        WatchedReads::of(&self.core.mm.lower_tiers)
     }
 
     /// The node that a frame is on.

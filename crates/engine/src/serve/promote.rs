@@ -6,7 +6,7 @@ use crate::promotion::Promoting;
 use crate::serve::engine::Engine;
 use crate::serve::task::{Current, Stage};
 use crate::stat::ISOLATED;
-use crate::units::{NodeId, Pfn};
+use crate::units::{NodeId, Pfn, TaskId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The folios that a task promotes, and its access, which is complete but for that.
@@ -26,6 +26,13 @@ impl Engine {
             };
             task.aside.folios().chain(promoting.into_iter().flatten())
         })
+    }
+
+    /// A call goes on in another task: what it has set aside is that one's. For a machine that has accesses of one call served by several.
+    pub fn pass_call(&mut self, from: TaskId, to: TaskId) {
+        self.assert_idle(from);
+        let aside = std::mem::take(&mut self.tasks[from.index()].aside);
+        self.tasks[to.index()].aside.append(aside);
     }
 
     /// How many pages of each node and type those are. Panics unless they are in nobody else's hands.

@@ -214,18 +214,36 @@ impl Engine {
     ///
     /// The task must not be in the middle of another one.
     pub fn start(&mut self, task: TaskId, access: Access) -> Step {
-        let mut current = self.enter(task);
+        let current = self.enter(task);
         current.assert_idle();
         if let Err(error) = current.task.check_access(access) {
             return Step::Done(Served::Failed(error));
         }
-        current.use_mm();
         // What the fast path could have served is a hit here too.
-        if !current.is_sure_to_miss(access) && self.hits(task, &[()], |()| access, false) == 1 {
-            let touched = self.touched(task, access);
-            return self.current(task).return_to_user(access, Served::Hit(touched));
+        match self.hit(task, access) {
+            Some(step) => step,
+            None => self.current(task).begin(access),
         }
-        self.current(task).begin(access)
+    }
+
+    /// Begins an access that was made already, by a thread that reads without the engine, and at whose end its task may have something to do: the one
+    /// before which [`Engine::run_hits`] has stopped. Nothing where it is no hit any more: the page has gone meanwhile.
+    pub fn start_hit(&mut self, task: TaskId, access: Access) -> Option<Step> {
+        let current = self.enter(task);
+        current.assert_idle();
+        current.task.check_access(access).ok()?;
+        self.hit(task, access)
+    }
+
+    #[inline(always)]
+    fn hit(&mut self, task: TaskId, access: Access) -> Option<Step> {
+        let mut current = self.current(task);
+        current.use_mm();
+        if current.is_sure_to_miss(access) || self.hits(task, &[()], |()| access, false) == 0 {
+            return None;
+        }
+        let touched = self.touched(task, access);
+        Some(self.current(task).return_to_user(access, Served::Hit(touched)))
     }
 
     pub(super) fn assert_idle(&mut self, task: TaskId) {

@@ -345,6 +345,83 @@ fn reports_of_reads_have_kmigrated_promote_what_was_read_twice() {
 }
 
 #[test]
+fn no_step_moves_more_folios_than_a_step_may() {
+    let mut bench = Bench::new(Policy::of("classic@6.12"), &[("vm.pghot_record_fma_enable", "1")]);
+    bench.engine.core.mm.config.step_moves = 3;
+    bench.read_all(PAGES as u32);
+    bench.read_all(PAGES as u32);
+    bench.settle();
+    let task = bench.threads.iter().find(|thread| thread.name == "kmigrated1").unwrap().task;
+    for promoted in [3, 6, 8] {
+        let step = bench.engine.resume(task);
+        assert_eq!(step == Step::Again, promoted < 8, "{step:?}");
+        bench.settle();
+        assert_eq!(bench.count(Stat::PgpromoteSuccess), promoted, "kmigrated");
+    }
+    let mut bench = Bench::promoting(Policy::of("classic@6.12"));
+    bench.engine.core.mm.config.step_moves = 3;
+    (2..=3).for_each(|_| bench.read_all(PAGES as u32));
+    bench.settle();
+    (0..PAGES - 1).for_each(|page| bench.read(page, (PAGES - page) as u32));
+    let mut step = bench.engine.start(bench.task, Access::new(bench.object, PAGES - 1, false));
+    for promoted in [3, 6, 8] {
+        assert_eq!(bench.count(Stat::PgpromoteSuccess), promoted, "a reader");
+        if promoted < 8 {
+            assert_eq!(step, Step::Again);
+            step = bench.engine.resume(bench.task);
+        }
+    }
+    assert!(matches!(step, Step::Done(Served::Hit(Touched::Frame(_)))), "{step:?}");
+    bench.settle();
+}
+
+/// A machine with threads of its own serves the pages of one call by several tasks, and hits by none at first.
+#[test]
+fn a_call_that_goes_on_in_another_task_promotes_at_its_end_what_the_first_has_read() {
+    let mut bench = Bench::promoting(Policy::of("classic@6.12"));
+    (2..=3).for_each(|_| bench.read_all(PAGES as u32));
+    bench.settle();
+    (0..4).for_each(|page| bench.read(page, (PAGES - page) as u32));
+    assert_eq!(bench.count(Stat::NrIsolatedFile), 4);
+    let other = bench.engine.task_create(bench.engine.mm_of(bench.task), CpuId(0));
+    let object = bench.engine.lend((bench.task, bench.object), other).unwrap();
+    bench.engine.pass_call(bench.task, other);
+    bench.engine.check_invariants();
+    // A page that has gone has nothing to be noted, and is not brought in for that.
+    bench.engine.fadvise_dontneed(bench.task, bench.file, 6).unwrap();
+    assert_eq!(bench.engine.start_hit(other, Access::new(object, 6, false)), None);
+    assert_eq!(
+        bench.engine.run_hits(other, &[()], |()| Access::new(object, 7, false)),
+        0,
+        "its call is over with it"
+    );
+    let step = bench.engine.start_hit(other, Access::new(object, 7, false));
+    assert!(matches!(step, Some(Step::Done(Served::Hit(Touched::Frame(_))))), "{step:?}");
+    bench.settle();
+    assert_eq!(bench.whereabouts(), (2, 0, 5));
+}
+
+#[test]
+fn who_reads_without_the_engine_is_told_which_reads_matter_as_soon_as_they_do() {
+    let mut bench = Bench::new(Policy::of("classic@6.12"), &[]);
+    let (watched, slow) = (bench.engine.watched_reads(), bench.listed(SLOW)[0]);
+    let fast = bench.engine.core.alloc_pages(&Request::movable(Gfp::THISNODE, FAST), MemcgId::ROOT).unwrap();
+    assert!(!watched.holds(slow));
+    let promotion = "/sys/kernel/mm/numa/pagecache_promotion_enabled";
+    for (file, value, matters) in [
+        (promotion, "1", true),
+        ("/proc/sys/kernel/numa_balancing", "1", false),
+        ("/proc/sys/vm/pghot_record_fma_enable", "1", true),
+        (promotion, "0", true),
+        ("/proc/sys/vm/pghot_record_fma_enable", "0", false),
+    ] {
+        let _ = bench.engine.write_file(bench.task, file, value).unwrap();
+        assert_eq!((watched.holds(slow), watched.holds(fast)), (matters, false), "{file}: {value}");
+    }
+    bench.engine.core.free_folio(fast);
+}
+
+#[test]
 fn kmigrated_looks_around_as_long_as_a_source_is_on() {
     let first_wait = |set: &[(&str, &str)]| {
         let bench = Bench::new(Policy::of("classic@6.12"), set);

@@ -193,6 +193,13 @@ impl Records {
         }
     }
 
+    /// There may be more in the block: its walk goes on another time.
+    pub fn set_hot(&mut self, pfn: Pfn) {
+        if let Some(Some(section)) = self.sections.get_mut(section_of(pfn)) {
+            section.hot_blocks |= 1 << block_of(pfn);
+        }
+    }
+
     /// Whether anything was ever reported in the section that holds a frame.
     pub fn has_section(&self, pfn: Pfn) -> bool {
         self.section(pfn).is_some()
