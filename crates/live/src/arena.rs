@@ -3,15 +3,19 @@
 //! Frames are named by number. Nothing here knows what is in one: who reads a frame holds a pin on its gate, or throws away what it has read.
 //! A forked child gets neither: frames are not there at all, and gates are zeroes, which is closed. So it finds nothing, and
 //! no thread of its parent's ever touches its memory.
+//!
+//! Frames of slow memory have the highest numbers. Between the two nodes are numbers that no frame has, and addresses without memory.
 
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pageout_engine::{PAGE_SIZE, Pfn};
 
 use crate::copy::{copy_out, fetch};
 use crate::gate::{Gate, Unpinned};
+use crate::node::Spin;
 
 const PAGE: usize = PAGE_SIZE as usize;
 
@@ -29,11 +33,12 @@ unsafe impl Sync for Map {}
 impl Map {
     /// Zeroes, which take memory where they are first touched. `in_child`: what `madvise` says a forked child finds there.
     fn new(bytes: usize, in_child: libc::c_int) -> io::Result<Map> {
+        Map::of(bytes, libc::PROT_READ | libc::PROT_WRITE, in_child)
+    }
+
+    fn of(bytes: usize, protection: libc::c_int, in_child: libc::c_int) -> io::Result<Map> {
         let bytes = bytes.next_multiple_of(PAGE);
-        let (protection, flags) = (
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-        );
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new anonymous mapping at an address that the system chooses: nothing that was there before changes.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
         if at == libc::MAP_FAILED {
@@ -41,17 +46,33 @@ impl Map {
         }
         let at = NonNull::new(at.cast()).expect("the system maps nothing at zero");
         let map = Map { at, bytes };
-        map.advise(in_child)?;
+        map.advise(0..bytes, in_child)?;
         Ok(map)
     }
 
-    fn advise(&self, advice: libc::c_int) -> io::Result<()> {
-        // SAFETY: the range is this mapping; the advice that is given here changes what a child sees, or the size of the system's pages.
-        match unsafe { libc::madvise(self.at.as_ptr().cast(), self.bytes, advice) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+    fn advise(&self, range: Range<usize>, advice: libc::c_int) -> io::Result<()> {
+        let (at, bytes) = self.part(range);
+        // SAFETY: the range is of this mapping; the advice that is given here changes what a child sees, or the size of the system's pages.
+        told(unsafe { libc::madvise(at, bytes, advice) })
     }
+
+    /// Puts memory at addresses of the mapping that have none.
+    fn fill(&self, range: Range<usize>) -> io::Result<()> {
+        let (at, bytes) = self.part(range);
+        // SAFETY: the range is of this mapping, which nobody but its owner uses.
+        told(unsafe { libc::mprotect(at, bytes, libc::PROT_READ | libc::PROT_WRITE) })
+    }
+
+    /// Where a part of it begins, and its bytes.
+    fn part(&self, range: Range<usize>) -> (*mut libc::c_void, usize) {
+        assert!(range.start <= range.end && range.end <= self.bytes, "{range:?} is no part of a mapping");
+        // SAFETY: the part begins within the mapping, by the line above.
+        (unsafe { self.at.as_ptr().add(range.start) }.cast(), range.len())
+    }
+}
+
+fn told(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Drop for Map {
@@ -66,20 +87,59 @@ pub(crate) struct Arena {
     frames: Map,
     gates: Map,
     count: usize,
+    /// Frames are of slow memory from this number on.
+    slow_from: u32,
+    /// How long it takes to come to one of those, where that is emulated.
+    delay: Option<Spin>,
+    /// Times that a frame could not be closed because of pins.
+    kept_by_pins: AtomicU64,
     /// One page that says whether this is the process that has mapped it.
     is_ours: Map,
 }
 
 impl Arena {
-    /// So many frames.
-    pub(crate) fn new(count: usize) -> io::Result<Arena> {
-        let frames = Map::new(count * PAGE, libc::MADV_DONTFORK)?;
-        // Fewer translations for the processor to hold. A system that has no huge pages says no, and nothing is lost.
-        let _ = frames.advise(libc::MADV_HUGEPAGE);
+    /// The frames of each node, the fast one's first.
+    pub(crate) fn new(nodes: &[Range<u32>], delay: Option<Spin>) -> io::Result<Arena> {
+        let count = nodes.iter().map(|frames| frames.end as usize).max().unwrap_or(0);
+        let frames = Map::of(count * PAGE, libc::PROT_NONE, libc::MADV_DONTFORK)?;
+        for node in nodes {
+            let bytes = bytes_of(node);
+            frames.fill(bytes.clone())?;
+            // Fewer translations for the processor to hold. A system that has no huge pages says no, and nothing is lost.
+            let _ = frames.advise(bytes, libc::MADV_HUGEPAGE);
+        }
         let gates = Map::new(count * size_of::<Gate>(), libc::MADV_WIPEONFORK)?;
-        let arena = Arena { frames, gates, count, is_ours: Map::new(PAGE, libc::MADV_WIPEONFORK)? };
+        let slow_from = nodes.get(1).map_or(u32::MAX, |frames| frames.start);
+        let is_ours = Map::new(PAGE, libc::MADV_WIPEONFORK)?;
+        let arena =
+            Arena { frames, gates, count, slow_from, delay, kept_by_pins: AtomicU64::new(0), is_ours };
         arena.ours().store(true, Ordering::Relaxed);
         Ok(arena)
+    }
+
+    /// The addresses of frames.
+    pub(crate) fn addresses(&self, frames: &Range<u32>) -> Range<usize> {
+        let (start, bytes) = self.frames.part(bytes_of(frames));
+        start.addr()..start.addr() + bytes
+    }
+
+    /// Whether a frame is of slow memory.
+    #[inline(always)]
+    pub(crate) fn is_slow(&self, pfn: Pfn) -> bool {
+        pfn.0 >= self.slow_from
+    }
+
+    /// Whoever comes to a frame of slow memory waits.
+    #[inline(always)]
+    fn come_to(&self, pfn: Pfn) {
+        if self.is_slow(pfn) {
+            self.wait_for_slow();
+        }
+    }
+
+    #[cold]
+    fn wait_for_slow(&self) {
+        self.delay.iter().for_each(|delay| delay.wait());
     }
 
     fn ours(&self) -> &AtomicBool {
@@ -105,6 +165,21 @@ impl Arena {
         &self.gates()[pfn.0 as usize]
     }
 
+    /// The engine wants a frame from whoever may look at it; false where somebody does.
+    pub(crate) fn close(&self, pfn: Pfn) -> bool {
+        let gate = self.gate(pfn);
+        let is_closed = gate.close();
+        if !is_closed && gate.is_open() {
+            self.kept_by_pins.fetch_add(1, Ordering::Relaxed);
+        }
+        is_closed
+    }
+
+    /// See [`Arena::close`].
+    pub(crate) fn kept_by_pins(&self) -> u64 {
+        self.kept_by_pins.load(Ordering::Relaxed)
+    }
+
     /// Where a frame is.
     #[inline(always)]
     fn frame(&self, pfn: Pfn) -> *mut u8 {
@@ -123,6 +198,7 @@ impl Arena {
     #[inline(always)]
     pub(crate) fn copy_out(&self, pfn: Pfn, offset: usize, to: &mut [u8]) {
         assert!(offset + to.len() <= PAGE, "a copy ends within its frame");
+        self.come_to(pfn);
         // SAFETY: the bytes lie in the frame by the line above, and the frame in a mapping that lives as long as `self`. No reference that
         // can be written through leads there, so that `to` is other memory.
         unsafe { copy_out(self.frame(pfn).add(offset), to) };
@@ -137,13 +213,16 @@ impl Arena {
     /// Pins a frame. Whose page is in it is to be looked up again afterwards.
     #[inline(always)]
     pub(crate) fn pin(&self, pfn: Pfn) -> Result<Pin<'_>, Unpinned> {
-        self.gate(pfn).pin().map(|()| Pin { arena: self, pfn })
+        self.gate(pfn).pin()?;
+        self.come_to(pfn);
+        Ok(Pin { arena: self, pfn })
     }
 
     /// Copies a frame to another. Both are closed.
     pub(crate) fn copy(&self, from: Pfn, to: Pfn) {
         assert_ne!(from, to, "a frame is copied to itself");
         self.assert_closed(to);
+        self.come_to(from);
         // SAFETY: both are pages of the mapping, and another one each. Their gates are closed: who still copies from one throws that away.
         unsafe { std::ptr::copy_nonoverlapping(self.frame(from), self.frame(to), PAGE) };
     }
@@ -179,6 +258,10 @@ impl Arena {
         let read = unsafe { libc::preadv(file, vectors.as_ptr(), vectors.len() as libc::c_int, offset) };
         usize::try_from(read).map_err(|_| io::Error::last_os_error())
     }
+}
+
+fn bytes_of(frames: &Range<u32>) -> Range<usize> {
+    frames.start as usize * PAGE..frames.end as usize * PAGE
 }
 
 /// A frame that stays open, and so as it is, as long as this is there.

@@ -55,6 +55,15 @@ pub enum Error {
         /// The least that would do, in bytes.
         least: u64,
     },
+    /// A memory that can't be had as it was asked for ([`crate::Builder::node`]).
+    Nodes(&'static str),
+    /// The machine has no such node.
+    NoSuchNode {
+        /// The node that memory was to be on.
+        node: u32,
+        /// Those that have memory, as the system lists them.
+        nodes: String,
+    },
     /// More bytes of files are open than was said ([`crate::Builder::files`]).
     TooManyFiles {
         /// Bytes that would be open.
@@ -109,6 +118,11 @@ impl fmt::Display for Error {
             Error::BudgetTooSmall { least } => {
                 write!(f, "the budget is too small: it takes {} MiB at least", mib(*least))
             }
+            Error::Nodes(why) => f.write_str(why),
+            Error::NoSuchNode { node, nodes } => write!(
+                f,
+                "this machine has no memory on a NUMA node {node}, only on {nodes}: name one of these, or have slow memory `emulated`"
+            ),
             Error::TooManyFiles { bytes, most } => write!(
                 f,
                 "{} MiB of files would be open, and {} MiB may be: say `files({bytes})` when the cache is built, or forget some",

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pageout_engine::{Bdi, FileId, FileKind, FileSpec, ObjectId, PAGE_SIZE, Served};
+use pageout_engine::{Bdi, FileId, FileKind, FileSpec, ObjectId, PAGE_SIZE, Served, Word};
 
 use crate::arena::Pin;
 use crate::error::Error;
@@ -326,7 +326,7 @@ impl Inner {
                 arena.copy_out(pfn, skip, to);
                 let now = local.words.get(page);
                 if now.is_hit() && now.pfn() == pfn && gate.is_still(seen) {
-                    return self.note(ring, local, Read::new(self.object, page, wanted), now.is_settled());
+                    return self.note(ring, local, Read::new(self.object, page, wanted), now);
                 }
             }
             self.before_miss(ring, local)
@@ -353,7 +353,7 @@ impl Inner {
                 if !now.is_hit() || now.pfn() != pfn {
                     continue;
                 }
-                self.note(ring, local, Read::new(self.object, page, wanted), now.is_settled())?;
+                self.note(ring, local, Read::new(self.object, page, wanted), now)?;
                 return Some((pin, ring.count_pins(1)));
             }
             self.before_miss(ring, local)
@@ -367,13 +367,18 @@ impl Inner {
         ring: &crate::ring::Ring,
         local: &mut local::LocalFile,
         read: Read,
-        is_settled: bool,
+        word: Word,
     ) -> Option<()> {
-        ring.count_hit();
-        if is_settled {
+        let machine = &*self.memory.machine;
+        let is_slow = machine.arena.is_slow(word.pfn());
+        ring.count_hit(is_slow);
+        let is_watched = is_slow && machine.watched_reads.holds(word.pfn());
+        if word.is_settled() && !is_watched && !(local.is_watched && read.ends_call()) {
             local.last = Some(read);
             return Some(());
         }
+        // What is promoted when its call is over has to be told of that.
+        local.is_watched = (local.is_watched || is_watched) && !read.ends_call();
         if let Some(last) = local.last.take() {
             self.push(ring, last)?;
         }
@@ -387,7 +392,7 @@ impl Inner {
 
     #[cold]
     fn drain_and_push(&self, ring: &crate::ring::Ring, read: Read) -> Option<()> {
-        self.memory.machine.lock().ok()?.drain_all();
+        self.memory.guarded(|machine| machine.drain(machine.lock()?).map(drop)).ok()?;
         let has_room = ring.push(read);
         debug_assert!(has_room, "a ring that was just emptied");
         Some(())
@@ -437,7 +442,7 @@ impl Shared {
         let owner = locked.owner;
         let object = locked.engine.open(owner, id)?;
         locked = self.machine.close_off(locked, id)?;
-        locked.drain_all();
+        locked = self.machine.drain(locked)?;
         let path = locked.files[id.0 as usize].as_ref().expect("it is open").path.clone();
         let hired = locked.hire(0);
         let lent = locked.engine.lend((owner, object), hired.task);
@@ -450,6 +455,8 @@ impl Shared {
             }
             Err(error) => Err(error),
         };
+        // Of hits meanwhile nobody is told any more through a handle that goes.
+        locked = self.machine.drain(locked)?;
         locked.engine.close(owner, object)?;
         if !matches!(unlinked, Ok(Served::Truncated)) {
             locked.set_going(id, false);
@@ -475,13 +482,15 @@ impl Shared {
 
     /// A handle of a file is gone.
     fn close(&self, id: FileId, serial: u64) {
-        if let Ok(mut locked) = self.machine.lock()
-            && let Some(object) = locked.drop_handle(id, serial)
-        {
-            locked.drain_all();
-            local::give_back(&self.machine, &locked);
-            let owner = locked.owner;
-            let _ = locked.engine.close(owner, object);
-        }
+        // Of all hits through it the engine hears before it goes. Where something has panicked nobody needs to know.
+        let _ = self.guarded(|machine| {
+            let mut locked = machine.drain(machine.lock()?)?;
+            if let Some(object) = locked.drop_handle(id, serial) {
+                local::give_back(machine, &locked);
+                let owner = locked.owner;
+                locked.engine.close(owner, object)?;
+            }
+            Ok(())
+        });
     }
 }

@@ -22,6 +22,7 @@
 mod memory; // the cache, how it is built, its groups
 mod file; // reading through it
 mod guard; // a page that is read in place
+mod node; // of which memory a cache is made
 mod error; // what can go wrong, and what to do
 mod stats; // what it counts
 
@@ -32,6 +33,7 @@ mod atomic; // what gates are made of
 mod gate; // how readers and the engine keep clear of each other
 mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write
+mod numa; // memory on a node of the machine
 
 pub use pageout_engine as engine; // what errors and configurations are made of
 
@@ -39,4 +41,5 @@ pub use error::Error;
 pub use file::{File, Open, ReadAt};
 pub use guard::PageRef;
 pub use memory::{Builder, Group, Limits, Memory};
+pub use node::{Delay, Node};
 pub use stats::{LockHeld, Stats};

@@ -26,6 +26,8 @@ pub(crate) struct LocalFile {
     pub(crate) words: WordReader,
     /// The page that was read last, where the engine has not heard of it: nothing had to be noted.
     pub(crate) last: Option<Read>,
+    /// In the call under way pages were read of which the engine may promote some at its end.
+    pub(crate) is_watched: bool,
 }
 
 impl Drop for Local {
@@ -75,7 +77,7 @@ impl Locals {
         if local.files.len() <= number {
             local.files.resize_with(number + 1, || None);
         }
-        local.files[number] = Some(LocalFile { serial: file.serial, words, last: None });
+        local.files[number] = Some(LocalFile { serial: file.serial, words, last: None, is_watched: false });
         Some(())
     }
 

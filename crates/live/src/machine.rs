@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use pageout_engine::{Engine, FileId, FrameGate, Pfn, Served, Step, TaskId, Touched, Wait};
+use pageout_engine::{Engine, FileId, FrameGate, Pfn, Served, Step, TaskId, Touched, Wait, WatchedReads};
 
 use crate::arena::{Arena, Pin};
 use crate::error::Error;
@@ -46,6 +46,8 @@ pub(crate) struct Machine {
     io_threads: usize,
     /// Pages that guards may hold.
     pub(crate) pins_max: u64,
+    /// Which hits the engine has to hear of although nothing has to be noted in their words.
+    pub(crate) watched_reads: WatchedReads,
 }
 
 /// A page that is wanted.
@@ -61,7 +63,7 @@ pub(crate) struct Doors(pub(crate) Arc<Arena>);
 
 impl FrameGate for Doors {
     fn close(&mut self, pfn: Pfn) -> bool {
-        self.0.gate(pfn).close()
+        self.0.close(pfn)
     }
 
     fn open(&mut self, pfn: Pfn) {
@@ -79,6 +81,7 @@ impl Machine {
     /// A machine whose engine has no task yet.
     pub(crate) fn new(engine: Engine, arena: Arc<Arena>, io_threads: usize, pins_max: u64) -> Machine {
         Machine {
+            watched_reads: engine.watched_reads(),
             arena,
             inner: Mutex::new(Inner::new(engine)),
             service: Condvar::new(),
@@ -100,6 +103,15 @@ impl Machine {
         }
         let inner = self.inner.lock().map_err(|_| Error::Poisoned)?;
         Ok(Locked::new(self, inner))
+    }
+
+    /// Tells the engine of all hits that it has not heard of. Others may have the lock in between, where pages are promoted by that.
+    pub(crate) fn drain<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        while !locked.drain_step() {
+            drop(locked);
+            locked = self.lock()?;
+        }
+        Ok(locked)
     }
 
     /// Something has panicked: nobody gets the lock any more, and whoever waits is told.
@@ -127,10 +139,8 @@ impl Machine {
                 Step::Done(served) => return Ok((locked, served)),
                 Step::Again => {
                     drop(self.read(locked, 0)?);
-                    let mut locked = self.lock()?;
                     // What others have read counts before more of it is evicted.
-                    locked.drain_all();
-                    locked
+                    self.drain(self.lock()?)?
                 }
                 Step::Wait(Wait::Io(_)) => {
                     let locked = self.read(locked, 1)?;
@@ -202,8 +212,7 @@ impl Machine {
 
     /// Brings a page of a file in, on behalf of a group, and pins its frame.
     pub(crate) fn bring_in(&self, file: &File, group: usize, want: Want) -> Result<Pin<'_>, Error> {
-        let mut locked = self.lock()?;
-        locked.drain_all();
+        let mut locked = self.drain(self.lock()?)?;
         local::give_back(self, &locked);
         locked = self.wait_if_going(locked, file)?;
         let mut miss = locked.begin(file, group, want)?;
@@ -223,8 +232,7 @@ impl Machine {
         wants: impl Iterator<Item = Want>,
         mut show: impl FnMut(usize, &Pin<'_>),
     ) -> Result<(), Error> {
-        let mut locked = self.lock()?;
-        locked.drain_all();
+        let mut locked = self.drain(self.lock()?)?;
         local::give_back(self, &locked);
         let (mut misses, mut outcome) = (Vec::new(), Ok(()));
         for (at, want) in wants.enumerate() {
@@ -240,8 +248,7 @@ impl Machine {
             locked.settle();
             while miss.step == Step::Again {
                 drop(locked);
-                locked = self.lock()?;
-                locked.drain_all();
+                locked = self.drain(self.lock()?)?;
                 miss.step = locked.engine.resume(miss.hired.task);
                 locked.settle();
             }
@@ -299,7 +306,7 @@ impl Machine {
                 Served::Failed(error) => Err(locked.failure(file.id, page, error)),
                 other => panic!("a read ended as {other:?}"),
             };
-            locked.ended(file.id);
+            locked.ended(file.id, &hired);
             return Ok((locked, found));
         }
     }
@@ -348,7 +355,8 @@ impl Machine {
                 Runs::At(time) => time <= now,
             };
             if let Some(at) = locked.threads.iter().position(is_due) {
-                locked.drain_all();
+                let Ok(drained) = self.drain(locked) else { return };
+                locked = drained;
                 let task = locked.threads[at].task;
                 let step = locked.engine.resume(task);
                 locked.threads[at].runs = match step {
@@ -535,6 +543,70 @@ mod tests {
         assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(Error::Poisoned))), "{outcomes:?}");
         assert!(matches!(memory.stats(), Err(Error::Poisoned)));
         assert!(matches!(file.page(6).map(drop), Err(Error::Poisoned)));
+        assert!(matches!(memory.read("/proc/vmstat"), Err(Error::Poisoned)));
+    }
+
+    /// A cache with slow memory, and a file of so many pages that is there.
+    fn slow_cache(name: &str, pages: usize) -> (Memory, crate::File) {
+        let path = std::env::temp_dir().join(format!("pageout-machine-{name}-{}", std::process::id()));
+        std::fs::write(&path, (0..pages).flat_map(|page| [page as u8; PAGE]).collect::<Vec<_>>()).unwrap();
+        let slow = crate::Node::slow(8 << 20).emulated(crate::Delay::per_page(Duration::ZERO));
+        let builder = Memory::builder().budget(24 << 20).policy("classic@6.12").node(slow);
+        let memory = builder.build().unwrap();
+        let group = memory.group("slow", crate::Limits::NONE).unwrap();
+        group.write("cpuset.mems", "1").unwrap();
+        let file = memory.open(&path, Open::read().random().buffered(true).group(&group)).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for page in 0..pages {
+            file.with_page(page as u64, |bytes| assert_eq!(bytes[0], page as u8)).unwrap();
+        }
+        group.write("cpuset.mems", "0-1").unwrap();
+        (memory, file)
+    }
+
+    #[test]
+    fn whatever_moves_the_engine_holds_what_it_must() {
+        let (memory, file) = slow_cache("moves", 6000);
+        std::thread::scope(|scope| {
+            let readers = [1_u64, 2, 3].map(|seed| {
+                let file = &file;
+                scope.spawn(move || {
+                    let (mut state, mut buf) = (seed, vec![0; 2 * PAGE]);
+                    for _ in 0..15_000 {
+                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed);
+                        let page = (state >> 33) % if state >> 32 & 1 == 0 { 5999 } else { 700 };
+                        file.read_at(&mut buf, page * PAGE_SIZE).unwrap();
+                        assert!(buf[..PAGE].iter().all(|&byte| byte == page as u8), "page {page}");
+                        assert!(buf[PAGE..].iter().all(|&byte| byte == (page + 1) as u8), "page {page}");
+                    }
+                })
+            });
+            while readers.iter().any(|reader| !reader.is_finished()) {
+                std::thread::sleep(Duration::from_millis(40));
+                memory.0.machine.lock().unwrap().engine.check_invariants();
+            }
+        });
+        let stats = memory.stats().unwrap();
+        assert!(stats.promoted > 100 && stats.demoted > 100, "{stats:?}");
+    }
+
+    #[test]
+    fn a_panic_in_the_middle_of_a_move_is_told_and_reaches_nobody() {
+        let (memory, file) = slow_cache("panic-moves", 64);
+        let arena = &memory.0.machine.arena;
+        // Frames that nobody has yet, and that are open: whoever moves a page there finds that out.
+        let fast = 0..4096 - 64;
+        let free = fast.map(Pfn).filter(|&pfn| !arena.gate(pfn).is_open());
+        free.collect::<Vec<_>>().into_iter().for_each(|pfn| arena.gate(pfn).open());
+        let silent = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let mut outcome = Ok(());
+        for page in (0..64).cycle().take(64 * 8) {
+            outcome = outcome.and_then(|()| file.read_at(&mut [0; 9], page * PAGE_SIZE));
+        }
+        std::panic::set_hook(silent);
+        assert!(matches!(outcome, Err(Error::Poisoned)), "{outcome:?}");
+        assert!(matches!(memory.stats(), Err(Error::Poisoned)));
         assert!(matches!(memory.read("/proc/vmstat"), Err(Error::Poisoned)));
     }
 }

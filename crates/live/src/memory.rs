@@ -5,12 +5,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use pageout_engine::{Config, ConfigError, Engine, MemcgId, PAGE_SIZE, Policy, Served, Stat, Step, TaskId};
+use pageout_engine::{
+    ADISTANCE_DAX_KMEM, Config, ConfigError, Engine, Layout, MemcgId, MemoryType, NodeId, PAGE_SIZE, Policy,
+    Served, Stat, Step, TaskId,
+};
 
-use crate::arena::Arena;
 use crate::error::Error;
 use crate::file::{File, Open};
 use crate::machine::{Doors, Locked, Machine};
+use crate::node::{Node, Nodes, Place};
 use crate::stats::Stats;
 
 /// What the engine takes beside what grows with frames and files: its code, its counters, and the stacks of threads.
@@ -20,8 +23,10 @@ const FRAME_BYTES: u64 = 72;
 /// What a page of a file takes whether it is in memory or not: its word, and a share of what tells of its neighbours. Words may move, and
 /// are there twice for a moment.
 const FILE_PAGE_BYTES: u64 = 9;
-/// Fewer frames would not do for the marks of free memory.
+/// Fewer frames of a node would not do for the marks of free memory.
 const FRAMES_MIN: u64 = 1024;
+/// Pages that one step moves between nodes, under the lock: some 20 microseconds.
+const STEP_MOVES: u64 = 32;
 
 /// A page cache with a budget. Clones share it.
 #[derive(Clone)]
@@ -35,6 +40,7 @@ pub struct Builder {
     files: Option<u64>,
     policy: String,
     sysctls: Vec<(String, String)>,
+    nodes: Vec<Node>,
     io_threads: usize,
 }
 
@@ -70,6 +76,8 @@ pub(crate) struct Shared {
     threads: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) files_max: u64,
     frames: u64,
+    /// Frames of slow memory, and where they are.
+    slow: Option<(u64, Place)>,
     policy: String,
     config: Config,
 }
@@ -81,6 +89,7 @@ impl Default for Builder {
             files: None,
             policy: "mglru@6.12".to_owned(),
             sysctls: Vec::new(),
+            nodes: Vec::new(),
             io_threads: 8,
         }
     }
@@ -107,6 +116,16 @@ impl Builder {
         self
     }
 
+    /// Adds slow memory ([`Node::slow`]), or binds the fast memory ([`Node::bound_to`]). Default: fast memory alone, wherever the system puts it.
+    ///
+    /// With slow memory, pages that would be evicted from the fast one are demoted instead, and those that are read there again and again are
+    /// promoted. `/sys/kernel/mm/numa/demotion_enabled`, `/sys/kernel/mm/numa/pagecache_promotion_enabled` and `kernel.numa_balancing` (2) say so, and can
+    /// be written ([`Memory::write`]).
+    pub fn node(mut self, node: Node) -> Builder {
+        self.nodes.push(node);
+        self
+    }
+
     /// Sets a sysctl, as `vm.swappiness`, when the cache is built.
     pub fn sysctl(mut self, name: &str, value: impl ToString) -> Builder {
         self.sysctls.push((name.to_owned(), value.to_string()));
@@ -121,30 +140,33 @@ impl Builder {
         self
     }
 
-    /// The least budget that would do for these files.
-    fn least(files: u64) -> u64 {
-        FRAMES_MIN * (PAGE_SIZE + FRAME_BYTES) + FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES
+    /// The least budget that would do for these files beside so many frames of slow memory.
+    fn least(files: u64, slow: u64) -> u64 {
+        (FRAMES_MIN + slow) * (PAGE_SIZE + FRAME_BYTES) + FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES
     }
 
     /// Builds it.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`]; [`Error::Config`] and [`Error::File`] for what the engine doesn't know; [`Error::Io`] where the system gives
-    /// no memory or no threads.
+    /// [`Error::BudgetTooSmall`]; [`Error::Nodes`] and [`Error::NoSuchNode`] for memory that can't be had so; [`Error::Config`] and [`Error::File`] for
+    /// what the engine doesn't know; [`Error::Io`] where the system gives no memory or no threads.
     pub fn build(self) -> Result<Memory, Error> {
+        let nodes = Nodes::of(&self.nodes)?;
         let files_max = self.files.unwrap_or(self.budget.saturating_mul(16));
         let set_aside = FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES;
         let frames = self.budget.saturating_sub(set_aside) / (PAGE_SIZE + FRAME_BYTES);
-        if frames < FRAMES_MIN {
-            return Err(Error::BudgetTooSmall { least: Builder::least(files_max) });
+        let slow = nodes.slow.map_or(0, |(bytes, _)| (bytes / PAGE_SIZE).max(FRAMES_MIN));
+        if frames < FRAMES_MIN + slow {
+            return Err(Error::BudgetTooSmall { least: Builder::least(files_max, slow) });
         }
         let policy = Policy::by_name(&self.policy)
             .ok_or_else(|| ConfigError::Unknown(format!("policy {}", self.policy)))?;
-        let config = Config { node_pages: vec![frames], policy, ..config() };
-        let io = |source| Error::Io { op: "mapping memory", path: "the arena".into(), page: None, source };
+        let config = match slow {
+            0 => Config { node_pages: vec![frames], policy, ..config() },
+            _ => Config { node_pages: vec![frames - slow, slow], policy, ..config_of_tiers() },
+        };
         let mut builder = Engine::builder(config.clone())?;
-        let frames_end = builder.frames_end();
-        let arena = Arc::new(Arena::new(frames_end as usize).map_err(io)?);
+        let arena = Arc::new(nodes.arena(&builder.frames())?);
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
         let machine = Arc::new(Machine::new(builder.build(), arena, self.io_threads, frames / 4));
         let shared = Shared {
@@ -152,6 +174,7 @@ impl Builder {
             threads: Mutex::default(),
             files_max,
             frames,
+            slow: nodes.slow.map(|(_, place)| (slow, place)),
             policy: self.policy.clone(),
             config,
         };
@@ -177,6 +200,19 @@ fn config() -> Config {
         page_cluster: 0,
         step_busy_pages: 256,
         ..Config::default()
+    }
+}
+
+/// The same with a second node, of slow memory: pages are demoted to it and promoted from it, few at a time.
+fn config_of_tiers() -> Config {
+    let memory_types = vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)];
+    Config {
+        layout: Layout { memory_types, ..Layout::default() },
+        numa_balancing: 2,
+        demotion_enabled: true,
+        pagecache_promotion_enabled: true,
+        step_moves: STEP_MOVES,
+        ..config()
     }
 }
 
@@ -222,8 +258,7 @@ impl Memory {
     /// [`Error::File`] where there is none, or it can't be read.
     pub fn read(&self, path: &str) -> Result<String, Error> {
         self.0.guarded(|machine| {
-            let mut locked = machine.lock()?;
-            locked.drain_all();
+            let mut locked = machine.drain(machine.lock()?)?;
             Ok(locked.engine.read_file(path)?)
         })
     }
@@ -248,15 +283,30 @@ impl Memory {
     pub fn stats(&self) -> Result<Stats, Error> {
         let machine = &self.0.machine;
         let locked = machine.lock()?;
-        let vmstat = |stat| locked.engine.figures().vmstat(stat) as u64;
+        let figures = locked.engine.figures();
+        let vmstat = |stat| figures.vmstat(stat) as u64;
+        let (slow_frames, slow_resident) = match self.0.slow {
+            Some((frames, _)) => (frames, figures.node_stat(NodeId(1), Stat::NrFilePages) as u64),
+            None => (0, 0),
+        };
+        const DEMOTIONS: [Stat; 4] =
+            [Stat::PgdemoteKswapd, Stat::PgdemoteDirect, Stat::PgdemoteKhugepaged, Stat::PgdemoteProactive];
+        let hits = locked.hits();
         Ok(Stats {
-            hits: locked.hits_of_ended + locked.rings.iter().map(|ring| ring.hits()).sum::<u64>(),
+            hits: hits.all,
+            slow_hits: hits.slow,
             misses: locked.misses,
             device_reads: locked.device_reads,
             device_bytes: locked.device_bytes,
             refaults: vmstat(Stat::WorkingsetRefaultFile),
             resident: vmstat(Stat::NrFilePages),
             frames: self.0.frames,
+            slow_frames,
+            slow_resident,
+            promoted: vmstat(Stat::PgpromoteSuccess),
+            demoted: DEMOTIONS.into_iter().map(vmstat).sum(),
+            moves_failed: vmstat(Stat::PgmigrateFail),
+            kept_by_pins: machine.arena.kept_by_pins(),
             pinned: locked.pinned(),
             lock_held: machine.held.read(),
         })
@@ -274,8 +324,10 @@ impl Memory {
             1 => "by whoever waits, and a thread".to_owned(),
             threads => format!("by whoever waits, and {threads} threads"),
         };
-        let Shared { policy, frames, .. } = &*self.0;
-        format!("{policy}, {frames} frames of {PAGE_SIZE} bytes; reads {readers}")
+        let Shared { policy, frames, slow, .. } = &*self.0;
+        let slow =
+            slow.map_or_else(String::new, |(frames, place)| format!(", {frames} of them slow, {place}"));
+        format!("{policy}, {frames} frames of {PAGE_SIZE} bytes{slow}; reads {readers}")
     }
 }
 
@@ -357,8 +409,7 @@ impl Shared {
         begin: impl FnOnce(&mut Engine, TaskId) -> Result<Step, Error>,
     ) -> Result<Served, Error> {
         self.guarded(|machine| {
-            let mut locked: Locked<'_> = machine.lock()?;
-            locked.drain_all();
+            let mut locked: Locked<'_> = machine.drain(machine.lock()?)?;
             let hired = locked.hire(0);
             let step = begin(&mut locked.engine, hired.task)?;
             let served;

@@ -7,6 +7,7 @@
 //! is full or next has the lock, and others do before they reclaim. So what one thread does reaches the engine in order and before
 //! anything is decided by it; of several threads, each is late by a ring at most.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use pageout_engine::{ObjectId, PAGE_SIZE};
@@ -44,15 +45,38 @@ impl Read {
     pub(crate) fn wanted(self) -> u32 {
         (self.0 & ((1 << WANTED_BITS) - 1)) as u32
     }
+
+    /// Whether its call is over with this page.
+    #[inline(always)]
+    pub(crate) fn ends_call(self) -> bool {
+        u64::from(self.wanted()) <= PAGE_SIZE
+    }
+}
+
+/// Pages that were read without the engine's lock.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Hits {
+    pub(crate) all: u64,
+    /// Those in slow memory among them.
+    pub(crate) slow: u64,
+}
+
+impl std::ops::AddAssign for Hits {
+    fn add_assign(&mut self, more: Hits) {
+        self.all += more.all;
+        self.slow += more.slow;
+    }
 }
 
 /// The ring of a thread, and what it counts by itself.
 #[derive(Default)]
 pub(crate) struct Ring {
     reads: [AtomicU64; ACCESSES_MAX + 1],
-    /// Read by all, written by the thread alone, as the next two.
+    /// Read by all, written by the thread alone, as the next three.
     head: AtomicUsize,
     hits: AtomicU64,
+    /// Those of slow memory among them.
+    slow_hits: AtomicU64,
     /// Its thread is gone.
     is_over: AtomicBool,
     /// Pins that it has taken, less those that it has given back: a guard may go in another thread.
@@ -76,11 +100,11 @@ impl Ring {
     }
 
     /// Takes all out. To be called under the engine's lock.
-    pub(crate) fn drain(&self, into: &mut Vec<Read>) {
+    pub(crate) fn drain(&self, into: &mut VecDeque<Read>) {
         let (head, tail) = (self.head.load(Ordering::Acquire), self.tail.load(Ordering::Relaxed));
         let mut at = tail;
         while at != head {
-            into.push(Read(self.reads[at % self.reads.len()].load(Ordering::Relaxed)));
+            into.push_back(Read(self.reads[at % self.reads.len()].load(Ordering::Relaxed)));
             at = at.wrapping_add(1);
         }
         if at != tail {
@@ -90,13 +114,18 @@ impl Ring {
 
     /// Its thread has read a page without the engine's lock.
     #[inline(always)]
-    pub(crate) fn count_hit(&self) {
+    pub(crate) fn count_hit(&self, is_slow: bool) {
         // One writer: no need for an instruction that keeps others out.
-        self.hits.store(self.hits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let count = |of: &AtomicU64| of.store(of.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        count(&self.hits);
+        if is_slow {
+            count(&self.slow_hits);
+        }
     }
 
-    pub(crate) fn hits(&self) -> u64 {
-        self.hits.load(Ordering::Relaxed)
+    /// Hits, and those of slow memory among them.
+    pub(crate) fn hits(&self) -> Hits {
+        Hits { all: self.hits.load(Ordering::Relaxed), slow: self.slow_hits.load(Ordering::Relaxed) }
     }
 
     /// Its thread has so many more pins. Returns how many that are.
@@ -150,7 +179,7 @@ mod tests {
                 }
                 ring.end();
             });
-            let mut found = Vec::new();
+            let mut found = VecDeque::new();
             while found.len() < 10_000 {
                 ring.drain(&mut found);
                 std::thread::yield_now();

@@ -9,6 +9,8 @@ use std::time::Duration;
 pub struct Stats {
     /// Pages that were read without the engine's lock.
     pub hits: u64,
+    /// Those of them that were in slow memory ([`crate::Node::slow`]).
+    pub slow_hits: u64,
     /// Pages that were read under it: they were not in memory, or were on their way, or their next ones were to be read ahead.
     pub misses: u64,
     /// Requests to devices, and the bytes that they gave.
@@ -19,8 +21,20 @@ pub struct Stats {
     pub refaults: u64,
     /// Pages of files in memory.
     pub resident: u64,
-    /// Frames that the budget pays for.
+    /// Frames that the budget pays for, of fast memory and of slow.
     pub frames: u64,
+    /// Those of slow memory among them, and the pages that are there.
+    pub slow_frames: u64,
+    /// See [`Stats::slow_frames`].
+    pub slow_resident: u64,
+    /// Pages that went from slow memory to fast (`pgpromote_success`), and those that went the other way (`pgdemote_kswapd` and its like).
+    pub promoted: u64,
+    /// See [`Stats::promoted`].
+    pub demoted: u64,
+    /// Pages that were to move and have not: no frame was free, or somebody had them (`pgmigrate_fail`).
+    pub moves_failed: u64,
+    /// Times that a page was to be moved or evicted, and stayed because somebody held it.
+    pub kept_by_pins: u64,
     /// Pages that guards hold. A page counts once for each guard.
     pub pinned: u64,
     /// How long the engine's lock was held.

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use pageout::{Limits, Memory, Open};
+use pageout::{Delay, Limits, Memory, Node, Open};
 use pageout_engine::{Advice, Bdi, CpuId, Engine, FileKind, FileSpec, MemcgId, Nanos, PROFILES, Step};
 use pageout_sim::cost::{Channel, Costs};
 use pageout_sim::device::{DeviceSpec, Latency};
@@ -16,8 +17,29 @@ const PAGES: u64 = 2000;
 const LIMIT: u64 = 600 * PAGE;
 const ACCESSES: usize = 2500;
 
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    profile: &'static str,
+    is_random: bool,
+    /// There is slow memory, and whether pages that are read again are promoted from it.
+    promotes: Option<bool>,
+}
+
+/// What is written to files of the kernel before anything is read: with promotion, all pages come into slow memory at first.
+fn settings(case: Case) -> Vec<(&'static str, String)> {
+    let mut settings = vec![("/sys/fs/cgroup/tenant/memory.max", LIMIT.to_string())];
+    if let Some(promotes) = case.promotes {
+        settings.push(("/sys/kernel/mm/numa/pagecache_promotion_enabled", u8::from(promotes).to_string()));
+        // How soon a page must be read again goes by the clock, which stands still in the simulator.
+        settings.push(("/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms", "1000000".to_owned()));
+        settings.push(("/sys/fs/cgroup/tenant/cpuset.mems", if promotes { "1" } else { "0-1" }.to_owned()));
+    }
+    settings
+}
+
 /// Pages that are read: some hot ones over and over, single ones from anywhere, and runs from front to back.
-fn pages(seed: u64) -> Vec<u64> {
+fn pages(seed: u64, hot: u64) -> Vec<u64> {
     let mut state = seed;
     let mut draw = |sides: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -31,25 +53,26 @@ fn pages(seed: u64) -> Vec<u64> {
                 pages.extend(first..first + draw(60) + 1);
             }
             1..3 => pages.push(draw(PAGES)),
-            _ => pages.extend([draw(400); 2]),
+            _ => pages.extend([draw(hot); 2]),
         }
     }
     pages
 }
 
 /// What the simulator's group has to say when all was read.
-fn simulated(memory: &Memory, pages: &[u64], is_random: bool) -> String {
+fn simulated(memory: &Memory, pages: &[u64], case: Case) -> String {
     let mut engine = Engine::new(memory.config().clone()).unwrap();
     let group = engine.memcg_create(MemcgId::ROOT, "tenant").unwrap();
     let mm = engine.process_create(group);
     let task = engine.task_create(mm, CpuId(0));
-    let path = "/sys/fs/cgroup/tenant/memory.max";
-    assert!(matches!(engine.write_file(task, path, &LIMIT.to_string()), Ok(Step::Done(_))));
+    for (path, value) in settings(case) {
+        assert!(matches!(engine.write_file(task, path, &value), Ok(Step::Done(_))), "{path}: {value}");
+    }
     let spec =
         FileSpec { name: "data".to_owned(), pages: PAGES, kind: FileKind::Regular, bdi: Bdi::default() };
     let file = engine.file_create(spec).unwrap();
     let object = engine.open(task, file).unwrap();
-    if is_random {
+    if case.is_random {
         engine.fadvise(task, object, Advice::Random).unwrap();
     }
     let device = DeviceSpec {
@@ -72,11 +95,11 @@ fn simulated(memory: &Memory, pages: &[u64], is_random: bool) -> String {
         Box::new(move |_| Ok(Box::new(InMemory::new(Arc::clone(&accesses))) as Box<dyn AccessStream>));
     machine.task_add(TaskSpec::new(task, "reader", "/tenant", vec![Channel::File], source)).unwrap();
     machine.run(&mut ()).unwrap();
-    told(|path| machine.engine_mut().read_file(path).unwrap())
+    told(case, |path| machine.engine_mut().read_file(path).unwrap())
 }
 
-/// Counters of the group and of the machine, and the generations, without what is told in milliseconds.
-fn told(mut read: impl FnMut(&str) -> String) -> String {
+/// Counters of the group, of the machine and of its nodes, and the generations, without what is told in milliseconds.
+fn told(case: Case, mut read: impl FnMut(&str) -> String) -> String {
     let stat = read("/sys/fs/cgroup/tenant/memory.stat");
     let current = read("/sys/fs/cgroup/tenant/memory.current");
     let vmstat = read("/proc/vmstat");
@@ -92,6 +115,10 @@ fn told(mut read: impl FnMut(&str) -> String) -> String {
             "nr_active",
             "nr_file_pages",
             "allocstall",
+            "pgpromote",
+            "pgdemote",
+            "pgmigrate",
+            "numa_",
         ]
         .iter()
         .any(|name| line.starts_with(name))
@@ -106,31 +133,57 @@ fn told(mut read: impl FnMut(&str) -> String) -> String {
         }
     };
     let generations: Vec<String> = generations.lines().map(without_ages).collect();
-    format!("{stat}{current}{}\n{}\n", vmstat.join("\n"), generations.join("\n"))
+    let nodes = match case.promotes {
+        Some(_) => {
+            let both =
+                [0, 1].map(|node| read(&format!("/sys/devices/system/node/node{node}/vmstat"))).concat();
+            // What a CPU keeps of free pages goes by the clock.
+            both.lines()
+                .filter(|line| !line.starts_with("nr_free_pages"))
+                .fold(String::new(), |all, line| all + line + "\n")
+        }
+        None => String::new(),
+    };
+    format!("{stat}{current}{}\n{}\nnodes\n{nodes}", vmstat.join("\n"), generations.join("\n"))
 }
 
 /// The same of real memory and a real file.
-fn live(memory: &Memory, file: &Path, pages: &[u64], is_random: bool) -> String {
-    let tenant = memory.group("tenant", Limits { max: Some(LIMIT), ..Limits::NONE }).unwrap();
+fn live(memory: &Memory, file: &Path, pages: &[u64], case: Case) -> String {
+    let tenant = memory.group("tenant", Limits::NONE).unwrap();
+    settings(case).into_iter().for_each(|(path, value)| memory.write(path, &value).unwrap());
     let how = Open::read().buffered(true).group(&tenant);
-    let file = memory.open(file, if is_random { how.random() } else { how }).unwrap();
+    let file = memory.open(file, if case.is_random { how.random() } else { how }).unwrap();
     let mut buf = vec![0; PAGE as usize];
     for &page in pages {
         file.read_at(&mut buf, page * PAGE).unwrap();
         assert_eq!(buf[..8], page.to_le_bytes());
     }
-    told(|path| memory.read(path).unwrap())
+    told(case, |path| memory.read(path).unwrap())
 }
 
-/// What is not the same under a profile, if anything.
-fn difference(profile: &str, path: &Path, pages: &[u64], is_random: bool) -> Option<String> {
-    let memory = Memory::builder().budget(12 << 20).policy(profile).io_threads(0).build().unwrap();
-    let (live, simulated) = (live(&memory, path, pages, is_random), simulated(&memory, pages, is_random));
-    let is_tried = ["workingset_refault_file 0\n", "pgscan 0\n"].iter().all(|zero| !simulated.contains(zero));
-    assert!(is_tried, "{profile}: nothing was evicted and read again\n{simulated}");
+/// What is not the same, if anything.
+fn difference(path: &Path, pages: &[u64], case: Case) -> Option<String> {
+    let mut builder = Memory::builder().budget(12 << 20).policy(case.profile).io_threads(0);
+    if case.promotes.is_some() {
+        let slow = Node::slow(4 << 20).emulated(Delay::per_page(Duration::ZERO));
+        builder = builder.budget(16 << 20).node(slow);
+    }
+    let memory = builder.build().unwrap();
+    let (live, simulated) = (live(&memory, path, pages, case), simulated(&memory, pages, case));
+    let mut not_tried = vec!["pgscan 0\n"];
+    not_tried.push(match case.promotes {
+        None => "workingset_refault_file 0\n",
+        // Lists of a textbook don't tell which pages are in use.
+        Some(true) if !case.profile.contains("lru@") && !case.profile.contains("classic@") => "",
+        Some(true) => "pgpromote_success 0\n",
+        Some(false) => "pgdemote_direct 0\n",
+    });
+    let (of_all, _) = simulated.split_once("\nnodes\n").expect("they come last");
+    not_tried.retain(|zero| !zero.is_empty() && of_all.contains(zero));
+    assert!(not_tried.is_empty(), "{case:?}: {not_tried:?}\n{simulated}");
     let lines = live.lines().zip(simulated.lines()).filter(|(live, simulated)| live != simulated);
     let lines: Vec<_> = lines.map(|(live, simulated)| format!("{live} | {simulated}")).collect();
-    (live != simulated).then(|| format!("{profile}, random: {is_random}: {lines:#?}"))
+    (live != simulated).then(|| format!("{case:?}: {lines:#?}"))
 }
 
 #[test]
@@ -141,17 +194,21 @@ fn every_profile_leaves_the_same_counters_live_and_simulated() {
         bytes[..8].copy_from_slice(&page.to_le_bytes());
     }
     std::fs::write(&path, bytes).unwrap();
-    let pages = pages(7);
+    let (of_one_node, of_two) = (pages(7, 400), pages(7, 16));
     let compared = std::thread::scope(|scope| {
-        let compare = |profile: &'static str, is_random: bool| {
+        let compare = |case: Case| {
             // The rules of 2010 have a reclaimer sleep for a tenth of a second now and then, here for real.
-            let share = if profile.contains("2010") { 3 + 2 * usize::from(!is_random) } else { 1 };
+            let share = if case.profile.contains("2010") { 3 + 2 * usize::from(!case.is_random) } else { 1 };
+            let pages = if case.promotes.is_some() { &of_two } else { &of_one_node };
             let (path, pages) = (&path, &pages[..pages.len() / share]);
-            move || difference(profile, path, pages, is_random)
+            move || difference(path, pages, case)
         };
-        let each =
-            PROFILES.iter().flat_map(|profile| [true, false].map(|is_random| (profile.name, is_random)));
-        let all: Vec<_> = each.map(|(profile, is_random)| scope.spawn(compare(profile, is_random))).collect();
+        let cases =
+            [(true, None), (false, None), (false, Some(false)), (false, Some(true)), (true, Some(true))];
+        let each = PROFILES.iter().flat_map(|profile| {
+            cases.map(|(is_random, promotes)| Case { profile: profile.name, is_random, promotes })
+        });
+        let all: Vec<_> = each.map(|case| scope.spawn(compare(case))).collect();
         all.into_iter().filter_map(|one| one.join().unwrap()).collect::<Vec<String>>()
     });
     std::fs::remove_file(&path).unwrap();

@@ -12,6 +12,7 @@ use crate::swap::contents::Compressibility;
 use crate::swap::zram::Zram;
 use crate::units::{BdiId, SwapId};
 use crate::writeback::BdiLimits;
+use std::ops::Range;
 
 /// The highest priority that a swap device can be given.
 const SWAP_PRIORITY_MAX: u16 = 32_767;
@@ -100,15 +101,14 @@ impl EngineBuilder {
         self.core.full_plug = Some(full_plug);
     }
 
-    /// Frames have numbers below this.
-    pub fn frames_end(&self) -> u64 {
+    /// The numbers of each node's frames, node by node. Between two nodes may be numbers that no frame has.
+    pub fn frames(&self) -> Vec<Range<u32>> {
         let zones = &self.core.mm.memory.zones;
-        zones
-            .nodes()
-            .flat_map(|node| zones.of_node(node))
-            .map(|zone| u64::from(zone.end()))
-            .max()
-            .unwrap_or(0)
+        let of_node = |node| {
+            let of_node = zones.of_node(node).iter().map(|zone| zone.start..zone.end());
+            of_node.reduce(|all, zone| all.start.min(zone.start)..all.end.max(zone.end)).unwrap_or(0..0)
+        };
+        zones.nodes().map(of_node).collect()
     }
 
     /// Has the machine asked before a page is taken from whoever may look at it: some may of whom the engine knows nothing. Without this,

@@ -19,7 +19,10 @@ use super::transfer::{Failed, Transfer};
 use super::{Machine, Want};
 use crate::error::Error;
 use crate::file::Inner as File;
-use crate::ring::{Read, Ring};
+use crate::ring::{Hits, Read, Ring};
+
+/// Reads that have pages promoted, of which the engine is told in one go at most: a page each, mostly.
+const PROMOTED_MAX: u64 = 31;
 
 /// The lock, held.
 pub(crate) struct Locked<'a> {
@@ -82,10 +85,13 @@ pub(crate) struct Inner {
     pub(crate) owner: TaskId,
     /// In its name the engine hears of hits.
     hitter: TaskId,
+    /// It is in the middle of promoting what was read in a call.
+    is_promoting: bool,
     pub(crate) rings: Vec<Arc<Ring>>,
-    drained: Vec<Read>,
+    /// Hits that are in no ring any more, and that the engine has not heard of, in order.
+    untold: VecDeque<Read>,
     /// Of rings whose threads are gone.
-    pub(crate) hits_of_ended: u64,
+    hits_of_ended: Hits,
     pub(crate) pins_of_ended: i64,
     pub(crate) misses: u64,
     pub(crate) device_reads: u64,
@@ -182,9 +188,10 @@ impl Inner {
             groups: vec![Group { mm, idle: Arc::default() }],
             owner,
             hitter,
+            is_promoting: false,
             rings: Vec::new(),
-            drained: Vec::new(),
-            hits_of_ended: 0,
+            untold: VecDeque::new(),
+            hits_of_ended: Hits::default(),
             pins_of_ended: 0,
             misses: 0,
             device_reads: 0,
@@ -309,16 +316,21 @@ impl Locked<'_> {
             return Err(file.forgotten());
         }
         let hired = self.hire(group);
-        let owner = self.owner;
+        let (owner, hitter) = (self.owner, self.hitter);
         let object = self.engine.lend((owner, file.object), hired.task)?;
+        if !self.is_promoting {
+            self.engine.pass_call(hitter, hired.task);
+        }
         let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
         let access = Access { wanted, ..Access::new(object, want.page, false) };
         self.files[file.id.0 as usize].as_mut().expect("it is reachable").busy += 1;
         Ok(Miss { hired, access, step: Step::Again })
     }
 
-    /// An access is over.
-    pub(super) fn ended(&mut self, file: FileId) {
+    /// An access is over, and its call perhaps not.
+    pub(super) fn ended(&mut self, file: FileId, hired: &Hired) {
+        let hitter = self.hitter;
+        self.engine.pass_call(hired.task, hitter);
         let of = self.files[file.0 as usize].as_mut().expect("nobody forgets it before");
         of.busy -= 1;
         if of.is_going && of.busy == 0 {
@@ -401,43 +413,81 @@ impl Locked<'_> {
         self.settle();
     }
 
-    /// Tells the engine of all hits that it has not heard of.
-    pub(crate) fn drain_all(&mut self) {
-        let mut reads = std::mem::take(&mut self.drained);
+    /// Tells the engine of hits that it has not heard of; false where there are more, and others should have the lock first: pages were promoted.
+    pub(super) fn drain_step(&mut self) -> bool {
+        if self.is_promoting {
+            let hitter = self.hitter;
+            let step = self.engine.resume(hitter);
+            self.told(step);
+            return false;
+        }
         let inner = &mut **self;
         inner.rings.retain(|ring| {
             let is_over = ring.is_over();
-            ring.drain(&mut reads);
+            ring.drain(&mut inner.untold);
             if is_over {
                 inner.hits_of_ended += ring.hits();
                 inner.pins_of_ended += ring.pins();
             }
             !is_over
         });
-        let mut rest = reads.as_slice();
-        while let Some(&first) = rest.first() {
-            let run = rest.iter().take_while(|read| read.object() == first.object()).count();
-            let through_it;
-            (through_it, rest) = rest.split_at(run);
-            self.tell_hits(first.object(), through_it);
+        let mut promoted = 0;
+        while let Some(&first) = self.untold.front() {
+            let run = self.untold.iter().take_while(|read| read.object() == first.object()).count();
+            promoted += self.tell_hits(first.object(), run);
+            if self.is_promoting || promoted >= PROMOTED_MAX {
+                return false;
+            }
         }
-        reads.clear();
-        self.drained = reads;
+        true
     }
 
-    /// Tells the engine of hits through one handle.
-    fn tell_hits(&mut self, object: ObjectId, mut reads: &[Read]) {
+    /// Tells the engine of so many hits through one handle, or of as many as a step takes. Returns how many of them had something to promote.
+    fn tell_hits(&mut self, object: ObjectId, run: usize) -> u64 {
+        let mut untold = std::mem::take(&mut self.untold);
+        let mut reads = &untold.make_contiguous()[..run];
         let (owner, hitter) = (self.owner, self.hitter);
+        let mut promoted = 0;
         // It may have been closed meanwhile.
-        let Ok(object) = self.engine.lend((owner, object), hitter) else { return };
-        while !reads.is_empty() {
+        if let Ok(object) = self.engine.lend((owner, object), hitter) {
             let access =
                 |read: Read| Access { wanted: read.wanted(), ..Access::new(object, read.page(), false) };
-            let hits = self.engine.run_hits(hitter, reads, access);
-            // A page that has gone meanwhile has nothing to be noted.
-            reads = &reads[(hits + 1).min(reads.len())..];
+            while !reads.is_empty() && !self.is_promoting && promoted < PROMOTED_MAX {
+                let hits = self.engine.run_hits(hitter, reads, access);
+                reads = &reads[hits..];
+                let Some((&read, rest)) = reads.split_first() else { break };
+                reads = rest;
+                // A page that has gone meanwhile has nothing to be noted.
+                if let Some(step) = self.engine.start_hit(hitter, access(read)) {
+                    promoted += 1;
+                    self.told(step);
+                }
+            }
+            self.settle();
+        } else {
+            reads = &[];
         }
+        let told = run - reads.len();
+        untold.drain(..told);
+        self.untold = untold;
+        promoted
+    }
+
+    /// The engine was told of a hit that ends its call.
+    fn told(&mut self, step: Step) {
         self.settle();
+        self.is_promoting = match step {
+            Step::Again => true,
+            Step::Done(_) => false,
+            Step::Wait(wait) => panic!("who was told of a hit waits: {wait:?}"),
+        };
+    }
+
+    /// Hits of all threads.
+    pub(crate) fn hits(&self) -> Hits {
+        let mut hits = self.hits_of_ended;
+        self.rings.iter().for_each(|ring| hits += ring.hits());
+        hits
     }
 
     /// What an access's failure means to who made it.
