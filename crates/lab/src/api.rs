@@ -65,6 +65,7 @@ pub fn call(words: &[OsString], stop: &Arc<AtomicBool>) -> Called {
     HERE.set(Some(UnderWay { called: Called::default(), stop: Arc::clone(stop) }));
     own::look_after(&cli.own);
     let done = dispatch(cli.command);
+    own::tell_fallbacks();
     let under_way = HERE.take().expect("only this function takes it");
     let mut called = under_way.called;
     if let Err(failure) = done {

@@ -34,7 +34,7 @@ use commands::{
 use failure::{Failure, Outcome};
 use print::{form, output};
 
-pub use own::MakePolicy;
+pub use own::{MakePolicy, Watchdog};
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {
@@ -60,6 +60,7 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
     own::look_after(&cli.own);
     let done = form::ask(&matches).map_err(Failure::from).and_then(|()| {
         let done = dispatch(cli.command);
+        own::tell_fallbacks();
         // What there is of a result is written even so; what failed first is told.
         let written = form::finish();
         done.and(written)

@@ -23,13 +23,16 @@ use pageout_study::sweep::content_hash;
 use serde_json::json;
 
 use crate::api;
-use crate::print::{form, output, signals};
+use crate::print::{figures, form, output, signals};
 
 /// What makes a policy of a seed.
 pub type MakePolicy = fn(u64) -> Box<dyn Policy>;
 
 /// The exit code of an own policy's fault: that of bad input.
 pub(crate) const EXIT_CODE: u8 = 2;
+
+/// How long a call may take, unless it is said.
+const CALL_LIMIT: TimeSpan = TimeSpan(10_000_000_000);
 
 /// Between two looks at whether a call has returned.
 const LOOK: Duration = Duration::from_millis(50);
@@ -54,7 +57,7 @@ pub(crate) struct OwnOptions {
     #[arg(
         long,
         value_name = "DURATION",
-        default_value = "10s",
+        default_value_t = CALL_LIMIT,
         global = true,
         hide_short_help = true,
         help_heading = "Own policies"
@@ -121,20 +124,14 @@ pub(crate) fn guard() {
         hook_panics();
         #[cfg(unix)]
         pageout_plugin::name_who_ends_the_program(EXIT_CODE.into());
-        let limit = asked().as_ref().expect("the command line was read").call_limit;
-        std::thread::spawn(move || watch(Duration::from_nanos(limit.0), &limit.to_string()));
+        let watchdog = Watchdog::new();
+        std::thread::spawn(move || watch(watchdog));
     });
 }
 
 /// Names of libraries start from this folder from now on, as those of a plan do.
 pub(crate) fn start_from(folder: &Path) {
     *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = folder.to_path_buf();
-}
-
-/// Whether a name is that of a file, as a library's is.
-pub(crate) fn is_file(name: &str) -> bool {
-    let is_library = [".so", ".dylib", ".dll"].iter().any(|suffix| name.ends_with(suffix));
-    is_library || name.contains('/') && !name.contains('@')
 }
 
 /// Why files that were named are no policies, for the message of whoever does not know the name.
@@ -156,7 +153,7 @@ fn find(name: &str) -> Option<&'static Listed> {
 }
 
 fn refuse(name: &str) -> Option<&'static Listed> {
-    if is_file(name) {
+    if pageout_policy::is_file(name) {
         let why = "a policy that is a file runs with your rights: --allow-plugins lets it";
         note_refused(name, format!("{name}: {why}"));
     }
@@ -164,7 +161,9 @@ fn refuse(name: &str) -> Option<&'static Listed> {
 }
 
 fn load(name: &str) -> Option<&'static Listed> {
-    if !is_file(name) || REFUSED.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name) {
+    if !pageout_policy::is_file(name)
+        || REFUSED.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name)
+    {
         return None;
     }
     let path = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).join(name);
@@ -208,21 +207,43 @@ fn hook_panics() {
 }
 
 /// Ends the program when a call is under way for too long.
-fn watch(limit: Duration, told: &str) {
-    let mut since: Vec<(Doing, Instant)> = Vec::new();
+fn watch(mut watchdog: Watchdog) {
     loop {
-        std::thread::sleep(LOOK.min(limit));
+        std::thread::sleep(LOOK);
+        watchdog.late().inspect(|why| end(why));
+    }
+}
+
+/// Looks for calls that do not return.
+pub struct Watchdog {
+    since: Vec<(Doing, Instant)>,
+    /// Of a command before, which was left alone.
+    left: Vec<Doing>,
+}
+
+impl Watchdog {
+    /// For calls that begin from now on: to be made before whoever makes them.
+    #[allow(clippy::new_without_default, reason = "a default would not depend on when it is made")]
+    pub fn new() -> Watchdog {
+        Watchdog { since: Vec::new(), left: pageout_policy::doing() }
+    }
+
+    /// A call that was there at an earlier look, and is under way for longer than `--call-limit`.
+    pub fn late(&mut self) -> Option<String> {
+        let limit = asked().as_ref().map_or(CALL_LIMIT, |asked| asked.call_limit);
         let doing = pageout_policy::doing();
-        since.retain(|(before, _)| doing.contains(before));
-        for call in doing {
-            match since.iter().find(|(before, _)| *before == call) {
-                Some((_, at)) if at.elapsed() > limit => {
-                    end(&format!("{call}: has not returned for {told} (--call-limit)"));
+        self.since.retain(|(before, _)| doing.contains(before));
+        self.left.retain(|left| doing.contains(left));
+        for call in doing.into_iter().filter(|call| !self.left.contains(call)) {
+            match self.since.iter().find(|(before, _)| *before == call) {
+                Some((_, at)) if at.elapsed() > Duration::from_nanos(limit.0) => {
+                    return Some(format!("{call}: has not returned for {limit} (--call-limit)"));
                 }
                 Some(_) => {}
-                None => since.push((call, Instant::now())),
+                None => self.since.push((call, Instant::now())),
             }
         }
+        None
     }
 }
 
@@ -232,6 +253,17 @@ pub(crate) fn tell_refused(failure: &str) {
         .iter()
         .filter(|why| !failure.contains(*why))
         .for_each(|why| output::remark(&format!("note: {why}")));
+}
+
+/// Says of which policies some answers were not their own.
+pub(crate) fn tell_fallbacks() {
+    for (name, times) in pageout_policy::fallbacks() {
+        output::remark(&format!(
+            "warning: policy {name} answered wrong {}, and the page that came first went in place of its answer (--fallback): its figures are in part those of \
+             fifo",
+            figures::counted(times, "time")
+        ));
+    }
 }
 
 /// The policies of a list. Errors: as those, but why a file is no policy is all that is said then.

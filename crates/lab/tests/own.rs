@@ -21,6 +21,8 @@ enum Fault {
     Panic,
     NeverReturns,
     Abort,
+    Exit,
+    Overflow,
     TakesAll,
 }
 
@@ -30,6 +32,12 @@ struct Liar {
     queue: VecDeque<Slot>,
     asked: u32,
     hoard: Vec<Vec<u8>>,
+}
+
+/// Deeper than any stack, for all that the compiler knows.
+fn deep(at: u32) -> u32 {
+    let frame = std::hint::black_box([at; 1024]);
+    if frame[7] == u32::MAX { at } else { deep(at + 1) + frame[8] }
 }
 
 fn liar(fault: Fault) -> Box<dyn Policy> {
@@ -57,6 +65,8 @@ impl Policy for Liar {
                     std::hint::spin_loop();
                 },
                 Fault::Abort => std::process::abort(),
+                Fault::Exit => std::process::exit(0),
+                Fault::Overflow => victims.push(Slot(deep(want))),
                 Fault::TakesAll => loop {
                     self.hoard.push(Vec::with_capacity(1 << 28));
                 },
@@ -86,6 +96,9 @@ const POLICIES: &[(&str, MakePolicy)] = &[
     ("panics", |_| liar(Fault::Panic)),
     ("hangs", |_| liar(Fault::NeverReturns)),
     ("aborts", |_| liar(Fault::Abort)),
+    ("exits", |_| liar(Fault::Exit)),
+    ("overflows", |_| liar(Fault::Overflow)),
+    ("unmade", |_| panic!("not today")),
     ("hoards", |_| liar(Fault::TakesAll)),
 ];
 
@@ -117,6 +130,8 @@ const CHECKS: &[Check] = &[
     ("an_own_policy_runs_in_the_machine_for_the_whole_and_for_a_group", in_the_machine),
     ("a_policy_that_lies_ends_a_replay_with_its_call_and_slot", liars_in_replay),
     ("with_fallback_the_oldest_page_goes_and_is_counted", fallback),
+    ("a_run_of_the_machine_with_fallbacks_says_so_in_each_form", fallback_in_the_machine),
+    ("a_sweep_with_fallbacks_has_them_in_its_rows_and_says_so", fallback_in_sweep),
     ("a_policy_that_lies_is_a_row_of_a_sweep_and_the_other_cells_come_out", liars_in_sweep),
     ("an_own_policy_is_checked_by_its_name", checked),
 ];
@@ -173,44 +188,40 @@ fn in_the_machine() {
     let result = json(folder.path(), &words);
     let cells = result["traces"][0]["cells"].as_array().unwrap();
     assert_eq!(cells[0]["misses"], cells[1]["misses"]);
-    let scenario = |own: &str| {
-        format!(
-            "[machine]\nmemory = \"256MiB\"\n[[memcg]]\npath = \"/a\"\npolicy = \"{own}\"\nmemory.max = \"8MiB\"\n\
-             [[memcg]]\npath = \"/b\"\nmemory.max = \"8MiB\"\n[[device]]\nname = \"disk\"\npreset = \"nvme\"\n"
-        ) + &["a", "b"].map(|group| {
-            format!(
-                "[[task]]\nname = \"{group}\"\nmemcg = \"/{group}\"\n[[task.object]]\nchannel = \"file\"\nsize = \"32MiB\"\n\
-                 workload = {{ pattern = \"zipf\", alpha = 0.9, ops = 20000 }}\n"
-            )
-        })
-        .concat()
-    };
     let counters = |own: &str| {
-        std::fs::write(folder.path().join("s.toml"), scenario(own)).unwrap();
+        std::fs::write(folder.path().join("s.toml"), two_groups(own, "classic@6.12")).unwrap();
         json(folder.path(), &["run", "s.toml", "--json"])["memcgs"].clone()
     };
     let (mine, fifo, kernels) = (counters("mine"), counters("fifo"), counters("classic@6.12"));
-    assert_eq!(mine[1]["counters"], fifo[1]["counters"], "group by group it is the same as the one built in");
+    assert_eq!(mine[0]["counters"], fifo[0]["counters"], "group by group it is the same as the one built in");
     assert_ne!(mine, kernels);
 }
 
 /// The forms of a lie, and what is told of each.
-const LIES: [(&str, &str); 6] = [
-    ("silent", "nominate(1): nothing is nominated, and there are 204 pages"),
+const LIES: [(&str, &str); 9] = [
+    ("silent", "): nothing is nominated, and there are "),
     ("twice", "is nominated twice"),
-    ("absent", "nominate(1): slot 4000000 is nominated, and no page is there"),
-    ("panics", "nominate(1): panicked: no idea"),
-    ("hangs", "nominate(1): has not returned for 500ms"),
-    ("aborts", "nominate(1): ended by SIGABRT"),
+    ("absent", "): slot 4000000 is nominated, and no page is there"),
+    ("panics", "): panicked: no idea"),
+    ("hangs", "): has not returned for 500ms"),
+    ("aborts", "): ended by SIGABRT"),
+    ("exits", "): has called exit"),
+    ("overflows", "): ended by SIGSEGV"),
+    ("unmade", "call 0, make(): panicked: not today"),
 ];
 
 fn liars_in_replay() {
     let folder = folder();
     for (liar, wrong) in LIES {
-        let words = ["replay", "a.u32", "--policy", liar, "--memory", "816KiB", "--call-limit", "500ms"];
-        let told = error(folder.path(), &words);
-        assert!(told.contains(&format!("policy {liar}")) && told.contains("call "), "{told}");
-        assert!(told.contains(wrong), "{wrong}: {told}");
+        for policy in [liar.to_string(), format!("{liar}@machine")] {
+            let words =
+                ["replay", "a.u32", "--policy", &policy, "--memory", "816KiB", "--call-limit", "500ms"];
+            let told = error(folder.path(), &words);
+            assert!(told.contains(&format!("policy {liar}")) && told.contains("call "), "{told}");
+            assert!(told.contains(wrong), "{wrong}: {told}");
+        }
+        let told = error(folder.path(), &["check-policy", liar, "--call-limit", "500ms"]);
+        assert!(told.contains("call ") && told.contains(wrong), "{wrong}: {told}");
     }
     // The policies beside it have their figures.
     let output = program(folder.path(), &["replay", "a.u32", "--policy", "lru,silent", "--memory", "5%,20%"]);
@@ -238,24 +249,102 @@ fn fallback() {
         assert_eq!(cell(&helped)["policy_figures"]["fallbacks"], evictions - 499.0);
         assert_eq!(cell(&helped)["policy_figures"]["asked"], evictions);
     }
-    let machine = program(
-        folder.path(),
-        &["replay", "a.u32", "--policy", "silent@machine", "--memory", "20%", "--fallback"],
-    );
-    assert!(machine.status.success(), "{}", String::from_utf8_lossy(&machine.stderr));
+}
+
+fn fallback_in_the_machine() {
+    let folder = folder();
+    let warning = "warning: policy silent answered wrong ";
+    let whole = |words: &[&str]| {
+        let output = program(folder.path(), words);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && told.contains(warning), "{told}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let policies = [
+        ("silent@machine", "816KiB"),
+        ("silent,silent@machine,fifo", "816KiB"),
+        ("fifo,silent@machine", "5%,20%"),
+    ];
+    for (policy, memory) in policies {
+        let words = ["replay", "a.u32", "--policy", policy, "--memory", memory, "--fallback"];
+        let text = whole(&words);
+        assert!(text.contains("silent@machine tells fallbacks: "), "{text}");
+        assert!(text.contains("silent@machine tells asked: "), "{text}");
+        let result: Value = serde_json::from_str(&whole(&[&words[..], &["--json"]].concat())).unwrap();
+        let cells = result["points"].as_array().or(result["traces"][0]["cells"].as_array()).unwrap();
+        let helped: Vec<&Value> = cells.iter().filter(|cell| cell["policy_figures"].is_object()).collect();
+        assert_eq!(helped.len(), policy.matches("silent").count() * (1 + memory.matches(',').count()));
+        for cell in helped {
+            assert!(cell["policy_figures"]["fallbacks"].as_f64() > Some(0.0), "{cell}");
+        }
+    }
+    // In a scenario each group has figures of its own, and the whole is told.
+    std::fs::write(folder.path().join("s.toml"), two_groups("silent", "my-sieve")).unwrap();
+    let text = whole(&["run", "s.toml", "--fallback"]);
+    assert!(text.contains("policy silent of /a tells: fallbacks ") && text.contains(", asked "), "{text}");
+    let result: Value = serde_json::from_str(&whole(&["run", "s.toml", "--fallback", "--json"])).unwrap();
+    let own = result["own_policies"].as_array().unwrap();
+    let figures = |at: usize| own[at]["figures"]["fallbacks"].as_f64().unwrap();
+    assert_eq!((own[0]["memcg"].as_str(), own[1]["memcg"].as_str()), (Some("/a"), Some("/b")), "{own:?}");
+    assert!(figures(0) > 0.0 && figures(1) == 0.0, "{own:?}");
+    for words in [
+        ["compare", "s.toml", "--vary", "memcg./a.memory.max=8MiB,9MiB"],
+        ["ablate", "s.toml", "--switch", "reclaim.proactive_counters"],
+    ] {
+        whole(&[&words[..], &["--fallback"]].concat());
+    }
+}
+
+fn fallback_in_sweep() {
+    let folder = folder();
+    let plan =
+        "traces = [\"a.u32\"]\npolicy = [\"silent\", \"silent@machine\", \"mine\"]\nmemory = [\"816KiB\"]\n";
+    std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    for words in [
+        vec!["sweep", "plan.toml", "--into", "all", "--fallback"],
+        vec!["sweep", "--collect", "all", "--json"],
+    ] {
+        let output = program(folder.path(), &words);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && told.contains("warning: in 2 rows an own policy answered wrong"),
+            "{told}"
+        );
+    }
+    let rows = json(folder.path(), &["sweep", "--collect", "all", "--json"]);
+    for row in rows.as_array().unwrap() {
+        let fallbacks = row["policy_fallbacks"].as_f64().unwrap();
+        assert_eq!(fallbacks > 0.0, row["policy"] != "mine", "{row}");
+    }
+}
+
+/// A scenario of two groups, each with a policy and a task.
+fn two_groups(a: &str, b: &str) -> String {
+    let group = |path: &str, own: &str| {
+        format!(
+            "[[memcg]]\npath = \"/{path}\"\npolicy = \"{own}\"\nmemory.max = \"8MiB\"\n\
+             [[task]]\nname = \"{path}\"\nmemcg = \"/{path}\"\n[[task.object]]\nchannel = \"file\"\nsize = \"32MiB\"\n\
+             workload = {{ pattern = \"zipf\", alpha = 0.9, ops = 20000 }}\n"
+        )
+    };
+    format!(
+        "[machine]\nmemory = \"256MiB\"\n[[device]]\nname = \"disk\"\npreset = \"nvme\"\n{}{}",
+        group("a", a),
+        group("b", b)
+    )
 }
 
 fn liars_in_sweep() {
     let folder = folder();
-    let plan = "traces = [\"a.u32\"]\npolicy = [\"silent\", \"hangs\", \"mine\", \"panics\", \"aborts\", \"hoards\", \"fifo\", \
-                \"silent@machine\", \"mine@machine\"]\nmemory = [\"816KiB\", \"1632KiB\"]\n";
+    let plan = "traces = [\"a.u32\"]\npolicy = [\"silent\", \"hangs\", \"mine\", \"panics\", \"aborts\", \"hoards\", \"fifo\", \"exits\", \
+                \"overflows\", \"unmade\", \"silent@machine\", \"mine@machine\", \"overflows@machine\"]\nmemory = [\"816KiB\", \"1632KiB\"]\n";
     std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
     let words = ["sweep", "plan.toml", "--into", "all", "--call-limit", "500ms", "--policy-memory", "1GiB"];
     let output = program(folder.path(), &words);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let rows = json(folder.path(), &["sweep", "--collect", "all", "--json"]);
     let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 18);
+    assert_eq!(rows.len(), 26);
     let of = |policy: &str| rows.iter().filter(|row| row["policy"] == policy).collect::<Vec<_>>();
     let misses = |policy: &str| of(policy).iter().map(|row| row["misses"].clone()).collect::<Vec<_>>();
     assert_eq!(misses("mine"), misses("fifo"));
@@ -266,7 +355,11 @@ fn liars_in_sweep() {
         ("panics", "nominate(1): panicked: no idea"),
         ("aborts", "nominate(1): ended by SIGABRT"),
         ("hoards", "nominate(1): ended by SIGABRT"),
+        ("exits", "nominate(1): has called exit"),
+        ("overflows", "nominate(1): ended by SIGSEGV"),
+        ("unmade", "make(): panicked: not today"),
         ("silent@machine", "nothing is nominated"),
+        ("overflows@machine", "): ended by SIGSEGV"),
     ] {
         for row in of(policy) {
             let told = row["error"].as_str().unwrap();
@@ -277,7 +370,7 @@ fn liars_in_sweep() {
     }
     // Nothing is run again.
     let again = program(folder.path(), &words);
-    assert!(String::from_utf8_lossy(&again.stdout).starts_with("0 of 18 cells run, 18 were there"));
+    assert!(String::from_utf8_lossy(&again.stdout).starts_with("0 of 26 cells run, 26 were there"));
 }
 
 fn checked() {

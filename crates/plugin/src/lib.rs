@@ -8,15 +8,21 @@
 //!
 //! A library runs with the rights of whoever runs the program, and nothing here can hold it back: whoever loads one has been asked first.
 //!
-//! This file is the only one of the workspace with unsafe code. Each block says what it relies on: what Rust itself promises, or what the header
-//! demands of a library. What a library does against the header is undefined, as it is in C; what can be checked is checked.
+//! Each unsafe block says what it relies on: what Rust and the system promise, or what the header demands of a library. What a library does against
+//! the header is undefined, as it is in C; what can be checked is checked.
 
-#![allow(unsafe_code)] // a library of C functions can't be called otherwise
+#![allow(unsafe_code)] // neither can a library of C functions be called otherwise, nor a handler have a stack of its own
 
+#[cfg(unix)]
+use std::ffi::c_int;
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+#[cfg(unix)]
+use std::sync::OnceLock;
+#[cfg(unix)]
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use pageout_policy::{Arrival, Cause, End, PageId, Policy, Slot, Uses};
 
@@ -295,27 +301,78 @@ unsafe extern "C" fn told(to: *mut c_void, name: *const c_char, value: f64) {
     tell(&name.to_string_lossy(), value);
 }
 
-/// Has a policy that ends the program named first, with the call it was in: by abort(3), or by an access to memory that is not its own. The program
-/// ends with `code` then.
+/// Signals by which a policy ends the program.
+#[cfg(unix)]
+const ENDS: [(c_int, &str); 5] = [
+    (libc::SIGABRT, "SIGABRT"),
+    (libc::SIGBUS, "SIGBUS"),
+    (libc::SIGFPE, "SIGFPE"),
+    (libc::SIGILL, "SIGILL"),
+    (libc::SIGSEGV, "SIGSEGV"),
+];
+
+/// The exit code of a program that a policy has ended.
+#[cfg(unix)]
+static CODE: AtomicI32 = AtomicI32::new(0);
+/// What was done at each of the signals before.
+#[cfg(unix)]
+static BEFORE: OnceLock<[libc::sigaction; ENDS.len()]> = OnceLock::new();
+
+/// Has a policy that ends the program named first, with the call it was in: by abort(3) or exit(3), by an access to memory that is not its own, by a
+/// stack that overflows. The program ends with `code` then.
 #[cfg(unix)]
 pub fn name_who_ends_the_program(code: i32) {
-    use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
-    for signal in [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV] {
-        let last_word = move |_: &_| {
-            let Some(doing) = pageout_policy::doing_here() else {
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-                return;
-            };
-            let mut line = Line { text: [0; 256], length: 0 };
-            let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
-            let _ = fmt::Write::write_fmt(&mut line, format_args!("error: {doing}: ended by {name}\n"));
-            let _ = rustix::io::write(rustix::stdio::stderr(), &line.text[..line.length]);
-            signal_hook::low_level::exit(code);
-        };
-        // SAFETY: the handler reads atomics and a plain variable of its thread, writes into its own stack, and calls write(2) and _exit(2); it neither
-        // locks nor allocates, and can't panic. It ends the process, or has the signal do what it does without a handler: it never returns into
-        // the code that was at fault.
-        let _ = unsafe { signal_hook_registry::register_unchecked(signal, last_word) };
+    CODE.store(code, Relaxed);
+    // SAFETY: all zeroes are a value of it: no handler, no flags, no signals masked.
+    let none: libc::sigaction = unsafe { std::mem::zeroed() };
+    let before = ENDS.map(|(signal, _)| {
+        let mut before = none;
+        // SAFETY: there is room for what is asked for, and nothing is changed.
+        unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut before) };
+        before
+    });
+    if BEFORE.set(before).is_err() {
+        return;
+    }
+    let mut action = none;
+    action.sa_sigaction = last_word as extern "C" fn(c_int) as usize;
+    // A stack that has overflowed has no room for a handler: threads of Rust have another one for that.
+    action.sa_flags = libc::SA_ONSTACK;
+    for (signal, _) in ENDS {
+        // SAFETY: the action is there during the call, and its handler does what a handler may: it reads atomics and a plain variable of its thread,
+        // writes into its own stack, and calls sigaction(2), write(2) and _exit(2); it neither locks nor allocates, and can't panic.
+        unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
+    }
+    // SAFETY: the function is there as long as the program.
+    unsafe { libc::atexit(last_word_at_exit) };
+}
+
+/// Where it returns, what was at fault is done again, or abort(3) goes on: with the handler that was there before.
+#[cfg(unix)]
+extern "C" fn last_word(signal: c_int) {
+    let at = ENDS.iter().position(|(number, _)| *number == signal).unwrap_or(0);
+    name_who_ends(format_args!("ended by {}", ENDS[at].1));
+    if let Some(before) = BEFORE.get() {
+        // SAFETY: what was there before may be there again.
+        unsafe { libc::sigaction(signal, &raw const before[at], std::ptr::null_mut()) };
+    }
+}
+
+#[cfg(unix)]
+extern "C" fn last_word_at_exit() {
+    name_who_ends(format_args!("has called exit"));
+}
+
+/// Ends the program if this thread is in a call of a policy, and says so.
+#[cfg(unix)]
+fn name_who_ends(how: fmt::Arguments) {
+    let Some(doing) = pageout_policy::doing_here() else { return };
+    let mut line = Line { text: [0; 256], length: 0 };
+    let _ = fmt::Write::write_fmt(&mut line, format_args!("error: {doing}: {how}\n"));
+    // SAFETY: so many bytes are there, and both calls may be made at any time; the second does not return.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, line.text.as_ptr().cast(), line.length);
+        libc::_exit(CODE.load(Relaxed))
     }
 }
 

@@ -7,6 +7,10 @@
 
 use crate::queue::{Links, Queue};
 use crate::{Arrival, End, PageId, Policy, Slot, Uses};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What [`Policy::figures`] calls the number of answers that were wrong.
+pub const FALLBACKS: &str = "fallbacks";
 
 /// A policy that is helped out.
 pub struct Fallback {
@@ -20,6 +24,8 @@ pub struct Fallback {
     /// What was nominated in the policy's place.
     helped: Option<Slot>,
     times: u64,
+    /// The times of this policy and its like.
+    of_all: Option<&'static AtomicU64>,
 }
 
 impl Fallback {
@@ -33,7 +39,13 @@ impl Fallback {
             answer: Vec::new(),
             helped: None,
             times: 0,
+            of_all: None,
         }
+    }
+
+    /// The same, counted in one number with others.
+    pub(crate) fn counted(policy: Box<dyn Policy>, of_all: &'static AtomicU64) -> Fallback {
+        Fallback { of_all: Some(of_all), ..Fallback::new(policy) }
     }
 
     /// How many of its answers were wrong.
@@ -75,7 +87,12 @@ impl Policy for Fallback {
             }
         }
         victims.iter().for_each(|slot| self.places[slot.index()].1 = false);
-        self.times += u64::from(victims.is_empty() || victims.len() != self.answer.len());
+        if victims.is_empty() || victims.len() != self.answer.len() {
+            self.times += 1;
+            if let Some(of_all) = self.of_all {
+                of_all.fetch_add(1, Relaxed);
+            }
+        }
         if victims.is_empty() {
             self.helped = self.arrivals.tail();
             victims.extend(self.helped);
@@ -105,8 +122,13 @@ impl Policy for Fallback {
     }
 
     fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
-        tell("fallbacks", self.times as f64);
-        self.policy.figures(tell);
+        tell(FALLBACKS, self.times as f64);
+        self.policy.figures(&mut |name, value| {
+            // This one is ours to tell.
+            if name != FALLBACKS {
+                tell(name, value);
+            }
+        });
     }
 
     fn why(&self, slot: Slot) -> Option<String> {
@@ -143,7 +165,7 @@ mod tests {
         let misses = accesses.iter().filter(|&&page| !cache.access(page, false, 1).unwrap()).count();
         let mut fallbacks = f64::NAN;
         cache.seat().policy().figures(&mut |name, value| {
-            if name == "fallbacks" {
+            if name == FALLBACKS {
                 fallbacks = value;
             }
         });

@@ -69,11 +69,11 @@ pub mod check; // the contract as a test
 
 pub use cache::{Cache, Telling};
 pub use contract::{Arrival, Cause, End, PageId, Policy, Slot, Uses};
-pub use fallback::Fallback;
+pub use fallback::{FALLBACKS, Fallback};
 pub use fifo::Fifo;
 pub use list::{Listed, Make, POLICIES};
 pub use lru::Lru;
-pub use own::{Doing, doing, doing_here, fall_back, find_with};
+pub use own::{Doing, doing, doing_here, fall_back, fallbacks, find_with, is_file};
 pub use s3_fifo::S3Fifo;
 pub use seat::{Call, Fault, Newcomer, Seat, Wrong};
 pub use sieve::Sieve;

@@ -3,7 +3,7 @@
 //! ```text
 //!   Listed::bring("mine", make) ──► known by name: textbook `mine`, `mine@machine`, `kernel.profile`, a group's `policy`
 //!   make(seed) ──► [ Watched [ theirs ] ]      what each is doing now: for whoever has to say why the program ends
-//!            └──► [ Fallback [ Watched [ theirs ] ] ]      after `fall_back(true)`
+//!            └──► [ Fallback [ Watched [ theirs ] ] ]      after `fall_back(true)`; `fallbacks()` has how often each was helped out
 //! ```
 //! *Why watched.* Nobody here has read such a policy. It may panic, never return, or end the process. Whoever notices that is not who has called it:
 //! a hook of panics, a watchdog, a handler of signals. So each call is written down before it is made, where any thread can read it; that costs
@@ -24,6 +24,8 @@ static BROUGHT: RwLock<Vec<&'static Listed>> = RwLock::new(Vec::new());
 static FINDER: OnceLock<fn(&str) -> Option<&'static Listed>> = OnceLock::new();
 /// Whether policies that are made from now on are helped out.
 static FALLS_BACK: AtomicBool = AtomicBool::new(false);
+/// By name, how often policies that were brought were helped out.
+static FALLBACKS: Mutex<Vec<(&'static str, &'static AtomicU64)>> = Mutex::new(Vec::new());
 /// One for each policy that is alive, and those that are free.
 static RUNNING: Mutex<Vec<&'static Running>> = Mutex::new(Vec::new());
 
@@ -32,9 +34,26 @@ thread_local! {
     static HERE: Cell<Option<&'static Running>> = const { Cell::new(None) };
 }
 
-/// Whether policies that are made from now on are helped out where they answer wrong ([`Fallback`]).
+/// Whether policies that are made from now on are helped out where they answer wrong ([`Fallback`]). [`fallbacks`] counts from here.
 pub fn fall_back(does: bool) {
     FALLS_BACK.store(does, Relaxed);
+    FALLBACKS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .iter()
+        .for_each(|(_, times)| times.store(0, Relaxed));
+}
+
+/// Policies that were helped out since [`fall_back`], by name, and how often: in all memories that each was to keep.
+pub fn fallbacks() -> Vec<(&'static str, u64)> {
+    let all = FALLBACKS.lock().unwrap_or_else(PoisonError::into_inner);
+    all.iter().map(|(name, times)| (*name, times.load(Relaxed))).filter(|(_, times)| *times > 0).collect()
+}
+
+/// Whether a name is that of a file, as a shared library's is.
+pub fn is_file(name: &str) -> bool {
+    let is_library = [".so", ".dylib", ".dll"].iter().any(|suffix| name.ends_with(suffix));
+    is_library || name.contains('/') && !name.contains('@')
 }
 
 /// Has a name that nobody knows looked for, such as that of a file.
@@ -60,9 +79,14 @@ impl Listed {
             return Err(format!("`{name}` is the name of a policy that is there already"));
         }
         let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+        let times: &'static AtomicU64 = Box::leak(Box::default());
+        FALLBACKS.lock().unwrap_or_else(PoisonError::into_inner).push((name, times));
         let make = move |seed| -> Box<dyn Policy> {
-            let watched = Box::new(Watched { running: Running::of(name), policy: make(seed) });
-            if FALLS_BACK.load(Relaxed) { Box::new(Fallback::new(watched)) } else { watched }
+            let watched = Box::new(Watched::of(Running::of(name), || make(seed)));
+            match FALLS_BACK.load(Relaxed) {
+                true => Box::new(Fallback::counted(watched, times)),
+                false => watched,
+            }
         };
         let make: &'static Make = Box::leak(Box::new(make));
         let hash = hash.map(|hash| &*Box::leak(hash.into_boxed_str()));
@@ -160,6 +184,11 @@ const fn packed(call: Call) -> u64 {
         Call::Ended(slot, End::Spared) => (7, slot.0),
         Call::Cold(slot) => (8, slot.0),
         Call::Check => (9, 0),
+        Call::Figures => (10, 0),
+        Call::Why(slot) => (11, slot.0),
+        Call::Make => (12, 0),
+        Call::Uses => (13, 0),
+        Call::Drop => (14, 0),
     };
     kind << 32 | argument as u64
 }
@@ -176,6 +205,11 @@ const fn unpacked(packed: u64) -> Option<Call> {
         7 => Call::Ended(slot, End::Spared),
         8 => Call::Cold(slot),
         9 => Call::Check,
+        10 => Call::Figures,
+        11 => Call::Why(slot),
+        12 => Call::Make,
+        13 => Call::Uses,
+        14 => Call::Drop,
         _ => return None,
     })
 }
@@ -184,6 +218,18 @@ const fn unpacked(packed: u64) -> Option<Call> {
 struct Watched {
     running: &'static Running,
     policy: Box<dyn Policy>,
+    /// After the policy: that it is dropped is over then.
+    _leaves: Leaves,
+}
+
+/// The end of being dropped.
+struct Leaves(&'static Running);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        drop(Under(self.0));
+        self.0.is_taken.store(false, Relaxed);
+    }
 }
 
 /// A call is under way as long as there is this.
@@ -196,71 +242,85 @@ impl Drop for Under {
     }
 }
 
+impl Running {
+    /// A call begins.
+    fn begin(&'static self, call: Call) -> Under {
+        self.number.store(self.number.load(Relaxed) + 1, Relaxed);
+        self.look(call)
+    }
+
+    /// What only looks has the number of the call before.
+    fn look(&'static self, call: Call) -> Under {
+        self.call.store(packed(call), Relaxed);
+        HERE.set(Some(self));
+        Under(self)
+    }
+}
+
 impl Watched {
-    /// A call begins. What only looks has the number of the call before.
-    fn begin(&self, call: Call) -> Under {
-        let is_look = matches!(call, Call::Check);
-        let number = self.running.number.load(Relaxed) + u64::from(!is_look);
-        self.running.number.store(number, Relaxed);
-        self.running.call.store(packed(call), Relaxed);
-        HERE.set(Some(self.running));
-        Under(self.running)
+    fn of(running: &'static Running, make: impl FnOnce() -> Box<dyn Policy>) -> Watched {
+        let under = running.look(Call::Make);
+        let policy = make();
+        drop(under);
+        Watched { running, policy, _leaves: Leaves(running) }
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.running.is_taken.store(false, Relaxed);
+        // Its policy is dropped after this, and then it leaves.
+        std::mem::forget(self.running.look(Call::Drop));
     }
 }
 
 impl Policy for Watched {
     fn uses(&self) -> Uses {
+        let _under = self.running.look(Call::Uses);
         self.policy.uses()
     }
 
     fn resized(&mut self, capacity: u32) {
-        let _under = self.begin(Call::Resized(capacity));
+        let _under = self.running.begin(Call::Resized(capacity));
         self.policy.resized(capacity);
     }
 
     fn added(&mut self, arrival: &Arrival) {
-        let _under = self.begin(Call::Added(arrival.slot));
+        let _under = self.running.begin(Call::Added(arrival.slot));
         self.policy.added(arrival);
     }
 
     fn used(&mut self, slots: &[Slot]) {
-        let _under = self.begin(Call::Used(slots.first().copied().unwrap_or(Slot(0))));
+        let _under = self.running.begin(Call::Used(slots.first().copied().unwrap_or(Slot(0))));
         self.policy.used(slots);
     }
 
     fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
-        let _under = self.begin(Call::Nominate(want));
+        let _under = self.running.begin(Call::Nominate(want));
         self.policy.nominate(want, victims);
     }
 
     fn ended(&mut self, slot: Slot, page: PageId, end: End) {
-        let _under = self.begin(Call::Ended(slot, end));
+        let _under = self.running.begin(Call::Ended(slot, end));
         self.policy.ended(slot, page, end);
     }
 
     fn cold(&mut self, slot: Slot) {
-        let _under = self.begin(Call::Cold(slot));
+        let _under = self.running.begin(Call::Cold(slot));
         self.policy.cold(slot);
     }
 
     fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
-        let _under = self.begin(Call::Check);
+        let _under = self.running.look(Call::Figures);
         self.policy.figures(tell);
     }
 
     fn why(&self, slot: Slot) -> Option<String> {
-        let _under = self.begin(Call::Check);
+        let _under = self.running.look(Call::Why(slot));
         self.policy.why(slot)
     }
 
     fn check(&self) -> Result<(), String> {
-        let _under = self.begin(Call::Check);
+        let _under = self.running.look(Call::Check);
         self.policy.check()
     }
 }
@@ -341,6 +401,11 @@ mod tests {
             Call::Ended(Slot(2), End::Spared),
             Call::Cold(Slot(3)),
             Call::Check,
+            Call::Figures,
+            Call::Why(Slot(4)),
+            Call::Make,
+            Call::Uses,
+            Call::Drop,
         ] {
             assert_eq!(unpacked(packed(call)), Some(call));
         }

@@ -65,8 +65,18 @@ pub enum Call {
     Ended(Slot, End),
     /// [`Policy::cold`].
     Cold(Slot),
-    /// [`Policy::check`]; the number is that of the call before.
+    /// [`Policy::check`]; the number is that of the call before, as with all that only look.
     Check,
+    /// [`Policy::figures`].
+    Figures,
+    /// [`Policy::why`].
+    Why(Slot),
+    /// It is made.
+    Make,
+    /// [`Policy::uses`].
+    Uses,
+    /// It is dropped.
+    Drop,
 }
 
 /// What a policy has done wrong.
@@ -139,6 +149,11 @@ impl Seat {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether there has ever been one.
+    pub fn had_pages(&self) -> bool {
+        !self.places.is_empty()
     }
 
     /// How many pages there is room for.
@@ -295,6 +310,11 @@ impl fmt::Display for Call {
             Call::Ended(slot, end) => write!(f, "ended(slot {}, {end:?})", slot.0),
             Call::Cold(slot) => write!(f, "cold(slot {})", slot.0),
             Call::Check => write!(f, "check()"),
+            Call::Figures => write!(f, "figures()"),
+            Call::Why(slot) => write!(f, "why(slot {})", slot.0),
+            Call::Make => write!(f, "make()"),
+            Call::Uses => write!(f, "uses()"),
+            Call::Drop => write!(f, "drop()"),
         }
     }
 }

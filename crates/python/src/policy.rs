@@ -3,17 +3,18 @@
 //! An object of such a class is made for each memory, with a seed. What it raises ends the run, and comes through to whoever has asked for it. Python's lock is
 //! held during a call of the object and not in between, so that accesses and hits that nobody has to hear of go on without it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use pageout_policy::check::check;
 use pageout_policy::{Arrival, Cause, End, Listed, PageId, Policy, Slot, Uses};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
+use crate::call::{Ended, wait_for};
 use crate::shared::{UseBits, keep_thread_state};
 
 /// What an object has raised first.
@@ -24,16 +25,34 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 /// Objects of calls up to this one are not called any more: Ctrl-C was pressed.
 static ENDED: AtomicU64 = AtomicU64::new(0);
 
+/// Threads that have called objects, as Python numbers them.
+static THREADS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
 /// A call begins.
 pub(crate) fn begin() {
     // Of a command that was left alone after Ctrl-C.
     drop(raised());
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner).clear();
     CALLS.fetch_add(1, Relaxed);
 }
 
-/// No object that there is now is called any more: a policy that answers nothing ends its run.
-pub(crate) fn end() {
+/// No object that there is now is called any more, and whichever is in a call is interrupted there: a policy that answers nothing ends its run.
+pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     ENDED.store(CALLS.load(Relaxed), Relaxed);
+    let ctypes = py.import("ctypes")?;
+    let interrupt = ctypes.getattr("pythonapi")?.getattr("PyThreadState_SetAsyncExc")?;
+    let error = ctypes.call_method1("py_object", (py.get_type::<PyKeyboardInterrupt>(),))?;
+    for thread in THREADS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        interrupt.call1((ctypes.call_method1("c_ulong", (thread,))?, &error))?;
+    }
+    Ok(())
+}
+
+/// This thread calls objects from now on.
+fn is_on_thread(py: Python<'_>) -> PyResult<()> {
+    let thread = py.import("threading")?.call_method0("get_ident")?.extract()?;
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+    Ok(())
 }
 
 /// Takes what an object has raised.
@@ -54,14 +73,13 @@ pub(crate) fn bring(name: &str, class: Py<PyAny>, bulk: u32) -> PyResult<()> {
 /// Checks that objects of a class keep the contract.
 #[pyfunction]
 pub(crate) fn check_policy(py: Python<'_>, class: Py<PyAny>, bulk: u32) -> PyResult<()> {
-    begin();
     let make = make(class, bulk);
-    let checked = py.detach(|| check(&make));
-    match (raised(), checked) {
-        (Some(error), _) => Err(error),
-        (None, Err(broken)) => Err(PyRuntimeError::new_err(broken.to_string())),
-        (None, Ok(())) => Ok(()),
-    }
+    let broken = match wait_for(py, &AtomicBool::new(false), move || check(&make))? {
+        Ended::Done(Ok(())) => return Ok(()),
+        Ended::Done(Err(broken)) => broken.to_string(),
+        Ended::Late(why) | Ended::Panicked(why) => why,
+    };
+    Err(PyRuntimeError::new_err(broken))
 }
 
 /// `bulk`: how many victims an object is asked for at once; 0 for one that is asked for each.
@@ -144,6 +162,9 @@ impl Object {
         if !self.is_on_thread {
             keep_thread_state();
             self.is_on_thread = true;
+            if let Err(error) = Python::attach(is_on_thread) {
+                raise(error);
+            }
         }
         match Python::attach(|py| call(py, self)) {
             Ok(done) => Some(done),
@@ -246,24 +267,28 @@ fn word(py: Python<'_>, end: End) -> &Bound<'_, PyString> {
 
 /// Slots that an object has named: one, a list, an array, or anything that is iterated over.
 fn slots(named: Bound<'_, PyAny>, victims: &mut Vec<Slot>) -> PyResult<()> {
+    let wrong = |_: PyErr| {
+        let given = named.repr().map_or_else(|_| String::new(), |given| given.to_string());
+        PyTypeError::new_err(format!(
+            "nominate: a slot, or a list or an array of slots, and not {given:.100}"
+        ))
+    };
     if let Ok(list) = named.cast::<PyList>() {
         for slot in list.iter() {
-            victims.push(Slot(slot.extract()?));
+            victims.push(Slot(slot.extract().map_err(wrong)?));
         }
     } else if let Ok(slot) = named.extract::<u32>() {
         victims.push(Slot(slot));
     } else if let Ok(array) = named.extract::<PyReadonlyArray1<'_, i64>>() {
-        let slot = |&slot: &i64| u32::try_from(slot).map(Slot);
-        let all: Result<Vec<Slot>, _> = array.as_array().iter().map(slot).collect();
-        victims.extend(
-            all.map_err(|_| PyValueError::new_err("nominate: a slot is a number from 0 to 2^32 - 1"))?,
-        );
+        for &slot in array.as_array() {
+            victims.push(Slot(u32::try_from(slot).map_err(|_| wrong(PyTypeError::new_err(())))?));
+        }
     } else if let Ok(array) = named.extract::<PyReadonlyArray1<'_, u32>>() {
         victims.reserve(array.len());
         victims.extend(array.as_array().iter().map(|&slot| Slot(slot)));
     } else {
-        for slot in named.try_iter()? {
-            victims.push(Slot(slot?.extract()?));
+        for slot in named.try_iter().map_err(wrong)? {
+            victims.push(Slot(slot?.extract().map_err(wrong)?));
         }
     }
     Ok(())

@@ -84,6 +84,51 @@ class Sieve(po.Policy):
             self.youngest = older
 
 
+class HookedSieve:
+    """The same for the Python hooks of libCacheSim, which know objects by their ids."""
+
+    def __init__(self, ids):
+        self.older, self.younger, self.seen = [-1] * ids, [-1] * ids, bytearray(ids)
+        self.youngest = self.oldest = self.hand = -1
+
+    def hit(self, request):
+        self.seen[request.obj_id] = 1
+
+    def miss(self, request):
+        id = request.obj_id
+        self.seen[id] = 0
+        self.older[id], self.younger[id] = self.youngest, -1
+        if self.youngest >= 0:
+            self.younger[self.youngest] = id
+        else:
+            self.oldest = id
+        self.youngest = id
+
+    def evict(self, request):
+        seen, younger = self.seen, self.younger
+        hand = self.hand if self.hand >= 0 else self.oldest
+        while seen[hand]:
+            seen[hand] = 0
+            hand = younger[hand] if younger[hand] >= 0 else self.oldest
+        # It is told of no removal after an eviction: what it names has left.
+        self.hand = younger[hand]
+        self.remove(hand)
+        return hand
+
+    def remove(self, id):
+        older, younger = self.older[id], self.younger[id]
+        if self.hand == id:
+            self.hand = younger
+        if older >= 0:
+            self.younger[older] = younger
+        else:
+            self.oldest = younger
+        if younger >= 0:
+            self.older[younger] = older
+        else:
+            self.youngest = older
+
+
 class BulkClock(po.BulkPolicy):
     """CLOCK over the slots: from the hand on, whoever was not used; whoever was is forgiven once."""
 
@@ -147,3 +192,37 @@ class Slow(Liar):
     def answer(queue):
         time.sleep(0.001)
         return next(iter(queue))
+
+
+class Twice(Liar):
+    def nominate(self, want):
+        self.asked += 1
+        return self.fifo.nominate(want) if self.asked < 10 else [next(iter(self.fifo.queue))] * 2
+
+
+class Exits(Liar):
+    @staticmethod
+    def answer(queue):
+        raise SystemExit(0)
+
+
+class Recursive(Liar):
+    @staticmethod
+    def answer(queue):
+        return Recursive.answer(queue)
+
+
+class Words(Liar):
+    answer = staticmethod(lambda queue: "the oldest")
+
+
+class Endless(Liar):
+    @staticmethod
+    def answer(queue):
+        while True:
+            pass
+
+
+class Unmade(Liar):
+    def __init__(self, seed):
+        raise ZeroDivisionError("not today")

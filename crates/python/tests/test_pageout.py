@@ -15,7 +15,9 @@ import warnings
 import numpy as np
 
 import pageout as po
-from policies import Absent, BulkClock, Fifo, Raises, Sieve, Silent, Slow
+from policies import Absent, BulkClock, Endless, Exits, Fifo, Raises, Recursive, Sieve, Silent, Slow, Twice, Unmade, Words
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 
 SCENARIO = """
 [machine]
@@ -33,6 +35,27 @@ memcg = "/a"
 channel = "file"
 size = "32MiB"
 workload = { pattern = "zipf", alpha = 0.9, ops = 20000 }
+"""
+
+
+#: Memory that is too small, with swap: for advice on how much of it may be slower.
+CHURN = """
+[machine]
+memory = "24MiB"
+[[swap]]
+size = "64MiB"
+[[task]]
+name = "reader"
+loops = 2
+[[task.object]]
+channel = "file"
+size = "32MiB"
+share = 2
+workload = { pattern = "zipf", alpha = 0.9, ops = 4000 }
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+workload = { pattern = "sequential" }
 """
 
 
@@ -76,14 +99,26 @@ class Results(Case):
         for ask, words in cases:
             self.assertEqual(json.loads(strip(ask().text)), json.loads(program(*words, "--json", cwd=self.folder.name)))
 
-    def test_studies_of_a_scenario_have_rows(self):
-        scenario = self.path("s.toml")
-        for result in [
-            po.ablate(scenario, switch=["harvest.look_around"], repeat=2),
-            po.bisect(scenario, from_="6.1", to="6.12", repeat=2),
-        ]:
-            self.assertTrue(result.columns)
-            self.assertGreater(len(result), 0)
+    def test_studies_of_a_scenario_are_what_the_program_prints_and_have_rows(self):
+        scenario, tide = self.path("s.toml"), os.path.join(ROOT, "crates/lab/tests/fixtures/twin/tide")
+        with open(self.path("churn.toml"), "w") as file:
+            file.write(CHURN)
+        cases = [
+            (lambda: po.ablate(scenario, switch=["harvest.look_around"], repeat=2), ["ablate", scenario, "--switch", "harvest.look_around", "--repeat", "2"]),
+            (lambda: po.bisect(scenario, from_="6.1", to="6.12", repeat=2), ["bisect", scenario, "--from", "6.1", "--to", "6.12", "--repeat", "2"]),
+            (lambda: po.crossover(scenario, repeat=2), ["crossover", scenario, "--repeat", "2"]),
+            (lambda: po.advise_tier(self.path("churn.toml"), ratio=["1:1"], device=["cxl-1.1"], loss=50),
+             ["advise-tier", self.path("churn.toml"), "--ratio", "1:1", "--device", "cxl-1.1", "--loss", "50"]),
+            (lambda: po.validate(os.path.join(ROOT, "ground-truth"), "fr-loop.classic.t"), ["validate", os.path.join(ROOT, "ground-truth"), "fr-loop.classic.t"]),
+            (lambda: po.twin(tide, ask=["memory=9MiB"]), ["twin", tide, "--ask", "memory=9MiB"]),
+            (lambda: po.explain(scenario, page="a/0:17"), ["explain", scenario, "--page", "a/0:17"]),
+        ]
+        for ask, words in cases:
+            with self.subTest(words[0]):
+                result = ask()
+                self.assertEqual(result.json, json.loads(program(*words, "--json", cwd=self.folder.name)))
+                self.assertTrue(result.columns)
+                self.assertGreater(len(result), 0)
 
     def test_columns_are_typed_and_data_frames_take_them(self):
         result = po.replay(po.trace(pages=pages()), policy=["lru", "fifo", "opt"], memory="10%,40%")
@@ -143,6 +178,40 @@ class Traces(Case):
 
 
 class Policies(Case):
+    def test_fallbacks_in_the_machine_are_told_with_a_warning(self):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            result = po.replay(po.trace(pages=pages(20_000)), policy=[Silent, "Silent@machine"], memory="20%", fallback=True)
+        self.assertTrue(all(result["policy_figures_fallbacks"] > 0))
+        self.assertTrue(any("policy Silent answered wrong" in str(warning.message) for warning in told))
+
+    def test_a_policy_that_does_not_return_is_interrupted_and_named(self):
+        trace = po.trace(pages=pages(20_000))
+        for _ in range(2):
+            for policy in [Endless, "Endless@machine"]:
+                begun = time.monotonic()
+                with self.assertRaisesRegex(po.Error, r"policy Endless: call \d+, nominate\(\d+\): has not returned for 500ms"):
+                    po.replay(trace, policy=policy, memory="20%", call_limit="500ms")
+                self.assertLess(time.monotonic() - begun, 5)
+        threads = [thread for thread in os.listdir("/proc/self/task") if open(f"/proc/self/task/{thread}/comm").read() == "pageout\n"]
+        self.assertEqual(threads, [], "none is left behind")
+        with self.assertRaisesRegex(RuntimeError, r"nominate\(1\): has not returned for 500ms"):
+            po.check_policy(Endless)
+        self.assertEqual(len(po.replay(trace, policy=Fifo, memory="20%")), 1)
+
+    def test_every_other_lie_is_an_error_here_and_in_the_machine(self):
+        trace = po.trace(pages=pages(20_000))
+        for policy, error, why in [
+            (Twice, po.Error, "is nominated twice"),
+            (Exits, SystemExit, "0"),
+            (Recursive, RecursionError, "recursion"),
+            (Words, TypeError, "nominate: a slot, or a list or an array of slots, and not 'the oldest'"),
+            (Unmade, ZeroDivisionError, "not today"),
+        ]:
+            for named in [policy, f"{policy.__name__}@machine"]:
+                with self.subTest(named), self.assertRaisesRegex(error, why):
+                    po.replay(trace, policy=named, memory="20%")
+
     def test_policies_of_python_miss_where_those_built_in_do(self):
         trace = po.trace(pages=pages())
         result = po.replay(trace, policy=["fifo", Fifo, "sieve", Sieve], memory="1%,20%,70%")

@@ -24,6 +24,20 @@ use crate::tiers::MemoryTiers;
 use crate::units::{CpuId, FileId, LruType, MemcgId, MmId, NodeId, ObjectId, TaskId};
 use crate::writeback::WritebackReason;
 use crate::zswap::ZswapPool;
+use pageout_rules::lru::Lru;
+
+/// What a policy that keeps a group's pages on a node tells of itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GuestFigures {
+    /// The policy.
+    pub policy: &'static str,
+    /// The path of the group.
+    pub memcg: String,
+    /// The node.
+    pub node: NodeId,
+    /// Figures by the names that it gives them.
+    pub figures: Vec<(String, f64)>,
+}
 
 /// A view of an engine between two calls.
 #[derive(Clone, Copy)]
@@ -229,6 +243,18 @@ impl<'a> Figures<'a> {
     /// Whether a group's folios are still being moved to the lists of another policy.
     pub fn is_switching(self, memcg: MemcgId) -> bool {
         self.core.mm.lruvecs.is_switching(memcg)
+    }
+
+    /// What policies that keep groups' pages tell of themselves, as far as they were told of a page: those that were removed as well.
+    pub fn guests(self) -> impl Iterator<Item = GuestFigures> {
+        self.core.mm.lruvecs.iter().filter_map(|lruvec| {
+            let guest = lruvec.guest.as_ref().filter(|guest| guest.seat.had_pages())?;
+            let mut figures = Vec::new();
+            guest.seat.policy().figures(&mut |name, value| figures.push((name.to_owned(), value)));
+            let Lru::Guest(listed) = self.core.mm.memcgs[lruvec.memcg].policy.lru else { return None };
+            let memcg = self.core.mm.memcgs.path(lruvec.memcg);
+            Some(GuestFigures { policy: listed.name, memcg, node: lruvec.node, figures })
+        })
     }
 
     /// The generations of a group on a node, oldest first; none where it keeps none.

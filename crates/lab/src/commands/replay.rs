@@ -17,6 +17,7 @@ use pageout_sim::{Cause, Pace};
 use pageout_study::Failed;
 use pageout_study::bench::{Policy, parse_policies, parse_sizes};
 use pageout_study::result::notes::{self, Note};
+use pageout_study::result::own_policies;
 use pageout_study::result::run_result::{RunResult, TaskResult, counter};
 use pageout_study::result::variants::{Extent, Made, Plan, Runs};
 use pageout_study::scenario::nearest::nearest;
@@ -243,6 +244,7 @@ impl Point {
             end_ns: result.end_ns,
             reclaim_p99_ns: result.reclaim.p99_ns,
             open_loop: OpenLoop::of(result),
+            own: own_policies::named(&result.own_policies),
         })
     }
 }
@@ -316,6 +318,31 @@ pub(super) struct Figures {
     pub(super) end_ns: u64,
     pub(super) reclaim_p99_ns: u64,
     pub(super) open_loop: Option<OpenLoop>,
+    /// What an own policy tells of itself.
+    pub(super) own: Vec<(String, f64)>,
+}
+
+/// Figures that a policy tells of itself, with the size at which it does: a line a figure.
+fn own_figures<'a>(
+    policy: &str,
+    sizes: impl Iterator<Item = (String, &'a [(String, f64)])> + Clone,
+) -> String {
+    let mut text = String::new();
+    let Some((_, first)) = sizes.clone().find(|(_, own)| !own.is_empty()) else { return text };
+    for (name, _) in first {
+        let value = |(size, own): (String, &[(String, f64)])| {
+            let (_, value) = own.iter().find(|(other, _)| other == name)?;
+            Some(format!("{value} ({size})"))
+        };
+        let values: Vec<String> = sizes.clone().filter_map(value).collect();
+        let _ = writeln!(text, "{policy} tells {name}: {}", values.join(", "));
+    }
+    text
+}
+
+/// The same as data.
+pub(super) fn own_json(own: &[(String, f64)]) -> Value {
+    own.iter().map(|(name, of)| (name.clone(), json!(of))).collect()
 }
 
 /// A limit in pages, `least` of them at least; a percentage is of the distinct pages that the trace touches.
@@ -526,6 +553,11 @@ fn to_text(replayed: &Replayed) -> String {
     }
     let measured: Vec<(u64, Figures)> =
         points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
+    let own = measured.iter().map(|(pages, of)| (figures::bytes(pages * 4096), &of.own[..]));
+    let own = own_figures(replayed.policy, own);
+    if !own.is_empty() {
+        let _ = write!(text, "\n{own}");
+    }
     if measured.len() > 1 {
         let curve = |of: fn(&Figures) -> f64| {
             measured.iter().map(|(pages, figures)| (*pages as f64, of(figures))).collect::<Vec<_>>()
@@ -546,7 +578,7 @@ fn to_json(replayed: &Replayed) -> Value {
     let list = points.iter().map(|point| {
         let of = point.figures();
         let of = of.as_ref();
-        json!({
+        let mut json = json!({
             "memory_pages": point.pages,
             "memory_bytes": point.pages * 4096,
             "share_of_pages": figures::share(point.pages, footprint.distinct_pages()),
@@ -558,7 +590,11 @@ fn to_json(replayed: &Replayed) -> Value {
             "refaults": of.map(|of| of.refaults),
             "open_loop": of.and_then(|of| of.open_loop.as_ref()).map(OpenLoop::json),
             "result": point.result(),
-        })
+        });
+        if let Some(of) = of.filter(|of| !of.own.is_empty()) {
+            json["policy_figures"] = own_json(&of.own);
+        }
+        json
     });
     let are_writes = args.writes || args.channel == ChannelArg::Anonymous;
     let replayed_as_reads = match (interpretation.tells_writes, are_writes) {

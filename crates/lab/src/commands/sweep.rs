@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use pageout_policy::FALLBACKS;
 use pageout_study::Watcher;
 use pageout_study::sweep::{Cell, Parts, Plan, Row, rows};
 use serde_json::{Value, json};
@@ -60,18 +61,16 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
     // Between two runs as well: a signal leaves what there is.
     let _listening = signals::listen();
     let mut made = Made::default();
-    for cells in left.chunk_by(|one, next| one.input == next.input) {
-        if terminal.stop().is_some() {
-            break;
-        }
-        let mut take = |rows: Vec<Row>| {
-            made.rows += rows.len();
-            made.failed += rows.iter().filter(|row| is_failed(row)).count();
-            parts.add(rows)
-        };
-        run::cells(args, &plan, cells, &terminal, &mut take).map_err(cannot)?;
-    }
+    let mut take = |rows: Vec<Row>| {
+        made.rows += rows.len();
+        made.failed += rows.iter().filter(|row| is_failed(row)).count();
+        made.helped += rows.iter().filter(|row| run::is_helped(row)).count();
+        parts.add(rows)
+    };
+    let sweep = run::Sweep { args, plan: &plan, terminal: &terminal };
+    run::cells(sweep, &left, &mut take).map_err(cannot)?;
     parts.write().map_err(cannot)?;
+    remark_helped(made.helped);
     let told = format!(
         "{} of {} cells run, {} were there; {} failed; in {}",
         figures::count(made.rows as u64),
@@ -88,6 +87,7 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
             "cells_run": made.rows,
             "cells_there_before": own.len() - left.len(),
             "cells_failed": made.failed,
+            "cells_with_fallbacks": made.helped,
         }))?;
     } else {
         output::print_text(&format!("{told}\n"))?;
@@ -114,18 +114,27 @@ fn own_cells(args: &SweepArgs, plan: &Plan) -> Outcome {
     let terminal = Terminal::new(&args.output);
     let _listening = signals::listen();
     let cells: Vec<&Cell> = plan.cells.iter().filter(|cell| keys.contains(&cell.key)).collect();
-    for cells in cells.chunk_by(|one, next| one.input == next.input) {
-        if terminal.stop().is_none() {
-            run::cells(args, plan, cells, &terminal, &mut guarded::rows).map_err(Failure::Output)?;
-        }
-    }
-    Ok(())
+    let sweep = run::Sweep { args, plan, terminal: &terminal };
+    run::cells(sweep, &cells, &mut guarded::rows).map_err(Failure::Output)
 }
 
 #[derive(Default)]
 struct Made {
     rows: usize,
     failed: usize,
+    /// Rows whose policies were helped out.
+    helped: usize,
+}
+
+/// Says that rows are of policies that were helped out, if some are.
+fn remark_helped(rows: usize) {
+    if rows > 0 {
+        output::remark(&format!(
+            "warning: in {} an own policy answered wrong, and the page that came first went in place of its answer (--fallback): column policy_{FALLBACKS} \
+             says how often",
+            figures::counted(rows as u64, "row")
+        ));
+    }
 }
 
 /// Rows of a folder by key, and its parts that are damaged.
@@ -222,6 +231,7 @@ fn collect(args: &SweepArgs, directory: &Path) -> Outcome {
         return Err(Failure::Input(anyhow::anyhow!("{} has no rows of a sweep", directory.display())));
     }
     let mut rows: Vec<Row> = rows.into_values().collect();
+    remark_helped(rows.iter().filter(|row| run::is_helped(row)).count());
     let text = |row: &Row, key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
     let number = |row: &Row, key: &str| row.get(key).and_then(Value::as_u64).unwrap_or_default();
     rows.sort_by_cached_key(|row| {

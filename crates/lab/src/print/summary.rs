@@ -9,6 +9,7 @@ use pageout_study::result::caveats;
 use pageout_study::result::events::{ConditionResult, ReadResult};
 use pageout_study::result::metrics::STORY;
 use pageout_study::result::outdated::OutdatedResult;
+use pageout_study::result::own_policies::OwnPolicyResult;
 use pageout_study::result::run_result::{
     Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadaheadResult, RunResult,
     TaskResult, ThreadResult, TiersResult, counter,
@@ -84,6 +85,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text += &pressure_line(&result.pressure, result.end_ns);
         text += &throttled_line("tasks", result.tasks.iter());
     }
+    text += &own_policies(&result.own_policies);
     text += &threads_line(&result.threads, result.end_ns);
     text += &compaction_line(result);
     text += &writeback_lines(&result.writeback);
@@ -275,6 +277,20 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
     text += &pressure_line(&memcg.pressure, result.end_ns);
     text += &throttled_line("its tasks", result.tasks.iter().filter(|task| task.memcg == memcg.path));
     text
+}
+
+/// What policies of the user's own tell of themselves, a line each.
+fn own_policies(policies: &[OwnPolicyResult]) -> String {
+    let mut text = String::new();
+    for of in policies.iter().take(LINES_MAX) {
+        let figures: Vec<String> = of.figures.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let says = format!("policy {} of {} tells: {}", of.policy, of.place(policies), figures.join(", "));
+        text += &output::wrap(&says, output::width(), "");
+    }
+    if !text.is_empty() {
+        text.insert(0, '\n');
+    }
+    text + &more(policies.len())
 }
 
 /// For how long tasks were made to wait, and why.

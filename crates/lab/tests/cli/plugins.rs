@@ -79,6 +79,47 @@ fn a_library_runs_only_where_it_is_allowed_to_and_its_hash_is_in_each_row() {
 }
 
 #[test]
+fn a_library_is_named_from_where_the_scenario_is_and_in_an_option_from_where_the_program_is() {
+    let folder = folder();
+    for place in ["exp", "plans"] {
+        std::fs::create_dir(folder.path().join(place)).unwrap();
+    }
+    library(&folder.path().join("exp"), "mine", UNCHANGED);
+    let scenario = |name: &str, kernel: &str, group: &str| {
+        let text = format!(
+            "{kernel}\n[machine]\nmemory = \"64MiB\"\n[[memcg]]\npath = \"/a\"\nmemory.max = \"8MiB\"\n{group}\n\
+             [[task]]\nname = \"a\"\nmemcg = \"/a\"\n[[task.object]]\nchannel = \"file\"\nsize = \"16MiB\"\n\
+             workload = {{ pattern = \"zipf\", alpha = 0.9, ops = 5000 }}\n"
+        );
+        std::fs::write(folder.path().join(name), text).unwrap();
+    };
+    scenario("exp/kernel.toml", "kernel.profile = \"mine/mine.so\"", "");
+    scenario("exp/group.toml", "kernel.profile = \"fifo\"", "policy = \"./mine/mine.so\"");
+    scenario("exp/fifo.toml", "kernel.profile = \"fifo\"", "");
+    let counters = |words: &[&str]| {
+        let words = [words, &["--allow-plugins", "--json"]].concat();
+        let result: Value = serde_json::from_str(&check_success(&pageout(folder.path(), &words))).unwrap();
+        result["memcgs"][0]["counters"].clone()
+    };
+    let fifo = counters(&["run", "exp/fifo.toml"]);
+    assert_eq!(counters(&["run", "exp/kernel.toml"]), fifo);
+    assert_eq!(counters(&["run", "exp/group.toml"]), fifo);
+    assert_eq!(counters(&["run", "exp/fifo.toml", "--set", "kernel.profile=exp/mine/mine.so"]), fifo);
+    let told = refused(
+        folder.path(),
+        &["run", "exp/fifo.toml", "--allow-plugins", "--set", "kernel.profile=./mine/mine.so"],
+    );
+    assert!(told.contains("./mine/mine.so"), "{told}");
+    let plan = "scenarios = [\"../exp/kernel.toml\", \"../exp/group.toml\", \"../exp/fifo.toml\"]\n";
+    std::fs::write(folder.path().join("plans/plan.toml"), plan).unwrap();
+    let words = ["sweep", "plans/plan.toml", "--into", "all", "--allow-plugins"];
+    check_success(&pageout(folder.path(), &words));
+    let rows = check_success(&pageout(folder.path(), &["sweep", "--collect", "all", "--json"]));
+    let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
+    assert!(rows.iter().all(|row| row["misses"].is_u64() && row["misses"] == rows[0]["misses"]), "{rows:?}");
+}
+
+#[test]
 fn a_library_of_another_version_or_without_a_table_is_refused() {
     let folder = folder();
     let wrong = [
@@ -122,6 +163,12 @@ fn a_library_that_does_wrong_is_told_with_its_call_and_slot() {
         ("many", with("if (want) return want + 5;"), "slots are nominated"),
         ("crash", with("*(volatile int *)8 = 1;"), "ended by SIGSEGV"),
         ("abort", with("abort();"), "ended by SIGABRT"),
+        ("exit", with("exit(0);"), "has called exit"),
+        (
+            "deep",
+            with("victims[0] = nominate(self, want + 1, victims); if (victims[0]) return 1;"),
+            "ended by SIGSEGV",
+        ),
         ("hang", with("for (volatile int go = 1; go;) ;"), "has not returned for 300ms"),
     ];
     for (name, code, why) in wrong {

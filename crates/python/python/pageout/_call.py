@@ -57,7 +57,7 @@ def call(command, *arguments, unexpected_is_error=True, failed_is_error=True, **
     words = ["pageout", command, *_words(options), "--quiet", "--", *map(os.fspath, arguments)]
     text, table, remarks, failure = _native.call(words)
     for remark in remarks:
-        warnings.warn(remark.removeprefix("note: "), stacklevel=3)
+        warnings.warn(remark.removeprefix("note: ").removeprefix("warning: "), stacklevel=3)
     result = json.loads(text) if text else None
     if failure is not None:
         code, why = failure

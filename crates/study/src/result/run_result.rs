@@ -14,6 +14,7 @@ use crate::result::access::{AccessResult, of_copies, shared_name};
 use crate::result::events::{ConditionResult, ReadResult, ThinnedResult, WriteResult};
 use crate::result::notes::{self, Note};
 use crate::result::outdated::{self, OutdatedResult};
+use crate::result::own_policies::{self, OwnPolicyResult};
 use crate::result::trail::Trail;
 use crate::result::writeback::WritebackResult;
 
@@ -41,6 +42,9 @@ pub struct RunResult {
     pub copies: BTreeMap<String, AccessResult>,
     /// The cgroups that are in the scenario, in its order.
     pub memcgs: Vec<MemcgResult>,
+    /// What policies of the user's own tell of themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own_policies: Vec<OwnPolicyResult>,
     /// What percentages in its limits come to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub percentages: Vec<Percentage>,
@@ -605,6 +609,7 @@ impl RunResult {
             accesses: report.accesses,
             copies: of_copies(&report.tasks),
             memcgs,
+            own_policies: own_policies::of(machine.engine()),
             percentages: scenario.percentages(),
             readahead: ReadaheadResult {
                 read_ahead_kb: scenario

@@ -111,8 +111,33 @@ impl Source {
         };
         twin::expand(&mut scenario, self.directory())
             .map_err(|problem| Diagnostics(vec![self.locate_problem(&changed, problem)]))?;
+        self.place_libraries(&mut scenario, &changed);
         self.check(&scenario, &changed)?;
         Ok(scenario)
+    }
+
+    /// Policies that are shared libraries start where the file is, as all paths in it do. What an option says starts where the program does.
+    fn place_libraries(&self, scenario: &mut Scenario, changed: &[Changed]) {
+        if self.directory() == Path::new(".") {
+            return;
+        }
+        let is_of_option = |key: &str| {
+            let last = changed.iter().rev().find(|changed| is_at_or_below(key, &changed.key));
+            last.is_some_and(|changed| changed.by.written_at.is_none())
+        };
+        let place = |key: &str, name: &mut String| {
+            if pageout_policy::is_file(name) && !is_of_option(key) {
+                // Whole, so that it is one and the same wherever it is looked for from.
+                let path = std::path::absolute(self.directory().join(&*name));
+                *name = path.map_or_else(|_| name.clone(), |path| path.to_string_lossy().into_owned());
+            }
+        };
+        place("kernel.profile", &mut scenario.kernel.profile);
+        for (at, memcg) in scenario.memcg.iter_mut().enumerate() {
+            if let Some(policy) = &mut memcg.policy {
+                place(&format!("memcg[{at}].policy"), policy);
+            }
+        }
     }
 
     /// A problem that building the scenario brought up, with its place.

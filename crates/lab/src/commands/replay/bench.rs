@@ -365,6 +365,7 @@ impl<'a> Bench<'a> {
                 Some(of) => Shown {
                     miss_ratio: Some(of.miss_ratio),
                     misses: Some(of.misses),
+                    own: of.own.clone(),
                     machine: Some(of),
                     ..Shown::default()
                 },

@@ -15,10 +15,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pageout_study::Watcher;
-use pageout_study::sweep::{Cell, Plan, Row};
+use pageout_study::sweep::{Cell, Row};
 use serde_json::{Value, json};
 
-use super::run::{Take, failed};
+use super::run::{Sweep, Take, failed};
 use crate::api;
 use crate::cli::SweepArgs;
 use crate::own;
@@ -29,22 +29,15 @@ use crate::print::progress::Terminal;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Runs cells of one input in processes of their own, as many at a time as jobs are asked for. Errors: rows could not be written.
-pub(super) fn cells(
-    args: &SweepArgs,
-    plan: &Plan,
-    cells: &[&Cell],
-    terminal: &Terminal,
-    take: Take,
-) -> io::Result<()> {
-    let cpus = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let jobs = if args.parallel.jobs == 0 { cpus } else { args.parallel.jobs }.clamp(1, cells.len().max(1));
+pub(super) fn cells(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
+    let jobs = sweep.jobs().clamp(1, cells.len().max(1));
     let (send, rows) = channel();
     let mut written = Ok(());
     thread::scope(|scope| {
         for job in 0..jobs {
             let own: Vec<&Cell> = cells.iter().skip(job).step_by(jobs).copied().collect();
             let send = send.clone();
-            scope.spawn(move || all(args, plan, own, terminal, &send));
+            scope.spawn(move || all(sweep, own, &send));
         }
         drop(send);
         for row in rows {
@@ -58,7 +51,8 @@ pub(super) fn cells(
 }
 
 /// Runs cells in one process, and in another one where that has ended before its time.
-fn all(args: &SweepArgs, plan: &Plan, mut cells: Vec<&Cell>, terminal: &Terminal, send: &Sender<Row>) {
+fn all(sweep: Sweep, mut cells: Vec<&Cell>, send: &Sender<Row>) {
+    let Sweep { args, plan, terminal } = sweep;
     while !cells.is_empty() && terminal.stop().is_none() {
         let ended = process(args, &cells, terminal, send);
         let (done, under_way, why) = match ended {

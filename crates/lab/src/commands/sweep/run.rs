@@ -1,10 +1,12 @@
 //! From the cells of one trace, or of one scenario, to their rows.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Parser;
 use pageout_cache::Choice;
+use pageout_policy::FALLBACKS;
 use pageout_sim::scenario::Scenario;
 use pageout_sim::scenario::keys::Limit;
 use pageout_study::Watcher;
@@ -27,26 +29,52 @@ use crate::print::progress::Terminal;
 /// Runs of the machine that are handed out at a time for each that goes on: what a signal or a kill may cost.
 const AHEAD: usize = 4;
 
+/// How a column begins that is a figure of a policy's own.
+const OF_POLICY: &str = "policy_";
+
 /// Takes rows as they come.
 pub(super) type Take<'a> = &'a mut dyn FnMut(Vec<Row>) -> io::Result<()>;
 
-/// Runs cells of one input. Errors: rows could not be written.
-pub(super) fn cells(
-    args: &SweepArgs,
-    plan: &Plan,
-    cells: &[&Cell],
-    terminal: &Terminal,
-    take: Take,
-) -> io::Result<()> {
+/// What is run, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Sweep<'a> {
+    pub(super) args: &'a SweepArgs,
+    pub(super) plan: &'a Plan,
+    pub(super) terminal: &'a Terminal<'a>,
+}
+
+impl Sweep<'_> {
+    /// Runs that go on at the same time.
+    pub(super) fn jobs(&self) -> usize {
+        match self.args.parallel.jobs {
+            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            jobs => jobs,
+        }
+    }
+}
+
+/// Runs cells, those of an input together. Errors: rows could not be written.
+pub(super) fn cells(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
+    for cells in cells.chunk_by(|one, next| one.input == next.input) {
+        if sweep.terminal.stop().is_some() {
+            break;
+        }
+        of_input(sweep, cells, take)?;
+    }
+    Ok(())
+}
+
+fn of_input(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
+    let Sweep { args, plan, terminal } = sweep;
     let input = &plan.inputs[cells[0].input];
-    let group = Group { args, plan, input, terminal };
+    let group = Group { args, plan, input, terminal, jobs: sweep.jobs() };
     // A scenario may name an own policy anywhere.
     let may_name_own = input.kind == InputKind::Scenario && own::are_there();
     let is_own =
         |cell: &&Cell| !args.own_cells && (may_name_own || cell.policy.as_ref().is_some_and(Policy::is_own));
     let (own, cells): (Vec<&Cell>, Vec<&Cell>) = cells.iter().copied().partition(is_own);
     if !own.is_empty() {
-        guarded::cells(args, plan, &own, terminal, take)?;
+        guarded::cells(sweep, &own, take)?;
     }
     if cells.is_empty() {
         return Ok(());
@@ -68,6 +96,7 @@ struct Group<'a> {
     plan: &'a Plan,
     input: &'a Input,
     terminal: &'a Terminal<'a>,
+    jobs: usize,
 }
 
 /// Why an input has no rows of its own.
@@ -161,7 +190,7 @@ impl Group<'_> {
                     row["misses"] = json!(misses);
                     row["miss_ratio"] = json!(misses as f64 / trace.accesses.max(1) as f64);
                     for of in answer.figures.iter().filter(|of| of.size == at) {
-                        row.insert(format!("policy_{}", of.name), json!(of.value));
+                        tell(&mut row, &of.name, of.value);
                     }
                     rows.push(row);
                 }
@@ -216,7 +245,9 @@ impl Group<'_> {
         let mut scenario = setup.scenario(&loaded.footprint, pages)?;
         scenario.seed = cell.seed;
         if !cell.settings.is_empty() {
-            let source = Source::parse(&self.input.path, toml_edit::ser::to_string_pretty(&scenario)?)?;
+            // The policy was found already: its name starts nowhere anew.
+            let name = self.input.path.file_name().unwrap_or_default();
+            let source = Source::parse(Path::new(name), toml_edit::ser::to_string_pretty(&scenario)?)?;
             scenario = source.scenario(&cell.settings)?;
         }
         let trace = scenario.task[0].object[0].trace.as_mut().expect("the first object has the trace");
@@ -246,9 +277,7 @@ impl Group<'_> {
         scenario: &dyn Fn(&Cell) -> anyhow::Result<(Scenario, u64)>,
         take: Take,
     ) -> Result<(), Stopped> {
-        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let jobs = if self.args.parallel.jobs == 0 { cpus } else { self.args.parallel.jobs };
-        let at_a_time = if self.args.own_cells { 1 } else { AHEAD * jobs };
+        let at_a_time = if self.args.own_cells { 1 } else { AHEAD * self.jobs };
         for some in cells.chunks(at_a_time) {
             if self.terminal.stop().is_some() {
                 break;
@@ -301,6 +330,7 @@ impl Group<'_> {
         row["device_pages_read"] = json!(of.device_pages_read);
         row["refaults"] = json!(of.refaults);
         row["reclaim_p99_ns"] = json!(of.reclaim_p99_ns);
+        of.own.iter().for_each(|(name, value)| tell(&mut row, name, *value));
         Some(row)
     }
 
@@ -360,6 +390,19 @@ fn row(plan: &Plan, cell: &Cell, pages: Option<u64>) -> Row {
         Value::Object(row) => row,
         _ => unreachable!("it was made as an object"),
     }
+}
+
+/// A figure that a policy tells of itself has a column.
+fn tell(row: &mut Row, name: &str, value: f64) {
+    row.insert(format!("{OF_POLICY}{name}"), json!(value));
+}
+
+/// Whether its policy was helped out.
+pub(super) fn is_helped(row: &Row) -> bool {
+    let mut of_policy =
+        row.iter().filter_map(|(column, value)| Some((column.strip_prefix(OF_POLICY)?, value)));
+    of_policy
+        .any(|(name, value)| name.starts_with(FALLBACKS) && value.as_f64().is_some_and(|times| times > 0.0))
 }
 
 /// The row of a cell that has no result.

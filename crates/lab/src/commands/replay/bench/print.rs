@@ -3,10 +3,13 @@
 use std::fmt::Write;
 
 use pageout_sim::scenario::keys::Limit;
+use pageout_study::bench::Policy;
 use serde_json::{Value, json};
 
 use super::{Bench, OfTrace, Shown, told};
-use crate::commands::replay::{OpenLoop, PAGES_MIN, curve, loop_line, machine, percentages, touched};
+use crate::commands::replay::{
+    OpenLoop, PAGES_MIN, curve, loop_line, machine, own_figures, own_json, percentages, touched,
+};
 use crate::print::{figures, output, table};
 
 /// With more sizes than this, a row is a size.
@@ -32,7 +35,7 @@ pub(super) fn text(bench: &Bench) -> String {
         if let Some(rows) = machine_rows(bench, of) {
             let _ = write!(text, "\n{}", table::layout(&rows, 1));
         }
-        text += &own_figures(bench, of);
+        text += &of_themselves(bench, of);
         text += &plot(bench, of);
     }
     text
@@ -216,20 +219,13 @@ pub(super) fn machine_rows(bench: &Bench, of: &OfTrace) -> Option<Vec<Vec<String
     (rows.len() > 1).then_some(rows)
 }
 
-/// What policies tell of themselves: a line a figure, with its value at each size.
-fn own_figures(bench: &Bench, of: &OfTrace) -> String {
-    let mut text = String::new();
-    for (policy, cells) in bench.policies.iter().zip(&of.cells) {
-        let Some(first) = cells.iter().find(|cell| !cell.own.is_empty()) else { continue };
-        for (name, _) in &first.own {
-            let value = |(size, cell): (&(Limit, u64), &Shown)| {
-                let (_, value) = cell.own.iter().find(|(other, _)| other == name)?;
-                Some(format!("{value} ({})", label(size)))
-            };
-            let values: Vec<String> = of.sizes.iter().zip(cells).filter_map(value).collect();
-            let _ = writeln!(text, "{} tells {name}: {}", policy.name(), values.join(", "));
-        }
-    }
+/// What policies tell of themselves.
+fn of_themselves(bench: &Bench, of: &OfTrace) -> String {
+    let of_policy = |(policy, cells): (&Policy, &Vec<Shown>)| {
+        let sizes = of.sizes.iter().map(label).zip(cells.iter().map(|cell| &cell.own[..]));
+        own_figures(&policy.name(), sizes)
+    };
+    let text: String = bench.policies.iter().zip(&of.cells).map(of_policy).collect();
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
@@ -271,8 +267,7 @@ pub(super) fn json(bench: &Bench) -> Value {
                     json["policy_hash"] = json!(hash);
                 }
                 if !cell.own.is_empty() {
-                    json["policy_figures"] =
-                        cell.own.iter().map(|(name, of)| (name.clone(), json!(of))).collect();
+                    json["policy_figures"] = own_json(&cell.own);
                 }
                 if let Some((least, most)) = cell.spread {
                     json["is_estimate"] = json!(true);
