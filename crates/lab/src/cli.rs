@@ -13,6 +13,7 @@ mod advise_tier;
 mod reproduce;
 mod tour;
 mod replay;
+mod bench;
 mod sweep;
 mod new_policy;
 mod check_policy;
@@ -33,6 +34,7 @@ use crate::own::OwnOptions;
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use advise_tier::AdviseTierArgs;
+pub(crate) use bench::BenchArgs;
 pub(crate) use bisect::BisectArgs;
 pub(crate) use check_policy::CheckPolicyArgs;
 pub(crate) use compare::CompareArgs;
@@ -210,6 +212,13 @@ pub(crate) enum Command {
     /// table, those of textbooks and those of the machine; `opt` is the bound that none can pass.
     #[command(after_long_help = replay::EXAMPLES)]
     Replay(ReplayArgs),
+
+    /// Read a real file through the live page cache, and beside it through the kernel's, with as little memory.
+    ///
+    /// The live page cache (the crate `pageout`) is this program's reclaim with real memory and direct I/O. Throughput and CPU time are told round by round beside
+    /// those of buffered reads, a mapping, direct reads and plain memory, with latencies, bytes read from the device, and memory that was taken.
+    #[command(after_long_help = bench::EXAMPLES)]
+    Bench(BenchArgs),
 
     /// Run traces or scenarios times policies times sizes times seeds into a folder, on one machine or on many.
     ///

@@ -11,6 +11,7 @@ pub(crate) mod advise_tier; // how much of its memory may be slower
 pub(crate) mod crossover; // the families' mechanisms exchanged
 pub(crate) mod reproduce; // published tables beside ours
 pub(crate) mod replay; // from a trace to an answer
+pub(crate) mod bench; // the live page cache beside what else reads files
 pub(crate) mod sweep; // very many answers, in a folder
 pub(crate) mod new_policy; // a project for a policy of one's own
 pub(crate) mod check_policy; // whether it keeps the contract

@@ -10,6 +10,7 @@
 mod cli; // what can be asked for, and the help
 mod failure; // how it can fail, and the exit codes
 mod own; // policies of the user's own
+pub mod rivals; // caches of others, to measure beside the live one
 pub mod api; // commands for programs
 mod shipped; // the scenarios that it brings along
 
@@ -27,8 +28,8 @@ use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command, TraceCommand};
 use commands::{
-    ablate, advise_tier, bisect, check_policy, compare, completions, coverletter, crossover, diff, explain,
-    import, keys, new_policy, predict, record, replay, reproduce, sweep, trace, twin, validate,
+    ablate, advise_tier, bench, bisect, check_policy, compare, completions, coverletter, crossover, diff,
+    explain, import, keys, new_policy, predict, record, replay, reproduce, sweep, trace, twin, validate,
     vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
@@ -44,6 +45,16 @@ pub fn main() -> ExitCode {
 /// The same with policies of one's own, by their names: `pageout new-policy NAME` writes a program that does so.
 pub fn main_with(policies: &[(&str, MakePolicy)]) -> ExitCode {
     ExitCode::from(run(&std::env::args_os().collect::<Vec<_>>(), policies))
+}
+
+/// Does what the command line asks of `pageout bench`, with caches of others beside its own, by their names.
+pub fn bench_with(others: &[(&'static str, rivals::Open)]) -> ExitCode {
+    rivals::bring(others);
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_none_or(|word| word != "bench") {
+        words.insert(words.len().min(1), "bench".into());
+    }
+    ExitCode::from(run(&words, &[]))
 }
 
 /// The same with the words of a command line, of which the first is the program's name; returns the exit code.
@@ -91,6 +102,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Tour(args) => reproduce::tour(&args),
         Command::Replay(args) => replay::replay(&args),
+        Command::Bench(args) => bench::bench(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Validate(args) => validate::run(&args),

@@ -34,12 +34,16 @@ mod gate; // how readers and the engine keep clear of each other
 mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write
 mod numa; // memory on a node of the machine
+#[cfg(feature = "rivals")]
+mod mapped; // a file as the system maps it, to compare with
 
 pub use pageout_engine as engine; // what errors and configurations are made of
 
 pub use error::Error;
 pub use file::{File, Open, ReadAt};
 pub use guard::PageRef;
+#[cfg(feature = "rivals")]
+pub use mapped::Mapped;
 pub use memory::{Builder, Group, Limits, Memory};
 pub use node::{Delay, Node};
 pub use stats::{LockHeld, Stats};

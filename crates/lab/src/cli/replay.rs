@@ -18,6 +18,7 @@ Examples:
   pageout replay w92.oracleGeneral.zst --ignore-size --policy lru,s3-fifo,arc,opt --memory 1%..100%/50log --report curves.html
   pageout replay io.csv --by volume --policy lru,s3-fifo,classic@6.12 --memory 256MiB
   pageout replay prxy_0.csv --trace-format msr --timed=10 --memory 10%,30%
+  pageout replay io.csv --live /srv/data.bin --memory 20%     on a real file, by the live page cache; the simulator's counters beside
   pageout replay a.pgt b.pgt c.pgt --policy lru,sieve,s3-fifo:small=0.05,classic@6.12,lru@machine --memory 5%,20%
 Policies are of two kinds. A textbook policy sees page numbers and counts misses, without time or devices: lru, s3-fifo, opt and others
 (`pageout keys policy` lists them with their parameters). A name with @ runs in the simulated machine: a kernel's (classic@6.12,
@@ -84,6 +85,17 @@ pub(crate) struct ReplayArgs {
     /// Count every access, as without --sample
     #[arg(long)]
     pub(crate) exact: bool,
+
+    /// Make the accesses on this real file, by the live page cache, and print its counters beside the simulated ones; once for each object
+    ///
+    /// One thread reads, so that both have to come to the same: exit code 4 where they don't. Writes in the trace read. The file is as long as the
+    /// trace reaches, or longer.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) live: Vec<PathBuf>,
+
+    /// Make a file of --live that is not there, as long as the trace needs it: it takes no room, and reads as zeroes
+    #[arg(long, requires = "live")]
+    pub(crate) make: bool,
 
     /// The device that misses are read from: a preset (see `pageout keys device[].preset`)
     #[arg(long, value_name = "PRESET", default_value = "nvme")]

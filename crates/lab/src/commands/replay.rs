@@ -3,6 +3,8 @@
 mod bench; // textbook policies, and several policies or traces in one table
 mod tenants; // several that share a memory
 mod curve;
+#[cfg(target_os = "linux")]
+mod live; // on real files
 mod page; // the curves as pictures
 pub(super) mod setup; // the scenario of a size
 
@@ -56,6 +58,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         check(&template.validate())?;
     }
     let limits = parse_sizes(&args.memory)?;
+    if !args.live.is_empty() {
+        return on_files(args, &policies, &limits);
+    }
     if let Some(by) = &args.by {
         return tenants::tenants(args, by, &read, &policies, &limits);
     }
@@ -65,6 +70,16 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         }
         _ => bench::bench(args, &read, &policies, &limits),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn on_files(args: &ReplayArgs, policies: &[Policy], limits: &[Limit]) -> Outcome {
+    live::replay(args, policies, limits)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_files(_: &ReplayArgs, _: &[Policy], _: &[Limit]) -> Outcome {
+    Err(Failure::Input(anyhow::anyhow!("--live: the live page cache is for Linux")))
 }
 
 /// One policy of the machine and one trace: all that is known of each size.

@@ -1,0 +1,164 @@
+//! Which pages are read: drawn by a law, or a trace's.
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use pageout_workload::generator::{Pattern, Uniform, Zipf};
+use pageout_workload::{Access, AccessStream, trace};
+
+use crate::cli::BenchArgs;
+use crate::commands::trace::{read_options, remark_interpretation};
+use crate::print::figures;
+
+/// Pages of a file in the order in which they are read.
+pub(super) struct Load {
+    /// In words.
+    pub(super) name: String,
+    /// Pages of a file for which this is a load, at least.
+    pub(super) least: u64,
+    /// Whether reads follow no order, so that nothing should be read ahead.
+    pub(super) is_random: bool,
+    source: Source,
+}
+
+enum Source {
+    Drawn(Law),
+    /// Of a trace, with what each of its objects comes to in the file.
+    Trace(Vec<u32>),
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Law {
+    Zipf(f64),
+    Uniform,
+    Sequential,
+}
+
+/// Pages of a file at most: a number of one is 32 bits here.
+pub(super) const PAGES_MAX: u64 = u32::MAX as u64;
+
+impl Load {
+    /// What is asked for. A trace is read here, no more of it than one round takes.
+    pub(super) fn new(args: &BenchArgs) -> anyhow::Result<Load> {
+        let given = args.load.as_str();
+        let drawn =
+            |name: String, is_random, law| Ok(Load { name, least: 1, is_random, source: Source::Drawn(law) });
+        match given.split_once(':').unwrap_or((given, "")) {
+            ("zipf", alpha) if given == "zipf" || !alpha.is_empty() => {
+                let alpha = if alpha.is_empty() { "0.99" } else { alpha };
+                let exponent = alpha.parse().ok().filter(|alpha| (0.0..=100.0).contains(alpha));
+                let exponent = exponent
+                    .with_context(|| format!("--load {given}: the exponent is a number from 0 to 100"))?;
+                drawn(format!("Zipf {exponent}"), true, Law::Zipf(exponent))
+            }
+            ("uniform", "") => drawn("uniform".to_string(), true, Law::Uniform),
+            ("sequential", "") => drawn("sequential".to_string(), false, Law::Sequential),
+            _ => Load::of_trace(args, Path::new(given)),
+        }
+    }
+
+    fn of_trace(args: &BenchArgs, path: &Path) -> anyhow::Result<Load> {
+        ensure!(
+            path.exists(),
+            "--load {}: neither zipf, zipf:EXPONENT, uniform nor sequential, and there is no trace of that name",
+            path.display()
+        );
+        let options = read_options(&args.reading)?;
+        remark_interpretation(path, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let wanted = args.reads as usize * usize::from(args.threads);
+        let mut stream = trace::open(path, &options)?;
+        let (mut accesses, mut ends) = (Vec::<Access>::new(), Vec::<u64>::new());
+        while accesses.len() < wanted {
+            let had = accesses.len();
+            if stream.fill(&mut accesses, (wanted - had).min(1 << 16))? == 0 {
+                break;
+            }
+            for access in &accesses[had..] {
+                let object = access.object() as usize;
+                ends.resize(ends.len().max(object + 1), 0);
+                ends[object] = ends[object].max(access.page() + 1);
+            }
+        }
+        ensure!(!accesses.is_empty(), "{} has no accesses to make", path.display());
+        // Objects lie in the file one behind the other.
+        let begins: Vec<u64> = ends
+            .iter()
+            .scan(0, |begin, end| {
+                *begin += end;
+                Some(*begin - end)
+            })
+            .collect();
+        let least: u64 = ends.iter().sum();
+        ensure!(
+            least <= PAGES_MAX,
+            "{} reaches over {} of pages, and a file here has {} at most; --read page_ids=dense gives pages numbers without gaps",
+            path.display(),
+            figures::bytes(least.saturating_mul(4096)),
+            figures::bytes(PAGES_MAX * 4096)
+        );
+        let place = |access: &Access| (begins[access.object() as usize] + access.page()) as u32;
+        let pages: Vec<u32> = accesses.iter().map(place).collect();
+        let which = if pages.len() < wanted { "all" } else { "the first" };
+        let name = format!("{which} {} accesses of {}", figures::count(pages.len() as u64), path.display());
+        Ok(Load { name, least, is_random: false, source: Source::Trace(pages) })
+    }
+
+    /// Pages of so many rounds, a list for each of the threads in each: what is drawn goes on from round to round, a trace begins anew.
+    pub(super) fn rounds(
+        &self,
+        args: &BenchArgs,
+        file_pages: u64,
+        rounds: u64,
+    ) -> anyhow::Result<Vec<Vec<u32>>> {
+        /// A list takes four bytes a read, here and in each process.
+        const READS_MAX: u64 = 1 << 28;
+        let (threads, reads) = (u64::from(args.threads), args.reads);
+        let pattern = match &self.source {
+            Source::Trace(pages) => {
+                let of_thread = |thread: usize| {
+                    let end = |thread: usize| pages.len() * thread / threads as usize;
+                    pages[end(thread)..end(thread + 1)].to_vec()
+                };
+                return Ok((0..rounds).flat_map(|_| (0..threads as usize).map(of_thread)).collect());
+            }
+            Source::Drawn(law) => {
+                let ops = reads.saturating_mul(threads).saturating_mul(rounds);
+                ensure!(
+                    ops <= READS_MAX,
+                    "--reads {reads}, {} and {} are {} with two rounds more that are not counted: {} are the most",
+                    figures::counted(threads, "thread"),
+                    figures::counted(args.rounds.into(), "round"),
+                    figures::counted(ops, "read"),
+                    figures::count(READS_MAX)
+                );
+                let (pages, write_ratio, seed) = (file_pages, 0.0, None);
+                match *law {
+                    Law::Zipf(alpha) => Pattern::Zipf(Zipf { pages, ops, alpha, write_ratio, seed }),
+                    Law::Uniform => Pattern::Uniform(Uniform { pages, ops, write_ratio, seed }),
+                    Law::Sequential => {
+                        // Each thread goes on where it is in the file, and they begin at equal distances.
+                        let page = |thread, at| ((file_pages * thread / threads + at) % file_pages) as u32;
+                        let of_round = |round: u64| {
+                            (0..threads).map(move |thread| {
+                                (round * reads..(round + 1) * reads).map(|at| page(thread, at)).collect()
+                            })
+                        };
+                        return Ok((0..rounds).flat_map(of_round).collect());
+                    }
+                }
+            }
+        };
+        let mut stream = pattern.stream(0, args.seed)?;
+        let mut lists = Vec::new();
+        for _ in 0..rounds * threads {
+            let (mut list, mut chunk) = (Vec::with_capacity(reads as usize), Vec::new());
+            while (list.len() as u64) < reads {
+                let left = reads as usize - list.len();
+                ensure!(stream.fill(&mut chunk, left.min(1 << 16))? > 0, "a load ended early");
+                list.extend(chunk.drain(..).map(|access| access.page() as u32));
+            }
+            lists.push(list);
+        }
+        Ok(lists)
+    }
+}

@@ -1,0 +1,271 @@
+//! The process of one that reads: it is told what on standard input, and answers in lines of JSON.
+//!
+//! ```text
+//!   in    a task ─ lists of pages ─ "warm" ─ "round 1" ─ "round 2" ... ─ "time 6" ─ end of input
+//!   out   ready    warm             figures of each                      latencies
+//! ```
+
+use std::hint::black_box;
+use std::io::{self, BufRead, Read, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+use pageout_engine::Nanos;
+use pageout_sim::latency::LatencyHistogram;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::subject::{PAGE, mark};
+use super::ways::{Brought, Mmap, OURS, Ours, Plain, Pread, Way};
+use crate::failure::{Outcome, told};
+
+/// What one that reads has to know.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    /// Which way.
+    pub(super) way: String,
+    pub(super) path: PathBuf,
+    /// Of the file.
+    pub(super) pages: u64,
+    pub(super) budget: u64,
+    pub(super) policy: String,
+    pub(super) is_random: bool,
+    pub(super) is_buffered: bool,
+    pub(super) is_cold: bool,
+    pub(super) is_in_place: bool,
+    /// Whether each page says which one it is.
+    pub(super) is_made: bool,
+    /// Pages a call.
+    pub(super) batch: usize,
+    pub(super) threads: usize,
+}
+
+/// Of one round.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Round {
+    pub(super) reads: u64,
+    pub(super) wall_ns: u64,
+    /// Of all threads of the process.
+    pub(super) cpu_ns: u64,
+    /// Bytes that the process has had read from the device, where the kernel says so.
+    pub(super) device_bytes: Option<u64>,
+}
+
+/// Does what standard input says, to its end.
+pub(super) fn run() -> Outcome {
+    // Whoever has started this may be killed.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    if let Err(error) = obey() {
+        say(&json!({ "error": told(&error) }))?;
+    }
+    Ok(())
+}
+
+fn say(value: &Value) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{value}")?;
+    Ok(out.flush()?)
+}
+
+fn obey() -> anyhow::Result<()> {
+    let mut input = io::stdin().lock();
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    let task: Task =
+        serde_json::from_str(&line).context("this is a process of `pageout bench`, and not to be called")?;
+    let lists = lists(&mut input)?;
+    let before = anonymous();
+    match task.way.as_str() {
+        OURS => follow(&mut input, &lists, &task, before, Ours::new(task.clone())?),
+        "buffered" => follow(&mut input, &lists, &task, before, Pread::buffered(&task.path, task.is_random)?),
+        "mmap" => follow(&mut input, &lists, &task, before, Mmap::new(&task.path, task.is_random)?),
+        "direct" => follow(&mut input, &lists, &task, before, Pread::direct(&task.path)?),
+        "memcpy" => follow(&mut input, &lists, &task, before, Plain::new(&task)?),
+        name => follow(&mut input, &lists, &task, before, Brought::new(name, task.clone())?),
+    }
+}
+
+/// Lists of pages: how many, and each with its length in front.
+fn lists(input: &mut impl Read) -> io::Result<Vec<Vec<u32>>> {
+    let mut number = || -> io::Result<u32> {
+        let mut bytes = [0; 4];
+        input.read_exact(&mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    };
+    let count = number()?;
+    (0..count).map(|_| (0..number()?).map(|_| number()).collect()).collect()
+}
+
+/// The same, written.
+pub(super) fn write_lists(lists: &[Vec<u32>], to: &mut impl Write) -> io::Result<()> {
+    to.write_all(&(lists.len() as u32).to_le_bytes())?;
+    for list in lists {
+        to.write_all(&(list.len() as u32).to_le_bytes())?;
+        list.iter().try_for_each(|page| to.write_all(&page.to_le_bytes()))?;
+    }
+    to.flush()
+}
+
+fn follow<W: Way>(
+    input: &mut impl BufRead,
+    lists: &[Vec<u32>],
+    task: &Task,
+    before: u64,
+    mut way: W,
+) -> anyhow::Result<()> {
+    say(&json!({ "ready": true }))?;
+    for command in input.lines() {
+        let command = command?;
+        let (what, number) = command.split_once(' ').unwrap_or((&command, "0"));
+        let of_round: usize = number.parse().context("the number of a round")?;
+        let lists = &lists[of_round * task.threads..][..task.threads];
+        if task.is_cold {
+            way.forget()?;
+        }
+        let answer = match what {
+            "warm" if task.is_cold => json!({}),
+            "warm" => {
+                warm(&way, lists, task)?;
+                json!({})
+            }
+            "round" => serde_json::to_value(round(&way, lists, task)?)?,
+            "time" => timed(&way, lists, task)?,
+            other => bail!("nobody knows what `{other}` is"),
+        };
+        let taken = anonymous().saturating_sub(before);
+        say(&json!({ "answer": answer, "taken_bytes": taken, "own": way.figures() }))?;
+    }
+    Ok(())
+}
+
+/// Brings in what will stay: all of a file that has room, and what is read anyway.
+fn warm(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<()> {
+    if task.pages * PAGE as u64 <= task.budget {
+        let all: Vec<u32> = (0..task.pages as u32).collect();
+        // Who is read twice is kept.
+        for _ in 0..2 {
+            read::<false>(way, &all, task, &mut Spans::default())?;
+        }
+    }
+    each::<false>(way, lists, task).map(drop)
+}
+
+/// How long reads took.
+struct Spans {
+    histogram: LatencyHistogram,
+    /// By the power of two that is the greatest below.
+    powers: [u64; 64],
+}
+
+impl Default for Spans {
+    fn default() -> Spans {
+        Spans { histogram: LatencyHistogram::default(), powers: [0; 64] }
+    }
+}
+
+impl Spans {
+    fn add(&mut self, span: u64) {
+        self.histogram.record(Nanos(span));
+        self.powers[span.max(1).ilog2() as usize] += 1;
+    }
+}
+
+/// A round of which the figures count.
+fn round(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<Round> {
+    let (device, cpu, began) = (device_bytes(), cpu_ns(), Instant::now());
+    each::<false>(way, lists, task)?;
+    let (wall_ns, cpu_ns) = (began.elapsed().as_nanos() as u64, cpu_ns() - cpu);
+    let device_bytes = device_bytes().zip(device).map(|(after, before)| after - before);
+    let reads = lists.iter().map(|list| list.len() as u64).sum();
+    Ok(Round { reads, wall_ns, cpu_ns, device_bytes })
+}
+
+/// A round in which each call is timed.
+fn timed(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<Value> {
+    let mut all = Spans::default();
+    for spans in each::<true>(way, lists, task)? {
+        all.histogram += &spans.histogram;
+        all.powers.iter_mut().zip(spans.powers).for_each(|(all, one)| *all += one);
+    }
+    let of = |share| all.histogram.quantile(share).0;
+    let powers = all.powers.iter().enumerate().filter(|(_, count)| **count > 0);
+    Ok(json!({
+        "calls": all.histogram.count(),
+        "p50_ns": of(0.5),
+        "p90_ns": of(0.9),
+        "p99_ns": of(0.99),
+        "p999_ns": of(0.999),
+        "max_ns": all.histogram.summary().max.0,
+        "histogram": powers.map(|(power, count)| json!({ "from_ns": 1_u64 << power, "calls": count })).collect::<Vec<_>>(),
+    }))
+}
+
+/// Has each thread read its list.
+fn each<const IS_TIMED: bool>(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<Vec<Spans>> {
+    let one = |list: &Vec<u32>| {
+        let mut spans = Spans::default();
+        read::<IS_TIMED>(way, list, task, &mut spans).map(|()| spans)
+    };
+    if let [list] = lists {
+        return Ok(vec![one(list)?]);
+    }
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = lists.iter().map(|list| scope.spawn(|| one(list))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a panic ends the program")).collect()
+    })
+}
+
+/// Reads a list of pages.
+fn read<const IS_TIMED: bool>(
+    way: &impl Way,
+    list: &[u32],
+    task: &Task,
+    spans: &mut Spans,
+) -> anyhow::Result<()> {
+    // One that begins at a page, as direct I/O asks for, for all of them.
+    let mut room = vec![0_u8; (task.batch + 1) * PAGE];
+    let aligned = room.as_ptr().align_offset(PAGE);
+    let to = &mut room[aligned..][..task.batch * PAGE];
+    for pages in list.chunks(task.batch) {
+        let began = IS_TIMED.then(Instant::now);
+        match pages {
+            [page] if task.is_in_place => {
+                let byte = black_box(way.byte((*page).into())?);
+                ensure!(!task.is_made || byte == mark((*page).into())[0], "page {page} was read as another");
+            }
+            [page] => way.copy((*page).into(), to)?,
+            pages => way.copy_all(pages, &mut to[..pages.len() * PAGE])?,
+        }
+        if let Some(began) = began {
+            spans.add(began.elapsed().as_nanos() as u64);
+        }
+        if task.is_made && !task.is_in_place {
+            for (&page, bytes) in pages.iter().zip(to.chunks_exact(PAGE)) {
+                ensure!(bytes[..8] == mark(page.into()), "page {page} was read as another");
+            }
+        }
+        black_box(&mut *to);
+    }
+    Ok(())
+}
+
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What this process has had read from devices.
+fn device_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/io").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("read_bytes:"))?.trim().parse().ok()
+}
+
+/// Anonymous memory of this process, in bytes: what it has of files, its own code among them, is not counted.
+fn anonymous() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}

@@ -1,0 +1,153 @@
+//! The file that is read: one's own, which is only read, or one that is made. That has no name, so that it goes with the program, however
+//! that ends.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use rustix::fs::{Advice, fadvise, statvfs};
+
+use super::load::{Load, PAGES_MAX};
+use crate::cli::BenchArgs;
+use crate::failure::Failure;
+use crate::print::{figures, progress, signals};
+
+/// Bytes of a page.
+pub(super) const PAGE: usize = 4096;
+
+/// A file, open.
+pub(super) struct Subject {
+    file: File,
+    /// By which other processes open it.
+    pub(super) path: PathBuf,
+    /// As it is told.
+    pub(super) name: String,
+    /// Whole pages of it.
+    pub(super) pages: u64,
+    /// Whether each page begins with [`mark`] of its number.
+    pub(super) is_made: bool,
+}
+
+/// What a page of a file that was made begins with.
+pub(super) fn mark(page: u64) -> [u8; 8] {
+    (page ^ 0x9e37_79b9_7f4a_7c15).to_le_bytes()
+}
+
+impl Subject {
+    /// A file for a load.
+    pub(super) fn new(args: &BenchArgs, load: &Load) -> Result<Subject, Failure> {
+        let subject = match &args.file {
+            Some(path) => Subject::given(path)?,
+            None => Subject::made(args, load)?,
+        };
+        if subject.pages < load.least {
+            return Err(Failure::Input(anyhow::anyhow!(
+                "{} has {}, and {} reaches to page {}: the file has to have {} at least",
+                subject.name,
+                figures::counted(subject.pages, "whole page"),
+                load.name,
+                figures::count(load.least - 1),
+                figures::bytes(load.least * PAGE as u64)
+            )));
+        }
+        subject.forget()?;
+        Ok(subject)
+    }
+
+    /// A file that there is.
+    fn given(path: &Path) -> anyhow::Result<Subject> {
+        let name = path.display().to_string();
+        // Before it is opened: a pipe would wait for somebody who writes.
+        let metadata = std::fs::metadata(path).with_context(|| name.clone())?;
+        ensure!(metadata.is_file(), "{name} is no regular file: only such a file is read here");
+        let file = File::open(path).with_context(|| name.clone())?;
+        let pages = metadata.len() / PAGE as u64;
+        ensure!(
+            pages > 0,
+            "{name} has {}: it takes a page of 4 KiB at least",
+            figures::counted(metadata.len(), "byte")
+        );
+        ensure!(
+            pages <= PAGES_MAX,
+            "{name} has {}: a file here has {} at most",
+            figures::bytes(metadata.len()),
+            figures::bytes(PAGES_MAX * PAGE as u64)
+        );
+        let path = std::path::absolute(path).with_context(|| name.clone())?;
+        Ok(Subject { file, path, name, pages, is_made: false })
+    }
+
+    /// A file without a name.
+    fn made(args: &BenchArgs, load: &Load) -> Result<Subject, Failure> {
+        let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
+        let size = args
+            .size
+            .map_or_else(|| args.budget.0.saturating_mul(4).max(load.least * PAGE as u64), |size| size.0);
+        let pages = size / PAGE as u64;
+        let bytes = pages * PAGE as u64;
+        let mut file = room(&folder, pages, bytes)?;
+        let name = format!("a file that was made in {}", folder.display());
+        let cannot = |error: std::io::Error| {
+            anyhow::anyhow!(
+                "{} in {}: {error}; --size makes a smaller file, and --folder another place",
+                figures::bytes(bytes),
+                folder.display()
+            )
+        };
+        let bar = progress::bar(&args.output, Some(bytes >> 20), "making a file, MiB");
+        let mut chunk = vec![0_u8; 256 * PAGE];
+        let mut noise = 1_u64;
+        for first in (0..pages).step_by(256) {
+            for (page, bytes) in (first..pages).zip(chunk.chunks_exact_mut(PAGE)) {
+                for word in bytes.chunks_exact_mut(8) {
+                    noise =
+                        noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    word.copy_from_slice(&noise.to_le_bytes());
+                }
+                bytes[..8].copy_from_slice(&mark(page));
+            }
+            let of_file = 256.min(pages - first) as usize * PAGE;
+            file.write_all(&chunk[..of_file]).map_err(cannot)?;
+            bar.set_position((first * PAGE as u64) >> 20);
+            if let Some(signal) = signals::came() {
+                bar.finish_and_clear();
+                let told = format!("{} while the file was made", signals::name(signal));
+                return Err(Failure::Interrupted(signal, anyhow::anyhow!(told)));
+            }
+        }
+        file.sync_all().map_err(cannot)?;
+        bar.finish_and_clear();
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into();
+        Ok(Subject { file, path, name, pages, is_made: true })
+    }
+
+    /// Has the system forget what it has of the file, as far as nobody else uses it: pages that were there before would be nobody's.
+    fn forget(&self) -> anyhow::Result<()> {
+        fadvise(&self.file, 0, None, Advice::DontNeed).with_context(|| self.name.clone())
+    }
+}
+
+/// An empty file in a folder that has room for so many bytes.
+fn room(folder: &Path, pages: u64, bytes: u64) -> anyhow::Result<File> {
+    ensure!(pages > 0, "--size: it takes a page of 4 KiB at least");
+    ensure!(
+        pages <= PAGES_MAX,
+        "--size: a file here has {} at most",
+        figures::bytes(PAGES_MAX * PAGE as u64)
+    );
+    if !folder.is_dir() {
+        bail!("--folder {}: there is no such folder", folder.display());
+    }
+    let there = statvfs(folder).with_context(|| folder.display().to_string())?;
+    let free = there.f_bavail.saturating_mul(there.f_frsize);
+    ensure!(
+        bytes <= free,
+        "the file takes {}, and {} has {} free: --size makes a smaller one, --folder another place",
+        figures::bytes(bytes),
+        folder.display(),
+        figures::bytes(free)
+    );
+    tempfile::tempfile_in(folder).with_context(|| format!("no file can be made in {}", folder.display()))
+}

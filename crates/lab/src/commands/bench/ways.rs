@@ -1,0 +1,265 @@
+//! How each reads pages: this program's page cache, what the kernel offers, plain memory, and caches that a program brings along.
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use pageout_live::{Mapped, Memory, Open, ReadAt};
+use rustix::fs::{Advice, OFlags, fadvise};
+use serde_json::{Value, json};
+
+use super::reader::Task;
+use super::subject::PAGE;
+use crate::rivals::{self, Rival};
+
+/// Ways that are built in, in the order of the table, and what is said of each.
+pub(super) const WAYS: [&str; 5] = [OURS, "buffered", "mmap", "direct", "memcpy"];
+/// This program's own.
+pub(super) const OURS: &str = "pageout";
+
+/// One that reads.
+pub(super) trait Way: Sync {
+    /// Copies a page.
+    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()>;
+
+    /// Copies pages to as many places.
+    fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> anyhow::Result<()> {
+        pages.iter().zip(to.chunks_exact_mut(PAGE)).try_for_each(|(&page, to)| self.copy(page.into(), to))
+    }
+
+    /// A byte of a page, where it lies.
+    fn byte(&self, page: u64) -> anyhow::Result<u8>;
+
+    /// Has nothing in memory any more.
+    fn forget(&mut self) -> anyhow::Result<()>;
+
+    /// What it counts of itself.
+    fn figures(&self) -> Value {
+        Value::Null
+    }
+}
+
+/// Whether a way uses the kernel's page cache.
+pub(super) fn is_of_kernel(way: &str) -> bool {
+    ["buffered", "mmap"].contains(&way)
+}
+
+/// Whether a way has pages in a place where one can look at them.
+pub(super) fn has_places(way: &str) -> bool {
+    !["buffered", "direct"].contains(&way)
+}
+
+/// This program's page cache.
+pub(super) struct Ours {
+    task: Task,
+    memory: Memory,
+    file: pageout_live::File,
+}
+
+/// What it is built as.
+pub(super) fn memory(task: &Task) -> anyhow::Result<Memory> {
+    let built =
+        Memory::builder().budget(task.budget).files(task.pages * PAGE as u64).policy(&task.policy).build();
+    built.map_err(|error| match error {
+        pageout_live::Error::BudgetTooSmall { .. } => anyhow::anyhow!("--budget: {error}"),
+        pageout_live::Error::Config(_) => {
+            anyhow::anyhow!("--policy {}: {error}; `pageout keys kernel.profile` lists them", task.policy)
+        }
+        error => error.into(),
+    })
+}
+
+impl Ours {
+    pub(super) fn new(task: Task) -> anyhow::Result<Ours> {
+        let memory = memory(&task)?;
+        let how = Open::read().buffered(task.is_buffered);
+        let opened = memory.open(&task.path, if task.is_random { how.random() } else { how });
+        let file = opened.map_err(|error| match error {
+            pageout_live::Error::DirectRefused { .. } => anyhow::anyhow!(
+                "its file system does not read past the kernel's page cache (O_DIRECT): say --buffered, and pages may be in memory twice"
+            ),
+            error => error.into(),
+        })?;
+        Ok(Ours { task, memory, file })
+    }
+}
+
+impl Way for Ours {
+    #[inline]
+    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+        Ok(self.file.read_at(to, page * PAGE as u64)?)
+    }
+
+    fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> anyhow::Result<()> {
+        let reads = pages.iter().zip(to.chunks_exact_mut(PAGE));
+        let mut reads: Vec<ReadAt> =
+            reads.map(|(&page, buf)| ReadAt { buf, offset: u64::from(page) * PAGE as u64 }).collect();
+        Ok(self.file.read_batch(&mut reads)?)
+    }
+
+    #[inline]
+    fn byte(&self, page: u64) -> anyhow::Result<u8> {
+        Ok(self.file.page(page)?[0])
+    }
+
+    fn forget(&mut self) -> anyhow::Result<()> {
+        *self = Ours::new(self.task.clone())?;
+        Ok(())
+    }
+
+    fn figures(&self) -> Value {
+        let Ok(stats) = self.memory.stats() else { return Value::Null };
+        let held = |share| stats.lock_held.quantile(share).as_nanos() as u64;
+        json!({
+            "is": self.memory.describe(),
+            "hits": stats.hits,
+            "misses": stats.misses,
+            "refaults": stats.refaults,
+            "lock_times": stats.lock_held.times(),
+            "lock_p50_ns": held(0.5),
+            "lock_p99_ns": held(0.99),
+            "lock_max_ns": held(1.0),
+        })
+    }
+}
+
+/// pread(2), through the kernel's page cache or past it.
+pub(super) struct Pread(File);
+
+impl Pread {
+    pub(super) fn buffered(path: &Path, is_random: bool) -> anyhow::Result<Pread> {
+        let file = File::open(path)?;
+        if is_random {
+            fadvise(&file, 0, None, Advice::Random)?;
+        }
+        Ok(Pread(file))
+    }
+
+    pub(super) fn direct(path: &Path) -> anyhow::Result<Pread> {
+        let flags = OFlags::DIRECT.bits() as i32;
+        let opened = File::options().read(true).custom_flags(flags).open(path);
+        Ok(Pread(opened.context("its file system does not read past the kernel's page cache (O_DIRECT)")?))
+    }
+}
+
+impl Way for Pread {
+    #[inline]
+    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+        Ok(self.0.read_exact_at(to, page * PAGE as u64)?)
+    }
+
+    fn byte(&self, _: u64) -> anyhow::Result<u8> {
+        bail!("pread(2) copies, and has nothing to look at")
+    }
+
+    fn forget(&mut self) -> anyhow::Result<()> {
+        Ok(fadvise(&self.0, 0, None, Advice::DontNeed)?)
+    }
+}
+
+/// A mapping of the file.
+pub(super) struct Mmap {
+    file: File,
+    path: std::path::PathBuf,
+    is_random: bool,
+    mapped: Option<Mapped>,
+}
+
+impl Mmap {
+    pub(super) fn new(path: &Path, is_random: bool) -> anyhow::Result<Mmap> {
+        let mapped = Some(Mapped::open(path, is_random)?);
+        Ok(Mmap { file: File::open(path)?, path: path.to_path_buf(), is_random, mapped })
+    }
+
+    #[inline]
+    fn mapped(&self) -> &Mapped {
+        self.mapped.as_ref().expect("it is mapped again where it was forgotten")
+    }
+}
+
+impl Way for Mmap {
+    #[inline]
+    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+        self.mapped().copy(page as usize * PAGE, to);
+        Ok(())
+    }
+
+    #[inline]
+    fn byte(&self, page: u64) -> anyhow::Result<u8> {
+        Ok(self.mapped().byte(page as usize * PAGE))
+    }
+
+    fn forget(&mut self) -> anyhow::Result<()> {
+        // What is mapped is not forgotten.
+        self.mapped = None;
+        fadvise(&self.file, 0, None, Advice::DontNeed)?;
+        self.mapped = Some(Mapped::open(&self.path, self.is_random)?);
+        Ok(())
+    }
+}
+
+/// The whole file in plain memory.
+pub(super) struct Plain(Vec<u8>);
+
+impl Plain {
+    pub(super) fn new(task: &Task) -> anyhow::Result<Plain> {
+        let mut bytes = vec![0; task.pages as usize * PAGE];
+        let file = File::open(&task.path)?;
+        for (at, chunk) in bytes.chunks_mut(1 << 20).enumerate() {
+            file.read_exact_at(chunk, (at as u64) << 20)?;
+        }
+        // The kernel's copy would be there for others.
+        fadvise(&file, 0, None, Advice::DontNeed)?;
+        Ok(Plain(bytes))
+    }
+}
+
+impl Way for Plain {
+    #[inline]
+    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+        to.copy_from_slice(std::hint::black_box(&self.0[page as usize * PAGE..][..PAGE]));
+        Ok(())
+    }
+
+    #[inline]
+    fn byte(&self, page: u64) -> anyhow::Result<u8> {
+        Ok(std::hint::black_box(&self.0)[page as usize * PAGE])
+    }
+
+    fn forget(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// A cache that the program was built with.
+pub(super) struct Brought {
+    open: rivals::Open,
+    task: Task,
+    cache: Box<dyn Rival>,
+}
+
+impl Brought {
+    pub(super) fn new(name: &str, task: Task) -> anyhow::Result<Brought> {
+        let open = rivals::by_name(name).with_context(|| format!("nobody here is called {name}"))?;
+        let cache = open(&task.path, task.budget)?;
+        Ok(Brought { open, task, cache })
+    }
+}
+
+impl Way for Brought {
+    #[inline]
+    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+        Ok(self.cache.copy(page, to)?)
+    }
+
+    #[inline]
+    fn byte(&self, page: u64) -> anyhow::Result<u8> {
+        Ok(self.cache.byte(page)?)
+    }
+
+    fn forget(&mut self) -> anyhow::Result<()> {
+        self.cache = (self.open)(&self.task.path, self.task.budget)?;
+        Ok(())
+    }
+}
