@@ -1,3 +1,68 @@
-//! What gates are made of: std's atomics here, and in `tests/gate.rs` those of loom, which tries all orders of what threads do with them.
+//! What gates and rings are made of: std's atomics here. `tests/gate.rs` has those of loom in their place, which tries all orders of what threads do with
+//! them; under shuttle another thread may go on before each of them.
 
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(not(feature = "shuttle"))]
+pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+
+#[cfg(feature = "shuttle")]
+pub(crate) use watched::{AtomicU64, AtomicUsize, Ordering, fence};
+
+#[cfg(feature = "shuttle")]
+mod watched {
+    pub(crate) use std::sync::atomic::{Ordering, fence};
+
+    use crate::sync::another_may_go_on;
+
+    /// One of std's, as large and with the same bits, that lets another thread go on first.
+    macro_rules! watched {
+        ($name:ident, $value:ty) => {
+            #[derive(Default)]
+            #[repr(transparent)]
+            pub(crate) struct $name(std::sync::atomic::$name);
+
+            impl $name {
+                pub(crate) fn load(&self, order: Ordering) -> $value {
+                    another_may_go_on();
+                    self.0.load(order)
+                }
+
+                pub(crate) fn store(&self, value: $value, order: Ordering) {
+                    another_may_go_on();
+                    self.0.store(value, order);
+                }
+
+                #[allow(dead_code, reason = "of one of them")]
+                pub(crate) fn compare_exchange(
+                    &self,
+                    from: $value,
+                    to: $value,
+                    done: Ordering,
+                    not_done: Ordering,
+                ) -> Result<$value, $value> {
+                    another_may_go_on();
+                    self.0.compare_exchange(from, to, done, not_done)
+                }
+
+                #[allow(dead_code, reason = "of one of them")]
+                pub(crate) fn compare_exchange_weak(
+                    &self,
+                    from: $value,
+                    to: $value,
+                    done: Ordering,
+                    not_done: Ordering,
+                ) -> Result<$value, $value> {
+                    self.compare_exchange(from, to, done, not_done)
+                }
+
+                #[allow(dead_code, reason = "of one of them")]
+                pub(crate) fn fetch_sub(&self, less: $value, order: Ordering) -> $value {
+                    another_may_go_on();
+                    self.0.fetch_sub(less, order)
+                }
+            }
+        };
+    }
+
+    watched!(AtomicU64, u64);
+    watched!(AtomicUsize, usize);
+}

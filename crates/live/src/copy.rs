@@ -11,6 +11,25 @@
 /// memory may be written, as atomic loads ask for that.
 #[inline(always)]
 pub(crate) unsafe fn copy_out(from: *const u8, to: &mut [u8]) {
+    #[cfg(feature = "shuttle")]
+    let (from, to) = {
+        let (first, rest) = to.split_at_mut(to.len() / 2);
+        // SAFETY: passed on, for a part.
+        unsafe { copy_at_once(from, first) };
+        crate::sync::another_may_go_on();
+        // SAFETY: so many bytes there are from `from` on, and more.
+        (unsafe { from.add(first.len()) }, rest)
+    };
+    // SAFETY: passed on.
+    unsafe { copy_at_once(from, to) };
+}
+
+/// The same, in one piece where shuttle lets another thread go on in the middle.
+///
+/// # Safety
+/// As for [`copy_out`].
+#[inline(always)]
+unsafe fn copy_at_once(from: *const u8, to: &mut [u8]) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the instruction reads `to.len()` bytes from `from` on, which the caller vouches for, and writes as many to `to`, which is
     // borrowed for that alone. The direction flag is clear wherever Rust code runs. It changes no other register and no flag.

@@ -29,7 +29,8 @@ mod stats; // what it counts
 mod machine; // the engine under its lock, and who waits for what
 mod local; // what a thread keeps
 mod ring; // hits that the engine has not heard of
-mod atomic; // what gates are made of
+mod atomic; // what gates and rings are made of
+mod sync; // what threads meet at
 mod gate; // how readers and the engine keep clear of each other
 mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write

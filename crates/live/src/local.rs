@@ -8,6 +8,7 @@ use pageout_engine::WordReader;
 use crate::file::Inner as File;
 use crate::machine::{Locked, Machine};
 use crate::ring::{Read, Ring};
+use crate::sync::thread_local;
 
 /// A thread's part of one cache.
 pub(crate) struct Local {

@@ -10,9 +10,9 @@
 mod locked; // what is under the lock, and what is done there
 mod transfer; // a read of a file into frames
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pageout_engine::{Engine, FileId, FrameGate, Pfn, Served, Step, TaskId, Touched, Wait, WatchedReads};
 
@@ -22,6 +22,7 @@ use crate::file::Inner as File;
 use crate::gate::Unpinned;
 use crate::local;
 use crate::stats::Histogram;
+use crate::sync::{Condvar, Instant, Mutex, thread};
 
 use locked::{Inner, KernelThread, Miss, Runs};
 pub(crate) use locked::{Locked, OpenFile};
@@ -156,7 +157,7 @@ impl Machine {
                 }
                 Step::Wait(Wait::Delay(span, _)) => {
                     drop(self.read(locked, 0)?);
-                    std::thread::sleep(Duration::from_nanos(span.0));
+                    thread::sleep(Duration::from_nanos(span.0));
                     self.lock()?
                 }
             };
@@ -202,10 +203,10 @@ impl Machine {
                 waiter.thread = None;
                 return Ok(locked);
             }
-            waiter.thread = Some(std::thread::current());
+            waiter.thread = Some(thread::current());
             drop(locked);
             let left = until.map_or(LOOK_AGAIN, |until| until.saturating_duration_since(Instant::now()));
-            std::thread::park_timeout(left.min(LOOK_AGAIN));
+            thread::park_timeout(left.min(LOOK_AGAIN));
             locked = self.lock()?;
         }
     }

@@ -2,8 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, PoisonError};
 
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Config, ConfigError, Engine, Layout, MemcgId, MemoryType, NodeId, PAGE_SIZE, Policy,
@@ -15,6 +14,8 @@ use crate::file::{File, Open};
 use crate::machine::{Doors, Locked, Machine};
 use crate::node::{Node, Nodes, Place};
 use crate::stats::Stats;
+use crate::sync::thread::JoinHandle;
+use crate::sync::{Mutex, thread};
 
 /// What the engine takes beside what grows with frames and files: its code, its counters, and the stacks of threads.
 const FIXED_BYTES: u64 = 3 << 19;
@@ -377,7 +378,7 @@ impl Shared {
                     machine.poison();
                 }
             };
-            let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run);
+            let thread = thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run);
             let thread = thread.map_err(|source| Error::Io {
                 op: "starting a thread",
                 path: name.into(),

@@ -8,9 +8,11 @@
 //! anything is decided by it; of several threads, each is late by a ring at most.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use pageout_engine::{ObjectId, PAGE_SIZE};
+
+use crate::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// As many as a CPU collects before it takes the lock of a list.
 const ACCESSES_MAX: usize = 31;

@@ -20,6 +20,7 @@ mod explain; // why a page is where it is
 mod forms; // results as CSV, Markdown, in files
 mod foreign; // what others have recorded
 mod huge_pages; // blocks of pages, and who makes them
+mod live; // real files through the live page cache
 mod machine; // CPUs, and what tasks lack
 mod import; // what other tools recorded
 mod keys; // the reference of keys against what is accepted

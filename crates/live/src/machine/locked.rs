@@ -6,9 +6,8 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use pageout_engine::{
     Access, AccessError, CpuId, Engine, FileId, IoError, MemcgId, MmId, Nanos, ObjectId, Op, PAGE_SIZE, Pfn,
@@ -20,6 +19,8 @@ use super::{Machine, Want};
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::ring::{Hits, Read, Ring};
+use crate::sync::thread::Thread;
+use crate::sync::{Instant, Mutex, MutexGuard};
 
 /// Reads that have pages promoted, of which the engine is told in one go at most: a page each, mostly.
 const PROMOTED_MAX: u64 = 31;

@@ -1,0 +1,230 @@
+//! The real engine, its machine and readers in orders of their threads that are drawn: every byte read is its page's, nobody sleeps for ever, and the
+//! engine's invariants hold.
+//!
+//! ```text
+//!   readers ── hits, misses, guards ──┐
+//!   who forgets the file ─────────────┼──▶ one group of some 40 pages over a file of 96
+//!   who writes memory.reclaim ────────┘    kernel threads, threads that read
+//! ```
+//! `ORDERS` says how many are tried (ci/shuttle.sh). A failure prints the order; `shuttle::replay` runs it again.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pageout_shuttle::{Error, File, Limits, Memory, Open, ReadAt};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, Runner, thread};
+
+const PAGE: u64 = 4096;
+/// Of the file.
+const PAGES: u64 = 96;
+/// Of the group: the engine reclaims 32 at a time.
+const LIMIT: u64 = 40;
+
+/// A file whose pages say which they are, at their beginning and at their end, and which goes with this value.
+struct Made(PathBuf);
+
+impl Made {
+    fn new(name: &str) -> Made {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let pages =
+            (0..PAGES).flat_map(|page| std::iter::repeat_n(page.to_le_bytes(), PAGE as usize / 8).flatten());
+        std::fs::write(&path, pages.collect::<Vec<u8>>()).unwrap();
+        Made(path)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// How many orders are tried of each kind.
+fn orders() -> usize {
+    std::env::var("ORDERS").ok().and_then(|orders| orders.parse().ok()).unwrap_or(100)
+}
+
+/// Runs in orders that are drawn: any, and those with few changes from one thread to another.
+fn try_orders(act: impl Fn() + Send + Sync + 'static) {
+    let act = Arc::new(act);
+    let schedulers: [Box<dyn Scheduler + Send>; 2] =
+        [Box::new(RandomScheduler::new(orders())), Box::new(PctScheduler::new(3, orders()))];
+    for scheduler in schedulers {
+        let mut config = Config::new();
+        // The engine is called on it.
+        config.stack_size = 1 << 20;
+        config.max_steps = shuttle::MaxSteps::FailAfter(1 << 22);
+        let act = Arc::clone(&act);
+        Runner::new(scheduler, config).run(move || act());
+    }
+}
+
+fn cache(policy: &str, made: &Path, limit: u64, io_threads: usize) -> (Memory, File) {
+    let memory = Memory::builder()
+        .budget(8 << 20)
+        .files(1 << 20)
+        .policy(policy)
+        .io_threads(io_threads)
+        .build()
+        .unwrap();
+    let tenant = memory.group("tenant", Limits { max: Some(limit * PAGE), ..Limits::NONE }).unwrap();
+    // Through the system's cache: what is at stake here are threads.
+    let file = memory.open(made, Open::read().random().buffered(true).group(&tenant)).unwrap();
+    (memory, file)
+}
+
+fn check(bytes: &[u8], page: u64) {
+    for word in bytes.chunks_exact(8) {
+        assert_eq!(word, page.to_le_bytes(), "page {page} is read as another");
+    }
+}
+
+/// Pages that a thread reads: hot ones, and others that push them out.
+fn walk(thread: u64, reads: u64) -> impl Iterator<Item = u64> {
+    (0..reads).map(move |at| match at % 3 {
+        0 => at / 3 % 4,
+        _ => (at * 29 + thread * 37) % PAGES,
+    })
+}
+
+fn read(file: &File, thread: u64, reads: u64) {
+    let mut buf = vec![0; PAGE as usize];
+    for page in walk(thread, reads) {
+        file.read_at(&mut buf, page * PAGE).unwrap();
+        check(&buf, page);
+    }
+}
+
+fn look(file: &File, thread: u64, reads: u64) {
+    for page in walk(thread, reads) {
+        let guard = file.page(page).unwrap();
+        check(&guard, page);
+        thread::yield_now();
+        check(&guard, page);
+    }
+}
+
+#[test]
+fn readers_and_guards_see_their_pages_while_others_evict() {
+    let made = Made::new("readers");
+    let path = made.0.clone();
+    try_orders(move || {
+        for policy in ["mglru@6.12", "classic@6.12"] {
+            let (memory, file) = cache(policy, &path, LIMIT, 1);
+            let threads = [
+                thread::spawn({
+                    let file = file.clone();
+                    move || read(&file, 1, 60)
+                }),
+                thread::spawn({
+                    let file = file.clone();
+                    move || look(&file, 2, 60)
+                }),
+            ];
+            read(&file, 0, 60);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            let stats = memory.stats().unwrap();
+            assert_eq!(stats.pinned, 0);
+            assert!(stats.device_reads > PAGES, "nothing was evicted and read again");
+        }
+    });
+}
+
+#[test]
+fn a_page_that_two_miss_is_read_once() {
+    let made = Made::new("once");
+    let path = made.0.clone();
+    try_orders(move || {
+        let (memory, file) = cache("mglru@6.12", &path, LIMIT, 1);
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let file = file.clone();
+                thread::spawn(move || {
+                    for page in 0..6 {
+                        check(&file.page(page).unwrap(), page);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(memory.stats().unwrap().device_reads, 6);
+    });
+}
+
+#[test]
+fn batches_beside_readers_come_to_an_end_whoever_reads() {
+    let made = Made::new("batches");
+    let path = made.0.clone();
+    try_orders(move || {
+        let (_, file) = cache("classic@6.12", &path, LIMIT, 2);
+        let batch = thread::spawn({
+            let file = file.clone();
+            move || {
+                for first in [0, 11, 50] {
+                    let mut bufs = vec![[0; PAGE as usize]; 12];
+                    let reads = bufs.iter_mut().zip(first..);
+                    let mut reads: Vec<ReadAt> =
+                        reads.map(|(buf, page)| ReadAt { buf, offset: page * PAGE }).collect();
+                    file.read_batch(&mut reads).unwrap();
+                    bufs.iter().zip(first..).for_each(|(buf, page)| check(buf, page));
+                }
+            }
+        });
+        read(&file, 5, 40);
+        batch.join().unwrap();
+    });
+}
+
+#[test]
+fn a_file_that_is_forgotten_under_readers_is_read_or_forgotten() {
+    let made = Made::new("forgotten");
+    let path = made.0.clone();
+    try_orders(move || {
+        let (memory, file) = cache("mglru@6.12", &path, LIMIT, 1);
+        let reader = thread::spawn({
+            let file = file.clone();
+            move || {
+                let mut buf = vec![0; PAGE as usize];
+                for page in walk(1, 30) {
+                    match file.read_at(&mut buf, page * PAGE) {
+                        Ok(()) => check(&buf, page),
+                        Err(Error::Forgotten { .. }) => return,
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            }
+        });
+        read(&file, 0, 9);
+        match file.clone().forget() {
+            Ok(()) => {
+                assert!(matches!(file.page(0).map(drop), Err(Error::Forgotten { .. })));
+                reader.join().unwrap();
+                assert_eq!(memory.stats().unwrap().resident, 0);
+            }
+            Err(Error::Pinned { .. }) => reader.join().unwrap(),
+            Err(error) => panic!("{error}"),
+        }
+    });
+}
+
+#[test]
+fn what_the_group_gives_back_by_order_is_not_what_a_guard_holds() {
+    let made = Made::new("reclaim");
+    let path = made.0.clone();
+    try_orders(move || {
+        let (memory, file) = cache("classic@6.12", &path, LIMIT, 1);
+        let writer = thread::spawn({
+            let memory = memory.clone();
+            move || {
+                for _ in 0..3 {
+                    // As much as it can: guards may be in the way.
+                    let _ = memory.write("/sys/fs/cgroup/tenant/memory.reclaim", &(16 * PAGE).to_string());
+                }
+            }
+        });
+        look(&file, 3, 45);
+        writer.join().unwrap();
+    });
+}
