@@ -38,6 +38,11 @@ mod numa; // memory on a node of the machine
 #[cfg(feature = "rivals")]
 mod mapped; // a file as the system maps it, to compare with
 
+/// Its examples are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use pageout_engine as engine; // what errors and configurations are made of
 
 pub use error::Error;

@@ -166,6 +166,12 @@ fn measure(
             None
         }
     };
+    if subject.is_in_memory() {
+        notes.push(format!(
+            "{} is in tmpfs: in memory as a whole, so that nobody reads a device and the kernel's page cache has no limit",
+            subject.name
+        ));
+    }
     let mut readers = Vec::new();
     for way in std::iter::once(&OURS.to_string()).chain(names) {
         if way == "memcpy" && !wanted.is_said && subject.pages * PAGE as u64 > MEMCPY_MAX {

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use rustix::fs::{Advice, fadvise, statvfs};
+use rustix::fs::{Advice, fadvise, fstatfs, statvfs};
 
 use super::load::{Load, PAGES_MAX};
 use crate::cli::BenchArgs;
@@ -121,6 +121,12 @@ impl Subject {
         bar.finish_and_clear();
         let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into();
         Ok(Subject { file, path, name, pages, is_made: true })
+    }
+
+    /// Whether the file is the system's page cache, and on no device.
+    pub(super) fn is_in_memory(&self) -> bool {
+        const TMPFS: i64 = 0x0102_1994;
+        fstatfs(&self.file).is_ok_and(|there| there.f_type as i64 == TMPFS)
     }
 
     /// Has the system forget what it has of the file, as far as nobody else uses it: pages that were there before would be nobody's.
