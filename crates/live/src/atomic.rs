@@ -21,6 +21,11 @@ mod watched {
             pub(crate) struct $name(std::sync::atomic::$name);
 
             impl $name {
+                #[allow(dead_code, reason = "of tests")]
+                pub(crate) const fn new(value: $value) -> $name {
+                    $name(std::sync::atomic::$name::new(value))
+                }
+
                 pub(crate) fn load(&self, order: Ordering) -> $value {
                     another_may_go_on();
                     self.0.load(order)

@@ -148,7 +148,8 @@ pub(crate) fn give_back(machine: &Machine, locked: &Locked<'_>) {
 /// Files of a cache of which this thread keeps the words.
 #[cfg(test)]
 pub(crate) fn kept(machine: &Machine) -> usize {
-    LOCALS.with_borrow(|locals| {
+    LOCALS.with(|locals| {
+        let locals = locals.borrow();
         let of_it = locals.caches.iter().filter(|local| local.machine == machine.id);
         of_it.flat_map(|local| &local.files).flatten().count()
     })
