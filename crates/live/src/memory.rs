@@ -188,14 +188,15 @@ impl Builder {
     }
 }
 
-/// What an engine is like that decides for a process: nothing is set aside to spare a lock or to have large blocks, and statistics are as they
-/// are now.
+/// What an engine is like that decides for a process: nothing is set aside to spare a lock, to have large blocks, or for stacks that threads have
+/// elsewhere, and statistics are as they are now.
 fn config() -> Config {
     Config {
         cpus: 1,
         kmem: false,
         stat_flush: pageout_engine::StatFlush::Live,
         oom_kill: false,
+        kernel_stacks: false,
         compaction_proactiveness: 0,
         watermark_boost_factor: 0,
         page_cluster: 0,

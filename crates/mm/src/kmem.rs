@@ -14,7 +14,7 @@ pub const INDEX_NODES_PER_PAGE: u16 = 7;
 pub const STACK_PAGES: usize = 4;
 
 /// The frames of a task's kernel stack.
-pub type Stack = [Pfn; STACK_PAGES];
+pub type Stack = Box<[Pfn]>;
 
 /// The blocks that are held, by order.
 #[derive(Default)]

@@ -134,6 +134,8 @@ parameters! {
         layout: Layout = Layout::default(),
         /// When memory can't be had in any other way, a process is killed, as Linux does it; else the access fails that needs it.
         oom_kill: bool = false,
+        /// Each task has a kernel stack of four pages, from when it first needs memory. A machine whose tasks run on stacks of their process has none.
+        kernel_stacks: bool = true,
         /// Pages of a file that one step of a truncation, of fsync(2) or of a write to `drop_caches` takes at most: between two steps others have
         /// their turn. 256 take some 50 microseconds.
         step_pages: u64 = 256,

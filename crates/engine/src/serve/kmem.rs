@@ -83,7 +83,7 @@ impl Current<'_> {
                 let page = start + self.task.attempt.page;
                 (Purpose::PageTables(mm, page), self.core.mm.memory.mm(mm).nodes.missing(page) as usize)
             }
-            _ => (Purpose::Stack, STACK_PAGES),
+            _ => (Purpose::Stack, if self.core.mm.config.kernel_stacks { STACK_PAGES } else { 0 }),
         }
     }
 
@@ -115,8 +115,7 @@ impl Current<'_> {
         }
         match purpose {
             Purpose::Stack => {
-                let stack = pages.try_into().expect("as many as a stack has");
-                self.task.stack = Some(stack);
+                self.task.stack = Some(pages.into());
                 let mm = self.task.mm();
                 self.core.mm.memory.mm_mut(mm).is_running = true;
             }
