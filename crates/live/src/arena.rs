@@ -9,6 +9,7 @@
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pageout_engine::{PAGE_SIZE, Pfn};
@@ -93,6 +94,8 @@ pub(crate) struct Arena {
     delay: Option<Spin>,
     /// Times that a frame could not be closed because of pins.
     kept_by_pins: AtomicU64,
+    /// Of [`OwnedPin`]s.
+    owned_pins: AtomicU64,
     /// One page that says whether this is the process that has mapped it.
     is_ours: Map,
 }
@@ -111,8 +114,8 @@ impl Arena {
         let gates = Map::new(count * size_of::<Gate>(), libc::MADV_WIPEONFORK)?;
         let slow_from = nodes.get(1).map_or(u32::MAX, |frames| frames.start);
         let is_ours = Map::new(PAGE, libc::MADV_WIPEONFORK)?;
-        let arena =
-            Arena { frames, gates, count, slow_from, delay, kept_by_pins: AtomicU64::new(0), is_ours };
+        let [kept_by_pins, owned_pins] = [(); 2].map(|()| AtomicU64::new(0));
+        let arena = Arena { frames, gates, count, slow_from, delay, kept_by_pins, owned_pins, is_ours };
         arena.ours().store(true, Ordering::Relaxed);
         Ok(arena)
     }
@@ -218,6 +221,21 @@ impl Arena {
         Ok(Pin { arena: self, pfn })
     }
 
+    /// How many pins there are that outlive their thread.
+    pub(crate) fn owned_pins(&self) -> u64 {
+        self.owned_pins.load(Ordering::Relaxed)
+    }
+
+    /// What is in a frame.
+    ///
+    /// # Safety
+    /// As long as it is borrowed, there is a pin on the frame.
+    unsafe fn pinned(&self, pfn: Pfn) -> &[u8] {
+        // SAFETY: a frame is a page of a mapping that lives as long as `self`; all of it is initialised, as the system hands out zeroes. Nobody
+        // writes it meanwhile: `close` fails as long as a pin is on the gate, and what writes a frame asserts that it is closed (`assert_closed`).
+        unsafe { std::slice::from_raw_parts(self.frame(pfn), PAGE) }
+    }
+
     /// Copies a frame to another. Both are closed.
     pub(crate) fn copy(&self, from: Pfn, to: Pfn) {
         assert_ne!(from, to, "a frame is copied to itself");
@@ -235,6 +253,20 @@ impl Arena {
         unsafe { std::ptr::write_bytes(self.frame(pfn).add(from), 0, PAGE - from) };
     }
 
+    /// Where frames are that a file is to be read into. They are closed.
+    pub(crate) fn vectors(&self, frames: &[Pfn]) -> Vectors {
+        /// The system takes no more at a time.
+        const VECTORS_MAX: usize = 512;
+        let vector = |&pfn: &Pfn| {
+            self.assert_closed(pfn);
+            libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE }
+        };
+        match frames {
+            [pfn] => Vectors::One(vector(pfn)),
+            _ => Vectors::Many(frames.iter().take(VECTORS_MAX).map(vector).collect()),
+        }
+    }
+
     /// Reads a file from an offset into frames, which are closed; returns how many bytes it has given.
     pub(crate) fn read_into(
         &self,
@@ -243,14 +275,8 @@ impl Arena {
         file: libc::c_int,
         offset: u64,
     ) -> io::Result<usize> {
-        /// The system takes no more at a time.
-        const VECTORS_MAX: usize = 512;
-        let vectors: Vec<libc::iovec> = frames[skip / PAGE..]
-            .iter()
-            .take(VECTORS_MAX)
-            .inspect(|&&pfn| self.assert_closed(pfn))
-            .map(|&pfn| libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE })
-            .collect();
+        let vectors = self.vectors(&frames[skip / PAGE..]);
+        let vectors = vectors.as_slice();
         let offset =
             libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         // SAFETY: each vector is a frame of the mapping, whose gate is closed, so that nobody relies on what is there; the kernel checks
@@ -264,6 +290,26 @@ fn bytes_of(frames: &Range<u32>) -> Range<usize> {
     frames.start as usize * PAGE..frames.end as usize * PAGE
 }
 
+/// Where frames are, as system calls are told.
+pub(crate) enum Vectors {
+    /// Most reads are of a page.
+    One(libc::iovec),
+    /// One after the other.
+    Many(Box<[libc::iovec]>),
+}
+
+// SAFETY: addresses, which nobody can use but by `unsafe`.
+unsafe impl Send for Vectors {}
+
+impl Vectors {
+    pub(crate) fn as_slice(&self) -> &[libc::iovec] {
+        match self {
+            Vectors::One(one) => std::slice::from_ref(one),
+            Vectors::Many(many) => many,
+        }
+    }
+}
+
 /// A frame that stays open, and so as it is, as long as this is there.
 pub(crate) struct Pin<'a> {
     arena: &'a Arena,
@@ -273,16 +319,43 @@ pub(crate) struct Pin<'a> {
 impl Pin<'_> {
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: a frame is a page of a mapping that lives as long as the arena, which is borrowed; all of it is initialised, as the system
-        // hands out zeroes. Nobody writes it meanwhile: `close` fails as long as this pin is on the gate, and what writes a frame asserts that it is
-        // closed (`assert_closed`).
-        unsafe { std::slice::from_raw_parts(self.arena.frame(self.pfn), PAGE) }
+        // SAFETY: this is a pin on it.
+        unsafe { self.arena.pinned(self.pfn) }
+    }
+
+    /// The same pin, of nobody's thread.
+    pub(crate) fn into_owned(self, arena: &Arc<Arena>) -> OwnedPin {
+        assert!(std::ptr::eq(self.arena, &**arena), "a pin of another arena");
+        let pfn = self.pfn;
+        std::mem::forget(self);
+        arena.owned_pins.fetch_add(1, Ordering::Relaxed);
+        OwnedPin { arena: Arc::clone(arena), pfn }
     }
 }
 
 impl Drop for Pin<'_> {
     #[inline]
     fn drop(&mut self) {
+        self.arena.gate(self.pfn).unpin();
+    }
+}
+
+/// The same that any thread may have, for as long as it likes.
+pub(crate) struct OwnedPin {
+    arena: Arc<Arena>,
+    pfn: Pfn,
+}
+
+impl OwnedPin {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: this is a pin on it.
+        unsafe { self.arena.pinned(self.pfn) }
+    }
+}
+
+impl Drop for OwnedPin {
+    fn drop(&mut self) {
+        self.arena.owned_pins.fetch_sub(1, Ordering::Relaxed);
         self.arena.gate(self.pfn).unpin();
     }
 }

@@ -25,6 +25,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The system does not let the process have io_uring, which was demanded ([`crate::Backend::Uring`]).
+    UringRefused {
+        /// What the system says.
+        source: io::Error,
+    },
     /// The file has become shorter than it was when it was opened.
     Shortened {
         /// The file.
@@ -71,6 +76,11 @@ pub enum Error {
         /// Bytes that may be.
         most: u64,
     },
+    /// More handles of files are open than have a number.
+    TooManyHandles {
+        /// Handles that may be.
+        most: u32,
+    },
     /// A setting, name or number that can't be.
     Config(ConfigError),
     /// A kernel file that can't be read or written.
@@ -97,6 +107,11 @@ impl fmt::Display for Error {
                 "{}: its file system does not read past the system's page cache (O_DIRECT); open it with `buffered(true)`, and its pages may \
                  be in memory twice",
                 path.display()
+            ),
+            Error::UringRefused { source } => write!(
+                f,
+                "the system does not let this process have io_uring ({source}), as in containers or by `kernel.io_uring_disabled`; build it with \
+                 `backend(Backend::Any)`, and threads read instead"
             ),
             Error::Shortened { path, page } => write!(
                 f,
@@ -129,6 +144,10 @@ impl fmt::Display for Error {
                 mib(*bytes),
                 mib(*most)
             ),
+            Error::TooManyHandles { most } => write!(
+                f,
+                "{most} handles of files are open, and there is no number for another: clone one of the same file, or drop some"
+            ),
             Error::Config(error) => error.fmt(f),
             Error::File(error) => error.fmt(f),
             Error::Forgotten { path } => write!(f, "{} was forgotten: open it again", path.display()),
@@ -144,7 +163,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Io { source, .. } => Some(source),
+            Error::Io { source, .. } | Error::UringRefused { source } => Some(source),
             Error::Config(error) => Some(error),
             Error::File(error) => Some(error),
             _ => None,

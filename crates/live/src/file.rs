@@ -1,7 +1,7 @@
 //! [`File`]: reading pages through the cache.
 
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use crate::arena::Pin;
 use crate::error::Error;
 use crate::guard::PageRef;
 use crate::local;
-use crate::machine::{Locked, OpenFile, Want};
+use crate::machine::{Identity, Locked, OpenFile, Want};
 use crate::memory::{Group, Shared};
+use crate::pending::{Flight, Pending, TOGETHER_MAX};
 use crate::ring::Read;
 
 /// How often a page is copied without a pin before it is pinned for that.
@@ -81,12 +82,38 @@ pub struct ReadAt<'a> {
 }
 
 /// The part of a read that is of one page.
-struct Piece {
-    want: Want,
+pub(crate) struct Piece {
+    pub(crate) want: Want,
     /// From which byte of the page on.
     skip: usize,
     /// Where to in the buffer.
     to: Range<usize>,
+}
+
+impl Piece {
+    /// Copies it out of its page.
+    pub(crate) fn copy(&self, page: &[u8], buf: &mut [u8]) {
+        let to = &mut buf[self.to.clone()];
+        to.copy_from_slice(&page[self.skip..][..to.len()]);
+    }
+}
+
+/// How pages of a file will be read ([`File::advise`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Advice {
+    /// Nothing is known of it: pages are read ahead where reads follow each other. It is about all that is read through the handle.
+    Normal,
+    /// From front to back: twice as far ahead. It is about all that is read through the handle.
+    Sequential,
+    /// In no order: nothing is read ahead. It is about all that is read through the handle.
+    Random,
+    /// Once: a read is no use that counts. It is about all that is read through the handle.
+    NoReuse,
+    /// Soon: as much is read as the kernel reads on `POSIX_FADV_WILLNEED`, a request's worth. [`File::prefetch`] asks for all of it.
+    WillNeed,
+    /// Not soon: pages go that nobody uses.
+    DontNeed,
 }
 
 impl File {
@@ -102,7 +129,7 @@ impl File {
             _ => io("opening", error),
         })?;
         let metadata = file.metadata().map_err(|error| io("opening", error))?;
-        let (bytes, inode) = (metadata.len(), (metadata.dev(), metadata.ino()));
+        let (bytes, identity) = (metadata.len(), Identity::of(&metadata));
         let group = match &how.group {
             Some(group) if Arc::ptr_eq(&group.shared, memory) => group.number,
             Some(_) => {
@@ -115,7 +142,7 @@ impl File {
         let machine = &memory.machine;
         let mut locked = machine.lock()?;
         let same = |of: &OpenFile| {
-            !of.is_going && (of.inode, of.bytes, of.is_direct) == (inode, bytes, !how.is_buffered)
+            !of.is_going && (of.identity, of.bytes, of.is_direct) == (identity, bytes, !how.is_buffered)
         };
         let known = locked.files.iter().position(|of| of.as_ref().is_some_and(same));
         let id = match known {
@@ -134,16 +161,20 @@ impl File {
                 if locked.files.len() <= at {
                     locked.files.resize_with(at + 1, || None);
                 }
-                locked.files[at] = Some(OpenFile::new(path.to_owned(), file, bytes, inode, !how.is_buffered));
+                locked.files[at] =
+                    Some(OpenFile::new(path.to_owned(), file, bytes, identity, !how.is_buffered));
                 id
             }
         };
         let owner = locked.owner;
         let object = locked.engine.open(owner, id)?;
+        if object.0 >= memory.handles_max {
+            locked.engine.close(owner, object)?;
+            return Err(Error::TooManyHandles { most: memory.handles_max });
+        }
         if how.is_random {
             locked.engine.fadvise(owner, object, pageout_engine::Advice::Random)?;
         }
-        assert!(object.0 < Read::HANDLES_MAX, "more files are open than have a number");
         let serial = locked.opened(id, object);
         drop(locked);
         let path = path.to_owned();
@@ -193,35 +224,19 @@ impl File {
         Ok(look(&self.page(page)?))
     }
 
-    /// Makes several reads, in any order. What is in memory is copied at once, and the rest is in flight together, 32 pages at most, as far as
-    /// there are threads ([`crate::Builder::io_threads`]).
+    /// Makes several reads, in any order. What is in memory is copied at once, and the rest is in flight together, 32 pages at most.
     ///
     /// # Errors
     /// As [`File::read_at`], of any of them; the others may have been made.
     pub fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
-        /// More would hold more frames, and keep no device busier.
-        const TOGETHER_MAX: usize = 32;
         let file = &*self.0;
-        let mut missing = Vec::new();
-        for (at, read) in reads.iter_mut().enumerate() {
-            for piece in file.pieces(read.buf.len(), read.offset)? {
-                if !file.try_copy(
-                    piece.want.page,
-                    piece.skip,
-                    &mut read.buf[piece.to.clone()],
-                    piece.want.bytes,
-                ) {
-                    missing.push((at, piece));
-                }
-            }
-        }
+        let missing = file.copy_what_is_there(reads)?;
         for missing in missing.chunks(TOGETHER_MAX) {
             let brought = file.memory.guarded(|machine| {
                 let wants = missing.iter().map(|(_, piece)| piece.want);
                 machine.bring_in_all(file, file.group, wants, |at, pin| {
                     let (read, piece) = &missing[at];
-                    reads[*read].buf[piece.to.clone()]
-                        .copy_from_slice(&pin.bytes()[piece.skip..][..piece.to.len()]);
+                    piece.copy(pin.bytes(), reads[*read].buf);
                 })
             });
             // A small group may have no room for all of them at once: one after the other has, or says why not.
@@ -234,6 +249,50 @@ impl File {
         Ok(())
     }
 
+    /// Begins several reads, and waits for none of them: what is in memory is copied at once, and the rest is in flight together, 32 pages at most.
+    /// The thread may wait for them later, or await them where it has an executor.
+    ///
+    /// # Errors
+    /// [`Error::BeyondEnd`], [`Error::Forgotten`], [`Error::Poisoned`]; what else goes wrong is told to who waits.
+    pub fn submit<'a>(&self, mut reads: Vec<ReadAt<'a>>) -> Result<Pending<'a>, Error> {
+        let missing = self.0.copy_what_is_there(&mut reads)?;
+        Pending::new(self.clone(), reads, missing)
+    }
+
+    /// Has bytes of the file read that are wanted soon, all of them as far as there is room, and waits for none of them.
+    ///
+    /// # Errors
+    /// [`Error::BeyondEnd`], [`Error::Forgotten`], [`Error::Poisoned`].
+    pub fn prefetch(&self, bytes: Range<u64>) -> Result<(), Error> {
+        let Bdi { ra_pages, io_pages, .. } = Bdi::default();
+        let pages = self.0.pages_of(&bytes)?;
+        self.0.read_ahead(pages, ra_pages.max(io_pages).into())
+    }
+
+    /// Says how bytes of the file will be read, as posix_fadvise(2).
+    ///
+    /// # Errors
+    /// [`Error::BeyondEnd`], [`Error::Forgotten`], [`Error::Poisoned`].
+    pub fn advise(&self, advice: Advice, bytes: Range<u64>) -> Result<(), Error> {
+        let pages = self.0.pages_of(&bytes)?;
+        let of_handle = match advice {
+            Advice::Normal => pageout_engine::Advice::Normal,
+            Advice::Sequential => pageout_engine::Advice::Sequential,
+            Advice::Random => pageout_engine::Advice::Random,
+            Advice::NoReuse => pageout_engine::Advice::NoReuse,
+            Advice::WillNeed => return self.0.read_ahead(pages.clone(), (pages.end - pages.start).max(1)),
+            Advice::DontNeed => return self.0.memory.guarded(|machine| machine.let_go(&self.0, pages)),
+        };
+        self.0.memory.guarded(|machine| {
+            let mut locked = machine.drain(machine.lock()?)?;
+            if !locked.is_reachable(&self.0) {
+                return Err(self.0.forgotten());
+            }
+            let owner = locked.owner;
+            Ok(locked.engine.fadvise(owner, self.0.object, of_handle)?)
+        })
+    }
+
     /// Drops all pages of the file, and forgets it: no handle of it reads any more. Where its pages were is known to each other thread that has
     /// read it until that next misses a page or ends, which takes 8 bytes for each that was in memory.
     ///
@@ -242,7 +301,8 @@ impl File {
     pub fn forget(self) -> Result<(), Error> {
         let memory = &self.0.memory;
         memory.guarded(|machine| {
-            let locked = machine.lock()?;
+            // Somebody else may be at it, and not be able to.
+            let locked = machine.wait_if_going(machine.lock()?, &self.0)?;
             if !locked.is_reachable(&self.0) {
                 return Err(self.0.forgotten());
             }
@@ -298,13 +358,52 @@ impl Inner {
         }))
     }
 
+    /// Which pages bytes are of.
+    fn pages_of(&self, bytes: &Range<u64>) -> Result<Range<u64>, Error> {
+        if bytes.end > self.bytes {
+            return Err(self.beyond_end(bytes.end));
+        }
+        Ok(bytes.start / PAGE_SIZE..bytes.end.div_ceil(PAGE_SIZE))
+    }
+
+    fn read_ahead(&self, pages: Range<u64>, at_once: u64) -> Result<(), Error> {
+        self.memory.guarded(|machine| machine.read_ahead(self, self.group, pages, at_once))
+    }
+
+    /// Begins to bring pages in for reads that are pending.
+    pub(crate) fn begin_all(
+        &self,
+        wants: impl Iterator<Item = (usize, Want)>,
+        flight: &Arc<Flight>,
+    ) -> Result<(), Error> {
+        self.memory.guarded(|machine| machine.begin_all(self, self.group, wants, flight))
+    }
+
+    /// Nothing can be read any more.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        let machine = &self.memory.machine;
+        machine.is_poisoned() || !machine.arena.is_of_this_process()
+    }
+
+    /// Copies what is in memory of several reads; returns the rest: which read, and the part of it.
+    fn copy_what_is_there(&self, reads: &mut [ReadAt<'_>]) -> Result<Vec<(usize, Piece)>, Error> {
+        let mut missing = Vec::new();
+        for (at, read) in reads.iter_mut().enumerate() {
+            for piece in self.pieces(read.buf.len(), read.offset)? {
+                let Piece { want, skip, to } = &piece;
+                if !self.try_copy(want.page, *skip, &mut read.buf[to.clone()], want.bytes) {
+                    missing.push((at, piece));
+                }
+            }
+        }
+        Ok(missing)
+    }
+
     #[inline(always)]
     fn read_piece(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
         let Piece { want, skip, to } = piece;
-        let to = &mut buf[to.clone()];
-        if !self.try_copy(want.page, *skip, to, want.bytes) {
-            let pin = self.bring_in(*want)?;
-            to.copy_from_slice(&pin.bytes()[*skip..][..to.len()]);
+        if !self.try_copy(want.page, *skip, &mut buf[to.clone()], want.bytes) {
+            piece.copy(self.bring_in(*want)?.bytes(), buf);
         }
         Ok(())
     }

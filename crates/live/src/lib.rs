@@ -21,6 +21,7 @@
 
 mod memory; // the cache, how it is built, its groups
 mod file; // reading through it
+mod pending; // reads that are under way
 mod guard; // a page that is read in place
 mod node; // of which memory a cache is made
 mod error; // what can go wrong, and what to do
@@ -46,10 +47,12 @@ struct Readme;
 pub use pageout_engine as engine; // what errors and configurations are made of
 
 pub use error::Error;
-pub use file::{File, Open, ReadAt};
+pub use file::{Advice, File, Open, ReadAt};
 pub use guard::PageRef;
+pub use machine::Backend;
 #[cfg(feature = "rivals")]
 pub use mapped::Mapped;
 pub use memory::{Builder, Group, Limits, Memory};
 pub use node::{Delay, Node};
+pub use pending::Pending;
 pub use stats::{LockHeld, Stats};

@@ -7,25 +7,31 @@
 //! Who misses reads by himself. What nobody waits for (pages read ahead) goes to a few threads. Reclaim that kswapd does is a thread's,
 //! too, in steps between which the lock is free. Nothing here decides what stays in memory.
 
+mod driven; // misses that no thread waits for
 mod locked; // what is under the lock, and what is done there
+mod readers; // who reads what no thread makes for itself
 mod transfer; // a read of a file into frames
+mod uring; // reads in flight together
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use pageout_engine::{Engine, FileId, FrameGate, Pfn, Served, Step, TaskId, Touched, Wait, WatchedReads};
+use pageout_engine::{Engine, FileId, FrameGate, Pfn, Served, Step, TaskId, Wait, WatchedReads};
 
 use crate::arena::{Arena, Pin};
 use crate::error::Error;
 use crate::file::Inner as File;
-use crate::gate::Unpinned;
 use crate::local;
 use crate::stats::Histogram;
 use crate::sync::{Condvar, Instant, Mutex, thread};
 
+pub(crate) use locked::{Identity, Locked, OpenFile};
 use locked::{Inner, KernelThread, Miss, Runs};
-pub(crate) use locked::{Locked, OpenFile};
+pub use readers::Backend;
+use readers::Readers;
+use uring::Uring;
 
 /// What all handles share.
 pub(crate) struct Machine {
@@ -33,8 +39,7 @@ pub(crate) struct Machine {
     inner: Mutex<Inner>,
     /// A kernel thread has been woken, or all is to stop.
     service: Condvar,
-    /// There is something to read.
-    readers: Condvar,
+    readers: Readers,
     /// A file that is going has no access under way any more, or is gone, or is not going any more.
     idle: Condvar,
     began: Instant,
@@ -43,8 +48,6 @@ pub(crate) struct Machine {
     pub(crate) held: Histogram,
     /// Tells one cache from others of the process.
     pub(crate) id: u64,
-    /// Threads that read what nobody waits for; none: whoever asks for it reads it.
-    io_threads: usize,
     /// Pages that guards may hold.
     pub(crate) pins_max: u64,
     /// Which hits the engine has to hear of although nothing has to be noted in their words.
@@ -80,21 +83,25 @@ static IDS: AtomicU64 = AtomicU64::new(0);
 
 impl Machine {
     /// A machine whose engine has no task yet.
-    pub(crate) fn new(engine: Engine, arena: Arc<Arena>, io_threads: usize, pins_max: u64) -> Machine {
-        Machine {
+    pub(crate) fn new(
+        engine: Engine,
+        arena: Arc<Arena>,
+        (backend, io_threads): (Backend, usize),
+        pins_max: u64,
+    ) -> Result<Machine, Error> {
+        Ok(Machine {
             watched_reads: engine.watched_reads(),
             arena,
             inner: Mutex::new(Inner::new(engine)),
             service: Condvar::new(),
-            readers: Condvar::new(),
+            readers: Readers::new(backend, io_threads)?,
             idle: Condvar::new(),
             began: Instant::now(),
             is_poisoned: AtomicBool::new(false),
             held: Histogram::default(),
             id: IDS.fetch_add(1, Relaxed),
-            io_threads,
             pins_max,
-        }
+        })
     }
 
     /// Takes the lock. The engine's time is now.
@@ -121,9 +128,10 @@ impl Machine {
         self.service.notify_all();
         self.readers.notify_all();
         self.idle.notify_all();
+        self.fail_driven();
     }
 
-    fn is_poisoned(&self) -> bool {
+    pub(crate) fn is_poisoned(&self) -> bool {
         self.is_poisoned.load(Relaxed)
     }
 
@@ -167,24 +175,57 @@ impl Machine {
 
     /// Begins what the last call has asked to be read: so many by this thread, which needs them, the rest by others, if there are any.
     pub(crate) fn read<'a>(&'a self, mut locked: Locked<'a>, own: usize) -> Result<Locked<'a>, Error> {
-        let mut own = if self.io_threads == 0 { usize::MAX } else { own };
+        let is_alone = self.readers.threads == 0;
+        let mut own = if is_alone { usize::MAX } else { own };
         while !locked.reads.is_empty() {
             let mut reads = std::mem::take(&mut locked.reads);
             let others = reads.split_off(own.min(reads.len()));
-            if !others.is_empty() {
-                others.iter().for_each(|_| self.readers.notify_one());
-                locked.queue.extend(others);
+            match &self.readers.ring {
+                Some(ring) if !others.is_empty() => {
+                    drop(locked);
+                    ring.begin(&self.arena, others);
+                }
+                _ => {
+                    others.iter().for_each(|_| self.readers.more.notify_one());
+                    locked.queue.extend(others);
+                    if reads.is_empty() {
+                        break;
+                    }
+                    drop(locked);
+                }
             }
-            if reads.is_empty() {
-                break;
-            }
-            drop(locked);
             let results: Vec<_> = reads.iter().map(|read| read.perform(&self.arena)).collect();
             locked = self.lock()?;
             for (read, result) in reads.into_iter().zip(results) {
                 locked.read_done(read, result);
             }
-            own = if self.io_threads == 0 { usize::MAX } else { 0 };
+            own = if is_alone { usize::MAX } else { 0 };
+        }
+        Ok(locked)
+    }
+
+    /// Makes all reads that were asked for, in flight together as far as that can be, or has others make them.
+    fn read_together<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        if locked.reads.len() > 1
+            && let Some(ring) = self.readers.lend()
+        {
+            let reads = std::mem::take(&mut locked.reads);
+            drop(locked);
+            let mut ended = ring.perform(&self.arena, reads);
+            self.readers.give_back(ring);
+            // Whichever is the first to end, the engine hears of them in one order.
+            ended.sort_by_key(|(read, _)| read.io);
+            locked = self.lock()?;
+            ended.into_iter().for_each(|(read, result)| locked.read_done(read, result));
+            return Ok(locked);
+        }
+        locked = self.read(locked, 1)?;
+        // This thread reads, too, as long as there is something that nobody has begun.
+        while let Some(read) = locked.queue.pop_front() {
+            drop(locked);
+            let result = read.perform(&self.arena);
+            locked = self.lock()?;
+            locked.read_done(read, result);
         }
         Ok(locked)
     }
@@ -262,14 +303,7 @@ impl Machine {
             }
             misses.push((at, miss));
         }
-        locked = self.read(locked, 0)?;
-        // This thread reads, too, as long as there is something that nobody has begun.
-        while let Some(read) = locked.queue.pop_front() {
-            drop(locked);
-            let result = read.perform(&self.arena);
-            locked = self.lock()?;
-            locked.read_done(read, result);
-        }
+        locked = self.read_together(locked)?;
         for (at, miss) in misses {
             let found;
             (locked, found) = self.finish(locked, file, miss)?;
@@ -277,6 +311,46 @@ impl Machine {
         }
         drop(self.read(locked, 0)?);
         outcome
+    }
+
+    /// Asks for pages of a file to be read that nobody waits for, so many at a time.
+    pub(crate) fn read_ahead(
+        &self,
+        file: &File,
+        group: usize,
+        pages: Range<u64>,
+        at_once: u64,
+    ) -> Result<(), Error> {
+        let mut locked = self.drain(self.lock()?)?;
+        locked = self.wait_if_going(locked, file)?;
+        for page in pages.clone().step_by(at_once as usize) {
+            let Miss { hired, access, .. } =
+                locked.begin(file, group, Want { page, bytes: pageout_engine::PAGE_SIZE })?;
+            let step =
+                locked.engine.readahead(hired.task, access.object, page, at_once.min(pages.end - page))?;
+            (locked, _) = self.see_through(locked, hired.task, step)?;
+            locked.ended(file.id, &hired);
+            locked = self.read(locked, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Lets pages of a file go that nobody uses.
+    pub(crate) fn let_go(&self, file: &File, pages: Range<u64>) -> Result<(), Error> {
+        /// The lock is free in between.
+        const AT_ONCE: usize = 64;
+        for first in pages.clone().step_by(AT_ONCE) {
+            let mut locked = self.drain(self.lock()?)?;
+            if !locked.is_reachable(file) {
+                return Err(file.forgotten());
+            }
+            let owner = locked.owner;
+            for page in first..pages.end.min(first + AT_ONCE as u64) {
+                locked.engine.fadvise_dontneed(owner, file.id, page)?;
+            }
+            locked.settle();
+        }
+        Ok(())
     }
 
     /// Sees a miss through to its end, and pins the frame of its page.
@@ -287,28 +361,14 @@ impl Machine {
         miss: Miss,
     ) -> Result<(Locked<'a>, Result<Pin<'a>, Error>), Error> {
         let Miss { hired, access, mut step } = miss;
-        let page = access.page;
         loop {
             let served;
             (locked, served) = self.see_through(locked, hired.task, step)?;
-            let found = match served {
-                // What the group owes for `memory.high` has cost the page.
-                Served::Hit(Touched::Gone) | Served::Minor(Touched::Gone) | Served::Major(Touched::Gone) => {
-                    step = locked.engine.start(hired.task, access);
-                    continue;
-                }
-                Served::Hit(Touched::Frame(pfn))
-                | Served::Minor(Touched::Frame(pfn))
-                | Served::Major(Touched::Frame(pfn)) => match self.arena.pin(pfn) {
-                    Ok(pin) => Ok(pin),
-                    Err(Unpinned::Full) => Err(Error::Pinned { pinned: u64::from(u8::MAX), most: 254 }),
-                    Err(Unpinned::Closed) => panic!("page {page} was served from {pfn:?}, which is closed"),
-                },
-                Served::Failed(error) => Err(locked.failure(file.id, page, error)),
-                other => panic!("a read ended as {other:?}"),
-            };
-            locked.ended(file.id, &hired);
-            return Ok((locked, found));
+            if let Some(found) = locked.outcome(file.id, access.page, served) {
+                locked.ended(file.id, &hired);
+                return Ok((locked, found));
+            }
+            step = locked.engine.start(hired.task, access);
         }
     }
 
@@ -319,7 +379,7 @@ impl Machine {
     }
 
     /// Whether a file that is going is forgotten in the end is known when it is: guards may hold its pages.
-    fn wait_if_going<'a>(&'a self, locked: Locked<'a>, file: &File) -> Result<Locked<'a>, Error> {
+    pub(crate) fn wait_if_going<'a>(&'a self, locked: Locked<'a>, file: &File) -> Result<Locked<'a>, Error> {
         self.wait_while(locked, |locked| {
             locked.files[file.id.0 as usize].as_ref().is_some_and(|of| of.is_going && of.has(file.serial))
         })
@@ -349,6 +409,17 @@ impl Machine {
             if locked.stops {
                 return;
             }
+            locked.service_sleeps = false;
+            locked = match self.drain(locked) {
+                Ok(locked) => locked,
+                Err(_) => return,
+            };
+            if locked.drive() {
+                locked = match self.read(locked, 0) {
+                    Ok(locked) => locked,
+                    Err(_) => return,
+                };
+            }
             let now = locked.now;
             let is_due = |thread: &KernelThread| match thread.runs {
                 Runs::Now => true,
@@ -356,8 +427,6 @@ impl Machine {
                 Runs::At(time) => time <= now,
             };
             if let Some(at) = locked.threads.iter().position(is_due) {
-                let Ok(drained) = self.drain(locked) else { return };
-                locked = drained;
                 let task = locked.threads[at].task;
                 let step = locked.engine.resume(task);
                 locked.threads[at].runs = match step {
@@ -373,7 +442,11 @@ impl Machine {
                 Runs::At(time) => Some(Duration::from_nanos(time.0 - now.0)),
                 _ => None,
             });
-            let next = next.min().unwrap_or(Duration::from_secs(60));
+            let next = next.chain(locked.next_driven()).min().unwrap_or(Duration::from_secs(60));
+            if !(locked.due.is_empty() && locked.to_wake.is_empty()) {
+                continue;
+            }
+            locked.service_sleeps = true;
             let inner = locked.into_inner();
             let _ = self.service.wait_timeout(inner, next);
         }
@@ -381,13 +454,33 @@ impl Machine {
 
     /// Reads what nobody waits for until all is to stop.
     pub(crate) fn run_reader(&self) {
+        match &self.readers.ring {
+            Some(ring) => self.run_reaper(ring),
+            None => self.run_reader_of_queue(),
+        }
+    }
+
+    /// Waits for what is read in the ring of all.
+    fn run_reaper(&self, ring: &Uring) {
+        let mut ended = Vec::new();
+        loop {
+            ring.wait(&self.arena, 1, &mut ended);
+            let Ok(mut locked) = self.lock() else { return };
+            ended.drain(..).for_each(|(read, result)| locked.read_done(read, result));
+            if locked.stops {
+                return;
+            }
+        }
+    }
+
+    fn run_reader_of_queue(&self) {
         let Ok(mut inner) = self.inner.lock() else { return };
         loop {
             if inner.stops || self.is_poisoned() {
                 return;
             }
             let Some(read) = inner.queue.pop_front() else {
-                match self.readers.wait(inner) {
+                match self.readers.more.wait(inner) {
                     Ok(again) => inner = again,
                     Err(_) => return,
                 }
@@ -424,7 +517,17 @@ impl Machine {
 
     /// Threads that read what nobody waits for.
     pub(crate) fn io_threads(&self) -> usize {
-        self.io_threads
+        self.readers.threads
+    }
+
+    /// By what files are read that no thread waits for alone.
+    pub(crate) fn backend(&self) -> Backend {
+        self.readers.backend()
+    }
+
+    /// How files are read, in words.
+    pub(crate) fn describe_readers(&self) -> String {
+        self.readers.describe()
     }
 }
 

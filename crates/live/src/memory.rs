@@ -11,8 +11,9 @@ use pageout_engine::{
 
 use crate::error::Error;
 use crate::file::{File, Open};
-use crate::machine::{Doors, Locked, Machine};
+use crate::machine::{Backend, Doors, Locked, Machine};
 use crate::node::{Node, Nodes, Place};
+use crate::ring::Read;
 use crate::stats::Stats;
 use crate::sync::thread::JoinHandle;
 use crate::sync::{Mutex, thread};
@@ -42,7 +43,9 @@ pub struct Builder {
     policy: String,
     sysctls: Vec<(String, String)>,
     nodes: Vec<Node>,
+    backend: Backend,
     io_threads: usize,
+    pub(crate) handles_max: u32,
 }
 
 /// What a group may have, in bytes; `None`: the kernel's default, which is no limit or no protection.
@@ -76,6 +79,7 @@ pub(crate) struct Shared {
     pub(crate) machine: Arc<Machine>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) files_max: u64,
+    pub(crate) handles_max: u32,
     frames: u64,
     /// Frames of slow memory, and where they are.
     slow: Option<(u64, Place)>,
@@ -91,7 +95,9 @@ impl Default for Builder {
             policy: "mglru@6.12".to_owned(),
             sysctls: Vec::new(),
             nodes: Vec::new(),
+            backend: Backend::Any,
             io_threads: 8,
+            handles_max: Read::HANDLES_MAX,
         }
     }
 }
@@ -133,9 +139,16 @@ impl Builder {
         self
     }
 
-    /// Threads that read what is asked for beside the page that a thread waits for: pages ahead, and the rest of a batch. 0: whoever causes
-    /// such a read makes it, so that what one thread does has always the same outcome. Default: 8, which keep as many requests at a
-    /// device.
+    /// By what files are read that no thread waits for alone: pages ahead, batches, and pending reads. Default: io_uring where the system lets
+    /// the process have it, else threads; [`Memory::describe`] says which, and why not the other.
+    pub fn backend(mut self, backend: Backend) -> Builder {
+        self.backend = backend;
+        self
+    }
+
+    /// Threads that read what is asked for beside the page that a thread waits for, where io_uring does not: pages ahead, and the rest of a
+    /// batch. 0: whoever causes such a read makes it, with io_uring, too, so that what one thread does has always the same outcome. Default: 8,
+    /// which keep as many requests at a device.
     pub fn io_threads(mut self, threads: usize) -> Builder {
         self.io_threads = threads;
         self
@@ -149,8 +162,9 @@ impl Builder {
     /// Builds it.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`]; [`Error::Nodes`] and [`Error::NoSuchNode`] for memory that can't be had so; [`Error::Config`] and [`Error::File`] for
-    /// what the engine doesn't know; [`Error::Io`] where the system gives no memory or no threads.
+    /// [`Error::BudgetTooSmall`]; [`Error::UringRefused`] where io_uring is demanded; [`Error::Nodes`] and [`Error::NoSuchNode`] for memory that
+    /// can't be had so; [`Error::Config`] and [`Error::File`] for what the engine doesn't know; [`Error::Io`] where the system gives no memory or
+    /// no threads.
     pub fn build(self) -> Result<Memory, Error> {
         let nodes = Nodes::of(&self.nodes)?;
         let files_max = self.files.unwrap_or(self.budget.saturating_mul(16));
@@ -169,11 +183,13 @@ impl Builder {
         let mut builder = Engine::builder(config.clone())?;
         let arena = Arc::new(nodes.arena(&builder.frames())?);
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
-        let machine = Arc::new(Machine::new(builder.build(), arena, self.io_threads, frames / 4));
+        let machine =
+            Arc::new(Machine::new(builder.build(), arena, (self.backend, self.io_threads), frames / 4)?);
         let shared = Shared {
             machine,
             threads: Mutex::default(),
             files_max,
+            handles_max: self.handles_max,
             frames,
             slow: nodes.slow.map(|(_, place)| (slow, place)),
             policy: self.policy.clone(),
@@ -319,16 +335,17 @@ impl Memory {
         &self.0.config
     }
 
+    /// By what files are read that no thread waits for alone: [`Backend::Uring`], or [`Backend::Threads`].
+    pub fn backend(&self) -> Backend {
+        self.0.machine.backend()
+    }
+
     /// What it is, in a line: policy, frames, and how it reads.
     pub fn describe(&self) -> String {
-        let readers = match self.0.machine.io_threads() {
-            0 => "by whoever asks".to_owned(),
-            1 => "by whoever waits, and a thread".to_owned(),
-            threads => format!("by whoever waits, and {threads} threads"),
-        };
         let Shared { policy, frames, slow, .. } = &*self.0;
         let slow =
             slow.map_or_else(String::new, |(frames, place)| format!(", {frames} of them slow, {place}"));
+        let readers = self.0.machine.describe_readers();
         format!("{policy}, {frames} frames of {PAGE_SIZE} bytes{slow}; reads {readers}")
     }
 }

@@ -5,19 +5,24 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use pageout_engine::{
     Access, AccessError, CpuId, Engine, FileId, IoError, MemcgId, MmId, Nanos, ObjectId, Op, PAGE_SIZE, Pfn,
-    Step, TaskId, Wait,
+    Served, Step, TaskId, Touched, Wait,
 };
 
+use super::driven::Driven;
 use super::transfer::{Failed, Transfer};
 use super::{Machine, Want};
+use crate::arena::{OwnedPin, Pin};
 use crate::error::Error;
 use crate::file::Inner as File;
+use crate::gate::Unpinned;
 use crate::ring::{Hits, Read, Ring};
 use crate::sync::thread::Thread;
 use crate::sync::{Instant, Mutex, MutexGuard};
@@ -51,6 +56,13 @@ impl<'a> Locked<'a> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         self.machine.held.count(self.since.elapsed());
+        if let Some(mut inner) = self.inner.take()
+            && !inner.to_wake.is_empty()
+        {
+            let wakers = std::mem::take(&mut inner.to_wake);
+            drop(inner);
+            wakers.into_iter().for_each(Waker::wake);
+        }
     }
 }
 
@@ -77,8 +89,15 @@ pub(crate) struct Inner {
     pub(super) reads: Vec<Transfer>,
     /// For the threads that read.
     pub(super) queue: VecDeque<Transfer>,
-    waiters: Vec<Waiter>,
+    pub(super) waiters: Vec<Waiter>,
     pub(super) threads: Vec<KernelThread>,
+    /// The thread that runs them is waiting.
+    pub(super) service_sleeps: bool,
+    /// Misses that no thread waits for, and that may go on, or will at a time.
+    pub(super) due: VecDeque<TaskId>,
+    pub(super) timed: Vec<(Nanos, TaskId)>,
+    /// To be woken when the lock is free: they may do anything.
+    pub(super) to_wake: Vec<Waker>,
     /// By file.
     pub(crate) files: Vec<Option<OpenFile>>,
     pub(crate) groups: Vec<Group>,
@@ -109,8 +128,7 @@ pub(crate) struct OpenFile {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<std::fs::File>,
     pub(crate) bytes: u64,
-    /// By which it is known to be the same file.
-    pub(crate) inode: (u64, u64),
+    pub(crate) identity: Identity,
     pub(crate) is_direct: bool,
     /// Its handles, each with the owner's object of it.
     handles: Vec<(u64, ObjectId)>,
@@ -120,6 +138,16 @@ pub(crate) struct OpenFile {
     pub(super) busy: u32,
     /// Why a page could not be read, last.
     failed: Option<(u64, Failed)>,
+}
+
+/// By which a file is known to be the same, and not to have been written meanwhile: device, inode, and when it was last written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Identity(u64, u64, (i64, i64));
+
+impl Identity {
+    pub(crate) fn of(metadata: &std::fs::Metadata) -> Identity {
+        Identity(metadata.dev(), metadata.ino(), (metadata.mtime(), metadata.mtime_nsec()))
+    }
 }
 
 /// An address space, to which pages are charged, and tasks that access on its behalf.
@@ -140,11 +168,13 @@ impl Drop for Hired {
     }
 }
 
-/// A task and the thread that waits for it.
+/// A task, and who waits for it.
 #[derive(Default)]
 pub(super) struct Waiter {
     pub(super) is_woken: bool,
     pub(super) thread: Option<Thread>,
+    /// No thread does.
+    pub(super) driven: Option<Box<Driven>>,
 }
 
 pub(super) struct KernelThread {
@@ -185,6 +215,10 @@ impl Inner {
             reads: Vec::new(),
             queue: VecDeque::new(),
             waiters: Vec::new(),
+            service_sleeps: false,
+            due: VecDeque::new(),
+            timed: Vec::new(),
+            to_wake: Vec::new(),
             files: Vec::new(),
             groups: vec![Group { mm, idle: Arc::default() }],
             owner,
@@ -221,11 +255,11 @@ impl OpenFile {
         path: PathBuf,
         file: std::fs::File,
         bytes: u64,
-        inode: (u64, u64),
+        identity: Identity,
         is_direct: bool,
     ) -> OpenFile {
         let (file, handles) = (Arc::new(file), Vec::new());
-        OpenFile { path, file, bytes, inode, is_direct, handles, is_going: false, busy: 0, failed: None }
+        OpenFile { path, file, bytes, identity, is_direct, handles, is_going: false, busy: 0, failed: None }
     }
 
     /// Whether a handle of this number is of it.
@@ -239,7 +273,7 @@ impl OpenFile {
     }
 }
 
-impl Locked<'_> {
+impl<'a> Locked<'a> {
     /// A handle of a file has this object of the owner's. Returns a number that no other handle has.
     pub(crate) fn opened(&mut self, file: FileId, object: ObjectId) -> u64 {
         self.serials += 1;
@@ -384,16 +418,26 @@ impl Locked<'_> {
         for task in woken.drain(..) {
             if let Some(thread) = self.threads.iter_mut().find(|thread| thread.task == task) {
                 thread.runs = Runs::Now;
-                self.machine.service.notify_one();
+                self.wake_service();
                 continue;
             }
             let waiter = self.waiter(task);
             waiter.is_woken = true;
             if let Some(thread) = waiter.thread.take() {
                 thread.unpark();
+            } else if waiter.driven.is_some() {
+                self.go_on_later(task);
             }
         }
         self.woken = woken;
+    }
+
+    /// The thread that runs kernel threads has something to do.
+    pub(super) fn wake_service(&mut self) {
+        // A call to wake it costs as much as the rest of what is done here.
+        if std::mem::take(&mut self.service_sleeps) {
+            self.machine.service.notify_one();
+        }
     }
 
     /// A read has ended: what it has filled can be seen, and who waited for it goes on.
@@ -491,8 +535,36 @@ impl Locked<'_> {
         hits
     }
 
+    /// What an access has come to that is over: its page, pinned, or why there is none. `None`: it is to be made again, as what the
+    /// group owes for `memory.high` has cost the page.
+    pub(super) fn outcome(&self, file: FileId, page: u64, served: Served) -> Option<Result<Pin<'a>, Error>> {
+        match served {
+            Served::Hit(touched) | Served::Minor(touched) | Served::Major(touched) => match touched {
+                Touched::Gone => None,
+                Touched::Frame(pfn) => match self.machine.arena.pin(pfn) {
+                    Ok(pin) => Some(Ok(pin)),
+                    Err(Unpinned::Full) => Some(Err(Error::Pinned { pinned: u64::from(u8::MAX), most: 254 })),
+                    Err(Unpinned::Closed) => panic!("page {page} was served from {pfn:?}, which is closed"),
+                },
+                other => panic!("a read ended with {other:?}"),
+            },
+            Served::Failed(error) => Some(Err(self.failure(file, page, error))),
+            other => panic!("a read ended as {other:?}"),
+        }
+    }
+
+    /// Keeps a page for who has no thread here, unless too many are held.
+    pub(super) fn keep(&self, pin: Pin<'_>) -> Result<OwnedPin, Error> {
+        let (pinned, most) = (self.pinned() + 1, self.machine.pins_max);
+        if pinned <= most {
+            Ok(pin.into_owned(&self.machine.arena))
+        } else {
+            Err(Error::Pinned { pinned, most })
+        }
+    }
+
     /// What an access's failure means to who made it.
-    pub(super) fn failure(&self, file: FileId, page: u64, error: AccessError) -> Error {
+    fn failure(&self, file: FileId, page: u64, error: AccessError) -> Error {
         let of = self.files[file.0 as usize].as_ref();
         let path = of.map_or_else(PathBuf::new, |of| of.path.clone());
         match (error, of.and_then(|of| of.failed)) {
@@ -517,6 +589,6 @@ impl Locked<'_> {
     /// How many pages guards hold.
     pub(crate) fn pinned(&self) -> u64 {
         let of_rings: i64 = self.rings.iter().map(|ring| ring.pins()).sum();
-        (of_rings + self.pins_of_ended).max(0) as u64
+        (of_rings + self.pins_of_ended).max(0) as u64 + self.machine.arena.owned_pins()
     }
 }

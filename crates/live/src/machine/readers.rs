@@ -1,0 +1,111 @@
+//! Who reads what no thread makes for itself: pages ahead, pending reads, and batches.
+//!
+//! ```text
+//!   io_uring   a batch: its thread begins all reads in a ring that it has for that long, and waits for all
+//!              else:    whoever asks for it begins it in a ring of all, and one thread waits for what has ended
+//!   threads    a queue, from which a few threads read one after the other; who waits for a batch reads from it, too
+//! ```
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use super::uring::Uring;
+use crate::error::Error;
+use crate::sync::Condvar;
+
+/// By what files are read that no thread waits for alone ([`crate::Builder::backend`]).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub enum Backend {
+    /// io_uring where the system lets the process have it, else threads.
+    #[default]
+    Any,
+    /// io_uring, or [`Error::UringRefused`].
+    Uring,
+    /// Threads.
+    Threads,
+}
+
+/// Those who read.
+pub(super) struct Readers {
+    backend: Backend,
+    /// Why there is no io_uring, where it was wanted.
+    refused: Option<io::Error>,
+    /// In which anybody begins reads that one thread waits for.
+    pub(super) ring: Option<Uring>,
+    /// Rings that no batch has at the moment.
+    spare: Mutex<Vec<Uring>>,
+    /// Threads that read, or wait for what is read; none: whoever asks for a read makes it.
+    pub(super) threads: usize,
+    /// There is something in the queue.
+    pub(super) more: Condvar,
+}
+
+impl Readers {
+    /// `threads`: as many as are to read where there is no io_uring; none: whoever asks for a read makes it, with io_uring, too.
+    pub(super) fn new(backend: Backend, threads: usize) -> Result<Readers, Error> {
+        let mut readers = Readers {
+            backend: Backend::Threads,
+            refused: None,
+            ring: None,
+            spare: Mutex::default(),
+            threads,
+            more: Condvar::new(),
+        };
+        // Who waits in the kernel would hold up threads that run one at a time.
+        if backend == Backend::Threads || cfg!(feature = "shuttle") {
+            return Ok(readers);
+        }
+        let for_all = || if threads == 0 { Ok(None) } else { Uring::for_all().map(Some) };
+        match Uring::for_one().and_then(|one| Ok((one, for_all()?))) {
+            Ok((one, for_all)) => {
+                (readers.backend, readers.ring, readers.threads) = (Backend::Uring, for_all, threads.min(1));
+                readers.give_back(one);
+            }
+            Err(source) if backend == Backend::Uring => return Err(Error::UringRefused { source }),
+            Err(source) => readers.refused = Some(source),
+        }
+        Ok(readers)
+    }
+
+    pub(super) fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// A ring for one batch; none where there is no io_uring, or the system has no more of it.
+    pub(super) fn lend(&self) -> Option<Uring> {
+        if self.backend != Backend::Uring {
+            return None;
+        }
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.or_else(|| Uring::for_one().ok())
+    }
+
+    /// A batch has come to its end.
+    pub(super) fn give_back(&self, ring: Uring) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(ring);
+    }
+
+    /// All look again: they are to stop, or something has panicked.
+    pub(super) fn notify_all(&self) {
+        self.more.notify_all();
+        if let Some(ring) = &self.ring {
+            ring.nudge();
+        }
+    }
+
+    /// What is said of them.
+    pub(super) fn describe(&self) -> String {
+        let how = match (self.backend, self.threads) {
+            (Backend::Uring, 0) => "by whoever asks, batches by io_uring".to_owned(),
+            (Backend::Uring, _) => "by whoever waits, else by io_uring".to_owned(),
+            (_, 0) => "by whoever asks".to_owned(),
+            (_, 1) => "by whoever waits, else by a thread".to_owned(),
+            (_, threads) => format!("by whoever waits, else by {threads} threads"),
+        };
+        match &self.refused {
+            Some(refused) => format!("{how} (io_uring is refused: {refused})"),
+            None => how,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Reads in flight together, by io_uring: one system call begins all of them, and one waits for as many as are wanted.
+//!
+//! ```text
+//!   begin    transfer ─▶ a number ─▶ the queue of what is submitted ─▶ one call
+//!   wait     one call ─▶ the queue of what has ended ─▶ the number ─▶ its transfer, and what the kernel says
+//! ```
+//! A ring keeps each transfer until the kernel has said how it ended, and waits for that when it goes. So no frame is let go of that
+//! the kernel may still fill. A system that refuses io_uring to this process says so when a ring is made, and never later: a request that
+//! does nothing is sent through each new one.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use io_uring::squeue::Entry;
+use io_uring::{IoUring, opcode, types};
+
+use super::transfer::{Failed, Transfer};
+use crate::arena::{Arena, Vectors};
+
+/// As many requests as one system call hands over. More take another.
+const ENTRIES: u32 = 64;
+
+/// The number of a request that is about no transfer.
+const NOTHING: u64 = u64::MAX;
+
+/// A ring, and what is in flight through it.
+pub(super) struct Uring {
+    ring: IoUring,
+    flight: Mutex<Flight>,
+}
+
+/// What the kernel has yet to answer, by the number that it answers with.
+#[derive(Default)]
+struct Flight {
+    transfers: Vec<Option<(Transfer, Vectors)>>,
+    free: Vec<usize>,
+}
+
+/// A transfer that has ended, and how.
+pub(super) type Ended = (Transfer, Result<(), Failed>);
+
+impl Flight {
+    fn put(&mut self, transfer: Transfer, vectors: Vectors) -> usize {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.transfers.push(None);
+            self.transfers.len() - 1
+        });
+        self.transfers[number] = Some((transfer, vectors));
+        number
+    }
+
+    fn take(&mut self, number: usize) -> Transfer {
+        self.free.push(number);
+        self.transfers[number].take().expect("the kernel answers once").0
+    }
+
+    fn is_empty(&self) -> bool {
+        self.free.len() == self.transfers.len()
+    }
+}
+
+impl Uring {
+    /// A ring for who waits himself for what he has begun; an error where the system lets this process have none.
+    pub(super) fn for_one() -> io::Result<Uring> {
+        // He is in the kernel when a read ends: nobody has to interrupt him for that. Kernels before 5.19 don't know of it.
+        match IoUring::builder().setup_coop_taskrun().build(ENTRIES) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Uring::for_all(),
+            made => Uring::new(made?),
+        }
+    }
+
+    /// A ring in which anybody begins reads, and one thread waits for their ends.
+    pub(super) fn for_all() -> io::Result<Uring> {
+        Uring::new(IoUring::new(ENTRIES)?)
+    }
+
+    fn new(ring: IoUring) -> io::Result<Uring> {
+        let params = ring.params();
+        if !(params.is_feature_nodrop() && params.is_feature_submit_stable()) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel's io_uring is of before 5.5"));
+        }
+        let ring = Uring { ring, flight: Mutex::default() };
+        ring.push(&ring.flight(), &opcode::Nop::new().build().user_data(NOTHING));
+        ring.ring.submit_and_wait(1)?;
+        ring.take_answers(&mut Vec::new());
+        Ok(ring)
+    }
+
+    /// Makes reads, in flight together, and waits for all of them. They come back in the order in which they ended.
+    pub(super) fn perform(&self, arena: &Arena, transfers: Vec<Transfer>) -> Vec<Ended> {
+        let count = transfers.len();
+        self.begin(arena, transfers);
+        let mut ended = Vec::with_capacity(count);
+        self.wait(arena, count, &mut ended);
+        ended
+    }
+
+    fn flight(&self) -> MutexGuard<'_, Flight> {
+        // A panic leaves nothing half done there: transfers are in it before the kernel hears of them.
+        self.flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins reads into frames, which are closed.
+    pub(super) fn begin(&self, arena: &Arena, transfers: impl IntoIterator<Item = Transfer>) {
+        let mut flight = self.flight();
+        for transfer in transfers {
+            let vectors = arena.vectors(&transfer.frames);
+            let number = flight.put(transfer, vectors);
+            let (transfer, vectors) = flight.transfers[number].as_ref().expect("it was just put there");
+            let file = types::Fd(transfer.from.as_raw_fd());
+            let read = match vectors {
+                Vectors::One(to) => opcode::Read::new(file, to.iov_base.cast(), to.iov_len as u32)
+                    .offset(transfer.offset())
+                    .build(),
+                Vectors::Many(to) => {
+                    opcode::Readv::new(file, to.as_ptr(), to.len() as u32).offset(transfer.offset()).build()
+                }
+            };
+            self.push(&flight, &read.user_data(number as u64));
+        }
+        self.submit();
+    }
+
+    /// Has whoever waits go on.
+    pub(super) fn nudge(&self) {
+        self.push(&self.flight(), &opcode::Nop::new().build().user_data(NOTHING));
+        self.submit();
+    }
+
+    /// Hands a request over: one about nothing, or a read of a transfer that is in flight.
+    fn push(&self, _only_one: &MutexGuard<'_, Flight>, request: &Entry) {
+        // SAFETY: whoever uses this queue has `flight` locked, so nobody else does. What the request names is there until the kernel has
+        // answered: its file and vectors are in `flight`, which `drop` empties by waiting; its frames are mapped for longer than any ring, are
+        // closed (`Arena::vectors` asserts it), and nobody opens or frees one before its transfer is handed back.
+        while unsafe { self.ring.submission_shared().push(request) }.is_err() {
+            self.submit();
+        }
+    }
+
+    fn submit(&self) {
+        while let Err(error) = self.ring.submit() {
+            assert!(
+                is_passing(&error),
+                "the kernel has let this process have io_uring, and now does not: {error}"
+            );
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until so many requests more have ended, and hands over all reads that have. What a read has not got at once is read here.
+    pub(super) fn wait(&self, arena: &Arena, least: usize, ended: &mut Vec<Ended>) {
+        let (mut count, mut answers) = (0, Vec::with_capacity(least));
+        while count < least {
+            match self.ring.submit_and_wait(least - count) {
+                Ok(_) => {}
+                Err(error) if is_passing(&error) => {}
+                Err(error) => panic!("the kernel does not say which reads have ended: {error}"),
+            }
+            count += self.take_answers(&mut answers);
+        }
+        let read_on = |(transfer, answer): (Transfer, i32)| {
+            let result = transfer.answered(arena, answer);
+            (transfer, result)
+        };
+        ended.extend(answers.into_iter().map(read_on));
+    }
+
+    /// Returns how many requests have ended, those about nothing included.
+    fn take_answers(&self, into: &mut Vec<(Transfer, i32)>) -> usize {
+        let mut flight = self.flight();
+        // SAFETY: whoever uses this queue has `flight` locked, so nobody else does.
+        let answers = unsafe { self.ring.completion_shared() };
+        let mut count = 0;
+        for answer in answers {
+            count += 1;
+            if answer.user_data() != NOTHING {
+                into.push((flight.take(answer.user_data() as usize), answer.result()));
+            }
+        }
+        count
+    }
+}
+
+/// Whether a call goes on as soon as it is made again: a signal, or a kernel that is short of memory or has more to tell than it has room for.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        let mut answers = Vec::new();
+        while !self.flight().is_empty() {
+            let waited = self.ring.submit_and_wait(1);
+            assert!(waited.is_ok() || waited.is_err_and(|error| is_passing(&error)), "frames are in flight");
+            self.take_answers(&mut answers);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! [`Pending`]: reads that are under way while their thread does something else.
+//!
+//! ```text
+//!   submit ─▶ what is in memory is copied ─▶ the rest is begun, 32 pages at a time ─▶ the caller goes on
+//!   the engine's own thread ─▶ sees each through ─▶ pins its page ─▶ wakes who waits
+//!   poll, wait ─▶ copies out of pinned pages ─▶ begins the next
+//! ```
+//! Nobody writes to a buffer but the thread that polls: reads that are given up leave it alone, and their pages stay in memory as others do.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use crate::arena::OwnedPin;
+use crate::error::Error;
+use crate::file::{File, Piece, ReadAt};
+use crate::sync::thread::{self, Thread};
+
+/// More would hold more frames, and keep no device busier.
+pub(crate) const TOGETHER_MAX: usize = 32;
+
+/// A page that is held for reads that are pending, or why it can't be had.
+type Found = Result<OwnedPin, Error>;
+
+/// Pages that are brought in for one [`Pending`].
+#[derive(Default)]
+pub(crate) struct Flight(Mutex<Landing>);
+
+#[derive(Default)]
+struct Landing {
+    /// Pages that are there, by their place in what was asked for.
+    found: Vec<(usize, Found)>,
+    /// Those that are not.
+    left: usize,
+    waker: Option<Waker>,
+    /// Nobody asks any more.
+    is_given_up: bool,
+}
+
+impl Flight {
+    fn landing(&self) -> MutexGuard<'_, Landing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more page is under way.
+    pub(crate) fn begins(&self) {
+        self.landing().left += 1;
+    }
+
+    /// A page is there, or can't be had. Returns who is to be woken, once no lock is held.
+    pub(crate) fn ends(&self, at: usize, found: Found) -> Option<Waker> {
+        let mut landing = self.landing();
+        landing.left -= 1;
+        if landing.is_given_up {
+            return None;
+        }
+        landing.found.push((at, found));
+        landing.waker.take()
+    }
+
+    fn give_up(&self) {
+        let mut landing = self.landing();
+        landing.is_given_up = true;
+        landing.found.clear();
+    }
+}
+
+/// Reads of a file that are under way ([`File::submit`]). As a future it is over when all of them are; [`Pending::wait`] waits for that. One that
+/// is dropped before leaves its buffers as they are, or partly filled.
+#[must_use = "reads that nobody waits for leave their buffers as they are"]
+pub struct Pending<'a> {
+    file: File,
+    reads: Vec<ReadAt<'a>>,
+    /// What was not in memory: which read, and the part of it.
+    missing: Vec<(usize, Piece)>,
+    /// Of these, which are to be begun.
+    rest: VecDeque<usize>,
+    /// Those that had no room beside the others.
+    again: Vec<usize>,
+    is_alone: bool,
+    flight: Arc<Flight>,
+    error: Option<Error>,
+}
+
+impl<'a> Pending<'a> {
+    pub(crate) fn new(
+        file: File,
+        reads: Vec<ReadAt<'a>>,
+        missing: Vec<(usize, Piece)>,
+    ) -> Result<Pending<'a>, Error> {
+        let rest = (0..missing.len()).collect();
+        let (again, flight) = (Vec::new(), Arc::default());
+        let mut pending = Pending { file, reads, missing, rest, again, is_alone: false, flight, error: None };
+        pending.begin_next()?;
+        Ok(pending)
+    }
+
+    /// Begins what comes next, if anything.
+    fn begin_next(&mut self) -> Result<(), Error> {
+        let next: Vec<usize> = if self.rest.is_empty() {
+            // A small group may have no room for all of them at once: one after the other has, or says why not.
+            self.is_alone = true;
+            self.again.pop().into_iter().collect()
+        } else {
+            self.rest.drain(..self.rest.len().min(TOGETHER_MAX)).collect()
+        };
+        let wants = next.iter().map(|&at| (at, self.missing[at].1.want));
+        self.file.0.begin_all(wants, &self.flight)
+    }
+
+    /// Whether all is read that can be, so that [`Pending::wait`] does not wait. Copies what is there.
+    pub fn is_ready(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        match self.poll_all(&mut context) {
+            Poll::Ready(outcome) => {
+                // It is told to who waits.
+                self.error = outcome.err();
+                true
+            }
+            Poll::Pending => false,
+        }
+    }
+
+    /// Waits until all is read.
+    ///
+    /// # Errors
+    /// As [`File::read_at`], of any of them; the others have been made.
+    pub fn wait(mut self) -> Result<(), Error> {
+        /// Whoever would wake it may be gone.
+        const LOOK_AGAIN: Duration = Duration::from_secs(1);
+        struct Unpark(Thread);
+        impl Wake for Unpark {
+            fn wake(self: Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            match self.poll_all(&mut context) {
+                Poll::Ready(outcome) => return outcome,
+                Poll::Pending => thread::park_timeout(LOOK_AGAIN),
+            }
+        }
+    }
+
+    fn poll_all(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        loop {
+            if self.file.0.is_poisoned() {
+                return Poll::Ready(Err(Error::Poisoned));
+            }
+            let (found, left) = {
+                let mut landing = self.flight.landing();
+                let found = std::mem::take(&mut landing.found);
+                if found.is_empty() && landing.left > 0 {
+                    landing.waker = Some(context.waker().clone());
+                    return Poll::Pending;
+                }
+                (found, landing.left)
+            };
+            found.into_iter().for_each(|(at, found)| self.take(at, found));
+            if left > 0 {
+                continue;
+            }
+            if let Some(error) = self.error.take() {
+                return Poll::Ready(Err(error));
+            }
+            if self.rest.is_empty() && self.again.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            if let Err(error) = self.begin_next() {
+                return Poll::Ready(Err(error));
+            }
+        }
+    }
+
+    /// Copies out of a page that is there.
+    fn take(&mut self, at: usize, found: Found) {
+        let (read, piece) = &self.missing[at];
+        match found {
+            Ok(pin) => piece.copy(pin.bytes(), self.reads[*read].buf),
+            Err(Error::OutOfMemory(_) | Error::Pinned { .. }) if !self.is_alone => self.again.push(at),
+            Err(error) => _ = self.error.get_or_insert(error),
+        }
+    }
+}
+
+impl Future for Pending<'_> {
+    type Output = Result<(), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_all(context)
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.flight.give_up();
+    }
+}
+
+impl std::fmt::Debug for Pending<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pending").field("reads", &self.reads.len()).finish_non_exhaustive()
+    }
+}
