@@ -421,7 +421,12 @@ impl Inner {
                 }
                 let pfn = word.pfn();
                 let gate = arena.gate(pfn);
-                let Some(seen) = gate.begin() else { break };
+                let Some(seen) = gate.begin() else {
+                    if machine.awaits_move(pfn) {
+                        continue;
+                    }
+                    break;
+                };
                 arena.copy_out(pfn, skip, to);
                 let now = local.words.get(page);
                 if now.is_hit() && now.pfn() == pfn && gate.is_still(seen) {
@@ -446,7 +451,11 @@ impl Inner {
                 let pfn = word.pfn();
                 // A compare-and-swap has to wait for its gate: what is behind it is awaited at the same time.
                 machine.arena.fetch(pfn);
-                let Ok(pin) = machine.arena.pin(pfn) else { break };
+                let pin = match machine.arena.pin(pfn) {
+                    Ok(pin) => pin,
+                    Err(_) if machine.awaits_move(pfn) => continue,
+                    Err(_) => break,
+                };
                 // Between the two the frame may have become another page's.
                 let now = local.words.get(page);
                 if !now.is_hit() || now.pfn() != pfn {

@@ -8,6 +8,7 @@
 //! too, in steps between which the lock is free. Nothing here decides what stays in memory.
 
 mod driven; // misses that no thread waits for
+mod moves; // copies that are made without it
 mod locked; // what is under the lock, and what is done there
 mod readers; // who reads what no thread makes for itself
 mod transfer; // a read of a file into frames
@@ -29,6 +30,7 @@ use crate::sync::{Condvar, Instant, Mutex, thread};
 
 pub(crate) use locked::{Identity, Locked, OpenFile};
 use locked::{Inner, KernelThread, Miss, Runs};
+use moves::{Move, Moves};
 pub use readers::Backend;
 use readers::Readers;
 use uring::Uring;
@@ -48,6 +50,8 @@ pub(crate) struct Machine {
     pub(crate) held: Histogram,
     /// Tells one cache from others of the process.
     pub(crate) id: u64,
+    /// Copies that are being made.
+    moves: Moves,
     /// Pages that guards may hold.
     pub(crate) pins_max: u64,
     /// Which hits the engine has to hear of although nothing has to be noted in their words.
@@ -100,6 +104,7 @@ impl Machine {
             is_poisoned: AtomicBool::new(false),
             held: Histogram::default(),
             id: IDS.fetch_add(1, Relaxed),
+            moves: Moves::default(),
             pins_max,
         })
     }
@@ -115,11 +120,39 @@ impl Machine {
 
     /// Tells the engine of all hits that it has not heard of. Others may have the lock in between, where pages are promoted by that.
     pub(crate) fn drain<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        locked.collect_hits();
         while !locked.drain_step() {
             drop(locked);
             locked = self.lock()?;
         }
         Ok(locked)
+    }
+
+    /// Who needs a frame under the lock has it copied first, if it is part of a move: those of this thread, which has not begun them, are made.
+    fn await_move(&self, own: &mut Vec<Move>, pfn: Pfn) {
+        if own.iter().any(|one| one.names(pfn)) {
+            own.drain(..).for_each(|one| one.make(&self.arena));
+        }
+        self.await_moves_of_others(pfn);
+    }
+
+    /// The same where this thread's own come before it in any case.
+    fn await_moves_of_others(&self, pfn: Pfn) {
+        while self.moves.names(pfn) {
+            assert!(!self.is_poisoned(), "who copies {pfn:?} has panicked");
+            thread::yield_now();
+        }
+    }
+
+    /// Who finds a frame closed waits, without the lock, if that is because its page is being copied there. Whether it was.
+    #[cold]
+    pub(crate) fn awaits_move(&self, pfn: Pfn) -> bool {
+        let mut is_moving = false;
+        while self.moves.names(pfn) && !self.is_poisoned() {
+            is_moving = true;
+            thread::yield_now();
+        }
+        is_moving
     }
 
     /// Something has panicked: nobody gets the lock any more, and whoever waits is told.

@@ -128,6 +128,16 @@ impl Builder {
     /// With slow memory, pages that would be evicted from the fast one are demoted instead, and those that are read there again and again are
     /// promoted. `/sys/kernel/mm/numa/demotion_enabled`, `/sys/kernel/mm/numa/pagecache_promotion_enabled` and `kernel.numa_balancing` (2) say so, and can
     /// be written ([`Memory::write`]).
+    ///
+    /// ```no_run
+    /// use pageout::{Delay, Memory, Node};
+    /// use std::time::Duration;
+    ///
+    /// let cxl = Memory::builder().budget(3 << 30).node(Node::bound_to(0)).node(Node::slow(2 << 30).on_numa_node(1)).build()?;
+    /// let delay = Delay::per_page(Duration::from_nanos(60));
+    /// let tried = Memory::builder().budget(3 << 30).node(Node::slow(2 << 30).emulated(delay)).build()?;
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
     pub fn node(mut self, node: Node) -> Builder {
         self.nodes.push(node);
         self
@@ -170,7 +180,10 @@ impl Builder {
         let files_max = self.files.unwrap_or(self.budget.saturating_mul(16));
         let set_aside = FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES;
         let frames = self.budget.saturating_sub(set_aside) / (PAGE_SIZE + FRAME_BYTES);
-        let slow = nodes.slow.map_or(0, |(bytes, _)| (bytes / PAGE_SIZE).max(FRAMES_MIN));
+        let slow = nodes.slow.map_or(0, |(bytes, _)| bytes / PAGE_SIZE);
+        if nodes.slow.is_some() && slow < FRAMES_MIN {
+            return Err(Error::Nodes("slow memory has 4 MiB at least"));
+        }
         if frames < FRAMES_MIN + slow {
             return Err(Error::BudgetTooSmall { least: Builder::least(files_max, slow) });
         }

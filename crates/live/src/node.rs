@@ -150,6 +150,9 @@ impl Spin {
     pub(crate) fn calibrated(time: Duration) -> Spin {
         const SAMPLE: u32 = 20_000;
         const SAMPLES: u32 = 30;
+        if time.is_zero() {
+            return Spin { steps: 0 };
+        }
         // Whatever interrupts a sample makes it longer.
         let fastest = (0..SAMPLES).map(|_| {
             let began = Instant::now();

@@ -26,7 +26,7 @@ mod drawn {
     }
 
     pub(crate) mod thread {
-        pub(crate) use shuttle::thread::{Builder, JoinHandle, Thread, current};
+        pub(crate) use shuttle::thread::{Builder, JoinHandle, Thread, current, yield_now};
 
         use std::time::Duration;
 

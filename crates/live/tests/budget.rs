@@ -3,8 +3,9 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
-use pageout::{Memory, Open};
+use pageout::{Delay, Memory, Node, Open};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
@@ -20,8 +21,15 @@ fn status(name: &str) -> u64 {
 fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("budget-{}", std::process::id()));
     let budget = 16 * MIB;
-    for (policy, times) in [("mglru@6.12", 4), ("classic@6.12", 4), ("mglru@6.12", 64), ("classic@6.12", 64)]
-    {
+    let delay = Delay::per_page(Duration::ZERO);
+    for (policy, times, slow) in [
+        ("mglru@6.12", 4, 0),
+        ("classic@6.12", 4, 0),
+        ("classic@6.12", 4, 6 * MIB),
+        ("mglru@6.12", 64, 0),
+        ("classic@6.12", 64, 0),
+        ("mglru@6.12", 64, 4 * MIB),
+    ] {
         let bytes = times * budget;
         // Nobody writes it: it takes no blocks, and reads as zeroes.
         let mut file = std::fs::File::create(&path).unwrap();
@@ -30,7 +38,9 @@ fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
         // What was the peak is forgotten.
         std::fs::write("/proc/self/clear_refs", "5").unwrap();
         let before = status("VmRSS");
-        let memory = Memory::builder().budget(budget).files(bytes).policy(policy).build().unwrap();
+        let builder = Memory::builder().budget(budget).files(bytes).policy(policy);
+        let builder = if slow > 0 { builder.node(Node::slow(slow).emulated(delay)) } else { builder };
+        let memory = builder.build().unwrap();
         let file = memory.open(&path, Open::read().random()).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..2_u64 {
@@ -51,10 +61,11 @@ fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
         let grown = status("VmHWM") - before;
         let stats = memory.stats().unwrap();
         println!(
-            "{policy}, a file of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} pages of files in memory, {} reads",
+            "{policy}, a file of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} of them slow, {} pages of files in memory, {} reads",
             grown as f64 / MIB as f64,
             budget / MIB,
             stats.frames,
+            stats.slow_frames,
             stats.resident,
             stats.device_reads,
         );

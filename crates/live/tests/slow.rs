@@ -298,6 +298,8 @@ fn memory_that_can_not_be_had_so_is_told_with_what_to_do() {
     assert!(matches!(build(&[Node::bound_to(1000)]), Err(Error::NoSuchNode { node: 1000, .. })));
     let error = build(&[Node::slow(8 * MIB)]).unwrap_err().to_string();
     assert!(error.contains("`on_numa_node`") && error.contains("`emulated`"), "{error}");
+    let error = build(&[Node::slow(MIB).emulated(delay)]).unwrap_err().to_string();
+    assert_eq!(error, "slow memory has 4 MiB at least");
     let least = match build(&[Node::slow(60 * MIB).emulated(delay)]) {
         Err(Error::BudgetTooSmall { least }) => least,
         other => panic!("{other:?}"),

@@ -7,7 +7,8 @@
 //!                                      └ over the limit: ──────────┴──▶ put back as it was, and flagged again; or forgotten
 //! ```
 //! Nobody wakes it for a page: it notices flags when it looks next. While no source is on it sleeps. A flag stands until its block's turn comes,
-//! however many steps that takes: what becomes ready there meanwhile is taken with the rest, and is not looked for again.
+//! however many steps that takes: what becomes ready there meanwhile is taken with the rest, and is not looked for again. Where a step may move
+//! fewer pages than a block has (`step_moves`), the next one goes on in the middle of it, and the flag stands for what was passed by.
 //!
 //! **A full node** (`pghot.target_full`). What finds no room stays hot. kswapd of that node, which is woken then, demotes some hundred pages
 //! within a millisecond, and ends the nap. As posted the nap goes on. Where hot pages are many there is room most of the time then, and

@@ -11,8 +11,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use pageout_shuttle::{Error, File, Limits, Memory, Open, ReadAt};
+use pageout_shuttle::{Delay, Error, File, Limits, Memory, Node, Open, ReadAt};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
 
@@ -226,5 +227,43 @@ fn what_the_group_gives_back_by_order_is_not_what_a_guard_holds() {
         });
         look(&file, 3, 45);
         writer.join().unwrap();
+    });
+}
+
+#[test]
+fn pages_that_move_between_fast_and_slow_memory_are_read_as_themselves() {
+    let made = Made::new("moves");
+    let path = made.0.clone();
+    try_orders(move || {
+        let slow = Node::slow(4 << 20).emulated(Delay::per_page(Duration::ZERO));
+        let builder = Memory::builder().budget(14 << 20).files(1 << 20).policy("classic@6.12").io_threads(1);
+        let memory = builder.node(slow).build().unwrap();
+        let tenant = memory.group("tenant", Limits { max: Some(LIMIT * PAGE), ..Limits::NONE }).unwrap();
+        // What is brought in is slow at first. What is promoted is demoted when the group has to give something back.
+        tenant.write("cpuset.mems", "1").unwrap();
+        let file = memory.open(&path, Open::read().random().buffered(true).group(&tenant)).unwrap();
+        let hot = |file: &File| {
+            let mut buf = vec![0; 3 * PAGE as usize];
+            for first in (0..3).cycle().take(18) {
+                file.read_at(&mut buf, 3 * first * PAGE).unwrap();
+                buf.chunks(PAGE as usize).zip(3 * first..).for_each(|(bytes, page)| check(bytes, page));
+            }
+        };
+        let threads = [
+            thread::spawn({
+                let file = file.clone();
+                move || hot(&file)
+            }),
+            thread::spawn({
+                let file = file.clone();
+                move || look(&file, 2, 30)
+            }),
+        ];
+        read(&file, 1, 40);
+        hot(&file);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let stats = memory.stats().unwrap();
+        assert!(stats.promoted > 0, "{stats:?}");
+        assert_eq!(stats.pinned, 0);
     });
 }

@@ -1,7 +1,7 @@
 //! What is under the engine's lock, and what is done there.
 //!
-//! Whoever has a [`Locked`] is the only one. Nothing here lets go of it, waits, or reads a file: what a call of the engine has decided is
-//! carried out as far as memory goes ([`Locked::settle`]), and what it wants read is noted.
+//! Whoever has a [`Locked`] is the only one. Nothing here lets go of it or reads a file: what a call of the engine has decided is noted
+//! ([`Locked::settle`]), and who lets go of the lock copies what has moved.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,6 +17,7 @@ use pageout_engine::{
 };
 
 use super::driven::Driven;
+use super::moves::Move;
 use super::transfer::{Failed, Transfer};
 use super::{Machine, Want};
 use crate::arena::{OwnedPin, Pin};
@@ -49,6 +50,7 @@ impl<'a> Locked<'a> {
 
     /// What is locked, for who goes on with the lock by himself.
     pub(super) fn into_inner(mut self) -> MutexGuard<'a, Inner> {
+        self.make_moves();
         self.inner.take().expect("it is held")
     }
 }
@@ -56,13 +58,18 @@ impl<'a> Locked<'a> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         self.machine.held.count(self.since.elapsed());
-        if let Some(mut inner) = self.inner.take()
-            && !inner.to_wake.is_empty()
-        {
-            let wakers = std::mem::take(&mut inner.to_wake);
-            drop(inner);
-            wakers.into_iter().for_each(Waker::wake);
+        let Some(mut inner) = self.inner.take() else { return };
+        if inner.moves.is_empty() && inner.to_wake.is_empty() || std::thread::panicking() {
+            return;
         }
+        let (moves, wakers) = (std::mem::take(&mut inner.moves), std::mem::take(&mut inner.to_wake));
+        self.machine.moves.begin(&moves);
+        drop(inner);
+        for one in moves {
+            one.make(&self.machine.arena);
+            self.machine.moves.end(one);
+        }
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -85,6 +92,8 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     ops: Vec<Op>,
     woken: Vec<TaskId>,
+    /// Decided on, and not begun.
+    moves: Vec<Move>,
     /// Asked for, and not begun.
     pub(super) reads: Vec<Transfer>,
     /// For the threads that read.
@@ -212,6 +221,7 @@ impl Inner {
             engine,
             ops: Vec::new(),
             woken: Vec::new(),
+            moves: Vec::new(),
             reads: Vec::new(),
             queue: VecDeque::new(),
             waiters: Vec::new(),
@@ -381,7 +391,8 @@ impl<'a> Locked<'a> {
 
     /// Carries out what the last call of the engine has decided, and notes what it wants read.
     pub(crate) fn settle(&mut self) {
-        let arena = Arc::clone(&self.machine.arena);
+        let machine = self.machine;
+        let arena = &machine.arena;
         let inner = &mut **self;
         inner.engine.take_ops(&mut inner.ops);
         for op in std::mem::take(&mut inner.ops) {
@@ -390,7 +401,8 @@ impl<'a> Locked<'a> {
                     let of =
                         inner.files[file.0 as usize].as_ref().expect("it is open as long as it has pages");
                     let bytes = (of.bytes - page * PAGE_SIZE).min(u64::from(pages) * PAGE_SIZE);
-                    let frames = inner.engine.frames_of(io).collect();
+                    let frames: Vec<Pfn> = inner.engine.frames_of(io).collect();
+                    frames.iter().for_each(|&pfn| machine.await_move(&mut inner.moves, pfn));
                     inner.reads.push(Transfer { io, file, from: Arc::clone(&of.file), page, frames, bytes });
                 }
                 Op::FreeFrame { pfn, pages } => {
@@ -400,8 +412,10 @@ impl<'a> Locked<'a> {
                 }
                 Op::Copy { from, to, pages } => {
                     for at in 0..pages {
-                        arena.copy(Pfn(from.0 + at), Pfn(to.0 + at));
-                        arena.gate(Pfn(to.0 + at)).open();
+                        let one = Move { from: Pfn(from.0 + at), to: Pfn(to.0 + at) };
+                        machine.await_moves_of_others(one.from);
+                        machine.await_moves_of_others(one.to);
+                        inner.moves.push(one);
                     }
                 }
                 // A file that is forgotten stays as it is on its device.
@@ -410,6 +424,12 @@ impl<'a> Locked<'a> {
             }
         }
         self.wake();
+    }
+
+    /// Makes all moves that were decided on.
+    fn make_moves(&mut self) {
+        let machine = self.machine;
+        self.moves.drain(..).for_each(|one| one.make(&machine.arena));
     }
 
     fn wake(&mut self) {
@@ -458,14 +478,8 @@ impl<'a> Locked<'a> {
         self.settle();
     }
 
-    /// Tells the engine of hits that it has not heard of; false where there are more, and others should have the lock first: pages were promoted.
-    pub(super) fn drain_step(&mut self) -> bool {
-        if self.is_promoting {
-            let hitter = self.hitter;
-            let step = self.engine.resume(hitter);
-            self.told(step);
-            return false;
-        }
+    /// Takes all hits out of the rings of all threads.
+    pub(super) fn collect_hits(&mut self) {
         let inner = &mut **self;
         inner.rings.retain(|ring| {
             let is_over = ring.is_over();
@@ -476,6 +490,16 @@ impl<'a> Locked<'a> {
             }
             !is_over
         });
+    }
+
+    /// Tells the engine of hits that were collected; false where there are more, and others should have the lock first: pages were promoted.
+    pub(super) fn drain_step(&mut self) -> bool {
+        if self.is_promoting {
+            let hitter = self.hitter;
+            let step = self.engine.resume(hitter);
+            self.told(step);
+            return false;
+        }
         let mut promoted = 0;
         while let Some(&first) = self.untold.front() {
             let run = self.untold.iter().take_while(|read| read.object() == first.object()).count();
@@ -537,15 +561,28 @@ impl<'a> Locked<'a> {
 
     /// What an access has come to that is over: its page, pinned, or why there is none. `None`: it is to be made again, as what the
     /// group owes for `memory.high` has cost the page.
-    pub(super) fn outcome(&self, file: FileId, page: u64, served: Served) -> Option<Result<Pin<'a>, Error>> {
+    pub(super) fn outcome(
+        &mut self,
+        file: FileId,
+        page: u64,
+        served: Served,
+    ) -> Option<Result<Pin<'a>, Error>> {
         match served {
             Served::Hit(touched) | Served::Minor(touched) | Served::Major(touched) => match touched {
                 Touched::Gone => None,
-                Touched::Frame(pfn) => match self.machine.arena.pin(pfn) {
-                    Ok(pin) => Some(Ok(pin)),
-                    Err(Unpinned::Full) => Some(Err(Error::Pinned { pinned: u64::from(u8::MAX), most: 254 })),
-                    Err(Unpinned::Closed) => panic!("page {page} was served from {pfn:?}, which is closed"),
-                },
+                Touched::Frame(pfn) => {
+                    let machine = self.machine;
+                    machine.await_move(&mut self.moves, pfn);
+                    match machine.arena.pin(pfn) {
+                        Ok(pin) => Some(Ok(pin)),
+                        Err(Unpinned::Full) => {
+                            Some(Err(Error::Pinned { pinned: u64::from(u8::MAX), most: 254 }))
+                        }
+                        Err(Unpinned::Closed) => {
+                            panic!("page {page} was served from {pfn:?}, which is closed")
+                        }
+                    }
+                }
                 other => panic!("a read ended with {other:?}"),
             },
             Served::Failed(error) => Some(Err(self.failure(file, page, error))),
