@@ -1,6 +1,9 @@
-//! What a read costs here and elsewhere, measured beside each other: `cargo run --release -p pageout --example five-minutes [FOLDER]`.
+//! Five minutes that convince, or don't: one trace over a file four times the memory, through `pread`, `mmap` and this; then the same trace in the
+//! simulator, whose counters are the same; then what other policies would have done.
+//! `cargo run --release -p pageout --example five-minutes [FOLDER]`.
 //!
-//! Files are made in the folder, by default the system's for temporary files, and removed. Its file system should do direct I/O.
+//! A file of 256 MiB is made in the folder, by default the system's for temporary files, and removed. `pread` and `mmap` have all the memory of the machine for their
+//! pages, and no limit here: `pageout bench` gives them as little as this has.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -9,28 +12,48 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
-use pageout::{Memory, Open, ReadAt};
-use quick_cache::sync::Cache;
+use pageout::{Limits, Memory, Open};
+use pageout_engine::{Bdi, CpuId, Engine, FileKind, FileSpec, MemcgId, Nanos};
+use pageout_sim::cost::{Channel, Costs};
+use pageout_sim::device::{DeviceSpec, Latency};
+use pageout_sim::{Machine, MachineSpec, TaskSpec};
+use pageout_workload::{Access, AccessStream, InMemory};
 
 const PAGE: usize = 4096;
-const MIB: usize = 1 << 20;
-const ROUNDS: usize = 5;
-const READS: usize = 200_000;
+const MIB: u64 = 1 << 20;
+const FILE_PAGES: u64 = 65_536;
+const LIMIT: u64 = 64 * MIB;
+const POLICY: &str = "mglru@6.12";
+/// Samples of memory in a run.
+const SAMPLES: usize = 8;
 
 /// A file that goes with this value.
 struct Made(PathBuf);
 
 impl Made {
-    fn new(folder: &Path, bytes: usize) -> Made {
-        let path = folder.join(format!("pageout-five-minutes-{bytes}-{}", std::process::id()));
-        let page: Vec<u8> = (0..PAGE).map(|at| (at % 251) as u8).collect();
-        std::fs::write(&path, page.repeat(bytes / PAGE)).unwrap();
-        File::open(&path).unwrap().sync_all().unwrap();
-        Made(path)
+    fn new(folder: &Path) -> Made {
+        let made = Made(folder.join(format!("pageout-five-minutes-{}", std::process::id())));
+        let file = File::create(&made.0).unwrap();
+        let mut bytes = vec![0x5e; PAGE];
+        for page in 0..FILE_PAGES {
+            bytes[..8].copy_from_slice(&page.to_le_bytes());
+            file.write_all_at(&bytes, page * PAGE as u64).unwrap();
+        }
+        file.sync_all().unwrap();
+        made
+    }
+
+    /// Has the system forget what it has of the file.
+    fn forget(&self) {
+        let file = File::open(&self.0).unwrap();
+        // SAFETY: the call takes a file that is open, and numbers.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     }
 }
 
@@ -40,255 +63,181 @@ impl Drop for Made {
     }
 }
 
-/// Pages by Zipf's law, hot ones scattered over the file; or all alike.
-fn draws(pages: usize, exponent: Option<f64>, count: usize) -> Vec<u64> {
+/// A file as the system maps it.
+struct Mapped(*const u8);
+
+impl Mapped {
+    fn new(made: &Made) -> Mapped {
+        let file = File::open(&made.0).unwrap();
+        let bytes = FILE_PAGES as usize * PAGE;
+        // SAFETY: a new mapping at an address that the system chooses; the file is as long, and nobody else knows of it.
+        let at = unsafe {
+            libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
+        };
+        assert_ne!(at, libc::MAP_FAILED, "the file can't be mapped");
+        Mapped(at.cast())
+    }
+
+    fn copy(&self, page: u64, to: &mut [u8]) {
+        assert!(page < FILE_PAGES && to.len() == PAGE);
+        // SAFETY: the page lies in the mapping, which nobody writes and which lives as long as `self`.
+        unsafe { std::ptr::copy_nonoverlapping(self.0.add(page as usize * PAGE), to.as_mut_ptr(), PAGE) };
+    }
+
+    /// Pages of the file that the system has in its page cache.
+    fn cached(&self) -> u64 {
+        let mut there = vec![0_u8; FILE_PAGES as usize];
+        // SAFETY: the range is the mapping, and there is a byte for each of its pages to write to.
+        unsafe { libc::mincore(self.0.cast_mut().cast(), FILE_PAGES as usize * PAGE, there.as_mut_ptr()) };
+        there.iter().map(|byte| u64::from(byte & 1)).sum()
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and whoever copies from it borrows it.
+        unsafe { libc::munmap(self.0.cast_mut().cast(), FILE_PAGES as usize * PAGE) };
+    }
+}
+
+/// Pages of lookups by Zipf's law, and of runs from front to back, as a backup or a report makes them.
+fn trace() -> Vec<u64> {
     let mut state = 1_u64;
     let mut unit = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1_u64 << 53) as f64
     };
-    let weight = |rank: usize| exponent.map_or(1.0, |exponent| ((rank + 1) as f64).powf(-exponent));
-    let sums: Vec<f64> = (0..pages)
-        .scan(0.0, |sum, rank| {
-            *sum += weight(rank);
-            Some(*sum)
-        })
-        .collect();
-    let sum = *sums.last().unwrap();
-    let page = |rank: usize| (rank.min(pages - 1) * 2_654_435_761 % pages) as u64;
-    (0..count)
-        .map(|_| {
-            let wanted = unit() * sum;
-            page(sums.partition_point(|&sum| sum < wanted))
-        })
-        .collect()
+    let mut pages = Vec::new();
+    while pages.len() < 300_000 {
+        if unit() < 0.001 {
+            let first = (unit() * (FILE_PAGES - 512) as f64) as u64;
+            pages.extend(first..first + 512);
+        }
+        // The inverse of the sums of 1 / rank, nearly.
+        let rank = ((FILE_PAGES as f64).powf(unit()) as u64).min(FILE_PAGES - 1);
+        pages.push(rank.wrapping_mul(2_654_435_761) % FILE_PAGES);
+    }
+    pages
 }
 
-/// Nanoseconds of this thread's CPU time for each of so many reads.
-fn cpu(reads: usize, act: impl FnOnce()) -> f64 {
-    let before = thread_time();
-    act();
-    (thread_time() - before) / reads as f64
+/// A line of a file of /proc/self, as a number.
+fn own(file: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// The same of two threads at once, in the mean.
-fn each_of_two(act: impl Fn() + Sync) -> f64 {
-    let run = || cpu(READS, &act);
-    std::thread::scope(|scope| [scope.spawn(run), scope.spawn(run)].map(|one| one.join().unwrap()))
-        .iter()
-        .sum::<f64>()
-        / 2.0
-}
-
-fn thread_time() -> f64 {
-    time_of(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-fn process_time() -> f64 {
-    time_of(libc::CLOCK_PROCESS_CPUTIME_ID)
-}
-
-fn time_of(clock: libc::clockid_t) -> f64 {
+fn cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes to the one place that it is given, which lives until it returns.
-    let result = unsafe { libc::clock_gettime(clock, &mut time) };
-    assert_eq!(result, 0, "threads and processes have a clock");
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn middle(figures: &mut [f64]) -> (f64, f64, f64) {
-    figures.sort_by(f64::total_cmp);
-    (figures[figures.len() / 2], figures[0], figures[figures.len() - 1])
-}
-
-fn print_row(name: &str, figures: &mut [f64], beside: f64) {
-    let (median, least, most) = middle(figures);
-    println!("  {name:<28} {median:>8.1} ns   ({least:.1} to {most:.1})   {:>6.2}", median / beside);
-}
-
-/// What a read of a page costs that is in memory.
-fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
-    let pages = draws(bytes / PAGE, exponent, READS);
-    let memory = Memory::builder().budget((bytes + bytes / 8 + 8 * MIB) as u64).build().unwrap();
-    let file = memory.open(&made.0, Open::read().random()).unwrap();
-    let system = File::open(&made.0).unwrap();
-    let plain = std::fs::read(&made.0).unwrap();
-    let cache: Cache<u64, std::sync::Arc<[u8]>> = Cache::new(2 * bytes / PAGE);
-    for (page, bytes) in (0..).zip(plain.chunks(PAGE)) {
-        cache.insert(page, bytes.into());
-    }
+/// Reads the trace in one way, and prints what that took.
+fn run(name: &str, made: &Made, pages: &[u64], mut read: impl FnMut(u64, &mut [u8])) {
+    let looked_at = Mapped::new(made);
     let mut buf = vec![0; PAGE];
-    for page in 0..(bytes / PAGE) as u64 {
-        for _ in 0..3 {
-            file.read_at(&mut buf, page * PAGE as u64).unwrap();
+    let (before, device, cpu, began) =
+        (own("status", "VmRSS:"), own("io", "read_bytes:"), cpu_ns(), Instant::now());
+    let (mut resident, mut cached) = (Vec::new(), 0);
+    for part in pages.chunks(pages.len().div_ceil(SAMPLES)) {
+        for &page in part {
+            read(page, &mut buf);
+            assert_eq!(black_box(&buf)[..8], page.to_le_bytes(), "page {page} is read as another");
         }
+        resident.push(own("status", "VmRSS:").saturating_sub(before) >> 10);
+        cached = looked_at.cached() * PAGE as u64 / MIB;
     }
-    let misses = memory.stats().unwrap().misses;
-    const ROWS: [&str; 9] = [
-        "memcpy",
-        "pageout, copy",
-        "quick_cache, get and copy",
-        "pread",
-        "a word of a slice",
-        "pageout, guard, one word",
-        "quick_cache, get, one word",
-        "copy, each of two threads",
-        "guard, each of two threads",
-    ];
-    let mut rows: [Vec<f64>; ROWS.len()] = Default::default();
-    for _ in 0..ROUNDS {
-        rows[0].push(cpu(READS, || {
-            for &page in &pages {
-                buf.copy_from_slice(black_box(&plain[page as usize * PAGE..][..PAGE]));
-                black_box(&mut buf);
-            }
-        }));
-        rows[1].push(cpu(READS, || {
-            for &page in &pages {
-                file.read_at(&mut buf, page * PAGE as u64).unwrap();
-                black_box(&mut buf);
-            }
-        }));
-        rows[2].push(cpu(READS, || {
-            for page in &pages {
-                buf.copy_from_slice(&cache.get(page).unwrap());
-                black_box(&mut buf);
-            }
-        }));
-        rows[3].push(cpu(READS, || {
-            for &page in &pages {
-                system.read_exact_at(&mut buf, page * PAGE as u64).unwrap();
-                black_box(&mut buf);
-            }
-        }));
-        rows[4].push(cpu(READS, || {
-            for &page in &pages {
-                black_box(black_box(&plain)[page as usize * PAGE + 8]);
-            }
-        }));
-        rows[5].push(cpu(READS, || {
-            for &page in &pages {
-                black_box(file.page(page).unwrap()[8]);
-            }
-        }));
-        rows[6].push(cpu(READS, || {
-            for page in &pages {
-                black_box(cache.get(page).unwrap()[8]);
-            }
-        }));
-        rows[7].push(each_of_two(|| {
-            let mut buf = vec![0; PAGE];
-            for &page in &pages {
-                file.read_at(&mut buf, page * PAGE as u64).unwrap();
-                black_box(&mut buf);
-            }
-        }));
-        rows[8].push(each_of_two(|| {
-            for &page in &pages {
-                black_box(file.page(page).unwrap()[8]);
-            }
-        }));
-    }
-    let of = exponent.map_or("uniform".to_owned(), |exponent| format!("Zipf {exponent}"));
-    println!("\nHits, {} MiB, {of}: CPU a read, and times that of a memcpy", bytes / MIB);
-    let beside = middle(&mut rows[0].clone()).0;
-    for (name, figures) in ROWS.iter().zip(&mut rows) {
-        print_row(name, figures, beside);
-    }
-    assert_eq!(memory.stats().unwrap().misses, misses, "all of them are hits");
+    let (took, cpu) = (began.elapsed(), cpu_ns() - cpu);
+    let line: Vec<String> = resident.iter().map(u64::to_string).collect();
+    println!(
+        "{name:<9} {:>9.0} {:>10.2} us {:>12} MiB   {:<36} {cached:>8} MiB",
+        pages.len() as f64 / took.as_secs_f64(),
+        cpu as f64 / 1e3 / pages.len() as f64,
+        (own("io", "read_bytes:") - device) / MIB,
+        line.join(" "),
+    );
 }
 
-/// What a read costs where three quarters of the file have no room.
-fn misses(made: &Made, bytes: usize, policy: &str) {
-    let pages = draws(bytes / PAGE, Some(0.99), READS);
-    let memory = Memory::builder().budget((bytes / 4) as u64).policy(policy).build().unwrap();
-    let file = memory.open(&made.0, Open::read().random()).unwrap();
-    let mut buf = vec![0; PAGE];
-    let mut run = |reads: &[u64]| {
-        for &page in reads {
-            file.read_at(&mut buf, page * PAGE as u64).unwrap();
-        }
+/// The group's `memory.stat` of a simulated machine that is built as the live one, after the same trace; and pages that its device has read.
+fn simulated(config: &pageout_engine::Config, pages: &[u64]) -> (String, u64) {
+    let mut engine = Engine::new(config.clone()).unwrap();
+    let group = engine.memcg_create(MemcgId::ROOT, "reader").unwrap();
+    let mm = engine.process_create(group);
+    let task = engine.task_create(mm, CpuId(0));
+    engine.write_file(task, "/sys/fs/cgroup/reader/memory.max", &LIMIT.to_string()).unwrap();
+    let spec =
+        FileSpec { name: "data".to_owned(), pages: FILE_PAGES, kind: FileKind::Regular, bdi: Bdi::default() };
+    let file = engine.file_create(spec).unwrap();
+    engine.open(task, file).unwrap();
+    let device = DeviceSpec {
+        read: Latency::Constant(Nanos::ZERO),
+        tail: None,
+        sequential: None,
+        iops_max: None,
+        read_bandwidth: u64::MAX,
+        ..DeviceSpec::preset("nvme").expect("it is a preset")
     };
-    run(&pages);
-    let before = memory.stats().unwrap();
-    let (began, cpu_here) = (Instant::now(), cpu(pages.len(), || run(&pages)));
-    let took = began.elapsed();
-    let stats = memory.stats().unwrap();
-    let missed = (stats.misses - before.misses) as f64;
-    assert!(missed > 0.0, "a quarter of the file holds all that was read");
-    let all_missed = &pages[..missed as usize];
-    let direct = std::fs::OpenOptions::new().read(true).custom_flags(0o40000).open(&made.0).unwrap();
-    let mut room = vec![0; 2 * PAGE];
-    let aligned = room.as_ptr().align_offset(PAGE);
-    let cpu_direct = cpu(all_missed.len(), || {
-        for &page in all_missed {
-            direct.read_exact_at(&mut room[aligned..aligned + PAGE], page * PAGE as u64).unwrap();
-        }
-    });
-    let per_miss = cpu_here * pages.len() as f64 / missed;
-    println!("\nMisses, Zipf 0.99 over {} MiB with a budget of a quarter, {policy}", bytes / MIB);
-    println!(
-        "  {:.1} % of {} reads missed, {:.0} reads a second",
-        100.0 * missed / pages.len() as f64,
-        pages.len(),
-        pages.len() as f64 / took.as_secs_f64()
-    );
-    println!(
-        "  CPU of all reads for each miss {per_miss:.0} ns; of a bare pread with O_DIRECT {cpu_direct:.0} ns: {:.2}",
-        per_miss / cpu_direct
-    );
-    let held = &stats.lock_held;
-    println!(
-        "  the lock was held {} times: half of them up to {:?}, 99 % up to {:?}, at most {:?}",
-        held.times(),
-        held.quantile(0.5),
-        held.quantile(0.99),
-        held.quantile(1.0)
-    );
-}
-
-/// What random reads cost of a file that is not in memory: one at a time, and in batches.
-fn batches(made: &Made, bytes: usize) {
-    const BATCH: usize = 32;
-    let pages = draws(bytes / PAGE, None, 4096);
-    let mut rows: [Vec<f64>; 4] = Default::default();
-    let mut bufs = vec![[0; PAGE]; BATCH];
-    for _ in 0..ROUNDS {
-        for (at, together) in [1, BATCH].into_iter().enumerate() {
-            let memory = Memory::builder().budget((bytes / 4) as u64).build().unwrap();
-            let file = memory.open(&made.0, Open::read().random()).unwrap();
-            let began = (Instant::now(), process_time());
-            for pages in pages.chunks(together) {
-                let reads = bufs.iter_mut().zip(pages);
-                let mut reads: Vec<ReadAt> =
-                    reads.map(|(buf, &page)| ReadAt { buf, offset: page * PAGE as u64 }).collect();
-                file.read_batch(&mut reads).unwrap();
-            }
-            rows[at].push(began.0.elapsed().as_nanos() as f64 / pages.len() as f64);
-            rows[2 + at].push((process_time() - began.1) / pages.len() as f64);
-        }
-    }
-    println!("\n4,096 random pages, none in memory: time and CPU a read, and times that of one at a time");
-    for (names, rows) in [["one at a time", "batches of 32"], ["its CPU", "batches of 32, its CPU"]]
-        .iter()
-        .zip(rows.chunks_mut(2))
-    {
-        let beside = middle(&mut rows[0]).0;
-        names.iter().zip(rows).for_each(|(name, row)| print_row(name, row, beside));
-    }
+    let spec = MachineSpec {
+        costs: Costs::free(),
+        devices: vec![device],
+        files: vec![(file, 0)],
+        ..MachineSpec::default()
+    };
+    let mut machine = Machine::new(engine, spec).unwrap();
+    let accesses: Arc<[Access]> = pages.iter().map(|&page| Access::new(0, page, false)).collect();
+    let source =
+        Box::new(move |_| Ok(Box::new(InMemory::new(Arc::clone(&accesses))) as Box<dyn AccessStream>));
+    machine.task_add(TaskSpec::new(task, "reader", "/reader", vec![Channel::File], source)).unwrap();
+    machine.run(&mut ()).unwrap();
+    let read = machine.report().devices[0].pages_read;
+    (machine.engine_mut().read_file("/sys/fs/cgroup/reader/memory.stat").unwrap(), read)
 }
 
 fn main() {
     let folder = std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
-    for bytes in [16 * MIB, 128 * MIB] {
-        let made = Made::new(&folder, bytes);
-        for exponent in [Some(0.99), None] {
-            hits(&made, bytes, exponent);
-        }
-    }
-    let made = Made::new(&folder, 256 * MIB);
-    batches(&made, 256 * MIB);
-    for policy in ["mglru@6.12", "classic@6.12"] {
-        misses(&made, 256 * MIB, policy);
+    let (made, pages) = (Made::new(&folder), trace());
+    println!("{} reads of 4 KiB over 256 MiB: lookups by Zipf's law, and runs of 2 MiB\n", pages.len());
+    println!(
+        "{:<9} {:>9} {:>13} {:>16}   {:<36} {:>12}",
+        "", "reads/s", "CPU a read", "from the device", "MiB of RSS more, in eighths", "system cache"
+    );
+    made.forget();
+    let system = File::open(&made.0).unwrap();
+    run("pread", &made, &pages, |page, buf| system.read_exact_at(buf, page * PAGE as u64).unwrap());
+    made.forget();
+    let mapped = Mapped::new(&made);
+    run("mmap", &made, &pages, |page, buf| mapped.copy(page, buf));
+    drop(mapped);
+    made.forget();
+    // One thread, and nobody who reads ahead at another time each time: so the simulator can be compared.
+    let memory = Memory::builder().budget(LIMIT + 16 * MIB).policy(POLICY).io_threads(0).build().unwrap();
+    let group = memory.group("reader", Limits { max: Some(LIMIT), ..Limits::NONE }).unwrap();
+    let file = memory.open(&made.0, Open::read().group(&group)).unwrap();
+    run("pageout", &made, &pages, |page, buf| file.read_at(buf, page * PAGE as u64).unwrap());
+    println!(
+        "\npread and mmap end with the whole file in memory, if there is so much; pageout has 64 MiB of it, and says so:"
+    );
+    println!("{}, memory.max of 64 MiB", memory.describe());
+
+    let live = group.read("memory.stat").unwrap();
+    let (stat, _) = simulated(memory.config(), &pages);
+    let differing: Vec<_> =
+        live.lines().zip(stat.lines()).filter(|(live, simulated)| live != simulated).collect();
+    println!(
+        "\nthe same trace in the simulator: of {} lines of memory.stat {} differ",
+        live.lines().count(),
+        differing.len()
+    );
+    differing.iter().for_each(|(live, simulated)| println!("  {live} live, {simulated} simulated"));
+
+    println!("\npages that would have been read from the device, by policy:");
+    for policy in ["lru", "fifo", "sieve", "s3-fifo", "classic@6.12", "mglru@6.12", "mglru@7.1"] {
+        let Ok(other) = Memory::builder().budget(LIMIT + 16 * MIB).policy(policy).io_threads(0).build()
+        else {
+            continue;
+        };
+        println!("  {policy:<14} {:>9}", simulated(other.config(), &pages).1);
     }
 }
