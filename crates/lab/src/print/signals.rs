@@ -73,6 +73,12 @@ pub(crate) fn came() -> Option<i32> {
     pending().came.map(|(signal, _)| signal)
 }
 
+#[cfg(target_os = "linux")]
+/// The signal that has asked what is under way to end, or that by which whoever calls says so.
+pub(crate) fn to_end() -> Option<i32> {
+    came().or(crate::api::is_to_stop().then_some(2))
+}
+
 /// What a signal is called.
 #[cfg(unix)]
 pub(crate) fn name(signal: i32) -> &'static str {

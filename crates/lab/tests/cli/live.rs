@@ -78,7 +78,7 @@ fn a_file_that_is_made_for_a_trace_is_as_long_as_that_and_goes_where_the_replay_
         pageout(folder.path(), &[&["replay", "trace.txt", "--live", "new.bin", "--quiet"], more].concat())
     };
     check_failure(&replay(&[]), 2, &["new.bin", "--make"]);
-    check_failure(&replay(&["--make", "--policy", "mglru@1.0"]), 2, &["mglru@1.0"]);
+    check_failure(&replay(&["--make", "--policy", "mglru@1.0"]), 2, &["--policy"]);
     check_failure(&replay(&["--make", "--memory", "900TiB"]), 2, &["--memory", "available"]);
     assert!(!folder.path().join("new.bin").exists(), "what is made for a replay that fails goes");
     check_success(&replay(&["--make"]));
@@ -96,7 +96,7 @@ fn a_live_replay_refuses_what_it_can_not_do() {
         (&["trace.txt", "--live", "short.bin"], &["page 599", "2.34 MiB", "short.bin"]),
         (&["trace.txt", "--live", "."], &["no regular file"]),
         (&["trace.txt", "--live", "data.bin", "--live", "data.bin"], &["1 object", "2 files"]),
-        (&["two.csv", "--live", "data.bin"], &["2 objects", "1 file", "once for each"]),
+        (&["two.csv", "--live", "data.bin", "--memory", "1MiB"], &["2 objects", "1 file", "once for each"]),
         (&["trace.txt", "--live", "data.bin", "--writes"], &["--writes", "only read"]),
         (&["trace.txt", "--live", "data.bin", "--channel", "mapped"], &["--channel"]),
         (&["trace.txt", "--live", "data.bin", "--policy", "s3-fifo"], &["policy of the machine"]),
@@ -209,7 +209,9 @@ fn a_file_that_becomes_shorter_while_it_is_measured_is_told() {
     let run = long(folder.path(), "long.bin", &["--beside", "none"]);
     std::fs::File::options().write(true).open(&path).unwrap().set_len(PAGE).unwrap();
     let output = run.wait_with_output().unwrap();
-    check_failure(&output, 1, &["long.bin", "shorter"]);
+    // Where the machine was so busy that nobody had read a page of it by then, its beginning is what fails.
+    let code = if text(&output.stderr).contains("before") { 2 } else { 1 };
+    check_failure(&output, code, &["long.bin", "shorter"]);
 }
 
 #[test]

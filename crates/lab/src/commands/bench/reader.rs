@@ -76,6 +76,8 @@ fn obey() -> anyhow::Result<()> {
     let task: Task =
         serde_json::from_str(&line).context("this is a process of `pageout bench`, and not to be called")?;
     let lists = lists(&mut input)?;
+    let bytes = std::fs::metadata(&task.path)?.len();
+    ensure!(bytes >= task.pages * PAGE as u64, "it has become shorter before anybody has read it");
     let before = anonymous();
     match task.way.as_str() {
         OURS => follow(&mut input, &lists, &task, before, Ours::new(task.clone())?),

@@ -241,6 +241,16 @@ fn measure(
     bar.finish_and_clear();
     if let (Some(group), Some((base, _))) = (&group, limit) {
         let held = group.usage()?.saturating_sub(base);
+        let mut touched: Vec<u32> = lists.iter().take(task.threads).flatten().copied().collect();
+        touched.sort_unstable();
+        touched.dedup();
+        if held < args.budget.0.min((touched.len() * PAGE) as u64) / 2 && !subject.is_in_memory() {
+            notes.push(format!(
+                "the group holds {} only: others have {} in memory, and what reads it through the kernel's page cache has more than the budget",
+                figures::bytes(held),
+                subject.name
+            ));
+        }
         figures
             .iter_mut()
             .filter(|of| ways::is_of_kernel(&of.name))
@@ -345,7 +355,7 @@ impl Reader {
                     _ => return Err(Ended::Why(format!("its process says `{line}`"))),
                 },
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Some(signal) = signals::came() {
+                    if let Some(signal) = signals::to_end() {
                         return Err(Ended::Signal(signal));
                     }
                 }
@@ -359,7 +369,7 @@ impl Reader {
         let status = self.child.wait();
         // A signal from the terminal is for all processes of it; this one may have heard of it later.
         thread::sleep(2 * LOOK);
-        if let Some(signal) = signals::came() {
+        if let Some(signal) = signals::to_end() {
             return Ended::Signal(signal);
         }
         let said = self.last_words.recv_timeout(LOOK).unwrap_or_default();

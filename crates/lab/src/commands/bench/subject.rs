@@ -111,7 +111,7 @@ impl Subject {
             let of_file = 256.min(pages - first) as usize * PAGE;
             file.write_all(&chunk[..of_file]).map_err(cannot)?;
             bar.set_position((first * PAGE as u64) >> 20);
-            if let Some(signal) = signals::came() {
+            if let Some(signal) = signals::to_end() {
                 bar.finish_and_clear();
                 let told = format!("{} while the file was made", signals::name(signal));
                 return Err(Failure::Interrupted(signal, anyhow::anyhow!(told)));

@@ -146,7 +146,12 @@ impl Pread {
 impl Way for Pread {
     #[inline]
     fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
-        Ok(self.0.read_exact_at(to, page * PAGE as u64)?)
+        self.0.read_exact_at(to, page * PAGE as u64).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                anyhow::anyhow!("it has become shorter: page {page} is not there any more")
+            }
+            _ => error.into(),
+        })
     }
 
     fn byte(&self, _: u64) -> anyhow::Result<u8> {

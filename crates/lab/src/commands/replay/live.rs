@@ -92,7 +92,7 @@ pub(super) fn replay(
 }
 
 fn interrupted(args: &ReplayArgs) -> Outcome {
-    let signal = signals::came().unwrap_or(2);
+    let signal = signals::to_end().unwrap_or(2);
     let told = anyhow!("{} before the end: half of a replay compares with nothing", signals::name(signal));
     output::no_result(&args.output, Failure::Interrupted(signal, told), Value::Null)
 }
@@ -293,7 +293,7 @@ impl Replay<'_> {
                 file.read_at(&mut buf[..len], offset).map_err(|error| Failure::Workload(error.into()))?;
                 bar.inc(1);
             }
-            if signals::came().is_some() {
+            if signals::to_end().is_some() {
                 bar.finish_and_clear();
                 return Ok(None);
             }
@@ -357,7 +357,7 @@ impl Replay<'_> {
         let ended = machine.run(&mut Watching(&bar));
         bar.finish_and_clear();
         ended.map_err(|error| Failure::Workload(anyhow!("simulated: {error}")))?;
-        if signals::came().is_some() {
+        if signals::to_end().is_some() {
             return Ok(None);
         }
         let elapsed_ns = began.elapsed().as_nanos() as u64;
@@ -389,7 +389,7 @@ struct Watching<'a>(&'a indicatif::ProgressBar);
 impl Observer for Watching<'_> {
     fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
         self.0.set_position(progress.accesses);
-        if signals::came().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if signals::to_end().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
