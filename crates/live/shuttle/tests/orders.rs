@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pageout_shuttle::{Delay, Error, File, Limits, Memory, Node, Open, ReadAt};
+use pageout_shuttle::{Backend, Delay, Error, File, Limits, Memory, Node, Open, ReadAt};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
 
@@ -63,13 +63,9 @@ fn try_orders(act: impl Fn() + Send + Sync + 'static) {
 }
 
 fn cache(policy: &str, made: &Path, limit: u64, io_threads: usize) -> (Memory, File) {
-    let memory = Memory::builder()
-        .budget(8 << 20)
-        .files(1 << 20)
-        .policy(policy)
-        .io_threads(io_threads)
-        .build()
-        .unwrap();
+    // io_uring's answers come when the kernel has them, in no order that is drawn.
+    let builder = Memory::builder().budget(8 << 20).files(1 << 20).policy(policy);
+    let memory = builder.backend(Backend::Threads).io_threads(io_threads).build().unwrap();
     let tenant = memory.group("tenant", Limits { max: Some(limit * PAGE), ..Limits::NONE }).unwrap();
     // Through the system's cache: what is at stake here are threads.
     let file = memory.open(made, Open::read().random().buffered(true).group(&tenant)).unwrap();
@@ -175,6 +171,34 @@ fn batches_beside_readers_come_to_an_end_whoever_reads() {
         });
         read(&file, 5, 40);
         batch.join().unwrap();
+    });
+}
+
+#[test]
+fn reads_that_are_waited_for_later_or_given_up_come_to_an_end_beside_readers() {
+    let made = Made::new("pending");
+    let path = made.0.clone();
+    try_orders(move || {
+        let (memory, file) = cache("mglru@6.12", &path, LIMIT, 1);
+        let later = thread::spawn({
+            let file = file.clone();
+            move || {
+                for (first, is_given_up) in [(0, false), (30, true), (62, false)] {
+                    let mut bufs = vec![[0; PAGE as usize]; 8];
+                    let reads = bufs.iter_mut().zip(first..);
+                    let reads = reads.map(|(buf, page)| ReadAt { buf, offset: page * PAGE }).collect();
+                    let pending = file.submit(reads).unwrap();
+                    thread::yield_now();
+                    if !is_given_up {
+                        pending.wait().unwrap();
+                        bufs.iter().zip(first..).for_each(|(buf, page)| check(buf, page));
+                    }
+                }
+            }
+        });
+        read(&file, 2, 40);
+        later.join().unwrap();
+        assert_eq!(memory.stats().unwrap().pinned, 0);
     });
 }
 
