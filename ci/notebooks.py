@@ -13,7 +13,8 @@ for path in notebooks:
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(root)}}).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    pictures = [output for output in outputs if any("vega" in kind for kind in output.get("data", {}))]
+    # Altair's default is a page that draws by vega-embed.
+    pictures = [output for output in outputs if "vegaEmbed" in output.get("data", {}).get("text/html", "")]
     assert pictures, f"{path.name} shows no picture"
     nbformat.write(notebook, into / path.name)
     print(f"{path.name}: {len(outputs)} outputs, {len(pictures)} pictures")

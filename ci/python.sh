@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Python package: builds its wheel, installs it into an environment of its own where no compiler is on the path, and tries all of it: tests, the project that
-# `new-policy --python` writes, both notebooks. `ci/python.sh --keep DIR` keeps the environment and the wheel in DIR.
+# `new-policy --python` writes, the stubs, both notebooks, a sweep on Ray. `ci/python.sh --keep DIR` keeps the environment and the wheel in DIR. Not part of .ci/run: the
+# wheel is a second release of all of pageout.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -25,7 +26,10 @@ PATH=$fresh PYTHONPATH=$root/crates/python/tests "$fresh/python" -m unittest -v 
 rm -rf "$work/project" && mkdir "$work/project" && cd "$work/project"
 PATH=$fresh "$fresh/pageout" new-policy mine --python
 (cd mine && PATH=$fresh "$fresh/python" mine.py "$root/ground-truth/sequences/shift.u32.zst")
-# Frames, pictures and notebooks are extras.
-"$fresh/pip" install --quiet polars altair vl-convert-python nbclient nbformat ipykernel
+# Frames, pictures, notebooks and Ray are extras.
+"$fresh/pip" install --quiet polars altair vl-convert-python nbclient nbformat ipykernel ray mypy
 PYTHONPATH=$root/crates/python/tests "$fresh/python" -m unittest -v test_pageout.Results
 "$fresh/python" "$root/ci/notebooks.py" "$root" "$work"
+printf '[mypy]\ndisable_error_code = import-untyped, import-not-found\n' > "$work/mypy.ini"
+(cd "$work" && "$fresh/python" -m mypy.stubtest pageout --mypy-config-file mypy.ini)
+"$fresh/python" "$root/ci/on-ray.py" "$work/ray"

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -85,13 +85,14 @@ pub(crate) fn bring(own: &[(&str, MakePolicy)]) -> Result<(), String> {
 
 /// What was asked for.
 static ASKED: Mutex<Option<OwnOptions>> = Mutex::new(None);
-/// Where a library's name starts from.
-static FOLDER: Mutex<PathBuf> = Mutex::new(PathBuf::new());
+/// The folder of the plan that libraries' names start from.
+static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Looks after own policies from now on, as far as there can be any.
 pub(crate) fn look_after(options: &OwnOptions) {
     *asked() = Some(options.clone());
     REFUSED.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = None;
     pageout_policy::fall_back(options.fallback);
     pageout_policy::find_with(find);
     if are_there() && !api::is_call() {
@@ -129,9 +130,10 @@ pub(crate) fn guard() {
     });
 }
 
-/// Names of libraries start from this folder from now on, as those of a plan do.
+/// Names of libraries start from this folder from now on, as those of a plan do. None is loaded before a policy of it is made: what it does then is told of that
+/// cell.
 pub(crate) fn start_from(folder: &Path) {
-    *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = folder.to_path_buf();
+    *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.to_path_buf());
 }
 
 /// Why files that were named are no policies, for the message of whoever does not know the name.
@@ -166,8 +168,12 @@ fn load(name: &str) -> Option<&'static Listed> {
     {
         return None;
     }
-    let path = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).join(name);
-    match bring_library(name, &path) {
+    let folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let brought = match folder {
+        Some(folder) => bring_library_later(name, &folder.join(name)),
+        None => bring_library(name, Path::new(name)),
+    };
+    match brought {
         Ok(listed) => Some(listed),
         Err(why) => {
             note_refused(name, why);
@@ -178,9 +184,19 @@ fn load(name: &str) -> Option<&'static Listed> {
 
 /// Makes the policy of a library known by a name.
 pub(crate) fn bring_library(name: &str, path: &Path) -> Result<&'static Listed, String> {
-    let library = Library::load(path).map_err(|error| error.to_string())?;
+    let library = pageout_policy::loading(name, || Library::load(path)).map_err(|error| error.to_string())?;
     let hash = content_hash(path);
     Listed::bring(name, hash, move |seed| library.make(seed))
+}
+
+/// The same, but the library is loaded when the first policy of it is made.
+fn bring_library_later(name: &str, path: &Path) -> Result<&'static Listed, String> {
+    let hash = content_hash(path).ok_or_else(|| format!("{}: it can't be read", path.display()))?;
+    let (path, library) = (path.to_path_buf(), OnceLock::new());
+    Listed::bring(name, Some(hash), move |seed| {
+        let library = library.get_or_init(|| Library::load(&path).unwrap_or_else(|why| panic!("{why}")));
+        library.make(seed)
+    })
 }
 
 /// Ends the program, as what is under way can't be gone on with.
@@ -191,7 +207,8 @@ fn end(why: &str) -> ! {
         let _ = form::finish();
     }
     output::remark(&format!("error: {why}"));
-    std::process::exit(EXIT_CODE.into());
+    // All is written. What is done at an exit would take it for the policy's.
+    pageout_plugin::end_at_once(EXIT_CODE.into())
 }
 
 fn hook_panics() {

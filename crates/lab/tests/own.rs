@@ -219,6 +219,7 @@ fn liars_in_replay() {
             let told = error(folder.path(), &words);
             assert!(told.contains(&format!("policy {liar}")) && told.contains("call "), "{told}");
             assert!(told.contains(wrong), "{wrong}: {told}");
+            assert_eq!(told.matches("error: ").count(), 1, "{told}");
         }
         let told = error(folder.path(), &["check-policy", liar, "--call-limit", "500ms"]);
         assert!(told.contains("call ") && told.contains(wrong), "{wrong}: {told}");

@@ -376,6 +376,17 @@ fn name_who_ends(how: fmt::Arguments) {
     }
 }
 
+/// Ends the program at once: nothing is done of what is to be done at an exit.
+pub fn end_at_once(code: i32) -> ! {
+    #[cfg(unix)]
+    // SAFETY: it may be called at any time, and does not return.
+    unsafe {
+        libc::_exit(code)
+    }
+    #[cfg(not(unix))]
+    std::process::exit(code)
+}
+
 /// A text on the stack; what does not fit is left out.
 #[cfg(unix)]
 struct Line {

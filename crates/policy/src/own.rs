@@ -56,6 +56,13 @@ pub fn is_file(name: &str) -> bool {
     is_library || name.contains('/') && !name.contains('@')
 }
 
+/// Loads the file that a policy's code is in: some of it may run by that already.
+pub fn loading<T>(name: &str, load: impl FnOnce() -> T) -> T {
+    let running = Running::of(Box::leak(name.to_owned().into_boxed_str()));
+    let _under = running.look(Call::Load);
+    load()
+}
+
 /// Has a name that nobody knows looked for, such as that of a file.
 pub fn find_with(finder: fn(&str) -> Option<&'static Listed>) {
     let _ = FINDER.set(finder);
@@ -189,6 +196,7 @@ const fn packed(call: Call) -> u64 {
         Call::Make => (12, 0),
         Call::Uses => (13, 0),
         Call::Drop => (14, 0),
+        Call::Load => (15, 0),
     };
     kind << 32 | argument as u64
 }
@@ -210,6 +218,7 @@ const fn unpacked(packed: u64) -> Option<Call> {
         12 => Call::Make,
         13 => Call::Uses,
         14 => Call::Drop,
+        15 => Call::Load,
         _ => return None,
     })
 }
@@ -406,6 +415,7 @@ mod tests {
             Call::Make,
             Call::Uses,
             Call::Drop,
+            Call::Load,
         ] {
             assert_eq!(unpacked(packed(call)), Some(call));
         }

@@ -71,6 +71,8 @@ pub enum Call {
     Figures,
     /// [`Policy::why`].
     Why(Slot),
+    /// The file that its code is in is loaded.
+    Load,
     /// It is made.
     Make,
     /// [`Policy::uses`].
@@ -312,6 +314,7 @@ impl fmt::Display for Call {
             Call::Check => write!(f, "check()"),
             Call::Figures => write!(f, "figures()"),
             Call::Why(slot) => write!(f, "why(slot {})", slot.0),
+            Call::Load => write!(f, "load()"),
             Call::Make => write!(f, "make()"),
             Call::Uses => write!(f, "uses()"),
             Call::Drop => write!(f, "drop()"),

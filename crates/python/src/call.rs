@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(900);
 type Told = (Option<String>, Option<Table>, Vec<String>, Option<(u8, String)>);
 
 /// How a piece of work ended.
-pub(crate) enum Ended<T> {
+enum Ended<T> {
     Done(T),
     /// A policy's call has not returned in its time, as is told here.
     Late(String),
@@ -34,7 +34,7 @@ pub(crate) enum Ended<T> {
 
 /// Does a piece of work in a thread of its own. Errors: Ctrl-C was pressed, or a policy in Python has raised something. What is under way then is told to
 /// stop, and is left alone where it does not.
-pub(crate) fn wait_for<T: Send + 'static>(
+fn wait_for<T: Send + 'static>(
     py: Python<'_>,
     stop: &AtomicBool,
     work: impl FnOnce() -> T + Send + 'static,

@@ -22,6 +22,5 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(call::call, module)?)?;
     module.add_function(wrap_pyfunction!(call::main, module)?)?;
     module.add_function(wrap_pyfunction!(call::set_program, module)?)?;
-    module.add_function(wrap_pyfunction!(policy::bring, module)?)?;
-    module.add_function(wrap_pyfunction!(policy::check_policy, module)?)
+    module.add_function(wrap_pyfunction!(policy::bring, module)?)
 }

@@ -3,18 +3,16 @@
 //! An object of such a class is made for each memory, with a seed. What it raises ends the run, and comes through to whoever has asked for it. Python's lock is
 //! held during a call of the object and not in between, so that accesses and hits that nobody has to hear of go on without it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
-use pageout_policy::check::check;
 use pageout_policy::{Arrival, Cause, End, Listed, PageId, Policy, Slot, Uses};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-use crate::call::{Ended, wait_for};
 use crate::shared::{UseBits, keep_thread_state};
 
 /// What an object has raised first.
@@ -68,18 +66,6 @@ fn raise(error: PyErr) {
 #[pyfunction]
 pub(crate) fn bring(name: &str, class: Py<PyAny>, bulk: u32) -> PyResult<()> {
     Listed::bring(name, None, make(class, bulk)).map(drop).map_err(PyValueError::new_err)
-}
-
-/// Checks that objects of a class keep the contract.
-#[pyfunction]
-pub(crate) fn check_policy(py: Python<'_>, class: Py<PyAny>, bulk: u32) -> PyResult<()> {
-    let make = make(class, bulk);
-    let broken = match wait_for(py, &AtomicBool::new(false), move || check(&make))? {
-        Ended::Done(Ok(())) => return Ok(()),
-        Ended::Done(Err(broken)) => broken.to_string(),
-        Ended::Late(why) | Ended::Panicked(why) => why,
-    };
-    Err(PyRuntimeError::new_err(broken))
 }
 
 /// `bulk`: how many victims an object is asked for at once; 0 for one that is asked for each.

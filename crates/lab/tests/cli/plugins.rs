@@ -144,6 +144,42 @@ fn a_library_of_another_version_or_without_a_table_is_refused() {
 }
 
 #[test]
+fn a_library_that_ends_the_program_when_it_is_loaded_is_named_and_in_a_sweep_a_row() {
+    let folder = folder();
+    let begins = |code: &str| {
+        format!("__attribute__((constructor)) static void begin(void) {{ {code} }}\n\nstatic void *make")
+    };
+    library(folder.path(), "mine", UNCHANGED);
+    library(folder.path(), "exits", ("static void *make", &begins("exit(0);")));
+    library(folder.path(), "aborts", ("static void *make", &begins("abort();")));
+    library(folder.path(), "other", (".version = PAGEOUT_POLICY_VERSION", ".version = 7"));
+    let ends = [("exits", "has called exit"), ("aborts", "ended by SIGABRT")];
+    for (name, why) in ends {
+        let file = format!("./{name}/mine.so");
+        for words in
+            [vec!["check-policy", &file], vec!["replay", "a.u32", "--allow-plugins", "--policy", &file]]
+        {
+            let told = refused(folder.path(), &words);
+            assert!(told.contains(&format!("policy {file}: call 0, load(): {why}")), "{told}");
+        }
+    }
+    let plan = "traces = [\"a.u32\"]\nmemory = [\"10%\"]\n\
+                policy = [\"./exits/mine.so\", \"./aborts/mine.so\", \"./other/mine.so\", \"./mine/mine.so\", \"fifo\"]\n";
+    std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    let words = ["sweep", "plan.toml", "--into", "all", "--allow-plugins"];
+    assert_eq!(pageout(folder.path(), &words).status.code(), Some(1));
+    let rows = check_success(&pageout(folder.path(), &["sweep", "--collect", "all", "--json"]));
+    let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
+    let of = |name: &str| rows.iter().find(|row| row["policy"] == name).unwrap();
+    assert_eq!(of("./mine/mine.so")["misses"], of("fifo")["misses"]);
+    for (name, why) in ends.into_iter().chain([("other", "version 7")]) {
+        let row = of(&format!("./{name}/mine.so"));
+        let told = row["error"].as_str().unwrap_or_default();
+        assert!(told.contains("make()") && told.contains(why), "{row}");
+    }
+}
+
+#[test]
 fn a_library_that_does_wrong_is_told_with_its_call_and_slot() {
     let folder = folder();
     let nominate = "    struct fifo *fifo = self;\n    uint32_t count = 0;\n";

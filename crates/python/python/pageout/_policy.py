@@ -1,6 +1,7 @@
 """Policies in Python."""
 
 from . import _native
+from ._call import call
 
 
 def _nothing(method):
@@ -69,10 +70,9 @@ class BulkPolicy(Policy):
     #: How many victims ``nominate`` is asked for at once.
     at_once = 256
 
+    @_nothing
     def added(self, slot, page, cause, write, at_ns):
         pass
-
-    added._does_nothing = True
 
 
 def named(policy):
@@ -82,16 +82,11 @@ def named(policy):
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
         raise TypeError(f"a policy is a name or a class made of pageout.Policy, not {policy!r}")
     name = policy.name or policy.__name__
-    _native.bring(name, policy, _at_once(policy))
+    at_once = max(1, int(policy.at_once)) if issubclass(policy, BulkPolicy) else 0
+    _native.bring(name, policy, at_once)
     return name
 
 
-def _at_once(policy):
-    return max(1, int(policy.at_once)) if issubclass(policy, BulkPolicy) else 0
-
-
-def check_policy(policy):
-    """Checks that a class keeps the contract, on random traces; raises with call and slot what is wrong."""
-    if not (isinstance(policy, type) and issubclass(policy, Policy)):
-        raise TypeError(f"a policy to check is a class made of pageout.Policy, not {policy!r}")
-    _native.check_policy(policy, _at_once(policy))
+def check_policy(policy, **options):
+    """Checks that a class keeps the contract, on random traces; raises with call and slot what is wrong. ``call_limit="1s"``: how long a call may take."""
+    call("check-policy", named(policy), **options)

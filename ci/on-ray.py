@@ -1,5 +1,5 @@
 """A sweep on Ray, on this machine: two workers of one CPU each. Fails unless it takes at most 1.25 times as long as two threads, and all cells come out when one
-of the workers is killed. Usage, with the wheel installed: ray.py FOLDER"""
+of the workers is killed. Usage, with the wheel installed: on-ray.py FOLDER"""
 
 import os
 import pathlib
