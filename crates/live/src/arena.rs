@@ -16,6 +16,7 @@ use pageout_engine::{PAGE_SIZE, Pfn};
 
 use crate::copy::{copy_out, fetch};
 use crate::gate::{Gate, Unpinned};
+use crate::holds::{Hold, Holds};
 use crate::node::Spin;
 
 const PAGE: usize = PAGE_SIZE as usize;
@@ -87,6 +88,7 @@ impl Drop for Map {
 pub(crate) struct Arena {
     frames: Map,
     gates: Map,
+    pub(crate) holds: Holds,
     count: usize,
     /// Frames are of slow memory from this number on.
     slow_from: u32,
@@ -115,7 +117,17 @@ impl Arena {
         let slow_from = nodes.get(1).map_or(u32::MAX, |frames| frames.start);
         let is_ours = Map::new(PAGE, libc::MADV_WIPEONFORK)?;
         let [kept_by_pins, owned_pins] = [(); 2].map(|()| AtomicU64::new(0));
-        let arena = Arena { frames, gates, count, slow_from, delay, kept_by_pins, owned_pins, is_ours };
+        let arena = Arena {
+            frames,
+            gates,
+            holds: Holds::new(),
+            count,
+            slow_from,
+            delay,
+            kept_by_pins,
+            owned_pins,
+            is_ours,
+        };
         arena.ours().store(true, Ordering::Relaxed);
         Ok(arena)
     }
@@ -171,7 +183,11 @@ impl Arena {
     /// The engine wants a frame from whoever may look at it; false where somebody does.
     pub(crate) fn close(&self, pfn: Pfn) -> bool {
         let gate = self.gate(pfn);
-        let is_closed = gate.close();
+        let mut is_closed = gate.close();
+        if is_closed && self.holds.names(pfn.0) {
+            gate.open();
+            is_closed = false;
+        }
         if !is_closed && gate.is_open() {
             self.kept_by_pins.fetch_add(1, Ordering::Relaxed);
         }
@@ -218,7 +234,19 @@ impl Arena {
     pub(crate) fn pin(&self, pfn: Pfn) -> Result<Pin<'_>, Unpinned> {
         self.gate(pfn).pin()?;
         self.come_to(pfn);
-        Ok(Pin { arena: self, pfn })
+        Ok(Pin { arena: self, pfn, hold: None })
+    }
+
+    /// The same by a place in a line of this thread's own, if it has one and a place is left.
+    #[inline(always)]
+    pub(crate) fn hold(&self, pfn: Pfn, line: Option<usize>) -> Result<Pin<'_>, Unpinned> {
+        let Some(hold) = line.and_then(|line| self.holds.try_name(line, pfn.0)) else { return self.pin(pfn) };
+        let pin = Pin { arena: self, pfn, hold: Some(hold) };
+        if !self.gate(pfn).is_open_after_hold() {
+            return Err(Unpinned::Closed);
+        }
+        self.come_to(pfn);
+        Ok(pin)
     }
 
     /// How many pins there are that outlive their thread.
@@ -229,10 +257,11 @@ impl Arena {
     /// What is in a frame.
     ///
     /// # Safety
-    /// As long as it is borrowed, there is a pin on the frame.
+    /// As long as it is borrowed, there is a pin on the frame, or a place that names it.
     unsafe fn pinned(&self, pfn: Pfn) -> &[u8] {
         // SAFETY: a frame is a page of a mapping that lives as long as `self`; all of it is initialised, as the system hands out zeroes. Nobody
-        // writes it meanwhile: `close` fails as long as a pin is on the gate, and what writes a frame asserts that it is closed (`assert_closed`).
+        // writes it meanwhile: `close` fails as long as a pin is on the gate or a place names the frame, and what writes a frame asserts that it
+        // is closed (`assert_closed`).
         unsafe { std::slice::from_raw_parts(self.frame(pfn), PAGE) }
     }
 
@@ -314,9 +343,17 @@ impl Vectors {
 pub(crate) struct Pin<'a> {
     arena: &'a Arena,
     pfn: Pfn,
+    /// The place that says so; none: the gate does.
+    hold: Option<&'a Hold>,
 }
 
 impl Pin<'_> {
+    /// Whether a place says so, and the gate does not.
+    #[inline(always)]
+    pub(crate) fn is_hold(&self) -> bool {
+        self.hold.is_some()
+    }
+
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: this is a pin on it.
@@ -327,6 +364,7 @@ impl Pin<'_> {
     pub(crate) fn into_owned(self, arena: &Arc<Arena>) -> OwnedPin {
         assert!(std::ptr::eq(self.arena, &**arena), "a pin of another arena");
         let pfn = self.pfn;
+        assert!(self.hold.is_none(), "a place is its thread's");
         std::mem::forget(self);
         arena.owned_pins.fetch_add(1, Ordering::Relaxed);
         OwnedPin { arena: Arc::clone(arena), pfn }
@@ -336,7 +374,10 @@ impl Pin<'_> {
 impl Drop for Pin<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.arena.gate(self.pfn).unpin();
+        match self.hold {
+            Some(hold) => hold.let_go(),
+            None => self.arena.gate(self.pfn).unpin(),
+        }
     }
 }
 
@@ -357,5 +398,60 @@ impl Drop for OwnedPin {
     fn drop(&mut self) {
         self.arena.owned_pins.fetch_sub(1, Ordering::Relaxed);
         self.arena.gate(self.pfn).unpin();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An arena whose frame has been filled, and is open.
+    fn open(pfn: Pfn) -> Arena {
+        let arena = Arena::new(&[0..64], None).expect("there is memory");
+        arena.gate(pfn).open();
+        arena
+    }
+
+    #[test]
+    fn a_line_is_of_one_thread_at_a_time() {
+        let arena = open(Pfn(0));
+        let lines: Vec<_> = std::iter::from_fn(|| arena.holds.take_line()).collect();
+        assert!(lines.iter().copied().eq(0..64));
+        arena.holds.give_back(7);
+        assert_eq!((arena.holds.take_line(), arena.holds.take_line()), (Some(7), None));
+    }
+
+    #[test]
+    fn a_frame_is_closed_when_all_have_let_it_go_whatever_says_so() {
+        let pfn = Pfn(5);
+        let arena = open(pfn);
+        let (one, other) = (arena.holds.take_line(), arena.holds.take_line());
+        let by_one = arena.hold(pfn, one).ok();
+        let by_other = arena.hold(pfn, other).ok();
+        let by_gate = arena.hold(pfn, None).ok();
+        assert!(by_one.is_some() && by_other.is_some() && by_gate.is_some());
+        assert!(!arena.close(pfn) && arena.gate(pfn).is_open(), "it is open for others still");
+        drop(by_one);
+        drop(by_gate);
+        // Whose thread has ended stays held.
+        other.into_iter().for_each(|line| arena.holds.give_back(line));
+        assert!(!arena.close(pfn));
+        drop(by_other);
+        assert!(arena.close(pfn));
+        assert_eq!(arena.hold(pfn, one).err(), Some(Unpinned::Closed));
+        assert!(!arena.holds.names(pfn.0), "who was refused has let go");
+    }
+
+    #[test]
+    fn who_has_no_place_left_pins_the_gate() {
+        let pfn = Pfn(0);
+        let arena = open(pfn);
+        let line = arena.holds.take_line();
+        let pins: Vec<_> = (0..20).map_while(|_| arena.hold(pfn, line).ok()).collect();
+        assert_eq!(pins.iter().filter(|pin| pin.hold.is_some()).count(), 16);
+        assert_eq!(pins.len(), 20);
+        let rest = pins.into_iter().filter(|pin| pin.hold.is_none()).collect::<Vec<_>>();
+        drop(rest);
+        assert!(arena.close(pfn));
     }
 }

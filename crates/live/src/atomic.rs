@@ -2,10 +2,14 @@
 //! them; under shuttle another thread may go on before each of them.
 
 #[cfg(not(feature = "shuttle"))]
-pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 #[cfg(feature = "shuttle")]
-pub(crate) use watched::{AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use watched::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+/// Between two accesses that are in the one order of all `SeqCst` accesses: nothing here. To loom such accesses are in no such order, and fences are.
+#[inline(always)]
+pub(crate) fn between_two() {}
 
 #[cfg(feature = "shuttle")]
 mod watched {
@@ -60,6 +64,12 @@ mod watched {
                 }
 
                 #[allow(dead_code, reason = "of one of them")]
+                pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
+                    another_may_go_on();
+                    self.0.swap(value, order)
+                }
+
+                #[allow(dead_code, reason = "of one of them")]
                 pub(crate) fn fetch_sub(&self, less: $value, order: Ordering) -> $value {
                     another_may_go_on();
                     self.0.fetch_sub(less, order)
@@ -68,6 +78,7 @@ mod watched {
         };
     }
 
+    watched!(AtomicU32, u32);
     watched!(AtomicU64, u64);
     watched!(AtomicUsize, usize);
 }

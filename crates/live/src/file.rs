@@ -449,9 +449,9 @@ impl Inner {
                     break;
                 }
                 let pfn = word.pfn();
-                // A compare-and-swap has to wait for its gate: what is behind it is awaited at the same time.
+                // A hold has to be seen by all before anything else is looked at: what is behind it is fetched at the same time.
                 machine.arena.fetch(pfn);
-                let pin = match machine.arena.pin(pfn) {
+                let pin = match machine.arena.hold(pfn, ring.line) {
                     Ok(pin) => pin,
                     Err(_) if machine.awaits_move(pfn) => continue,
                     Err(_) => break,
@@ -462,7 +462,8 @@ impl Inner {
                     continue;
                 }
                 self.note(ring, local, Read::new(self.object, page, wanted), now)?;
-                return Some((pin, ring.count_pins(1)));
+                let pins = if pin.is_hold() { PageRef::UNCOUNTED } else { ring.count_pins(1) };
+                return Some((pin, pins));
             }
             self.before_miss(ring, local)
         })

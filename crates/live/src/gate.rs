@@ -4,8 +4,8 @@
 //!   gate    version (56) | 0 closed, 1 open, 2..255 open with 1..254 pins
 //!
 //!   read    word W of the page ─▶ gate open? ─▶ copy ─▶ W names the same frame? ─▶ fence ─▶ gate has the same version? else again
-//!   guard   W ─▶ one more pin, by compare and swap ─▶ W names the frame still? else unpin, and again
-//!   engine  close, where no pin is (version + 1) ─▶ W changes ─▶ the frame is another's ─▶ its contents are there ─▶ open (version + 1)
+//!   guard   W ─▶ the frame is held ([`crate::holds`]), or has one more pin, by compare and swap ─▶ W names it still? else let go, and again
+//!   engine  close, where no pin and no hold is (version + 1) ─▶ W changes ─▶ the frame is another's ─▶ its contents are there ─▶ open (version + 1)
 //! ```
 //! The gate alone is not enough: a reader may have an old W, and find a gate that is open for another page. W alone is not enough: the
 //! page may leave, and come back to the same frame, while a reader copies. Both together are, if the gate is looked at last: then W named the
@@ -13,7 +13,7 @@
 //!
 //! `tests/gate.rs` tries all orders of a reader, a guard and an evictor, and engines that leave out one of the steps.
 
-use crate::atomic::{AtomicU64, Ordering, fence};
+use crate::atomic::{AtomicU64, Ordering, between_two, fence};
 
 const COUNT: u64 = 0xff;
 const CLOSED: u64 = 0;
@@ -86,8 +86,10 @@ impl Gate {
     pub(crate) fn close(&self) -> bool {
         let seen = self.0.load(Ordering::Relaxed);
         let closed = ((seen >> 8) + 1) << 8 | CLOSED;
+        // SeqCst: in the order of all such accesses it comes before a look at what is held.
         let is_closed = seen & COUNT == OPEN
-            && self.0.compare_exchange(seen, closed, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            && self.0.compare_exchange(seen, closed, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        between_two();
         // What comes next, to the page's word and to the frame, is not seen by anybody who saw the gate open still.
         fence(Ordering::Release);
         is_closed
@@ -98,6 +100,13 @@ impl Gate {
         let seen = self.0.load(Ordering::Relaxed);
         debug_assert_eq!(seen & COUNT, CLOSED, "a gate is opened that is open");
         self.0.store(((seen >> 8) + 1) << 8 | OPEN, Ordering::Release);
+    }
+
+    /// Whether it is open, to who has just named its frame in a [`crate::holds::Hold`].
+    #[inline(always)]
+    pub(crate) fn is_open_after_hold(&self) -> bool {
+        // SeqCst: in the order of all such accesses it comes after the frame was named. Acquire is part of it, as for `begin`.
+        self.0.load(Ordering::SeqCst) & COUNT != CLOSED
     }
 
     pub(crate) fn is_open(&self) -> bool {

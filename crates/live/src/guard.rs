@@ -15,6 +15,9 @@ pub struct PageRef<'a> {
 }
 
 impl<'a> PageRef<'a> {
+    /// Pins of a thread, where a place says what it holds: places are counted when somebody wants to know.
+    pub(crate) const UNCOUNTED: i64 = 1;
+
     /// Takes over a pin of a frame that holds so many bytes of a page, the last of so many pins of this thread.
     #[inline(always)]
     pub(crate) fn new(file: &'a File, pin: Pin<'a>, len: usize, pins: i64) -> Result<PageRef<'a>, Error> {
@@ -59,6 +62,9 @@ impl Deref for PageRef<'_> {
 impl Drop for PageRef<'_> {
     #[inline]
     fn drop(&mut self) {
+        if self.pin.is_hold() {
+            return;
+        }
         let machine = &self.file.memory.machine;
         if local::count_pins(machine, -1).is_none() {
             machine.count_pins(-1);

@@ -33,6 +33,7 @@ mod ring; // hits that the engine has not heard of
 mod atomic; // what gates and rings are made of
 mod sync; // what threads meet at
 mod gate; // how readers and the engine keep clear of each other
+mod holds; // what threads say they look at
 mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write
 mod numa; // memory on a node of the machine

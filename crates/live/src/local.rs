@@ -86,8 +86,8 @@ impl Locals {
     fn join(&mut self, machine: &Machine) -> Option<usize> {
         // Of caches that are gone nobody else has the ring.
         self.caches.retain(|local| Arc::strong_count(&local.ring) > 1);
-        let ring = Arc::<Ring>::default();
         let mut locked = machine.lock().ok()?;
+        let ring = Arc::new(Ring::new(machine.arena.holds.take_line()));
         locked.rings.push(Arc::clone(&ring));
         let (files, closed) = (Vec::new(), locked.closed);
         self.caches.push(Local { machine: machine.id, ring, files, closed });

@@ -211,6 +211,16 @@ impl Machine {
         let is_alone = self.readers.threads == 0;
         let mut own = if is_alone { usize::MAX } else { own };
         while !locked.reads.is_empty() {
+            if own == 1 && locked.reads.len() == 1 {
+                // A miss, mostly.
+                let read = locked.reads.pop().expect("there is one");
+                drop(locked);
+                let result = read.perform(&self.arena);
+                locked = self.lock()?;
+                locked.read_done(read, result);
+                own = 0;
+                continue;
+            }
             let mut reads = std::mem::take(&mut locked.reads);
             let others = reads.split_off(own.min(reads.len()));
             match &self.readers.ring {
@@ -573,7 +583,7 @@ mod tests {
     use pageout_engine::PAGE_SIZE;
 
     use super::*;
-    use crate::{Memory, Open};
+    use crate::{Memory, Open, ReadAt};
 
     const PAGE: usize = PAGE_SIZE as usize;
 
@@ -592,6 +602,10 @@ mod tests {
         // Nothing is mapped at the address zero.
         let broken = std::fs::File::open(Path::new("/proc/self/mem")).unwrap();
         memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().file = Arc::new(broken);
+    }
+
+    fn reads_of(bufs: &mut [[u8; 9]]) -> Vec<ReadAt<'_>> {
+        (0..).zip(bufs).map(|(page, buf)| ReadAt { buf, offset: page * PAGE_SIZE }).collect()
     }
 
     fn idle(memory: &Memory) -> usize {
@@ -660,6 +674,75 @@ mod tests {
             is_forgotten.wait();
         });
         drop(other);
+    }
+
+    #[test]
+    fn a_device_that_fails_is_told_whoever_reads_it() {
+        for backend in [Backend::Any, Backend::Threads] {
+            let path = std::env::temp_dir().join(format!("pageout-machine-eio-{}", std::process::id()));
+            std::fs::write(&path, vec![7; 64 * PAGE]).unwrap();
+            let memory = Memory::builder().budget(8 << 20).backend(backend).build().unwrap();
+            let file = memory.open(&path, Open::read().random().buffered(true)).unwrap();
+            break_device(&memory);
+            let is_told = |told: Result<(), Error>| {
+                let Err(Error::Io { source, page: Some(_), .. }) = &told else { panic!("{told:?}") };
+                assert_eq!(source.raw_os_error(), Some(libc::EIO), "{told:?}");
+            };
+            let mut bufs = [[0; 9]; 40];
+            is_told(file.read_batch(&mut reads_of(&mut bufs)));
+            is_told(file.submit(reads_of(&mut bufs)).unwrap().wait());
+            is_told(file.page(50).map(drop));
+            // Nobody waits for what is read ahead: who reads it later is told.
+            file.prefetch(0..64 * PAGE_SIZE).unwrap();
+            is_told(file.read_at(&mut [0; 9], 60 * PAGE_SIZE));
+            // The device is well again, and nothing of it is left.
+            memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().file =
+                Arc::new(std::fs::File::open(&path).unwrap());
+            file.read_batch(&mut reads_of(&mut bufs)).unwrap();
+            assert_eq!(bufs, [[7; 9]; 40]);
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn more_handles_than_have_a_number_are_an_error() {
+        let path = std::env::temp_dir().join(format!("pageout-machine-handles-{}", std::process::id()));
+        std::fs::write(&path, [7; 100]).unwrap();
+        let mut builder = Memory::builder().budget(8 << 20);
+        builder.handles_max = 3;
+        let memory = builder.build().unwrap();
+        let open = || memory.open(&path, Open::read().buffered(true));
+        let files = [(); 3].map(|()| open().unwrap());
+        for _ in 0..2 {
+            let Err(error @ Error::TooManyHandles { most: 3 }) = open() else { panic!("there are three") };
+            assert!(error.to_string().contains("drop some"), "{error}");
+        }
+        let clone = files[2].clone();
+        drop(files);
+        let (one, two) = (open().unwrap(), open().unwrap());
+        assert!(open().is_err());
+        [&clone, &one, &two].iter().for_each(|file| file.read_at(&mut [0; 100], 0).unwrap());
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn who_awaits_a_read_is_told_of_a_panic() {
+        let (memory, file) = cache("panic-pending", 4096);
+        let arena = &memory.0.machine.arena;
+        let frames = 0..memory.stats().unwrap().frames as u32;
+        let free = frames.map(Pfn).filter(|&pfn| !arena.gate(pfn).is_open());
+        let silent = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        // One is under way, the other begins it.
+        let mut buf = [0; 9];
+        let before = file.submit(vec![ReadAt { buf: &mut buf, offset: 7 * PAGE_SIZE }]).unwrap();
+        free.collect::<Vec<_>>().into_iter().for_each(|pfn| arena.gate(pfn).open());
+        let mut other = [0; 9];
+        let told =
+            file.submit(vec![ReadAt { buf: &mut other, offset: 9 * PAGE_SIZE }]).and_then(|it| it.wait());
+        std::panic::set_hook(silent);
+        assert!(matches!(told, Err(Error::Poisoned)), "{told:?}");
+        assert!(matches!(before.wait(), Err(Error::Poisoned) | Ok(())));
     }
 
     #[test]

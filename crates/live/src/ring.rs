@@ -73,6 +73,8 @@ impl std::ops::AddAssign for Hits {
 /// The ring of a thread, and what it counts by itself.
 #[derive(Default)]
 pub(crate) struct Ring {
+    /// Where its thread says what it holds, if anywhere.
+    pub(crate) line: Option<usize>,
     reads: [AtomicU64; ACCESSES_MAX + 1],
     /// Read by all, written by the thread alone, as the next three.
     head: AtomicUsize,
@@ -88,6 +90,10 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
+    pub(crate) fn new(line: Option<usize>) -> Ring {
+        Ring { line, ..Ring::default() }
+    }
+
     /// Puts a read behind the others; false where there is no room.
     #[inline]
     pub(crate) fn push(&self, read: Read) -> bool {

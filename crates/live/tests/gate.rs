@@ -7,27 +7,39 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod atomic {
-    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+    /// Loom takes accesses that are in one order as if they were in none, but not fences.
+    pub(crate) fn between_two() {
+        fence(Ordering::SeqCst);
+    }
 }
 
 #[allow(dead_code, reason = "an arena uses all of it")]
 #[path = "../src/gate.rs"]
 mod gate;
 
+#[allow(dead_code, reason = "an arena uses all of it")]
+#[path = "../src/holds.rs"]
+mod holds;
+
 use atomic::{AtomicU64, Ordering, fence};
 use gate::Gate;
+use holds::Hold;
 use loom::sync::Arc;
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+const PFN: u32 = 9;
 const GONE: u64 = 0;
 const PRESENT: u64 = 1;
 const A: u64 = 0xa;
 const B: u64 = 0xb;
 
-/// One frame of two words, its gate, and page A's word. Contents are atomic words, as the copy's instruction is no race either.
+/// One frame of two words, its gate, where a thread says that it holds it, and page A's word. Contents are atomic words, as the copy's instruction is no race either.
 struct Frame {
     gate: Gate,
+    hold: Hold,
     word: AtomicU64,
     contents: [AtomicU64; 2],
 }
@@ -48,18 +60,35 @@ enum Bug {
     OpenedEarly,
     /// The guard doesn't look at the page's word after it has its pin.
     UncheckedPin,
+    /// The guard names the frame, and doesn't look whether the gate is open still.
+    GateNotSeen,
+    /// The evictor closes the gate, and doesn't look whether the frame is held.
+    HoldNotSeen,
 }
 
 impl Frame {
     fn new() -> Frame {
         let contents = [(); 2].map(|()| AtomicU64::new(A));
         // Open, at some version.
-        Frame { gate: Gate(AtomicU64::new(5 << 8 | 1)), word: AtomicU64::new(PRESENT), contents }
+        let (gate, hold) = (Gate(AtomicU64::new(5 << 8 | 1)), Hold::default());
+        Frame { gate, hold, word: AtomicU64::new(PRESENT), contents }
+    }
+
+    /// Closes the gate, if nobody holds the frame.
+    fn close(&self, bug: Bug) -> bool {
+        if !self.gate.close() {
+            return false;
+        }
+        let is_held = bug != Bug::HoldNotSeen && self.hold.names(PFN);
+        if is_held {
+            self.gate.open();
+        }
+        !is_held
     }
 
     /// Evicts page A and fills the frame with page B, if nobody holds it.
     fn evict(&self, bug: Bug) {
-        if bug != Bug::NotClosed && !self.gate.close() {
+        if bug != Bug::NotClosed && !self.close(bug) {
             return;
         }
         self.word.store(GONE, Ordering::Relaxed);
@@ -77,7 +106,7 @@ impl Frame {
     /// The same, and page A comes back to the frame that it had.
     fn evict_and_return(&self, bug: Bug) {
         self.evict(bug);
-        if self.word.load(Ordering::Relaxed) == PRESENT || !self.gate.close() {
+        if self.word.load(Ordering::Relaxed) == PRESENT || !self.close(bug) {
             return;
         }
         // When the word leads there does not matter, as the gate says when the contents are there.
@@ -107,6 +136,18 @@ impl Frame {
         let is_there = self.word.load(Ordering::Relaxed) == PRESENT || bug == Bug::NoSecondLook;
         let is_still = is_still || self.gate.is_still(seen) || bug == Bug::NoSecondVersion;
         (is_still && is_there).then_some(copied)
+    }
+
+    /// Looks at page A, which it holds, twice.
+    fn look_held(&self, bug: Bug) -> Option<[[u64; 2]; 2]> {
+        if self.word.load(Ordering::Relaxed) != PRESENT || !self.hold.try_name(PFN) {
+            return None;
+        }
+        let is_open = self.gate.is_open_after_hold() || bug == Bug::GateNotSeen;
+        let is_there = self.word.load(Ordering::Relaxed) == PRESENT || bug == Bug::UncheckedPin;
+        let seen = (is_open && is_there).then(|| [self.copy(), self.copy()]);
+        self.hold.let_go();
+        seen
     }
 
     /// Looks at page A under a pin, twice.
@@ -149,6 +190,12 @@ fn looks(frame: &Frame, bug: Bug) {
     }
 }
 
+fn looks_held(frame: &Frame, bug: Bug) {
+    if let Some(seen) = frame.look_held(bug) {
+        assert_eq!(seen, [[A, A]; 2], "a page changes while it is held");
+    }
+}
+
 fn is_noticed(bug: Bug, act: fn(&Frame, Bug)) -> bool {
     let silent = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
@@ -165,6 +212,11 @@ fn a_read_is_of_its_page_or_counts_for_nothing() {
 #[test]
 fn a_page_does_not_change_under_a_guard() {
     try_all(Bug::None, looks);
+}
+
+#[test]
+fn a_page_does_not_change_while_it_is_held() {
+    try_all(Bug::None, looks_held);
 }
 
 #[test]
@@ -191,7 +243,7 @@ fn a_guard_and_a_reader_beside_an_evictor_see_their_page() {
 #[test]
 fn each_step_that_is_left_out_is_noticed() {
     type Act = fn(&Frame, Bug);
-    let bugs: [(Bug, Act); 7] = [
+    let bugs: [(Bug, Act); 11] = [
         (Bug::VersionBeforeWord, reads),
         (Bug::NoSecondLook, reads),
         (Bug::NoSecondVersion, reads),
@@ -199,6 +251,10 @@ fn each_step_that_is_left_out_is_noticed() {
         (Bug::OpenedEarly, reads),
         (Bug::NotClosed, looks),
         (Bug::UncheckedPin, looks),
+        (Bug::UncheckedPin, looks_held),
+        (Bug::GateNotSeen, looks_held),
+        (Bug::HoldNotSeen, looks_held),
+        (Bug::OpenedEarly, looks_held),
     ];
     for (bug, act) in bugs {
         assert!(is_noticed(bug, act), "{bug:?} was not noticed");

@@ -394,8 +394,9 @@ impl<'a> Locked<'a> {
         let machine = self.machine;
         let arena = &machine.arena;
         let inner = &mut **self;
-        inner.engine.take_ops(&mut inner.ops);
-        for op in std::mem::take(&mut inner.ops) {
+        let mut ops = std::mem::take(&mut inner.ops);
+        inner.engine.take_ops(&mut ops);
+        for op in ops.drain(..) {
             match op {
                 Op::ReadFile { io, file, page, pages, .. } => {
                     let of =
@@ -406,8 +407,9 @@ impl<'a> Locked<'a> {
                     inner.reads.push(Transfer { io, file, from: Arc::clone(&of.file), page, frames, bytes });
                 }
                 Op::FreeFrame { pfn, pages } => {
-                    for gate in (pfn.0..pfn.0 + pages).map(|pfn| arena.gate(Pfn(pfn))) {
-                        assert!(!gate.is_open() || gate.close(), "{pfn:?} is freed while somebody holds it");
+                    for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {
+                        let is_closed = !arena.gate(pfn).is_open() || arena.close(pfn);
+                        assert!(is_closed, "{pfn:?} is freed while somebody holds it");
                     }
                 }
                 Op::Copy { from, to, pages } => {
@@ -423,6 +425,7 @@ impl<'a> Locked<'a> {
                 op => panic!("a cache of files that are only read is asked for {op:?}"),
             }
         }
+        inner.ops = ops;
         self.wake();
     }
 
@@ -480,11 +483,13 @@ impl<'a> Locked<'a> {
 
     /// Takes all hits out of the rings of all threads.
     pub(super) fn collect_hits(&mut self) {
+        let holds = &self.machine.arena.holds;
         let inner = &mut **self;
         inner.rings.retain(|ring| {
             let is_over = ring.is_over();
             ring.drain(&mut inner.untold);
             if is_over {
+                ring.line.into_iter().for_each(|line| holds.give_back(line));
                 inner.hits_of_ended += ring.hits();
                 inner.pins_of_ended += ring.pins();
             }
@@ -626,6 +631,7 @@ impl<'a> Locked<'a> {
     /// How many pages guards hold.
     pub(crate) fn pinned(&self) -> u64 {
         let of_rings: i64 = self.rings.iter().map(|ring| ring.pins()).sum();
-        (of_rings + self.pins_of_ended).max(0) as u64 + self.machine.arena.owned_pins()
+        let arena = &self.machine.arena;
+        (of_rings + self.pins_of_ended).max(0) as u64 + arena.owned_pins() + arena.holds.count()
     }
 }
