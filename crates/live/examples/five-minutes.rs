@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pageout::{Limits, Memory, Open};
-use pageout_engine::{Bdi, CpuId, Engine, FileKind, FileSpec, MemcgId, Nanos};
+use pageout_engine::{Bdi, CpuId, Engine, FileKind, FileSpec, MemcgId, Nanos, Step};
 use pageout_sim::cost::{Channel, Costs};
 use pageout_sim::device::{DeviceSpec, Latency};
 use pageout_sim::{Machine, MachineSpec, TaskSpec};
@@ -166,7 +166,8 @@ fn simulated(config: &pageout_engine::Config, pages: &[u64]) -> (String, u64) {
     let group = engine.memcg_create(MemcgId::ROOT, "reader").unwrap();
     let mm = engine.process_create(group);
     let task = engine.task_create(mm, CpuId(0));
-    engine.write_file(task, "/sys/fs/cgroup/reader/memory.max", &LIMIT.to_string()).unwrap();
+    let limited = engine.write_file(task, "/sys/fs/cgroup/reader/memory.max", &LIMIT.to_string()).unwrap();
+    assert!(matches!(limited, Step::Done(_)), "nothing is in memory that would have to go first");
     let spec =
         FileSpec { name: "data".to_owned(), pages: FILE_PAGES, kind: FileKind::Regular, bdi: Bdi::default() };
     let file = engine.file_create(spec).unwrap();

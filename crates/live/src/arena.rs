@@ -407,7 +407,7 @@ mod tests {
 
     /// An arena whose frame has been filled, and is open.
     fn open(pfn: Pfn) -> Arena {
-        let arena = Arena::new(&[0..64], None).expect("there is memory");
+        let arena = Arena::new(std::slice::from_ref(&(0..64)), None).expect("there is memory");
         arena.gate(pfn).open();
         arena
     }

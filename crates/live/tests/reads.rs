@@ -323,3 +323,71 @@ fn the_child_of_a_fork_is_told_that_it_has_no_cache() {
     file.read_at(&mut buf, 9 * PAGE as u64).unwrap();
     check(&buf, 9 * PAGE);
 }
+
+#[test]
+fn a_file_that_was_replaced_or_written_is_another_one_when_it_is_opened_again() {
+    let made = Made::new("replaced", 8 * PAGE);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let old = memory.open(&made.0, Open::read().random()).unwrap();
+    let mut buf = [0; 100];
+    old.read_at(&mut buf, 0).unwrap();
+    // Another file under the same name: who has the old one open goes on reading that.
+    let other = Made::new("replacing", 8 * PAGE);
+    std::fs::write(&other.0, vec![3; 8 * PAGE]).unwrap();
+    std::fs::rename(&other.0, &made.0).unwrap();
+    let new = memory.open(&made.0, Open::read().random()).unwrap();
+    new.read_at(&mut buf, PAGE as u64).unwrap();
+    assert_eq!(buf, [3; 100]);
+    old.read_at(&mut buf, PAGE as u64).unwrap();
+    check(&buf, PAGE);
+    // The same file, as long as before, with something else in it.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    std::fs::write(&made.0, vec![5; 8 * PAGE]).unwrap();
+    let newer = memory.open(&made.0, Open::read().random()).unwrap();
+    newer.read_at(&mut buf, PAGE as u64).unwrap();
+    assert_eq!(buf, [5; 100]);
+}
+
+#[test]
+fn who_forgets_a_file_beside_another_one_is_told_what_has_become_of_it() {
+    let made = Made::new("forget-twice", 64 * PAGE);
+    for round in 0..40 {
+        let memory = Memory::builder().budget(8 << 20).build().unwrap();
+        let file = memory.open(&made.0, Open::read().random()).unwrap();
+        let guard = (round % 2 == 0).then(|| file.page(round % 64).unwrap());
+        let told = std::thread::scope(|scope| {
+            let forget = || file.clone().forget();
+            [scope.spawn(forget), scope.spawn(forget)].map(|one| one.join().unwrap())
+        });
+        if let Some(guard) = &guard {
+            assert!(told.iter().all(|told| matches!(told, Err(Error::Pinned { .. }))), "{told:?}");
+            check(guard, (round % 64) as usize * PAGE);
+        } else {
+            let forgotten = told.iter().filter(|told| matches!(told, Err(Error::Forgotten { .. }))).count();
+            assert_eq!((forgotten, told.iter().filter(|told| told.is_ok()).count()), (1, 1), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_system_without_direct_reads_is_named_and_read_when_it_is_said() {
+    // Memory of the system's: kernels before 6.6 refuse direct reads of it, later ones do them.
+    let path = Path::new("/dev/shm").join(format!("pageout-direct-{}", std::process::id()));
+    if std::fs::write(&path, (0..9 * PAGE).map(byte).collect::<Vec<u8>>()).is_err() {
+        return;
+    }
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&path, Open::read()).or_else(|error| {
+        assert!(matches!(error, Error::DirectRefused { .. }), "{error}");
+        assert!(error.to_string().contains("buffered(true)"), "{error}");
+        memory.open(&path, Open::read().buffered(true))
+    });
+    let mut buf = vec![0; 9 * PAGE];
+    let read = file.and_then(|file| file.read_at(&mut buf, 0));
+    std::fs::remove_file(&path).unwrap();
+    read.unwrap();
+    check(&buf, 0);
+    // A file that no kernel reads so.
+    let error = memory.open("/proc/self/status", Open::read()).unwrap_err();
+    assert!(matches!(error, Error::DirectRefused { .. }), "{error}");
+}

@@ -67,3 +67,72 @@ impl Transfer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests, which make files")]
+
+    use super::*;
+
+    const PAGE: usize = PAGE_SIZE as usize;
+    const BYTES: usize = 3 * PAGE - 77;
+
+    fn byte(at: usize) -> u8 {
+        (at / PAGE * 100 + at % 97) as u8
+    }
+
+    /// A read of a file of nearly three pages into frames that don't follow each other.
+    fn transfer(name: &str) -> (Arena, Transfer) {
+        let path = std::env::temp_dir().join(format!("pageout-transfer-{name}-{}", std::process::id()));
+        std::fs::write(&path, (0..BYTES).map(byte).collect::<Vec<u8>>()).unwrap();
+        let from = Arc::new(std::fs::File::open(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        let frames = [7, 2, 5].map(Pfn).to_vec();
+        let transfer = Transfer { io: IoId(0), file: FileId(0), from, page: 0, frames, bytes: BYTES as u64 };
+        (Arena::new(std::slice::from_ref(&(0..8)), None).unwrap(), transfer)
+    }
+
+    fn check(arena: &Arena, transfer: &Transfer) {
+        for (page, &pfn) in transfer.frames.iter().enumerate() {
+            arena.gate(pfn).open();
+            let pin = arena.pin(pfn).ok().unwrap();
+            let wanted = (page * PAGE..(page + 1) * PAGE).map(|at| if at < BYTES { byte(at) } else { 0 });
+            assert!(pin.bytes().iter().copied().eq(wanted), "page {page}");
+        }
+    }
+
+    #[test]
+    fn a_read_that_ends_short_goes_on_where_it_ended() {
+        for got in [1, PAGE - 1, PAGE, PAGE + 100, 2 * PAGE, BYTES - 1, BYTES] {
+            let (arena, transfer) = transfer("short");
+            // So much is there, and nothing behind it.
+            let there = arena.read_into(&transfer.frames, 0, transfer.from.as_raw_fd(), 0).unwrap();
+            assert_eq!(there, BYTES);
+            for (page, &pfn) in transfer.frames.iter().enumerate() {
+                arena.zero(pfn, got.saturating_sub(page * PAGE).min(PAGE));
+            }
+            assert_eq!(transfer.answered(&arena, got as i32), Ok(()));
+            check(&arena, &transfer);
+        }
+    }
+
+    #[test]
+    fn a_read_that_was_broken_off_is_made_again() {
+        for errno in [libc::EINTR, libc::EAGAIN, libc::ECANCELED] {
+            let (arena, transfer) = transfer("broken-off");
+            assert_eq!(transfer.answered(&arena, -errno), Ok(()));
+            check(&arena, &transfer);
+        }
+    }
+
+    #[test]
+    fn a_read_that_fails_says_why() {
+        let (arena, mut transfer) = transfer("fails");
+        assert_eq!(transfer.answered(&arena, -libc::EIO), Err(Failed::Errno(libc::EIO)));
+        assert_eq!(transfer.answered(&arena, 0), Err(Failed::Shortened));
+        // A file that ends before it did.
+        transfer.bytes += 100;
+        assert_eq!(transfer.answered(&arena, BYTES as i32), Err(Failed::Shortened));
+        assert_eq!(transfer.perform(&arena), Err(Failed::Shortened));
+    }
+}

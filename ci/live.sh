@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# What shows of the live crate more than its tests do: undefined behaviour, by Miri, and data races, by the thread sanitizer. `cargo test` has tried all
+# orders of its gates by then (loom), and ci/shuttle.sh draws orders of the whole. Both take a nightly toolchain (components miri, rust-src), and are
+# left out where that is not there. Not part of .ci/run: a quarter of an hour.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+has() { rustup component list --toolchain nightly --installed 2> /dev/null | grep -q "^$1"; }
+
+# What makes no system call that Miri does not know: copies, rings, statistics, and what gates and holds say.
+if has miri; then
+    (set -x; cargo +nightly miri test --locked -p pageout --lib -- copy:: ring:: stats::)
+else
+    echo "LEFT OUT: Miri (rustup component add miri --toolchain nightly)"
+fi
+
+# The sanitizer has to see std, too. What the kernel writes it does not see, nor what a copy reads: those are loom's.
+if has rust-src; then
+    target=$(rustc -vV | sed -n 's/^host: //p')
+    export RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/tsan
+    (set -x; cargo +nightly test --locked -p pageout -Zbuild-std --target "$target" --lib --test reads --test pending)
+else
+    echo "LEFT OUT: the thread sanitizer (rustup component add rust-src --toolchain nightly)"
+fi
