@@ -21,10 +21,10 @@ const MIB: u64 = 1 << 20;
 /// Of the file, and pages of it that a call reads.
 const BYTES: u64 = 96 * MIB;
 const CALL: usize = 64;
+/// Passes, and the last of them, which are as all later ones would be.
+const PASSES: usize = 30;
+const LAST: usize = 20;
 const ROUNDS: usize = 5;
-/// Passes of a round, the first of which brings the file in, and the last of which are as all later ones would be.
-const PASSES: usize = 14;
-const LAST: usize = 5;
 const READS: usize = 400_000;
 const PROMOTION: &str = "/sys/kernel/mm/numa/pagecache_promotion_enabled";
 
@@ -92,42 +92,81 @@ struct Pass {
     promoted: u64,
 }
 
-fn passes(made: &Made, column: &Column, delay: Duration) -> (Vec<Pass>, Stats) {
-    let slow = Node::slow(BYTES + 16 * MIB).emulated(Delay::per_page(delay));
-    let builder = Memory::builder().budget(2 * BYTES + 48 * MIB).policy("classic@6.12").node(slow);
-    let memory =
-        builder.sysctl("kernel.numa_balancing", if column.balances { 2 } else { 0 }).build().unwrap();
-    memory.write(PROMOTION, if column.promotes { "1" } else { "0" }).unwrap();
-    let group = memory.group("reader", Limits::NONE).unwrap();
-    group.write("cpuset.mems", column.node).unwrap();
-    let file = memory.open(&made.0, Open::read().group(&group)).unwrap();
-    let mut buf = vec![0; CALL * PAGE];
-    let mut last = memory.stats().unwrap();
-    let mut pass = || {
-        let ms = cpu(|| {
-            for offset in (0..BYTES).step_by(buf.len()) {
-                file.read_at(black_box(&mut buf), offset).unwrap();
+/// A cache with the file in one of its memories.
+struct Reader {
+    open: Option<(Memory, File)>,
+    buf: Vec<u8>,
+    last: Stats,
+    passes: Vec<Pass>,
+}
+
+impl Reader {
+    fn new(made: &Made, column: &Column, delay: Duration) -> Reader {
+        let slow = Node::slow(BYTES + 16 * MIB).emulated(Delay::per_page(delay));
+        let builder = Memory::builder().budget(2 * BYTES + 48 * MIB).policy("classic@6.12").node(slow);
+        let balances = if column.balances { 2 } else { 0 };
+        let memory = builder.sysctl("kernel.numa_balancing", balances).build().unwrap();
+        // As in the letter, where so much of the fast memory was free that nobody asked how soon a page was read again.
+        memory.write("/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms", "1000000").unwrap();
+        memory.write(PROMOTION, if column.promotes { "1" } else { "0" }).unwrap();
+        let group = memory.group("reader", Limits::NONE).unwrap();
+        let open = || memory.open(&made.0, Open::read().group(&group)).unwrap();
+        let mut buf = vec![0; CALL * PAGE];
+        // Once on the other node: who first touches memory has the system find it.
+        for node in [if column.node == "0" { "1" } else { "0" }, column.node] {
+            group.write("cpuset.mems", node).unwrap();
+            let file = open();
+            read_all(&file, &mut buf);
+            if node != column.node {
+                file.forget().unwrap();
             }
-        });
+        }
+        let (file, last) = (open(), memory.stats().unwrap());
+        Reader { open: Some((memory, file)), buf, last, passes: Vec::new() }
+    }
+
+    /// What it has measured.
+    fn without_memory(&mut self) -> Reader {
+        Reader {
+            open: None,
+            buf: Vec::new(),
+            last: self.last.clone(),
+            passes: std::mem::take(&mut self.passes),
+        }
+    }
+
+    fn pass(&mut self) {
+        let (memory, file) = self.open.as_ref().unwrap();
+        let ms = cpu(|| read_all(file, &mut self.buf));
         let stats = memory.stats().unwrap();
-        let (hits, slow) = (stats.hits - last.hits, stats.slow_hits - last.slow_hits);
-        let promoted = stats.promoted - last.promoted;
-        last = stats;
-        Pass { ms, fast: hits - slow, slow, promoted }
-    };
-    let passes = (0..PASSES).map(|_| pass()).collect();
-    (passes, last)
+        let (hits, slow) = (stats.hits - self.last.hits, stats.slow_hits - self.last.slow_hits);
+        let promoted = stats.promoted - self.last.promoted;
+        self.last = stats;
+        self.passes.push(Pass { ms, fast: hits - slow, slow, promoted });
+    }
+}
+
+fn read_all(file: &File, buf: &mut [u8]) {
+    for offset in (0..BYTES).step_by(buf.len()) {
+        file.read_at(black_box(buf), offset).unwrap();
+    }
 }
 
 fn five_columns(made: &Made, delay: Duration) {
-    let mut rows: [Vec<f64>; COLUMNS.len()] = Default::default();
-    let mut kept = Vec::new();
-    for _ in 0..ROUNDS {
-        kept = COLUMNS.iter().map(|column| passes(made, column, delay)).collect();
-        for (row, (passes, _)) in rows.iter_mut().zip(&kept) {
-            row.push(middle(&passes[PASSES - LAST..].iter().map(|pass| pass.ms).collect::<Vec<_>>()).0);
-        }
-    }
+    // Whether memory is in huge pages differs from cache to cache.
+    let rounds: Vec<[Reader; COLUMNS.len()]> = (0..ROUNDS)
+        .map(|_| {
+            let mut readers = COLUMNS.each_ref().map(|column| Reader::new(made, column, delay));
+            // Pass by pass, so that whatever else the machine does meets all of them alike.
+            (0..PASSES).for_each(|_| readers.iter_mut().for_each(Reader::pass));
+            readers.each_mut().map(Reader::without_memory)
+        })
+        .collect();
+    let of = |column: usize, passes: std::ops::Range<usize>| {
+        let all = rounds.iter().flat_map(|readers| &readers[column].passes[passes.clone()]);
+        middle(&all.map(|pass| pass.ms).collect::<Vec<_>>())
+    };
+    let last = rounds.last().unwrap();
     println!(
         "\nA pass over {} MiB once all is where it stays; slow memory emulated: {delay:?} more a page",
         BYTES / MIB
@@ -135,24 +174,26 @@ fn five_columns(made: &Made, delay: Duration) {
     println!(
         "                              ms of CPU   (least to most)    of 1    hits: fast     slow   promoted"
     );
-    let beside = middle(&rows[0]).0;
-    for ((column, row), (passes, stats)) in COLUMNS.iter().zip(&rows).zip(&kept) {
-        let (median, least, most) = middle(row);
-        let Pass { fast, slow, .. } = passes[PASSES - 1];
+    let beside = of(0, PASSES - LAST..PASSES).0;
+    for (at, column) in COLUMNS.iter().enumerate() {
+        let (median, least, most) = of(at, PASSES - LAST..PASSES);
+        let Pass { fast, slow, .. } = last[at].passes[PASSES - 1];
         println!(
             "  {:<24} {median:>12.2}   ({least:.2} to {most:.2}) {:>8.2} {fast:>13} {slow:>8} {:>10}",
             column.name,
             median / beside,
-            stats.promoted
+            last[at].last.promoted
         );
     }
-    println!("\nThe passes of column 5; slow memory emulated: {delay:?} more a page");
-    println!("  pass    ms of CPU    hits: fast     slow   promoted");
-    let (passes, stats) = kept.last().unwrap();
-    for (at, Pass { ms, fast, slow, promoted }) in passes.iter().enumerate().skip(1).take(10) {
-        println!("  {at:>4} {ms:>12.2} {fast:>13} {slow:>8} {promoted:>10}");
+    println!(
+        "\nThe first passes of columns 4 and 5, after the one that has brought the file in; slow memory emulated: {delay:?} more a page"
+    );
+    println!("  read        4: ms    5: ms    hits: fast     slow   promoted");
+    for (at, Pass { fast, slow, promoted, .. }) in last[4].passes.iter().enumerate().take(10) {
+        let [off, on] = [3, 4].map(|column| of(column, at..at + 1).0);
+        println!("  {:>4} {off:>12.2} {on:>8.2} {fast:>13} {slow:>8} {promoted:>10}", at + 2);
     }
-    print_lock(stats);
+    rounds.iter().for_each(|readers| print_lock(&readers[4].last));
 }
 
 fn print_lock(stats: &Stats) {

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::hint::black_box;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use crate::arena::Arena;
@@ -139,7 +140,8 @@ impl Nodes {
     }
 }
 
-/// A wait that is too short for any clock: so many steps of a computation, each of which needs the one before it.
+/// A wait that is too short for any clock: so many steps of a computation, each of which needs the one before it, and nothing is read before the
+/// last one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spin {
     steps: u32,
@@ -148,29 +150,47 @@ pub(crate) struct Spin {
 impl Spin {
     /// As many steps as take so long here and now.
     pub(crate) fn calibrated(time: Duration) -> Spin {
-        const SAMPLE: u32 = 20_000;
-        const SAMPLES: u32 = 30;
         if time.is_zero() {
             return Spin { steps: 0 };
         }
-        // Whatever interrupts a sample makes it longer.
-        let fastest = (0..SAMPLES).map(|_| {
+        const FEW: u32 = 1;
+        const MANY: u32 = 401;
+        let [few, many] = [FEW, MANY].map(|steps| Spin { steps }.nanos());
+        let step = ((many - few) / f64::from(MANY - FEW)).max(1e-3);
+        let steps = (time.as_nanos() as f64 - few) / step + f64::from(FEW);
+        Spin { steps: steps.max(1.0) as u32 }
+    }
+
+    /// How long it takes, by the shortest of some samples: whatever interrupts one makes it longer.
+    fn nanos(self) -> f64 {
+        const WAITS: u32 = 200;
+        const SAMPLES: u32 = 20;
+        let sample = || {
             let began = Instant::now();
-            Spin { steps: SAMPLE }.wait();
+            (0..WAITS).for_each(|_| self.wait());
             began.elapsed()
-        });
-        let nanos = fastest.min().unwrap_or_default().as_nanos().max(1);
-        let steps = time.as_nanos() * u128::from(SAMPLE) / nanos;
-        Spin { steps: steps.min(u128::from(u32::MAX)) as u32 }
+        };
+        let fastest = (0..SAMPLES).map(|_| sample()).min().unwrap_or_default();
+        fastest.as_nanos() as f64 / f64::from(WAITS)
     }
 
     #[inline(never)]
     pub(crate) fn wait(self) {
-        let mut state = black_box(1_u64);
-        for _ in 0..self.steps {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        if self.steps == 0 {
+            return;
         }
-        black_box(state);
+        // Processors do what comes before and after this at the same time, unless each part has to be seen by others before the next one begins.
+        let state_of_all = AtomicU64::new(1);
+        fence(Ordering::SeqCst);
+        let mut state = black_box(&state_of_all).load(Ordering::Relaxed);
+        for _ in 0..self.steps {
+            // No compiler knows how to take several of these at once.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+        }
+        black_box(&state_of_all).store(state, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
     }
 }
 
