@@ -30,6 +30,30 @@ fn a_page_is_stored_once_and_comes_back_dirty_without_its_entry() {
     );
 }
 
+#[test]
+fn a_page_of_one_word_takes_no_bytes_of_whoever_was_charged_last() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1 kmem=on zswap.enabled=true policy=classic@6.1
+        swap 100
+        zram 2048 2048 1000
+        group job
+        group other
+        task t in job
+        task u in other
+        t anon 16 as heap
+        t write heap 0..16                 => 16m
+        u anon 16 as heap
+        u write heap 0..16                 => 16m
+        t sets job reclaim 16              => reclaimed 16
+        u sets other reclaim 16            => reclaimed 16
+        cat job zswapped                   => 65536
+        cat job zswap                      => 0
+        cat other zswapped                 => 65536
+    ",
+    );
+}
+
 /// 62 pages of half a page each, two that are resident, a stack and three page tables.
 #[test]
 fn a_group_pays_for_its_compressed_bytes_beyond_its_limit() {

@@ -76,9 +76,10 @@ impl Core {
     /// Moves an isolated folio to a frame that was found for it. If the folio stays where it is, the frame is free again.
     pub(super) fn migrate_folio_or_free(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
         let (node, pages) = (self.mm.memory.folios[to].node, self.mm.memory.folios[to].pages());
-        let free = self.mm.memory.zones.all_free(node);
         let is_moved = self.migrate_folio(from, to, why);
         if !is_moved {
+            // Only now: what is put back is free if nobody needs it any more.
+            let free = self.mm.memory.zones.all_free(node);
             self.free_folio(to);
             debug_assert_eq!(
                 self.mm.memory.zones.all_free(node),
