@@ -199,6 +199,95 @@ fn a_failed_write_leaves_a_clean_page_and_fsync_tells_once() {
 }
 
 #[test]
+fn a_failed_write_that_is_kept_leaves_a_dirty_page_and_fsync_fails_until_that_is_acknowledged() {
+    check(
+        "
+        config writeback.failed_write=dirty
+        group job
+        file data 8
+        task t in job
+        task u in job
+        t open data as f
+        u open data as g
+        t write f 0               => m
+        device fails
+        t fsyncs f                => failed
+        vmstat nr_dirty nr_dirtied nr_writeback nr_written => 1 1 0 1
+        t fsyncs f                => failed    # tried again
+        vmstat nr_dirty nr_dirtied nr_writeback nr_written => 1 1 0 2
+        device answers
+        t fsyncs f                => failed    # though it went well now
+        u fsyncs g                => failed
+        vmstat nr_dirty nr_written => 0 3
+        t acknowledges f
+        t fsyncs f                => synced
+        u fsyncs g                => synced
+        t write f 0               => H
+        device fails
+        u fsyncs g                => failed    # that nobody knows of yet
+    ",
+    );
+}
+
+#[test]
+fn a_file_whose_writes_fail_rests_for_twice_as_long_each_time_and_reclaim_drops_none_of_it() {
+    check(
+        "
+        config writeback.failed_write=dirty vm.dirty_expire_centisecs=1 vm.dirty_writeback_centisecs=100
+        group job max=64
+        file data 256
+        task t in job
+        threads
+        t open data as f
+        t write f 0..8            => 8m
+        device fails
+        wait 1                    # the flusher looks once a second; a try is one of all of them
+        vmstat nr_dirty nr_written => 8 8
+        wait 1
+        vmstat nr_dirty nr_written => 8 16
+        wait 1
+        vmstat nr_written         => 16
+        wait 1
+        vmstat nr_dirty nr_written => 8 24
+        wait 3
+        vmstat nr_written         => 24
+        device answers
+        t read f 100..200         => 100M
+        vmstat nr_dirty           => 8         # they were met, and are there
+        t read f 0..8             => 8H
+        wait 1
+        vmstat nr_dirty nr_written => 0 32
+    ",
+    );
+}
+
+#[test]
+fn sync_tries_a_resting_file_once_and_does_not_wait_until_its_device_is_well() {
+    check(
+        "
+        config writeback.failed_write=dirty
+        group job
+        file data 8
+        task t in job
+        threads
+        t open data as f
+        t write f 0..4            => 4m
+        device fails
+        t syncs                   => synced    # it tells of no errors
+        vmstat nr_dirty nr_written => 4 4
+        t syncs                   => synced
+        vmstat nr_dirty nr_written => 4 8
+        t syncfs f                => failed
+        vmstat nr_dirty nr_written => 4 12
+        device answers
+        t syncs                   => synced
+        vmstat nr_dirty nr_written => 0 16
+        t fsyncs f                => failed
+    ",
+    );
+}
+
+#[test]
 fn reclaim_passes_dirty_pages_by_and_the_end_of_their_write_brings_them_to_the_tail() {
     check(
         "

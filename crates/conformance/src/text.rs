@@ -14,6 +14,7 @@
 //! | `T advises O normal`, `T advises O noreuse` | posix_fadvise of the open file behind it |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
 //! | `T writes partial O`, `T fsyncs O`, `T syncs`, `T syncfs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
+//! | `T acknowledges O` | somebody knows that writes of the file have failed |
 //! | `T truncates O PAGES`, `T deletes O` | pages of a file go, or all of it; answers `truncated` |
 //! | `cancelled` | dirty pages that went with their files |
 //! | `written REASON` | pages of files whose write was begun for this reason |
@@ -457,6 +458,11 @@ impl<M: Machine> Run<M> {
                 let object = self.object(task, object);
                 let step = self.engine(|engine| engine.fsync(task, object)).unwrap();
                 self.go_on(task, step)
+            }
+            ["acknowledges", object] => {
+                let object = self.object(task, object);
+                self.engine(|engine| engine.acknowledge_write_errors(task, object)).unwrap();
+                String::new()
             }
             ["truncates", object, pages] => {
                 let object = self.object(task, object);

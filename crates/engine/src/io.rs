@@ -99,7 +99,7 @@ pub(crate) struct Transfers {
     writes: usize,
     /// Writes in flight that write files.
     file_writes: usize,
-    /// Writes that have ended since the beginning and left a clean page: one of a file even if it failed, as its file remembers that.
+    /// Writes that have ended since the beginning and left a clean page: of a file even one that failed, unless failed writes are kept.
     writes_cleaned: u64,
     /// Pages whose write to swap the device has failed since the beginning.
     writes_failed: u64,
@@ -566,7 +566,7 @@ impl Core {
             // at the wrong end of its list. [reclaim 6.7]
             _ if folio.has(FolioFlags::RECLAIM) && (result.is_ok() || is_of_file) => self.lru_rotate(pfn),
             Ok(()) => {}
-            // The page is clean, and its file remembers.
+            // The page is clean, or is made dirty below, and its file remembers.
             Err(_) if is_of_file => {}
             // The only copy is in memory again.
             Err(_) => {
@@ -576,7 +576,8 @@ impl Core {
         }
         let books = self.open_books(Deed::EndWrite, [pfn]);
         self.mm.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
-        self.io.writes_cleaned += u64::from(is_of_file || result.is_ok());
+        let is_kept = result.is_err() && (!is_of_file || self.keeps_failed_writes());
+        self.io.writes_cleaned += u64::from(!is_kept);
         if is_of_file {
             self.file_written(pfn, result);
         }
@@ -585,6 +586,9 @@ impl Core {
         self.assert_writeback_counted();
         self.mm.count_node(folio.node, Stat::NrWritten, folio.pages() as i64);
         self.note_written(folio.node, folio.pages());
+        if is_of_file && is_kept {
+            self.keep_dirty(pfn);
+        }
         self.release_if_unused(pfn);
     }
 

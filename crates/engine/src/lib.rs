@@ -88,7 +88,7 @@ pub use pageout_rules::units::{
     OpenFileId, PAGE_SIZE, Pfn, SwapId, TaskId, ZoneType,
 };
 pub use pageout_rules::unmodelled::{UNMODELLED, Unmodelled};
-pub use pageout_rules::writeback::{DirtyRule, FlusherChunk, FlusherRequests, WritebackRules};
+pub use pageout_rules::writeback::{DirtyRule, FailedWrite, FlusherChunk, FlusherRequests, WritebackRules};
 pub use pageout_rules::zswap::{Incompressible, WorkerWalk, WritebackRotation, ZswapProtection, ZswapRules};
 pub use pageout_rules::{Kernel, Series, Values, Version};
 

@@ -17,6 +17,7 @@
 //! this: they are not accounted as dirty.
 
 mod dirty; // a page becomes dirty, under writeback, clean
+mod retry; // writes that fail and are tried again
 mod limits; // how much may be dirty
 mod rates; // how fast a device writes, and a task may dirty
 mod throttle; // who dirties waits

@@ -35,6 +35,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What a page of a file is whose write has failed.
+    FailedWrite {
+        /// Clean: what was written is lost when the page is reclaimed, and fsync has told of it once. All kernels.
+        Clean = "clean",
+        /// Dirty: it is written again later, reclaim can't drop it, and fsync fails until someone acknowledges that.
+        Dirty = "dirty",
+    }
+}
+
 rules! {
     /// What is done about dirty pages.
     WritebackRules at machine.writeback as WRITEBACK {
@@ -51,6 +61,10 @@ rules! {
         [FlusherRequests::Queue => "..4.14" "M", FlusherRequests::One => "4.15.." "A M"],
         Some(("files-of-another-group.toml", "queue")),
         "What comes of a request of reclaim for writes while another one waits for the flusher: nothing, as the one that waits is for all that is dirty (6.12), or it waits, too, and each is for so many pages (2010). A flusher that is asked for less than there is then goes on for as long as it is asked. It is one for all groups: that of the profile.";
+    "writeback.failed_write": failed_write: FailedWrite = FailedWrite::Clean,
+        [FailedWrite::Clean => ".." "m", FailedWrite::Dirty => "never" ""],
+        Some(("failing-file-disk.toml", "dirty")),
+        "What a page of a file is whose write has failed: clean, as in all kernels, so that its contents are lost when it is reclaimed; or dirty, so that they are kept and written again, after a second first and then after twice as long each time, up to half a minute. Each fsync of the file fails then until someone has acknowledged the error. Memory that a broken device holds dirty is memory that others do not have. It is one for all groups: that of the profile.";
     "writeback.stat_flush": stat_flush: FlushRule = FlushRule::WorkerLate,
         [FlushRule::Updates => "5.16..6.7" "m", FlushRule::GroupUpdates => "6.8..6.8" "m", FlushRule::WorkerLate => "6.9.." "S m"],
         Some(("regressions/w2-room-that-statistics-hide.toml", "6.1")),

@@ -45,6 +45,8 @@ pub(super) struct Machine {
     now: Nanos,
     /// `memory.high` was used: a page can leave memory between the end of an access and the return from it.
     high_used: bool,
+    /// A page stays dirty whose write has failed.
+    keeps_failed_writes: bool,
     /// An access has failed for want of memory.
     is_out_of_memory: bool,
     actions: u32,
@@ -88,6 +90,7 @@ impl Machine {
             contents: Contents::default(),
             now: Nanos::ZERO,
             high_used: false,
+            keeps_failed_writes: setup.config.policy.machine.writeback.failed_write == FailedWrite::Dirty,
             is_out_of_memory: false,
             actions: 0,
             counted: vec![0; Stat::ALL.len()],
@@ -257,7 +260,10 @@ impl Machine {
         if self.show {
             eprintln!("    {transfer:?} ends");
         }
-        if let Some((file, page)) = transfer.written_page() {
+        // What could not be written is kept in memory, or may be lost from now on.
+        if let Some((file, page)) = transfer.written_page()
+            && !(fails && self.keeps_failed_writes)
+        {
             self.contents.reached_device(Page::Regular(file, page), fails, self.store.block(file, page));
         }
         let result = if fails { Err(IoError::Device) } else { Ok(()) };

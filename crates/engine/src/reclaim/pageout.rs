@@ -30,7 +30,7 @@ use crate::reclaim::{Lumpy, PRIORITY_DEFAULT, ScanControl, Why};
 use crate::stat::Stat;
 use crate::state::State;
 use crate::story::{Because, Tracepoint, Verdict};
-use crate::units::{LruType, Pfn};
+use crate::units::{FileId, LruType, Pfn};
 use crate::writeback::WritebackReason;
 use pageout_rules::reclaim::{AnonWriteback, CongestedQueue, FileWriteback, LaptopMode, Stalls, Writepage};
 
@@ -149,6 +149,7 @@ impl Core {
 
     fn may_write_file(&self, folio: &Folio, rule: FileWriteback, sc: &ScanControl) -> bool {
         sc.may_write_now()
+            && !self.is_resting(FileId(folio.owner))
             && match rule {
                 FileWriteback::Any => true,
                 FileWriteback::NotDirect => !sc.by.is_task_for_machine(),

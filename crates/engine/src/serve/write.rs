@@ -52,7 +52,7 @@ impl Engine {
     }
 
     /// The regular file behind an object of a task, and what it is open as.
-    fn opened_regular_file(
+    pub(crate) fn opened_regular_file(
         &self,
         task: TaskId,
         object: ObjectId,

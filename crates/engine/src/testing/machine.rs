@@ -74,6 +74,10 @@ pub(crate) struct Machine {
     killed: Vec<TaskId>,
     /// Values below this were written before the task's fsync or sync began.
     synced_below: BTreeMap<TaskId, u64>,
+    /// A page stays dirty whose write has failed, and fsync tells of it until that is acknowledged.
+    keeps_failed_writes: bool,
+    /// Pages of files whose last write has failed.
+    not_on_device: BTreeSet<(FileId, u64)>,
     /// A write to a file has failed, and no fsync has told of that, or no syncfs.
     has_untold_error: bool,
     has_untold_fs_error: bool,
@@ -190,6 +194,8 @@ impl Machine {
             next_value: 0,
             killed: Vec::new(),
             synced_below: BTreeMap::new(),
+            keeps_failed_writes: setup.policy.machine.writeback.failed_write == FailedWrite::Dirty,
+            not_on_device: BTreeSet::new(),
             has_untold_error: false,
             has_untold_fs_error: false,
             now: Nanos::ZERO,

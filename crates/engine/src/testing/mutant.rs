@@ -51,6 +51,8 @@ pub(crate) enum Mutant {
     SyncForgetsWriteback,
     /// `writeback/dirty.rs`: nobody is told of a write that has failed.
     WriteErrorLost,
+    /// `writeback/retry.rs`: a page that could not be written, and is to be kept, counts as clean.
+    FailedWriteForgotten,
 }
 
 impl Mutant {
@@ -167,6 +169,11 @@ fn a_sync_that_forgets_pages_under_writeback_is_noticed() {
 #[test]
 fn a_write_error_that_nobody_is_told_of_is_noticed() {
     check(Mutant::WriteErrorLost);
+}
+
+#[test]
+fn a_failed_write_that_is_to_be_kept_and_is_not_is_noticed() {
+    check(Mutant::FailedWriteForgotten);
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //! that the next store faults and is counted. [machine 5.1]
 //!
 //! A write that fails leaves a clean page: what was written is in memory until the page is reclaimed, and then lost. The file
-//! remembers the error for whoever asks (fsync). [machine 5.7]
+//! remembers the error for whoever asks (fsync). [machine 5.7] `writeback.failed_write=dirty` keeps the page dirty (`retry.rs`).
 
 use crate::books::Deed;
 use crate::core::Core;
@@ -40,6 +40,12 @@ impl Core {
         if folio.has(FolioFlags::DIRTY) {
             return false;
         }
+        self.make_dirty(pfn, true);
+        true
+    }
+
+    /// Marks a clean page as dirty. `is_news`: somebody has changed it, which counts for the rates at which pages are dirtied.
+    pub(super) fn make_dirty(&mut self, pfn: Pfn, is_news: bool) {
         let books = self.open_books(Deed::Dirty, [pfn]);
         let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::DIRTY);
@@ -47,9 +53,11 @@ impl Core {
         folio.clear(FolioFlags::RECLAIM);
         let folio = *folio;
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-        self.out.count.dirtied(1);
         self.count(self.mm.lruvec_of(pfn), Stat::NrDirty, 1);
-        self.mm.count_node(folio.node, Stat::NrDirtied, 1);
+        if is_news {
+            self.out.count.dirtied(1);
+            self.mm.count_node(folio.node, Stat::NrDirtied, 1);
+        }
         let now = self.by.now;
         let of = self.mm.memory.file_mut(file);
         of.index.update(page, |word| {
@@ -67,7 +75,7 @@ impl Core {
         let had_dirty_files = self.writeback.wb(wb).has_dirty_files();
         let of = self.writeback.wb_mut(wb);
         of.nr_dirty += 1;
-        of.rates.dirtied += 1;
+        of.rates.dirtied += u64::from(is_news);
         if becomes_dirty {
             of.b_dirty.push_front(file);
             if !had_dirty_files {
@@ -76,7 +84,7 @@ impl Core {
             self.assert_inode_listed(file);
             self.assert_periodic_armed(wb);
         }
-        if self.writeback.wb(wb).memcg != folio.memcg {
+        if is_news && self.writeback.wb(wb).memcg != folio.memcg {
             self.track_foreign_dirty(folio.memcg, wb);
         }
         self.tell(pfn, |_| PageEvent::Dirtied);
@@ -86,7 +94,6 @@ impl Core {
         self.mark_inode_pages(file);
         self.assert_dirty_counted(wb, file);
         self.close_books(books);
-        true
     }
 
     /// A page of a file became dirty or clean: its wb and the nodes count it as the file does.
@@ -184,6 +191,7 @@ impl Core {
             self.mm.memory.fs_errors[bdi.index()].note();
         }
         self.writeback.failed += u64::from(result.is_err());
+        self.note_tried(file, result);
         let wb = self.mm.memory.file(file).inode.wb.expect("a file under writeback has a wb");
         self.flusher_goes_on(wb, file, folio.index.into());
         let of_file = self.mm.memory.file(file).inode.writeback.count();

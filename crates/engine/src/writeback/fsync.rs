@@ -3,7 +3,8 @@
 //! The task does it itself rather than ask the flusher, so that it waits for its own pages only. A page that is under writeback
 //! already may have been changed since that write began. So its write is waited for, and then it is written again.
 //!
-//! A write that failed is told to each open file of the file once, whoever started it.
+//! A write that failed is told to each open file of the file once, whoever started it; where what could not be written stays dirty, each time
+//! until it is acknowledged (`retry.rs`).
 
 use crate::core::Core;
 use crate::memory::errors::IoError;
@@ -19,6 +20,8 @@ pub(crate) struct Fsync {
     /// All dirty pages below have been submitted; or all are, and those below are waited for no more.
     cursor: u64,
     submitted: bool,
+    /// Writes of the file that had failed when it began; not known before its first step.
+    failed_before: Option<u64>,
 }
 
 /// The outcome of one step of fsync(2).
@@ -34,12 +37,14 @@ pub(crate) enum FsyncStep {
 
 impl Fsync {
     pub(crate) fn new(file: FileId, open: OpenFileId) -> Fsync {
-        Fsync { file, open, cursor: 0, submitted: false }
+        Fsync { file, open, cursor: 0, submitted: false, failed_before: None }
     }
 }
 
 impl Core {
     pub(crate) fn fsync_step(&mut self, call: &mut Fsync) -> FsyncStep {
+        let failed_before =
+            *call.failed_before.get_or_insert(self.mm.memory.file(call.file).inode.errors.count());
         let mut pages = 0;
         while let Some(page) =
             self.mm.memory.file(call.file).inode.dirty.next(call.cursor).filter(|_| !call.submitted)
@@ -70,7 +75,10 @@ impl Core {
             return self.wait_for_written(self.mm.memory.cached_folio(call.file, page));
         }
         let known = &mut self.mm.memory.open_files[call.open.index()].errors_known;
-        FsyncStep::Done(self.mm.memory.files[call.file.index()].inode.errors.tell(known))
+        let errors = &mut self.mm.memory.files[call.file.index()].inode.errors;
+        let told = errors.tell(known);
+        let outstanding = errors.outstanding(failed_before);
+        FsyncStep::Done(if self.keeps_failed_writes() { outstanding } else { told })
     }
 
     fn wait_for_written(&mut self, pfn: Pfn) -> FsyncStep {

@@ -34,6 +34,8 @@ pub(super) struct Work {
     begun: Nanos,
     pass: Option<Pass>,
     chunk: Option<Chunk>,
+    /// Files that have had their turn in work that is waited for, and can't be written. (`retry.rs`)
+    failing: Vec<FileId>,
 }
 
 /// A piece of work that someone has asked for.
@@ -115,6 +117,9 @@ impl Core {
             let is_done = is_over && (self.requeue(wb, chunk) || work.is_sync);
             if is_over && let Some(Chunk { file, votes, .. }) = work.chunk.take() {
                 self.end_votes(file, &votes);
+                if work.is_sync && self.is_resting(file) {
+                    work.failing.push(file);
+                }
             }
             let pass = work.pass.as_mut().expect("a file is written within a pass");
             pass.written += written;
@@ -181,6 +186,7 @@ impl Core {
         });
         if self.writeback.wb(wb).b_io.is_empty() {
             self.queue_io(wb, cutoff);
+            self.leave_resting_files(wb, work);
             self.trace(NodeId(0), |core| core.traced_queue_io(wb, cutoff, work.reason));
         }
         work.pass = Some(Pass { begun: self.by.now, written: 0, done: 0 });
@@ -262,6 +268,25 @@ impl Core {
                 .take(LOOKED_AT)
                 .for_each(|&file| self.assert_inode_listed(file));
         }
+    }
+
+    /// Takes out of b_io what is left alone for now, as its writes have failed. Who waits for all files has each of them tried once. (`retry.rs`)
+    fn leave_resting_files(&mut self, wb: WbId, work: &Work) {
+        let (now, files) = (self.by.now, &mut self.mm.memory.files);
+        let of = &mut self.writeback.wbs[wb.index()];
+        let b_dirty = &mut of.b_dirty;
+        of.b_io.retain(|&file| {
+            let inode = &mut files[file.index()].inode;
+            let rests = match work.is_sync {
+                true => work.failing.contains(&file),
+                false => inode.rest.ends().is_some_and(|end| end > now),
+            };
+            if rests {
+                (inode.on, inode.dirtied_when) = (InodeList::Dirty, now);
+                b_dirty.push_front(file);
+            }
+            !rests
+        });
     }
 
     fn begin_chunk(&mut self, wb: WbId, file: FileId, work: &Work) -> Chunk {
@@ -392,7 +417,7 @@ impl Work {
     }
 
     pub(super) fn new(reason: WritebackReason, budget: u64, begun: Nanos) -> Work {
-        Work { reason, is_sync: false, budget, begun, pass: None, chunk: None }
+        Work { reason, is_sync: false, budget, begun, pass: None, chunk: None, failing: Vec::new() }
     }
 
     pub(super) fn asked(asked: Asked, budget: u64, begun: Nanos) -> Work {

@@ -4,6 +4,8 @@
 //! file system that the file lives on, until fsync of the file, or syncfs of the file system, asks for it. A file that is opened later
 //! learns of an error that nobody was told of yet, and of no other.
 
+use crate::units::Nanos;
+
 /// Why a device transfer failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoError {
@@ -17,6 +19,24 @@ pub struct WriteErrors {
     count: u64,
     /// Errors that someone has been told of.
     told: u64,
+    /// Errors that someone has said to know of.
+    acknowledged: u64,
+}
+
+/// How long a file is left alone whose writes have failed (`writeback.failed_write=dirty`).
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Rest {
+    /// When a write of it failed last.
+    pub failed_at: Option<Nanos>,
+    /// How long after that nobody tries again of himself.
+    pub span: Nanos,
+}
+
+impl Rest {
+    /// When it is over.
+    pub fn ends(self) -> Option<Nanos> {
+        self.failed_at.map(|at| at + self.span)
+    }
 }
 
 impl WriteErrors {
@@ -38,6 +58,22 @@ impl WriteErrors {
         self.told = self.count;
         Err(IoError::Device)
     }
+
+    /// How many there have been.
+    pub fn count(self) -> u64 {
+        self.count
+    }
+
+    /// For a call that began when there were `before`: an error if there is one that nobody has acknowledged, or that came since. The
+    /// second is the call's own to tell, whatever others know of it.
+    pub fn outstanding(self, before: u64) -> Result<(), IoError> {
+        if self.acknowledged.min(before) == self.count { Ok(()) } else { Err(IoError::Device) }
+    }
+
+    /// Somebody knows of all that have failed until now.
+    pub fn acknowledge(&mut self) {
+        self.acknowledged = self.count;
+    }
 }
 
 #[cfg(test)]
@@ -57,5 +93,19 @@ mod tests {
         assert_eq!(errors.tell(&mut second), Err(IoError::Device));
         assert_eq!(errors.tell(&mut third), Err(IoError::Device));
         assert_eq!(errors.tell(&mut fourth), Ok(()));
+    }
+
+    #[test]
+    fn an_error_is_outstanding_until_it_is_acknowledged_whoever_was_told() {
+        let mut errors = WriteErrors::default();
+        assert_eq!(errors.outstanding(0), Ok(()));
+        errors.note();
+        errors.tell(&mut 0).unwrap_err();
+        assert_eq!(errors.outstanding(1), Err(IoError::Device));
+        errors.acknowledge();
+        assert_eq!(errors.outstanding(1), Ok(()));
+        assert_eq!(errors.outstanding(0), Err(IoError::Device), "of a call during which a write failed");
+        errors.note();
+        assert_eq!(errors.outstanding(2), Err(IoError::Device));
     }
 }

@@ -4,7 +4,7 @@
 //! swap entry of a page that was swapped out.
 
 use crate::config::{Bdi, FileKind, FileSpec};
-use crate::memory::errors::WriteErrors;
+use crate::memory::errors::{Rest, WriteErrors};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::Table;
 use crate::memory::tags::PageTags;
@@ -71,6 +71,8 @@ pub struct Inode {
     pub writeback_index: u64,
     /// Writes of it that have failed.
     pub errors: WriteErrors,
+    /// How long it is left alone after that.
+    pub rest: Rest,
 }
 
 /// Where a file stands with its flusher.
@@ -108,6 +110,7 @@ impl Inode {
             foreign: ForeignHistory::default(),
             writeback_index: 0,
             errors: WriteErrors::default(),
+            rest: Rest::default(),
         }
     }
 }

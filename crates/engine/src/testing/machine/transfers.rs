@@ -202,7 +202,15 @@ impl Machine {
                     self.blocks.insert((file, page), if fails { GARBAGE } else { data });
                     self.has_untold_error |= fails;
                     self.has_untold_fs_error |= fails;
-                    self.model.reached_device(Page::Regular(file, page), (!fails).then_some(data), GARBAGE);
+                    match fails {
+                        true => self.not_on_device.insert((file, page)),
+                        false => self.not_on_device.remove(&(file, page)),
+                    };
+                    // What could not be written is kept in memory, or may be lost from now on.
+                    if !(fails && self.keeps_failed_writes) {
+                        let data = (!fails).then_some(data);
+                        self.model.reached_device(Page::Regular(file, page), data, GARBAGE);
+                    }
                 }
                 Medium::File(file, page) => {
                     let data = self.block(file, page + at);
