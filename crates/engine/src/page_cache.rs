@@ -64,7 +64,7 @@ impl Core {
             self.index_nodes_make(folio.memcg, file, page);
         }
         let books = self.open_books(Deed::EnterPageCache, [pfn]);
-        let (found, change) = self.mm.memory.index_insert(pfn, self.mm.mark_of_group(folio.memcg));
+        let (found, change) = self.mm.memory.index_insert(pfn, self.mm.mark_of(pfn));
         self.out.count.inserted(1);
         self.index_changed(pfn, change);
         self.page_cache_count(&folio, 1);

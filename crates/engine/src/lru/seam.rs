@@ -13,7 +13,7 @@ use crate::memory::table::Mark;
 use crate::stat::Stat;
 use crate::state::State;
 use crate::story::PageEvent;
-use crate::units::{LruType, MemcgId, Pfn};
+use crate::units::{LruType, Pfn};
 use pageout_rules::lru::{FaultIn, GenerationRules, Lru, References};
 
 impl Core {
@@ -178,17 +178,13 @@ impl State {
     /// What a folio's LRU wants to know of accesses through file descriptors.
     #[inline]
     pub(crate) fn mark_of(&self, pfn: Pfn) -> Mark {
-        self.mark_of_group(self.memory.folios[pfn].memcg)
-    }
-
-    /// What the LRU of a group wants to know of accesses through file descriptors.
-    #[inline]
-    pub(crate) fn mark_of_group(&self, memcg: MemcgId) -> Mark {
-        let policy = &self.memcgs[memcg].policy;
+        let folio = &self.memory.folios[pfn];
+        let policy = &self.memcgs[folio.memcg].policy;
         match policy.lru {
+            Lru::TwoLists if folio.read_order() > 0 => Mark::Together,
             Lru::TwoLists => Mark::Classic,
             Lru::Generations => Mark::Count(policy.generations.references),
-            Lru::Guest(_) => self.guest_mark(memcg),
+            Lru::Guest(_) => self.guest_mark(folio.memcg),
         }
     }
 

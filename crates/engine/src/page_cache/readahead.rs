@@ -15,7 +15,7 @@
 //! Where the file system has large folios ([machine 1.6]), a window that a mark begins is read in folios of up to four times the last one's size, and ends where one
 //! of that size does. A folio of several pages has one mark: whichever of them is used first meets it. So random readers, too, meet more marks.
 //! Folios end with the first page that is cached already; what is left of the window comes in page by page. To the lists each page is a folio of
-//! its own; which came in together its record tells ([`Folio::read_order`]). Found in traces of Linux 6.18 on ext4.
+//! its own; which came in together its record tells ([`Folio::read_order`]), and a use of one is a use of all. Found in traces of Linux 6.18 on ext4.
 //!
 //! Mechanisms here say what to read ([`Readahead`]); `serve/read_ahead.rs` takes page after page in, as each has to be allocated
 //! and charged and may wait for reclaim. [machine 1.3 to 1.6]
@@ -262,16 +262,24 @@ impl State {
 
     /// Takes the mark off a page, and off those that came in with it as one folio.
     fn clear_mark(&mut self, pfn: Pfn) {
-        let folio = self.memory.folios[pfn];
-        let first = u64::from(folio.index) - folio.behind_first();
-        for page in first..first + (1 << folio.read_order()) {
-            if let Some(pfn) = self.cached_page(FileId(folio.owner), page)
-                && self.memory.folios[pfn].read_order() == folio.read_order()
-                && !self.memory.folios[pfn].flags().intersects(FolioFlags::WRITEBACK | FolioFlags::DIRTY)
-            {
+        if self.memory.folios[pfn].read_order() == 0 {
+            self.memory.change_reclaim(pfn, false);
+            return;
+        }
+        for pfn in self.read_together(pfn).collect::<Vec<_>>() {
+            if !self.memory.folios[pfn].flags().intersects(FolioFlags::WRITEBACK | FolioFlags::DIRTY) {
                 self.memory.change_reclaim(pfn, false);
             }
         }
+    }
+
+    /// This page, and those that came in with it as one folio and are cached still.
+    pub(crate) fn read_together(&self, pfn: Pfn) -> impl Iterator<Item = Pfn> {
+        let folio = self.memory.folios[pfn];
+        let first = u64::from(folio.index) - folio.behind_first();
+        (first..first + (1 << folio.read_order()))
+            .filter_map(move |page| self.cached_page(FileId(folio.owner), page))
+            .filter(move |&pfn| self.memory.folios[pfn].read_order() == folio.read_order())
     }
 
     /// The frame of a page that is in the page cache.

@@ -158,6 +158,24 @@ fn any_page_of_a_marked_large_folio_goes_on_and_windows_end_where_folios_do() {
     check_on(&mut machine, object, calls(&[0, 1, 600, 601, 7, 4]), single);
 }
 
+#[test]
+fn a_use_of_a_page_is_one_of_all_that_came_in_with_it_as_a_large_folio() {
+    let active = |large_folios| {
+        let mut machine = Machine::new(30_000, Bdi { ra_pages: 2048, large_folios, ..Bdi::default() });
+        let object = machine.open();
+        // Pages 8 to 11 come in together, where there are large folios. Two of them are used, each once.
+        for page in [0, 1, 9, 600, 10] {
+            machine.access(Access::new(object, page, false));
+        }
+        // Whoever truncates has this CPU's batches emptied first.
+        let step = machine.engine.truncate(machine.task, object, 20_000..20_001).unwrap();
+        machine.finish(step);
+        machine.engine.check_invariants();
+        machine.engine.figures().memcg_stat_now(MemcgId::ROOT, Stat::NrActiveFile)
+    };
+    assert_eq!((active(true), active(false)), (4, 0));
+}
+
 /// Where a miss and a mark are judged alike, as in 6.1.
 fn check_6_1(calls: impl IntoIterator<Item = Run>, lines: &str) {
     let policy = Policy::by_name("classic@6.1").unwrap();

@@ -136,7 +136,7 @@ impl Folio {
     /// A page of a regular file came in with others as a large folio of 2 to the power of this many pages, aligned to its size.
     #[inline]
     pub fn read_order(&self) -> u8 {
-        if self.has(FolioFlags::SWAPBACKED) { 0 } else { self.slot as u8 }
+        if self.flags.intersects(FolioFlags::SWAPBACKED | FolioFlags::ANON) { 0 } else { self.slot as u8 }
     }
 
     /// It came in as a page of such a folio.

@@ -41,7 +41,7 @@ section! {
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX) => Same,
             "The largest request, in KiB, of which whole pages count; what is larger becomes several. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";
         large_folios: bool, [unless false] in Accepts::Bool => Same,
-            "Files are on a file system that has large folios, as XFS, and ext4 since Linux 6.16. What is read ahead ends where a large folio does, and the next window begins as soon as any page of the marked folio is used. Each page of it is still reclaimed by itself.";
+            "Files are on a file system that has large folios, as XFS, and ext4 since Linux 6.16. What is read ahead ends where a large folio does, and the next window begins as soon as any page of the marked folio is used. A use of one page of a folio is a use of all. Each page of it is still reclaimed by itself.";
         min_ratio: u32, [unless 0] in Accepts::Integer(0, 100) => Same,
             "Of the pages that may be dirty, so many percent may be this device's however little it has written lately beside others. /sys/class/bdi/8:0/min_ratio and its default.";
         max_ratio: u32, [unless 100] in Accepts::Integer(0, 100) => Same,

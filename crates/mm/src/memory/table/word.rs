@@ -60,6 +60,8 @@ pub struct SwapEntry {
 pub enum Mark {
     /// Two-step use-once test: REFERENCED, then activation.
     Classic,
+    /// The same of a page that came in as one of a large folio, whose pages share their use.
+    Together,
     /// The LRU is told of each access but the one for which the page was brought in.
     EveryAccess,
     /// Each access sets REFERENCED but the one for which the page was brought in.
@@ -75,7 +77,7 @@ impl Mark {
         match self {
             Mark::EveryAccess | Mark::Visited => !is_first_use,
             // The first use is the first of two steps, and the rest of one request is no second one.
-            Mark::Classic | Mark::Count(_) => !is_reread,
+            Mark::Classic | Mark::Together | Mark::Count(_) => !is_reread,
         }
     }
 
@@ -84,7 +86,7 @@ impl Mark {
     pub fn counts_writes(self) -> bool {
         match self {
             Mark::EveryAccess | Mark::Visited => true,
-            Mark::Classic | Mark::Count(_) => false,
+            Mark::Classic | Mark::Together | Mark::Count(_) => false,
         }
     }
 }
@@ -143,6 +145,7 @@ impl Word {
     pub(super) const MARK_COUNT_6_16: u64 = 3 << 8;
     pub(super) const MARK_VISITED: u64 = 4 << 8;
     pub(super) const MARK_FREQUENCY: u64 = 6 << 8;
+    pub(super) const MARK_TOGETHER: u64 = 5 << 8;
     /// A read into the frame is in flight.
     pub(super) const BUSY: u64 = 1 << 11;
     /// A further access through a file descriptor changes nothing.
@@ -187,6 +190,7 @@ impl Word {
             Mark::Classic => 0,
             Mark::EveryAccess => Self::MARK_EVERY,
             Mark::Visited => Self::MARK_VISITED,
+            Mark::Together => Self::MARK_TOGETHER,
             Mark::Count(References::Linux6_12) => Self::MARK_COUNT_6_12,
             Mark::Count(References::Linux6_16) => Self::MARK_COUNT_6_16,
             Mark::Count(References::Frequency) => Self::MARK_FREQUENCY,
@@ -201,6 +205,7 @@ impl Word {
         let mut tops = [u64::MAX; 8];
         tops[Self::mark_number(Self::MARK_CLASSIC)] =
             Self::use_field(UseBits::REFERENCED.union(UseBits::ACTIVE));
+        tops[Self::mark_number(Self::MARK_TOGETHER)] = tops[Self::mark_number(Self::MARK_CLASSIC)];
         tops[Self::mark_number(Self::MARK_VISITED)] = Self::use_field(UseBits::REFERENCED);
         tops[Self::mark_number(Self::MARK_COUNT_6_12)] = Self::use_field(counted);
         tops[Self::mark_number(Self::MARK_COUNT_6_16)] = Self::use_field(counted);
