@@ -6,12 +6,14 @@
 //! `drop_caches` goes over all regular files, or over slab objects, or over both. Of these there are index nodes of the page cache that hold
 //! nothing but shadows, and their shrinker gives those that are too many for the lists. [machine 6]
 //!
+//! What others reclaim from the whole machine, as a recording tells, goes in the same way and leaves its shadow.
+//!
 //! Not modelled: dentries and inodes, whose eviction drops the pages of their file.
 
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::{Entry, Word};
-use crate::units::{CpuId, FileId, Pfn};
+use crate::units::{CpuId, FileId, MemcgId, Pfn};
 
 /// A write to `drop_caches` under way.
 pub(crate) struct DropCaches {
@@ -86,6 +88,25 @@ impl Core {
             self.lru_deactivate_file(pfn);
         }
         goes
+    }
+
+    /// Takes a page of a file that reclaim for all of memory has chosen, wherever it is on its list, if it is clean and nobody is busy with it.
+    pub(crate) fn evict_folio(&mut self, pfn: Pfn) {
+        let busy = FolioFlags::DIRTY
+            | FolioFlags::WRITEBACK
+            | FolioFlags::LOCKED
+            | FolioFlags::PINNED
+            | FolioFlags::MLOCKED
+            | FolioFlags::SWAPBACKED;
+        if self.mm.memory.folios[pfn].flags().intersects(busy) {
+            return;
+        }
+        // What is in a page table may be dirty there.
+        self.unmap_all(pfn);
+        if !self.mm.memory.folios[pfn].has(FolioFlags::DIRTY) && self.folio_freeze(pfn) {
+            self.leave_shadow(pfn, MemcgId::ROOT);
+            self.release_if_unused(pfn);
+        }
     }
 
     /// Has the shrinkers of slabs give what they can, of all groups on all nodes.

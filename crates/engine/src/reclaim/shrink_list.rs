@@ -462,9 +462,16 @@ impl Core {
         }
         debug_assert_eq!(folio.mapped, 0, "{pfn:?} is evicted while it is mapped");
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is evicted while it is being read");
-        let target = self.mm.lruvecs.id(sc.by.target, folio.node);
-        let shadow = self.mm.workingset_eviction(pfn, target);
-        self.tell_evicted(pfn, sc.by.target, shadow);
+        self.leave_shadow(pfn, sc.by.target);
+        true
+    }
+
+    /// Takes a frozen folio out of the place where it can be found. Its shadow is stamped on the clock of `target`'s memory.
+    #[inline]
+    pub(crate) fn leave_shadow(&mut self, pfn: Pfn, target: MemcgId) {
+        let folio = self.mm.memory.folios[pfn];
+        let shadow = self.mm.workingset_eviction(pfn, self.mm.lruvecs.id(target, folio.node));
+        self.tell_evicted(pfn, target, shadow);
         if folio.has(FolioFlags::SWAPCACHE) {
             let entry = self.mm.memory.swap_entry(pfn);
             if !self.has_known_bug() {
@@ -483,7 +490,6 @@ impl Core {
                 "{pfn:?} has left memory, and its shadow is not in its file"
             );
         }
-        true
     }
 
     /// The owner said that the folio's contents may be forgotten: whether it was not written since and is not in use. Then it is

@@ -9,6 +9,7 @@ use crate::memory::table::{Entry, Word};
 use crate::serve::access::Object;
 use crate::serve::engine::Engine;
 use crate::units::{FileId, MmId, ObjectId, Pfn, TaskId};
+use std::ops::Range;
 
 impl Engine {
     /// Locks a mapping into memory: its pages, those present and those to come, are out of reclaim's reach.
@@ -122,6 +123,24 @@ impl Engine {
         let Entry::Present(pfn) = cached.index.word(page).decode() else { return Ok(()) };
         self.core.invalidate_folio(pfn);
         Ok(())
+    }
+
+    /// Somebody whom the engine does not have takes these pages of an open or mapped file, in reclaim for all of memory: DAMON, or kswapd of a
+    /// machine of which this is a part. They leave their shadows. What is dirty, in transfer or in somebody's hands stays. The task only says where.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn evict(&mut self, task: TaskId, object: ObjectId, pages: Range<u64>) -> Result<Step, ConfigError> {
+        let file = self.file_to_truncate(task, object)?;
+        let of = self.core.mm.memory.file(file);
+        if pages.is_empty() || pages.end > of.pages() {
+            return Err(ConfigError::Unknown(format!("pages {pages:?} in {}", of.name)));
+        }
+        for page in pages {
+            if let Entry::Present(pfn) = self.core.mm.memory.file(file).index.word(page).decode() {
+                self.core.evict_folio(pfn);
+            }
+        }
+        Ok(Step::Done(Served::Truncated))
     }
 
     /// Clears the accessed bit of a page of a mapping, as idle page tracking does for a user who wants to know what is in use:

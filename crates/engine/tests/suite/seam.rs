@@ -109,6 +109,27 @@ fn a_page_that_somebody_looks_at_is_not_evicted() {
 }
 
 #[test]
+fn what_others_reclaim_leaves_its_shadow_unless_it_is_dirty_or_in_use() {
+    let mut bench = Bench::new(64, Config::default());
+    (0..64).for_each(|page| _ = bench.read(page));
+    bench.look(7);
+    let step = bench.engine.start(bench.task, Access::new(bench.object, 8, true));
+    bench.go_on(bench.task, step);
+    let step = bench.engine.evict(bench.task, bench.object, 5..10).unwrap();
+    assert_eq!(bench.go_on(bench.task, step), Served::Truncated);
+    let gone: Vec<u64> = (0..64).filter(|&page| !bench.is_cached(page)).collect();
+    assert_eq!(gone, [5, 6, 9]);
+    let refaults =
+        |bench: &Bench| bench.engine.figures().memcg_stat_now(MemcgId::ROOT, Stat::WorkingsetRefaultFile);
+    let before = refaults(&bench);
+    bench.read(9);
+    assert_eq!(refaults(&bench), before + 1);
+    assert!(bench.engine.evict(bench.task, bench.object, 5..65).is_err());
+    bench.looks.0.lock().unwrap().0.clear();
+    bench.engine.check_invariants();
+}
+
+#[test]
 fn a_truncation_ends_at_a_page_that_somebody_looks_at_and_is_made_again() {
     let mut bench = Bench::new(64, Config::default());
     (0..64).for_each(|page| _ = bench.read(page));

@@ -235,6 +235,11 @@ impl Machine {
                 let end = end.min(pages.expect("the object is one of the task's"));
                 self.engine.truncate(task, object, first..end)
             }
+            FileCall::Evict { first, end } => {
+                let pages = self.engine.figures().object_pages(task, object);
+                let end = end.min(pages.expect("the object is one of the task's"));
+                self.engine.evict(task, object, first..end)
+            }
         };
         Begun::Step(step.expect("the object is a file, and the pages are its own"))
     }

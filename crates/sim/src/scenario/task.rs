@@ -202,7 +202,7 @@ section! {
         read: Option<Table>, [absent "{}"] in Accepts::Table("options of the trace reader") => Same,
             "How the trace is read: its format when the name does not tell, whether sizes count.";
         file_calls: Option<CallsFile>, [absent "none are known"] in Accepts::HostPath => Never,
-            "What the recorded task did with whole files between the accesses of the trace, as `pageout record` writes it: lines `access,object,call`, where a call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END` in pages, before the access of that number, from 0. Objects are the trace's. For a trace that has all of its task's accesses, once. A relative path starts at the scenario file.";
+            "What the recorded task did with whole files between the accesses of the trace, as `pageout record` writes it: lines `access,object,call`, where a call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END` in pages, or `evict,FIRST,END` where others reclaimed these, before the access of that number, from 0. Objects are the trace's. For a trace that has all of its task's accesses, once. A relative path starts at the scenario file.";
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a recorded task did with whole files between its accesses: a text beside its trace.
+//! What a recorded task did with whole files between its accesses, and what others took of them: a text beside its trace.
 //!
 //! ```text
 //!   access,object,call,first,end
@@ -6,6 +6,7 @@
 //!   1201,4,truncate,16                from page 16 to the file's end
 //!   1201,4,truncate,16,32             from page 16 to page 31: a hole
 //!   1202,5,delete                     the file, and an empty one takes its place
+//!   1203,3,evict,7,8                  others reclaim page 7
 //! ```
 //!
 //! Objects are those of the trace. Lines are in the order in which the calls were made.
@@ -34,6 +35,13 @@ pub enum FileCall {
     },
     /// unlink(2) and the last close(2): all pages go, and the file.
     Delete,
+    /// No call of the task: somebody who reclaims from the whole machine takes these pages out of memory.
+    Evict {
+        /// The first page.
+        first: u64,
+        /// The page behind the last one.
+        end: u64,
+    },
 }
 
 impl FileCall {
@@ -61,6 +69,7 @@ impl PlacedCall {
             FileCall::Truncate { first, end: u64::MAX } => format!("{access},{object},truncate,{first}"),
             FileCall::Truncate { first, end } => format!("{access},{object},truncate,{first},{end}"),
             FileCall::Delete => format!("{access},{object},delete"),
+            FileCall::Evict { first, end } => format!("{access},{object},evict,{first},{end}"),
         }
     }
 
@@ -80,12 +89,19 @@ impl PlacedCall {
             ("truncate", [first]) => {
                 FileCall::Truncate { first: number(first).ok_or("a page is a number")?, end: u64::MAX }
             }
-            ("truncate", [first, end]) => {
+            ("truncate" | "evict", [first, end]) => {
                 let pages = number(first).zip(number(end)).filter(|(first, end)| first < end);
                 let (first, end) = pages.ok_or("pages that go are `first,end`, with first below end")?;
-                FileCall::Truncate { first, end }
+                match *call {
+                    "evict" => FileCall::Evict { first, end },
+                    _ => FileCall::Truncate { first, end },
+                }
             }
-            _ => return Err("a call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END`"),
+            _ => {
+                return Err(
+                    "a call is `fsync`, `delete`, `truncate,FIRST`, `truncate,FIRST,END` or `evict,FIRST,END`",
+                );
+            }
         };
         Ok(PlacedCall { access, object, call })
     }
@@ -122,6 +138,7 @@ mod tests {
             FileCall::Delete,
             FileCall::TRUNCATE_ALL,
             FileCall::Truncate { first: 4, end: 9 },
+            FileCall::Evict { first: 4, end: 9 },
         ] {
             let placed = PlacedCall { access: 7, object: 3, call };
             assert_eq!(PlacedCall::parse(&placed.line()), Ok(placed));
@@ -139,6 +156,7 @@ mod tests {
             "1,2,fsync,3",
             "1,2,truncate",
             "1,2,truncate,5,5",
+            "1,2,evict,5",
             "1,8388608,delete",
         ] {
             assert!(PlacedCall::parse(line).is_err(), "{line}");

@@ -245,7 +245,9 @@ fn file_calls(task: &Task, sizes: &Files<'_>) -> Result<Vec<(u64, ObjectId, File
             return Err(Problem::new(&key, message).help("add a [[task.object]] for each"));
         };
         let fits = match placed.call {
-            FileCall::Sync => matches!(of.channel, Channel::File | Channel::Mapped),
+            FileCall::Sync | FileCall::Evict { .. } => {
+                matches!(of.channel, Channel::File | Channel::Mapped)
+            }
             FileCall::Truncate { .. } | FileCall::Delete => of.channel != Channel::Anonymous,
         };
         if !fits {
@@ -258,7 +260,8 @@ fn file_calls(task: &Task, sizes: &Files<'_>) -> Result<Vec<(u64, ObjectId, File
             return Err(Problem::new(&key, message));
         }
         let pages = sizes.pages_of(task, index).unwrap_or(0);
-        if !matches!(placed.call, FileCall::Truncate { first, .. } if first >= pages) {
+        let is_behind = matches!(placed.call, FileCall::Truncate { first, .. } | FileCall::Evict { first, .. } if first >= pages);
+        if !is_behind {
             calls.push((placed.access, ObjectId(index as u32), placed.call));
         }
     }
