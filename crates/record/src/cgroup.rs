@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, read, read_if_there};
 use crate::manifest::Sample;
 
+/// Where hierarchies of cgroups are mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
 
+/// Where the memory controller's hierarchy may be below that: of the first version, of the second beside others of the first, and of the second alone.
+const ROOTS: [&str; 3] = ["memory", "unified", ""];
+
 /// Files that say what a group may have, by version; those of the other version are not there.
-const LIMITS: [&str; 16] = [
+const LIMITS: [&str; 15] = [
     "memory.max",
     "memory.high",
     "memory.low",
@@ -24,7 +28,6 @@ const LIMITS: [&str; 16] = [
     "memory.memsw.limit_in_bytes",
     "memory.swappiness",
     "memory.kmem.limit_in_bytes",
-    "memory.oom_control",
     "cgroup.type",
 ];
 
@@ -41,39 +44,50 @@ pub(crate) struct Cgroup {
 impl Cgroup {
     /// The group called `given`: a folder, or a path below the root of the hierarchy.
     pub(crate) fn find(given: &str) -> Result<Cgroup, Error> {
-        let folders = [
-            given.to_string(),
-            format!("{MOUNT}/memory/{given}"),
-            format!("{MOUNT}/{given}"),
-            format!("{MOUNT}/unified/{given}"),
-        ];
-        let found = folders.iter().map(PathBuf::from).find(|folder| folder.join("memory.stat").is_file());
-        let folder = found.ok_or_else(|| {
-            let there = folders.iter().any(|folder| Path::new(folder).join("cgroup.procs").is_file());
-            Error::Asked(match there {
-                true => format!("the cgroup {given} has no memory.stat: its parent's cgroup.subtree_control lacks `memory`"),
-                false => format!("there is no cgroup {given}, neither below {MOUNT} nor below {MOUNT}/memory"),
-            })
-        })?;
-        Ok(Cgroup::at(folder))
+        Cgroup::find_below(Path::new(MOUNT), given)
     }
 
-    fn at(folder: PathBuf) -> Cgroup {
-        let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
-        let version =
-            if folder.join("memory.limit_in_bytes").exists() || folder.join("memory.force_empty").exists() {
-                1
-            } else {
-                2
-            };
-        let root = if version == 1 { format!("{MOUNT}/memory") } else { MOUNT.to_string() };
-        let path = folder.strip_prefix(&root).unwrap_or(&folder).to_string_lossy().into_owned();
-        Cgroup { version, path: format!("/{path}"), folder }
+    fn find_below(mount: &Path, given: &str) -> Result<Cgroup, Error> {
+        let folders: Vec<PathBuf> = std::iter::once(PathBuf::from(given))
+            .chain(ROOTS.iter().map(|root| mount.join(root).join(given.trim_start_matches('/'))))
+            .collect();
+        let found = folders.iter().find(|folder| folder.join("memory.stat").is_file());
+        let folder = found.ok_or_else(|| {
+            let there = folders.iter().any(|folder| folder.join("cgroup.procs").is_file());
+            let mount = mount.display();
+            Error::Asked(match there {
+                true => format!("the cgroup {given} has no memory.stat: its parent's cgroup.subtree_control lacks `memory`"),
+                false => format!("there is no cgroup {given}, neither below {mount} nor below {mount}/memory"),
+            })
+        })?;
+        Ok(Cgroup::at(mount, folder))
+    }
+
+    fn at(mount: &Path, folder: &Path) -> Cgroup {
+        let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+        let is_old =
+            folder.join("memory.limit_in_bytes").exists() || folder.join("memory.force_empty").exists();
+        let path = ROOTS.iter().find_map(|root| folder.strip_prefix(mount.join(root)).ok());
+        let path = path.unwrap_or(&folder).to_string_lossy();
+        Cgroup {
+            version: if is_old { 1 } else { 2 },
+            path: format!("/{}", path.trim_start_matches('/')),
+            folder,
+        }
     }
 
     /// The group that a task pays from.
     pub(crate) fn of_pid(pid: u32) -> Result<Cgroup, Error> {
         let text = read(Path::new(&format!("/proc/{pid}/cgroup")))?;
+        Cgroup::of_text(Path::new(MOUNT), &text).ok_or_else(|| {
+            Error::Asked(format!(
+                "the cgroup of process {pid} has no memory.stat: the memory controller is off"
+            ))
+        })
+    }
+
+    /// The group that a task pays from whose `/proc/PID/cgroup` is this.
+    fn of_text(mount: &Path, text: &str) -> Option<Cgroup> {
         let path = |wanted: &dyn Fn(&str) -> bool| {
             text.lines().find_map(|line| {
                 let mut parts = line.splitn(3, ':').skip(1);
@@ -82,19 +96,14 @@ impl Cgroup {
             })
         };
         let old = path(&|controllers| controllers.split(',').any(|one| one == "memory"));
-        let folder = match old {
-            Some(path) => PathBuf::from(format!("{MOUNT}/memory/{path}")),
-            None => PathBuf::from(format!("{MOUNT}/{}", path(&str::is_empty).unwrap_or_default())),
+        let (roots, path) = match old {
+            Some(path) => (&ROOTS[..1], path),
+            None => (&ROOTS[1..], path(&str::is_empty).unwrap_or_default()),
         };
         // In a container the path is the host's, and the container sees its own group at the mount.
-        let folder = [folder, PathBuf::from(format!("{MOUNT}/memory")), PathBuf::from(MOUNT)]
-            .into_iter()
-            .find(|folder| folder.join("memory.stat").is_file());
-        folder.map(Cgroup::at).ok_or_else(|| {
-            Error::Asked(format!(
-                "the cgroup of process {pid} has no memory.stat: the memory controller is off"
-            ))
-        })
+        let folders = roots.iter().map(|root| mount.join(root).join(&path));
+        let mut folders = folders.chain(roots.iter().chain([&""]).map(|root| mount.join(root)));
+        folders.find(|folder| folder.join("memory.stat").is_file()).map(|folder| Cgroup::at(mount, &folder))
     }
 
     /// All tasks, threads too, of the group and the groups below it.
@@ -144,6 +153,15 @@ impl Cgroup {
         Ok(stat_of(&text))
     }
 
+    /// How often it met its limits so far, and processes that were killed: `memory.events`, of which the first version has but the last.
+    pub(crate) fn events(&self) -> BTreeMap<String, u64> {
+        let file = if self.version == 1 { "memory.oom_control" } else { "memory.events" };
+        let mut events = stat_of(&read_if_there(self.folder.join(file)).unwrap_or_default());
+        // Settings, and what is so just now.
+        events.retain(|name, _| name != "oom_kill_disable" && name != "under_oom");
+        events
+    }
+
     /// What the group holds now.
     pub(crate) fn sample(&self, time_ns: u64) -> Result<Sample, Error> {
         let stat = self.stat()?;
@@ -152,7 +170,9 @@ impl Cgroup {
         let (usage, kernel) = if self.version == 1 {
             (number("memory.usage_in_bytes"), number("memory.kmem.usage_in_bytes").unwrap_or(0))
         } else {
-            (number("memory.current"), get("kernel"))
+            // Before 5.18 there is no sum of it.
+            let parts = || ["kernel_stack", "pagetables", "percpu", "sock", "slab"].map(get).iter().sum();
+            (number("memory.current"), stat.get("kernel").copied().unwrap_or_else(parts))
         };
         let shmem = get("shmem");
         let (file, anon) = match self.version {
@@ -228,5 +248,99 @@ mod tests {
     fn what_is_no_group_is_named() {
         let error = Cgroup::find("no/such/group").unwrap_err().to_string();
         assert!(error.contains("no/such/group"), "{error}");
+    }
+
+    /// A hierarchy of the second version as its [documentation](https://docs.kernel.org/admin-guide/cgroup-v2.html) has it, below `root`.
+    fn second_version(root: &Path) {
+        let group = root.join("app.slice/db.service");
+        std::fs::create_dir_all(group.join("worker")).unwrap();
+        let write = |path: &Path, text: &str| std::fs::write(path, text).unwrap();
+        for (folder, max) in [(root.join("app.slice"), "83886080\n"), (group.clone(), "max\n")] {
+            write(&folder.join("memory.max"), max);
+            write(&folder.join("memory.high"), "max\n");
+            write(&folder.join("cgroup.procs"), "");
+        }
+        write(&group.join("memory.high"), "67108864\n");
+        write(&group.join("memory.low"), "0\n");
+        write(&group.join("memory.swap.max"), "0\n");
+        write(&group.join("cgroup.type"), "domain threaded\n");
+        write(&group.join("cgroup.threads"), "41\n42\n");
+        write(&group.join("worker/cgroup.threads"), "43\n");
+        write(&group.join("memory.current"), "60000000\n");
+        write(&group.join("memory.swap.current"), "8192\n");
+        write(&group.join("memory.events"), "low 0\nhigh 12\nmax 0\noom 0\noom_kill 1\noom_group_kill 0\n");
+        write(
+            &group.join("memory.pressure"),
+            "some avg10=0.12 avg60=0.05 avg300=0.01 total=345678\nfull avg10=0.10 avg60=0.04 avg300=0.01 total=234567\n",
+        );
+        write(
+            &group.join("memory.stat"),
+            "anon 12000000\nfile 45000000\nkernel 3000000\nkernel_stack 49152\npagetables 106496\npercpu 600\nsock 0\nvmalloc 0\nshmem 1000000\nzswap 0\nzswapped 0\nfile_mapped 5000000\nfile_dirty 40960\nfile_writeback 0\nswapcached 0\nanon_thp 0\ninactive_anon 12000000\nactive_anon 0\ninactive_file 25000000\nactive_file 19000000\nunevictable 0\nslab_reclaimable 2000000\nslab_unreclaimable 500000\nslab 2500000\nworkingset_refault_anon 3\nworkingset_refault_file 777\npgscan 9000\npgsteal 8000\npswpin 2\npswpout 4\npgfault 5000\npgmajfault 60\n",
+        );
+    }
+
+    #[test]
+    fn a_group_of_the_second_version_is_read_by_its_own_files() {
+        for mounted in ["", "unified"] {
+            let mount = tempfile::tempdir().unwrap();
+            let mount = mount.path().canonicalize().unwrap();
+            second_version(&mount.join(mounted));
+            let group = Cgroup::find_below(&mount, "/app.slice/db.service").unwrap();
+            assert_eq!((group.version, group.path.as_str()), (2, "/app.slice/db.service"));
+            assert_eq!(group.limit(), Some(80 << 20), "that of its parent, as it has none");
+            assert_eq!(group.limits()["memory.high"], "67108864");
+            assert_eq!(group.limits()["memory.max"], "max");
+            assert_eq!(group.tasks(), [41, 42, 43]);
+            assert_eq!((group.events()["high"], group.events()["oom_kill"]), (12, 1));
+            let sample = Sample {
+                time_ns: 5,
+                usage_bytes: 60_000_000,
+                file_bytes: 44_000_000,
+                anon_bytes: 13_000_000,
+                kernel_bytes: 3_000_000,
+                swap_bytes: 8192,
+                dirty_bytes: 40_960,
+                refaults: 777,
+                swap_ins: 2,
+                stalled_us: Some(345_678),
+            };
+            assert_eq!(group.sample(5).unwrap(), sample);
+            // A process of it, also in a container that sees its own group at the mount.
+            assert_eq!(Cgroup::of_text(&mount, "0::/app.slice/db.service\n"), Some(group.clone()));
+            let own = mount.join(mounted).join("app.slice/db.service");
+            let inside = Cgroup::of_text(&own, "0::/docker/0123abcd\n").unwrap();
+            assert_eq!((inside.path.as_str(), inside.folder), ("/", own.clone()));
+            // Without the sum of what the kernel holds, as before Linux 5.18.
+            let stat = std::fs::read_to_string(own.join("memory.stat")).unwrap();
+            std::fs::write(own.join("memory.stat"), stat.replace("kernel 3000000\n", "")).unwrap();
+            let parts = 49_152 + 106_496 + 600 + 2_500_000;
+            assert_eq!(group.sample(5).unwrap().kernel_bytes, parts);
+            // The controller is not passed on.
+            std::fs::remove_file(own.join("memory.stat")).unwrap();
+            let error = Cgroup::find_below(&mount, "app.slice/db.service").unwrap_err().to_string();
+            assert!(error.contains("cgroup.subtree_control lacks `memory`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn beside_a_second_version_without_memory_the_first_one_counts() {
+        let mount = tempfile::tempdir().unwrap();
+        let mount = mount.path().canonicalize().unwrap();
+        let old = mount.join("memory/job");
+        std::fs::create_dir_all(&old).unwrap();
+        std::fs::create_dir_all(mount.join("unified/job")).unwrap();
+        for (name, text) in [
+            ("memory.stat", "cache 4096\nrss 8192\ntotal_cache 40960\ntotal_rss 81920\ntotal_swap 4096\n"),
+            ("memory.limit_in_bytes", "33554432\n"),
+            ("memory.usage_in_bytes", "123456\n"),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
+        ] {
+            std::fs::write(old.join(name), text).unwrap();
+        }
+        let group = Cgroup::of_text(&mount, "12:memory:/job\n3:cpu,cpuacct:/\n0::/job\n").unwrap();
+        assert_eq!((group.version, group.path.as_str(), group.limit()), (1, "/job", Some(32 << 20)));
+        assert_eq!(group.events(), BTreeMap::from([("oom_kill".to_string(), 2)]));
+        let sample = group.sample(0).unwrap();
+        assert_eq!((sample.file_bytes, sample.anon_bytes, sample.swap_bytes), (40_960, 81_920, 4096));
     }
 }

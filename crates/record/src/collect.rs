@@ -11,12 +11,11 @@
 //! **Mapped pages** tell their faults alone, and how long the page had been missed: since its eviction. A fault that finds pages nearby in memory, and
 //! is followed by no other, has found its own among them: which of them that is, is not told. **Writes** tell their range, but not whether the page was in memory.
 //!
-//! **Room for files.** When a call of reclaim begins, the group is as full as it may be. So what files have then is what all else leaves them. What they
-//! have at most before the next call they had room for when they began to grow. Memory of programs that comes and goes is known by it from call to
-//! call. More room than before means that the group was not full until the next one.
-//!
-//! **Files that end.** A page that leaves while its task is in no call of reclaim was truncated, and if the inode went with its last name,
-//! the file is deleted. What uses the inode afterwards is the next file of that number: to the page cache an empty one in the same place.
+//! What else events tell has chapters of its own: how much [files have room for](room), and where [files end](ends).
+
+mod ends; // where files are synced, truncated, deleted
+mod file; // what happened to a file
+mod room; // how much files had when the group was full
 
 use std::collections::BTreeMap;
 
@@ -24,72 +23,16 @@ use pageout_workload::Access;
 use pageout_workload::trace::{FileCall, PlacedCall};
 
 use crate::event::{Event, FileKey, What};
-use crate::manifest::{Channel, ROOM_STEP, Sums};
-use crate::seen::Seen;
+use crate::manifest::{Channel, Sums};
+use ends::Going;
+pub(crate) use file::FileSums;
+use room::Room;
 
 /// Insertions of a task that are kept until its next read says which of them it asked for.
 const PENDING_MAX: usize = 4096;
 
 /// The bit of a page fault's error code that says that an instruction was fetched.
 const FETCH: u64 = 1 << 4;
-
-/// Misses of a mapped file up to which faults read around.
-const MISSES_MAX: usize = 100;
-
-/// A file, and what happened to it.
-#[derive(Clone, Debug)]
-pub(crate) struct FileSums {
-    pub(crate) key: FileKey,
-    pub(crate) reads: u64,
-    pub(crate) writes: u64,
-    pub(crate) faults: u64,
-    /// Faults that found their page, or brought it in,
-    mapped: u64,
-    /// and of these, faults by which instructions were fetched.
-    fetches: u64,
-    pub(crate) syncs: u64,
-    pub(crate) insertions: u64,
-    pub(crate) read_insertions: u64,
-    pub(crate) read_ahead: u64,
-    requests: BTreeMap<u64, u64>,
-    /// Pages whose first event was a fault that brought them in.
-    faulted_in: Vec<u64>,
-    /// Pages that any event named.
-    seen: Seen,
-    resident: Seen,
-    /// Pages around faults that found their own among them.
-    nearby: Seen,
-    pub(crate) page_last: u64,
-    /// How often it was deleted, and another came in its place,
-    pub(crate) deletions: u64,
-    /// and how often truncated.
-    pub(crate) truncations: u64,
-    /// The object of each channel, if it has one.
-    pub(crate) objects: [Option<u32>; 2],
-}
-
-impl FileSums {
-    /// Pages of most requests.
-    pub(crate) fn request_pages(&self) -> u64 {
-        let most = self.requests.iter().max_by_key(|(pages, count)| (**count, u64::MAX - **pages));
-        most.map_or(1, |(pages, _)| *pages)
-    }
-
-    /// Whether it is mostly run.
-    pub(crate) fn is_executable(&self) -> bool {
-        self.fetches * 2 > self.mapped
-    }
-
-    /// Its object when used in this way, if it is.
-    fn object_of(&self, channel: Channel) -> Option<u32> {
-        self.objects[usize::from(channel == Channel::Mapped)]
-    }
-
-    /// Pages that were in memory when the recording began.
-    pub(crate) fn resident(&self) -> u64 {
-        self.resident.count()
-    }
-}
 
 /// What is remembered of a task.
 #[derive(Clone, Debug, Default)]
@@ -113,20 +56,12 @@ struct Task {
     brought_in: Option<(usize, u64)>,
     /// Calls of reclaim that it is in.
     reclaims: u32,
+    /// It reclaims, and is none of what is recorded.
+    is_other: bool,
+    /// It has used a file.
+    has_accessed: bool,
     /// Pages that are leaving, though nobody reclaims.
     going: Option<Going>,
-}
-
-/// Pages of a file that leave, one event each.
-#[derive(Clone, Copy, Debug)]
-struct Going {
-    file: usize,
-    first: u64,
-    last: u64,
-    /// Accesses that were made before.
-    access: u64,
-    /// That the file goes has been told.
-    is_deleted: bool,
 }
 
 /// Takes events in, gives accesses out.
@@ -149,22 +84,18 @@ pub(crate) struct Collector {
     pub(crate) last_ns: u64,
     /// Accesses that no trace can hold: an object or page number beyond its range.
     pub(crate) beyond: u64,
-    /// Accesses given out.
+    /// Accesses given out,
     accesses: u64,
+    /// and whose the last one was.
+    accessed_last: Option<usize>,
     /// What was done with whole files.
     calls: Vec<PlacedCall>,
     /// Pages of mapped files that were evicted and have not come back, with the accesses before.
     evicted: BTreeMap<(usize, u64), u64>,
     /// Faults that found their page evicted: their place among the accesses, and that of the eviction.
     faults: Vec<(u64, u64)>,
-    /// Pages of files that came in since the begin, less those that left.
-    balance: i64,
-    /// The same when the last call of reclaim began, or more if more have come since.
-    room: Option<i64>,
-    /// The accesses that were made before more came.
-    grows_from: Option<u64>,
-    /// How that changed, with its place among the accesses.
-    rooms: Vec<(u64, i64)>,
+    /// How much files have.
+    room: Room,
 }
 
 impl Collector {
@@ -184,13 +115,21 @@ impl Collector {
             last_ns: 0,
             beyond: 0,
             accesses: 0,
+            accessed_last: None,
             calls: Vec::new(),
             evicted: BTreeMap::new(),
             faults: Vec::new(),
-            balance: 0,
-            room: None,
-            grows_from: None,
-            rooms: Vec::new(),
+            room: Room::default(),
+        }
+    }
+
+    /// Kernel threads that reclaim from everybody, and tell no begin of it: pages that they take are never truncated. `others` are none of what is
+    /// recorded, and so of its twin; it has to be told what they take.
+    pub(crate) fn reclaim_always(&mut self, own: &[u32], others: &[u32]) {
+        for &pid in own.iter().chain(others) {
+            let task = self.task(pid);
+            self.tasks[task].reclaims = 1;
+            self.tasks[task].is_other = others.contains(&pid);
         }
     }
 
@@ -200,27 +139,7 @@ impl Collector {
         }
         let files = &mut self.files;
         self.last_file = *self.by_key.entry(key).or_insert_with(|| {
-            files.push(FileSums {
-                key,
-                reads: 0,
-                writes: 0,
-                faults: 0,
-                mapped: 0,
-                fetches: 0,
-                syncs: 0,
-                insertions: 0,
-                read_insertions: 0,
-                read_ahead: 0,
-                requests: BTreeMap::new(),
-                faulted_in: Vec::new(),
-                seen: Seen::default(),
-                resident: Seen::default(),
-                nearby: Seen::default(),
-                page_last: 0,
-                deletions: 0,
-                truncations: 0,
-                objects: [None, None],
-            });
+            files.push(FileSums::new(key));
             files.len() - 1
         });
         self.last_file
@@ -244,6 +163,13 @@ impl Collector {
         self.first_ns.get_or_insert(event.time_ns);
         self.last_ns = self.last_ns.max(event.time_ns);
         let task = self.task(event.pid);
+        if self.tasks[task].is_other {
+            if matches!(event.what, What::Eviction { .. }) {
+                self.taken(event);
+            }
+            return;
+        }
+        let accesses = self.accesses;
         if matches!(event.what, What::Read | What::Write | What::Fault | What::UserFault) {
             self.end_fault(task);
             self.end_around(task, event, out);
@@ -298,22 +224,14 @@ impl Collector {
                 if event.file.major_minor().0 == 0 && !self.by_key.contains_key(&event.file) => {}
             What::Eviction { order } => {
                 self.sums.evictions += 1 << order;
-                self.balance -= 1 << order;
+                self.room.left(1 << order);
                 if self.tasks[task].reclaims == 0 {
                     self.truncation(task, event);
                 } else {
                     self.eviction(event);
                 }
             }
-            What::InodeGone if event.first == 0 => {
-                if let Some(&file) = self.by_key.get(&event.file) {
-                    self.files[file].deletions += 1;
-                    self.call(file, self.accesses, FileCall::Delete);
-                    let access = self.accesses;
-                    self.tasks[task].going =
-                        Some(Going { file, first: 0, last: 0, access, is_deleted: true });
-                }
-            }
+            What::InodeGone if event.first == 0 => self.deletion(task, event.file),
             What::InodeGone => {}
             What::Sync => {
                 let file = self.file(event.file);
@@ -324,7 +242,7 @@ impl Collector {
             What::ReclaimBegin => {
                 self.sums.reclaim_calls += 1;
                 self.tasks[task].reclaims += 1;
-                self.note_full();
+                self.room.is_full(self.accesses);
             }
             What::ReclaimEnd => {
                 self.sums.reclaimed += event.first;
@@ -332,6 +250,11 @@ impl Collector {
             }
             What::DirectReclaimBegin => self.tasks[task].reclaims += 1,
             What::DirectReclaimEnd => self.end_reclaim(task),
+        }
+        if self.accesses > accesses && self.accessed_last != Some(task) {
+            self.accessed_last = Some(task);
+            self.sums.turns += 1;
+            self.sums.tasks += u64::from(!std::mem::replace(&mut self.tasks[task].has_accessed, true));
         }
     }
 
@@ -435,34 +358,6 @@ impl Collector {
         self.files[file].fetches += u64::from(self.tasks[task].fetches);
     }
 
-    /// A call of reclaim begins: the group is full.
-    fn note_full(&mut self) {
-        let has_grown = self.end_growth();
-        self.room = Some(self.balance);
-        let is_told = |&(_, last): &(u64, i64)| last.abs_diff(self.balance) < ROOM_STEP;
-        if has_grown || !self.rooms.last().is_some_and(is_told) {
-            self.has_room(self.accesses, self.balance);
-        }
-    }
-
-    /// Files had more than they had room for: something else had gone, before they began to grow. Returns whether it was so much that it is told.
-    fn end_growth(&mut self) -> bool {
-        let Some((access, pages)) = self.grows_from.take().zip(self.room) else { return false };
-        let has_grown = self.rooms.last().is_some_and(|(_, last)| pages - last >= ROOM_STEP as i64);
-        if has_grown {
-            self.has_room(access, pages);
-        }
-        has_grown
-    }
-
-    /// From this access on files may have so many pages more than at the begin.
-    fn has_room(&mut self, access: u64, pages: i64) {
-        match self.rooms.last_mut() {
-            Some((before, last)) if *before >= access => *last = pages,
-            _ => self.rooms.push((access, pages)),
-        }
-    }
-
     /// No event follows.
     pub(crate) fn finish(&mut self) {
         for task in 0..self.tasks.len() {
@@ -471,41 +366,19 @@ impl Collector {
             self.end_going(task);
             self.sums.memory_faults += u64::from(std::mem::take(&mut self.tasks[task].page_missing));
         }
-        self.end_growth();
+        self.room.finish();
         // A truncation is told when it is over, at the place where it began.
         self.calls.sort_by_key(|call| call.access);
     }
 
-    /// A fault that reads reads so many pages around its own, as far as they are missing. A page of them that never came in was there: most
-    /// of a library that others use is. So was what is near to a page that a fault found.
+    /// A fault that reads reads so many pages around its own, as far as they are missing.
     pub(crate) fn read_around(&mut self, file: usize, window: u64) {
-        let file = &mut self.files[file];
-        for page in std::mem::take(&mut file.nearby).pages().filter(|&page| file.seen.insert(page)) {
-            file.resident.insert(page);
-            self.sums.resident_at_start += 1;
-        }
-        let mut pages = std::mem::take(&mut file.faulted_in);
-        // Who misses so often reads nothing around.
-        if pages.len() > MISSES_MAX || file.deletions > 0 {
-            return;
-        }
-        pages.sort_unstable();
-        let mut from = 0;
-        for page in pages {
-            let start = page.saturating_sub(window / 2);
-            for page in start.max(from)..start + window {
-                if file.seen.insert(page) {
-                    file.resident.insert(page);
-                    self.sums.resident_at_start += 1;
-                }
-            }
-            from = from.max(start + window);
-        }
+        self.sums.resident_at_start += self.files[file].read_around(window);
     }
 
     /// A file has so many pages: reads that asked for more found none behind.
     pub(crate) fn end_of_file(&mut self, file: usize, pages: u64) {
-        self.sums.resident_at_start -= self.files[file].resident.cut(pages);
+        self.sums.resident_at_start -= self.files[file].end_at(pages);
     }
 
     /// A task whose call had begun before the recording is in none.
@@ -522,43 +395,6 @@ impl Collector {
         }
     }
 
-    /// A folio leaves as its file ends before it.
-    fn truncation(&mut self, task: usize, event: &Event) {
-        let file = self.file(event.file);
-        self.sums.truncated += event.last - event.first + 1;
-        match &mut self.tasks[task].going {
-            Some(going) if going.file == file => {
-                going.first = going.first.min(event.first);
-                going.last = going.last.max(event.last);
-            }
-            _ => {
-                self.end_going(task);
-                let (first, last, access) = (event.first, event.last, self.accesses);
-                self.tasks[task].going = Some(Going { file, first, last, access, is_deleted: false });
-            }
-        }
-    }
-
-    /// All pages have gone that were to. If the last one is the last that was used, the file ends where they began, and what was evicted of it
-    /// before is no more, either.
-    fn end_going(&mut self, task: usize) {
-        let Some(going) = self.tasks[task].going.take() else { return };
-        if going.is_deleted {
-            return;
-        }
-        let file = &mut self.files[going.file];
-        file.truncations += 1;
-        let end = if going.last >= file.page_last { u64::MAX } else { going.last + 1 };
-        self.call(going.file, going.access, FileCall::Truncate { first: going.first, end });
-    }
-
-    /// A call on a file that is one of the trace's.
-    fn call(&mut self, file: usize, access: u64, call: FileCall) {
-        if let Some(&object) = self.files[file].objects.iter().flatten().next() {
-            self.calls.push(PlacedCall { access, object, call });
-        }
-    }
-
     /// Faults that found their page evicted, in order: their place among the accesses, and that of the eviction.
     pub(crate) fn faults(&self) -> &[(u64, u64)] {
         &self.faults
@@ -566,7 +402,7 @@ impl Collector {
 
     /// Pages that files had when the group was full, less those at the begin: from which access on, and how many.
     pub(crate) fn rooms(&self) -> &[(u64, i64)] {
-        &self.rooms
+        self.room.told()
     }
 
     /// What was done with whole files, in order.
@@ -580,11 +416,7 @@ impl Collector {
         self.sums.insertions += pages;
         self.sums.insertions_large += if order > 0 { pages } else { 0 };
         self.files[file].insertions += pages;
-        self.balance += pages as i64;
-        if self.room.is_some_and(|room| self.balance > room) {
-            self.room = Some(self.balance);
-            self.grows_from.get_or_insert(self.accesses);
-        }
+        self.room.came(pages, self.accesses);
         for page in event.first..=event.last {
             self.sums.insertions_first += u64::from(self.files[file].seen.insert(page));
             if self.insertions_alone {
@@ -677,8 +509,9 @@ mod tests {
         assert_eq!(told, [4, 4]);
         // Of another task, as well.
         let other = Event { pid: 10, ..event(What::Read, 4, 9) };
-        let (told, _) = pages(&[event(What::Read, 0, 9), other]);
-        assert_eq!(told.len(), 16);
+        let (told, collector) = pages(&[event(What::Read, 0, 9), other, other, event(What::Read, 0, 0)]);
+        assert_eq!(told.len(), 23);
+        assert_eq!((collector.sums.tasks, collector.sums.turns), (2, 3));
     }
 
     #[test]
@@ -865,6 +698,24 @@ mod tests {
         // An inode that keeps a name leaves memory, and no file ends.
         let (_, collector) = pages(&[event(What::Write, 5, 5), event(What::InodeGone, 1, 0)]);
         assert!(collector.calls().is_empty());
+    }
+
+    #[test]
+    fn what_kernel_threads_reclaim_from_everybody_is_not_truncated() {
+        let gone = |pid, page| Event { pid, ..event(What::Eviction { order: 0 }, page, page) };
+        let elsewhere = Event { file: FileKey { inode: 9, ..FILE }, ..gone(78, 4) };
+        let mut collector = Collector::new(false, 1);
+        collector.reclaim_always(&[77], &[78]);
+        for event in [event(What::Read, 0, 9), gone(77, 4), gone(78, 5), gone(78, 6), elsewhere, gone(78, 8)]
+        {
+            collector.take(&event, &mut Vec::new());
+        }
+        collector.finish();
+        let sums = collector.sums;
+        assert_eq!((sums.evictions, sums.taken, sums.truncated), (1, 3, 0));
+        // What is none of the recording's own is told, page by page, of files that it has used.
+        let told: Vec<String> = collector.calls().iter().map(PlacedCall::line).collect();
+        assert_eq!(told, ["10,0,evict,5,7", "10,0,evict,8,9"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //!   tracefs instance ─▶ raw pages of each CPU ─▶ events in order of time ─▶ accesses.pgt    what was accessed
 //!   (filters, pids)     ring, format, event       merge                  ├▶ before.pgt      what was in memory already
-//!                                                                        ├▶ file_calls.csv  fsync, truncation, deletion
+//!                                                                        ├▶ file_calls.csv  fsync, truncation, deletion, what others took
 //!                                                                        ├▶ evictions.csv   since when faulted pages were missed
 //!                                                                        ├▶ rooms.csv       how much files had when the group was full
 //!                                                                        └▶ sums  ─┐

@@ -32,6 +32,9 @@ pub(crate) const ROOM_COLUMNS: &str = "access,pages";
 /// Pages by which the room for files has to change to be told: a part of what a call of reclaim frees.
 pub const ROOM_STEP: u64 = 8;
 
+/// Bytes of a page, on any machine.
+const PAGE_SIZES: std::ops::RangeInclusive<u64> = 4096..=1 << 18;
+
 /// The version of the form of recordings. It rises when something goes or means something else.
 pub const FORMAT_VERSION: u32 = 1;
 
@@ -127,6 +130,10 @@ pub struct SourceRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sums {
+    /// Tasks that used files,
+    pub tasks: u64,
+    /// and how often an access was of another task than the one before.
+    pub turns: u64,
     /// Reads, each once however often it looked for pages.
     pub requests: u64,
     /// Pages that reads asked for.
@@ -159,6 +166,8 @@ pub struct Sums {
     pub evictions: u64,
     /// Of these, pages that were in no call of reclaim: their files were deleted, or truncated.
     pub truncated: u64,
+    /// Pages of the tasks' files that kernel threads took who reclaim from the whole machine.
+    pub taken: u64,
     /// Calls of reclaim at a group's limit by the tasks.
     pub reclaim_calls: u64,
     /// Pages that these freed.
@@ -222,6 +231,9 @@ pub struct GroupRecord {
     /// Stalls for memory on the whole machine meanwhile, if the kernel counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_stalled_us: Option<u64>,
+    /// How often it met its limits meanwhile, and processes that were killed, by the names of `memory.events`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub events: BTreeMap<String, u64>,
     /// `memory.stat` when the recording began,
     #[serde(default)]
     pub stat_begin: BTreeMap<String, u64>,
@@ -433,7 +445,9 @@ impl Manifest {
         if !path.exists() {
             let what = match (folder.is_dir(), folder.join(format!("{ACCESSES}.part")).exists()) {
                 (false, _) => "there is no such folder",
-                (true, true) => "its recording was cut short: the recorder was killed before it could end",
+                (true, true) => {
+                    "its recording was cut short, as the recorder was killed before it could end, and nothing of it can be used: remove the folder and record again"
+                }
                 (true, false) => "it is no recording: it has no recording.toml",
             };
             return Err(Error::Form(format!("{}: {what}", folder.display())));
@@ -457,7 +471,21 @@ impl Manifest {
             }
             None => return Err(bad(&"it has no format_version: it is no recording")),
         }
-        toml_edit::de::from_str(text).map_err(|error| bad(&error))
+        let manifest: Manifest = toml_edit::de::from_str(text).map_err(|error| bad(&error))?;
+        let Recorded { page_size, sample, .. } = manifest.recording;
+        if !page_size.is_power_of_two() || !PAGE_SIZES.contains(&page_size) {
+            return Err(bad(&format!(
+                "recording.page_size is {page_size}, and no machine has such pages: a power of two from {} to {}",
+                PAGE_SIZES.start(),
+                PAGE_SIZES.end()
+            )));
+        }
+        if !sample.is_power_of_two() {
+            return Err(bad(&format!(
+                "recording.sample is {sample}: one page of so many is a power of two, and 1 is every page"
+            )));
+        }
+        Ok(manifest)
     }
 
     /// Its text.
@@ -468,7 +496,9 @@ impl Manifest {
     /// What the group held from time to time. Errors: the file can't be read, or a line of it.
     pub fn samples(folder: &Path) -> Result<Vec<Sample>, Error> {
         let path = folder.join(SAMPLES);
-        let text = read(&path)?;
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Error::Form(format!("{}: {error}; the recording is not whole", path.display()))
+        })?;
         let mut samples = Vec::new();
         for (at, line) in text.lines().enumerate().skip(1) {
             let sample = Sample::parse(line).ok_or_else(|| {
@@ -477,6 +507,10 @@ impl Manifest {
                 Error::Form(told)
             })?;
             samples.push(sample);
+        }
+        if samples.is_empty() {
+            let none = "it says at no moment what the group held; the recording is not whole";
+            return Err(Error::Form(format!("{}: {none}", path.display())));
         }
         Ok(samples)
     }
@@ -556,6 +590,36 @@ mod tests {
         assert!(
             Manifest::parse("r.toml", "format_version = 1\n").unwrap_err().to_string().contains("pageout")
         );
+    }
+
+    #[test]
+    fn what_no_machine_can_have_is_refused_by_its_key() {
+        let manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            pageout: String::new(),
+            recording: Recorded { page_size: 4096, sample: 1, ..Recorded::default() },
+            source: SourceRecord::default(),
+            sums: Sums::default(),
+            kernel: KernelRecord::default(),
+            group: GroupRecord::default(),
+            sysctl: BTreeMap::new(),
+            device: Vec::new(),
+            file: Vec::new(),
+        };
+        let text = manifest.text().unwrap();
+        let refused = |from: &str, to: &str| {
+            assert!(text.contains(from), "{from:?} is not in it");
+            Manifest::parse("r.toml", &text.replacen(from, to, 1)).unwrap_err().to_string()
+        };
+        assert_eq!(Manifest::parse("r.toml", &text).unwrap(), manifest);
+        for wrong in ["0", "4097", "8388608"] {
+            let error = refused("page_size = 4096", &format!("page_size = {wrong}"));
+            assert!(error.contains(&format!("r.toml: recording.page_size is {wrong}")), "{error}");
+        }
+        for wrong in ["0", "3"] {
+            let error = refused("sample = 1", &format!("sample = {wrong}"));
+            assert!(error.contains(&format!("recording.sample is {wrong}")), "{error}");
+        }
     }
 
     #[test]

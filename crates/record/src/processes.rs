@@ -174,6 +174,26 @@ pub(crate) fn state(pid: u32) -> Option<char> {
     read_if_there(format!("/proc/{pid}/stat"))?.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
+/// All processes of the machine.
+pub(crate) fn all() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Kernel threads that reclaim from everybody: kswapd of each node, and DAMON's.
+pub(crate) fn reclaimers() -> (Vec<u32>, Vec<u32>) {
+    let (mut kswapd, mut damon) = (Vec::new(), Vec::new());
+    for pid in all() {
+        let name = read_if_there(format!("/proc/{pid}/comm")).unwrap_or_default();
+        if name.starts_with("kswapd") {
+            kswapd.push(pid);
+        } else if name.starts_with("kdamond") {
+            damon.push(pid);
+        }
+    }
+    (kswapd, damon)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -184,6 +184,7 @@ struct Recorder<'a> {
     names: Names,
     near: BTreeSet<PathBuf>,
     limits: BTreeMap<String, String>,
+    events_begin: BTreeMap<String, u64>,
     stat_begin: BTreeMap<String, u64>,
     stalled_begin: Option<u64>,
     disks: host::DiskCounts,
@@ -246,6 +247,7 @@ impl<'a> Recorder<'a> {
             names: Names::default(),
             near: near.into_iter().collect(),
             limits: group.limits(),
+            events_begin: group.events(),
             stat_begin: group.stat()?,
             stalled_begin: host::stalled_us(),
             disks: host::disk_counts(),
@@ -382,7 +384,7 @@ impl<'a> Recorder<'a> {
     fn look_at_names(&mut self, with_mappings: bool) {
         let tasks: Vec<u32> = match &self.options.target {
             Target::Command { cgroup: None, .. } => self.descendants(),
-            Target::Machine => all_processes(),
+            Target::Machine => processes::all(),
             _ => self
                 .tasks
                 .iter()
@@ -415,6 +417,16 @@ impl<'a> Recorder<'a> {
 
         let insertions_alone = self.source.accesses == "insertions";
         let mut collector = Collector::new(insertions_alone, options.sample);
+        let (kswapd, damon) = processes::reclaimers();
+        if options.target == Target::Machine {
+            collector.reclaim_always(&kswapd, &damon);
+        } else {
+            let others = [kswapd, damon].concat();
+            collector.reclaim_always(&[], &others);
+            if let Some(instance) = &self.instance {
+                instance.follow(&others)?;
+            }
+        }
         let mut merge = Merge::new(self.instance.as_ref().map_or(0, Instance::cpus));
         let mut accesses: Vec<Access> = Vec::new();
         let (mut count, mut rounds_since) = (0, Duration::ZERO);
@@ -530,6 +542,10 @@ impl<'a> Recorder<'a> {
         let after = host::disk_counts();
         let devices: BTreeSet<String> = files.iter().map(|file| file.device.clone()).collect();
         let limits_end = self.group.limits();
+        let mut events = self.group.events();
+        events.iter_mut().for_each(|(name, count)| {
+            *count -= self.events_begin.get(name).copied().unwrap_or(0).min(*count)
+        });
         let changed = self.limits.iter().filter(|(name, value)| limits_end.get(*name) != Some(*value));
         let manifest = Manifest {
             format_version: FORMAT_VERSION,
@@ -565,6 +581,7 @@ impl<'a> Recorder<'a> {
                 machine_stalled_us: host::stalled_us()
                     .zip(self.stalled_begin)
                     .map(|(end, begin)| end.saturating_sub(begin)),
+                events: bounded(&events),
                 stat_begin: bounded(&self.stat_begin),
                 stat_end: bounded(&stat_end),
             },
@@ -732,12 +749,6 @@ fn filter(format: &str, files: &[FileKey], sample: u64) -> Result<String, Error>
         )));
     }
     Ok(filter)
-}
-
-/// All processes of the machine.
-fn all_processes() -> Vec<u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 #[cfg(test)]

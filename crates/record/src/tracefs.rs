@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, read_at_once, read_if_there};
+use crate::processes;
 use crate::ring::PageLayout;
 
 /// Places where tracefs is mounted.
@@ -198,7 +199,9 @@ fn remove_orphans(instances: &Path) {
     for entry in entries {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        // One that has ended and whose parent does not care is there for long.
+        let has_ended = |pid| matches!(processes::state(pid), None | Some('Z' | 'X'));
+        if pid.is_some_and(has_ended) {
             let _ = std::fs::remove_dir(entry.path());
         }
     }

@@ -1,0 +1,87 @@
+//! Files that end, calls on whole files, and pages that others take.
+//!
+//! A page that leaves while its task is in no call of reclaim was truncated, and if the inode went with its last name,
+//! the file is deleted. What uses the inode afterwards is the next file of that number: to the page cache an empty one in the same place.
+
+use pageout_workload::trace::{FileCall, PlacedCall};
+
+use super::Collector;
+use crate::event::{Event, FileKey};
+
+/// Pages of a file that leave, one event each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Going {
+    file: usize,
+    first: u64,
+    last: u64,
+    /// Accesses that were made before.
+    access: u64,
+    /// That the file goes has been told.
+    is_deleted: bool,
+}
+
+impl Collector {
+    /// The inode of a file goes, and with it the file.
+    pub(super) fn deletion(&mut self, task: usize, key: FileKey) {
+        let Some(&file) = self.by_key.get(&key) else { return };
+        self.files[file].deletions += 1;
+        self.call(file, self.accesses, FileCall::Delete);
+        let access = self.accesses;
+        self.tasks[task].going = Some(Going { file, first: 0, last: 0, access, is_deleted: true });
+    }
+
+    /// A folio leaves as its file ends before it.
+    pub(super) fn truncation(&mut self, task: usize, event: &Event) {
+        let file = self.file(event.file);
+        self.sums.truncated += event.last - event.first + 1;
+        match &mut self.tasks[task].going {
+            Some(going) if going.file == file => {
+                going.first = going.first.min(event.first);
+                going.last = going.last.max(event.last);
+            }
+            _ => {
+                self.end_going(task);
+                let (first, last, access) = (event.first, event.last, self.accesses);
+                self.tasks[task].going = Some(Going { file, first, last, access, is_deleted: false });
+            }
+        }
+    }
+
+    /// All pages have gone that were to. If the last one is the last that was used, the file ends where they began, and what was evicted of it
+    /// before is no more, either.
+    pub(super) fn end_going(&mut self, task: usize) {
+        let Some(going) = self.tasks[task].going.take() else { return };
+        if going.is_deleted {
+            return;
+        }
+        let file = &mut self.files[going.file];
+        file.truncations += 1;
+        let end = if going.last >= file.page_last { u64::MAX } else { going.last + 1 };
+        self.call(going.file, going.access, FileCall::Truncate { first: going.first, end });
+    }
+
+    /// A task that is none of those followed reclaims from the whole machine. What it takes of a file that has been used is told.
+    pub(super) fn taken(&mut self, event: &Event) {
+        let Some(&file) = self.by_key.get(&event.file) else { return };
+        let (first, end) = (event.first, event.last + 1);
+        self.sums.taken += end - first;
+        self.room.left(end - first);
+        self.eviction(event);
+        let object = self.files[file].objects.iter().flatten().next();
+        match self.calls.last_mut() {
+            Some(PlacedCall { access, object: of, call: FileCall::Evict { end: before, .. } })
+                if *access == self.accesses && Some(&*of) == object && *before == first =>
+            {
+                *before = end;
+            }
+            _ => self.call(file, self.accesses, FileCall::Evict { first, end }),
+        }
+    }
+
+    /// A call on a file that is one of the trace's.
+    pub(super) fn call(&mut self, file: usize, access: u64, call: FileCall) {
+        if let Some(&object) = self.files[file].objects.iter().flatten().next() {
+            self.calls.push(PlacedCall { access, object, call });
+        }
+    }
+}
