@@ -17,8 +17,8 @@ Examples, as root:
 It ends when the command has, or the tasks, or the time is over, or at the first Ctrl-C (SIGINT, SIGTERM, SIGHUP), with exit code 0: what there
 is by then is a whole recording. Without a cgroup a command shares the one of the recorder, whose own files then count as well.
 The folder: recording.toml (what it depends on; read it), accesses.pgt (`pageout replay` reads it), before.pgt (what was in memory
-already), file_calls.csv (where files were synced, truncated and deleted), evictions.csv (since when mapped pages were missed), rooms.csv (how
-many pages files had whenever the group was full), samples.csv (what the group held). Names of files are in it: --anonymize leaves them out.
+already), file_calls.csv (where files were synced, truncated and deleted, and what kswapd or DAMON took), evictions.csv (since when mapped
+pages were missed), rooms.csv (how many pages files had whenever the group was full), samples.csv (what the group held). Names of files are in it: --anonymize leaves them out.
 Losses are counted, here and in recording.toml.";
 
 /// Arguments of `record`.

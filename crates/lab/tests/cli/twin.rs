@@ -240,7 +240,25 @@ fn what_is_no_whole_recording_is_told_apart() {
     let directory = changed("accesses = 61057", "accesses = 61056");
     check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["not of one recording"]);
 
+    let directory = changed("page_size = 4096", "page_size = 16384");
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["pages of 16 KiB", "pages of 4 KiB"]);
+    let directory = changed("sample = 1", "sample = 0");
+    check_failure(
+        &pageout(directory.path(), &["twin", "rec"]),
+        2,
+        &["recording.sample is 0", "power of two"],
+    );
+
+    let directory = changed("format_version = 1", "format_version = 1");
     let rec = directory.path().join("rec");
+    let samples = std::fs::read_to_string(rec.join("samples.csv")).unwrap();
+    for (left, what) in [(20, "at no moment"), (samples.len() - 10, "ten numbers")] {
+        std::fs::write(rec.join("samples.csv"), &samples[..left]).unwrap();
+        check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["samples.csv", what]);
+    }
+    std::fs::remove_file(rec.join("samples.csv")).unwrap();
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["samples.csv", "not whole"]);
+    std::fs::write(rec.join("samples.csv"), samples).unwrap();
     let whole = std::fs::read(rec.join("accesses.pgt")).unwrap();
     for length in [0, 20, 1000, whole.len() - 1] {
         std::fs::write(rec.join("accesses.pgt"), &whole[..length]).unwrap();
@@ -309,6 +327,15 @@ fn files_end_where_they_did_in_the_recording() {
     let truncated: String = objects.iter().map(|object| format!("50000,{object},truncate,0\n")).collect();
     assert!(insertions(&deleted) > without + 1000);
     assert!(insertions(&truncated) > without + 1000);
+    // What others took comes back as well, and is known again.
+    let manifest = std::fs::read_to_string(rec.join("recording.toml")).unwrap();
+    let told = manifest.replace("[sums]", "[sums]\ntaken = 2000");
+    std::fs::write(rec.join("recording.toml"), told).unwrap();
+    let taken: String = objects.iter().map(|object| format!("50000,{object},evict,0,99999\n")).collect();
+    let found: Value = serde_json::from_str(&check_success(&calls(&taken))).unwrap();
+    assert!(found["twin"]["insertions"]["value"].as_u64().unwrap() > without + 1000);
+    assert!(found["twin"]["refaults"]["value"].as_u64().unwrap() > 1521 + 1000, "{found}");
+    assert!(found["limits"].to_string().contains("2,000 pages of its files taken by kswapd or DAMON"));
     check_failure(&calls("7,0,sync\n"), 2, &["file_calls.csv", "line 2", "`7,0,sync`"]);
     check_failure(&calls("7,0,fsync\n6,0,fsync\n"), 2, &["line 3", "before the call above it"]);
     check_failure(&calls("7,9999,delete\n"), 2, &["file_calls.csv", "no object 9999"]);

@@ -41,12 +41,10 @@ impl Beside {
     /// That of a recording; none if it was never full, or others evicted pages, too, which no event told.
     pub(super) fn of(recording: &Recording) -> Option<Beside> {
         let page = recording.manifest.recording.page_size.max(1);
-        let sums = &recording.manifest.sums;
         let most = recording.rooms.iter().map(|(_, pages)| *pages).max()?;
         let at_begin = recording.samples.first()?.file_bytes / page;
         let files_most = u64::try_from(at_begin as i64 + most).ok()?;
-        let told = sums.insertions as i64 - sums.evictions as i64;
-        let untold = told.abs_diff(recording.file_growth() / page as i64);
+        let untold = recording.vanished()?.unsigned_abs();
         let limit = recording.limit() / page;
         if untold > (files_most / UNTOLD).max(64) || files_most >= limit {
             return None;

@@ -20,6 +20,9 @@ pub(super) const TASK: &str = "recorded";
 
 /// Time that a read of a cached page takes, which is part of the time between accesses.
 const HIT_NS: u64 = 860;
+/// Where chance decides, the group is also taken to hold so many pages less and more. A CPU charges 64 at once, and how many of these are in use when
+/// the group counts as full is not told.
+const CHANCES: [u64; 3] = [4, 12, 24];
 /// Room beside the group: what the machine itself needs.
 const ROOM: u64 = 256 << 20;
 
@@ -88,6 +91,11 @@ impl Machine {
         let (least, most) = (holds(self.held.saturating_sub(held.less)), holds(self.held + held.more));
         let later = |flush_phase_ms| Machine { flush_phase_ms, ..self.clone() };
         let mut spread = vec![self.clone(), least, most, later(700), later(1400)];
+        if held.is_chancy {
+            let by =
+                |pages: u64| [holds(self.held.saturating_sub(pages * 4096)), holds(self.held + pages * 4096)];
+            spread.extend(CHANCES.into_iter().flat_map(by));
+        }
         if self.readers > 1 {
             let placed = |placed| Machine { placed, ..self.clone() };
             spread.extend([placed(Readers::OnCpusOfTheirOwn), placed(Readers::Apart)]);

@@ -95,7 +95,7 @@ pub struct Interval {
 /// What a machine came to.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// With what else the group held on the mean.
+    /// With what else the group held on the mean; where chance decides, those of the run in the middle.
     pub figures: Figures,
     /// All runs: this one, and those that differ in what is not known.
     pub runs: Vec<Figures>,
@@ -116,6 +116,13 @@ impl Played {
             most: most + most * u64::from(self.up_to) / 100,
         }
     }
+}
+
+/// The run in the middle, by pages brought in.
+fn middle(runs: &[Figures]) -> Option<Figures> {
+    let mut sorted: Vec<&Figures> = runs.iter().collect();
+    sorted.sort_by_key(|figures| figures.insertions);
+    sorted.get(sorted.len() / 2).map(|figures| **figures)
 }
 
 /// Runs these machines, each also with what is not known of it. `up_to` of each: see [`Played::up_to`]. Errors: a machine makes no sense.
@@ -151,7 +158,8 @@ pub fn play(
         let failed =
             runs.iter().flat_map(|runs| &runs.failures).map(|failure| failure.message.clone()).next();
         let failed = failed.or_else(|| figures.is_empty().then(|| "not run".to_string()));
-        Played { figures: figures.first().copied().unwrap_or_default(), runs: figures, failed, up_to: *up_to }
+        let value = if held.is_chancy { middle(&figures) } else { figures.first().copied() };
+        Played { figures: value.unwrap_or_default(), runs: figures, failed, up_to: *up_to }
     });
     let played = played.collect();
     Ok((played, made.extent))

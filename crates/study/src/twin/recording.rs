@@ -19,6 +19,9 @@ const FULL: f64 = 0.9;
 /// A mapping counts where more than this share of pages was brought in by its faults.
 const MATTERS: f64 = 0.02;
 
+/// Pages read ahead, and such as came back, count where they are more than this share of what came in.
+const CHANCY: f64 = 0.05;
+
 /// What the group held beside files is taken for its mean as long as it moves by no more than this share of what files have.
 const UNSTEADY: f64 = 0.25;
 
@@ -69,6 +72,8 @@ pub struct Held {
     pub samples: usize,
     /// Whether the group was as full as its limit lets it be.
     pub was_full: bool,
+    /// Chance decides much: most of what comes in was read ahead, in windows that begin where a page is missing, and so by what was evicted.
+    pub is_chancy: bool,
     /// What the twin keeps off its files all the time: the mean, or what is left of it where the rest comes and goes;
     pub constant: u64,
     /// how much less that may be,
@@ -113,6 +118,13 @@ impl Recording {
                 "{}: {} events were lost while it was recorded, so accesses are missing; record less at a time, or say --allow-loss",
                 folder.display(),
                 manifest.source.lost_events
+            )));
+        }
+        if manifest.recording.page_size != 4096 {
+            return Err(Error::Asked(format!(
+                "{}: it is of a machine with pages of {}, and the twin has pages of 4 KiB",
+                folder.display(),
+                crate::figures::bytes(manifest.recording.page_size)
             )));
         }
         let samples = Manifest::samples(folder).map_err(asked)?;
@@ -252,7 +264,15 @@ impl Recording {
             most,
             samples: chosen.len(),
             was_full,
+            is_chancy: self.is_chancy(),
         }
+    }
+
+    /// Whether what comes in hangs on a few pages more or less: read ahead is a part of it that matters, and pages were evicted that came back.
+    fn is_chancy(&self) -> bool {
+        let sums = &self.manifest.sums;
+        let matters = |pages: u64| pages as f64 > CHANCY * sums.insertions as f64;
+        matters(sums.read_ahead) && matters(sums.insertions.saturating_sub(sums.insertions_first))
     }
 
     /// Of programs' memory, what is there all the time, on the mean.
@@ -312,6 +332,20 @@ impl Recording {
     pub(super) fn before_is_elsewhere(&self) -> bool {
         let held = self.samples.first().map_or(0, |sample| sample.file_bytes);
         held < self.before * self.manifest.recording.page_size / 2
+    }
+
+    /// Pages of files that left the group's memory, and no event tells who took them; fewer than zero if others brought in pages that it
+    /// pays for. None if it is not known what came and left.
+    pub fn vanished(&self) -> Option<i64> {
+        let sums = &self.manifest.sums;
+        let source = &self.manifest.source;
+        let has = |event: &str| source.events.iter().any(|name| name.ends_with(event));
+        let tells = has("mm_filemap_add_to_page_cache") && has("mm_filemap_delete_from_page_cache");
+        let is_whole = tells && source.only_files.is_empty() && self.manifest.recording.sample <= 1;
+        let page = self.manifest.recording.page_size.max(1) as i64;
+        is_whole.then(|| {
+            sums.insertions as i64 - (sums.evictions + sums.taken) as i64 - self.file_growth() / page
+        })
     }
 
     /// Bytes of files that the group held when the recording ended, beyond what it held at the begin.

@@ -4,6 +4,12 @@ use pageout_study::twin::{Counted, Knowledge, Machine, Recording};
 
 use crate::print::figures;
 
+/// Turns of tasks are told where there is more than one in so many accesses.
+const SELDOM: u64 = 100;
+
+/// Pages that a CPU charges at once: a difference as small says nothing.
+const FEW: i64 = 64;
+
 /// What the twin is of.
 pub(super) fn heading(recording: &Recording) -> String {
     let manifest = &recording.manifest;
@@ -58,6 +64,16 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
         let lost = figures::counted(manifest.source.lost_events, "event");
         lines.push(format!("{lost} lost while it was recorded: accesses are missing"));
     }
+    if manifest.source.unread_events > 0 {
+        let unread = figures::counted(manifest.source.unread_events, "event");
+        lines.push(format!("{unread} could not be read: they were shorter than their format says, and what they told is missing"));
+    }
+    if manifest.recording.accesses_beyond > 0 {
+        let beyond = figures::count(manifest.recording.accesses_beyond);
+        lines.push(format!(
+            "accesses left out: {beyond}, as a trace can't hold so many files, or pages of so high a number"
+        ));
+    }
     let estimated = recording.estimated_hits().unwrap_or(0);
     let known = match recording.knowledge() {
         Knowledge::Reads => {
@@ -101,6 +117,9 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
             false => "",
         },
     ));
+    if held.is_chancy {
+        lines.push("chance: windows of readahead begin where a page has just been evicted, so a few pages of memory more or less change much. The twin is the middle one of runs that hold up to 24 pages less and more".to_string());
+    }
     if sums.insertions_large * 100 > sums.insertions {
         let share = figures::percent(figures::share(sums.insertions_large, sums.insertions));
         lines.push(format!("{share} of the pages came in large folios; the twin has single pages, which reclaim takes one by one"));
@@ -118,6 +137,25 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
         lines.push(format!(
             "{faults} of mapped files looked for pages nearby: which page was asked for is not told"
         ));
+    }
+    if sums.turns * SELDOM > manifest.recording.accesses {
+        lines.push(format!(
+            "{} took turns {} times: one task plays their accesses, in the order of their events. Who waited for whom, and on which CPU, is not in it",
+            figures::counted(sums.tasks, "task"),
+            figures::count(sums.turns)
+        ));
+    }
+    if sums.taken > 0 {
+        let pages = figures::counted(sums.taken, "page");
+        lines.push(format!("{pages} of its files taken by kswapd or DAMON, for the whole machine: the twin loses them at the same places, whatever is asked"));
+    }
+    if let Some(pages) = recording.vanished().filter(|&pages| pages > FEW) {
+        let pages = figures::counted(pages as u64, "page");
+        lines.push(format!("{pages} left the group's memory, and no event tells who took them: another group, most likely. The twin keeps them"));
+    }
+    if let Some(&killed) = manifest.group.events.get("oom_kill").filter(|&&killed| killed > 0) {
+        let killed = figures::count(killed);
+        lines.push(format!("memory ran out, and the kernel killed {killed} of the group's processes: the twin kills none, and ends where their events do"));
     }
     let count_files = |is: fn(&pageout_record::FileRecord) -> bool| {
         let number = manifest.file.iter().filter(|file| is(file)).count() as u64;
@@ -152,6 +190,7 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
             "memory is scaled by the sample; {reads} of several pages are known by their first page alone"
         ));
     }
+    lines.extend(manifest.source.remarks.iter().cloned());
     if !manifest.source.missing.is_empty() {
         lines.push(format!("this kernel lacks {}", manifest.source.missing.join(", ")));
     }
