@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Records loads on this machine, in cgroups of its own, compares each with its twin, and prints the table of docs/results/twin.md. Needs root, tracefs,
 # Linux 6.12 and python3; where one is missing it says so and is left out (exit code 77). ci/twin.sh [LIMIT_MIB...]: at these limits instead of 32, 48,
-# 64 and 96 MiB, but for the compile. REPEATS=1 for a look instead of three, PAGEOUT=FILE for a program that is built already, KEEP=FOLDER to keep the recordings.
+# 64 and 96 MiB, but for the compile. ci/twin.sh cost: what recording costs instead. REPEATS=1 for a look instead of three, LOADS="sqlite" for some of the
+# loads, PAGEOUT=FILE for a program that is built already, KEEP=FOLDER to keep the recordings.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 pageout=${PAGEOUT:-}
@@ -35,6 +36,10 @@ trap 'rmdir "$group" 2> /dev/null || true; rm -rf "$work"' EXIT
 load=ci/twin/load.py
 pages=65536 accesses=100000
 python3 -I -S "$load" make "$work/data" "$pages"
+if [[ ${limits[0]} == cost ]]; then
+    python3 -S ci/twin/cost.py "$pageout" "$work/data" "$pages"
+    exit
+fi
 python3 -I "$load" make-database "$work/database" 120000
 python3 -I -S "$load" make-sources "$work/sources" 40
 
@@ -42,6 +47,7 @@ python3 -I -S "$load" make-sources "$work/sources" 40
 one() {
     local name=$1 limit=$2 rec=$keep/${1// /-}-$2-$repeat
     shift 2
+    [[ -z ${LOADS:-} || " $LOADS " == *" $name "* ]] || return 0
     echo $((limit << 20)) > "$group/$limit_file"
     python3 -I -S "$load" forget "$work/data" "$work/database" "$work/sources"
     rm -rf "$rec"

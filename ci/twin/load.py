@@ -103,11 +103,12 @@ def compare(name, limit, path):
     recorded, twin = found["recorded"], found["twin"]
     figures = None
     if twin and not twin["error"]:
-        figures = {counter: (recorded[counter], twin[counter]["value"]) for counter in COUNTERS}
+        figures = {counter: (recorded[counter], *(twin[counter][what] for what in ("value", "least", "most"))) for counter in COUNTERS}
     with open(path, "a") as file:
         print(json.dumps([name, int(limit), recorded["insertions"], figures]), file=file)
-    told = [f"{counter} {real}, {simulated}, {off(simulated, real)}" for counter, (real, simulated) in (figures or {}).items()]
-    print(f"{name}, {limit} MiB: " + ("; ".join(told) or "refused"), flush=True)
+    told = [f"{counter} {real}, {value} ({least} to {most}), {off(value, real)}" for counter, (real, value, least, most) in (figures or {}).items()]
+    why = twin["error"] if twin else "what the group holds came and went, and when is not known"
+    print(f"{name}, {limit} MiB: " + ("; ".join(told) or f"refused: {why}"), flush=True)
 
 
 def off(simulated, real):
@@ -126,19 +127,22 @@ def table(path):
     for line in open(path):
         name, limit, real, figures = json.loads(line)
         rows.setdefault((list(LOADS).index(name), name, limit), []).append((real, figures))
-    print("| load | limit | recordings | real | twin, difference | inside repeats | refaults | calls of reclaim |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| load | limit | recordings | real | twin, difference | inside repeats | real inside the twin's range | refaults | calls of reclaim |")
+    print("|---|---|---|---|---|---|---|---|---|")
     before = None
     for (_, name, limit), found in sorted(rows.items()):
         reals = sorted(real for real, _ in found)
         played = [figures for _, figures in found if figures]
-        cells = [LOADS[name] if name != before else "", f"{limit} MiB", str(len(found)), span(f"{real:,}" for real in reals)]
+        refused = f", {len(found) - len(played)} refused" if 0 < len(played) < len(found) else ""
+        cells = [LOADS[name] if name != before else "", f"{limit} MiB", f"{len(found)}{refused}", span(f"{real:,}" for real in reals)]
         if played:
             inside = sum(reals[0] <= figures["insertions"][1] <= reals[-1] for figures in played)
-            cells.extend([differences(played, "insertions"), f"{inside} of {len(found)}"])
+            ranges = [figures["insertions"] for figures in played]
+            covered = sum(least <= real <= most for real, _, least, most in ranges)
+            cells.extend([differences(played, "insertions"), f"{inside} of {len(played)}", f"{covered} of {len(played)}"])
             cells.extend(differences(played, counter) for counter in COUNTERS[1:])
         else:
-            cells.extend(["refused", "", "", ""])
+            cells.extend(["refused", "", "", "", ""])
         print("| " + " | ".join(cells) + " |")
         before = name
 
