@@ -37,8 +37,10 @@ const FETCH: u64 = 1 << 4;
 /// What is remembered of a task.
 #[derive(Clone, Debug, Default)]
 struct Task {
-    /// The last read: its file, and its range.
+    /// The last read: its file, and its range;
     read: Option<(FileKey, u64, u64)>,
+    /// its pages from here on have not been given out.
+    read_from: u64,
     write: Option<(FileKey, u64, u64)>,
     /// Pages of the last read behind its first, by its file's place: in memory, unless they come in before the next.
     looked_for: Option<(usize, u64, u64)>,
@@ -225,6 +227,8 @@ impl Collector {
             What::Eviction { order } => {
                 self.sums.evictions += 1 << order;
                 self.room.left(1 << order);
+                let file = self.file(event.file);
+                (event.first..=event.last).for_each(|page| _ = self.files[file].brought_in.remove(page));
                 if self.tasks[task].reclaims == 0 {
                     self.truncation(task, event);
                 } else {
@@ -281,6 +285,7 @@ impl Collector {
         self.sums.read_ahead += ahead;
         if goes_on {
             self.sums.continued += 1;
+            self.read_up_to(task, file, last, out);
             return;
         }
         self.end_read(task);
@@ -294,9 +299,22 @@ impl Collector {
         self.note_first(file, first, true);
         // At its first look only the pages up to the first missing one are there.
         self.tasks[task].looked_for = (last > first).then_some((file, first + 1, last));
-        for page in first..=last {
+        self.tasks[task].read_from = first;
+        self.read_up_to(task, file, last, out);
+    }
+
+    /// Gives out what a read asked for, as far as the file goes. Of one that was made in a deleted one's place all pages have come in before they
+    /// are found: those of a long read at its later looks, and those behind its end never.
+    fn read_up_to(&mut self, task: usize, file: usize, last: u64, out: &mut Vec<Access>) {
+        let of = &self.files[file];
+        // Where insertions are not recorded, nothing is known of it.
+        let is_known = of.deletions > 0 && self.sums.insertions > 0;
+        let end = if is_known { of.inserted_end.min(last + 1) } else { last + 1 };
+        let from = self.tasks[task].read_from;
+        for page in from..end {
             self.access(file, Channel::File, page, false, out);
         }
+        self.tasks[task].read_from = end.max(from);
     }
 
     fn write(&mut self, task: usize, event: &Event, out: &mut Vec<Access>) {
@@ -415,10 +433,13 @@ impl Collector {
         let pages = event.last - event.first + 1;
         self.sums.insertions += pages;
         self.sums.insertions_large += if order > 0 { pages } else { 0 };
-        self.files[file].insertions += pages;
+        let of = &mut self.files[file];
+        of.insertions += pages;
+        of.inserted_end = of.inserted_end.max(event.last + 1);
         self.room.came(pages, self.accesses);
         for page in event.first..=event.last {
             self.sums.insertions_first += u64::from(self.files[file].seen.insert(page));
+            self.files[file].brought_in.insert(page);
             if self.insertions_alone {
                 self.access(file, Channel::File, page, false, out);
             }
@@ -512,6 +533,21 @@ mod tests {
         let (told, collector) = pages(&[event(What::Read, 0, 9), other, other, event(What::Read, 0, 0)]);
         assert_eq!(told.len(), 23);
         assert_eq!((collector.sums.tasks, collector.sums.turns), (2, 3));
+    }
+
+    #[test]
+    fn a_file_in_a_deleted_ones_place_is_read_as_far_as_it_goes() {
+        let insertion = |first, last| event(What::Insertion { order: 0 }, first, last);
+        let (told, _) = pages(&[
+            event(What::Write, 0, 7),
+            event(What::InodeGone, 0, 0),
+            insertion(0, 1),
+            event(What::Read, 0, 9),
+            insertion(2, 3),
+            event(What::Read, 2, 9),
+            event(What::Read, 3, 5),
+        ]);
+        assert_eq!(told, [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 3]);
     }
 
     #[test]
@@ -706,16 +742,17 @@ mod tests {
         let elsewhere = Event { file: FileKey { inode: 9, ..FILE }, ..gone(78, 4) };
         let mut collector = Collector::new(false, 1);
         collector.reclaim_always(&[77], &[78]);
-        for event in [event(What::Read, 0, 9), gone(77, 4), gone(78, 5), gone(78, 6), elsewhere, gone(78, 8)]
-        {
+        let insertion = event(What::Insertion { order: 0 }, 0, 6);
+        let events = [insertion, event(What::Read, 0, 9), gone(77, 4), gone(78, 5), gone(78, 6), elsewhere];
+        for event in events.into_iter().chain([gone(78, 8), gone(78, 4)]) {
             collector.take(&event, &mut Vec::new());
         }
         collector.finish();
         let sums = collector.sums;
-        assert_eq!((sums.evictions, sums.taken, sums.truncated), (1, 3, 0));
-        // What is none of the recording's own is told, page by page, of files that it has used.
+        // Page 8 others had brought in, page 4 was gone, and the other file is nobody's here.
+        assert_eq!((sums.evictions, sums.taken, sums.truncated), (1, 2, 0));
         let told: Vec<String> = collector.calls().iter().map(PlacedCall::line).collect();
-        assert_eq!(told, ["10,0,evict,5,7", "10,0,evict,8,9"]);
+        assert_eq!(told, ["10,0,evict,5,7"]);
     }
 
     #[test]

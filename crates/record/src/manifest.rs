@@ -166,7 +166,7 @@ pub struct Sums {
     pub evictions: u64,
     /// Of these, pages that were in no call of reclaim: their files were deleted, or truncated.
     pub truncated: u64,
-    /// Pages of the tasks' files that kernel threads took who reclaim from the whole machine.
+    /// Pages that the tasks had brought in, and kernel threads took who reclaim from the whole machine.
     pub taken: u64,
     /// Calls of reclaim at a group's limit by the tasks.
     pub reclaim_calls: u64,

@@ -23,6 +23,17 @@ impl Seen {
         is_new
     }
 
+    /// Takes a page out; whether it was there.
+    #[inline]
+    pub(crate) fn remove(&mut self, page: u64) -> bool {
+        let Some(piece) = self.pieces.get_mut(&(page / PIECE)) else { return false };
+        let (word, bit) = ((page % PIECE / 64) as usize, 1u64 << (page % 64));
+        let was_there = piece[word] & bit != 0;
+        piece[word] &= !bit;
+        self.count -= u64::from(was_there);
+        was_there
+    }
+
     /// Takes the pages from this one on out; returns how many there were.
     pub(crate) fn cut(&mut self, end: u64) -> u64 {
         let gone: Vec<u64> = self.pages().filter(|&page| page >= end).collect();
@@ -64,7 +75,8 @@ mod tests {
         assert_eq!(fresh, [true, true, true, false, true]);
         assert_eq!(seen.pages().collect::<Vec<_>>(), [3, 64, 70_000, 1 << 39]);
         assert_eq!(seen.count(), 4);
-        assert_eq!(seen.cut(64), 3);
+        assert!(seen.remove(70_000) && !seen.remove(70_000) && !seen.remove(9_000_000));
+        assert_eq!(seen.cut(64), 2);
         assert_eq!((seen.pages().collect::<Vec<_>>(), seen.count()), (vec![3], 1));
     }
 }

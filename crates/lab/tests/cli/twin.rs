@@ -335,7 +335,9 @@ fn files_end_where_they_did_in_the_recording() {
     let found: Value = serde_json::from_str(&check_success(&calls(&taken))).unwrap();
     assert!(found["twin"]["insertions"]["value"].as_u64().unwrap() > without + 1000);
     assert!(found["twin"]["refaults"]["value"].as_u64().unwrap() > 1521 + 1000, "{found}");
-    assert!(found["limits"].to_string().contains("2,000 pages of its files taken by kswapd or DAMON"));
+    assert!(
+        found["limits"].to_string().contains("2,000 pages that it had brought in taken by kswapd or DAMON")
+    );
     check_failure(&calls("7,0,sync\n"), 2, &["file_calls.csv", "line 2", "`7,0,sync`"]);
     check_failure(&calls("7,0,fsync\n6,0,fsync\n"), 2, &["line 3", "before the call above it"]);
     check_failure(&calls("7,9999,delete\n"), 2, &["file_calls.csv", "no object 9999"]);

@@ -25,6 +25,7 @@ impl Collector {
     pub(super) fn deletion(&mut self, task: usize, key: FileKey) {
         let Some(&file) = self.by_key.get(&key) else { return };
         self.files[file].deletions += 1;
+        self.files[file].inserted_end = 0;
         self.call(file, self.accesses, FileCall::Delete);
         let access = self.accesses;
         self.tasks[task].going = Some(Going { file, first: 0, last: 0, access, is_deleted: true });
@@ -60,21 +61,26 @@ impl Collector {
         self.call(going.file, going.access, FileCall::Truncate { first: going.first, end });
     }
 
-    /// A task that is none of those followed reclaims from the whole machine. What it takes of a file that has been used is told.
+    /// A task that is none of those followed reclaims from the whole machine. What it takes of the pages that the tasks had brought in is told. Pages
+    /// that others pay for come and go without the group.
     pub(super) fn taken(&mut self, event: &Event) {
         let Some(&file) = self.by_key.get(&event.file) else { return };
-        let (first, end) = (event.first, event.last + 1);
-        self.sums.taken += end - first;
-        self.room.left(end - first);
-        self.eviction(event);
-        let object = self.files[file].objects.iter().flatten().next();
-        match self.calls.last_mut() {
-            Some(PlacedCall { access, object: of, call: FileCall::Evict { end: before, .. } })
-                if *access == self.accesses && Some(&*of) == object && *before == first =>
-            {
-                *before = end;
+        for page in event.first..=event.last {
+            if !self.files[file].brought_in.remove(page) {
+                continue;
             }
-            _ => self.call(file, self.accesses, FileCall::Evict { first, end }),
+            self.eviction(&Event { first: page, last: page, ..*event });
+            self.sums.taken += 1;
+            self.room.left(1);
+            let object = self.files[file].objects.iter().flatten().next();
+            match self.calls.last_mut() {
+                Some(PlacedCall { access, object: of, call: FileCall::Evict { end, .. } })
+                    if *access == self.accesses && Some(&*of) == object && *end == page =>
+                {
+                    *end += 1;
+                }
+                _ => self.call(file, self.accesses, FileCall::Evict { first: page, end: page + 1 }),
+            }
         }
     }
 

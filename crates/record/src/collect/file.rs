@@ -30,9 +30,13 @@ pub(crate) struct FileSums {
     /// Pages that any event named.
     pub(super) seen: Seen,
     pub(super) resident: Seen,
+    /// Pages that the tasks have brought in, and nobody has been seen to take. Others may pay for the rest.
+    pub(super) brought_in: Seen,
     /// Pages around faults that found their own among them.
     pub(super) nearby: Seen,
     pub(crate) page_last: u64,
+    /// The page behind the last one that came in since it was made, or since the begin.
+    pub(super) inserted_end: u64,
     /// How often it was deleted, and another came in its place,
     pub(crate) deletions: u64,
     /// and how often truncated.
@@ -59,8 +63,10 @@ impl FileSums {
             faulted_in: Vec::new(),
             seen: Seen::default(),
             resident: Seen::default(),
+            brought_in: Seen::default(),
             nearby: Seen::default(),
             page_last: 0,
+            inserted_end: 0,
             deletions: 0,
             truncations: 0,
             objects: [None, None],

@@ -147,7 +147,7 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
     }
     if sums.taken > 0 {
         let pages = figures::counted(sums.taken, "page");
-        lines.push(format!("{pages} of its files taken by kswapd or DAMON, for the whole machine: the twin loses them at the same places, whatever is asked"));
+        lines.push(format!("{pages} that it had brought in taken by kswapd or DAMON, for the whole machine: the twin loses them at the same places, whatever is asked"));
     }
     if let Some(pages) = recording.vanished().filter(|&pages| pages > FEW) {
         let pages = figures::counted(pages as u64, "page");
