@@ -203,6 +203,7 @@ impl Core {
                 found.push(word.pfn());
             }
         }
+        self.out.count.ptes_young(young);
         young
     }
 }

@@ -92,6 +92,8 @@ macro_rules! units_of_work {
             upper_entries: rarely,
             /// Page-table entries looked at side by side: in walks, and around an entry found young.
             ptes_walked,
+            /// Page-table entries that a walk found young.
+            ptes_young: rarely,
             /// Page-table entries marked so that the next access through them faults.
             ptes_marked: rarely,
             /// Hint faults taken.
