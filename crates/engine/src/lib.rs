@@ -133,6 +133,7 @@ pub use reclaim::{KswapdActivity, Pageouts, ThrottleReason};
 pub use serve::builder::EngineBuilder;
 pub use serve::engine::Engine;
 pub use serve::figures::{Figures, GuestFigures};
+pub use serve::proc::{BlockEffort, KernelBlock};
 pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Turned};
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,

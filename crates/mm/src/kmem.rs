@@ -5,6 +5,7 @@ pub mod slab; // objects that share pages
 use crate::page_alloc::request::MigrateType;
 use crate::units::{MAX_BLOCK_ORDER, Pfn};
 use slab::Slab;
+use std::collections::BTreeMap;
 
 /// Bytes that a memcg is charged for a node of an index: the object, and a pointer to its memcg.
 pub const INDEX_NODE_BYTES: u64 = 576 + 8;
@@ -40,6 +41,40 @@ pub struct KernelMemory {
     pub has_tiny_slabs: bool,
     /// Pools of huge pages, by order.
     pub huge_pools: HugePools,
+    /// Blocks that are given back by number: those of a kernel's trace.
+    pub blocks: BTreeMap<u64, Pfn>,
+    /// Where they are all that the kernel takes from the allocator.
+    pub aside: Aside,
+}
+
+/// Frames that the allocator never had, for the nodes, page tables and stacks that somebody else accounts for.
+#[derive(Default)]
+pub struct Aside {
+    all: Vec<Pfn>,
+    spare: Vec<Pfn>,
+}
+
+impl Aside {
+    /// These, which are in the kernel's hands, and stay in them.
+    pub fn new(mut frames: Vec<Pfn>) -> Aside {
+        frames.sort_unstable();
+        Aside { spare: frames.clone(), all: frames }
+    }
+
+    /// One of them, if there is one left.
+    pub fn take(&mut self) -> Option<Pfn> {
+        self.spare.pop()
+    }
+
+    /// Takes one back; false if it is none of them.
+    #[must_use]
+    pub fn give(&mut self, pfn: Pfn) -> bool {
+        let is_own = self.all.binary_search(&pfn).is_ok();
+        if is_own {
+            self.spare.push(pfn);
+        }
+        is_own
+    }
 }
 
 impl Default for KernelMemory {
@@ -48,6 +83,8 @@ impl Default for KernelMemory {
             index_nodes: Slab::new(INDEX_NODES_PER_PAGE),
             has_tiny_slabs: false,
             huge_pools: HugePools::default(),
+            blocks: BTreeMap::new(),
+            aside: Aside::default(),
         }
     }
 }

@@ -60,4 +60,4 @@ pub use report::{
     Report, Residency, Spent, Stall, TaskReport, Thinned, ThreadReport, TierReport, TrackerTime, Watched,
 };
 pub use sched::SchedRules;
-pub use task::{StreamSource, TaskSpec};
+pub use task::{BlockCall, StreamSource, TaskSpec};

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use pageout_engine::{self as engine, Advice, CpuId, Nanos, ObjectId, TaskId};
+use pageout_engine::{self as engine, Advice, CpuId, KernelBlock, Nanos, ObjectId, TaskId};
 use pageout_workload::trace::FileCall;
 use pageout_workload::{Access, AccessStream, TraceError};
 
@@ -85,6 +85,18 @@ pub struct TaskSpec {
     pub stat_reads_at: Vec<(u64, String)>,
     /// The task takes the memory for that, too, and reclaims for it if there is none. Default false.
     pub opens_files: bool,
+    /// What the kernel takes for itself and gives back, in order, for replaying recorded machines: before the task's first access from that time on.
+    /// Default: nothing.
+    pub kernel_blocks: Vec<(Nanos, BlockCall)>,
+}
+
+/// A block that the kernel takes, or gives back, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockCall {
+    /// It takes a block.
+    Take(u64, KernelBlock),
+    /// It gives back the block of this number, if it has got it.
+    Give(u64),
 }
 
 impl TaskSpec {
@@ -126,6 +138,7 @@ impl TaskSpec {
             flush_before: Vec::new(),
             stat_reads_at: Vec::new(),
             opens_files: false,
+            kernel_blocks: Vec::new(),
         }
     }
 }
@@ -171,6 +184,7 @@ pub(crate) struct Task {
     /// The task takes memory for what it reads before accesses, and has done so for the next one.
     pub(crate) opens_files: bool,
     pub(crate) has_opened: bool,
+    kernel_blocks: VecDeque<(Nanos, BlockCall)>,
     /// The next access is known not to be a hit: don't try it as one again.
     pub(crate) is_miss_next: bool,
     /// The CPU time beyond which its next timer tick may bring a scan of its memory; never, as long as nobody scans.
@@ -250,6 +264,7 @@ impl Task {
             marks: marks.into(),
             opens_files: spec.opens_files,
             has_opened: false,
+            kernel_blocks: spec.kernel_blocks.into(),
             is_miss_next: false,
             scan_due: NEVER,
             last_accesses: 0,
@@ -410,9 +425,20 @@ impl Task {
             || self.turn.is_some()
             || self.begin.next.is_some()
             || !self.marks.is_empty()
+            || !self.kernel_blocks.is_empty()
             || self.runner.memstall.is_some()
             || self.scan_due != NEVER
             || self.commits.as_ref().is_some_and(|commits| commits.is_due())
+    }
+
+    /// What the kernel has taken or given back next, if it has by now.
+    pub(crate) fn take_block_call(&mut self) -> Option<BlockCall> {
+        let &(at, call) = self.kernel_blocks.front()?;
+        if at > self.runner.clock {
+            return None;
+        }
+        self.kernel_blocks.pop_front();
+        Some(call)
     }
 
     /// The next access has arrived at `at`, which is past: what it has waited for its turn counts as part of it.

@@ -51,7 +51,9 @@ impl Core {
             let kind = self.mm.kmem.index_nodes_kind();
             let request = Request::kernel(kind, Gfp::NOWAIT, self.current_node());
             let pfn = self
-                .alloc_pages_now(&request, MemcgId::ROOT)
+                .mm
+                .frame_aside()
+                .or_else(|| self.alloc_pages_now(&request, MemcgId::ROOT))
                 .expect("who can't wait has seen to free frames");
             self.mm.index_nodes_grow(pfn);
         }

@@ -15,6 +15,9 @@ impl Core {
             self.mm.memory.folios[pfn].has(FolioFlags::KERNEL),
             "{pfn:?} is freed as the kernel's, and is not"
         );
+        if self.mm.kmem.aside.give(pfn) {
+            return;
+        }
         self.mm.memory.folios[pfn].clear(FolioFlags::KERNEL);
         self.free_folio(pfn);
     }
@@ -73,6 +76,13 @@ impl State {
     /// The memcg that is charged for kernel memory of a task of this group; the root stands for nobody.
     pub(crate) fn kmem_payer(&self, memcg: MemcgId) -> MemcgId {
         if self.config.kmem { memcg } else { MemcgId::ROOT }
+    }
+
+    /// A frame for the kernel's own use that is no matter of the allocator's, where there are such.
+    pub(crate) fn frame_aside(&mut self) -> Option<Pfn> {
+        let pfn = self.kmem.aside.take()?;
+        self.memory.folios[pfn].clear(FolioFlags::KERNEL);
+        Some(pfn)
     }
 
     /// Makes an allocated frame the kernel's own. Nothing a machine knows of is in it.

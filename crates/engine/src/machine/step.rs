@@ -80,7 +80,7 @@ pub enum Served {
         /// Pages that it has reclaimed.
         reclaimed: u64,
     },
-    /// A file of `/proc` is open: what the kernel takes for its reader is there.
+    /// A file of `/proc` is open: what the kernel takes for its reader is there, or a block that it takes for itself.
     Opened,
     /// Reads that [`crate::Engine::readahead`] was asked for are under way, as far as there is memory for them.
     Advised,

@@ -1,9 +1,11 @@
 //! A machine as it was found, before anybody goes on with it: for players of recordings, which are told by a snapshot.
 
 use crate::config::ConfigError;
+use crate::kmem::Aside;
 use crate::lru::FoundLruvec;
+use crate::memory::folio::FolioFlags;
 use crate::serve::engine::Engine;
-use crate::units::{MemcgId, NodeId, ZoneType};
+use crate::units::{MemcgId, NodeId, Pfn, ZoneType};
 use pageout_mm::page_alloc::free_memory::FreeMemory;
 
 impl Engine {
@@ -39,6 +41,18 @@ impl Engine {
         }
         let lruvec = self.core.mm.lruvecs.id(memcg, node);
         self.core.set_lists(lruvec, found).map_err(ConfigError::NotAsFound)
+    }
+
+    /// Nodes of indexes, page tables and stacks take these frames, which are the kernel's, and none of the allocator's: what the kernel takes of it
+    /// is told block by block ([`Engine::take_kernel_block`]). Once they are used up, the allocator's are taken.
+    pub fn take_kernel_memory_aside(&mut self, frames: Vec<Pfn>) {
+        for &pfn in &frames {
+            assert!(
+                self.core.mm.memory.folios[pfn].has(FolioFlags::KERNEL),
+                "{pfn:?} is set aside for the kernel, and is not the kernel's"
+            );
+        }
+        self.core.mm.kmem.aside = Aside::new(frames);
     }
 
     /// The kernel takes as little as it can for slabs (`CONFIG_SLUB_TINY`): those that can be freed do not lie apart, and they are of fewer pages.

@@ -98,7 +98,10 @@ impl Current<'_> {
         debug_assert!(self.task.attempt.readahead.is_none(), "a batch is begun on a stack");
         while self.task.attempt.kernel_pages.len() < count {
             let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.core.current_node());
-            let pfn = self.allocate(memcg, &request).map_err(|stop| self.give_up(stop))?;
+            let pfn = match self.core.mm.frame_aside() {
+                Some(pfn) => pfn,
+                None => self.allocate(memcg, &request).map_err(|stop| self.give_up(stop))?,
+            };
             if payer != MemcgId::ROOT {
                 let charged = self.charge_page(memcg, Gfp::KERNEL);
                 charged.map_err(|stop| self.give_up(stop))?;
@@ -160,7 +163,10 @@ impl Current<'_> {
         if is_first && !self.core.mm.index_has_slab(file, page) {
             let kind = self.core.mm.kmem.index_nodes_kind();
             let request = Request::kernel(kind, Gfp::NOFS, self.core.current_node());
-            let pfn = self.allocate(memcg, &request)?;
+            let pfn = match self.core.mm.frame_aside() {
+                Some(pfn) => pfn,
+                None => self.allocate(memcg, &request)?,
+            };
             self.task.attempt.frame = None;
             self.core.mm.index_nodes_grow(pfn);
         }

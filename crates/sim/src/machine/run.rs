@@ -16,7 +16,7 @@ use crate::observe::{Observer, PROGRESS_EVERY, Progress};
 use crate::runner::{Next, Runner, State};
 use crate::scenario::Lifetime;
 use crate::sched::{Rotated, TaskIndex, Turn};
-use crate::task::{Price, Refill, Task, decode};
+use crate::task::{BlockCall, Price, Refill, Task, decode};
 use crate::turns::Comes;
 
 /// What a task has begun: a step of the engine, which is to be settled; or it knows already what it does next.
@@ -282,6 +282,9 @@ impl Machine {
         {
             return Ok(Some(Begun::Step(step)));
         }
+        if let Some(step) = self.play_kernel_blocks(index, observer) {
+            return Ok(Some(Begun::Step(step)));
+        }
         if self.tasks[index].is_marked() {
             let task = &self.tasks[index];
             if task.opens_files && !task.has_opened {
@@ -498,7 +501,7 @@ impl Machine {
                 Err(RunError::Sync { task: task.name.clone(), at: task.runner.clock }.into())
             }
             Served::Opened => {
-                task.has_opened = true;
+                task.has_opened = task.opens_files;
                 Ok(Next::GoOn)
             }
             Served::Failed(_) => {
@@ -568,6 +571,21 @@ impl Machine {
         let cpu = self.tasks[index].runner.cpu;
         self.after_kernel_work(cpu, observer);
         Ok(())
+    }
+
+    /// The kernel gives blocks back, up to the next one that it takes.
+    fn play_kernel_blocks(&mut self, index: usize, observer: &mut dyn Observer) -> Option<Step> {
+        while let Some(call) = self.tasks[index].take_block_call() {
+            let Runner { id, cpu, .. } = self.tasks[index].runner;
+            match call {
+                BlockCall::Take(number, block) => {
+                    return Some(self.engine.take_kernel_block(id, number, block));
+                }
+                BlockCall::Give(number) => self.engine.give_kernel_block(id, number),
+            }
+            self.after_kernel_work(cpu, observer);
+        }
+        None
     }
 
     #[cold]
