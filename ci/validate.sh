@@ -35,6 +35,5 @@ cargo run --locked --release --bin pageout -- validate ground-truth/inputs --exp
 # A whole machine from the state in which it was found.
 cargo run --locked --release --bin pageout -- validate ground-truth/machine-inputs \
     --expect-short gl-mixb.classic.f1 \
-    --expect-short gl-mixb.mglru.1 \
     --expect-short gl-mixb.mglru.f2 \
     --expect-short gl-mixb.mglru.s1

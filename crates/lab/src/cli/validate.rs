@@ -28,6 +28,11 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "INPUT", value_delimiter = ',')]
     pub(crate) without: Vec<Input>,
 
+    /// How often to simulate a run of which something was not recorded, each time with another value of it, spread evenly; as often as its class says
+    /// if absent
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(2..))]
+    pub(crate) simulations: Option<u16>,
+
     /// Name the first access at which simulation and kernel part, and tell what the simulator did with a page that it is about
     #[arg(long)]
     pub(crate) first_difference: bool,
@@ -71,4 +76,8 @@ pub(crate) enum Input {
     /// How long kswapd took to run each time that it was woken, by the trace of a whole machine; the same each time in its place
     #[value(name = "kswapd_wakes")]
     KswapdWakes,
+    /// What the kernel took for itself and gave back, by the trace of a whole machine whose `start_state` is played; what the engine follows of it,
+    /// nodes of indexes, page tables and buffers of readers, in its place
+    #[value(name = "kernel_allocations")]
+    KernelAllocations,
 }

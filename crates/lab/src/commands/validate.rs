@@ -14,6 +14,7 @@ mod difference; // the first access at which simulation and kernel part
 mod files; // where a folder has what, and how it is read
 mod found; // a machine before the first access, by a snapshot
 mod inputs; // what a kernel was given besides accesses
+mod kernel_trace; // events of a whole machine's kernel
 mod judge; // simulated beside real, with a verdict
 mod missing; // what the simulator can't do yet
 mod object; // what was accessed, and how
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     let mut plans: Vec<Result<Plan, Unplayable>> = Vec::new();
     for &run in &runs {
         plans.push(match Playable::new(&recording, run) {
-            Ok(playable) => Plan::new(&recording, run, playable, &tolerances)?,
+            Ok(playable) => Plan::new(&recording, run, playable, &tolerances, args.simulations)?,
             Err(reason) => Err(reason),
         });
     }
@@ -191,9 +192,13 @@ impl<'a> Plan<'a> {
         run: &Run,
         playable: Playable<'a>,
         tolerances: &Tolerances,
+        asked: Option<u16>,
     ) -> anyhow::Result<Result<Plan<'a>, Unplayable>> {
         let class = tolerances.class_of(recording, run)?;
-        let simulations = recording.simulations(run, &class);
+        let simulations = match recording.simulations(run, &class) {
+            1 => 1,
+            simulations => asked.map_or(simulations, usize::from),
+        };
         if run.is_of_balancing() {
             let reason = format!(
                 "class `{}` has no limit on `promoted`, which memory tiering is judged by",

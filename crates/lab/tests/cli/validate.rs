@@ -611,8 +611,44 @@ fn a_whole_machine_goes_on_from_the_state_in_which_it_was_found() {
     let off = |more: &[&str]| misses_off(&validate(&folder, &[&[run, "--json"], more].concat()));
     assert!(off(&[]).abs() < 0.02, "{}", off(&[]));
     assert!(off(&["--without", "start_state"]) < -0.05, "{}", off(&["--without", "start_state"]));
-    assert_ne!(off(&[]), off(&["--without", "kswapd_wakes"]));
+    for input in ["kswapd_wakes", "kernel_allocations"] {
+        assert_ne!(off(&[]), off(&["--without", input]), "{input}");
+    }
     check_success(&validate(&folder, &["gl-fileb.*"]));
+}
+
+#[test]
+fn a_kernels_trace_that_makes_no_sense_is_told_with_its_line() {
+    let told = |line: &str| {
+        let copy = copy_of(&ground_truth().join("machine-inputs"));
+        let path = copy.path().join("inputs/gl-fileb.mglru.i1.trace.txt.zst");
+        let taken = "10 0 70 mm_page_alloc pfn=900 order=0 gfp_flags=3264 migratetype=0";
+        fs::write(&path, zstd::encode_all(format!("{taken}\n{line}\n").as_bytes(), 1).unwrap()).unwrap();
+        let output = validate(copy.path(), &["gl-fileb.mglru.1"]);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        text(&output.stdout) + &text(&output.stderr)
+    };
+    for (line, why) in [
+        ("mm_page_free pfn=900 order=0", "is not `MICROSECONDS CPU TASK EVENT`"),
+        ("20 0 70 mm_page_alloc order=0 gfp_flags=3264 migratetype=0", "`mm_page_alloc` has no `pfn=`"),
+        (
+            "20 0 70 mm_page_alloc pfn=900 order=0 gfp_flags=3264 migratetype=0",
+            "frame 900 is taken twice, and not given back in between",
+        ),
+        ("20 0 70 mm_page_alloc pfn=901 order=11 gfp_flags=3264 migratetype=0", "`order=11` is above 10"),
+        (
+            "20 0 70 mm_page_alloc pfn=901 order=0 gfp_flags=GFP_KERNEL migratetype=0",
+            "`gfp_flags=GFP_KERNEL` is no number",
+        ),
+        (
+            "20 0 70 mm_page_alloc pfn=901 order=0 gfp_flags=3264 migratetype=6",
+            "`migratetype=6` is none that is played",
+        ),
+        ("20 0 70 mm_page_free pfn=x", "`pfn=x` is no number"),
+    ] {
+        let text = told(line);
+        assert!(text.contains(why) && text.contains("gl-fileb.mglru.i1.trace.txt.zst:2"), "{why}: {text}");
+    }
 }
 
 #[test]

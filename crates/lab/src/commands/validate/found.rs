@@ -35,6 +35,8 @@ pub(crate) struct Found {
     pub(crate) free: FreeMemory,
     /// In use by the kernel.
     pub(crate) kernel: Vec<Pfn>,
+    /// Never given to the allocator.
+    pub(crate) reserved: Vec<Pfn>,
     /// What is on LRU lists, and what waits in the add batches of CPUs.
     pub(crate) lists: Vec<List>,
     /// What belongs to the lists, but for what is on them.
@@ -66,9 +68,18 @@ pub(crate) enum Place {
 pub(crate) enum Holds {
     Anon,
     /// A page of a file on a disk.
-    File,
+    File(Reached),
     /// A page of a file in memory only.
-    Shmem,
+    Shmem(Reached),
+}
+
+/// How a page of a file was reached last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reached {
+    /// It is mapped.
+    Mapped,
+    /// By read(2) or write(2).
+    Read,
 }
 
 /// Lines of a snapshot, each with its number.
@@ -208,14 +219,18 @@ impl Found {
             min: zone.field::<u64>("min")?.saturating_sub(boost),
             free,
             kernel: Vec::new(),
+            reserved: Vec::new(),
             lists: lists(&lines, &frames)?,
             lruvec: lruvec(&lines)?,
             flush_due: flush_due(&lines)?,
         };
         let mut pfn = 0;
         for (letter, run) in runs {
-            if KERNEL.contains(&letter) {
-                found.kernel.extend((pfn..pfn + run).filter_map(|pfn| frames.get(pfn)));
+            let played = (pfn..pfn + run).filter_map(|pfn| frames.get(pfn));
+            match letter {
+                RESERVED => found.reserved.extend(played),
+                letter if KERNEL.contains(&letter) => found.kernel.extend(played),
+                _ => {}
             }
             pfn += run;
         }
@@ -372,15 +387,16 @@ fn folios(line: &Line, frames: &Frames) -> anyhow::Result<Vec<(FoundFolio, Holds
     let folio = |word: &str| {
         let at = word.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(word.len());
         let pfn = frames.parse(&word[..at])?;
-        let holds = match word[at..].chars().next() {
-            Some('a') => Holds::Anon,
-            Some('f') => Holds::File,
-            Some('s') => Holds::Shmem,
-            _ => bail!("`{word}` is no folio: a frame, one of `a`, `f` and `s`, and its flags"),
-        };
         // Only capitals before the file are flags.
         let flags = word[at..].split([':', '@']).next().unwrap_or_default();
         let has = |flag| flags.contains(flag);
+        let reached = if has('M') { Reached::Mapped } else { Reached::Read };
+        let holds = match flags.chars().next() {
+            Some('a') => Holds::Anon,
+            Some('f') => Holds::File(reached),
+            Some('s') => Holds::Shmem(reached),
+            _ => bail!("`{word}` is no folio: a frame, one of `a`, `f` and `s`, and its flags"),
+        };
         let (is_active, is_referenced, is_workingset) = (has('A'), has('R'), has('W'));
         Ok((FoundFolio { pfn, is_active, is_referenced, is_workingset }, holds))
     };

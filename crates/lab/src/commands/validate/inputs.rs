@@ -9,10 +9,12 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use pageout_engine::Nanos;
+use pageout_sim::BlockCall;
 use pageout_workload::Access;
 
 use super::files::{read_compressed, read_u32s};
 use super::found::Found;
+use super::kernel_trace::KernelTrace;
 use super::object::Object;
 use super::recording::{Flush, Recording, Run};
 use crate::cli::Input;
@@ -32,6 +34,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) found: Option<Found>,
     /// How long kswapd took to run, each time that it was woken.
     pub(crate) kswapd_wakes: Vec<Nanos>,
+    /// What the kernel took for itself and gave back; only of a machine whose memory was found.
+    pub(crate) kernel_blocks: Vec<(Nanos, BlockCall)>,
 }
 
 impl<'a> Inputs<'a> {
@@ -48,7 +52,10 @@ impl<'a> Inputs<'a> {
         let times = path(Input::AccessTimes, &run.access_times);
         let mapped = path(Input::MappedFile, &run.mapped_file);
         let found = path(Input::StartState, &run.start_state).filter(|_| run.is_of_machine());
-        let trace = path(Input::KswapdWakes, &run.trace_file).filter(|_| run.is_of_machine());
+        let trace = run.trace_file.as_ref().filter(|_| run.is_of_machine());
+        let trace = trace.map(|path| KernelTrace::read(&recording.dir().join(path))).transpose()?;
+        let trace = trace.unwrap_or_default();
+        let plays_blocks = found.is_some() && recording.plays(Input::KernelAllocations);
         let agings = run.agings.as_ref().filter(|_| recording.plays(Input::Agings));
         Ok(Inputs {
             flushes: recording.flushes(run).filter(|_| recording.plays(Input::Flushes)),
@@ -56,7 +63,8 @@ impl<'a> Inputs<'a> {
             mapped: mapped.map(|path| read_mapped(&path, objects, sequence)).transpose()?,
             times: times.map(|path| read_times(&path, sequence.len())).transpose()?,
             found: found.map(|path| Found::read(&path)).transpose()?,
-            kswapd_wakes: trace.map(|path| read_kswapd_wakes(&path)).transpose()?.unwrap_or_default(),
+            kswapd_wakes: if recording.plays(Input::KswapdWakes) { trace.kswapd_wakes } else { Vec::new() },
+            kernel_blocks: if plays_blocks { trace.kernel_blocks } else { Vec::new() },
         })
     }
 }
@@ -123,28 +131,4 @@ fn read_times(path: &Path, accesses: usize) -> anyhow::Result<Vec<Nanos>> {
         Nanos(now)
     });
     Ok(times.collect())
-}
-
-/// `trace_file`: a line an event, `MICROSECONDS CPU TASK EVENT FIELDS`, in kernel order. From the first request that wakes kswapd to its wake, each
-/// time.
-fn read_kswapd_wakes(path: &Path) -> anyhow::Result<Vec<Nanos>> {
-    let text =
-        String::from_utf8(read_compressed(path)?).map_err(|_| anyhow!("{}: is no text", path.display()))?;
-    let (mut wakes, mut asked_at) = (Vec::new(), None);
-    for (number, line) in (1..).zip(text.lines()) {
-        let mut words = line.split_whitespace();
-        let at: Option<u64> = words.next().and_then(|word| word.parse().ok());
-        let (Some(at), Some(event)) = (at, words.nth(2)) else {
-            bail!("{}:{number}: `{line}` is not `MICROSECONDS CPU TASK EVENT`", path.display());
-        };
-        match (event, asked_at) {
-            ("mm_vmscan_wakeup_kswapd", None) => asked_at = Some(at),
-            ("mm_vmscan_kswapd_wake", Some(asked)) => {
-                wakes.push(Nanos(at.saturating_sub(asked).saturating_mul(1000)));
-                asked_at = None;
-            }
-            _ => {}
-        }
-    }
-    Ok(wakes)
 }

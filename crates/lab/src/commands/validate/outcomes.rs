@@ -28,7 +28,7 @@ use trace::Trace;
 
 const FILE: &str = "outcomes.json";
 
-/// Simulations of a run: phases of the statistics worker, spread evenly.
+/// Simulations of a run, unless another number is asked for: phases of the statistics worker, spread evenly.
 const SIMULATIONS: u64 = 16;
 
 /// How far the median of the simulated major faults may be off, as a fraction: twice as far as the farthest of the first
@@ -104,11 +104,12 @@ pub(super) fn run(args: &ValidateArgs) -> Outcome {
         let play = play_of(args, &folder, run).with_context(|| format!("{} can't be played", run.id))?;
         plays.push(play);
     }
+    let simulations = args.simulations.map_or(SIMULATIONS, u64::from);
     let jobs: Vec<(&play::Play, u64)> =
-        plays.iter().flat_map(|play| (0..SIMULATIONS).map(move |simulation| (play, simulation))).collect();
+        plays.iter().flat_map(|play| (0..simulations).map(move |simulation| (play, simulation))).collect();
     let bar = progress::bar(&args.output, Some(jobs.len() as u64), "simulating");
     let played = parallel::map(&jobs, args.parallel.jobs, |&(play, simulation)| {
-        let played = play.perform(simulation, SIMULATIONS);
+        let played = play.perform(simulation, simulations);
         bar.inc(1);
         played
     });
@@ -118,7 +119,7 @@ pub(super) fn run(args: &ValidateArgs) -> Outcome {
     // From here on the answers are known.
     let answers: Folder<Answer> = read_json(&args.dir.join(FILE))?;
     let mut judged = Vec::new();
-    for (run, simulations) in runs.iter().zip(played.chunks(SIMULATIONS as usize)) {
+    for (run, simulations) in runs.iter().zip(played.chunks(simulations as usize)) {
         let answer = answers.runs.iter().find(|answer| answer.id == run.id);
         judged.push(judge(&args.dir, answer.expect("the same file has both"), simulations)?);
     }

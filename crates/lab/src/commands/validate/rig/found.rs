@@ -10,7 +10,7 @@ use pageout_engine::{
     FreeOfCpu, MemcgId, MigrateType, NodeId, ObjectId, Pfn, Served, TaskId, Touched, ZoneType,
 };
 
-use super::super::found::{Found, Holds, Place};
+use super::super::found::{Found, Holds, Place, Reached};
 use super::Unplayable;
 use super::machine::INCOMPRESSIBLE;
 use super::serve::serve_to;
@@ -20,31 +20,24 @@ const NODE: NodeId = NodeId(0);
 const KERNEL_FRAMES: [(MigrateType, usize); 2] =
     [(MigrateType::Unmovable, 128), (MigrateType::Reclaimable, 32)];
 
-/// `program`: the task that begins. `own`: what programs have beside their objects, in pages, and what that comes to.
+/// `own`: what each program has beside its objects, in pages, and what that comes to.
 pub(super) fn restore(
     engine: &mut Engine,
     found: &Found,
-    program: TaskId,
-    own: &[(u64, Compressibility)],
+    others: TaskId,
+    own: &[(TaskId, [(u64, Compressibility); 2])],
 ) -> Result<(), Unplayable> {
     let zone = engine.figures().zones().next().expect("a machine has memory").zone;
     lay_ready(engine, zone, found)?;
     if found.has_tiny_slabs() {
         engine.use_tiny_slabs();
     }
-    let mut others = Others::new(engine, found, own)?;
+    let mut others = Others::new(engine, others, found, own)?;
     let (batched, listed): (Vec<_>, Vec<_>) =
         found.lists.iter().partition(|list| matches!(list.place, Place::AddBatch(_)));
     let folios: Vec<_> = listed.iter().flat_map(|list| &list.folios).copied().collect();
-    let last_anon = folios.iter().rposition(|&(_, holds)| holds == Holds::Anon);
-    for (at, &folio) in folios.iter().enumerate() {
-        if Some(at) == last_anon {
-            // The program that begins has run before: it has its stack and its upper page tables.
-            let touched = engine.map_anon(program, 1, Advice::Normal)?;
-            touch(engine, program, Access::new(touched, 0, true), folio.0.pfn)?;
-        } else {
-            others.bring_in(engine, 0, folio)?;
-        }
+    for folio in folios {
+        others.bring_in(engine, 0, folio)?;
     }
     engine.set_lists(MemcgId::ROOT, NODE, &found.lruvec())?;
     for list in batched {
@@ -83,34 +76,91 @@ fn lay_ready(engine: &mut Engine, zone: ZoneType, found: &Found) -> Result<(), U
 /// Who else has memory: nobody uses it any more.
 struct Others {
     task: TaskId,
-    /// Mappings to be filled one after the other: of each, the pages that are filled, and all.
-    anon: Vec<(ObjectId, u64, u64)>,
-    regular: (ObjectId, u64),
-    shmem: (ObjectId, u64),
+    /// Mappings to be filled one after the other.
+    anon: Vec<Filled>,
+    regular: OthersFile,
+    shmem: OthersFile,
+}
+
+/// Anonymous memory of a task, as far as it is filled.
+struct Filled {
+    task: TaskId,
+    object: ObjectId,
+    filled: u64,
+    pages: u64,
+}
+
+impl Filled {
+    fn new(
+        engine: &mut Engine,
+        task: TaskId,
+        (pages, compressibility): (u64, Compressibility),
+    ) -> Result<Filled, Unplayable> {
+        let object = engine.map_anon(task, pages, Advice::Normal)?;
+        engine.set_compressibility(task, object, compressibility)?;
+        Ok(Filled { task, object, filled: 0, pages })
+    }
+}
+
+/// A file with the pages of all others' files of its kind.
+struct OthersFile {
+    mapping: ObjectId,
+    open: ObjectId,
+    /// The page that is brought in next.
+    next: u64,
+}
+
+impl OthersFile {
+    fn new(
+        engine: &mut Engine,
+        task: TaskId,
+        name: &str,
+        kind: FileKind,
+        pages: usize,
+    ) -> Result<OthersFile, Unplayable> {
+        let pages = pages.max(1) as u64;
+        let file =
+            engine.file_create(FileSpec { name: name.to_string(), pages, kind, bdi: Bdi::NO_READAHEAD })?;
+        // What programs have mapped of files is their code.
+        let mapping = engine.map_file(task, file, Advice::Normal, true)?;
+        let open = engine.open(task, file)?;
+        engine.fadvise(task, open, Advice::Random)?;
+        Ok(OthersFile { mapping, open, next: 0 })
+    }
+
+    fn next(&mut self, reached: Reached, is_write: bool) -> Access {
+        let object = if reached == Reached::Mapped { self.mapping } else { self.open };
+        self.next += 1;
+        Access::new(object, self.next - 1, is_write)
+    }
 }
 
 impl Others {
-    fn new(engine: &mut Engine, found: &Found, own: &[(u64, Compressibility)]) -> Result<Others, Unplayable> {
-        let count = |holds| found.folios().filter(|&(_, other)| other == holds).count() as u64;
-        let mm = engine.process_create(MemcgId::ROOT);
-        let task = engine.task_create(mm, CpuId(0));
-        let of_programs: u64 = own.iter().map(|&(pages, _)| pages).sum();
-        let of_others = (count(Holds::Anon).saturating_sub(of_programs), INCOMPRESSIBLE);
+    fn new(
+        engine: &mut Engine,
+        task: TaskId,
+        found: &Found,
+        own: &[(TaskId, [(u64, Compressibility); 2])],
+    ) -> Result<Others, Unplayable> {
+        let count = |is: fn(Holds) -> bool| found.folios().filter(|&(_, holds)| is(holds)).count();
+        let of_programs: u64 = own.iter().flat_map(|(_, own)| own).map(|&(pages, _)| pages).sum();
+        let anon_pages = count(|holds| holds == Holds::Anon) as u64;
+        let of_others = anon_pages.saturating_sub(of_programs);
         let mut anon = Vec::new();
-        for &(pages, compressibility) in [of_others].iter().chain(own).filter(|(pages, _)| *pages > 0) {
-            let memory = engine.map_anon(task, pages, Advice::Normal)?;
-            engine.set_compressibility(task, memory, compressibility)?;
-            anon.push((memory, 0, pages));
+        if of_others > 0 {
+            anon.push(Filled::new(engine, task, (of_others, INCOMPRESSIBLE))?);
         }
-        let mut file = |name: &str, kind, pages: u64| {
-            let spec = FileSpec { name: name.to_string(), pages: pages.max(1), kind, bdi: Bdi::NO_READAHEAD };
-            let file = engine.file_create(spec)?;
-            engine.map_file(task, file, Advice::Random, false)
-        };
-        let regular = file("others' files", FileKind::Regular, count(Holds::File))?;
-        let shmem = file("others' files in memory", FileKind::Tmpfs, count(Holds::Shmem))?;
-        engine.set_compressibility(task, shmem, INCOMPRESSIBLE)?;
-        Ok(Others { task, anon, regular: (regular, 0), shmem: (shmem, 0) })
+        for &(program, own) in own {
+            for memory in own {
+                anon.push(Filled::new(engine, program, memory)?);
+            }
+        }
+        let files = count(|holds| matches!(holds, Holds::File(_)));
+        let regular = OthersFile::new(engine, task, "others' files", FileKind::Regular, files)?;
+        let shmem = count(|holds| matches!(holds, Holds::Shmem(_)));
+        let shmem = OthersFile::new(engine, task, "others' files in memory", FileKind::Tmpfs, shmem)?;
+        engine.set_compressibility(task, shmem.mapping, INCOMPRESSIBLE)?;
+        Ok(Others { task, anon, regular, shmem })
     }
 
     /// Another page, on a CPU.
@@ -120,22 +170,21 @@ impl Others {
         cpu: u16,
         (folio, holds): (FoundFolio, Holds),
     ) -> Result<(), Unplayable> {
-        let (object, page) = match holds {
+        let (task, access) = match holds {
             Holds::Anon => {
-                let next = self.anon.iter_mut().find(|(_, filled, pages)| filled < pages);
-                let (object, filled, _) = next.expect("there are as many as were counted");
-                (*object, filled)
+                let next = self.anon.iter_mut().find(|own| own.filled < own.pages);
+                let own = next.expect("there are as many as were counted");
+                own.filled += 1;
+                (own.task, Access::new(own.object, own.filled - 1, true))
             }
-            Holds::File => (self.regular.0, &mut self.regular.1),
-            Holds::Shmem => (self.shmem.0, &mut self.shmem.1),
+            Holds::File(reached) => (self.task, self.regular.next(reached, false)),
+            Holds::Shmem(reached) => (self.task, self.shmem.next(reached, true)),
         };
-        let access = Access::new(object, *page, holds != Holds::File);
-        *page += 1;
         if cpu >= engine.figures().cpus() {
             return Err(anyhow!("the snapshot has a CPU {cpu}, which the machine has not").into());
         }
-        engine.set_cpu(self.task, CpuId(cpu));
-        touch(engine, self.task, access, folio.pfn)
+        engine.set_cpu(task, CpuId(cpu));
+        touch(engine, task, access, folio.pfn)
     }
 }
 

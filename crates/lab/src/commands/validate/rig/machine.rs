@@ -161,15 +161,25 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
     let mut tasks = Vec::new();
     let mut files: Vec<(String, FileId)> = Vec::new();
     let found = playable.inputs.found.as_ref();
+    // Others were there before the programs, so walks come by their address spaces first.
+    let mm = engine.process_create(MemcgId::ROOT);
+    let others = engine.task_create(mm, CpuId(0));
     if found.is_none() {
-        add_foreign(&mut engine, run, &programs)?;
+        add_foreign(&mut engine, run, others, &programs)?;
     }
     for (at, program) in programs.iter().enumerate() {
         tasks.push(add_program(&mut engine, run, program, CpuId(at as u16 % run.cpus), &mut files)?);
     }
     if let Some(found) = found {
-        let own: Vec<(u64, Compressibility)> = programs.iter().flat_map(own_memory).collect();
-        found::restore(&mut engine, found, tasks[0].0, &own)?;
+        let of_programs =
+            programs.iter().zip(&tasks).map(|(program, &(task, _))| (task, own_memory(program)));
+        found::restore(&mut engine, found, others, &of_programs.collect::<Vec<_>>())?;
+        for (at, &(task, _)) in tasks.iter().enumerate() {
+            engine.set_cpu(task, CpuId(at as u16 % run.cpus));
+        }
+        if !playable.inputs.kernel_blocks.is_empty() {
+            engine.take_kernel_memory_aside(found.reserved.clone());
+        }
     } else {
         let free = state_at_start(run).map_or(FREE_PAGES, StartState::spare_pages);
         let free = free.saturating_sub(foreign_to_come(run, &programs, free));
@@ -217,7 +227,11 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
         let last = script.len() as u64 - 1;
         let notes = program.windows.iter().map(|window| script.start_of(window.op).min(last));
         spec.stat_reads_at = notes.map(|at| (at, REFRESH.to_string())).collect();
-        spec.opens_files = true;
+        let blocks = &playable.inputs.kernel_blocks;
+        spec.opens_files = blocks.is_empty();
+        if scripts.is_empty() {
+            spec.kernel_blocks.clone_from(blocks);
+        }
         spec.background = !scripts.is_empty();
         machine.task_add(spec)?;
         watcher.missed.push(vec![false; script.len()]);
@@ -338,9 +352,7 @@ fn own_memory(program: &Program) -> [(u64, Compressibility); 2] {
 }
 
 /// Nobody uses foreign memory any more.
-fn add_foreign(engine: &mut Engine, run: &Run, programs: &[Program]) -> Result<(), Unplayable> {
-    let mm = engine.process_create(MemcgId::ROOT);
-    let task = engine.task_create(mm, CpuId(0));
+fn add_foreign(engine: &mut Engine, run: &Run, task: TaskId, programs: &[Program]) -> Result<(), Unplayable> {
     for (pages, compressibility) in foreign(run, programs) {
         let memory = engine.map_anon(task, pages, Advice::Normal)?;
         engine.set_compressibility(task, memory, compressibility)?;
