@@ -641,10 +641,11 @@ fn a_kernels_trace_that_makes_no_sense_is_told_with_its_line() {
             "`gfp_flags=GFP_KERNEL` is no number",
         ),
         (
-            "20 0 70 mm_page_alloc pfn=901 order=0 gfp_flags=3264 migratetype=6",
-            "`migratetype=6` is none that is played",
+            "20 0 70 mm_page_alloc pfn=901 order=0 gfp_flags=3264 migratetype=3",
+            "`migratetype=3` is none that a request has",
         ),
         ("20 0 70 mm_page_free pfn=x", "`pfn=x` is no number"),
+        ("9 0 70 mm_page_free pfn=900 order=0", "is earlier than the event before, at 10 us"),
     ] {
         let text = told(line);
         assert!(text.contains(why) && text.contains("gl-fileb.mglru.i1.trace.txt.zst:2"), "{why}: {text}");

@@ -70,12 +70,19 @@ impl KernelTrace {
         let text = String::from_utf8(read_compressed(path)?)
             .map_err(|_| anyhow!("{}: is no text", path.display()))?;
         let (mut trace, mut taken) = (KernelTrace::default(), Taken::default());
-        let mut asked_at: Option<Nanos> = None;
+        let (mut asked_at, mut now): (Option<Nanos>, Nanos) = (None, Nanos::ZERO);
         for (number, line) in (1..).zip(text.lines()) {
             let what = || format!("{}:{number}", path.display());
             let Some(event) = Event::parse(line) else {
                 bail!("{}: `{line}` is not `MICROSECONDS CPU TASK EVENT`", what());
             };
+            ensure!(
+                event.at >= now,
+                "{}: `{line}` is earlier than the event before, at {} us",
+                what(),
+                now.0 / 1000
+            );
+            now = event.at;
             match (event.name, asked_at) {
                 ("mm_vmscan_wakeup_kswapd", None) => asked_at = Some(event.at),
                 ("mm_vmscan_kswapd_wake", Some(asked)) => {
@@ -130,8 +137,7 @@ fn kernel_block(event: &Event) -> anyhow::Result<Option<KernelBlock>> {
         0_u8 => MigrateType::Unmovable,
         1 => return Ok(None),
         2 => MigrateType::Reclaimable,
-        3 => MigrateType::HighAtomic,
-        other => bail!("`migratetype={other}` is none that is played: 0 to 3"),
+        other => bail!("`migratetype={other}` is none that a request has: 0, 1 or 2"),
     };
     let order: u8 = event.field("order")?;
     ensure!(order <= ORDER_MAX, "`order={order}` is above {ORDER_MAX}");
