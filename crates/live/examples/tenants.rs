@@ -6,7 +6,7 @@
 //!   export   20 segments of 8 MiB, from front to back, for ever       the noisy one
 //!   rare     2 segments of 4 MiB, a record now and then
 //! ```
-//! All have one budget of 64 MiB. A tenant is a group with the kernel's own files: `memory.min`, `memory.low`, `memory.max`, `memory.stat`. Segments are
+//! All have one budget of 48 MiB. A tenant is a group with the kernel's own files: `memory.min`, `memory.low`, `memory.max`, `memory.stat`. Segments are
 //! written once and then only read; when two are merged, the old ones are forgotten, and their memory is free at once.
 #![allow(
     clippy::unwrap_used,
@@ -100,7 +100,7 @@ fn at(spans: &mut [Duration], share: f64) -> Duration {
 
 /// Lets all three read at once, until the one that serves has made its reads.
 fn run(name: &str, segments: &[Vec<Segment>; 3], limits: [Limits; 3]) {
-    let memory = Memory::builder().budget(64 * MIB).build().unwrap();
+    let memory = Memory::builder().budget(48 * MIB).build().unwrap();
     let [search, export, rare] = [("search", true), ("export", false), ("rare", true)]
         .iter()
         .zip(limits)
@@ -165,7 +165,7 @@ fn run(name: &str, segments: &[Vec<Segment>; 3], limits: [Limits; 3]) {
 
 /// Merges two segments of a tenant: the new one is read, and the old ones are forgotten.
 fn merge(folder: &Path, segments: &[Segment]) {
-    let memory = Memory::builder().budget(64 * MIB).build().unwrap();
+    let memory = Memory::builder().budget(48 * MIB).build().unwrap();
     let mut tenant = Tenant::new(&memory, "search", Limits::NONE, &segments[..2], true);
     (0..tenant.records()).for_each(|record| tenant.read(record));
     let before = memory.stats().unwrap().resident;
@@ -188,7 +188,7 @@ fn main() {
         (0..count).map(|at| Segment::new(&folder, &format!("{name}-{at}"), bytes)).collect::<Vec<_>>()
     };
     let segments = [make("search", 8, 4 * MIB), make("export", 20, 8 * MIB), make("rare", 2, 4 * MIB)];
-    println!("search serves, export scans, rare asks now and then; one budget of 64 MiB");
+    println!("search serves, export scans, rare asks now and then; one budget of 48 MiB");
     run("nobody is protected or limited", &segments, [Limits::NONE; 3]);
     let low = |bytes| Limits { low: Some(bytes), ..Limits::NONE };
     run("memory.low of 34 MiB for search", &segments, [low(34 * MIB), Limits::NONE, Limits::NONE]);

@@ -261,7 +261,7 @@ fn pages_that_move_between_fast_and_slow_memory_are_read_as_themselves() {
     try_orders(move || {
         let slow = Node::slow(4 << 20).emulated(Delay::per_page(Duration::ZERO));
         let builder = Memory::builder().budget(14 << 20).files(1 << 20).policy("classic@6.12").io_threads(1);
-        let memory = builder.node(slow).build().unwrap();
+        let memory = builder.backend(Backend::Threads).node(slow).build().unwrap();
         let tenant = memory.group("tenant", Limits { max: Some(LIMIT * PAGE), ..Limits::NONE }).unwrap();
         // What is brought in is slow at first. What is promoted is demoted when the group has to give something back.
         tenant.write("cpuset.mems", "1").unwrap();
