@@ -125,8 +125,8 @@ impl Subject {
 
     /// Whether the file is the system's page cache, and on no device.
     pub(super) fn is_in_memory(&self) -> bool {
-        const TMPFS: i64 = 0x0102_1994;
-        fstatfs(&self.file).is_ok_and(|there| there.f_type as i64 == TMPFS)
+        const TMPFS: i128 = 0x0102_1994;
+        fstatfs(&self.file).is_ok_and(|there| i128::from(there.f_type) == TMPFS)
     }
 
     /// Has the system forget what it has of the file, as far as nobody else uses it: pages that were there before would be nobody's.
