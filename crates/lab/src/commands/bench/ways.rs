@@ -59,8 +59,9 @@ pub(super) struct Ours {
 
 /// What it is built as.
 pub(super) fn memory(task: &Task) -> anyhow::Result<Memory> {
-    let built =
-        Memory::builder().budget(task.budget).files(task.pages * PAGE as u64).policy(&task.policy).build();
+    // Whole pages are read; a file may have a part of one more at its end.
+    let bytes = (task.pages + 1) * PAGE as u64;
+    let built = Memory::builder().budget(task.budget).files(bytes).policy(&task.policy).build();
     built.map_err(|error| match error {
         pageout_live::Error::BudgetTooSmall { .. } => anyhow::anyhow!("--budget: {error}"),
         pageout_live::Error::Config(_) => {
