@@ -233,7 +233,9 @@ fn watch(mut watchdog: Watchdog) {
 
 /// Looks for calls that do not return.
 pub struct Watchdog {
-    since: Vec<(Doing, Instant)>,
+    /// For how long each is under way.
+    seen: Vec<(Doing, Duration)>,
+    looked: Instant,
     /// Of a command before, which was left alone.
     left: Vec<Doing>,
 }
@@ -242,25 +244,27 @@ impl Watchdog {
     /// For calls that begin from now on: to be made before whoever makes them.
     #[allow(clippy::new_without_default, reason = "a default would not depend on when it is made")]
     pub fn new() -> Watchdog {
-        Watchdog { since: Vec::new(), left: pageout_policy::doing() }
+        Watchdog { seen: Vec::new(), looked: Instant::now(), left: pageout_policy::doing() }
     }
 
     /// A call that was there at an earlier look, and is under way for longer than `--call-limit`.
     pub fn late(&mut self) -> Option<String> {
         let limit = asked().as_ref().map_or(CALL_LIMIT, |asked| asked.call_limit);
         let doing = pageout_policy::doing();
-        self.since.retain(|(before, _)| doing.contains(before));
+        // While the program is stopped, or the machine sleeps, no call can return.
+        let passed = self.looked.elapsed().min(4 * LOOK);
+        self.looked = Instant::now();
+        self.seen.retain(|(before, _)| doing.contains(before));
         self.left.retain(|left| doing.contains(left));
         for call in doing.into_iter().filter(|call| !self.left.contains(call)) {
-            match self.since.iter().find(|(before, _)| *before == call) {
-                Some((_, at)) if at.elapsed() > Duration::from_nanos(limit.0) => {
-                    return Some(format!("{call}: has not returned for {limit} (--call-limit)"));
-                }
-                Some(_) => {}
-                None => self.since.push((call, Instant::now())),
+            match self.seen.iter_mut().find(|(before, _)| *before == call) {
+                Some((_, time)) => *time += passed,
+                None => self.seen.push((call, Duration::ZERO)),
             }
         }
-        None
+        let is_late = |(_, time): &&(Doing, Duration)| *time > Duration::from_nanos(limit.0);
+        let late = self.seen.iter().find(is_late);
+        late.map(|(call, _)| format!("{call}: has not returned for {limit} (--call-limit)"))
     }
 }
 
