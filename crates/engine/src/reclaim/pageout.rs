@@ -149,7 +149,6 @@ impl Core {
 
     fn may_write_file(&self, folio: &Folio, rule: FileWriteback, sc: &ScanControl) -> bool {
         sc.may_write_now()
-            && !self.is_resting(FileId(folio.owner))
             && match rule {
                 FileWriteback::Any => true,
                 FileWriteback::NotDirect => !sc.by.is_task_for_machine(),
@@ -160,6 +159,7 @@ impl Core {
                 }
                 FileWriteback::Never => false,
             }
+            && !self.is_resting(FileId(folio.owner))
     }
 
     /// Whether a reclaimer writes a page of a file although the device has much to do already. [reclaim 5.2]

@@ -43,6 +43,7 @@ impl Engine {
 }
 
 impl Core {
+    /// Whether a page stays dirty whose write fails.
     pub(crate) fn keeps_failed_writes(&self) -> bool {
         self.mm.config.policy.machine.writeback.failed_write == FailedWrite::Dirty
     }
@@ -54,7 +55,7 @@ impl Core {
         }
         let now = self.by.now;
         let rest = &mut self.mm.memory.file_mut(file).inode.rest;
-        let is_resting = rest.ends().is_some_and(|end| end > now);
+        let is_resting = rest.is_on(now);
         match result {
             // Writes that were begun together fail together, and are one try.
             Err(_) if is_resting => rest.failed_at = Some(now),
@@ -67,7 +68,7 @@ impl Core {
         }
     }
 
-    /// A page whose write has failed differs from its block still.
+    /// A page whose write has failed still differs from its block.
     pub(crate) fn keep_dirty(&mut self, pfn: Pfn) {
         let folio = &self.mm.memory.folios[pfn];
         assert!(!folio.has(FolioFlags::WRITEBACK), "{pfn:?} is dirty again before its write has ended");
@@ -80,8 +81,8 @@ impl Core {
         }
     }
 
-    /// Whether a file is left alone by all who write it unasked.
+    /// Whether all leave a file alone who would write it unasked.
     pub(crate) fn is_resting(&self, file: FileId) -> bool {
-        self.mm.memory.file(file).inode.rest.ends().is_some_and(|end| end > self.by.now)
+        self.mm.memory.file(file).inode.rest.is_on(self.by.now)
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Work {
     begun: Nanos,
     pass: Option<Pass>,
     chunk: Option<Chunk>,
-    /// Files that have had their turn in work that is waited for, and can't be written. (`retry.rs`)
+    /// Files that this work has tried in vain, if someone waits for it. (`retry.rs`)
     failing: Vec<FileId>,
 }
 
@@ -270,7 +270,7 @@ impl Core {
         }
     }
 
-    /// Takes out of b_io what is left alone for now, as its writes have failed. Who waits for all files has each of them tried once. (`retry.rs`)
+    /// Puts files back on b_dirty that rest after a failed write. Work that someone waits for tries each of them once. (`retry.rs`)
     fn leave_resting_files(&mut self, wb: WbId, work: &Work) {
         let (now, files) = (self.by.now, &mut self.mm.memory.files);
         let of = &mut self.writeback.wbs[wb.index()];
@@ -279,7 +279,7 @@ impl Core {
             let inode = &mut files[file.index()].inode;
             let rests = match work.is_sync {
                 true => work.failing.contains(&file),
-                false => inode.rest.ends().is_some_and(|end| end > now),
+                false => inode.rest.is_on(now),
             };
             if rests {
                 (inode.on, inode.dirtied_when) = (InodeList::Dirty, now);

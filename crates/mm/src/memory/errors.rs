@@ -33,9 +33,9 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// When it is over.
-    pub fn ends(self) -> Option<Nanos> {
-        self.failed_at.map(|at| at + self.span)
+    /// Whether it goes on.
+    pub fn is_on(self, now: Nanos) -> bool {
+        self.failed_at.is_some_and(|at| at + self.span > now)
     }
 }
 
