@@ -1,0 +1,117 @@
+//! The cache's own threads: one runs the engine's kernel threads, the others read what no caller waits for.
+//!
+//! All take the lock for a step and let go of it. Each ends when the last handle has gone, or when the engine has panicked.
+
+use std::time::Duration;
+
+use pageout_engine::Step;
+
+use super::Machine;
+use super::locked::{KernelThread, Runs};
+use super::uring::Uring;
+
+impl Machine {
+    /// Runs the engine's kernel threads until all is to stop.
+    pub(crate) fn run_kernel_threads(&self) {
+        while let Ok(mut locked) = self.lock() {
+            if locked.stops {
+                return;
+            }
+            locked.service_sleeps = false;
+            locked = match self.drain(locked) {
+                Ok(locked) => locked,
+                Err(_) => return,
+            };
+            if locked.drive() {
+                locked = match self.read(locked, 0) {
+                    Ok(locked) => locked,
+                    Err(_) => return,
+                };
+            }
+            let now = locked.now;
+            let is_due = |thread: &KernelThread| match thread.runs {
+                Runs::Now => true,
+                Runs::WhenWoken => false,
+                Runs::At(time) => time <= now,
+            };
+            if let Some(at) = locked.threads.iter().position(is_due) {
+                let task = locked.threads[at].task;
+                let step = locked.engine.resume(task);
+                locked.threads[at].runs = match step {
+                    Step::Again => Runs::Now,
+                    Step::Wait(wait) => Runs::after(wait, now),
+                    Step::Done(served) => panic!("a kernel thread has ended: {served:?}"),
+                };
+                locked.settle();
+                let _ = self.read(locked, 0);
+                continue;
+            }
+            let next = locked.threads.iter().filter_map(|thread| match thread.runs {
+                Runs::At(time) => Some(Duration::from_nanos(time.0 - now.0)),
+                _ => None,
+            });
+            let next = next.chain(locked.next_driven()).min().unwrap_or(Duration::from_secs(60));
+            if !(locked.due.is_empty() && locked.to_wake.is_empty()) {
+                continue;
+            }
+            locked.service_sleeps = true;
+            let inner = locked.into_inner();
+            let _ = self.service.wait_timeout(inner, next);
+        }
+    }
+
+    /// Reads what nobody waits for until all is to stop.
+    pub(crate) fn run_reader(&self) {
+        match &self.readers.ring {
+            Some(ring) => self.run_reaper(ring),
+            None => self.run_reader_of_queue(),
+        }
+    }
+
+    /// Waits for what is read in the ring of all.
+    fn run_reaper(&self, ring: &Uring) {
+        let mut ended = Vec::new();
+        loop {
+            ring.wait(&self.arena, 1, &mut ended);
+            let Ok(mut locked) = self.lock() else { return };
+            ended.drain(..).for_each(|(read, result)| locked.read_done(read, result));
+            if locked.stops {
+                return;
+            }
+        }
+    }
+
+    fn run_reader_of_queue(&self) {
+        let Ok(mut inner) = self.inner.lock() else { return };
+        loop {
+            if inner.stops || self.is_poisoned() {
+                return;
+            }
+            let Some(read) = inner.queue.pop_front() else {
+                match self.readers.more.wait(inner) {
+                    Ok(again) => inner = again,
+                    Err(_) => return,
+                }
+                continue;
+            };
+            drop(inner);
+            let result = read.perform(&self.arena);
+            match self.lock() {
+                Ok(mut locked) => {
+                    locked.read_done(read, result);
+                    inner = locked.into_inner();
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Has all threads end.
+    pub(crate) fn stop(&self) {
+        if let Ok(mut inner) = self.inner.lock() {
+            inner.stops = true;
+        }
+        self.service.notify_all();
+        self.readers.notify_all();
+    }
+}
