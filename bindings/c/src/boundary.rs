@@ -1,0 +1,341 @@
+//! The functions of the header. What C hands in is looked at here: each `unsafe` relies on what the header demands of the caller, that a pointer is a
+//! handle which is not freed yet, or points to what the call says; what can be checked, which is NULL and UTF-8, is checked.
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::task::Poll;
+use std::time::Duration;
+
+use pageout_live::{Error, File, Open};
+
+use crate::batch::{Batch, Read};
+use crate::failure::{self, Failure, outcome, outcome_int};
+use crate::held::Held;
+use crate::setup::Cache;
+
+const BUFFERED: c_int = 2;
+const RANDOM: c_int = 4;
+
+/// What a handle is of.
+///
+/// # Safety
+/// NULL, or a handle that nobody frees meanwhile.
+unsafe fn handle<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Failure> {
+    // SAFETY: the caller's word.
+    unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
+}
+
+/// Gives C something, where it says.
+///
+/// # Safety
+/// NULL, or a place for a pointer.
+unsafe fn give<T>(
+    place: *mut *mut T,
+    name: &str,
+    make: impl FnOnce() -> Result<T, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's word.
+    let place = unsafe { place.as_mut() }.ok_or_else(|| null(name))?;
+    *place = Box::into_raw(Box::new(make()?));
+    Ok(())
+}
+
+/// Takes back what C was given.
+///
+/// # Safety
+/// NULL, or a handle of which C has no other use.
+unsafe fn take<T>(pointer: *mut T) {
+    let free = || {
+        if !pointer.is_null() {
+            // SAFETY: `give` has made it, and the caller's word is that nobody uses it any more.
+            drop(unsafe { Box::from_raw(pointer) });
+        }
+        Ok(0)
+    };
+    outcome(free);
+}
+
+/// A text of C.
+///
+/// # Safety
+/// NULL, or a text that ends and lasts.
+unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str, Failure> {
+    if text.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the caller's word.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|error| Failure::invalid(format!("`{name}` is not UTF-8: {error}")))
+}
+
+fn null(name: &str) -> Failure {
+    Failure::invalid(format!("`{name}` is NULL"))
+}
+
+/// A count that C can have.
+fn count(bytes: usize) -> i64 {
+    i64::try_from(bytes).expect("no memory has so many bytes")
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_new(json: *const c_char, cache: *mut *mut Cache) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a text or NULL, and a place for a pointer.
+        unsafe {
+            let json = if json.is_null() { "{}" } else { text(json, "json")? };
+            give(cache, "cache", || Cache::new(json))?;
+        }
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_free(cache: *mut Cache) {
+    // SAFETY: the header: a handle that nobody uses any more.
+    unsafe { take(cache) };
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_text(
+    cache: *mut Cache,
+    path: *const c_char,
+    to: *mut c_char,
+    size: usize,
+) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle, and a text.
+        let (cache, path) = unsafe { (handle(cache, "cache")?, text(path, "path")?) };
+        let whole = cache.text(path)?;
+        if size > 0 {
+            if to.is_null() {
+                return Err(null("text"));
+            }
+            let part = whole.len().min(size - 1);
+            // SAFETY: the header: `size` bytes are there, of which these are at most as many, and nobody else uses them.
+            unsafe {
+                to.cast::<u8>().copy_from_nonoverlapping(whole.as_ptr(), part);
+                to.add(part).write(0);
+            }
+        }
+        Ok(count(whole.len()))
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_text_write(
+    cache: *mut Cache,
+    path: *const c_char,
+    value: *const c_char,
+) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle, and two texts.
+        let (cache, path, value) =
+            unsafe { (handle(cache, "cache")?, text(path, "path")?, text(value, "value")?) };
+        cache.memory.write(path, value)?;
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pageout_strerror(error: i64) -> *const c_char {
+    failure::strerror(error)
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_open(
+    cache: *mut Cache,
+    path: *const c_char,
+    flags: c_int,
+    group: *const c_char,
+    file: *mut *mut File,
+) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle, a text, a text or NULL, and a place for a pointer.
+        unsafe {
+            let cache = handle(cache, "cache")?;
+            if path.is_null() {
+                return Err(null("path"));
+            }
+            // A path need not be UTF-8.
+            let path = OsStr::from_bytes(CStr::from_ptr(path).to_bytes());
+            let mut how = open_as(flags)?;
+            if !group.is_null() {
+                let group = text(group, "group")?;
+                let known = cache.groups.get(group);
+                how = how.group(known.ok_or_else(|| {
+                    Failure::invalid(format!("no group {group}: name it in `groups` when the cache is built"))
+                })?);
+            }
+            give(file, "file", || Ok(cache.memory.open(path, how)?))?;
+        }
+        Ok(0)
+    })
+}
+
+fn open_as(flags: c_int) -> Result<Open, Failure> {
+    if flags & !(BUFFERED | RANDOM) != 0 {
+        return Err(Failure::invalid(format!("flags {flags:#x} of pageout_open, of which one is not known")));
+    }
+    let how = Open::read().buffered(flags & BUFFERED != 0);
+    Ok(if flags & RANDOM != 0 { how.random() } else { how })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_close(file: *mut File) {
+    // SAFETY: the header: a handle that nobody uses any more.
+    unsafe { take(file) };
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_forget(file: *mut File) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        unsafe { handle(file, "file") }?.clone().forget()?;
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_size(file: *mut File) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle.
+        let bytes = unsafe { handle(file, "file") }?.len();
+        Ok(i64::try_from(bytes).expect("no file has so many bytes"))
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_pread(file: *mut File, buf: *mut c_void, size: usize, offset: u64) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle.
+        let file = unsafe { handle(file, "file") }?;
+        loop {
+            let len = (size as u64).min(file.len().saturating_sub(offset)) as usize;
+            if len == 0 {
+                return Ok(0);
+            }
+            if buf.is_null() {
+                return Err(null("buf"));
+            }
+            // SAFETY: the header: `size` bytes are there, of which these are at most as many, and nobody else uses them. What C has not written
+            // yet is as good as any.
+            let buf = unsafe { std::slice::from_raw_parts_mut(buf.cast::<u8>(), len) };
+            match file.read_at(buf, offset) {
+                // It was made shorter meanwhile.
+                Err(Error::BeyondEnd { .. }) if file.len() < offset + len as u64 => {}
+                outcome => {
+                    outcome?;
+                    return Ok(count(len));
+                }
+            }
+        }
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_page_get(
+    file: *mut File,
+    page: u64,
+    data: *mut *const c_void,
+    held: *mut *mut Held,
+) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle, and two places for pointers.
+        unsafe {
+            let file = handle(file, "file")?;
+            let data = data.as_mut().ok_or_else(|| null("data"))?;
+            let mut bytes = 0;
+            give(held, "held", || {
+                let held = Held::new(file, page)?;
+                *data = held.bytes().as_ptr().cast();
+                bytes = held.bytes().len();
+                Ok(held)
+            })?;
+            Ok(count(bytes))
+        }
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_page_put(held: *mut Held) {
+    // SAFETY: the header: a handle that nobody uses any more.
+    unsafe { take(held) };
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_submit(
+    file: *mut File,
+    reads: *mut Read,
+    n: usize,
+    batch: *mut *mut Batch,
+) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle, so many reads whose buffers are the batch's, and a place for a pointer.
+        unsafe {
+            let file = handle(file, "file")?;
+            let reads = match n {
+                0 => &mut [],
+                _ if reads.is_null() => return Err(null("reads")),
+                n => std::slice::from_raw_parts_mut(reads, n),
+            };
+            give(batch, "batch", || Batch::submit(file, reads))?;
+        }
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_poll(batch: *mut Batch, timeout_ms: c_int) -> c_int {
+    let mut is_over = false;
+    let said = outcome_int(|| {
+        // SAFETY: the header: a handle that one thread uses.
+        let of = unsafe { batch.as_mut() }.ok_or_else(|| null("batch"))?;
+        let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+        match of.poll(timeout) {
+            Poll::Pending => Ok(0),
+            Poll::Ready(outcome) => {
+                is_over = true;
+                outcome.map(|()| 1)
+            }
+        }
+    });
+    if is_over {
+        // SAFETY: it is over, and the header says that it is freed by that.
+        unsafe { take(batch) };
+    }
+    said
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_cancel(batch: *mut Batch) {
+    // SAFETY: the header: a handle that nobody uses any more.
+    unsafe { take(batch) };
+}

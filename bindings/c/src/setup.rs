@@ -1,0 +1,176 @@
+//! A cache out of JSON. The keys and their defaults are in the header.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pageout_live::{Backend, Builder, Delay, Group, Limits, Memory, Node};
+use serde::Deserialize;
+
+use crate::failure::Failure;
+
+/// A cache, and its groups by name.
+pub(crate) struct Cache {
+    pub(crate) memory: Memory,
+    pub(crate) groups: BTreeMap<String, Group>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Setup {
+    budget: Option<u64>,
+    files: Option<u64>,
+    policy: Option<String>,
+    sysctl: BTreeMap<String, serde_json::Value>,
+    backend: Option<Reader>,
+    io_threads: Option<usize>,
+    groups: BTreeMap<String, Bounds>,
+    nodes: Vec<Place>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Reader {
+    Any,
+    Uring,
+    Threads,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Bounds {
+    max: Option<u64>,
+    high: Option<u64>,
+    low: Option<u64>,
+    min: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    slow: Option<u64>,
+    numa_node: Option<u32>,
+    delay_ns: Option<u64>,
+}
+
+impl Place {
+    fn node(&self) -> Result<Node, Failure> {
+        match (self.slow, self.numa_node, self.delay_ns) {
+            (None, Some(node), None) => Ok(Node::bound_to(node)),
+            (Some(bytes), Some(node), None) => Ok(Node::slow(bytes).on_numa_node(node)),
+            (Some(bytes), None, Some(delay)) => {
+                Ok(Node::slow(bytes).emulated(Delay::per_page(Duration::from_nanos(delay))))
+            }
+            _ => Err(Failure::invalid("a node has a `numa_node`, or is `slow` and has one or a `delay_ns`")),
+        }
+    }
+}
+
+impl Cache {
+    pub(crate) fn new(json: &str) -> Result<Cache, Failure> {
+        let setup: Setup = serde_json::from_str(json)
+            .map_err(|error| Failure::invalid(format!("how the cache is to be built: {error}")))?;
+        let memory = setup.builder()?.build()?;
+        let group = |(name, bounds): (String, Bounds)| {
+            let Bounds { max, high, low, min } = bounds;
+            let group = memory.group(&name, Limits { max, high, low, min })?;
+            Ok((name, group))
+        };
+        let groups = setup.groups.into_iter().map(group).collect::<Result<_, Failure>>()?;
+        Ok(Cache { memory, groups })
+    }
+
+    /// A kernel file, or what the cache says of itself.
+    pub(crate) fn text(&self, path: &str) -> Result<String, Failure> {
+        Ok(match path {
+            "describe" => self.memory.describe(),
+            "stats" => self.stats()?,
+            path => self.memory.read(path)?,
+        })
+    }
+
+    /// Figures in lines, as those of `/proc/vmstat`.
+    fn stats(&self) -> Result<String, Failure> {
+        let stats = self.memory.stats()?;
+        let rows = [
+            ("hits", stats.hits),
+            ("misses", stats.misses),
+            ("device_reads", stats.device_reads),
+            ("device_bytes", stats.device_bytes),
+            ("refaults", stats.refaults),
+            ("resident", stats.resident),
+            ("frames", stats.frames),
+            ("pinned", stats.pinned),
+            ("kept_by_pins", stats.kept_by_pins),
+            ("lock_times", stats.lock_held.times()),
+        ];
+        Ok(rows.iter().map(|(name, value)| format!("{name} {value}\n")).collect())
+    }
+}
+
+impl Setup {
+    fn builder(&self) -> Result<Builder, Failure> {
+        let mut builder = Memory::builder();
+        if let Some(bytes) = self.budget {
+            builder = builder.budget(bytes);
+        }
+        if let Some(bytes) = self.files {
+            builder = builder.files(bytes);
+        }
+        if let Some(policy) = &self.policy {
+            builder = builder.policy(policy);
+        }
+        for (name, value) in &self.sysctl {
+            builder = match value {
+                serde_json::Value::String(text) => builder.sysctl(name, text),
+                value => builder.sysctl(name, value),
+            };
+        }
+        if let Some(reader) = self.backend {
+            builder = builder.backend(match reader {
+                Reader::Any => Backend::Any,
+                Reader::Uring => Backend::Uring,
+                Reader::Threads => Backend::Threads,
+            });
+        }
+        if let Some(threads) = self.io_threads {
+            builder = builder.io_threads(threads);
+        }
+        for place in &self.nodes {
+            builder = builder.node(place.node()?);
+        }
+        Ok(builder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_is_as_its_json_says() {
+        let cache = Cache::new(
+            r#"{"budget": 16777216, "files": 67108864, "policy": "classic@6.12", "sysctl": {"vm.swappiness": 40},
+                "backend": "threads", "io_threads": 2, "groups": {"a": {"max": 8388608}, "b": {}}}"#,
+        )
+        .expect("it can be had");
+        assert!(cache.memory.describe().starts_with("classic@6.12, "), "{}", cache.memory.describe());
+        assert_eq!(cache.memory.read("/proc/sys/vm/swappiness").expect("it is there").trim(), "40");
+        assert_eq!(cache.groups["a"].read("memory.max").expect("it is there").trim(), "8388608");
+        assert_eq!(cache.groups.len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_known_is_told_by_its_name() {
+        for (json, name) in [
+            (r#"{"bugdet": 1}"#, "bugdet"),
+            (r#"{"backend": "aio"}"#, "aio"),
+            (r#"{"groups": {"a": {"limit": 1}}}"#, "limit"),
+            (r#"{"policy": "arc@9"}"#, "arc@9"),
+            (r#"{"nodes": [{"slow": 4194304}]}"#, "delay_ns"),
+            (r#"{"budget": 4096}"#, "too small"),
+        ] {
+            let Err(failure) = Cache::new(json) else { panic!("{json} is taken") };
+            assert!(format!("{failure:?}").contains(name), "{json}: {failure:?}");
+        }
+    }
+}
