@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::{Command, ExitCode, Output};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pageout_lab::MakePolicy;
 use pageout_policy::{Arrival, End, Fifo, PageId, Policy, Sieve, Slot};
@@ -111,13 +112,19 @@ fn main() -> ExitCode {
     }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word.as_str()));
-    let mut failed = 0;
     let checks: Vec<_> = CHECKS.iter().filter(|(name, _)| is_wanted(name)).collect();
-    for (name, check) in &checks {
-        let is_ok = std::panic::catch_unwind(check).is_ok();
-        println!("test {name} ... {}", if is_ok { "ok" } else { "FAILED" });
-        failed += usize::from(!is_ok);
-    }
+    // As many at a time as there are CPUs.
+    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        while let Some((name, check)) = checks.get(next.fetch_add(1, Relaxed)) {
+            let is_ok = std::panic::catch_unwind(check).is_ok();
+            println!("test {name} ... {}", if is_ok { "ok" } else { "FAILED" });
+            failed.fetch_add(usize::from(!is_ok), Relaxed);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let failed = failed.into_inner();
     let said = if failed == 0 { "ok" } else { "FAILED" };
     println!("test result: {said}. {} passed; {failed} failed; 0 ignored", checks.len() - failed);
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -340,7 +347,7 @@ fn liars_in_sweep() {
     let plan = "traces = [\"a.u32\"]\npolicy = [\"silent\", \"hangs\", \"mine\", \"panics\", \"aborts\", \"hoards\", \"fifo\", \"exits\", \
                 \"overflows\", \"unmade\", \"silent@machine\", \"mine@machine\", \"overflows@machine\"]\nmemory = [\"816KiB\", \"1632KiB\"]\n";
     std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
-    let words = ["sweep", "plan.toml", "--into", "all", "--call-limit", "500ms", "--policy-memory", "1GiB"];
+    let words = ["sweep", "plan.toml", "--into", "all", "--call-limit", "3s", "--policy-memory", "1GiB"];
     let output = program(folder.path(), &words);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let rows = json(folder.path(), &["sweep", "--collect", "all", "--json"]);
@@ -352,7 +359,7 @@ fn liars_in_sweep() {
     assert!(misses("mine").iter().chain(&misses("mine@machine")).all(|misses| misses.is_u64()));
     for (policy, wrong) in [
         ("silent", "nominate(1): nothing is nominated"),
-        ("hangs", "nominate(1): has not returned for 500ms"),
+        ("hangs", "nominate(1): has not returned for 3s"),
         ("panics", "nominate(1): panicked: no idea"),
         ("aborts", "nominate(1): ended by SIGABRT"),
         ("hoards", "nominate(1): ended by SIGABRT"),

@@ -4,7 +4,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -190,13 +190,26 @@ fn a_bench_refuses_what_can_not_be_read_or_held() {
     }
 }
 
-/// A bench of a file that would go on for minutes, begun.
-fn long(folder: &Path, file: &str, more: &[&str]) -> Child {
+/// A bench of a file, begun. Two million reads a round would take minutes to draw, and two hundred thousand minutes to make.
+fn begun(folder: &Path, reads: &str, more: &[&str]) -> Child {
+    let path = folder.join("long.bin");
+    std::fs::File::create(path).unwrap().write_all_at(&[1], 40 << 20).unwrap();
     let mut command = Command::new("env");
-    command.args(["--default-signal=HUP,INT,TERM", &super::binary(), "bench", file, "--budget", "8MiB"]);
-    command.args(["--load", "uniform", "--reads", "2000000", "--rounds", "50", "--quiet"]).args(more);
-    let child = command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Time to come to its rounds, on a machine that has other work too.
+    command.args([
+        "--default-signal=HUP,INT,TERM",
+        &super::binary(),
+        "bench",
+        "long.bin",
+        "--budget",
+        "8MiB",
+    ]);
+    command.args(["--load", "uniform", "--reads", reads, "--rounds", "50", "--quiet"]).args(more);
+    command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// One that has come to its rounds, on a machine that has other work too.
+fn long(folder: &Path, more: &[&str]) -> Child {
+    let child = begun(folder, "200000", more);
     std::thread::sleep(Duration::from_secs(2));
     child
 }
@@ -204,10 +217,8 @@ fn long(folder: &Path, file: &str, more: &[&str]) -> Child {
 #[test]
 fn a_file_that_becomes_shorter_while_it_is_measured_is_told() {
     let folder = folder();
-    let path = folder.path().join("long.bin");
-    std::fs::File::create(&path).unwrap().write_all_at(&[1], 40 << 20).unwrap();
-    let run = long(folder.path(), "long.bin", &["--beside", "none"]);
-    std::fs::File::options().write(true).open(&path).unwrap().set_len(PAGE).unwrap();
+    let run = long(folder.path(), &["--beside", "none"]);
+    std::fs::File::options().write(true).open(folder.path().join("long.bin")).unwrap().set_len(PAGE).unwrap();
     let output = run.wait_with_output().unwrap();
     // Where the machine was so busy that nobody had read a page of it by then, its beginning is what fails.
     let code = if text(&output.stderr).contains("before") { 2 } else { 1 };
@@ -215,11 +226,25 @@ fn a_file_that_becomes_shorter_while_it_is_measured_is_told() {
 }
 
 #[test]
+fn a_bench_that_is_interrupted_before_its_rounds_ends_at_once() {
+    // While it draws, and while it hands over.
+    for after in [300, 1500] {
+        let folder = folder();
+        let run = begun(folder.path(), "2000000", &["--beside", "none"]);
+        std::thread::sleep(Duration::from_millis(after));
+        let asked = Instant::now();
+        assert!(Command::new("kill").args(["-s", "INT", &run.id().to_string()]).status().unwrap().success());
+        let output = run.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("SIGINT"), "{}", text(&output.stderr));
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    }
+}
+
+#[test]
 fn a_bench_that_is_interrupted_leaves_no_process_and_no_group() {
     let folder = folder();
-    let path = folder.path().join("long.bin");
-    std::fs::File::create(&path).unwrap().write_all_at(&[1], 40 << 20).unwrap();
-    let run = long(folder.path(), "long.bin", &["--beside", "buffered"]);
+    let run = long(folder.path(), &["--beside", "buffered"]);
     // `env` has become the program.
     let pid = run.id();
     assert!(Command::new("kill").args(["-s", "INT", &pid.to_string()]).status().unwrap().success());

@@ -8,7 +8,7 @@ use pageout_workload::{Access, AccessStream, trace};
 
 use crate::cli::BenchArgs;
 use crate::commands::trace::{read_options, remark_interpretation};
-use crate::print::figures;
+use crate::print::{figures, signals};
 
 /// Pages of a file in the order in which they are read.
 pub(super) struct Load {
@@ -104,6 +104,7 @@ impl Load {
     }
 
     /// Pages of so many rounds, a list for each of the threads in each: what is drawn goes on from round to round, a trace begins anew.
+    /// Fewer where a signal asks to end while they are drawn.
     pub(super) fn rounds(
         &self,
         args: &BenchArgs,
@@ -156,6 +157,9 @@ impl Load {
                 let left = reads as usize - list.len();
                 ensure!(stream.fill(&mut chunk, left.min(1 << 16))? > 0, "a load ended early");
                 list.extend(chunk.drain(..).map(|access| access.page() as u32));
+                if signals::to_end().is_some() {
+                    return Ok(lists);
+                }
             }
             lists.push(list);
         }

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use super::subject::{PAGE, mark};
 use super::ways::{Brought, Mmap, OURS, Ours, Plain, Pread, Way};
 use crate::failure::{Outcome, told};
+use crate::print::signals;
 
 /// What one that reads has to know.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -100,12 +101,17 @@ fn lists(input: &mut impl Read) -> io::Result<Vec<Vec<u32>>> {
     (0..count).map(|_| (0..number()?).map(|_| number()).collect()).collect()
 }
 
-/// The same, written.
+/// The same, written. Not to the end where a signal asks to end before.
 pub(super) fn write_lists(lists: &[Vec<u32>], to: &mut impl Write) -> io::Result<()> {
     to.write_all(&(lists.len() as u32).to_le_bytes())?;
     for list in lists {
         to.write_all(&(list.len() as u32).to_le_bytes())?;
-        list.iter().try_for_each(|page| to.write_all(&page.to_le_bytes()))?;
+        for some in list.chunks(1 << 16) {
+            some.iter().try_for_each(|page| to.write_all(&page.to_le_bytes()))?;
+            if signals::to_end().is_some() {
+                return Ok(());
+            }
+        }
     }
     to.flush()
 }

@@ -55,6 +55,10 @@ pub(super) fn run(args: &BenchArgs) -> Outcome {
     let subject = Subject::new(args, &load)?;
     let task = Task { path: subject.path.clone(), pages: subject.pages, is_made: subject.is_made, ..task };
     let lists = load.rounds(args, subject.pages, u64::from(args.rounds) + 2)?;
+    if let Some(signal) = signals::to_end() {
+        let told = format!("{} before the first round", signals::name(signal));
+        return output::no_result(&args.output, Failure::Interrupted(signal, anyhow!(told)), Value::Null);
+    }
     let measured = measure(args, &wanted, &load, &subject, &task, &lists)?;
     let ending = measured.interrupted.map(|signal| {
         let told = format!(
