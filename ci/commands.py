@@ -7,9 +7,9 @@
 A block that begins with ```console holds commands behind "$ ", continued by a backslash at the end of a line, each with its output below.
 A line "..." stands for any lines that are left out; between two lines without it nothing is. What a command prints on either stream
 counts, in the order in which it came; of a command with nothing below it, that it ends well. Each command of `pageout --help` has a heading in docs/commands.md.
-Commands run one after the other from a
-folder that has scenarios/, ground-truth/, docs/ and crates/ in it, so that files which one of them writes can be the next one's input. A block with
-a line <!-- not run: REASON --> before it is not run, and counted. A command that ends with another code than 0 says so in a comment:
+Commands of a page run one after the other from a
+folder that has scenarios/, ground-truth/, docs/ and crates/ in it, so that files which one of them writes can be the next one's input; as many pages
+at a time as there are CPUs. A block with a line <!-- not run: REASON --> before it is not run, and counted. A command that ends with another code than 0 says so in a comment:
 "$ pageout run bad.toml   # exit code 2".
 """
 
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -262,13 +263,17 @@ def main() -> None:
     pageout, pages = str(Path(arguments[0]).resolve()), arguments[1:] or PAGES
     if missing := without_chapter(pageout):
         sys.exit(f"docs/commands.md has no chapter of: {', '.join(missing)}")
-    ran = left_out = stale = 0
-    for page in pages:
+
+    def checked(page: str) -> tuple[int, int, int]:
         with tempfile.TemporaryDirectory() as folder:
             for name in ("scenarios", "ground-truth", "docs", "crates"):
                 Path(folder, name).symlink_to(ROOT / name)
-            of_page = check(pageout, Path(ROOT, page), folder, is_to_write)
-        ran, left_out, stale = ran + of_page[0], left_out + of_page[1], stale + of_page[2]
+            return check(pageout, Path(ROOT, page), folder, is_to_write)
+
+    # The longest page first, so that it doesn't end alone.
+    pages = sorted(pages, key=lambda page: -Path(ROOT, page).stat().st_size)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        ran, left_out, stale = (sum(numbers) for numbers in zip(*pool.map(checked, pages)))
     print(f"{ran} commands of the documentation run, {left_out} not, as their pages say; {stale} outputs are not as shown")
     if stale:
         sys.exit(1 if is_to_write else "ci/commands.sh --write puts them right; look at the difference before you commit it")

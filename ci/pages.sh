@@ -36,20 +36,25 @@ else
     cargo build --locked --release --bin pageout
     # page NAME ARGUMENTS...: the page that `pageout ARGUMENTS` writes.
     page() {
-        "${CARGO_TARGET_DIR:-target}/release/pageout" "${@:2}" --quiet --report "$PAGES/$1.html" > /dev/null 2> "$PAGES/said" || {
-            cat "$PAGES/said" >&2
-            return 1
+        "$pageout" "${@:2}" --quiet --report "$PAGES/$1.html" > /dev/null 2> "$PAGES/$1.said" || {
+            cat "$PAGES/$1.said" >&2
+            return 255 # which makes xargs stop
         }
     }
-    page run run scenarios/whole-machine.toml
-    page tiers run scenarios/hot-set-on-slow-memory.toml
-    page compare compare scenarios/writeback-from-reclaim.toml
-    page ablate ablate scenarios/heap-index-data.toml --repeat 2 --set 'task.db.object.*.workload.ops=20_000'
-    page replay replay ground-truth/evictions/fr-zipf120.classic.t.u32.zst --trace-format words --memory 10%,30%,60%
-    page advise-tier advise-tier scenarios/demotion.toml --ratio 1:1,1:3 --device cxl-1.1
-    page reproduce reproduce mglru --experiment drift --scale small --seeds 2
-    page tour tour ci/pages/tour.toml
-    page vmscan-report vmscan-report ground-truth/ftrace/ft-glmix.mglru.t.txt.zst
+    export -f page
+    export pageout=${CARGO_TARGET_DIR:-target}/release/pageout
+    # As many at a time as there are CPUs, the longest first.
+    xargs -d '\n' -P "$(nproc)" -I{} bash -euo pipefail -c 'page {}' <<- 'END'
+		run run scenarios/whole-machine.toml
+		tiers run scenarios/hot-set-on-slow-memory.toml
+		compare compare scenarios/writeback-from-reclaim.toml
+		ablate ablate scenarios/heap-index-data.toml --repeat 2 --set 'task.db.object.*.workload.ops=20_000'
+		replay replay ground-truth/evictions/fr-zipf120.classic.t.u32.zst --trace-format words --memory 10%,30%,60%
+		advise-tier advise-tier scenarios/demotion.toml --ratio 1:1,1:3 --device cxl-1.1
+		reproduce reproduce mglru --experiment drift --scale small --seeds 2
+		tour tour ci/pages/tour.toml
+		vmscan-report vmscan-report ground-truth/ftrace/ft-glmix.mglru.t.txt.zst
+	END
 fi
 cd "$root/ci/pages"
 npm ci --silent

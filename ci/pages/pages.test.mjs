@@ -5,8 +5,9 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { availableParallelism } from "node:os";
 import path from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, suite, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
@@ -69,7 +70,8 @@ const promise = (name, says, keep) => {
   if (pages.includes(file)) test(says, () => keep(file));
 };
 
-for (const file of pages) {
+/** What is promised of any page. */
+const ofAny = (file) => {
   const name = path.basename(file, ".html");
 
   for (const colorScheme of ["light", "dark"]) {
@@ -164,7 +166,8 @@ for (const file of pages) {
     assert.ok((await page.pdf()).length > 10_000);
     await check();
   });
-}
+};
+suite("any page", { concurrency: availableParallelism() }, () => pages.forEach(ofAny));
 
 promise("run.html", "dragging in one picture zooms all pictures over time, and a double-click undoes it", async (file) => {
   const { page, check } = await open(file);
