@@ -19,10 +19,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pageout::{Limits, Memory, Open};
-use pageout_engine::{Bdi, CpuId, Engine, FileKind, FileSpec, MemcgId, Nanos, Step};
-use pageout_sim::cost::{Channel, Costs};
-use pageout_sim::device::{DeviceSpec, Latency};
-use pageout_sim::{Machine, MachineSpec, TaskSpec};
+use pageout_sim::LoneReader;
 use pageout_workload::{Access, AccessStream, InMemory};
 
 const PAGE: usize = 4096;
@@ -162,36 +159,12 @@ fn run(name: &str, made: &Made, pages: &[u64], mut read: impl FnMut(u64, &mut [u
 
 /// The group's `memory.stat` of a simulated machine that is built as the live one, after the same trace; and pages that its device has read.
 fn simulated(config: &pageout_engine::Config, pages: &[u64]) -> (String, u64) {
-    let mut engine = Engine::new(config.clone()).unwrap();
-    let group = engine.memcg_create(MemcgId::ROOT, "reader").unwrap();
-    let mm = engine.process_create(group);
-    let task = engine.task_create(mm, CpuId(0));
-    let limited = engine.write_file(task, "/sys/fs/cgroup/reader/memory.max", &LIMIT.to_string()).unwrap();
-    assert!(matches!(limited, Step::Done(_)), "nothing is in memory that would have to go first");
-    let spec =
-        FileSpec { name: "data".to_owned(), pages: FILE_PAGES, kind: FileKind::Regular, bdi: Bdi::default() };
-    let file = engine.file_create(spec).unwrap();
-    engine.open(task, file).unwrap();
-    let device = DeviceSpec {
-        read: Latency::Constant(Nanos::ZERO),
-        tail: None,
-        sequential: None,
-        iops_max: None,
-        read_bandwidth: u64::MAX,
-        ..DeviceSpec::preset("nvme").expect("it is a preset")
-    };
-    let spec = MachineSpec {
-        costs: Costs::free(),
-        devices: vec![device],
-        files: vec![(file, 0)],
-        ..MachineSpec::default()
-    };
-    let mut machine = Machine::new(engine, spec).unwrap();
+    let mut reader = LoneReader::new(config, "reader").unwrap();
+    reader.write("/sys/fs/cgroup/reader/memory.max", &LIMIT.to_string()).unwrap();
+    reader.open(FILE_PAGES, false).unwrap();
     let accesses: Arc<[Access]> = pages.iter().map(|&page| Access::new(0, page, false)).collect();
-    let source =
-        Box::new(move |_| Ok(Box::new(InMemory::new(Arc::clone(&accesses))) as Box<dyn AccessStream>));
-    machine.task_add(TaskSpec::new(task, "reader", "/reader", vec![Channel::File], source)).unwrap();
-    machine.run(&mut ()).unwrap();
+    let source = move |_| Ok(Box::new(InMemory::new(Arc::clone(&accesses))) as Box<dyn AccessStream>);
+    let mut machine = reader.run(Box::new(source), &mut ()).unwrap();
     let read = machine.report().devices[0].pages_read;
     (machine.engine_mut().read_file("/sys/fs/cgroup/reader/memory.stat").unwrap(), read)
 }

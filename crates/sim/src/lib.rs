@@ -45,9 +45,11 @@ mod psi; // for want of what tasks make no headway
 mod machine; // all of the above together: the event loop
 mod observe; // what a caller may watch while it runs
 mod report; // what a run was like
+mod lone_reader; // one task alone where nothing takes time, for who compares
 
 pub use access_time::{AccessReport, AccessTimes, Cause, Slowest};
 pub use calls::Calls;
+pub use lone_reader::{LoneReader, LoneReaderError};
 pub use machine::{
     BuildError, Machine, MachineSpec, PRESSURE_FILES, Repeat, RunError, TimedAction, TimedEvent, TraceRecord,
     Value, When,

@@ -11,12 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, ensure};
-use pageout_engine::{Advice, Bdi, CpuId, Engine, FileKind, FileSpec, MemcgId, Nanos, PAGE_SIZE, Step};
+use pageout_engine::PAGE_SIZE;
 use pageout_live::{Limits, Memory, Open};
-use pageout_sim::cost::{Channel, Costs};
-use pageout_sim::device::{DeviceSpec, Latency};
 use pageout_sim::scenario::Device;
-use pageout_sim::{Machine, MachineSpec, Observer, Progress, TaskSpec};
+use pageout_sim::{LoneReader, Observer, Progress};
 use pageout_study::bench::Policy;
 use pageout_workload::trace::{self, Loaded};
 use pageout_workload::{Access, AccessStream, ReadOptions, TraceError};
@@ -309,38 +307,13 @@ impl Replay<'_> {
 
     /// The same of a simulated machine that is built as the live one is.
     fn simulated(&self, memory: &Memory) -> Result<Option<Counted>, Failure> {
-        let mut engine = Engine::new(memory.config().clone()).map_err(anyhow::Error::from)?;
-        let group = engine.memcg_create(MemcgId::ROOT, GROUP).map_err(anyhow::Error::from)?;
-        let mm = engine.process_create(group);
-        let task = engine.task_create(mm, CpuId(0));
+        let mut reader = LoneReader::new(memory.config(), GROUP).map_err(anyhow::Error::from)?;
         let (path, limit) = (format!("/sys/fs/cgroup/{GROUP}/memory.max"), self.limit_pages * PAGE_SIZE);
-        let written = engine.write_file(task, &path, &limit.to_string()).map_err(anyhow::Error::from)?;
-        if !matches!(written, Step::Done(_)) {
-            return Err(anyhow!("a limit of a group that has nothing takes no time").into());
+        reader.write(&path, &limit.to_string()).map_err(anyhow::Error::from)?;
+        for file in self.files {
+            let pages = file.bytes.div_ceil(PAGE_SIZE);
+            reader.open(pages, self.is_random()).map_err(anyhow::Error::from)?;
         }
-        let mut files = Vec::new();
-        for (at, file) in self.files.iter().enumerate() {
-            let (name, pages) = (format!("object-{at}"), file.bytes.div_ceil(PAGE_SIZE));
-            let spec = FileSpec { name, pages, kind: FileKind::Regular, bdi: Bdi::default() };
-            let file = engine.file_create(spec).map_err(|error| anyhow!("{error:?}"))?;
-            let object = engine.open(task, file).map_err(|error| anyhow!("{error:?}"))?;
-            if self.is_random() {
-                engine.fadvise(task, object, Advice::Random).map_err(|error| anyhow!("{error:?}"))?;
-            }
-            files.push((file, 0));
-        }
-        let device = DeviceSpec {
-            read: Latency::Constant(Nanos::ZERO),
-            tail: None,
-            sequential: None,
-            iops_max: None,
-            read_bandwidth: u64::MAX,
-            ..DeviceSpec::preset("nvme").expect("it is a preset")
-        };
-        let channels = vec![Channel::File; files.len()];
-        let spec =
-            MachineSpec { costs: Costs::free(), devices: vec![device], files, ..MachineSpec::default() };
-        let mut machine = Machine::new(engine, spec).map_err(|error| anyhow!("{error}"))?;
         let (packed, path, options) =
             (self.loaded.accesses.clone(), self.trace.to_path_buf(), self.options.clone());
         let source = move |_| -> Result<Box<dyn AccessStream>, TraceError> {
@@ -350,13 +323,11 @@ impl Replay<'_> {
             };
             Ok(Box::new(Reads(stream)))
         };
-        let spec = TaskSpec::new(task, GROUP, &format!("/{GROUP}"), channels, Box::new(source));
-        machine.task_add(spec).map_err(|error| anyhow!("{error}"))?;
         let bar = progress::bar(&self.args.output, Some(self.loaded.footprint.accesses), "simulated");
         let began = Instant::now();
-        let ended = machine.run(&mut Watching(&bar));
+        let ended = reader.run(Box::new(source), &mut Watching(&bar));
         bar.finish_and_clear();
-        ended.map_err(|error| Failure::Workload(anyhow!("simulated: {error}")))?;
+        let mut machine = ended.map_err(|error| Failure::Workload(anyhow!("simulated: {error}")))?;
         if signals::to_end().is_some() {
             return Ok(None);
         }

@@ -1,0 +1,159 @@
+//! A task that reads files, alone on a machine on which nothing takes time: what is left is what the engine decides.
+//!
+//! A live page cache is compared with it, access by access: where one thread reads, both must leave the same counters. Work costs nothing and the
+//! device answers at once, as prices and latencies are the simulator's own; and so the clock stands still.
+
+use pageout_engine::{
+    Advice, Bdi, Config, ConfigError, CpuId, Engine, FileError, FileId, FileKind, FileSpec, MemcgId, Nanos,
+    Step, TaskId,
+};
+
+use crate::cost::{Channel, Costs};
+use crate::device::{DeviceSpec, Latency};
+use crate::machine::{BuildError, Machine, MachineSpec, RunError};
+use crate::observe::Observer;
+use crate::task::{StreamSource, TaskSpec};
+
+/// A task of a group of its own, with the files that it has opened.
+pub struct LoneReader {
+    engine: Engine,
+    task: TaskId,
+    group: String,
+    files: Vec<FileId>,
+}
+
+/// Why a lone reader can't be had, or does not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum LoneReaderError {
+    /// The engine, its group or a file of it makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A kernel file refuses what it is told.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What a kernel file is told has to be waited for, as pages have to go first.
+    #[error("{path}: what is written there has to be waited for: write it before anything is in memory")]
+    Waits {
+        /// The file's path.
+        path: String,
+    },
+    /// The machine around it can't be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// An access has failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl LoneReader {
+    /// A task on CPU 0 in a new group below the root.
+    ///
+    /// # Errors
+    /// [`LoneReaderError::Config`].
+    pub fn new(config: &Config, group: &str) -> Result<LoneReader, LoneReaderError> {
+        let mut engine = Engine::new(config.clone())?;
+        let memcg = engine.memcg_create(MemcgId::ROOT, group)?;
+        let mm = engine.process_create(memcg);
+        let task = engine.task_create(mm, CpuId(0));
+        Ok(LoneReader { engine, task, group: group.to_owned(), files: Vec::new() })
+    }
+
+    /// Writes a kernel file before anything is read.
+    ///
+    /// # Errors
+    /// [`LoneReaderError::File`], [`LoneReaderError::Waits`].
+    pub fn write(&mut self, path: &str, value: &str) -> Result<(), LoneReaderError> {
+        match self.engine.write_file(self.task, path, value)? {
+            Step::Done(_) => Ok(()),
+            _ => Err(LoneReaderError::Waits { path: path.to_owned() }),
+        }
+    }
+
+    /// Opens a file of so many pages, the next object of the accesses. `is_random`: nothing of it is read ahead.
+    ///
+    /// # Errors
+    /// [`LoneReaderError::Config`].
+    pub fn open(&mut self, pages: u64, is_random: bool) -> Result<(), LoneReaderError> {
+        let name = format!("object-{}", self.files.len());
+        let spec = FileSpec { name, pages, kind: FileKind::Regular, bdi: Bdi::default() };
+        let file = self.engine.file_create(spec)?;
+        let object = self.engine.open(self.task, file)?;
+        if is_random {
+            self.engine.fadvise(self.task, object, Advice::Random)?;
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    /// Makes the accesses; the machine as it is then has the counters.
+    ///
+    /// # Errors
+    /// [`LoneReaderError::Run`].
+    pub fn run(
+        self,
+        accesses: StreamSource,
+        observer: &mut dyn Observer,
+    ) -> Result<Machine, LoneReaderError> {
+        let device = DeviceSpec {
+            read: Latency::Constant(Nanos::ZERO),
+            tail: None,
+            sequential: None,
+            iops_max: None,
+            read_bandwidth: u64::MAX,
+            ..DeviceSpec::preset("nvme").expect("it is a preset")
+        };
+        let spec = MachineSpec {
+            costs: Costs::free(),
+            devices: vec![device],
+            files: self.files.iter().map(|&file| (file, 0)).collect(),
+            ..MachineSpec::default()
+        };
+        let channels = vec![Channel::File; self.files.len()];
+        let mut machine = Machine::new(self.engine, spec)?;
+        let memcg = format!("/{}", self.group);
+        machine.task_add(TaskSpec::new(self.task, &self.group, &memcg, channels, accesses))?;
+        machine.run(observer)?;
+        Ok(machine)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
+    use std::sync::Arc;
+
+    use pageout_workload::{Access, AccessStream, InMemory};
+
+    use super::*;
+
+    fn of(accesses: Vec<Access>) -> StreamSource {
+        let accesses: Arc<[Access]> = accesses.into();
+        Box::new(move |_| Ok(Box::new(InMemory::new(Arc::clone(&accesses))) as Box<dyn AccessStream>))
+    }
+
+    #[test]
+    fn reads_of_a_lone_reader_are_counted_and_take_no_time() {
+        let mut reader = LoneReader::new(&Config::default(), "reader").unwrap();
+        reader.write("/sys/fs/cgroup/reader/memory.max", &(100 * 4096).to_string()).unwrap();
+        reader.open(300, true).unwrap();
+        reader.open(50, false).unwrap();
+        let random = (0..300).map(|page| Access::new(0, page, false));
+        let in_order = (0..40).map(|page| Access::new(1, page, false));
+        let machine = reader.run(of(random.chain(in_order).collect()), &mut ()).unwrap();
+        let report = machine.report();
+        assert_eq!((report.accesses, report.end), (340, Nanos::ZERO));
+        let [device] = &report.devices[..] else { panic!("there is one device") };
+        assert!(device.pages_read > 340, "what is read in order is read ahead");
+        assert!(device.read.count < 320, "and a request is of many pages then");
+    }
+
+    #[test]
+    fn what_a_lone_reader_may_not_write_is_said() {
+        let mut reader = LoneReader::new(&Config::default(), "reader").unwrap();
+        assert!(matches!(reader.write("/proc/none", "1"), Err(LoneReaderError::File(_))));
+        reader.open(9, true).unwrap();
+        let beyond = reader.run(of(vec![Access::new(0, 9, false)]), &mut ());
+        assert!(matches!(beyond, Err(LoneReaderError::Run(_))));
+    }
+}
