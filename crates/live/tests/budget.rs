@@ -1,10 +1,12 @@
 //! The budget is the process's: its peak, less what it was before, with files of many times the budget. A test of its own process.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and reads /proc")]
 
+mod made;
+
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 
+use made::Made;
 use pageout::{Delay, Memory, Node, Open};
 
 const MIB: u64 = 1 << 20;
@@ -19,7 +21,7 @@ fn status(name: &str) -> u64 {
 
 #[test]
 fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("budget-{}", std::process::id()));
+    let made = Made::empty("large");
     let budget = 16 * MIB;
     let delay = Delay::per_page(Duration::ZERO);
     for (policy, times, slow) in [
@@ -32,7 +34,7 @@ fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
     ] {
         let bytes = times * budget;
         // Nobody writes it: it takes no blocks, and reads as zeroes.
-        let mut file = std::fs::File::create(&path).unwrap();
+        let mut file = std::fs::File::create(&made.0).unwrap();
         file.set_len(bytes).unwrap();
         file.write_all(&[1; 5]).unwrap();
         // What was the peak is forgotten.
@@ -41,7 +43,7 @@ fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
         let builder = Memory::builder().budget(budget).files(bytes).policy(policy);
         let builder = if slow > 0 { builder.node(Node::slow(slow).emulated(delay)) } else { builder };
         let memory = builder.build().unwrap();
-        let file = memory.open(&path, Open::read().random()).unwrap();
+        let file = memory.open(&made.0, Open::read().random()).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..2_u64 {
                 let file = &file;
@@ -71,5 +73,4 @@ fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
         );
         assert!(grown <= budget + MIB, "{policy}, a file of {times} budgets: grown by {grown} bytes");
     }
-    std::fs::remove_file(&path).unwrap();
 }

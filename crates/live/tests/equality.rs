@@ -1,15 +1,16 @@
 //! One engine, two machines: what one thread reads here and in the simulator, on a device without latency, leaves the same counters.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
+mod made;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use made::Made;
 use pageout::{Delay, Limits, Memory, Node, Open};
-use pageout_engine::{Advice, Bdi, CpuId, Engine, FileKind, FileSpec, MemcgId, Nanos, PROFILES, Step};
-use pageout_sim::cost::{Channel, Costs};
-use pageout_sim::device::{DeviceSpec, Latency};
-use pageout_sim::{Machine, MachineSpec, TaskSpec};
+use pageout_engine::PROFILES;
+use pageout_sim::LoneReader;
 use pageout_workload::{Access, AccessStream, InMemory};
 
 const PAGE: u64 = 4096;
@@ -61,40 +62,12 @@ fn pages(seed: u64, hot: u64) -> Vec<u64> {
 
 /// What the simulator's group has to say when all was read.
 fn simulated(memory: &Memory, pages: &[u64], case: Case) -> String {
-    let mut engine = Engine::new(memory.config().clone()).unwrap();
-    let group = engine.memcg_create(MemcgId::ROOT, "tenant").unwrap();
-    let mm = engine.process_create(group);
-    let task = engine.task_create(mm, CpuId(0));
-    for (path, value) in settings(case) {
-        assert!(matches!(engine.write_file(task, path, &value), Ok(Step::Done(_))), "{path}: {value}");
-    }
-    let spec =
-        FileSpec { name: "data".to_owned(), pages: PAGES, kind: FileKind::Regular, bdi: Bdi::default() };
-    let file = engine.file_create(spec).unwrap();
-    let object = engine.open(task, file).unwrap();
-    if case.is_random {
-        engine.fadvise(task, object, Advice::Random).unwrap();
-    }
-    let device = DeviceSpec {
-        read: Latency::Constant(Nanos::ZERO),
-        tail: None,
-        sequential: None,
-        iops_max: None,
-        read_bandwidth: u64::MAX,
-        ..DeviceSpec::preset("nvme").expect("it is a preset")
-    };
-    let spec = MachineSpec {
-        costs: Costs::free(),
-        devices: vec![device],
-        files: vec![(file, 0)],
-        ..MachineSpec::default()
-    };
-    let mut machine = Machine::new(engine, spec).unwrap();
+    let mut reader = LoneReader::new(memory.config(), "tenant").unwrap();
+    settings(case).into_iter().for_each(|(path, value)| reader.write(path, &value).unwrap());
+    reader.open(PAGES, case.is_random).unwrap();
     let accesses: Arc<[Access]> = pages.iter().map(|&page| Access::new(0, page, false)).collect();
-    let source =
-        Box::new(move |_| Ok(Box::new(InMemory::new(Arc::clone(&accesses))) as Box<dyn AccessStream>));
-    machine.task_add(TaskSpec::new(task, "reader", "/tenant", vec![Channel::File], source)).unwrap();
-    machine.run(&mut ()).unwrap();
+    let source = move |_| Ok(Box::new(InMemory::new(Arc::clone(&accesses))) as Box<dyn AccessStream>);
+    let mut machine = reader.run(Box::new(source), &mut ()).unwrap();
     told(case, |path| machine.engine_mut().read_file(path).unwrap())
 }
 
@@ -188,19 +161,19 @@ fn difference(path: &Path, pages: &[u64], case: Case) -> Option<String> {
 
 #[test]
 fn every_profile_leaves_the_same_counters_live_and_simulated() {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("equality-{}", std::process::id()));
+    let made = Made::empty("all");
     let mut bytes = vec![0; (PAGES * PAGE) as usize];
     for (page, bytes) in (0_u64..).zip(bytes.chunks_mut(PAGE as usize)) {
         bytes[..8].copy_from_slice(&page.to_le_bytes());
     }
-    std::fs::write(&path, bytes).unwrap();
+    std::fs::write(&made.0, bytes).unwrap();
     let (of_one_node, of_two) = (pages(7, 400), pages(7, 16));
     let compared = std::thread::scope(|scope| {
         let compare = |case: Case| {
             // The rules of 2010 have a reclaimer sleep for a tenth of a second now and then, here for real.
             let share = if case.profile.contains("2010") { 3 + 2 * usize::from(!case.is_random) } else { 1 };
             let pages = if case.promotes.is_some() { &of_two } else { &of_one_node };
-            let (path, pages) = (&path, &pages[..pages.len() / share]);
+            let (path, pages) = (&made.0, &pages[..pages.len() / share]);
             move || difference(path, pages, case)
         };
         let cases =
@@ -211,6 +184,5 @@ fn every_profile_leaves_the_same_counters_live_and_simulated() {
         let all: Vec<_> = each.map(|case| scope.spawn(compare(case))).collect();
         all.into_iter().filter_map(|one| one.join().unwrap()).collect::<Vec<String>>()
     });
-    std::fs::remove_file(&path).unwrap();
     assert!(compared.is_empty(), "live | simulated\n{}", compared.join("\n"));
 }

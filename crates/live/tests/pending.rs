@@ -1,45 +1,16 @@
 //! Reads that are under way while their thread does something else: submitted, polled, awaited, given up.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
+mod made;
+
+use made::{Made, PAGE, check};
 use pageout::{Advice, Backend, Error, Limits, Memory, Open, Pending, ReadAt};
 use std::future::Future;
-use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
-
-const PAGE: usize = 4096;
-
-/// A file of a name of its own, which goes with this value.
-struct Made(PathBuf);
-
-impl Made {
-    fn new(name: &str, pages: usize) -> Made {
-        let path =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pending-{name}-{}", std::process::id()));
-        std::fs::write(&path, (0..pages * PAGE).map(byte).collect::<Vec<u8>>()).unwrap();
-        Made(path)
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-/// What a file has at a place: another thing on each page.
-fn byte(at: usize) -> u8 {
-    let page = (at / PAGE) as u64;
-    (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (8 * (at % 7))) as u8 ^ (at % 251) as u8
-}
-
-fn check(bytes: &[u8], from: usize) {
-    let wrong = bytes.iter().enumerate().find(|&(at, &is)| is != byte(from + at));
-    assert_eq!(wrong, None, "a byte of page {}", from / PAGE);
-}
 
 /// So many reads of a buffer each, this far apart.
 fn reads(buffers: &mut [Vec<u8>], first: u64, step: u64) -> Vec<ReadAt<'_>> {
@@ -83,7 +54,7 @@ fn run_all(pending: Vec<Pending<'_>>) -> Vec<Result<(), Error>> {
 
 #[test]
 fn reads_that_one_thread_awaits_together_are_read_whole_whoever_reads_them() {
-    let made = Made::new("together", 4096);
+    let made = Made::new("together", 4096 * PAGE);
     for (backend, io_threads) in [
         (Backend::Any, 8),
         (Backend::Any, 0),
@@ -118,7 +89,7 @@ fn reads_that_one_thread_awaits_together_are_read_whole_whoever_reads_them() {
 
 #[test]
 fn a_read_that_is_ready_is_waited_for_by_nobody() {
-    let made = Made::new("ready", 256);
+    let made = Made::new("ready", 256 * PAGE);
     let memory = Memory::builder().budget(8 << 20).build().unwrap();
     let file = memory.open(&made.0, Open::read().random()).unwrap();
     let mut first = buffers(40, 700);
@@ -144,7 +115,7 @@ fn a_read_that_is_ready_is_waited_for_by_nobody() {
 
 #[test]
 fn reads_that_are_given_up_hold_nothing() {
-    let made = Made::new("given-up", 4096);
+    let made = Made::new("given-up", 4096 * PAGE);
     for backend in [Backend::Any, Backend::Threads] {
         let memory = Memory::builder().budget(8 << 20).backend(backend).build().unwrap();
         let file = memory.open(&made.0, Open::read().random()).unwrap();
@@ -164,7 +135,7 @@ fn reads_that_are_given_up_hold_nothing() {
 
 #[test]
 fn pages_of_reads_that_nobody_takes_count_as_held() {
-    let made = Made::new("held", 4096);
+    let made = Made::new("held", 4096 * PAGE);
     let memory = Memory::builder().budget(8 << 20).build().unwrap();
     let file = memory.open(&made.0, Open::read().random()).unwrap();
     let most = memory.stats().unwrap().frames / 4;
@@ -189,9 +160,9 @@ fn pages_of_reads_that_nobody_takes_count_as_held() {
 
 #[test]
 fn a_read_that_fails_is_told_and_the_others_are_made() {
-    let made = Made::new("fails", 64);
+    let made = Made::new("fails", 64 * PAGE);
     for backend in [Backend::Any, Backend::Threads] {
-        std::fs::write(&made.0, (0..64 * PAGE).map(byte).collect::<Vec<u8>>()).unwrap();
+        made.fill(64 * PAGE);
         let memory = Memory::builder().budget(8 << 20).backend(backend).build().unwrap();
         let file = memory.open(&made.0, Open::read().random()).unwrap();
         std::fs::OpenOptions::new().write(true).open(&made.0).unwrap().set_len(40 * PAGE as u64).unwrap();
@@ -206,7 +177,7 @@ fn a_read_that_fails_is_told_and_the_others_are_made() {
 
 #[test]
 fn what_is_asked_for_ahead_is_there_when_it_is_read() {
-    let made = Made::new("ahead", 2048);
+    let made = Made::new("ahead", 2048 * PAGE);
     for (backend, io_threads) in [(Backend::Any, 8), (Backend::Threads, 8), (Backend::Any, 0)] {
         let memory =
             Memory::builder().budget(16 << 20).backend(backend).io_threads(io_threads).build().unwrap();
@@ -236,7 +207,7 @@ fn what_is_asked_for_ahead_is_there_when_it_is_read() {
 
 #[test]
 fn advice_on_the_order_of_reads_says_whether_anything_is_read_ahead() {
-    let made = Made::new("order", 1024);
+    let made = Made::new("order", 1024 * PAGE);
     let memory = Memory::builder().budget(16 << 20).io_threads(0).build().unwrap();
     let file = memory.open(&made.0, Open::read()).unwrap();
     let reads_of = |first: u64| {

@@ -1,46 +1,11 @@
 //! Real files through the cache: every byte is the file's, whatever is evicted meanwhile, and what goes wrong is told.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
+mod made;
+
+use made::{Made, PAGE, byte, check, draws};
 use pageout::{Error, File, Limits, Memory, Open, ReadAt};
-use std::path::{Path, PathBuf};
-
-const PAGE: usize = 4096;
-
-/// A file of a name of its own, which goes with this value.
-struct Made(PathBuf);
-
-impl Made {
-    fn new(name: &str, bytes: usize) -> Made {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        std::fs::write(&path, (0..bytes).map(byte).collect::<Vec<u8>>()).unwrap();
-        Made(path)
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-/// What a file has at a place: another thing on each page.
-fn byte(at: usize) -> u8 {
-    let page = (at / PAGE) as u64;
-    (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (8 * (at % 7))) as u8 ^ (at % 251) as u8
-}
-
-/// Numbers that look like chance.
-fn draws(mut seed: u64) -> impl FnMut(u64) -> u64 {
-    move |sides| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % sides
-    }
-}
-
-fn check(bytes: &[u8], from: usize) {
-    let wrong = bytes.iter().enumerate().find(|&(at, &is)| is != byte(from + at));
-    assert_eq!(wrong, None, "a byte of page {}", from / PAGE);
-}
+use std::path::Path;
 
 fn read_some(file: &File, seed: u64, reads: u64) {
     let mut draw = draws(seed);

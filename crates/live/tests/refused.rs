@@ -1,10 +1,10 @@
 //! A system that lets the process have no io_uring, as containers' systems do: threads read, and it is told.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
-use pageout::{Backend, Error, Memory, Open, ReadAt};
-use std::path::Path;
+mod made;
 
-const PAGE: usize = 4096;
+use made::{Made, PAGE, check};
+use pageout::{Backend, Error, Memory, Open, ReadAt};
 
 /// Refuses a system call to this thread and to all that it starts, with an error.
 fn refuse(call: libc::c_long, errno: libc::c_int) {
@@ -25,10 +25,8 @@ fn refuse(call: libc::c_long, errno: libc::c_int) {
 }
 
 /// Threads read, and it is said why.
-fn check(name: &str, why: &str) {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("refused-{name}-{}", std::process::id()));
-    let bytes: Vec<u8> = (0..256 * PAGE).map(|at| (at / PAGE) as u8 ^ (at % 251) as u8).collect();
-    std::fs::write(&path, &bytes).unwrap();
+fn threads_read(name: &str, why: &str) {
+    let made = Made::new(name, 256 * PAGE);
     let demanded = Memory::builder().budget(8 << 20).backend(Backend::Uring).build();
     let Err(error @ Error::UringRefused { .. }) = demanded else { panic!("{demanded:?}") };
     let message = error.to_string();
@@ -37,25 +35,24 @@ fn check(name: &str, why: &str) {
     assert_eq!(memory.backend(), Backend::Threads);
     let described = memory.describe();
     assert!(described.ends_with(&format!("by 8 threads (io_uring is refused: {why})")), "{described}");
-    let file = memory.open(&path, Open::read().random()).unwrap();
+    let file = memory.open(&made.0, Open::read().random()).unwrap();
     let mut buffers = vec![[0; 700]; 64];
     let batch: Vec<ReadAt> =
         (0..).zip(&mut buffers).map(|(at, buf)| ReadAt { buf, offset: at * 16_000 }).collect();
     file.submit(batch).unwrap().wait().unwrap();
     for (at, buffer) in buffers.iter().enumerate() {
-        assert_eq!(buffer[..], bytes[at * 16_000..][..700]);
+        check(buffer, at * 16_000);
     }
-    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]
 fn a_process_that_may_make_no_ring_reads_by_threads() {
     refuse(libc::SYS_io_uring_setup, libc::EPERM);
-    check("setup", "Operation not permitted (os error 1)");
+    threads_read("setup", "Operation not permitted (os error 1)");
 }
 
 #[test]
 fn a_ring_that_may_not_be_entered_is_no_ring() {
     refuse(libc::SYS_io_uring_enter, libc::ENOSYS);
-    check("enter", "Function not implemented (os error 38)");
+    threads_read("enter", "Function not implemented (os error 38)");
 }

@@ -2,51 +2,16 @@
 //! the file's wherever it is.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
-use std::path::{Path, PathBuf};
+mod made;
+
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use made::{Made, PAGE, check, draws};
 use pageout::{Delay, Error, File, Group, Limits, Memory, Node, Open, Stats};
 
-const PAGE: usize = 4096;
 const MIB: u64 = 1 << 20;
 const PROMOTION: &str = "/sys/kernel/mm/numa/pagecache_promotion_enabled";
-
-/// A file of a name of its own, which goes with this value.
-struct Made(PathBuf);
-
-impl Made {
-    fn new(name: &str, pages: usize) -> Made {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("slow-{name}-{}", std::process::id()));
-        std::fs::write(&path, (0..pages * PAGE).map(byte).collect::<Vec<u8>>()).unwrap();
-        Made(path)
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-/// What a file has at a place: another thing on each page.
-fn byte(at: usize) -> u8 {
-    let page = (at / PAGE) as u64;
-    (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (8 * (at % 7))) as u8 ^ (at % 251) as u8
-}
-
-fn check(bytes: &[u8], from: usize) {
-    let wrong = bytes.iter().enumerate().find(|&(at, &is)| is != byte(from + at));
-    assert_eq!(wrong, None, "a byte of page {}", from / PAGE);
-}
-
-/// Numbers that look like chance.
-fn draws(mut seed: u64) -> impl FnMut(u64) -> u64 {
-    move |sides| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % sides
-    }
-}
 
 /// 16 MiB of fast memory at least, and 8 MiB of slow memory that is as fast.
 fn cache(policy: &str) -> Memory {
@@ -79,7 +44,7 @@ fn difference(before: &Stats, after: &Stats) -> (u64, u64) {
 
 #[test]
 fn pages_that_are_read_again_and_again_leave_slow_memory_whatever_a_call_reads() {
-    let made = Made::new("again", 1024);
+    let made = Made::new("again", 1024 * PAGE);
     for (policy, reads) in [("classic@6.12", 4), ("mglru@6.12", 6)] {
         for call in [1, 7, 256] {
             let memory = cache(policy);
@@ -107,7 +72,7 @@ fn pages_that_are_read_again_and_again_leave_slow_memory_whatever_a_call_reads()
 
 #[test]
 fn without_promotion_they_stay_and_are_no_more_told_of_than_others() {
-    let made = Made::new("stay", 512);
+    let made = Made::new("stay", 512 * PAGE);
     let memory = cache("classic@6.12");
     memory.write(PROMOTION, "0").unwrap();
     let file = memory.open(&made.0, Open::read().random().group(&slow_group(&memory))).unwrap();
@@ -134,7 +99,8 @@ fn fast_memory_is_filled_first_and_then_demotes_what_it_has_no_room_for() {
         let stats = memory.stats().unwrap();
         let fast = (stats.frames - stats.slow_frames) as usize;
         // What has no room in fast memory goes to slow memory at once as long as that has some, as on any machine of two nodes.
-        let [first, second] = [fast + 600, 4000].map(|pages| Made::new(&format!("room-{pages}"), pages));
+        let [first, second] =
+            [fast + 600, 4000].map(|pages| Made::new(&format!("room-{pages}"), pages * PAGE));
         read_all(&memory.open(&first.0, Open::read().random()).unwrap(), 1);
         let stats = memory.stats().unwrap();
         assert!((500..1000).contains(&stats.slow_resident) && stats.demoted == 0, "{policy}: {stats:?}");
@@ -154,7 +120,7 @@ fn fast_memory_is_filled_first_and_then_demotes_what_it_has_no_room_for() {
 
 #[test]
 fn a_page_under_a_guard_is_promoted_when_the_guard_is_gone() {
-    let made = Made::new("guard", 64);
+    let made = Made::new("guard", 64 * PAGE);
     let memory = cache("classic@6.12");
     let file = memory.open(&made.0, Open::read().random().group(&slow_group(&memory))).unwrap();
     read_all(&file, 1);
@@ -169,7 +135,7 @@ fn a_page_under_a_guard_is_promoted_when_the_guard_is_gone() {
     [3, 40].iter().zip(&guards).for_each(|(&page, guard)| check(guard, page * PAGE));
     drop(guards);
     // What could not move is back on its list when as many others are as go there together.
-    let other = Made::new("guard-other", 64);
+    let other = Made::new("guard-other", 64 * PAGE);
     read_all(&memory.open(&other.0, Open::read().random()).unwrap(), 1);
     read_all(&file, 1);
     memory.read("/proc/vmstat").unwrap();
@@ -204,7 +170,7 @@ fn read_some(file: &File, seed: u64, is_over: &AtomicBool) -> u64 {
 #[test]
 fn every_byte_is_the_files_while_pages_move_both_ways_under_many_readers() {
     // More than all memory: pages are promoted, demoted and evicted.
-    let made = Made::new("threads", 12_000);
+    let made = Made::new("threads", 12_000 * PAGE);
     for policy in ["classic@6.12", "mglru@6.12", "mglru@6.18"] {
         let slow = Node::slow(8 * MIB).emulated(Delay::per_page(Duration::from_nanos(300)));
         let memory = Memory::builder().budget(28 * MIB).policy(policy).node(slow).build().unwrap();
@@ -235,7 +201,7 @@ fn every_byte_is_the_files_while_pages_move_both_ways_under_many_readers() {
 
 #[test]
 fn a_file_is_forgotten_while_its_pages_move() {
-    let made = Made::new("forgotten", 1024);
+    let made = Made::new("forgotten", 1024 * PAGE);
     for round in 0..12 {
         let memory = cache("classic@6.12");
         let file = memory.open(&made.0, Open::read().random().group(&slow_group(&memory))).unwrap();
@@ -271,7 +237,7 @@ fn a_file_is_forgotten_while_its_pages_move() {
 
 #[test]
 fn hot_pages_that_are_tracked_are_promoted_by_a_thread_of_the_engines() {
-    let made = Made::new("tracked", 1024);
+    let made = Made::new("tracked", 1024 * PAGE);
     let memory = cache("classic@6.12");
     memory.write(PROMOTION, "0").unwrap();
     memory.write("/proc/sys/vm/pghot_record_fma_enable", "1").unwrap();
@@ -317,7 +283,7 @@ fn memory_that_can_not_be_had_so_is_told_with_what_to_do() {
 
 #[test]
 fn memory_is_on_the_nodes_that_it_is_bound_to() {
-    let made = Made::new("bound", 256);
+    let made = Made::new("bound", 256 * PAGE);
     let nodes = [Node::bound_to(0), Node::slow(8 * MIB).on_numa_node(0)];
     let builder = Memory::builder().budget(28 * MIB);
     let memory = match nodes.iter().fold(builder, |builder, &node| builder.node(node)).build() {
@@ -335,7 +301,7 @@ fn memory_is_on_the_nodes_that_it_is_bound_to() {
 
 #[test]
 fn the_child_of_a_fork_is_told_that_it_has_no_slow_memory_either() {
-    let made = Made::new("fork", 64);
+    let made = Made::new("fork", 64 * PAGE);
     let memory = cache("classic@6.12");
     let file = memory.open(&made.0, Open::read().random().group(&slow_group(&memory))).unwrap();
     read_all(&file, 1);
