@@ -7,101 +7,36 @@
     reason = "an example that measures, and ends where it can't"
 )]
 
+mod measured;
+
 use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
+use measured::{MIB, Made, PAGE, cpu, draws, middle, print_lock, process_time};
 use pageout::{Memory, Open, ReadAt};
 use quick_cache::sync::Cache;
 
-const PAGE: usize = 4096;
-const MIB: usize = 1 << 20;
 const ROUNDS: usize = 5;
 const READS: usize = 200_000;
 
-/// A file that goes with this value.
-struct Made(PathBuf);
-
-impl Made {
-    fn new(folder: &Path, bytes: usize) -> Made {
-        let path = folder.join(format!("pageout-costs-{bytes}-{}", std::process::id()));
-        let page: Vec<u8> = (0..PAGE).map(|at| (at % 251) as u8).collect();
-        std::fs::write(&path, page.repeat(bytes / PAGE)).unwrap();
-        File::open(&path).unwrap().sync_all().unwrap();
-        Made(path)
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-/// Pages by Zipf's law, hot ones scattered over the file; or all alike.
-fn draws(pages: usize, exponent: Option<f64>, count: usize) -> Vec<u64> {
-    let mut state = 1_u64;
-    let mut unit = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    let weight = |rank: usize| exponent.map_or(1.0, |exponent| ((rank + 1) as f64).powf(-exponent));
-    let sums: Vec<f64> = (0..pages)
-        .scan(0.0, |sum, rank| {
-            *sum += weight(rank);
-            Some(*sum)
-        })
-        .collect();
-    let sum = *sums.last().unwrap();
-    let page = |rank: usize| (rank.min(pages - 1) * 2_654_435_761 % pages) as u64;
-    (0..count)
-        .map(|_| {
-            let wanted = unit() * sum;
-            page(sums.partition_point(|&sum| sum < wanted))
-        })
-        .collect()
-}
-
 /// Nanoseconds of this thread's CPU time for each of so many reads.
-fn cpu(reads: usize, act: impl FnOnce()) -> f64 {
-    let before = thread_time();
-    act();
-    (thread_time() - before) / reads as f64
+fn each(reads: usize, act: impl FnOnce()) -> f64 {
+    cpu(act) / reads as f64
 }
 
 /// The same of two threads at once, in the mean.
 fn each_of_two(act: impl Fn() + Sync) -> f64 {
-    let run = || cpu(READS, &act);
+    let run = || each(READS, &act);
     std::thread::scope(|scope| [scope.spawn(run), scope.spawn(run)].map(|one| one.join().unwrap()))
         .iter()
         .sum::<f64>()
         / 2.0
 }
 
-fn thread_time() -> f64 {
-    time_of(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-fn process_time() -> f64 {
-    time_of(libc::CLOCK_PROCESS_CPUTIME_ID)
-}
-
-fn time_of(clock: libc::clockid_t) -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to the one place that it is given, which lives until it returns.
-    let result = unsafe { libc::clock_gettime(clock, &mut time) };
-    assert_eq!(result, 0, "threads and processes have a clock");
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
-}
-
-fn middle(figures: &mut [f64]) -> (f64, f64, f64) {
-    figures.sort_by(f64::total_cmp);
-    (figures[figures.len() / 2], figures[0], figures[figures.len() - 1])
-}
-
-fn print_row(name: &str, figures: &mut [f64], beside: f64) {
+fn print_row(name: &str, figures: &[f64], beside: f64) {
     let (median, least, most) = middle(figures);
     println!("  {name:<28} {median:>8.1} ns   ({least:.1} to {most:.1})   {:>6.2}", median / beside);
 }
@@ -137,41 +72,41 @@ fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
     ];
     let mut rows: [Vec<f64>; ROWS.len()] = Default::default();
     for _ in 0..ROUNDS {
-        rows[0].push(cpu(READS, || {
+        rows[0].push(each(READS, || {
             for &page in &pages {
                 buf.copy_from_slice(black_box(&plain[page as usize * PAGE..][..PAGE]));
                 black_box(&mut buf);
             }
         }));
-        rows[1].push(cpu(READS, || {
+        rows[1].push(each(READS, || {
             for &page in &pages {
                 file.read_at(&mut buf, page * PAGE as u64).unwrap();
                 black_box(&mut buf);
             }
         }));
-        rows[2].push(cpu(READS, || {
+        rows[2].push(each(READS, || {
             for page in &pages {
                 buf.copy_from_slice(&cache.get(page).unwrap());
                 black_box(&mut buf);
             }
         }));
-        rows[3].push(cpu(READS, || {
+        rows[3].push(each(READS, || {
             for &page in &pages {
                 system.read_exact_at(&mut buf, page * PAGE as u64).unwrap();
                 black_box(&mut buf);
             }
         }));
-        rows[4].push(cpu(READS, || {
+        rows[4].push(each(READS, || {
             for &page in &pages {
                 black_box(black_box(&plain)[page as usize * PAGE + 8]);
             }
         }));
-        rows[5].push(cpu(READS, || {
+        rows[5].push(each(READS, || {
             for &page in &pages {
                 black_box(file.page(page).unwrap()[8]);
             }
         }));
-        rows[6].push(cpu(READS, || {
+        rows[6].push(each(READS, || {
             for page in &pages {
                 black_box(cache.get(page).unwrap()[8]);
             }
@@ -191,8 +126,8 @@ fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
     }
     let of = exponent.map_or("uniform".to_owned(), |exponent| format!("Zipf {exponent}"));
     println!("\nHits, {} MiB, {of}: CPU a read, and times that of a memcpy", bytes / MIB);
-    let beside = middle(&mut rows[0].clone()).0;
-    for (name, figures) in ROWS.iter().zip(&mut rows) {
+    let beside = middle(&rows[0]).0;
+    for (name, figures) in ROWS.iter().zip(&rows) {
         print_row(name, figures, beside);
     }
     assert_eq!(memory.stats().unwrap().misses, misses, "all of them are hits");
@@ -211,7 +146,7 @@ fn misses(made: &Made, bytes: usize, policy: &str) {
     };
     run(&pages);
     let before = memory.stats().unwrap();
-    let (began, cpu_here) = (Instant::now(), cpu(pages.len(), || run(&pages)));
+    let (began, cpu_here) = (Instant::now(), each(pages.len(), || run(&pages)));
     let took = began.elapsed();
     let stats = memory.stats().unwrap();
     let missed = (stats.misses - before.misses) as f64;
@@ -220,7 +155,7 @@ fn misses(made: &Made, bytes: usize, policy: &str) {
     let direct = std::fs::OpenOptions::new().read(true).custom_flags(0o40000).open(&made.0).unwrap();
     let mut room = vec![0; 2 * PAGE];
     let aligned = room.as_ptr().align_offset(PAGE);
-    let cpu_direct = cpu(all_missed.len(), || {
+    let cpu_direct = each(all_missed.len(), || {
         for &page in all_missed {
             direct.read_exact_at(&mut room[aligned..aligned + PAGE], page * PAGE as u64).unwrap();
         }
@@ -237,14 +172,7 @@ fn misses(made: &Made, bytes: usize, policy: &str) {
         "  CPU of all reads for each miss {per_miss:.0} ns; of a bare pread with O_DIRECT {cpu_direct:.0} ns: {:.2}",
         per_miss / cpu_direct
     );
-    let held = &stats.lock_held;
-    println!(
-        "  the lock was held {} times: half of them up to {:?}, 99 % up to {:?}, at most {:?}",
-        held.times(),
-        held.quantile(0.5),
-        held.quantile(0.99),
-        held.quantile(1.0)
-    );
+    print_lock(&stats);
 }
 
 /// What random reads cost of a file that is not in memory: one at a time, and in batches.
@@ -273,7 +201,7 @@ fn batches(made: &Made, bytes: usize) {
         .iter()
         .zip(rows.chunks_mut(2))
     {
-        let beside = middle(&mut rows[0]).0;
+        let beside = middle(&rows[0]).0;
         names.iter().zip(rows).for_each(|(name, row)| print_row(name, row, beside));
     }
 }

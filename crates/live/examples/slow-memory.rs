@@ -10,15 +10,17 @@
     reason = "an example that measures, and ends where it can't"
 )]
 
+mod measured;
+
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use measured::{Made, PAGE, cpu, draws, middle, print_lock};
 use pageout::{Delay, File, Limits, Memory, Node, Open, Stats};
 
-const PAGE: usize = 4096;
-const MIB: u64 = 1 << 20;
 /// Of the file, and pages of it that a call reads.
+const MIB: u64 = measured::MIB as u64;
 const BYTES: u64 = 96 * MIB;
 const CALL: usize = 64;
 /// Passes, and the last of them, which are as all later ones would be.
@@ -27,46 +29,6 @@ const LAST: usize = 20;
 const ROUNDS: usize = 5;
 const READS: usize = 400_000;
 const PROMOTION: &str = "/sys/kernel/mm/numa/pagecache_promotion_enabled";
-
-/// A file that goes with this value.
-struct Made(PathBuf);
-
-impl Made {
-    fn new(folder: &Path) -> Made {
-        let path = folder.join(format!("pageout-slow-memory-{}", std::process::id()));
-        let page: Vec<u8> = (0..PAGE).map(|at| (at % 251) as u8).collect();
-        std::fs::write(&path, page.repeat(BYTES as usize / PAGE)).unwrap();
-        std::fs::File::open(&path).unwrap().sync_all().unwrap();
-        Made(path)
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-/// Milliseconds of this thread's CPU time.
-fn cpu(act: impl FnOnce()) -> f64 {
-    let before = thread_time();
-    act();
-    (thread_time() - before) / 1e6
-}
-
-fn thread_time() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to the one place that it is given, which lives until it returns.
-    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    assert_eq!(result, 0, "threads have a clock");
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
-}
-
-fn middle(figures: &[f64]) -> (f64, f64, f64) {
-    let mut figures = figures.to_vec();
-    figures.sort_by(f64::total_cmp);
-    (figures[figures.len() / 2], figures[0], figures[figures.len() - 1])
-}
 
 /// Where a file is brought in, and what is on.
 struct Column {
@@ -137,7 +99,7 @@ impl Reader {
 
     fn pass(&mut self) {
         let (memory, file) = self.open.as_ref().unwrap();
-        let ms = cpu(|| read_all(file, &mut self.buf));
+        let ms = cpu(|| read_all(file, &mut self.buf)) / 1e6;
         let stats = memory.stats().unwrap();
         let (hits, slow) = (stats.hits - self.last.hits, stats.slow_hits - self.last.slow_hits);
         let promoted = stats.promoted - self.last.promoted;
@@ -196,35 +158,6 @@ fn five_columns(made: &Made, delay: Duration) {
     rounds.iter().for_each(|readers| print_lock(&readers[4].last));
 }
 
-fn print_lock(stats: &Stats) {
-    let held = &stats.lock_held;
-    println!(
-        "  the lock was held {} times: half of them up to {:?}, 99 % up to {:?}, at most {:?}",
-        held.times(),
-        held.quantile(0.5),
-        held.quantile(0.99),
-        held.quantile(1.0)
-    );
-}
-
-/// Pages by Zipf's law, hot ones scattered over the file.
-fn draws(pages: usize) -> Vec<u64> {
-    let mut state = 1_u64;
-    let sums: Vec<f64> = (1..=pages)
-        .scan(0.0, |sum, rank| {
-            *sum += (rank as f64).powf(-0.99);
-            Some(*sum)
-        })
-        .collect();
-    let mut draw = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let wanted = (state >> 11) as f64 / (1_u64 << 53) as f64 * sums[pages - 1];
-        let rank = sums.partition_point(|&sum| sum < wanted).min(pages - 1);
-        (rank * 2_654_435_761 % pages) as u64
-    };
-    (0..READS).map(|_| draw()).collect()
-}
-
 fn read(file: &File, pages: &[u64]) {
     let mut buf = vec![0; PAGE];
     for &page in pages {
@@ -234,7 +167,7 @@ fn read(file: &File, pages: &[u64]) {
 
 /// Fast memory has room for a third of the file, and slow memory for the rest.
 fn no_room(made: &Made, delay: Duration) {
-    let pages = draws(BYTES as usize / PAGE);
+    let pages = draws(BYTES as usize / PAGE, Some(0.99), READS);
     println!(
         "\n{READS} reads by Zipf's law (0.99) of a file three times fast memory; slow memory emulated: {delay:?} more a page"
     );
@@ -252,13 +185,13 @@ fn no_room(made: &Made, delay: Duration) {
             read(&file, &(0..BYTES / PAGE as u64).rev().collect::<Vec<_>>());
             read(&file, &pages);
             let before = memory.stats().unwrap();
-            let ms = cpu(|| read(&file, &pages));
+            let nanos = cpu(|| read(&file, &pages));
             let stats = memory.stats().unwrap();
             let (hits, slow) = (stats.hits - before.hits, stats.slow_hits - before.slow_hits);
             println!(
                 "  {:<32} {:>17.0} {:>12} {slow:>9} {:>9} {:>10} {:>10}",
                 format!("{policy}, {name}"),
-                ms * 1e6 / READS as f64,
+                nanos / READS as f64,
                 hits - slow,
                 stats.misses - before.misses,
                 stats.promoted,
@@ -274,7 +207,7 @@ fn main() {
     let folder = args.next().map_or_else(std::env::temp_dir, PathBuf::from);
     let delay =
         args.next().map_or(60, |nanos| nanos.parse().expect("nanoseconds that a slow page takes longer"));
-    let made = Made::new(&folder);
+    let made = Made::new(&folder, BYTES as usize);
     five_columns(&made, Duration::from_nanos(delay));
     no_room(&made, Duration::from_nanos(delay));
 }
