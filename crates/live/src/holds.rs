@@ -13,7 +13,7 @@ use crate::atomic::{AtomicU32, Ordering, between_two};
 
 /// A place in which one thread puts a frame at a time, and any thread takes it out.
 #[derive(Default)]
-pub(crate) struct Hold(AtomicU32);
+pub(crate) struct Hold(pub(crate) AtomicU32);
 
 impl Hold {
     /// Names a frame, if nothing is named. Only one thread does. It looks at the gate afterwards ([`crate::gate::Gate::is_open_after_hold`]).

@@ -26,6 +26,7 @@ mod holds;
 use atomic::{AtomicU64, Ordering, fence};
 use gate::Gate;
 use holds::Hold;
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,6 +43,8 @@ struct Frame {
     hold: Hold,
     word: AtomicU64,
     contents: [AtomicU64; 2],
+    /// The same again as who has a pin reads it, by loads that may race with nothing: whatever is not in order with them is told by loom.
+    plain: UnsafeCell<u64>,
 }
 
 /// What an engine or a reader leaves out.
@@ -64,6 +67,12 @@ enum Bug {
     GateNotSeen,
     /// The evictor closes the gate, and doesn't look whether the frame is held.
     HoldNotSeen,
+    /// The pin doesn't see what was written before the gate was opened.
+    RelaxedPin,
+    /// The pin goes before what was read under it.
+    RelaxedUnpin,
+    /// The place is empty again before what was read.
+    RelaxedLetGo,
 }
 
 impl Frame {
@@ -71,7 +80,14 @@ impl Frame {
         let contents = [(); 2].map(|()| AtomicU64::new(A));
         // Open, at some version.
         let (gate, hold) = (Gate(AtomicU64::new(5 << 8 | 1)), Hold::default());
-        Frame { gate, hold, word: AtomicU64::new(PRESENT), contents }
+        Frame { gate, hold, word: AtomicU64::new(PRESENT), contents, plain: UnsafeCell::new(A) }
+    }
+
+    /// What the kernel does to a frame that is read into.
+    fn fill(&self, with: u64) {
+        self.contents.iter().for_each(|word| word.store(with, Ordering::Relaxed));
+        // SAFETY: loom ends the test where anybody else may be at it.
+        self.plain.with_mut(|plain| unsafe { *plain = with });
     }
 
     /// Closes the gate, if nobody holds the frame.
@@ -97,7 +113,7 @@ impl Frame {
         }
         // The kernel's write into the frame comes after all that the thread did before it.
         fence(Ordering::SeqCst);
-        self.contents.iter().for_each(|word| word.store(B, Ordering::Relaxed));
+        self.fill(B);
         if bug != Bug::OpenedEarly && bug != Bug::NotClosed {
             self.gate.open();
         }
@@ -115,7 +131,7 @@ impl Frame {
             self.gate.open();
         }
         fence(Ordering::SeqCst);
-        self.contents.iter().for_each(|word| word.store(A, Ordering::Relaxed));
+        self.fill(A);
         if bug != Bug::OpenedEarly {
             self.gate.open();
         }
@@ -123,6 +139,14 @@ impl Frame {
 
     fn copy(&self) -> [u64; 2] {
         [0, 1].map(|at| self.contents[at].load(Ordering::Relaxed))
+    }
+
+    /// The same as a guard's bytes are read.
+    fn look_at(&self) -> [u64; 2] {
+        // SAFETY: as above.
+        let plain = self.plain.with(|plain| unsafe { *plain });
+        let copied = self.copy();
+        [copied[0], if plain == copied[0] { copied[1] } else { plain }]
     }
 
     /// Reads page A, if it is there, without a pin.
@@ -145,9 +169,17 @@ impl Frame {
         }
         let is_open = self.gate.is_open_after_hold() || bug == Bug::GateNotSeen;
         let is_there = self.word.load(Ordering::Relaxed) == PRESENT || bug == Bug::UncheckedPin;
-        let seen = (is_open && is_there).then(|| [self.copy(), self.copy()]);
-        self.hold.let_go();
+        let seen = (is_open && is_there).then(|| [self.look_at(), self.look_at()]);
+        match bug {
+            Bug::RelaxedLetGo => self.hold.0.store(0, Ordering::Relaxed),
+            _ => self.hold.let_go(),
+        }
         seen
+    }
+
+    fn pin_relaxed(&self) -> Option<()> {
+        let add = |gate: u64| (gate & 0xff != 0).then_some(gate + 1);
+        self.gate.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok().map(drop)
     }
 
     /// Looks at page A under a pin, twice.
@@ -155,10 +187,16 @@ impl Frame {
         if self.word.load(Ordering::Relaxed) != PRESENT {
             return None;
         }
-        self.gate.pin().ok()?;
+        match bug {
+            Bug::RelaxedPin => self.pin_relaxed()?,
+            _ => self.gate.pin().ok()?,
+        }
         let is_there = self.word.load(Ordering::Relaxed) == PRESENT || bug == Bug::UncheckedPin;
-        let seen = is_there.then(|| [self.copy(), self.copy()]);
-        self.gate.unpin();
+        let seen = is_there.then(|| [self.look_at(), self.look_at()]);
+        match bug {
+            Bug::RelaxedUnpin => _ = self.gate.0.fetch_sub(1, Ordering::Relaxed),
+            _ => self.gate.unpin(),
+        }
         seen
     }
 }
@@ -243,7 +281,7 @@ fn a_guard_and_a_reader_beside_an_evictor_see_their_page() {
 #[test]
 fn each_step_that_is_left_out_is_noticed() {
     type Act = fn(&Frame, Bug);
-    let bugs: [(Bug, Act); 11] = [
+    let bugs: [(Bug, Act); 14] = [
         (Bug::VersionBeforeWord, reads),
         (Bug::NoSecondLook, reads),
         (Bug::NoSecondVersion, reads),
@@ -255,6 +293,9 @@ fn each_step_that_is_left_out_is_noticed() {
         (Bug::GateNotSeen, looks_held),
         (Bug::HoldNotSeen, looks_held),
         (Bug::OpenedEarly, looks_held),
+        (Bug::RelaxedPin, looks),
+        (Bug::RelaxedUnpin, looks),
+        (Bug::RelaxedLetGo, looks_held),
     ];
     for (bug, act) in bugs {
         assert!(is_noticed(bug, act), "{bug:?} was not noticed");
