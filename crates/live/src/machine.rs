@@ -601,6 +601,20 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_of_a_read_that_failed_was_never_open() {
+        let (memory, file) = cache("never-open", 64);
+        let frames = memory.stats().unwrap().frames as u32;
+        let versions = || (0..frames).map(|pfn| memory.0.machine.arena.gate(Pfn(pfn)).0.load(Relaxed));
+        break_device(&memory);
+        let before: Vec<u64> = versions().collect();
+        let mut bufs = [[0; 9]; 40];
+        assert!(file.read_at(&mut [0; 9], 50 * PAGE_SIZE).is_err());
+        assert!(file.read_batch(&mut reads_of(&mut bufs)).is_err());
+        assert!(file.submit(reads_of(&mut bufs)).unwrap().wait().is_err());
+        assert!(versions().eq(before), "who opens a gate counts its version up");
+    }
+
+    #[test]
     fn more_handles_than_have_a_number_are_an_error() {
         let path = std::env::temp_dir().join(format!("pageout-machine-handles-{}", std::process::id()));
         std::fs::write(&path, [7; 100]).unwrap();

@@ -117,6 +117,17 @@ mod tests {
     }
 
     #[test]
+    fn behind_the_end_of_a_file_its_last_page_is_zeroes_whatever_the_frame_had() {
+        let (arena, transfer) = transfer("behind");
+        for (page, &pfn) in transfer.frames.iter().enumerate() {
+            // What another page has left there: the file itself, from another place on.
+            arena.read_into(&[pfn], 0, transfer.from.as_raw_fd(), page as u64 + 1).unwrap();
+        }
+        assert_eq!(transfer.perform(&arena), Ok(()));
+        check(&arena, &transfer);
+    }
+
+    #[test]
     fn a_read_that_was_broken_off_is_made_again() {
         for errno in [libc::EINTR, libc::EAGAIN, libc::ECANCELED] {
             let (arena, transfer) = transfer("broken-off");
