@@ -36,6 +36,7 @@ mod gate; // how readers and the engine keep clear of each other
 mod holds; // what threads say they look at
 mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write
+mod cpu_time; // how long a thread has run
 mod numa; // memory on a node of the machine
 #[cfg(feature = "rivals")]
 mod mapped; // a file as the system maps it, to compare with

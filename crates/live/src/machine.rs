@@ -48,6 +48,8 @@ pub(crate) struct Machine {
     /// Something has panicked, perhaps with a read in its hands that others wait for.
     is_poisoned: AtomicBool,
     pub(crate) held: Histogram,
+    /// It is told by the CPU time of who holds it.
+    holds_by_cpu: bool,
     /// Tells one cache from others of the process.
     pub(crate) id: u64,
     /// Copies that are being made.
@@ -92,6 +94,7 @@ impl Machine {
         arena: Arc<Arena>,
         (backend, io_threads): (Backend, usize),
         pins_max: u64,
+        holds_by_cpu: bool,
     ) -> Result<Machine, Error> {
         Ok(Machine {
             watched_reads: engine.watched_reads(),
@@ -103,6 +106,7 @@ impl Machine {
             began: Instant::now(),
             is_poisoned: AtomicBool::new(false),
             held: Histogram::default(),
+            holds_by_cpu,
             id: IDS.fetch_add(1, Relaxed),
             moves: Moves::default(),
             pins_max,

@@ -45,6 +45,7 @@ pub struct Builder {
     nodes: Vec<Node>,
     backend: Backend,
     io_threads: usize,
+    holds_by_cpu: bool,
     pub(crate) handles_max: u32,
 }
 
@@ -97,6 +98,7 @@ impl Default for Builder {
             nodes: Vec::new(),
             backend: Backend::Any,
             io_threads: 8,
+            holds_by_cpu: false,
             handles_max: Read::HANDLES_MAX,
         }
     }
@@ -164,6 +166,13 @@ impl Builder {
         self
     }
 
+    /// Has [`Stats::lock_held`] be the CPU time of who held the lock. By the clock, as it is without this, a hold goes on while its thread does not run. It
+    /// takes two system calls more for each.
+    pub fn lock_held_by_cpu(mut self, by_cpu: bool) -> Builder {
+        self.holds_by_cpu = by_cpu;
+        self
+    }
+
     /// The least budget that would do for these files beside so many frames of slow memory.
     fn least(files: u64, slow: u64) -> u64 {
         (FRAMES_MIN + slow) * (PAGE_SIZE + FRAME_BYTES) + FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES
@@ -196,10 +205,10 @@ impl Builder {
         let mut builder = Engine::builder(config.clone())?;
         let arena = Arc::new(nodes.arena(&builder.frames())?);
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
-        let machine =
-            Arc::new(Machine::new(builder.build(), arena, (self.backend, self.io_threads), frames / 4)?);
+        let io = (self.backend, self.io_threads);
+        let machine = Machine::new(builder.build(), arena, io, frames / 4, self.holds_by_cpu)?;
         let shared = Shared {
-            machine,
+            machine: Arc::new(machine),
             threads: Mutex::default(),
             files_max,
             handles_max: self.handles_max,

@@ -37,7 +37,7 @@ pub struct Stats {
     pub kept_by_pins: u64,
     /// Pages that guards hold. A page counts once for each guard.
     pub pinned: u64,
-    /// How long the engine's lock was held.
+    /// How long the engine's lock was held, by the clock or by the holder's CPU time ([`crate::Builder::lock_held_by_cpu`]).
     pub lock_held: LockHeld,
 }
 

@@ -21,6 +21,7 @@ use super::moves::Move;
 use super::transfer::{Failed, Transfer};
 use super::{Machine, Want};
 use crate::arena::{OwnedPin, Pin};
+use crate::cpu_time;
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::gate::Unpinned;
@@ -37,13 +38,16 @@ pub(crate) struct Locked<'a> {
     /// There as long as this is.
     inner: Option<MutexGuard<'a, Inner>>,
     since: Instant,
+    /// The holder's CPU time then, where that is what is told of holds.
+    cpu_since: Option<Duration>,
 }
 
 impl<'a> Locked<'a> {
     /// Of who has got the lock. The engine's time is now.
     pub(super) fn new(machine: &'a Machine, inner: MutexGuard<'a, Inner>) -> Locked<'a> {
         let since = Instant::now();
-        let mut locked = Locked { machine, inner: Some(inner), since };
+        let cpu_since = machine.holds_by_cpu.then(cpu_time::of_thread);
+        let mut locked = Locked { machine, inner: Some(inner), since, cpu_since };
         locked.tell_time(since - machine.began);
         locked
     }
@@ -57,7 +61,8 @@ impl<'a> Locked<'a> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        self.machine.held.count(self.since.elapsed());
+        let by_cpu = self.cpu_since.map(|since| cpu_time::of_thread().saturating_sub(since));
+        self.machine.held.count(by_cpu.unwrap_or_else(|| self.since.elapsed()));
         let Some(mut inner) = self.inner.take() else { return };
         if inner.moves.is_empty() && inner.to_wake.is_empty() || std::thread::panicking() {
             return;
