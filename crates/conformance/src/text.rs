@@ -451,7 +451,7 @@ impl<M: Machine> Run<M> {
             }
             ["writes", "partial", object] => {
                 let object = self.object(task, object);
-                self.engine(|engine| engine.set_partial_writes(task, object)).unwrap();
+                self.engine(|engine| engine.set_partial_writes(task, object, true)).unwrap();
                 String::new()
             }
             ["fsyncs", object] => {

@@ -95,10 +95,16 @@ impl Engine {
         self.core.compares_live = compares;
     }
 
-    /// Has write(2) through an open file write less than a page each time: a page that is not in memory is read first.
-    pub fn set_partial_writes(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
+    /// Has write(2) through an open file write less than a page each time, or whole pages again: of less, a page that is not in memory is read
+    /// first. It may be said anew in the middle of an access, before each call that goes on with it.
+    pub fn set_partial_writes(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        are_partial: bool,
+    ) -> Result<(), ConfigError> {
         match self.tasks[task.index()].objects.get_mut(object.index()) {
-            Some(access::Object::File { partial_writes, .. }) => *partial_writes = true,
+            Some(access::Object::File { partial_writes, .. }) => *partial_writes = are_partial,
             _ => return Err(ConfigError::Unknown(format!("open file {} of task {}", object.0, task.0))),
         }
         Ok(())

@@ -272,6 +272,12 @@ impl<'a> Figures<'a> {
         self.core.mm.memory.file(file).pages()
     }
 
+    /// Pages of a file that differ from its device: those that are dirty, and those that are being written. One may be both.
+    pub fn file_dirty(self, file: FileId) -> (u64, u64) {
+        let inode = &self.core.mm.memory.file(file).inode;
+        (inode.dirty.count(), inode.writeback.count())
+    }
+
     /// Pages of a task's object.
     pub fn object_pages(self, task: TaskId, object: ObjectId) -> Option<u64> {
         self.tasks[task.index()].objects.get(object.index()).map(Object::pages)

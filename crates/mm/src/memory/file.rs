@@ -6,7 +6,7 @@
 use crate::config::{Bdi, FileKind, FileSpec};
 use crate::memory::errors::{Rest, WriteErrors};
 use crate::memory::nodes::{NodeKind, Nodes};
-use crate::memory::table::Table;
+use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tags::PageTags;
 use crate::swap::contents::Compressibility;
 use crate::units::{BdiId, MmId, Nanos, WbId};
@@ -139,15 +139,17 @@ impl File {
         self.pages
     }
 
-    /// Makes the file longer; nothing of what is new is cached.
+    /// Makes the file longer; nothing of what is new is cached. Its tables move when they grow, so they grow by a quarter at least: a file that is
+    /// written to its end page by page would else move them with each page. What is behind the end takes address space alone.
     pub fn grow(&mut self, pages: u64) {
         debug_assert!(pages >= self.pages, "a file grows to fewer pages");
         self.pages = pages;
         if pages > self.index.pages() {
-            self.index.grow(pages - self.index.pages());
-            self.nodes.grow(pages);
-            self.inode.dirty.grow(pages);
-            self.inode.writeback.grow(pages);
+            let room = pages.max(self.index.pages() + self.index.pages() / 4).next_multiple_of(LEAF_PAGES);
+            self.index.grow(room - self.index.pages());
+            self.nodes.grow(room);
+            self.inode.dirty.grow(room);
+            self.inode.writeback.grow(room);
         }
     }
 

@@ -387,6 +387,17 @@ impl Word {
         self.0 & (Self::PRESENT | Self::BUSY | Self::READAHEAD) == Self::PRESENT
     }
 
+    /// A write(2) of it changes nothing but the page: it is there, and dirty already, and whoever orders pages is not told of writes.
+    #[inline]
+    pub fn is_overwritten_freely(self) -> bool {
+        let is_told = match self.0 & Self::MARK {
+            Self::MARK_EVERY => true,
+            Self::MARK_VISITED => !self.use_bits().contains(UseBits::REFERENCED),
+            _ => false,
+        };
+        self.is_plain() && self.is_dirty() && !is_told
+    }
+
     /// Whether a further read(2) changes nothing of the word.
     #[inline]
     pub fn is_settled(self) -> bool {

@@ -100,7 +100,7 @@ impl Scenario {
                     engine.mlock(id, id_of).map_err(refuse)?;
                 }
                 if object.partial_writes {
-                    engine.set_partial_writes(id, id_of).map_err(refuse)?;
+                    engine.set_partial_writes(id, id_of, true).map_err(refuse)?;
                 }
                 Ok(())
             })?;
