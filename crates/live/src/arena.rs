@@ -242,11 +242,35 @@ impl Arena {
     pub(crate) fn hold(&self, pfn: Pfn, line: Option<usize>) -> Result<Pin<'_>, Unpinned> {
         let Some(hold) = line.and_then(|line| self.holds.try_name(line, pfn.0)) else { return self.pin(pfn) };
         let pin = Pin { arena: self, pfn, hold: Some(hold) };
-        if !self.gate(pfn).is_open_after_hold() {
-            return Err(Unpinned::Closed);
+        let gate = self.gate(pfn);
+        if !gate.is_open_after_hold() {
+            return Err(if gate.is_written() { Unpinned::Written } else { Unpinned::Closed });
         }
         self.come_to(pfn);
         Ok(pin)
+    }
+
+    /// The page in a frame is to be written to, by nobody else and under nobody's eyes. Whose page is in it is to be looked up again afterwards.
+    #[inline]
+    pub(crate) fn begin_write(&self, pfn: Pfn) -> Result<Writing<'_>, Unpinned> {
+        self.gate(pfn).begin_write()?;
+        let writing = Writing { arena: self, pfn };
+        if self.holds.names(pfn.0) {
+            return Err(Unpinned::Held);
+        }
+        self.come_to(pfn);
+        Ok(writing)
+    }
+
+    /// Whether nobody holds a frame or writes to it at the moment.
+    pub(crate) fn is_free_to_write(&self, pfn: Pfn) -> bool {
+        !self.gate(pfn).is_taken() && !self.holds.names(pfn.0)
+    }
+
+    /// The same of a closed frame, which the caller has from the engine, and which holds nothing yet.
+    pub(crate) fn fill(&self, pfn: Pfn) -> Writing<'_> {
+        self.gate(pfn).take_over();
+        Writing { arena: self, pfn }
     }
 
     /// How many pins there are that outlive their thread.
@@ -296,6 +320,33 @@ impl Arena {
         }
     }
 
+    /// Where frames are that are to be written to a file. The engine keeps each where it is until the write has ended.
+    pub(crate) fn vectors_to_write(&self, frames: &[Pfn]) -> Vectors {
+        let vector = |&pfn: &Pfn| libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE };
+        match frames {
+            [pfn] => Vectors::One(vector(pfn)),
+            _ => Vectors::Many(frames.iter().map(vector).collect()),
+        }
+    }
+
+    /// Writes frames to a file from an offset on, less so many bytes of the first; returns how many bytes it has taken.
+    pub(crate) fn write_from(
+        &self,
+        frames: &[Pfn],
+        most: usize,
+        file: libc::c_int,
+        offset: u64,
+    ) -> io::Result<usize> {
+        let mut vectors = self.vectors_to_write(frames);
+        let vectors = vectors.cut(most);
+        let offset =
+            libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        // SAFETY: each vector is a frame of the mapping, or its beginning, which the kernel only reads. Others may write there meanwhile: then the
+        // page is written once more. The kernel checks everything else.
+        let written = unsafe { libc::pwritev(file, vectors.as_ptr(), vectors.len() as libc::c_int, offset) };
+        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+    }
+
     /// Reads a file from an offset into frames, which are closed; returns how many bytes it has given.
     pub(crate) fn read_into(
         &self,
@@ -336,6 +387,51 @@ impl Vectors {
             Vectors::One(one) => std::slice::from_ref(one),
             Vectors::Many(many) => many,
         }
+    }
+
+    /// The first bytes of it, so many at most.
+    fn cut(&mut self, most: usize) -> &[libc::iovec] {
+        let vectors = match self {
+            Vectors::One(one) => std::slice::from_mut(one),
+            Vectors::Many(many) => many,
+        };
+        let (mut left, mut used) = (most, 0);
+        while left > 0 && used < vectors.len() {
+            vectors[used].iov_len = vectors[used].iov_len.min(left);
+            left -= vectors[used].iov_len;
+            used += 1;
+        }
+        &vectors[..used]
+    }
+}
+
+/// A frame whose page is being written to: nobody else reads it, writes it, or takes it away as long as this is there.
+pub(crate) struct Writing<'a> {
+    arena: &'a Arena,
+    pfn: Pfn,
+}
+
+impl Writing<'_> {
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: a frame is a page of a mapping that lives as long as the arena; all of it is initialised, as the system hands out zeroes. The gate says
+        // that it is being written to, so that nobody else has a reference there, and only `bytes_mut` writes, which borrows this. Who still copies
+        // from before throws that away.
+        unsafe { std::slice::from_raw_parts(self.arena.frame(self.pfn), PAGE) }
+    }
+
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `bytes`; and this is the only such value of the frame, which is borrowed for as long. A device that reads the frame meanwhile reads
+        // it once more later.
+        unsafe { std::slice::from_raw_parts_mut(self.arena.frame(self.pfn), PAGE) }
+    }
+}
+
+impl Drop for Writing<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.arena.gate(self.pfn).end_write();
     }
 }
 

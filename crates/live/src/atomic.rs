@@ -69,7 +69,7 @@ mod watched {
                     self.0.swap(value, order)
                 }
 
-                #[allow(dead_code, reason = "of one of them")]
+                #[allow(dead_code, reason = "of some of them")]
                 pub(crate) fn fetch_sub(&self, less: $value, order: Ordering) -> $value {
                     another_may_go_on();
                     self.0.fetch_sub(less, order)

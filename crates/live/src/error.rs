@@ -30,6 +30,22 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// Some of what was written to a file is not on its device. It stays in memory, dirty and readable, and is tried again; each sync of the file fails until
+    /// [`crate::File::acknowledge`].
+    Sync {
+        /// The file.
+        path: PathBuf,
+        /// Pages that could not be written when that was tried last. None where a later try went well, or where the device has taken all and did not say that
+        /// it keeps it.
+        failed: u64,
+        /// What the system has said last.
+        source: io::Error,
+    },
+    /// The file was opened to be read ([`crate::Open::read`]).
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file has become shorter than it was when it was opened.
     Shortened {
         /// The file.
@@ -37,7 +53,7 @@ pub enum Error {
         /// The page that is not there any more.
         page: u64,
     },
-    /// A read that goes beyond the end of its file.
+    /// A read, or a guard, that goes beyond the end of its file.
     BeyondEnd {
         /// The file.
         path: PathBuf,
@@ -48,7 +64,7 @@ pub enum Error {
     },
     /// No memory for a page, and none to be had.
     OutOfMemory(Box<OomReport>),
-    /// Too many pages are held by guards ([`crate::PageRef`]), or this one by too many.
+    /// Too many pages are held by guards ([`crate::PageRef`]), or this one by too many, or it is to go and a guard holds it.
     Pinned {
         /// Pages that are held.
         pinned: u64,
@@ -113,17 +129,22 @@ impl fmt::Display for Error {
                 "the system does not let this process have io_uring ({source}), as in containers or by `kernel.io_uring_disabled`; build it with \
                  `backend(Backend::Any)`, and threads read instead"
             ),
+            Error::Sync { path, failed, source } => write!(
+                f,
+                "{}: what was written is not all on its device, {failed} pages are not ({source}); they stay in memory and are tried again: see to the \
+                 device, `acknowledge` that it is known, and sync again",
+                path.display()
+            ),
+            Error::ReadOnly { path } => {
+                write!(f, "{} was opened to be read: open it with `Open::read_write()`", path.display())
+            }
             Error::Shortened { path, page } => write!(
                 f,
                 "{} has become shorter: page {page} is not there any more; forget the file and open it again",
                 path.display()
             ),
             Error::BeyondEnd { path, end, bytes } => {
-                write!(
-                    f,
-                    "a read up to byte {end} of {}, which had {bytes} bytes when it was opened",
-                    path.display()
-                )
+                write!(f, "a read up to byte {end} of {}, which has {bytes} bytes", path.display())
             }
             Error::OutOfMemory(report) => report.fmt(f),
             Error::Pinned { pinned, most } => write!(
@@ -163,7 +184,9 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Io { source, .. } | Error::UringRefused { source } => Some(source),
+            Error::Io { source, .. } | Error::Sync { source, .. } | Error::UringRefused { source } => {
+                Some(source)
+            }
             Error::Config(error) => Some(error),
             Error::File(error) => Some(error),
             _ => None,

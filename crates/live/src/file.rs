@@ -1,13 +1,15 @@
-//! [`File`]: reading pages through the cache.
+//! [`File`]: opening it, and reading pages through the cache. Writing is in `write.rs`.
 
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pageout_engine::{Bdi, FileId, FileKind, FileSpec, ObjectId, PAGE_SIZE, Served, Word};
 
 use crate::arena::Pin;
+use crate::disk::Disk;
 use crate::error::Error;
 use crate::guard::PageRef;
 use crate::local;
@@ -17,7 +19,7 @@ use crate::pending::{Flight, Pending, TOGETHER_MAX};
 use crate::ring::Read;
 
 /// How often a page is copied without a pin before it is pinned for that.
-const TRIES: u32 = 2;
+pub(crate) const TRIES: u32 = 2;
 
 /// How a file is to be opened.
 #[derive(Clone, Debug)]
@@ -25,14 +27,53 @@ const TRIES: u32 = 2;
 pub struct Open {
     is_buffered: bool,
     is_random: bool,
+    is_writable: bool,
+    creates: bool,
+    is_stable: bool,
     group: Option<Group>,
+    #[cfg(test)]
+    faults: Option<Arc<dyn crate::disk::Faults>>,
 }
 
 impl Open {
-    /// For reading: nobody writes it as long as it is open. Its pages are read past the system's own cache, read ahead where reads follow each
-    /// other, and charged to the group of all.
+    /// For reading: nobody but this cache writes it as long as it is open. Its pages are read past the system's own cache, read ahead where reads
+    /// follow each other, and charged to the group of all.
     pub fn read() -> Open {
-        Open { is_buffered: false, is_random: false, group: None }
+        Open {
+            is_buffered: false,
+            is_random: false,
+            is_writable: false,
+            creates: false,
+            is_stable: false,
+            group: None,
+            #[cfg(test)]
+            faults: None,
+        }
+    }
+
+    /// For reading and writing. From then on the file is this cache's, until it is forgotten: what others write to it is not noticed.
+    pub fn read_write() -> Open {
+        Open { is_writable: true, ..Open::read() }
+    }
+
+    /// Makes the file if there is none. Of those that are written. Default: no.
+    pub fn create(mut self, creates: bool) -> Open {
+        self.creates = creates;
+        self
+    }
+
+    /// Whoever writes to a page waits while its device has it: for devices and file systems that compute a checksum before they have read all of it,
+    /// as btrfs. Default: no, and such a page is written once more.
+    pub fn stable_writes(mut self, is_stable: bool) -> Open {
+        self.is_stable = is_stable;
+        self
+    }
+
+    /// With what can go wrong on a device.
+    #[cfg(test)]
+    pub(crate) fn faults(mut self, faults: Arc<dyn crate::disk::Faults>) -> Open {
+        self.faults = Some(faults);
+        self
     }
 
     /// Through the system's page cache where `is_buffered`: for file systems without direct I/O. Pages may be in memory twice then, and what the
@@ -55,8 +96,8 @@ impl Open {
     }
 }
 
-/// A file whose pages are read through the cache. Clones share it; it is closed with the last one, and its pages stay as long as they are worth
-/// it.
+/// A file whose pages are read and written through the cache. Clones share it; it is closed with the last one, and its pages stay as long as they are
+/// worth it.
 #[derive(Clone)]
 pub struct File(pub(crate) Arc<Inner>);
 
@@ -67,8 +108,9 @@ pub(crate) struct Inner {
     pub(crate) object: ObjectId,
     /// Tells it from all files that have its number before or after.
     pub(crate) serial: u64,
-    group: usize,
-    bytes: u64,
+    pub(crate) group: usize,
+    length: Arc<AtomicU64>,
+    is_writable: bool,
     path: PathBuf,
 }
 
@@ -85,9 +127,9 @@ pub struct ReadAt<'a> {
 pub(crate) struct Piece {
     pub(crate) want: Want,
     /// From which byte of the page on.
-    skip: usize,
-    /// Where to in the buffer.
-    to: Range<usize>,
+    pub(crate) skip: usize,
+    /// Where it is in the buffer.
+    pub(crate) to: Range<usize>,
 }
 
 impl Piece {
@@ -120,7 +162,7 @@ impl File {
     pub(crate) fn open(memory: &Arc<Shared>, path: &Path, how: &Open) -> Result<File, Error> {
         let io = |op, source| Error::Io { op, path: path.to_owned(), page: None, source };
         let mut options = std::fs::OpenOptions::new();
-        options.read(true);
+        options.read(true).write(how.is_writable).create(how.is_writable && how.creates);
         if !how.is_buffered {
             options.custom_flags(libc::O_DIRECT);
         }
@@ -130,6 +172,11 @@ impl File {
         })?;
         let metadata = file.metadata().map_err(|error| io("opening", error))?;
         let (bytes, identity) = (metadata.len(), Identity::of(&metadata));
+        let mut disk = Some(Disk::new(file));
+        #[cfg(test)]
+        if let Some(faults) = &how.faults {
+            disk = disk.map(|disk| disk.with(Arc::clone(faults)));
+        }
         let group = match &how.group {
             Some(group) if Arc::ptr_eq(&group.shared, memory) => group.number,
             Some(_) => {
@@ -141,8 +188,10 @@ impl File {
         };
         let machine = &memory.machine;
         let mut locked = machine.lock()?;
+        // A file that has been written here is as it is here, and not as it is on its device.
         let same = |of: &OpenFile| {
-            !of.is_going && (of.identity, of.bytes, of.is_direct) == (identity, bytes, !how.is_buffered)
+            let is_as_it_was = (of.identity, of.bytes(), of.is_direct) == (identity, bytes, !how.is_buffered);
+            !of.is_going && (is_as_it_was || of.is_written && of.identity.is_same_file(identity))
         };
         let known = locked.files.iter().position(|of| of.as_ref().is_some_and(same));
         let id = match known {
@@ -161,11 +210,21 @@ impl File {
                 if locked.files.len() <= at {
                     locked.files.resize_with(at + 1, || None);
                 }
+                let disk = disk.take().expect("it was just opened");
                 locked.files[at] =
-                    Some(OpenFile::new(path.to_owned(), file, bytes, identity, !how.is_buffered));
+                    Some(OpenFile::new(path.to_owned(), disk, bytes, identity, !how.is_buffered));
                 id
             }
         };
+        let of = locked.file_mut(id);
+        if how.is_writable {
+            if let Some(disk) = disk.filter(|_| !of.is_written) {
+                // What it was opened by before is only to be read.
+                of.disk = Arc::new(disk);
+            }
+            (of.is_written, of.is_stable) = (true, of.is_stable || how.is_stable);
+        }
+        let length = Arc::clone(&of.length);
         let owner = locked.owner;
         let object = locked.engine.open(owner, id)?;
         if object.0 >= memory.handles_max {
@@ -177,18 +236,18 @@ impl File {
         }
         let serial = locked.opened(id, object);
         drop(locked);
-        let path = path.to_owned();
-        Ok(File(Arc::new(Inner { memory: Arc::clone(memory), id, object, serial, group, bytes, path })))
+        let (memory, path, is_writable) = (Arc::clone(memory), path.to_owned(), how.is_writable);
+        Ok(File(Arc::new(Inner { memory, id, object, serial, group, length, is_writable, path })))
     }
 
-    /// Bytes of the file when it was opened.
+    /// Bytes of the file.
     pub fn len(&self) -> u64 {
-        self.0.bytes
+        self.0.bytes()
     }
 
-    /// Whether it had no byte when it was opened.
+    /// Whether it has no byte.
     pub fn is_empty(&self) -> bool {
-        self.0.bytes == 0
+        self.len() == 0
     }
 
     /// Reads bytes from an offset on: all of them, or none that count.
@@ -206,10 +265,7 @@ impl File {
     #[inline]
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let file = &*self.0;
-        if page >= file.bytes.div_ceil(PAGE_SIZE) {
-            return Err(file.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)));
-        }
-        let len = (file.bytes - page * PAGE_SIZE).min(PAGE_SIZE);
+        let len = file.bytes_of_page(page)?;
         match file.try_pin(page, len) {
             Some((pin, pins)) => PageRef::new(file, pin, len as usize, pins),
             None => PageRef::counted(file, file.bring_in(Want { page, bytes: len })?, len as usize),
@@ -313,10 +369,7 @@ impl File {
 
 impl std::fmt::Debug for File {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("File")
-            .field("path", &self.0.path)
-            .field("bytes", &self.0.bytes)
-            .finish_non_exhaustive()
+        f.debug_struct("File").field("path", &self.0.path).field("bytes", &self.len()).finish_non_exhaustive()
     }
 }
 
@@ -332,8 +385,38 @@ impl Inner {
     }
 
     #[cold]
-    fn beyond_end(&self, end: u64) -> Error {
-        Error::BeyondEnd { path: self.path.clone(), end, bytes: self.bytes }
+    pub(crate) fn beyond_end(&self, end: u64) -> Error {
+        Error::BeyondEnd { path: self.path.clone(), end, bytes: self.bytes() }
+    }
+
+    #[cold]
+    pub(crate) fn io_error(&self, op: &'static str, source: std::io::Error) -> Error {
+        Error::Io { op, path: self.path.clone(), page: None, source }
+    }
+
+    /// An error for who may only read it.
+    pub(crate) fn writable(&self) -> Result<(), Error> {
+        if self.is_writable { Ok(()) } else { Err(Error::ReadOnly { path: self.path.clone() }) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.length.load(Relaxed)
+    }
+
+    /// It has a byte more than it had, at least up to here, which who has the page of that is about to show.
+    pub(crate) fn has_grown_to(&self, end: u64) {
+        self.length.fetch_max(end, Relaxed);
+    }
+
+    /// Bytes that the file has of a page.
+    #[inline(always)]
+    pub(crate) fn bytes_of_page(&self, page: u64) -> Result<u64, Error> {
+        let bytes = self.bytes();
+        if page >= bytes.div_ceil(PAGE_SIZE) {
+            return Err(self.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)));
+        }
+        Ok((bytes - page * PAGE_SIZE).min(PAGE_SIZE))
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
@@ -344,23 +427,29 @@ impl Inner {
     #[inline(always)]
     fn pieces(&self, len: usize, offset: u64) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
         let end = offset.saturating_add(len as u64);
-        if end > self.bytes {
+        if end > self.bytes() {
             return Err(self.beyond_end(end));
         }
+        Ok(Inner::parts(len, offset))
+    }
+
+    /// What so many bytes from an offset on are made of, a page each.
+    #[inline(always)]
+    pub(crate) fn parts(len: usize, offset: u64) -> impl Iterator<Item = Piece> + use<> {
         let mut done = 0;
-        Ok(std::iter::from_fn(move || {
+        std::iter::from_fn(move || {
             let (rest, at) = (len - done, offset + done as u64);
             let (page, skip) = (at / PAGE_SIZE, (at % PAGE_SIZE) as usize);
             let here = rest.min(PAGE_SIZE as usize - skip);
             let to = done..done + here;
             done += here;
             (rest > 0).then_some(Piece { want: Want { page, bytes: (skip + rest) as u64 }, skip, to })
-        }))
+        })
     }
 
     /// Which pages bytes are of.
     fn pages_of(&self, bytes: &Range<u64>) -> Result<Range<u64>, Error> {
-        if bytes.end > self.bytes {
+        if bytes.end > self.bytes() {
             return Err(self.beyond_end(bytes.end));
         }
         Ok(bytes.start / PAGE_SIZE..bytes.end.div_ceil(PAGE_SIZE))
@@ -509,7 +598,7 @@ impl Inner {
 
     /// The engine has to know which page was read last before it decides what to read ahead. It is none of what is wanted.
     #[cold]
-    fn before_miss<T>(&self, ring: &crate::ring::Ring, local: &mut local::LocalFile) -> Option<T> {
+    pub(crate) fn before_miss<T>(&self, ring: &crate::ring::Ring, local: &mut local::LocalFile) -> Option<T> {
         if let Some(last) = local.last.take() {
             self.push(ring, last)?;
         }
@@ -533,24 +622,86 @@ impl Shared {
     /// Lets go of pages of files that nobody has open, until so many bytes of files may be open beside the others.
     fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
         loop {
-            let sum: u64 = locked.files.iter().flatten().map(|of| of.bytes).sum::<u64>() + bytes;
+            let sum: u64 = locked.files.iter().flatten().map(|of| of.reserved).sum::<u64>() + bytes;
             if sum <= self.files_max {
                 return Ok(locked);
             }
-            let idle =
-                locked.files.iter().position(|of| of.as_ref().is_some_and(|of| of.is_idle() && !of.is_going));
+            let idle = |of: &OpenFile| of.is_idle() && !of.is_going && !of.is_unwritten();
+            let idle = locked.files.iter().position(|of| of.as_ref().is_some_and(idle));
             let Some(idle) = idle else {
                 return Err(Error::TooManyFiles { bytes: sum, most: self.files_max });
             };
-            locked = self.forget(locked, FileId(idle as u32))?;
+            locked = match self.forget(locked, FileId(idle as u32)) {
+                // Its writes fail: another one may go.
+                Err(Error::Sync { .. }) => self.machine.lock()?,
+                outcome => outcome?,
+            };
         }
+    }
+
+    /// Room for an open file up to a byte, which somebody is about to write.
+    pub(crate) fn reserve<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: &Inner,
+        end: u64,
+    ) -> Result<Locked<'a>, Error> {
+        let more = end.saturating_sub(locked.file_mut(file.id).reserved);
+        if more > 0 {
+            locked = self.make_room_for(locked, more)?;
+            if !locked.is_reachable(file) {
+                return Err(file.forgotten());
+            }
+            let of = locked.file_mut(file.id);
+            of.reserved = of.reserved.max(end);
+        }
+        let pages = end.div_ceil(PAGE_SIZE).max(1);
+        if pages > locked.engine.figures().file_pages(file.id) {
+            locked.engine.file_grow(file.id, pages)?;
+        }
+        Ok(locked)
+    }
+
+    /// Has all that is dirty of a file on its device.
+    fn write_back<'a>(&'a self, mut locked: Locked<'a>, id: FileId) -> Result<Locked<'a>, Error> {
+        let owner = locked.owner;
+        let object = locked.engine.open(owner, id)?;
+        let outcome;
+        (locked, outcome) = self.machine.sync_object(locked, id, object, false)?;
+        locked.engine.close(owner, object)?;
+        outcome.map(|()| locked)
+    }
+
+    /// What was written and not synced goes to its devices with the cache, as far as they take it.
+    pub(crate) fn write_all_back(&self) {
+        let _ = self.guarded(|machine| {
+            let files = machine.lock()?.files.len();
+            for at in 0..files {
+                let locked = machine.lock()?;
+                if locked.files[at].as_ref().is_some_and(|of| of.is_written && !of.is_going) {
+                    // Nobody is left to be told of an error.
+                    let _ = self.write_back(locked, FileId(at as u32));
+                }
+            }
+            Ok(())
+        });
     }
 
     /// Takes all pages of a file away, and its number.
     pub(crate) fn forget<'a>(&'a self, mut locked: Locked<'a>, id: FileId) -> Result<Locked<'a>, Error> {
         let owner = locked.owner;
-        let object = locked.engine.open(owner, id)?;
+        if locked.file_mut(id).is_written {
+            locked = self.write_back(locked, id)?;
+        }
         locked = self.machine.close_off(locked, id)?;
+        while locked.engine.figures().file_dirty(id) != (0, 0) {
+            // Somebody has written meanwhile.
+            locked.set_going(id, false);
+            self.machine.settled();
+            locked = self.write_back(locked, id)?;
+            locked = self.machine.close_off(locked, id)?;
+        }
+        let object = locked.engine.open(owner, id)?;
         locked = self.machine.drain(locked)?;
         let path = locked.files[id.0 as usize].as_ref().expect("it is open").path.clone();
         let hired = locked.hire(0);

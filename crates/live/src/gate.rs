@@ -1,15 +1,21 @@
 //! Gates: one a frame, by which readers that take no lock and the engine that takes frames away keep clear of each other.
 //!
 //! ```text
-//!   gate    version (56) | 0 closed, 1 open, 2..255 open with 1..254 pins
+//!   gate    version (56) | 0 closed, 1 open, 2..254 open with 1..253 pins, 255 being written
 //!
 //!   read    word W of the page ─▶ gate open? ─▶ copy ─▶ W names the same frame? ─▶ fence ─▶ gate has the same version? else again
 //!   guard   W ─▶ the frame is held ([`crate::holds`]), or has one more pin, by compare and swap ─▶ W names it still? else let go, and again
 //!   engine  close, where no pin and no hold is (version + 1) ─▶ W changes ─▶ the frame is another's ─▶ its contents are there ─▶ open (version + 1)
+//!   write   W says dirty ─▶ written from now on, where no pin and no hold is (version + 1) ─▶ W says so still? ─▶ the bytes ─▶ open (version + 1)
+//!   flusher W is not dirty any more ─▶ pass the gate: whoever writes has ended ─▶ the device reads the frame
 //! ```
 //! The gate alone is not enough: a reader may have an old W, and find a gate that is open for another page. W alone is not enough: the
 //! page may leave, and come back to the same frame, while a reader copies. Both together are, if the gate is looked at last: then W named the
 //! frame while the frame was open for one page all the time. Nobody waits for readers: a late one throws its copy away. A frame that was never used, and each gate in the child of a fork, is zero, which is closed.
+//!
+//! A writer and a flusher both change the gate, one after the other. If the writer is first, the flusher waits until it has opened the gate, and writes
+//! what it has left there. If the flusher is first, the writer finds that the page is not dirty any more, and asks the engine, which notes that it is to be
+//! written once more. So a page that is being written may be written to, and nothing is lost.
 //!
 //! `tests/gate.rs` tries all orders of a reader, a guard and an evictor, and engines that leave out one of the steps.
 
@@ -18,7 +24,8 @@ use crate::atomic::{AtomicU64, Ordering, between_two, fence};
 const COUNT: u64 = 0xff;
 const CLOSED: u64 = 0;
 const OPEN: u64 = 1;
-const PINS_MAX: u64 = 254;
+const PINS_MAX: u64 = 253;
+const WRITTEN: u64 = 255;
 
 /// What a reader has seen of a gate before it began to copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,8 +36,18 @@ pub(crate) struct Seen(u64);
 pub(crate) enum Unpinned {
     /// Its page is on its way out, or on its way in.
     Closed,
+    /// Somebody writes to its page.
+    Written,
     /// As many pins as a gate counts.
     Full,
+    /// It was to be written to, and somebody holds it.
+    Held,
+}
+
+/// Whether a count is one of an open gate: one test, as each hit makes it.
+#[inline(always)]
+fn is_open(seen: u64) -> bool {
+    (seen as u8).wrapping_sub(OPEN as u8) < WRITTEN as u8 - OPEN as u8
 }
 
 /// One gate.
@@ -42,7 +59,7 @@ impl Gate {
     pub(crate) fn begin(&self) -> Option<Seen> {
         // Acquire: whoever sees it open sees what was written before it was opened, the page's word included.
         let seen = self.0.load(Ordering::Acquire);
-        (seen & COUNT != CLOSED).then_some(Seen(seen >> 8))
+        is_open(seen).then_some(Seen(seen >> 8))
     }
 
     /// Ends a read, after a second look at the page's word: whether the frame was open all the while.
@@ -60,6 +77,7 @@ impl Gate {
         loop {
             match seen & COUNT {
                 CLOSED => return Err(Unpinned::Closed),
+                WRITTEN => return Err(Unpinned::Written),
                 count if count > PINS_MAX => return Err(Unpinned::Full),
                 _ => {}
             }
@@ -106,10 +124,62 @@ impl Gate {
     #[inline(always)]
     pub(crate) fn is_open_after_hold(&self) -> bool {
         // SeqCst: in the order of all such accesses it comes after the frame was named. Acquire is part of it, as for `begin`.
-        self.0.load(Ordering::SeqCst) & COUNT != CLOSED
+        is_open(self.0.load(Ordering::SeqCst))
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & COUNT != CLOSED
+        is_open(self.0.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn is_written(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & COUNT == WRITTEN
+    }
+
+    /// Whether somebody has a pin, or writes.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & COUNT > OPEN
+    }
+
+    /// Nobody else may come in as long as the caller writes to the page; not where somebody is there already. He looks afterwards whether the frame is
+    /// held, and at the page's word again.
+    pub(crate) fn begin_write(&self) -> Result<(), Unpinned> {
+        let seen = self.0.load(Ordering::Relaxed);
+        match seen & COUNT {
+            OPEN => {}
+            CLOSED => return Err(Unpinned::Closed),
+            WRITTEN => return Err(Unpinned::Written),
+            _ => return Err(Unpinned::Held),
+        }
+        let written = ((seen >> 8) + 1) << 8 | WRITTEN;
+        // SeqCst: in the order of all such accesses it comes before a look at what is held. Acquire is part of it: whoever has passed the gate
+        // before has cleared the page's dirty bit before that.
+        let outcome = self.0.compare_exchange(seen, written, Ordering::SeqCst, Ordering::Relaxed);
+        between_two();
+        // What is written next is not seen by anybody who saw the gate open still.
+        fence(Ordering::Release);
+        outcome.map(drop).map_err(|_| Unpinned::Held)
+    }
+
+    /// Who fills a closed frame with what he writes. Only who has it from the engine does.
+    pub(crate) fn take_over(&self) {
+        let seen = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(seen & COUNT, CLOSED, "a frame is filled that others may look at");
+        self.0.store(seen | WRITTEN, Ordering::Relaxed);
+    }
+
+    /// What was to be written is there. Nothing in the child of a fork, where the gate is closed.
+    pub(crate) fn end_write(&self) {
+        let seen = self.0.load(Ordering::Relaxed);
+        if seen & COUNT == WRITTEN {
+            self.0.store(((seen >> 8) + 1) << 8 | OPEN, Ordering::Release);
+        }
+    }
+
+    /// Passes it by, after the page's dirty bit was cleared and before the device reads the frame: whether nobody is in the middle of writing to it. Who
+    /// comes to write later finds the page clean.
+    pub(crate) fn pass(&self) -> bool {
+        // Nothing changes, but it has its place among all changes of the gate. Acquire: what was written before it was opened is read by the device.
+        // Release: whoever changes it later sees the dirty bit cleared.
+        self.0.fetch_sub(0, Ordering::AcqRel) & COUNT != WRITTEN
     }
 }

@@ -1,8 +1,8 @@
-//! [`PageRef`]: a page that is read in place.
+//! [`PageRef`]: a page that is read in place, and [`PageMut`]: one that is written there.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
-use crate::arena::Pin;
+use crate::arena::{Pin, Writing};
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::local;
@@ -65,6 +65,55 @@ impl Drop for PageRef<'_> {
         if self.pin.is_hold() {
             return;
         }
+        let machine = &self.file.memory.machine;
+        if local::count_pins(machine, -1).is_none() {
+            machine.count_pins(-1);
+        }
+    }
+}
+
+/// A page of a file, held in memory to be written to: [`crate::File::page_mut`].
+pub struct PageMut<'a> {
+    file: &'a File,
+    writing: Writing<'a>,
+    len: usize,
+}
+
+impl<'a> PageMut<'a> {
+    /// Takes over a frame that holds so many bytes of a page, which is dirty.
+    pub(crate) fn new(file: &'a File, writing: Writing<'a>, len: usize) -> Result<PageMut<'a>, Error> {
+        let machine = &file.memory.machine;
+        if local::count_pins(machine, 1).is_none() {
+            machine.count_pins(1);
+        }
+        let page = PageMut { file, writing, len };
+        let pinned = machine.lock()?.pinned();
+        if pinned <= machine.pins_max {
+            Ok(page)
+        } else {
+            Err(Error::Pinned { pinned, most: machine.pins_max })
+        }
+    }
+}
+
+impl Deref for PageMut<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.writing.bytes()[..self.len]
+    }
+}
+
+impl DerefMut for PageMut<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.writing.bytes_mut()[..self.len]
+    }
+}
+
+impl Drop for PageMut<'_> {
+    fn drop(&mut self) {
         let machine = &self.file.memory.machine;
         if local::count_pins(machine, -1).is_none() {
             machine.count_pins(-1);

@@ -14,15 +14,16 @@
 //! println!("{}", tenant.read("memory.stat")?);
 //! # Ok::<(), pageout::Error>(())
 //! ```
-//! The engine of the simulator decides what stays in memory, and this crate only acts: it reads, copies, and waits. A page is 4 KiB; what is read
-//! across several is several pages in one request. Files are only read: nobody may write one as long as it is open.
+//! The engine of the simulator decides what stays in memory and what is written when, and this crate only acts: it reads, writes, copies, and waits. A page is
+//! 4 KiB; what is read across several is several pages in one request. Nobody else may write a file as long as it is open.
 #![allow(clippy::disallowed_methods, reason = "a machine has a clock, threads and files")]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod memory; // the cache, how it is built, its groups
 mod file; // reading through it
 mod pending; // reads that are under way
-mod guard; // a page that is read in place
+mod write; // writing through it
+mod guard; // a page that is read or written in place
 mod node; // of which memory a cache is made
 mod error; // what can go wrong, and what to do
 mod stats; // what it counts
@@ -34,6 +35,7 @@ mod atomic; // what gates and rings are made of
 mod sync; // what threads meet at
 mod gate; // how readers and the engine keep clear of each other
 mod holds; // what threads say they look at
+mod disk; // a file on its device
 mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write
 mod cpu_time; // how long a thread has run
@@ -50,7 +52,7 @@ pub use pageout_engine as engine; // what errors and configurations are made of
 
 pub use error::Error;
 pub use file::{Advice, File, Open, ReadAt};
-pub use guard::PageRef;
+pub use guard::{PageMut, PageRef};
 pub use machine::Backend;
 #[cfg(feature = "rivals")]
 pub use mapped::Mapped;

@@ -12,8 +12,11 @@ mod moves; // copies that are made without it
 mod locked; // what is under the lock, and what is done there
 mod readers; // who reads what no thread makes for itself
 mod threads; // what the cache's own threads do
-mod transfer; // a read of a file into frames
-mod uring; // reads in flight together
+mod transfer; // a read of a file into frames, or a write
+mod uring; // reads and writes in flight together
+mod writes; // dirty pages, their way to the device, and sync
+#[cfg(test)]
+mod contract; // what lasts, over a device that fails
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,10 +33,11 @@ use crate::stats::Histogram;
 use crate::sync::{Condvar, Instant, Mutex, thread};
 
 pub(crate) use locked::{Identity, Locked, OpenFile};
-use locked::{Inner, Miss};
+use locked::{Inner, Miss, Outcome};
 use moves::{Move, Moves};
 pub use readers::Backend;
 use readers::Readers;
+pub(crate) use writes::{Part, Writable};
 
 /// What all handles share.
 pub(crate) struct Machine {
@@ -58,6 +62,20 @@ pub(crate) struct Machine {
     pub(crate) pins_max: u64,
     /// Which hits the engine has to hear of although nothing has to be noted in their words.
     pub(crate) watched_reads: WatchedReads,
+    /// What it is made to do wrong.
+    #[cfg(test)]
+    pub(crate) bug: std::sync::Mutex<Option<Bug>>,
+}
+
+/// A bug of a sync, which tests must notice.
+#[cfg(test)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bug {
+    DoesNotFlush,
+    /// It does not wait for writes that others have begun.
+    ForgetsWriteback,
+    /// An error is told once.
+    TellsOnce,
 }
 
 /// A page that is wanted.
@@ -110,6 +128,8 @@ impl Machine {
             id: IDS.fetch_add(1, Relaxed),
             moves: Moves::default(),
             pins_max,
+            #[cfg(test)]
+            bug: std::sync::Mutex::default(),
         })
     }
 
@@ -148,15 +168,35 @@ impl Machine {
         }
     }
 
-    /// Who finds a frame closed waits, without the lock, if that is because its page is being copied there. Whether it was.
+    /// Who finds a frame closed waits, without the lock, if that is because its page is being copied there, or written to. Whether it was.
     #[cold]
     pub(crate) fn awaits_move(&self, pfn: Pfn) -> bool {
-        let mut is_moving = false;
+        let mut has_waited = false;
         while self.moves.names(pfn) && !self.is_poisoned() {
-            is_moving = true;
+            has_waited = true;
             thread::yield_now();
         }
-        is_moving
+        if self.arena.gate(pfn).is_written() {
+            has_waited = true;
+            self.await_gate(|| !self.arena.gate(pfn).is_written());
+        }
+        has_waited
+    }
+
+    /// Waits for whoever has a page without the lock: mostly he copies and is done, but he may hold it for long.
+    pub(crate) fn await_gate(&self, is_free: impl Fn() -> bool) {
+        const YIELDS: u32 = 64;
+        const LONGEST: Duration = Duration::from_millis(1);
+        let (mut yields, mut span) = (0, Duration::from_micros(20));
+        while !is_free() && !self.is_poisoned() {
+            if yields < YIELDS {
+                yields += 1;
+                thread::yield_now();
+            } else {
+                thread::sleep(span);
+                span = (2 * span).min(LONGEST);
+            }
+        }
     }
 
     /// Something has panicked: nobody gets the lock any more, and whoever waits is told.
@@ -175,12 +215,26 @@ impl Machine {
     /// Takes a step of a task, and all that follows, to its end. What the last call has asked to be read is yet to be begun.
     pub(crate) fn see_through<'a>(
         &'a self,
+        locked: Locked<'a>,
+        task: TaskId,
+        step: Step,
+    ) -> Result<(Locked<'a>, Served), Error> {
+        self.see_through_anew(locked, task, step, |_| {})
+    }
+
+    /// The same where something is said anew before each step.
+    fn see_through_anew<'a>(
+        &'a self,
         mut locked: Locked<'a>,
         task: TaskId,
         mut step: Step,
+        mut say: impl FnMut(&mut Locked<'a>),
     ) -> Result<(Locked<'a>, Served), Error> {
         loop {
             locked.settle();
+            if !matches!(step, Step::Done(_)) {
+                locked = self.await_room(locked)?;
+            }
             locked = match step {
                 Step::Done(served) => return Ok((locked, served)),
                 Step::Again => {
@@ -206,18 +260,21 @@ impl Machine {
                     self.lock()?
                 }
             };
+            say(&mut locked);
             step = locked.engine.resume(task);
         }
     }
 
-    /// Begins what the last call has asked to be read: so many by this thread, which needs them, the rest by others, if there are any.
+    /// Begins what the last call has asked to be read: so many by this thread, which needs them, the rest by others, if there are any. Writes that were
+    /// asked for are others' in any case.
     pub(crate) fn read<'a>(&'a self, mut locked: Locked<'a>, own: usize) -> Result<Locked<'a>, Error> {
+        locked = self.begin_writes(locked)?;
         let is_alone = self.readers.threads == 0;
         let mut own = if is_alone { usize::MAX } else { own };
         while !locked.reads.is_empty() {
             if own == 1 && locked.reads.len() == 1 {
                 // A miss, mostly.
-                let read = locked.reads.pop().expect("there is one");
+                let mut read = locked.reads.pop().expect("there is one");
                 drop(locked);
                 let result = read.perform(&self.arena);
                 locked = self.lock()?;
@@ -241,7 +298,7 @@ impl Machine {
                     drop(locked);
                 }
             }
-            let results: Vec<_> = reads.iter().map(|read| read.perform(&self.arena)).collect();
+            let results: Vec<_> = reads.iter_mut().map(|read| read.perform(&self.arena)).collect();
             locked = self.lock()?;
             for (read, result) in reads.into_iter().zip(results) {
                 locked.read_done(read, result);
@@ -268,7 +325,7 @@ impl Machine {
         }
         locked = self.read(locked, 1)?;
         // This thread reads, too, as long as there is something that nobody has begun.
-        while let Some(read) = locked.queue.pop_front() {
+        while let Some(mut read) = locked.queue.pop_front() {
             drop(locked);
             let result = read.perform(&self.arena);
             locked = self.lock()?;
@@ -411,9 +468,17 @@ impl Machine {
         loop {
             let served;
             (locked, served) = self.see_through(locked, hired.task, step)?;
-            if let Some(found) = locked.outcome(file.id, access.page, served) {
-                locked.ended(file.id, &hired);
-                return Ok((locked, found));
+            match locked.outcome(file.id, access.page, served) {
+                Outcome::Found(found) => {
+                    locked.ended(file.id, &hired);
+                    return Ok((locked, found));
+                }
+                Outcome::Again => {}
+                Outcome::Taken(pfn) => {
+                    drop(self.read(locked, 0)?);
+                    self.await_gate(|| !self.arena.gate(pfn).is_written());
+                    locked = self.lock()?;
+                }
             }
             step = locked.engine.start(hired.task, access);
         }
@@ -421,6 +486,9 @@ impl Machine {
 
     /// Lets nobody begin to access a file, and waits for all who have.
     pub(crate) fn close_off<'a>(&'a self, mut locked: Locked<'a>, file: FileId) -> Result<Locked<'a>, Error> {
+        locked = self.wait_while(locked, |locked| {
+            locked.files[file.0 as usize].as_ref().is_some_and(OpenFile::is_growing)
+        })?;
         locked.set_going(file, true);
         self.wait_while(locked, |locked| locked.files[file.0 as usize].as_ref().is_some_and(|of| of.busy > 0))
     }
@@ -434,6 +502,11 @@ impl Machine {
 
     /// It is known of a file that was going.
     pub(crate) fn settled(&self) {
+        self.idle.notify_all();
+    }
+
+    /// Those look again who wait for a file, or for room.
+    pub(crate) fn wake_idle(&self) {
         self.idle.notify_all();
     }
 
@@ -483,6 +556,7 @@ mod tests {
     use pageout_engine::PAGE_SIZE;
 
     use super::*;
+    use crate::disk::Disk;
     use crate::{Memory, Open, ReadAt};
 
     const PAGE: usize = PAGE_SIZE as usize;
@@ -501,7 +575,7 @@ mod tests {
     fn break_device(memory: &Memory) {
         // Nothing is mapped at the address zero.
         let broken = std::fs::File::open(Path::new("/proc/self/mem")).unwrap();
-        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().file = Arc::new(broken);
+        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk = Arc::new(Disk::new(broken));
     }
 
     fn reads_of(bufs: &mut [[u8; 9]]) -> Vec<ReadAt<'_>> {
@@ -596,8 +670,8 @@ mod tests {
             file.prefetch(0..64 * PAGE_SIZE).unwrap();
             is_told(file.read_at(&mut [0; 9], 60 * PAGE_SIZE));
             // The device is well again, and nothing of it is left.
-            memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().file =
-                Arc::new(std::fs::File::open(&path).unwrap());
+            memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk =
+                Arc::new(Disk::new(std::fs::File::open(&path).unwrap()));
             file.read_batch(&mut reads_of(&mut bufs)).unwrap();
             assert_eq!(bufs, [[7; 9]; 40]);
             std::fs::remove_file(&path).unwrap();

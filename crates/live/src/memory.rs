@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use pageout_engine::{
-    ADISTANCE_DAX_KMEM, Config, ConfigError, Engine, Layout, MemcgId, MemoryType, NodeId, PAGE_SIZE, Policy,
-    Served, Stat, Step, TaskId,
+    ADISTANCE_DAX_KMEM, Config, ConfigError, Engine, FailedWrite, Layout, MemcgId, MemoryType, NodeId,
+    PAGE_SIZE, Policy, Served, Stat, Step, TaskId,
 };
 
 use crate::error::Error;
@@ -196,14 +196,18 @@ impl Builder {
         if frames < FRAMES_MIN + slow {
             return Err(Error::BudgetTooSmall { least: Builder::least(files_max, slow) });
         }
-        let policy = Policy::by_name(&self.policy)
+        let mut policy = Policy::by_name(&self.policy)
             .ok_or_else(|| ConfigError::Unknown(format!("policy {}", self.policy)))?;
+        // What could not be written is the host's to give up, and not a kernel's.
+        policy.machine.writeback.failed_write = FailedWrite::Dirty;
         let config = match slow {
             0 => Config { node_pages: vec![frames], policy, ..config() },
             _ => Config { node_pages: vec![frames - slow, slow], policy, ..config_of_tiers() },
         };
         let mut builder = Engine::builder(config.clone())?;
         let arena = Arc::new(nodes.arena(&builder.frames())?);
+        // Files are on it, whatever device each is on: one thread writes them back.
+        builder.bdi_register("0")?;
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
         let io = (self.backend, self.io_threads);
         let machine = Machine::new(builder.build(), arena, io, frames / 4, self.holds_by_cpu)?;
@@ -338,6 +342,10 @@ impl Memory {
             misses: locked.misses,
             device_reads: locked.device_reads,
             device_bytes: locked.device_bytes,
+            device_writes: locked.device_writes,
+            device_bytes_written: locked.device_bytes_written,
+            dirty: vmstat(Stat::NrDirty),
+            writeback: vmstat(Stat::NrWriteback),
             refaults: vmstat(Stat::WorkingsetRefaultFile),
             resident: vmstat(Stat::NrFilePages),
             frames: self.0.frames,
@@ -463,6 +471,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        self.write_all_back();
         self.machine.stop();
         if !self.machine.arena.is_of_this_process() {
             // The threads are the parent's.

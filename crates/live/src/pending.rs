@@ -22,8 +22,24 @@ use crate::sync::thread::{self, Thread};
 /// More would hold more frames, and keep no device busier.
 pub(crate) const TOGETHER_MAX: usize = 32;
 
-/// A page that is held for reads that are pending, or why it can't be had.
-type Found = Result<OwnedPin, Error>;
+/// A page that is there for reads that are pending.
+pub(crate) enum Held {
+    Pin(OwnedPin),
+    /// Of a file that is written: its writers wait for no one who may poll when he likes.
+    Copy(Box<[u8]>),
+}
+
+impl Held {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Held::Pin(pin) => pin.bytes(),
+            Held::Copy(bytes) => bytes,
+        }
+    }
+}
+
+/// A page, or why it can't be had.
+type Found = Result<Held, Error>;
 
 /// Pages that are brought in for one [`Pending`].
 #[derive(Default)]
@@ -181,7 +197,7 @@ impl<'a> Pending<'a> {
     fn take(&mut self, at: usize, found: Found) {
         let (read, piece) = &self.missing[at];
         match found {
-            Ok(pin) => piece.copy(pin.bytes(), self.reads[*read].buf),
+            Ok(held) => piece.copy(held.bytes(), self.reads[*read].buf),
             Err(Error::OutOfMemory(_) | Error::Pinned { .. }) if !self.is_alone => self.again.push(at),
             Err(error) => _ = self.error.get_or_insert(error),
         }

@@ -7,16 +7,25 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Pages that were read without the engine's lock.
+    /// Pages that were read or written without the engine's lock.
     pub hits: u64,
     /// Those of them that were in slow memory ([`crate::Node::slow`]).
     pub slow_hits: u64,
-    /// Pages that were read under it: they were not in memory, or were on their way, or their next ones were to be read ahead.
+    /// Pages that were read or written under it: they were not in memory, or were on their way, or their next ones were to be read ahead; or they were
+    /// clean, and written.
     pub misses: u64,
     /// Requests to devices, and the bytes that they gave.
     pub device_reads: u64,
     /// See [`Stats::device_reads`].
     pub device_bytes: u64,
+    /// Writes to devices, and the bytes that they have taken.
+    pub device_writes: u64,
+    /// See [`Stats::device_writes`].
+    pub device_bytes_written: u64,
+    /// Pages that differ from their devices (`nr_dirty`), and those that are being written (`nr_writeback`). One may be both.
+    pub dirty: u64,
+    /// See [`Stats::dirty`].
+    pub writeback: u64,
     /// Pages that came back soon after they had been evicted (`workingset_refault_file`).
     pub refaults: u64,
     /// Pages of files in memory.

@@ -4,15 +4,15 @@ use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use pageout_engine::{FileId, Step, TaskId, Wait};
+use pageout_engine::{FileId, Nanos, Step, TaskId, Wait};
 
-use super::locked::{Locked, Miss};
+use super::locked::{Locked, Miss, Outcome};
 use super::{Machine, Want};
 use crate::arena::Pin;
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::local;
-use crate::pending::Flight;
+use crate::pending::{Flight, Held};
 
 /// A miss that no thread waits for.
 pub(super) struct Driven {
@@ -21,7 +21,12 @@ pub(super) struct Driven {
     flight: Arc<Flight>,
     /// Its place among those of its flight.
     at: usize,
+    /// Somebody was writing to its page when it was over: it is to be made again.
+    starts_again: bool,
 }
+
+/// How long it takes to write to a page, unless somebody does in place.
+const WRITTEN_SOON: Nanos = Nanos(50_000);
 
 impl Machine {
     /// Begins to bring pages of a file in, for reads that are pending.
@@ -43,7 +48,7 @@ impl Machine {
                 }
             };
             let (task, access) = (miss.hired.task, miss.access);
-            let driven = Driven { miss, file: file.id, flight: Arc::clone(flight), at };
+            let driven = Driven { miss, file: file.id, flight: Arc::clone(flight), at, starts_again: false };
             locked.waiter(task).driven = Some(Box::new(driven));
             flight.begins();
             let mut step = locked.engine.start(task, access);
@@ -84,7 +89,14 @@ impl Locked<'_> {
         let waiter = self.waiter(task);
         if waiter.driven.is_some() && std::mem::take(&mut waiter.is_woken) {
             self.timed.retain(|&(_, of)| of != task);
-            let step = self.engine.resume(task);
+            let driven = self.waiter(task).driven.as_mut().expect("it is driven");
+            let step = match std::mem::take(&mut driven.starts_again) {
+                true => {
+                    let access = driven.miss.access;
+                    self.engine.start(task, access)
+                }
+                false => self.engine.resume(task),
+            };
             self.drive_on(task, step);
         }
         true
@@ -112,8 +124,14 @@ impl Locked<'_> {
                     let driven = self.waiter(task).driven.as_ref().expect("it is driven");
                     let (file, access) = (driven.file, driven.miss.access);
                     match self.outcome(file, access.page, served) {
-                        Some(found) => return self.land(task, found),
-                        None => step = self.engine.start(task, access),
+                        Outcome::Found(found) => return self.land(task, found),
+                        Outcome::Again => step = self.engine.start(task, access),
+                        Outcome::Taken(_) => {
+                            self.waiter(task).driven.as_mut().expect("it is driven").starts_again = true;
+                            let at = self.now + WRITTEN_SOON;
+                            self.timed.push((at, task));
+                            return self.wake_service();
+                        }
                     }
                 }
                 Step::Again => {
@@ -135,7 +153,11 @@ impl Locked<'_> {
     fn land(&mut self, task: TaskId, found: Result<Pin<'_>, Error>) {
         let driven = self.waiter(task).driven.take().expect("it is driven");
         self.ended(driven.file, &driven.miss.hired);
-        let found = found.and_then(|pin| self.keep(pin));
+        let is_written = self.files[driven.file.0 as usize].as_ref().is_some_and(|of| of.is_written);
+        let found = match found {
+            Ok(pin) if is_written => Ok(Held::Copy(pin.bytes().into())),
+            found => found.and_then(|pin| self.keep(pin)).map(Held::Pin),
+        };
         let waker = driven.flight.ends(driven.at, found);
         self.to_wake.extend(waker);
     }

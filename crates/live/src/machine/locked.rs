@@ -3,10 +3,11 @@
 //! Whoever has a [`Locked`] is the only one. Nothing here lets go of it or reads a file: what a call of the engine has decided is noted
 //! ([`Locked::settle`]), and who lets go of the lock copies what has moved.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -18,10 +19,11 @@ use pageout_engine::{
 
 use super::driven::Driven;
 use super::moves::Move;
-use super::transfer::{Failed, Transfer};
+use super::transfer::{Failed, Transfer, WRITTEN_TOGETHER, Written};
 use super::{Machine, Want};
 use crate::arena::{OwnedPin, Pin};
 use crate::cpu_time;
+use crate::disk::Disk;
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::gate::Unpinned;
@@ -103,6 +105,12 @@ pub(crate) struct Inner {
     pub(super) reads: Vec<Transfer>,
     /// For the threads that read.
     pub(super) queue: VecDeque<Transfer>,
+    /// Writes that were asked for, and not begun.
+    pub(super) writes: VecDeque<Transfer>,
+    /// Those that were begun and have not ended.
+    pub(super) writing: usize,
+    /// The last call of the engine has asked for a write.
+    pub(super) has_asked_for_writes: bool,
     pub(super) waiters: Vec<Waiter>,
     pub(super) threads: Vec<KernelThread>,
     /// The thread that runs them is waiting.
@@ -130,6 +138,8 @@ pub(crate) struct Inner {
     pub(crate) misses: u64,
     pub(crate) device_reads: u64,
     pub(crate) device_bytes: u64,
+    pub(crate) device_writes: u64,
+    pub(crate) device_bytes_written: u64,
     /// Handles of files that there have been, and those that are gone.
     serials: u64,
     pub(crate) closed: u64,
@@ -137,13 +147,38 @@ pub(crate) struct Inner {
     pub(super) stops: bool,
 }
 
-/// A file as the machine reads it.
+/// A file as the machine reads and writes it.
 pub(crate) struct OpenFile {
     pub(crate) path: PathBuf,
-    pub(crate) file: Arc<std::fs::File>,
-    pub(crate) bytes: u64,
+    pub(crate) disk: Arc<Disk>,
+    /// Bytes that it has to whoever reads it.
+    pub(crate) length: Arc<AtomicU64>,
+    /// Bytes that it has on its device: up to a page more where a write has not been followed by a sync, or less.
+    pub(super) on_disk: u64,
+    /// Bytes that there is room for.
+    pub(crate) reserved: u64,
     pub(crate) identity: Identity,
     pub(crate) is_direct: bool,
+    /// Somebody may have written it.
+    pub(crate) is_written: bool,
+    /// A page that is being written is not to be written to.
+    pub(crate) is_stable: bool,
+    /// Its length on its device is being changed, and no write of it begins.
+    pub(super) is_cut: bool,
+    /// Its length is being changed, and nobody writes behind its end.
+    pub(super) is_resized: bool,
+    /// Writes of it that were begun and have not ended.
+    pub(super) writing: u32,
+    /// Who is about to write behind its end.
+    pub(super) extending: u32,
+    /// Something was written since its device was flushed last.
+    pub(super) needs_flush: bool,
+    /// Pages whose last write has failed.
+    pub(super) unwritten: BTreeSet<u64>,
+    /// Why one could not be written, last.
+    pub(super) write_error: Option<i32>,
+    /// Its device has not flushed what it had, and nobody has said to know of it.
+    pub(super) flush_error: Option<i32>,
     /// Its handles, each with the owner's object of it.
     handles: Vec<(u64, ObjectId)>,
     /// Its pages are going: nobody may bring in any.
@@ -157,6 +192,13 @@ pub(crate) struct OpenFile {
 /// By which a file is known to be the same, and not to have been written meanwhile: device, inode, and when it was last written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Identity(u64, u64, (i64, i64));
+
+impl Identity {
+    /// Whether it is the same file, perhaps written meanwhile.
+    pub(crate) fn is_same_file(self, other: Identity) -> bool {
+        (self.0, self.1) == (other.0, other.1)
+    }
+}
 
 impl Identity {
     pub(crate) fn of(metadata: &std::fs::Metadata) -> Identity {
@@ -200,9 +242,21 @@ pub(super) struct KernelThread {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Runs {
     Now,
+    /// As soon as devices take more writes.
+    WithRoom,
     WhenWoken,
     /// At this time, or when it is woken.
     At(Nanos),
+}
+
+/// What an access has come to that is over.
+pub(super) enum Outcome<T> {
+    /// Its page, or why there is none.
+    Found(Result<T, Error>),
+    /// Somebody has its page who lets nobody else come to it: it is to be made again when he has ended.
+    Taken(Pfn),
+    /// It is to be made again, as what the group owes for `memory.high` has cost the page.
+    Again,
 }
 
 /// An access that is under way.
@@ -229,6 +283,9 @@ impl Inner {
             moves: Vec::new(),
             reads: Vec::new(),
             queue: VecDeque::new(),
+            writes: VecDeque::new(),
+            writing: 0,
+            has_asked_for_writes: false,
             waiters: Vec::new(),
             service_sleeps: false,
             due: VecDeque::new(),
@@ -246,6 +303,8 @@ impl Inner {
             misses: 0,
             device_reads: 0,
             device_bytes: 0,
+            device_writes: 0,
+            device_bytes_written: 0,
             serials: 0,
             closed: 0,
             now: Nanos::ZERO,
@@ -268,18 +327,54 @@ impl OpenFile {
     /// A file that nobody has open yet.
     pub(crate) fn new(
         path: PathBuf,
-        file: std::fs::File,
+        disk: Disk,
         bytes: u64,
         identity: Identity,
         is_direct: bool,
     ) -> OpenFile {
-        let (file, handles) = (Arc::new(file), Vec::new());
-        OpenFile { path, file, bytes, identity, is_direct, handles, is_going: false, busy: 0, failed: None }
+        OpenFile {
+            path,
+            disk: Arc::new(disk),
+            length: Arc::new(AtomicU64::new(bytes)),
+            on_disk: bytes,
+            reserved: bytes,
+            identity,
+            is_direct,
+            is_written: false,
+            is_stable: false,
+            is_cut: false,
+            is_resized: false,
+            writing: 0,
+            extending: 0,
+            needs_flush: false,
+            unwritten: BTreeSet::new(),
+            write_error: None,
+            flush_error: None,
+            handles: Vec::new(),
+            is_going: false,
+            busy: 0,
+            failed: None,
+        }
+    }
+
+    /// Bytes that it has to whoever reads it.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.length.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Whether a handle of this number is of it.
     pub(super) fn has(&self, serial: u64) -> bool {
         self.handles.iter().any(|&(of, _)| of == serial)
+    }
+
+    /// Whether somebody changes its length, or is about to by writing behind its end.
+    pub(super) fn is_growing(&self) -> bool {
+        self.is_resized || self.extending > 0
+    }
+
+    /// Whether there is something of it that could not be written.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        !self.unwritten.is_empty() || self.flush_error.is_some()
     }
 
     /// Whether no handle of it is left.
@@ -289,6 +384,15 @@ impl OpenFile {
 }
 
 impl<'a> Locked<'a> {
+    pub(super) fn machine(&self) -> &'a Machine {
+        self.machine
+    }
+
+    /// A file that somebody has open, or an access to which is under way.
+    pub(crate) fn file_mut(&mut self, file: FileId) -> &mut OpenFile {
+        self.files[file.0 as usize].as_mut().expect("nobody forgets it before")
+    }
+
     /// A handle of a file has this object of the owner's. Returns a number that no other handle has.
     pub(crate) fn opened(&mut self, file: FileId, object: ObjectId) -> u64 {
         self.serials += 1;
@@ -359,9 +463,20 @@ impl<'a> Locked<'a> {
         Hired { task, idle }
     }
 
-    /// All that it takes to access a page of a file on behalf of a group.
+    /// All that it takes to read a page of a file on behalf of a group.
     pub(super) fn begin(&mut self, file: &File, group: usize, want: Want) -> Result<Miss, Error> {
         self.misses += 1;
+        self.begin_access(file, group, want, false)
+    }
+
+    /// The same to read or write.
+    pub(super) fn begin_access(
+        &mut self,
+        file: &File,
+        group: usize,
+        want: Want,
+        write: bool,
+    ) -> Result<Miss, Error> {
         if !self.is_reachable(file) {
             return Err(file.forgotten());
         }
@@ -372,7 +487,7 @@ impl<'a> Locked<'a> {
             self.engine.pass_call(hitter, hired.task);
         }
         let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
-        let access = Access { wanted, ..Access::new(object, want.page, false) };
+        let access = Access { wanted, ..Access::new(object, want.page, write) };
         self.files[file.id.0 as usize].as_mut().expect("it is reachable").busy += 1;
         Ok(Miss { hired, access, step: Step::Again })
     }
@@ -406,10 +521,39 @@ impl<'a> Locked<'a> {
                 Op::ReadFile { io, file, page, pages, .. } => {
                     let of =
                         inner.files[file.0 as usize].as_ref().expect("it is open as long as it has pages");
-                    let bytes = (of.bytes - page * PAGE_SIZE).min(u64::from(pages) * PAGE_SIZE);
+                    // What the device has not got yet is zeroes: nobody has written it, or it would be in memory.
+                    let end = of.bytes().min(of.on_disk);
+                    let bytes = end.saturating_sub(page * PAGE_SIZE).min(u64::from(pages) * PAGE_SIZE);
                     let frames: Vec<Pfn> = inner.engine.frames_of(io).collect();
                     frames.iter().for_each(|&pfn| machine.await_move(&mut inner.moves, pfn));
-                    inner.reads.push(Transfer { io, file, from: Arc::clone(&of.file), page, frames, bytes });
+                    let disk = Arc::clone(&of.disk);
+                    inner.reads.push(Transfer { io, file, disk, page, frames, bytes, writes: None });
+                }
+                Op::WriteFile { io, file, page, pfn, .. } => {
+                    machine.await_move(&mut inner.moves, pfn);
+                    inner.has_asked_for_writes = true;
+                    let is_next = |last: &&mut Transfer| {
+                        last.file == file
+                            && last.page + last.frames.len() as u64 == page
+                            && last.frames.len() < WRITTEN_TOGETHER
+                    };
+                    if let Some(last) = inner.writes.back_mut().filter(is_next) {
+                        last.frames.push(pfn);
+                        last.bytes += PAGE_SIZE;
+                        last.writes.as_mut().expect("it is a write").ios.push(io);
+                        continue;
+                    }
+                    let of = inner.files[file.0 as usize].as_ref().expect("it has pages");
+                    let written = Written { ios: vec![io], failed: Vec::new(), is_stable: of.is_stable };
+                    inner.writes.push_back(Transfer {
+                        io,
+                        file,
+                        disk: Arc::clone(&of.disk),
+                        page,
+                        frames: vec![pfn],
+                        bytes: PAGE_SIZE,
+                        writes: Some(written),
+                    });
                 }
                 Op::FreeFrame { pfn, pages } => {
                     for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {
@@ -425,9 +569,9 @@ impl<'a> Locked<'a> {
                         inner.moves.push(one);
                     }
                 }
-                // A file that is forgotten stays as it is on its device.
+                // A file that is forgotten stays as it is on its device, and one that is made shorter is cut there.
                 Op::PunchHole { .. } => {}
-                op => panic!("a cache of files that are only read is asked for {op:?}"),
+                op => panic!("a cache of files is asked for {op:?}"),
             }
         }
         inner.ops = ops;
@@ -466,6 +610,11 @@ impl<'a> Locked<'a> {
         if std::mem::take(&mut self.service_sleeps) {
             self.machine.service.notify_one();
         }
+    }
+
+    /// A read or a write has ended.
+    pub(super) fn transfer_done(&mut self, transfer: Transfer, result: Result<(), Failed>) {
+        if transfer.is_write() { self.write_done(transfer) } else { self.read_done(transfer, result) }
     }
 
     /// A read has ended: what it has filled can be seen, and who waited for it goes on.
@@ -569,34 +718,37 @@ impl<'a> Locked<'a> {
         hits
     }
 
-    /// What an access has come to that is over: its page, pinned, or why there is none. `None`: it is to be made again, as what the
-    /// group owes for `memory.high` has cost the page.
-    pub(super) fn outcome(
-        &mut self,
-        file: FileId,
-        page: u64,
-        served: Served,
-    ) -> Option<Result<Pin<'a>, Error>> {
+    /// What an access has come to that is over: its page, pinned, or why there is none.
+    pub(super) fn outcome(&mut self, file: FileId, page: u64, served: Served) -> Outcome<Pin<'a>> {
+        match self.frame_of(file, page, served) {
+            Outcome::Found(Ok(pfn)) => match self.machine.arena.pin(pfn) {
+                Ok(pin) => Outcome::Found(Ok(pin)),
+                Err(Unpinned::Full | Unpinned::Held) => {
+                    Outcome::Found(Err(Error::Pinned { pinned: u64::from(u8::MAX), most: 253 }))
+                }
+                Err(Unpinned::Written) => Outcome::Taken(pfn),
+                Err(Unpinned::Closed) => panic!("page {page} was served from {pfn:?}, which is closed"),
+            },
+            Outcome::Found(Err(error)) => Outcome::Found(Err(error)),
+            Outcome::Taken(pfn) => Outcome::Taken(pfn),
+            Outcome::Again => Outcome::Again,
+        }
+    }
+
+    /// The frame of a page whose access is over, or why there is none.
+    pub(super) fn frame_of(&mut self, file: FileId, page: u64, served: Served) -> Outcome<Pfn> {
         match served {
             Served::Hit(touched) | Served::Minor(touched) | Served::Major(touched) => match touched {
-                Touched::Gone => None,
+                Touched::Gone => Outcome::Again,
                 Touched::Frame(pfn) => {
                     let machine = self.machine;
                     machine.await_move(&mut self.moves, pfn);
-                    match machine.arena.pin(pfn) {
-                        Ok(pin) => Some(Ok(pin)),
-                        Err(Unpinned::Full) => {
-                            Some(Err(Error::Pinned { pinned: u64::from(u8::MAX), most: 254 }))
-                        }
-                        Err(Unpinned::Closed) => {
-                            panic!("page {page} was served from {pfn:?}, which is closed")
-                        }
-                    }
+                    Outcome::Found(Ok(pfn))
                 }
-                other => panic!("a read ended with {other:?}"),
+                other => panic!("an access to a file ended with {other:?}"),
             },
-            Served::Failed(error) => Some(Err(self.failure(file, page, error))),
-            other => panic!("a read ended as {other:?}"),
+            Served::Failed(error) => Outcome::Found(Err(self.failure(file, page, error))),
+            other => panic!("an access to a file ended as {other:?}"),
         }
     }
 
@@ -616,6 +768,10 @@ impl<'a> Locked<'a> {
         let path = of.map_or_else(PathBuf::new, |of| of.path.clone());
         match (error, of.and_then(|of| of.failed)) {
             (AccessError::Oom(report), _) => Error::OutOfMemory(report),
+            (AccessError::BeyondObject { .. }, _) => {
+                let bytes = of.map_or(0, OpenFile::bytes);
+                Error::BeyondEnd { path, end: (page + 1) * PAGE_SIZE, bytes }
+            }
             (AccessError::Io, Some((_, Failed::Shortened))) => Error::Shortened { path, page },
             (AccessError::Io, failed) => {
                 let errno = match failed {
@@ -629,7 +785,7 @@ impl<'a> Locked<'a> {
                     source: io::Error::from_raw_os_error(errno),
                 }
             }
-            (other, _) => panic!("a read failed: {other}"),
+            (other, _) => panic!("an access to a file failed: {other}"),
         }
     }
 

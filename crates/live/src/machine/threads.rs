@@ -1,4 +1,4 @@
-//! The cache's own threads: one runs the engine's kernel threads, the others read what no caller waits for.
+//! The cache's own threads: one runs the engine's kernel threads, the others read and write what no caller waits for.
 //!
 //! All take the lock for a step and let go of it. Each ends when the last handle has gone, or when the engine has panicked.
 
@@ -9,6 +9,9 @@ use pageout_engine::Step;
 use super::Machine;
 use super::locked::{KernelThread, Runs};
 use super::uring::Uring;
+
+/// How soon writes are looked at again that could not begin: mostly who writes to a page copies and is done.
+const HELD_UP: Duration = Duration::from_millis(1);
 
 impl Machine {
     /// Runs the engine's kernel threads until all is to stop.
@@ -22,15 +25,16 @@ impl Machine {
                 Ok(locked) => locked,
                 Err(_) => return,
             };
-            if locked.drive() {
+            if locked.drive() || !locked.writes.is_empty() {
                 locked = match self.read(locked, 0) {
                     Ok(locked) => locked,
                     Err(_) => return,
                 };
             }
-            let now = locked.now;
+            let (now, has_room) = (locked.now, locked.has_room());
             let is_due = |thread: &KernelThread| match thread.runs {
                 Runs::Now => true,
+                Runs::WithRoom => has_room,
                 Runs::WhenWoken => false,
                 Runs::At(time) => time <= now,
             };
@@ -43,6 +47,10 @@ impl Machine {
                     Step::Done(served) => panic!("a kernel thread has ended: {served:?}"),
                 };
                 locked.settle();
+                if locked.has_asked_for_writes && !locked.has_room() && step == Step::Again {
+                    // Who submits more than a device takes sleeps until it has taken some.
+                    locked.threads[at].runs = Runs::WithRoom;
+                }
                 let _ = self.read(locked, 0);
                 continue;
             }
@@ -50,7 +58,10 @@ impl Machine {
                 Runs::At(time) => Some(Duration::from_nanos(time.0 - now.0)),
                 _ => None,
             });
-            let next = next.chain(locked.next_driven()).min().unwrap_or(Duration::from_secs(60));
+            let next = next.chain(locked.next_driven());
+            // Somebody was writing to a page that is to go to its device.
+            let held_up = (!locked.writes.is_empty()).then_some(HELD_UP);
+            let next = next.chain(held_up).min().unwrap_or(Duration::from_secs(60));
             if !(locked.due.is_empty() && locked.to_wake.is_empty()) {
                 continue;
             }
@@ -74,8 +85,11 @@ impl Machine {
         loop {
             ring.wait(&self.arena, 1, &mut ended);
             let Ok(mut locked) = self.lock() else { return };
-            ended.drain(..).for_each(|(read, result)| locked.read_done(read, result));
+            ended.drain(..).for_each(|(transfer, result)| locked.transfer_done(transfer, result));
             if locked.stops {
+                return;
+            }
+            if self.begin_writes(locked).is_err() {
                 return;
             }
         }
@@ -87,7 +101,10 @@ impl Machine {
             if inner.stops || self.is_poisoned() {
                 return;
             }
-            let Some(read) = inner.queue.pop_front() else {
+            let next = inner.queue.pop_front();
+            // Reads first: somebody waits for them, or soon will.
+            let next = next.or_else(|| inner.next_write(&self.arena, self.writers_max()));
+            let Some(mut transfer) = next else {
                 match self.readers.more.wait(inner) {
                     Ok(again) => inner = again,
                     Err(_) => return,
@@ -95,10 +112,10 @@ impl Machine {
                 continue;
             };
             drop(inner);
-            let result = read.perform(&self.arena);
+            let result = transfer.perform(&self.arena);
             match self.lock() {
                 Ok(mut locked) => {
-                    locked.read_done(read, result);
+                    locked.transfer_done(transfer, result);
                     inner = locked.into_inner();
                 }
                 Err(_) => return,

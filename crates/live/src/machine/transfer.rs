@@ -1,70 +1,140 @@
-//! A read of a file into frames.
+//! A read of a file into frames, or a write of frames to a file.
 
-use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use pageout_engine::{FileId, IoId, PAGE_SIZE, Pfn};
 
 use crate::arena::Arena;
+use crate::disk::Disk;
 
-/// A read of a file that is in flight, or will be.
+/// Pages that are written by one request at most: long enough for a device, and short enough for who reads beside it.
+pub(super) const WRITTEN_TOGETHER: usize = 64;
+
+/// A read or a write of a file that is in flight, or will be.
 pub(super) struct Transfer {
     pub(super) io: IoId,
     pub(super) file: FileId,
-    pub(super) from: Arc<std::fs::File>,
+    pub(super) disk: Arc<Disk>,
     pub(super) page: u64,
     pub(super) frames: Vec<Pfn>,
-    /// Bytes that the file has there.
+    /// Bytes that are to be read, zeroes behind them; of a write all.
     pub(super) bytes: u64,
+    /// It is a write. To the engine each page is one of its own.
+    pub(super) writes: Option<Written>,
 }
 
-/// Why a page could not be read.
+/// What a write has beside.
+pub(super) struct Written {
+    /// One a page.
+    pub(super) ios: Vec<IoId>,
+    /// Pages that could not be written, from the first of the transfer on, and why.
+    pub(super) failed: Vec<(usize, i32)>,
+    /// Nobody may write to its frames until it has ended, and each has a pin that says so.
+    pub(super) is_stable: bool,
+}
+
+/// Why a page could not be read or written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Failed {
     Shortened,
     Errno(i32),
 }
 
+/// The request is made again: a thread that had begun it has ended, or got a signal, or the kernel was short of something.
+fn is_passing(errno: i32) -> bool {
+    [libc::ECANCELED, libc::EINTR, libc::EAGAIN].contains(&errno)
+}
+
 impl Transfer {
-    /// From which byte of its file on it reads.
+    /// From which byte of its file on it reads or writes.
     pub(super) fn offset(&self) -> u64 {
         self.page * PAGE_SIZE
     }
 
-    /// Reads what it is of.
-    pub(super) fn perform(&self, arena: &Arena) -> Result<(), Failed> {
-        self.read_on(arena, 0)
+    pub(super) fn is_write(&self) -> bool {
+        self.writes.is_some()
+    }
+
+    /// Makes it.
+    pub(super) fn perform(&mut self, arena: &Arena) -> Result<(), Failed> {
+        if self.is_write() { self.write_on(arena, 0) } else { self.read_on(arena, 0) }
     }
 
     /// The kernel has answered a request for all of it: with so many bytes, or the number of an error below zero.
-    pub(super) fn answered(&self, arena: &Arena, answer: i32) -> Result<(), Failed> {
+    pub(super) fn answered(&mut self, arena: &Arena, answer: i32) -> Result<(), Failed> {
+        if self.is_write() {
+            return match self.disk.answer_of_write(answer, self.offset(), self.bytes as usize) {
+                done @ 0.. => self.write_on(arena, done as u64),
+                // Which of its pages can't be written, if not all?
+                _ => self.write_each(arena, 0),
+            };
+        }
         match answer {
             0 => Err(Failed::Shortened),
             1.. => self.read_on(arena, answer as u64),
-            // The thread that had begun it has ended, or got a signal: another one reads.
-            _ if [libc::ECANCELED, libc::EINTR, libc::EAGAIN].contains(&-answer) => self.perform(arena),
+            _ if is_passing(-answer) => self.perform(arena),
             _ => Err(Failed::Errno(-answer)),
         }
     }
 
-    /// Reads what is left where so many bytes are there. The last page is filled up with zeroes.
+    /// Reads what is left where so many bytes are there. The last page is filled up with zeroes, and all behind it.
     fn read_on(&self, arena: &Arena, mut done: u64) -> Result<(), Failed> {
         while done < self.bytes {
             // A read that ends within a page begins at that page again: direct I/O is by whole blocks.
             let skip = done / PAGE_SIZE * PAGE_SIZE;
-            match arena.read_into(&self.frames, skip as usize, self.from.as_raw_fd(), self.offset() + skip) {
+            match self.disk.read(arena, &self.frames, skip as usize, self.offset() + skip) {
                 Ok(read) if skip + read as u64 > done => done = skip + read as u64,
                 Ok(_) => return Err(Failed::Shortened),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.raw_os_error().is_some_and(is_passing) => {}
                 Err(error) => return Err(Failed::Errno(error.raw_os_error().unwrap_or(libc::EIO))),
             }
         }
-        let last = self.bytes % PAGE_SIZE;
-        if last > 0 {
-            arena.zero(self.frames[(self.bytes / PAGE_SIZE) as usize], last as usize);
+        for (page, &pfn) in (0_u64..).zip(&self.frames).skip((self.bytes / PAGE_SIZE) as usize) {
+            arena.zero(pfn, self.bytes.saturating_sub(page * PAGE_SIZE).min(PAGE_SIZE) as usize);
         }
         Ok(())
+    }
+
+    /// Writes what is left where so many bytes are there.
+    fn write_on(&mut self, arena: &Arena, done: u64) -> Result<(), Failed> {
+        // A write that ends within a page begins at that page again: direct I/O is by whole blocks.
+        let mut first = (done / PAGE_SIZE) as usize;
+        while first < self.frames.len() {
+            match self.write_from(arena, first, self.frames.len()) {
+                Ok(written) => first += written,
+                Err(_) => return self.write_each(arena, first),
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a request has failed for several pages, some of them may be written yet: each by itself, from one on.
+    fn write_each(&mut self, arena: &Arena, first: usize) -> Result<(), Failed> {
+        let mut outcome = Ok(());
+        for page in first..self.frames.len() {
+            if let Err(errno) = self.write_from(arena, page, page + 1) {
+                outcome = Err(Failed::Errno(errno));
+                self.writes.as_mut().expect("it is a write").failed.push((page, errno));
+            }
+        }
+        outcome
+    }
+
+    /// Writes some of its pages; returns how many are written, which is one at least.
+    fn write_from(&self, arena: &Arena, first: usize, end: usize) -> Result<usize, i32> {
+        /// A device that takes a part of a page each time will not take it.
+        const PARTS_MAX: u32 = 8;
+        let mut parts = 0;
+        loop {
+            let offset = self.offset() + first as u64 * PAGE_SIZE;
+            match self.disk.write(arena, &self.frames[first..end], offset) {
+                Ok(written) if written as u64 >= PAGE_SIZE => return Ok(written / PAGE_SIZE as usize),
+                Ok(_) if parts < PARTS_MAX => parts += 1,
+                Ok(_) => return Err(libc::EIO),
+                Err(error) if error.raw_os_error().is_some_and(is_passing) => {}
+                Err(error) => return Err(error.raw_os_error().unwrap_or(libc::EIO)),
+            }
+        }
     }
 }
 
@@ -85,10 +155,11 @@ mod tests {
     fn transfer(name: &str) -> (Arena, Transfer) {
         let path = std::env::temp_dir().join(format!("pageout-transfer-{name}-{}", std::process::id()));
         std::fs::write(&path, (0..BYTES).map(byte).collect::<Vec<u8>>()).unwrap();
-        let from = Arc::new(std::fs::File::open(&path).unwrap());
+        let disk = Arc::new(Disk::new(std::fs::File::open(&path).unwrap()));
         std::fs::remove_file(&path).unwrap();
         let frames = [7, 2, 5].map(Pfn).to_vec();
-        let transfer = Transfer { io: IoId(0), file: FileId(0), from, page: 0, frames, bytes: BYTES as u64 };
+        let (io, file, bytes) = (IoId(0), FileId(0), BYTES as u64);
+        let transfer = Transfer { io, file, disk, page: 0, frames, bytes, writes: None };
         (Arena::new(std::slice::from_ref(&(0..8)), None).unwrap(), transfer)
     }
 
@@ -104,9 +175,9 @@ mod tests {
     #[test]
     fn a_read_that_ends_short_goes_on_where_it_ended() {
         for got in [1, PAGE - 1, PAGE, PAGE + 100, 2 * PAGE, BYTES - 1, BYTES] {
-            let (arena, transfer) = transfer("short");
+            let (arena, mut transfer) = transfer("short");
             // So much is there, and nothing behind it.
-            let there = arena.read_into(&transfer.frames, 0, transfer.from.as_raw_fd(), 0).unwrap();
+            let there = arena.read_into(&transfer.frames, 0, transfer.disk.fd(), 0).unwrap();
             assert_eq!(there, BYTES);
             for (page, &pfn) in transfer.frames.iter().enumerate() {
                 arena.zero(pfn, got.saturating_sub(page * PAGE).min(PAGE));
@@ -118,10 +189,10 @@ mod tests {
 
     #[test]
     fn behind_the_end_of_a_file_its_last_page_is_zeroes_whatever_the_frame_had() {
-        let (arena, transfer) = transfer("behind");
+        let (arena, mut transfer) = transfer("behind");
         for (page, &pfn) in transfer.frames.iter().enumerate() {
             // What another page has left there: the file itself, from another place on.
-            arena.read_into(&[pfn], 0, transfer.from.as_raw_fd(), page as u64 + 1).unwrap();
+            arena.read_into(&[pfn], 0, transfer.disk.fd(), page as u64 + 1).unwrap();
         }
         assert_eq!(transfer.perform(&arena), Ok(()));
         check(&arena, &transfer);
@@ -130,7 +201,7 @@ mod tests {
     #[test]
     fn a_read_that_was_broken_off_is_made_again() {
         for errno in [libc::EINTR, libc::EAGAIN, libc::ECANCELED] {
-            let (arena, transfer) = transfer("broken-off");
+            let (arena, mut transfer) = transfer("broken-off");
             assert_eq!(transfer.answered(&arena, -errno), Ok(()));
             check(&arena, &transfer);
         }

@@ -1,4 +1,4 @@
-//! Reads in flight together, by io_uring: one system call begins all of them, and one waits for as many as are wanted.
+//! Reads and writes in flight together, by io_uring: one system call begins all of them, and one waits for as many as are wanted.
 //!
 //! ```text
 //!   begin    transfer ─▶ a number ─▶ the queue of what is submitted ─▶ one call
@@ -9,7 +9,6 @@
 //! does nothing is sent through each new one.
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use io_uring::squeue::Entry;
@@ -87,7 +86,7 @@ impl Uring {
         Ok(ring)
     }
 
-    /// Makes reads, in flight together, and waits for all of them. They come back in the order in which they ended.
+    /// Makes reads or writes, in flight together, and waits for all of them. They come back in the order in which they ended.
     pub(super) fn perform(&self, arena: &Arena, transfers: Vec<Transfer>) -> Vec<Ended> {
         let count = transfers.len();
         self.begin(arena, transfers);
@@ -101,23 +100,35 @@ impl Uring {
         self.flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins reads into frames, which are closed.
+    /// Begins reads into frames, which are closed, or writes of frames, which the engine keeps where they are.
     pub(super) fn begin(&self, arena: &Arena, transfers: impl IntoIterator<Item = Transfer>) {
         let mut flight = self.flight();
         for transfer in transfers {
-            let vectors = arena.vectors(&transfer.frames);
+            let is_write = transfer.is_write();
+            let vectors = match is_write {
+                true => arena.vectors_to_write(&transfer.frames),
+                false => arena.vectors(&transfer.frames),
+            };
             let number = flight.put(transfer, vectors);
             let (transfer, vectors) = flight.transfers[number].as_ref().expect("it was just put there");
-            let file = types::Fd(transfer.from.as_raw_fd());
-            let read = match vectors {
-                Vectors::One(to) => opcode::Read::new(file, to.iov_base.cast(), to.iov_len as u32)
-                    .offset(transfer.offset())
+            let (file, offset) = (types::Fd(transfer.disk.fd()), transfer.offset());
+            let request = match vectors {
+                Vectors::One(frame) if is_write => {
+                    opcode::Write::new(file, frame.iov_base.cast(), frame.iov_len as u32)
+                        .offset(offset)
+                        .build()
+                }
+                Vectors::One(frame) => opcode::Read::new(file, frame.iov_base.cast(), frame.iov_len as u32)
+                    .offset(offset)
                     .build(),
-                Vectors::Many(to) => {
-                    opcode::Readv::new(file, to.as_ptr(), to.len() as u32).offset(transfer.offset()).build()
+                Vectors::Many(frames) if is_write => {
+                    opcode::Writev::new(file, frames.as_ptr(), frames.len() as u32).offset(offset).build()
+                }
+                Vectors::Many(frames) => {
+                    opcode::Readv::new(file, frames.as_ptr(), frames.len() as u32).offset(offset).build()
                 }
             };
-            self.push(&flight, &read.user_data(number as u64));
+            self.push(&flight, &request.user_data(number as u64));
         }
         self.submit();
     }
@@ -128,11 +139,12 @@ impl Uring {
         self.submit();
     }
 
-    /// Hands a request over: one about nothing, or a read of a transfer that is in flight.
+    /// Hands a request over: one about nothing, or one of a transfer that is in flight.
     fn push(&self, _only_one: &MutexGuard<'_, Flight>, request: &Entry) {
         // SAFETY: whoever uses this queue has `flight` locked, so nobody else does. What the request names is there until the kernel has
-        // answered: its file and vectors are in `flight`, which `drop` empties by waiting; its frames are mapped for longer than any ring, are
-        // closed (`Arena::vectors` asserts it), and nobody opens or frees one before its transfer is handed back.
+        // answered: its file and vectors are in `flight`, which `drop` empties by waiting; its frames are mapped for longer than any ring. Those that are
+        // read into are closed (`Arena::vectors` asserts it), and nobody opens or frees one before its transfer is handed back; of the others the
+        // kernel only reads.
         while unsafe { self.ring.submission_shared().push(request) }.is_err() {
             self.submit();
         }
@@ -148,7 +160,7 @@ impl Uring {
         }
     }
 
-    /// Waits until so many requests more have ended, and hands over all reads that have. What a read has not got at once is read here.
+    /// Waits until so many requests more have ended, and hands over all transfers that have. What one has not got or given at once is read or written here.
     pub(super) fn wait(&self, arena: &Arena, least: usize, ended: &mut Vec<Ended>) {
         let (mut count, mut answers) = (0, Vec::with_capacity(least));
         while count < least {
@@ -159,11 +171,11 @@ impl Uring {
             }
             count += self.take_answers(&mut answers);
         }
-        let read_on = |(transfer, answer): (Transfer, i32)| {
+        let go_on = |(mut transfer, answer): (Transfer, i32)| {
             let result = transfer.answered(arena, answer);
             (transfer, result)
         };
-        ended.extend(answers.into_iter().map(read_on));
+        ended.extend(answers.into_iter().map(go_on));
     }
 
     /// Returns how many requests have ended, those about nothing included.

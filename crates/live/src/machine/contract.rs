@@ -1,0 +1,519 @@
+//! The contract on what lasts, a test a sentence, over a device that fails, lies and loses power; and caches that break it, which must be noticed.
+
+#![allow(clippy::unwrap_used, reason = "tests, which make files")]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pageout_engine::PAGE_SIZE;
+
+use super::{Backend, Bug};
+use crate::disk::{Fate, Faults, Request};
+use crate::{Error, File, Limits, Memory, Open};
+
+const PAGE: usize = PAGE_SIZE as usize;
+const SECTOR: usize = 512;
+
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// What a device has done, in order.
+#[derive(Clone)]
+enum Done {
+    Write(u64, Vec<u8>),
+    SetLen(u64),
+}
+
+/// A device that does what it is told, remembers all it did, and knows what of it a loss of power spares.
+#[derive(Default)]
+struct Device {
+    log: Mutex<Log>,
+    fate: Mutex<Option<Box<dyn FnMut(Request) -> Fate + Send>>>,
+}
+
+#[derive(Default)]
+struct Log {
+    done: Vec<Done>,
+    /// So much of it was done when a flush began, and when the last one did that has ended.
+    flushing: usize,
+    flushed: usize,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Device")
+    }
+}
+
+impl Faults for Device {
+    fn fate(&self, request: Request) -> Fate {
+        if request == Request::Flush {
+            let mut log = self.log.lock().unwrap();
+            log.flushing = log.done.len();
+        }
+        self.fate.lock().unwrap().as_mut().map_or(Fate::Well, |fate| fate(request))
+    }
+
+    fn done(&self, request: Request, file: &std::fs::File) {
+        let mut log = self.log.lock().unwrap();
+        match request {
+            Request::Write { offset, bytes } => {
+                let mut written = vec![0; bytes];
+                // Another write may have been cut off meanwhile.
+                let there = file.read_at(&mut written, offset).unwrap();
+                written.truncate(there);
+                log.done.push(Done::Write(offset, written));
+            }
+            Request::SetLen(bytes) => log.done.push(Done::SetLen(bytes)),
+            Request::Flush => log.flushed = log.flushed.max(log.flushing),
+            Request::Read { .. } => {}
+        }
+    }
+}
+
+impl Device {
+    fn set(&self, fate: impl FnMut(Request) -> Fate + Send + 'static) {
+        *self.fate.lock().unwrap() = Some(Box::new(fate));
+    }
+
+    fn heal(&self) {
+        *self.fate.lock().unwrap() = None;
+    }
+
+    /// What is there after a loss of power: all that was flushed, and of the rest what is drawn, down to a sector.
+    fn after_power_loss(&self, draw: &mut Draw) -> Vec<u8> {
+        let log = self.log.lock().unwrap();
+        let mut image = Vec::new();
+        for (at, done) in log.done.iter().enumerate() {
+            let is_flushed = at < log.flushed;
+            match done {
+                Done::SetLen(bytes) if is_flushed || draw.below(2) == 0 => image.resize(*bytes as usize, 0),
+                Done::SetLen(_) => {}
+                Done::Write(offset, bytes) => {
+                    let kind = if is_flushed { 0 } else { draw.below(3) };
+                    for (sector, bytes) in bytes.chunks(SECTOR).enumerate() {
+                        if kind == 0 || kind == 1 && draw.below(2) == 0 {
+                            let start = *offset as usize + sector * SECTOR;
+                            image.resize(image.len().max(start + bytes.len()), 0);
+                            image[start..start + bytes.len()].copy_from_slice(bytes);
+                        }
+                    }
+                }
+            }
+        }
+        image
+    }
+}
+
+struct Made(PathBuf);
+
+impl Made {
+    fn new(name: &str) -> Made {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Relaxed);
+        Made(std::env::temp_dir().join(format!("pageout-contract-{name}-{}-{number}", std::process::id())))
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        std::fs::read(&self.0).unwrap()
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A cache with a small group, and a file in it over a device.
+fn cache(backend: Backend, io_threads: usize, made: &Made, device: &Arc<Device>) -> (Memory, File) {
+    let memory = Memory::builder().budget(8 << 20).backend(backend).io_threads(io_threads).build().unwrap();
+    let group = memory.group("tenant", Limits { max: Some(64 * PAGE_SIZE), ..Limits::NONE }).unwrap();
+    let how = Open::read_write().create(true).buffered(true).group(&group);
+    let file = memory.open(&made.0, how.faults(Arc::clone(device) as Arc<dyn Faults>)).unwrap();
+    (memory, file)
+}
+
+fn backends() -> [(Backend, usize); 3] {
+    [(Backend::Threads, 0), (Backend::Threads, 2), (Backend::Any, 8)]
+}
+
+/// The flusher writes what is older than a hundredth of a second.
+fn flush_soon(memory: &Memory) {
+    memory.write("/proc/sys/vm/dirty_writeback_centisecs", "1").unwrap();
+    memory.write("/proc/sys/vm/dirty_expire_centisecs", "1").unwrap();
+}
+
+fn is_noticed(act: impl FnOnce()) -> bool {
+    let silent = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = catch_unwind(AssertUnwindSafe(act));
+    std::panic::set_hook(silent);
+    outcome.is_err()
+}
+
+/// A version of a page in each of its sectors.
+fn version(page: u64, version: u64) -> Vec<u8> {
+    [page, version].map(u64::to_le_bytes).concat().repeat(PAGE / 16)
+}
+
+/// Writes and syncs, and loses power so often in between: what was synced is there, and nothing that was never written.
+fn lose_power(backend: (Backend, usize), seed: u64, cuts: u64, bug: Option<Bug>) {
+    const PAGES: u64 = 100;
+    let (made, device) = (Made::new("power"), Arc::new(Device::default()));
+    let (memory, file) = cache(backend.0, backend.1, &made, &device);
+    *memory.0.machine.bug.lock().unwrap() = bug;
+    let (mut written, mut synced) = (BTreeMap::new(), BTreeMap::new());
+    let (mut draw, mut last) = (Draw(seed), 0);
+    for _ in 0..cuts {
+        for _ in 0..draw.below(60) + 1 {
+            let page = draw.below(PAGES);
+            last += 1;
+            file.write_at(&version(page, last), page * PAGE_SIZE).unwrap();
+            written.insert(page, last);
+        }
+        if draw.below(2) == 0 {
+            file.sync_data().unwrap();
+            synced.clone_from(&written);
+        }
+        let image = device.after_power_loss(&mut draw);
+        for (&page, &version) in &synced {
+            let start = page as usize * PAGE;
+            assert!(image.len() >= start + PAGE, "page {page} was synced, and is not there");
+            for words in image[start..start + PAGE].chunks(16) {
+                let [of, found] =
+                    [&words[..8], &words[8..]].map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+                assert!(
+                    of == page && (version..=written[&page]).contains(&found),
+                    "page {page}: {found} of {of}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_written_before_a_sync_survives_a_loss_of_power() {
+    for (seed, backend) in (1..).zip(backends()) {
+        lose_power(backend, seed, 50, None);
+    }
+}
+
+#[test]
+fn a_sync_that_does_not_flush_the_device_is_noticed() {
+    assert!(is_noticed(|| lose_power((Backend::Threads, 0), 1, 50, Some(Bug::DoesNotFlush))));
+}
+
+#[test]
+fn a_sync_that_forgets_pages_under_writeback_is_noticed() {
+    // As long as the device takes.
+    let forget = || {
+        let (made, device) = (Made::new("forgets"), Arc::new(Device::default()));
+        let (memory, file) = cache(Backend::Threads, 4, &made, &device);
+        *memory.0.machine.bug.lock().unwrap() = Some(Bug::ForgetsWriteback);
+        sync_beside_the_flusher(&memory, &file, &made, &device);
+    };
+    assert!(is_noticed(forget));
+}
+
+#[test]
+fn a_sync_waits_for_what_the_flusher_has_begun() {
+    let (made, device) = (Made::new("waits"), Arc::new(Device::default()));
+    let (memory, file) = cache(Backend::Threads, 4, &made, &device);
+    sync_beside_the_flusher(&memory, &file, &made, &device);
+}
+
+/// The device is slow, and others have it write by the time of the sync.
+fn sync_beside_the_flusher(memory: &Memory, file: &File, made: &Made, device: &Device) {
+    flush_soon(memory);
+    file.write_at(&[7; 8 * PAGE], 0).unwrap();
+    let has_begun = Arc::new(AtomicBool::new(false));
+    device.set({
+        let has_begun = Arc::clone(&has_begun);
+        move |request| {
+            if matches!(request, Request::Write { .. }) {
+                has_begun.store(true, Relaxed);
+                std::thread::sleep(Duration::from_millis(30));
+            }
+            Fate::Well
+        }
+    });
+    for _ in 0..2000 {
+        if has_begun.load(Relaxed) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(has_begun.load(Relaxed), "the flusher writes what is old");
+    file.sync_data().unwrap();
+    assert!(made.bytes() == [7; 8 * PAGE], "a sync has returned before the device had all");
+}
+
+/// Writes of these pages fail.
+fn fails(pages: std::ops::Range<u64>, errno: i32) -> impl FnMut(Request) -> Fate + Send {
+    move |request| match request {
+        Request::Write { offset, bytes } => {
+            let written = offset / PAGE_SIZE..(offset + bytes as u64).div_ceil(PAGE_SIZE);
+            if written.start < pages.end && pages.start < written.end {
+                Fate::Fails(errno)
+            } else {
+                Fate::Well
+            }
+        }
+        _ => Fate::Well,
+    }
+}
+
+fn stays_dirty(backend: (Backend, usize), errno: i32, bug: Option<Bug>) {
+    let (made, device) = (Made::new("dirty"), Arc::new(Device::default()));
+    let (memory, file) = cache(backend.0, backend.1, &made, &device);
+    *memory.0.machine.bug.lock().unwrap() = bug;
+    file.write_at(&[1; 10 * PAGE], 0).unwrap();
+    file.sync_data().unwrap();
+    device.set(fails(3..5, errno));
+    file.write_at(&[2; 10 * PAGE], 0).unwrap();
+    let is_told = |pages: u64| match file.sync_data() {
+        Err(Error::Sync { failed, source, .. }) => {
+            assert_eq!((failed, source.raw_os_error()), (pages, Some(errno)));
+        }
+        other => panic!("{other:?}"),
+    };
+    // Its neighbours are on the device.
+    is_told(2);
+    is_told(2);
+    let bytes = made.bytes();
+    for (page, bytes) in (0..10).zip(bytes.chunks(PAGE)) {
+        assert!((3..5).contains(&page) || bytes.iter().all(|&byte| byte == 2), "page {page}");
+    }
+    // It is readable, and stays, whatever reclaim is told to take.
+    let mut buf = vec![0; 10 * PAGE];
+    let _ = memory.write("/sys/fs/cgroup/tenant/memory.reclaim", "1M");
+    file.read_at(&mut buf, 0).unwrap();
+    assert!(buf.iter().all(|&byte| byte == 2));
+    is_told(2);
+    // To know of it is one thing, and to have it written another.
+    file.acknowledge().unwrap();
+    is_told(2);
+    assert!(matches!(file.clone().forget(), Err(Error::Sync { .. })), "it is not forgotten either");
+    device.heal();
+    // A later try goes well, and who has not heard of it is told all the same.
+    is_told(0);
+    is_told(0);
+    assert!(made.bytes()[..10 * PAGE].iter().all(|&byte| byte == 2), "nothing is lost");
+    file.acknowledge().unwrap();
+    file.sync_data().unwrap();
+    assert_eq!(memory.stats().unwrap().dirty, 0);
+}
+
+#[test]
+fn a_page_that_could_not_be_written_stays_dirty_and_readable_and_each_sync_fails_until_acknowledged() {
+    for backend in backends() {
+        for errno in [libc::EIO, libc::ENOSPC] {
+            stays_dirty(backend, errno, None);
+        }
+    }
+}
+
+#[test]
+fn an_error_that_is_told_once_only_is_noticed() {
+    assert!(is_noticed(|| stays_dirty((Backend::Threads, 0), libc::EIO, Some(Bug::TellsOnce))));
+}
+
+#[test]
+fn a_device_that_does_not_keep_what_it_has_is_told_until_acknowledged() {
+    let (made, device) = (Made::new("flush"), Arc::new(Device::default()));
+    let (_memory, file) = cache(Backend::Any, 4, &made, &device);
+    file.write_at(&[1; PAGE], 0).unwrap();
+    device.set(|request| if request == Request::Flush { Fate::Fails(libc::EIO) } else { Fate::Well });
+    assert!(matches!(file.sync_data(), Err(Error::Sync { .. })));
+    device.heal();
+    assert!(matches!(file.sync_data(), Err(Error::Sync { .. })), "nobody has said to know of it");
+    file.acknowledge().unwrap();
+    file.sync_data().unwrap();
+}
+
+#[test]
+fn what_failed_is_tried_again_without_anybody_asking() {
+    let (made, device) = (Made::new("again"), Arc::new(Device::default()));
+    let (memory, file) = cache(Backend::Any, 4, &made, &device);
+    flush_soon(&memory);
+    let tries = Arc::new(AtomicU64::new(0));
+    device.set({
+        let tries = Arc::clone(&tries);
+        move |request| match request {
+            Request::Write { .. } if tries.fetch_add(1, Relaxed) < 2 => Fate::Fails(libc::EIO),
+            _ => Fate::Well,
+        }
+    });
+    file.write_at(&[3; PAGE], 0).unwrap();
+    for _ in 0..4000 {
+        if memory.stats().unwrap().dirty == 0 && tries.load(Relaxed) > 2 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(made.bytes() == [3; PAGE]);
+    assert!(matches!(file.sync_data(), Err(Error::Sync { failed: 0, .. })), "it is told nevertheless");
+}
+
+#[test]
+fn nothing_is_written_after_forget_or_behind_set_len() {
+    for backend in backends() {
+        let (made, device) = (Made::new("after"), Arc::new(Device::default()));
+        let (memory, file) = cache(backend.0, backend.1, &made, &device);
+        file.write_at(&[1; 40 * PAGE], 0).unwrap();
+        file.set_len(10 * PAGE_SIZE + 7).unwrap();
+        let done = device.log.lock().unwrap().done.len();
+        file.write_at(&[2; 3], 5).unwrap();
+        file.sync_all().unwrap();
+        for one in &device.log.lock().unwrap().done[done..] {
+            if let Done::Write(offset, bytes) = one {
+                assert!(offset + bytes.len() as u64 <= 11 * PAGE_SIZE, "a write behind the end");
+                let behind = (10 * PAGE_SIZE + 7).saturating_sub(*offset) as usize;
+                assert!(bytes.iter().skip(behind).all(|&byte| byte == 0));
+            }
+        }
+        assert_eq!(made.bytes().len(), 10 * PAGE + 7);
+        file.write_at(&[3; PAGE], 2 * PAGE_SIZE).unwrap();
+        file.clone().forget().unwrap();
+        assert!(made.bytes()[2 * PAGE..3 * PAGE] == [3; PAGE], "what was written before is there");
+        let done = device.log.lock().unwrap().done.len();
+        assert!(matches!(file.write_at(&[4], 0), Err(Error::Forgotten { .. })));
+        drop((file, memory));
+        assert_eq!(device.log.lock().unwrap().done.len(), done);
+    }
+}
+
+#[test]
+fn bytes_never_reach_another_file() {
+    let (one, other) = (Made::new("one"), Made::new("other"));
+    let device = Arc::new(Device::default());
+    let (memory, file) = cache(Backend::Any, 4, &one, &device);
+    let second = memory.open(&other.0, Open::read_write().create(true).buffered(true)).unwrap();
+    std::thread::scope(|scope| {
+        for (file, byte) in [(&file, 1_u8), (&second, 2)] {
+            scope.spawn(move || {
+                let mut draw = Draw(byte.into());
+                let mut buf = vec![0; PAGE];
+                for _ in 0..1500 {
+                    let at = draw.below(200 * PAGE_SIZE);
+                    let len = draw.below(PAGE_SIZE) as usize + 1;
+                    file.write_at(&vec![byte; len], at).unwrap();
+                    let page = draw.below(file.len() / PAGE_SIZE + 1) * PAGE_SIZE;
+                    let len = (file.len() - page).min(PAGE_SIZE) as usize;
+                    file.read_at(&mut buf[..len], page).unwrap();
+                    assert!(buf[..len].iter().all(|&found| found == byte || found == 0), "another's byte");
+                }
+                file.sync_all().unwrap();
+            });
+        }
+    });
+    for (made, byte) in [(&one, 1), (&other, 2)] {
+        assert!(
+            made.bytes().iter().all(|&found| found == byte || found == 0),
+            "another's byte on the device"
+        );
+    }
+}
+
+#[test]
+fn the_length_on_the_device_is_rounded_up_at_most_with_zeroes_behind_the_end() {
+    let (made, device) = (Made::new("length"), Arc::new(Device::default()));
+    let (memory, file) = cache(Backend::Any, 4, &made, &device);
+    flush_soon(&memory);
+    let mut draw = Draw(5);
+    for _ in 0..60 {
+        let (at, len) = (file.len() + draw.below(300) * draw.below(2), draw.below(3000) as usize + 1);
+        file.write_at(&vec![8; len], at).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+        let bytes = made.bytes();
+        let end = file.len() as usize;
+        assert!(bytes.len() <= end.next_multiple_of(PAGE), "{} bytes, where there are {end}", bytes.len());
+        assert!(bytes.iter().skip(end).all(|&byte| byte == 0));
+        if draw.below(4) == 0 {
+            file.sync_data().unwrap();
+            assert_eq!(made.bytes().len(), end);
+        }
+    }
+}
+
+/// A device on which all goes wrong now and then, and each time another way.
+fn goes_wrong(seed: u64, of_100: u64) -> impl FnMut(Request) -> Fate + Send {
+    let mut draw = Draw(seed);
+    move |request| {
+        let bytes = match request {
+            Request::Write { bytes, .. } => bytes,
+            Request::Read { .. } if draw.below(100) < of_100 / 2 => return Fate::Fails(libc::EINTR),
+            _ => return Fate::Well,
+        };
+        if draw.below(4) == 0 {
+            // Others overtake it.
+            std::thread::sleep(Duration::from_micros(draw.below(300)));
+        }
+        if draw.below(100) >= of_100 {
+            return Fate::Well;
+        }
+        match draw.below(6) {
+            0 => Fate::Fails(libc::EIO),
+            1 => Fate::Fails(libc::ENOSPC),
+            2 => Fate::Fails(libc::EINTR),
+            3 => Fate::Torn(draw.below(bytes as u64) as usize / SECTOR * SECTOR, libc::EIO),
+            _ => Fate::Short(draw.below(bytes as u64) as usize),
+        }
+    }
+}
+
+#[test]
+fn whatever_goes_wrong_below_is_told_and_nothing_is_lost() {
+    for (seed, backend) in (1..).zip(backends()) {
+        let (made, device) = (Made::new("wrong"), Arc::new(Device::default()));
+        let (memory, file) = cache(backend.0, backend.1, &made, &device);
+        // A file rests for seconds whose writes fail, and a group without room would wait for it.
+        memory.write("/sys/fs/cgroup/tenant/memory.max", "max").unwrap();
+        device.set(goes_wrong(seed, 30));
+        let (mut bytes, mut draw) = (vec![0_u8; 150 * PAGE], Draw(seed + 50));
+        file.set_len(bytes.len() as u64).unwrap();
+        let (mut told, mut well) = (0, 0);
+        for step in 0..400_u64 {
+            let (at, len) = (draw.below(149 * PAGE_SIZE), draw.below(PAGE_SIZE) + 1);
+            let range = at as usize..(at + len) as usize;
+            file.write_at(&vec![step as u8; len as usize], at).unwrap();
+            bytes[range].fill(step as u8);
+            let (at, len) = (draw.below(149 * PAGE_SIZE) as usize, draw.below(PAGE_SIZE) as usize);
+            let mut buf = vec![0; len];
+            file.read_at(&mut buf, at as u64).unwrap();
+            assert!(buf == bytes[at..at + len], "step {step}: {len} bytes from {at}");
+            if step % 10 == 0 {
+                match file.sync_data() {
+                    Ok(()) => {
+                        well += 1;
+                        assert!(made.bytes() == bytes, "step {step}: a sync has said that all is there");
+                    }
+                    Err(Error::Sync { .. }) => {
+                        told += 1;
+                        file.acknowledge().unwrap();
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+        assert!(told > 2, "{backend:?}: {told} syncs of {} were told", told + well);
+        device.heal();
+        let _ = file.sync_data();
+        file.acknowledge().unwrap();
+        file.sync_data().unwrap();
+        assert!(made.bytes() == bytes, "nothing is lost");
+        memory.0.machine.lock().unwrap().engine.check_invariants();
+    }
+}

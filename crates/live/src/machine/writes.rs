@@ -1,0 +1,575 @@
+//! Dirty pages, their way to the device, and sync.
+//!
+//! ```text
+//!   write   W says dirty ─▶ the gate ─▶ the bytes ─▶ the gate                    no lock, and the engine need not hear of it
+//!           else: lock ─▶ start: it counts, throttles, reads what is left of the page ─▶ dirty ─▶ the gate ─▶ unlock ─▶ the bytes ─▶ the gate
+//!   flusher lock ─▶ a step: W is not dirty any more ─▶ writes of neighbours are one ─▶ the gates are passed ─▶ unlock ─▶ the device
+//!   sync    the engine's fsync ─▶ this thread writes, with others ─▶ the length on the device is the file's ─▶ fdatasync
+//! ```
+//! The engine says what is written and when, and who has to wait. Here are the device's limits alone: so many writes at a time, and who asks for more than
+//! [`BACKLOG_MAX`] sleeps, as in a kernel whose request queue is full. A page that somebody is in the middle of writing to keeps its write waiting.
+//!
+//! Pages are written whole. So a file is longer on its device than it is, by less than a page, until a sync cuts it. Meanwhile no write of it is under
+//! way: one that began later might be cut off, and its page would count as written.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use pageout_engine::{AccessError, CpuId, FileId, IoError, ObjectId, PAGE_SIZE, Pfn, Served, Step, Wait};
+
+use super::locked::{Inner, Locked, Miss, OpenFile, Outcome, Runs};
+use super::transfer::{Transfer, Written};
+use super::{Machine, Want};
+use crate::arena::{Arena, Writing};
+use crate::error::Error;
+use crate::file::Inner as File;
+use crate::local;
+
+/// Writes that are at devices at the same time by the ring of all: enough to keep one busy, and so few that who reads beside them does not wait for long.
+const AT_ONCE: usize = 8;
+/// Writes that wait for a device, or are there, before those who ask for more have to sleep: the block layer's nr_requests.
+const BACKLOG_MAX: usize = 128;
+/// Writes that a sync has under way by itself.
+const SYNCED_AT_ONCE: usize = 32;
+
+/// The part of a page that is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) page: u64,
+    /// From which byte of the page on, and how many.
+    pub(crate) skip: usize,
+    pub(crate) len: usize,
+}
+
+/// A page that is to be written to.
+pub(crate) struct Writable<'a> {
+    pub(crate) writing: Writing<'a>,
+    /// Its frame holds nothing yet: what is not written is to be zeroes.
+    pub(crate) is_new: bool,
+}
+
+impl OpenFile {
+    /// Whether a page that is not in memory has something on the device that a write leaves there.
+    fn has_more_than(&self, part: Part) -> bool {
+        let start = part.page * PAGE_SIZE;
+        let end = self.on_disk.min(self.bytes()).min(start + PAGE_SIZE);
+        start < end && (part.skip > 0 || start + (part.len as u64) < end)
+    }
+
+    fn sync_error(&self, errno: i32) -> Error {
+        Error::Sync {
+            path: self.path.clone(),
+            failed: self.unwritten.len() as u64,
+            source: std::io::Error::from_raw_os_error(errno),
+        }
+    }
+}
+
+impl Inner {
+    /// Whether devices take more writes.
+    pub(super) fn has_room(&self) -> bool {
+        self.writes.len() + self.writing < BACKLOG_MAX
+    }
+
+    /// Takes the next write that may begin, if fewer than so many are under way.
+    pub(super) fn next_write(&mut self, arena: &Arena, most: usize) -> Option<Transfer> {
+        if self.writing >= most {
+            return None;
+        }
+        let files = &self.files;
+        let may_begin = |write: &Transfer| {
+            let of = files[write.file.0 as usize].as_ref();
+            !of.is_some_and(|of| of.is_cut) && passes(write, arena)
+        };
+        let at = self.writes.iter().position(may_begin)?;
+        let write = self.writes.remove(at)?;
+        self.writing += 1;
+        if let Some(of) = &mut self.files[write.file.0 as usize] {
+            of.writing += 1;
+        }
+        Some(write)
+    }
+}
+
+/// Whether nobody is in the middle of writing to the frames of a write. If it keeps writers out, it has pins then.
+fn passes(write: &Transfer, arena: &Arena) -> bool {
+    if !write.writes.as_ref().is_some_and(|written| written.is_stable) {
+        return write.frames.iter().all(|&pfn| arena.gate(pfn).pass());
+    }
+    let pinned = write.frames.iter().take_while(|&&pfn| arena.gate(pfn).pin().is_ok()).count();
+    if pinned < write.frames.len() {
+        write.frames[..pinned].iter().for_each(|&pfn| arena.gate(pfn).unpin());
+    }
+    pinned == write.frames.len()
+}
+
+impl Locked<'_> {
+    /// A write has ended: its pages are on the device, or dirty again.
+    pub(super) fn write_done(&mut self, write: Transfer) {
+        let machine = self.machine();
+        let Transfer { file, page: first, frames, bytes, writes, .. } = write;
+        let Some(Written { ios, failed, is_stable }) = writes else { unreachable!("it is a write") };
+        if is_stable {
+            frames.iter().for_each(|&pfn| machine.arena.gate(pfn).unpin());
+        }
+        self.device_writes += 1;
+        self.device_bytes_written += bytes - failed.len() as u64 * PAGE_SIZE;
+        let had_room = self.has_room();
+        self.writing -= 1;
+        let mut is_awaited = false;
+        if let Some(of) = &mut self.files[file.0 as usize] {
+            of.writing -= 1;
+            of.needs_flush = true;
+            is_awaited = of.is_cut && of.writing == 0;
+            of.write_error = failed.last().map(|&(_, errno)| errno).or(of.write_error);
+            for at in 0..frames.len() {
+                let page = first + at as u64;
+                if failed.iter().any(|&(failed, _)| failed == at) {
+                    of.unwritten.insert(page);
+                } else {
+                    of.unwritten.remove(&page);
+                    of.on_disk = of.on_disk.max((page + 1) * PAGE_SIZE);
+                }
+            }
+        }
+        for (at, io) in ios.into_iter().enumerate() {
+            let is_failed = failed.iter().any(|&(failed, _)| failed == at);
+            let result = if is_failed { Err(IoError::Device) } else { Ok(()) };
+            self.engine.io_done(io, CpuId(0), result);
+        }
+        self.settle();
+        if is_awaited || !had_room && self.has_room() {
+            machine.wake_idle();
+        }
+        if self.has_room() && self.threads.iter().any(|thread| thread.runs == Runs::WithRoom) {
+            self.wake_service();
+        }
+    }
+
+    /// Whether a page that is to be written in this part has to be read first, if it is not in memory. It is another answer whenever others have had the
+    /// lock: they may have written it, and it may have gone to its device since.
+    fn say_what_is_written(&mut self, miss: &Miss, file: FileId, part: Part) {
+        let of = self.files[file.0 as usize].as_ref().expect("an access to it is under way");
+        let is_partial = of.has_more_than(part);
+        let said = self.engine.set_partial_writes(miss.hired.task, miss.access.object, is_partial);
+        debug_assert!(said.is_ok(), "it was lent the file");
+    }
+}
+
+impl Machine {
+    /// Writes that threads without a ring make at the same time: the others read.
+    pub(super) fn writers_max(&self) -> usize {
+        self.io_threads().div_ceil(2)
+    }
+
+    /// Begins what may begin of the writes that were asked for.
+    pub(super) fn begin_writes<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        locked.has_asked_for_writes = false;
+        if locked.writes.is_empty() {
+            return Ok(locked);
+        }
+        if self.io_threads() == 0 {
+            while let Some(mut write) = locked.next_write(&self.arena, usize::MAX) {
+                drop(locked);
+                let _ = write.perform(&self.arena);
+                locked = self.lock()?;
+                locked.write_done(write);
+            }
+        } else if let Some(ring) = &self.readers.ring {
+            let begun: Vec<_> = std::iter::from_fn(|| locked.next_write(&self.arena, AT_ONCE)).collect();
+            if !begun.is_empty() {
+                drop(locked);
+                ring.begin(&self.arena, begun);
+                locked = self.lock()?;
+            }
+        } else {
+            let more = locked.writes.len().min(self.writers_max().saturating_sub(locked.writing));
+            (0..more).for_each(|_| self.readers.more.notify_one());
+        }
+        if !locked.writes.is_empty() && locked.writing == 0 {
+            // Somebody is writing to what is to be written. The engine's own thread looks again.
+            locked.wake_service();
+        }
+        Ok(locked)
+    }
+
+    /// Who has asked for more writes than devices take waits until they have taken some.
+    pub(super) fn await_room<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        if !locked.has_asked_for_writes || locked.has_room() {
+            return Ok(locked);
+        }
+        locked = self.begin_writes(locked)?;
+        self.wait_while(locked, |inner| !inner.has_room())
+    }
+
+    /// Makes the writes that were asked for, beside those who do it anyway.
+    fn write_now<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        loop {
+            let ring = if locked.writes.len() > 1 { self.readers.lend() } else { None };
+            let most = if ring.is_some() { SYNCED_AT_ONCE } else { 1 };
+            let next = |_| locked.next_write(&self.arena, usize::MAX);
+            let mut writes: Vec<_> = (0..most).map_while(next).collect();
+            if ring.is_none() && writes.len() == 1 {
+                locked = self.help_write(locked);
+            }
+            let is_over = writes.is_empty();
+            if !is_over {
+                drop(locked);
+                match &ring {
+                    Some(ring) => {
+                        writes =
+                            ring.perform(&self.arena, writes).into_iter().map(|(write, _)| write).collect();
+                        // Whichever is the first to end, the engine hears of them in one order.
+                        writes.sort_by_key(|write| write.io);
+                    }
+                    None => writes.iter_mut().for_each(|write| _ = write.perform(&self.arena)),
+                }
+                locked = self.lock()?;
+                writes.into_iter().for_each(|write| locked.write_done(write));
+            }
+            ring.into_iter().for_each(|ring| self.readers.give_back(ring));
+            if is_over {
+                // What is left waits for somebody, or is made by others.
+                return self.begin_writes(locked);
+            }
+        }
+    }
+
+    /// Threads that write do so beside who waits for it.
+    fn help_write<'a>(&self, locked: Locked<'a>) -> Locked<'a> {
+        let more = locked.writes.len().min(self.writers_max());
+        (0..more).for_each(|_| self.readers.more.notify_one());
+        locked
+    }
+
+    /// A part of a page is to be written, on behalf of a group: its frame, for the caller alone. `None`: somebody holds it, and the caller does not wait.
+    pub(crate) fn begin_write(
+        &self,
+        file: &File,
+        group: usize,
+        part: Part,
+        waits: bool,
+    ) -> Result<Option<Writable<'_>>, Error> {
+        loop {
+            let mut locked = self.drain(self.lock()?)?;
+            local::give_back(self, &locked);
+            locked = self.wait_if_going(locked, file)?;
+            locked.misses += 1;
+            let want = Want { page: part.page, bytes: PAGE_SIZE };
+            let mut miss = locked.begin_access(file, group, want, true)?;
+            locked.say_what_is_written(&miss, file.id, part);
+            miss.step = locked.engine.start(miss.hired.task, miss.access);
+            let found;
+            (locked, found) = self.finish_write(locked, file, miss, part)?;
+            let pfn = match found {
+                Ok(pfn) => pfn,
+                Err(error) => {
+                    drop(self.read(locked, 0)?);
+                    return Err(error);
+                }
+            };
+            let gate = self.arena.gate(pfn);
+            let writable = if !gate.is_open() && !gate.is_written() {
+                Some(Writable { writing: self.arena.fill(pfn), is_new: true })
+            } else {
+                self.arena.begin_write(pfn).ok().map(|writing| Writable { writing, is_new: false })
+            };
+            drop(self.read(locked, 0)?);
+            if writable.is_some() || !waits {
+                return Ok(writable);
+            }
+            self.await_others(pfn);
+        }
+    }
+
+    /// Waits until nobody holds a frame or writes to it. What is in it then is to be looked up again.
+    pub(crate) fn await_others(&self, pfn: Pfn) {
+        self.await_gate(|| self.arena.is_free_to_write(pfn));
+    }
+
+    /// Sees an access that writes through to its end.
+    fn finish_write<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: &File,
+        mut miss: Miss,
+        part: Part,
+    ) -> Result<(Locked<'a>, Result<Pfn, Error>), Error> {
+        loop {
+            let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
+            let served;
+            (locked, served) = self.see_through_anew(locked, task, step, |locked| {
+                locked.say_what_is_written(&miss, file.id, part)
+            })?;
+            if let Outcome::Found(found) = locked.frame_of(file.id, part.page, served) {
+                locked.ended(file.id, &miss.hired);
+                return Ok((locked, found));
+            }
+            locked.say_what_is_written(&miss, file.id, part);
+            miss.step = locked.engine.start(task, miss.access);
+        }
+    }
+
+    /// Has all that was written to a file so far on its device: with its times, too, where `is_all`.
+    pub(crate) fn sync(&self, file: &File, is_all: bool) -> Result<(), Error> {
+        let mut locked = self.drain(self.lock()?)?;
+        locked = self.wait_if_going(locked, file)?;
+        if !locked.is_reachable(file) {
+            return Err(file.forgotten());
+        }
+        self.sync_object(locked, file.id, file.object, is_all)?.1
+    }
+
+    /// The same of a file that the owner has open.
+    pub(crate) fn sync_object<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: FileId,
+        object: ObjectId,
+        is_all: bool,
+    ) -> Result<(Locked<'a>, Result<(), Error>), Error> {
+        let hired = locked.hire(0);
+        let owner = locked.owner;
+        let lent = locked.engine.lend((owner, object), hired.task)?;
+        let mut step = locked.engine.fsync(hired.task, lent)?;
+        locked.file_mut(file).busy += 1;
+        let written = loop {
+            locked.settle();
+            locked = match step {
+                Step::Done(Served::Synced(result)) => break result,
+                Step::Again if locked.has_room() => {
+                    // Neighbours become one write if they are asked for before it begins.
+                    drop(locked);
+                    self.lock()?
+                }
+                Step::Again => self.write_now(locked)?,
+                #[cfg(test)]
+                Step::Wait(_) if self.has_bug(super::Bug::ForgetsWriteback) => break Ok(()),
+                Step::Wait(Wait::Io(_) | Wait::Woken) => {
+                    let locked = self.write_now(locked)?;
+                    self.wait(locked, hired.task, None)?
+                }
+                other => unreachable!("fsync comes to {other:?}"),
+            };
+            step = locked.engine.resume(hired.task);
+        };
+        let cut;
+        (locked, cut) = self.set_len_on_device(locked, file)?;
+        let of = locked.file_mut(file);
+        let needs_flush = std::mem::take(&mut of.needs_flush);
+        #[cfg(test)]
+        let needs_flush = needs_flush && !self.has_bug(super::Bug::DoesNotFlush);
+        let disk = Arc::clone(&of.disk);
+        let mut flushed = Ok(());
+        if needs_flush {
+            drop(locked);
+            flushed = disk.flush(is_all);
+            locked = self.lock()?;
+        }
+        locked.ended(file, &hired);
+        let of = locked.file_mut(file);
+        if let Err(error) = flushed {
+            of.needs_flush = true;
+            of.flush_error = error.raw_os_error().or(Some(libc::EIO));
+        }
+        let outcome = match (written, cut, of.flush_error) {
+            (Err(_), ..) => Err(of.sync_error(of.write_error.unwrap_or(libc::EIO))),
+            (_, _, Some(errno)) => Err(of.sync_error(errno)),
+            (_, Err(error), _) => Err(of.sync_error(error.raw_os_error().unwrap_or(libc::EIO))),
+            (Ok(()), Ok(()), None) => Ok(()),
+        };
+        #[cfg(test)]
+        if outcome.is_err() && self.has_bug(super::Bug::TellsOnce) {
+            locked.engine.acknowledge_write_errors(owner, object)?;
+        }
+        Ok((locked, outcome))
+    }
+
+    #[cfg(test)]
+    fn has_bug(&self, bug: super::Bug) -> bool {
+        *self.bug.lock().expect("nobody panics there") == Some(bug)
+    }
+
+    /// Somebody knows that writes of a file have failed.
+    pub(crate) fn acknowledge(&self, file: &File) -> Result<(), Error> {
+        let mut locked = self.lock()?;
+        if !locked.is_reachable(file) {
+            return Err(file.forgotten());
+        }
+        let owner = locked.owner;
+        locked.engine.acknowledge_write_errors(owner, file.object)?;
+        locked.file_mut(file.id).flush_error = None;
+        Ok(())
+    }
+
+    /// Has a file as long on its device as it is. No write of it is under way meanwhile.
+    fn set_len_on_device<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: FileId,
+    ) -> Result<(Locked<'a>, std::io::Result<()>), Error> {
+        let is_cut = |inner: &Inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_cut);
+        locked = self.wait_while(locked, is_cut)?;
+        let of = locked.file_mut(file);
+        if of.bytes() == of.on_disk {
+            return Ok((locked, Ok(())));
+        }
+        of.is_cut = true;
+        locked = self.wait_while(locked, |inner| {
+            inner.files[file.0 as usize].as_ref().is_some_and(|of| of.writing > 0)
+        })?;
+        let of = locked.file_mut(file);
+        // Not before: what was written until then may have made it longer.
+        let (bytes, disk) = (of.bytes(), Arc::clone(&of.disk));
+        drop(locked);
+        let outcome = disk.set_len(bytes);
+        locked = self.lock()?;
+        let of = locked.file_mut(file);
+        of.is_cut = false;
+        if outcome.is_ok() {
+            (of.on_disk, of.needs_flush) = (bytes, true);
+        }
+        self.wake_idle();
+        Ok((self.begin_writes(locked)?, outcome))
+    }
+
+    /// Makes a file longer for who is about to write behind its end, up to a byte. He says so when he has ended ([`Machine::has_extended`]).
+    pub(crate) fn extend(&self, file: &File, end: u64) -> Result<(), Error> {
+        let mut locked = self.lock()?;
+        locked = self.wait_if_going(locked, file)?;
+        locked = self.await_resizing(locked, file.id)?;
+        if !locked.is_reachable(file) {
+            return Err(file.forgotten());
+        }
+        locked = file.memory.reserve(locked, file, end)?;
+        locked.file_mut(file.id).extending += 1;
+        Ok(())
+    }
+
+    /// See [`Machine::extend`].
+    pub(crate) fn has_extended(&self, file: &File) {
+        if let Ok(mut locked) = self.lock()
+            && let Some(of) = &mut locked.files[file.id.0 as usize]
+        {
+            of.extending -= 1;
+            if of.is_resized && of.extending == 0 {
+                self.wake_idle();
+            }
+        }
+    }
+
+    /// Waits for who changes a file's length.
+    fn await_resizing<'a>(&'a self, locked: Locked<'a>, file: FileId) -> Result<Locked<'a>, Error> {
+        self.wait_while(locked, |inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_resized))
+    }
+
+    /// Makes a file so many bytes long.
+    pub(crate) fn set_len(&self, file: &File, group: usize, bytes: u64) -> Result<(), Error> {
+        let mut locked = self.drain(self.lock()?)?;
+        locked = self.wait_if_going(locked, file)?;
+        locked = self.await_resizing(locked, file.id)?;
+        if !locked.is_reachable(file) {
+            return Err(file.forgotten());
+        }
+        if bytes > locked.file_mut(file.id).bytes() {
+            locked = file.memory.reserve(locked, file, bytes)?;
+        }
+        // Who forgets the file waits for this, too.
+        locked.file_mut(file.id).is_resized = true;
+        locked = self.wait_while(locked, |inner| {
+            inner.files[file.id.0 as usize].as_ref().is_some_and(|of| of.extending > 0)
+        })?;
+        let was = locked.file_mut(file.id).length.swap(bytes, Relaxed);
+        let mut outcome = Ok(());
+        if bytes < was {
+            drop(locked);
+            outcome = self.take_behind(file, group, bytes, was);
+            locked = self.lock()?;
+        }
+        let of = locked.file_mut(file.id);
+        if outcome.is_err() {
+            of.length.store(was, Relaxed);
+        } else {
+            of.reserved = bytes;
+            of.unwritten.retain(|&page| page * PAGE_SIZE < bytes);
+            let cut;
+            (locked, cut) = self.set_len_on_device(locked, file.id)?;
+            outcome = cut.map_err(|source| file.io_error("setting the length", source));
+        }
+        locked.file_mut(file.id).is_resized = false;
+        self.wake_idle();
+        outcome
+    }
+
+    /// Takes all away from memory that a file had behind its new end, or says that somebody holds it.
+    fn take_behind(&self, file: &File, group: usize, bytes: u64, was: u64) -> Result<(), Error> {
+        /// Who is there for longer holds the page, and does not just copy.
+        const COPIED_WITHIN: u32 = 200;
+        let mut locked = self.lock()?;
+        let owner = locked.owner;
+        let mut words = locked.engine.words_of(owner, file.object);
+        let most = self.pins_max;
+        drop(locked);
+        let (first, end) = (bytes / PAGE_SIZE, was.div_ceil(PAGE_SIZE));
+        for page in first..end {
+            let mut tries = 0;
+            loop {
+                let word = words.get(page);
+                if !word.is_hit() || self.arena.is_free_to_write(word.pfn()) {
+                    break;
+                }
+                if tries == COPIED_WITHIN {
+                    return Err(Error::Pinned { pinned: self.lock()?.pinned(), most });
+                }
+                tries += 1;
+                crate::sync::thread::sleep(Duration::from_micros(5));
+            }
+        }
+        let skip = (bytes % PAGE_SIZE) as usize;
+        if skip > 0 {
+            // The rest of the last page is zeroes, should the file ever be longer again.
+            let part = Part { page: first, skip, len: PAGE_SIZE as usize - skip };
+            if let Some(Writable { mut writing, is_new }) = self.begin_write(file, group, part, true)? {
+                writing.bytes_mut()[if is_new { 0 } else { skip }..].fill(0);
+            }
+        }
+        let pages = bytes.div_ceil(PAGE_SIZE);
+        self.take_pages(file, |locked, task, object| locked.engine.file_shrink(task, object, pages.max(1)))?;
+        if pages == 0 {
+            self.take_pages(file, |locked, task, object| locked.engine.truncate(task, object, 0..1))?;
+        }
+        Ok(())
+    }
+
+    /// Has the engine take pages of a file away, until nobody holds one any more who came before the file was shorter.
+    fn take_pages(
+        &self,
+        file: &File,
+        mut begin: impl FnMut(
+            &mut Locked<'_>,
+            pageout_engine::TaskId,
+            ObjectId,
+        ) -> Result<Step, pageout_engine::ConfigError>,
+    ) -> Result<(), Error> {
+        loop {
+            let mut locked = self.drain(self.lock()?)?;
+            if !locked.is_reachable(file) {
+                return Err(file.forgotten());
+            }
+            let (hired, owner) = (locked.hire(0), locked.owner);
+            let object = locked.engine.lend((owner, file.object), hired.task)?;
+            let step = begin(&mut locked, hired.task, object)?;
+            let served;
+            (locked, served) = self.see_through(locked, hired.task, step)?;
+            drop(self.read(locked, 0)?);
+            match served {
+                Served::Truncated => return Ok(()),
+                Served::Failed(AccessError::Held { .. }) => {
+                    crate::sync::thread::sleep(Duration::from_micros(50));
+                }
+                other => unreachable!("a truncation ends as {other:?}"),
+            }
+        }
+    }
+}
