@@ -75,6 +75,11 @@ impl Disk {
         self.file.as_raw_fd()
     }
 
+    /// Bytes of the file as others see it.
+    pub(crate) fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
     /// Reads from an offset into frames, which are closed; returns how many bytes there were.
     pub(crate) fn read(&self, arena: &Arena, frames: &[Pfn], skip: usize, offset: u64) -> io::Result<usize> {
         #[cfg(test)]

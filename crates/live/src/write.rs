@@ -67,6 +67,16 @@ impl File {
         self.0.memory.guarded(|machine| machine.set_len(&self.0, self.0.group, bytes))
     }
 
+    /// Takes the file as it is on its device, where somebody else has written it: all pages are dropped, and read again when they are wanted, and its length is
+    /// that on the device. What was written here and was not synced is lost. Handles go on, and its descriptor stays open: to close one would end all POSIX locks
+    /// of the process on the file.
+    ///
+    /// # Errors
+    /// [`Error::Pinned`] where a guard holds one of its pages, and nothing has changed; [`Error::TooManyFiles`]; [`Error::Io`].
+    pub fn reload(&self) -> Result<(), Error> {
+        self.0.memory.guarded(|machine| machine.reload(&self.0))
+    }
+
     /// Holds a page, to be read and written in place: it is dirty from now on. Who reads it or writes to it waits until the guard is gone, and so does a sync of
     /// its file. This waits for the guards of others: a thread that has one of the same page waits for itself, and for ever.
     ///

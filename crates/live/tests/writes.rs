@@ -319,3 +319,50 @@ fn many_write_and_read_the_same_pages_and_nobody_sees_half_a_write() {
         }
     }
 }
+
+#[test]
+fn what_others_have_written_is_read_after_a_reload_and_nothing_of_it_before() {
+    let made = Made::new("reload");
+    let memory = memory(Backend::Threads, 2);
+    let file = open(&memory, &made);
+    let (read, mut buf) = (AtomicBool::new(true), [0; 3]);
+    file.write_at(&vec![1; 40 * PAGE as usize], 0).unwrap();
+    file.sync_data().unwrap();
+    std::fs::write(&made.0, vec![2; 50 * PAGE as usize + 3]).unwrap();
+    file.read_at(&mut buf, 7 * PAGE).unwrap();
+    assert_eq!((buf, file.len()), ([1; 3], 40 * PAGE));
+    // Readers go on meanwhile, and read the one or the other.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut page = vec![0; PAGE as usize];
+            while read.load(Relaxed) {
+                for at in 0..40 {
+                    file.read_at(&mut page, at * PAGE).unwrap();
+                    assert!(page.iter().all(|byte| *byte == page[0]) && [1, 2].contains(&page[0]));
+                }
+            }
+        });
+        file.reload().unwrap();
+        read.store(false, Relaxed);
+    });
+    for page in 0..50 {
+        file.read_at(&mut buf, page * PAGE + 9).unwrap();
+        assert_eq!(buf, [2; 3], "page {page}");
+    }
+    assert_eq!(file.len(), 50 * PAGE + 3);
+    // Shorter than it was, and longer again: what was behind the end is zeroes.
+    std::fs::write(&made.0, b"short").unwrap();
+    file.reload().unwrap();
+    assert_eq!(file.len(), 5);
+    assert!(matches!(file.read_at(&mut buf, 4), Err(Error::BeyondEnd { .. })));
+    file.write_at(b"end", 3 * PAGE).unwrap();
+    file.read_at(&mut buf, 5).unwrap();
+    assert_eq!(buf, [0; 3]);
+    let guard = file.page(0).unwrap();
+    assert!(matches!(file.reload(), Err(Error::Pinned { .. })));
+    assert_eq!(&guard[..5], b"short");
+    drop(guard);
+    // What is dirty here is lost.
+    file.reload().unwrap();
+    assert_eq!(file.len(), 5);
+}

@@ -12,6 +12,7 @@
 //! Pages are written whole. So a file is longer on its device than it is, by less than a page, until a sync cuts it. Meanwhile no write of it is under
 //! way: one that began later might be cut off, and its page would count as written.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -502,30 +503,47 @@ impl Machine {
         outcome
     }
 
-    /// Takes all away from memory that a file had behind its new end, or says that somebody holds it.
-    fn take_behind(&self, file: &File, group: usize, bytes: u64, was: u64) -> Result<(), Error> {
-        /// Who is there for longer holds the page, and does not just copy.
-        const COPIED_WITHIN: u32 = 200;
-        let mut locked = self.lock()?;
-        let owner = locked.owner;
-        let mut words = locked.engine.words_of(owner, file.object);
-        let most = self.pins_max;
+    /// Takes a file as it is on its device: no page that is in memory now is there any more.
+    pub(crate) fn reload(&self, file: &File) -> Result<(), Error> {
+        let mut locked = self.drain(self.lock()?)?;
+        locked = self.wait_if_going(locked, file)?;
+        locked = self.await_resizing(locked, file.id)?;
+        if !locked.is_reachable(file) {
+            return Err(file.forgotten());
+        }
+        locked.file_mut(file.id).is_resized = true;
+        locked = self.wait_while(locked, |inner| {
+            inner.files[file.id.0 as usize].as_ref().is_some_and(|of| of.extending > 0)
+        })?;
+        let pages = locked.engine.figures().file_pages(file.id);
         drop(locked);
-        let (first, end) = (bytes / PAGE_SIZE, was.div_ceil(PAGE_SIZE));
-        for page in first..end {
-            let mut tries = 0;
-            loop {
-                let word = words.get(page);
-                if !word.is_hit() || self.arena.is_free_to_write(word.pfn()) {
-                    break;
+        // Its length stays until they are gone: who reads meanwhile reads what the device has.
+        let taken = self.await_unpinned(file, 0..pages).and_then(|()| {
+            self.take_pages(file, |locked, task, object| locked.engine.truncate(task, object, 0..pages))
+        });
+        locked = self.lock()?;
+        let mut outcome = taken;
+        if outcome.is_ok() {
+            match Arc::clone(&locked.file_mut(file.id).disk).len() {
+                Ok(bytes) => {
+                    locked = file.memory.reserve(locked, file, bytes)?;
+                    let of = locked.file_mut(file.id);
+                    of.length.store(bytes, Relaxed);
+                    of.on_disk = bytes;
+                    of.unwritten.clear();
                 }
-                if tries == COPIED_WITHIN {
-                    return Err(Error::Pinned { pinned: self.lock()?.pinned(), most });
-                }
-                tries += 1;
-                crate::sync::thread::sleep(Duration::from_micros(5));
+                Err(source) => outcome = Err(file.io_error("looking at the length", source)),
             }
         }
+        locked.file_mut(file.id).is_resized = false;
+        self.wake_idle();
+        outcome
+    }
+
+    /// Takes all away from memory that a file had behind its new end, or says that somebody holds it.
+    fn take_behind(&self, file: &File, group: usize, bytes: u64, was: u64) -> Result<(), Error> {
+        let (first, end) = (bytes / PAGE_SIZE, was.div_ceil(PAGE_SIZE));
+        self.await_unpinned(file, first..end)?;
         let skip = (bytes % PAGE_SIZE) as usize;
         if skip > 0 {
             // The rest of the last page is zeroes, should the file ever be longer again.
@@ -538,6 +556,32 @@ impl Machine {
         self.take_pages(file, |locked, task, object| locked.engine.file_shrink(task, object, pages.max(1)))?;
         if pages == 0 {
             self.take_pages(file, |locked, task, object| locked.engine.truncate(task, object, 0..1))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until nobody copies out of pages; an error where somebody holds one.
+    fn await_unpinned(&self, file: &File, pages: Range<u64>) -> Result<(), Error> {
+        /// Who is there for longer holds the page, and does not just copy.
+        const COPIED_WITHIN: u32 = 200;
+        let mut locked = self.lock()?;
+        let owner = locked.owner;
+        let mut words = locked.engine.words_of(owner, file.object);
+        let most = self.pins_max;
+        drop(locked);
+        for page in pages {
+            let mut tries = 0;
+            loop {
+                let word = words.get(page);
+                if !word.is_hit() || self.arena.is_free_to_write(word.pfn()) {
+                    break;
+                }
+                if tries == COPIED_WITHIN {
+                    return Err(Error::Pinned { pinned: self.lock()?.pinned(), most });
+                }
+                tries += 1;
+                crate::sync::thread::sleep(Duration::from_micros(5));
+            }
         }
         Ok(())
     }
