@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PAGEOUT_PROFILE:-wheel}
-cargo build --quiet --locked --profile "$profile" -p pageout-c
+[[ -n ${PAGEOUT_BUILT:-} ]] || cargo build --quiet --locked --profile "$profile" -p pageout-c
 target=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 if [[ ${1:-} == --build ]]; then
     echo "$target"

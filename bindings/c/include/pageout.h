@@ -12,7 +12,9 @@
  *   -ENOENT, -EACCES  no such file, kernel file or group; not allowed. What else the system answers is passed on as it is
  *   -EOPNOTSUPP       the file system has no direct I/O (PAGEOUT_BUFFERED reads without), or io_uring was demanded and is refused
  *   -ENFILE           more files, or bytes of files, are open than the cache was built for
- *   -EIO              the device has failed
+ *   -EBADF            a write to a file that is open for reading only
+ *   -EIO              the device has failed; and every sync of a file with pages that could not be written, until they are
+ *                     written or pageout_acknowledge() is called. Such pages stay in memory, dirty and readable
  *   -ENOMEM           no memory for a page, and none to be had: the group's limit is too small, or guards hold too much
  *   -EBUSY            guards (pageout_page_get) hold a quarter of all frames, or the page that has to go
  *   -ESTALE           the file was forgotten, or somebody else has made it shorter
@@ -63,7 +65,7 @@ int pageout_new(const char *json, struct pageout **cache);
 
 /*
  * Lets go of a cache; NULL is none. Its memory goes with the last of its files, pages and batches, which work until they are
- * closed.
+ * closed. What is dirty by then and was not synced is lost: pageout_sync() first.
  */
 void pageout_free(struct pageout *cache);
 
@@ -93,28 +95,41 @@ const char *pageout_strerror(int64_t error);
 /* ---- Files ---- */
 
 #define PAGEOUT_READ 0     /* for reading: nobody may write it meanwhile */
+#define PAGEOUT_RDWR 1     /* for reading and writing: the file is this cache's until it is forgotten */
 #define PAGEOUT_BUFFERED 2 /* through the system's page cache: for file systems without direct I/O */
 #define PAGEOUT_RANDOM 4   /* reads follow no order: nothing is read ahead */
+#define PAGEOUT_CREATE 8   /* with PAGEOUT_RDWR: made if there is none */
+#define PAGEOUT_STABLE 16  /* with PAGEOUT_RDWR: who writes to a page waits while its device has it, as btrfs wants it */
 
 /*
- * Opens a file that exists. `flags` are of PAGEOUT_READ ...; `group` is the name of the group that pays for pages brought in
+ * Opens a file. `flags` are of PAGEOUT_READ ...; `group` is the name of the group that pays for pages brought in
  * through this handle, NULL for none. Handles of one file share its pages.
  * Errors: -ENOENT, -EACCES, -EOPNOTSUPP, -ENFILE, -EINVAL (no such group), and what open(2) answers.
  */
 int pageout_open(struct pageout *cache, const char *path, int flags, const char *group, struct pageout_file **file);
 
 /*
- * Closes a handle; NULL is none. Pages stay in memory as long as they are worth it.
+ * Closes a handle; NULL is none. Pages stay in memory as long as they are worth it, and dirty ones are written in time, but
+ * nobody is told whether they were: pageout_sync() first.
  */
 void pageout_close(struct pageout_file *file);
 
 /*
- * Drops all pages of the file. All handles of it answer -ESTALE from then on, and have to be closed, this one too.
- * Errors: -EBUSY where a page of it is held.
+ * Drops all pages of the file, after what is dirty was written. All handles of it answer -ESTALE from then on, and have to be
+ * closed, this one too.
+ * Errors: -EBUSY where a page of it is held, -EIO where a page could not be written: nothing is dropped then.
  */
 int pageout_forget(struct pageout_file *file);
 
-/* Bytes of the file when it was opened. Errors: -EINVAL. */
+/*
+ * Takes the file as it is on disk: somebody else has written it. All its pages are dropped and read again when they are wanted,
+ * and its length is that on disk. What was written here and not synced is lost. Handles go on; the descriptor stays open, so
+ * that POSIX locks of the process on the file stay, too, which a close would end.
+ * Errors: -EBUSY where a page of it is held, -EIO, -ENFILE, -ESTALE.
+ */
+int pageout_reload(struct pageout_file *file);
+
+/* Bytes of the file as it is now, writes and truncation included. Errors: -EINVAL. */
 int64_t pageout_size(struct pageout_file *file);
 
 /*
@@ -123,11 +138,43 @@ int64_t pageout_size(struct pageout_file *file);
  */
 int64_t pageout_pread(struct pageout_file *file, void *buf, size_t size, uint64_t offset);
 
+/*
+ * Writes `size` bytes from `offset` on: all of them, or an error. Beyond the end the file grows, and what lies between reads as
+ * zeroes. The bytes are in memory then, and on disk after pageout_sync(). It waits while too much is dirty, and does not fail
+ * for that.
+ * Errors: -EBADF, -EIO (a page of which a part is written could not be read), -ENOMEM, -ESTALE.
+ */
+int64_t pageout_pwrite(struct pageout_file *file, const void *buf, size_t size, uint64_t offset);
+
+#define PAGEOUT_SYNC_ALL 0  /* as fsync(2): data and all that is known of the file */
+#define PAGEOUT_SYNC_DATA 1 /* as fdatasync(2): data, and what is needed to read it */
+
+/*
+ * Has all written that was written to the file before, by whichever handle, and the device flush its cache. After 0 it survives
+ * the process, and a power cut as far as the device tells the truth. `how` is PAGEOUT_SYNC_ALL or PAGEOUT_SYNC_DATA.
+ * Errors: -EIO while any page could not be written (see above), -EBADF, -ESTALE.
+ */
+int pageout_sync(struct pageout_file *file, int how);
+
+/*
+ * The caller knows that pages could not be written: syncs that find no other such page succeed again. The pages stay dirty and
+ * are tried again.
+ * Errors: -ESTALE.
+ */
+int pageout_acknowledge(struct pageout_file *file);
+
+/*
+ * Makes the file so many bytes long, with zeroes where it grows.
+ * Errors: -EBADF, -EBUSY where a page beyond is held, -EIO, -ESTALE.
+ */
+int pageout_truncate(struct pageout_file *file, uint64_t size);
+
 /* ---- Pages in place ---- */
 
 /*
  * Holds a page: it stays in memory, at `*data`, until it is put back, and must not be written to. Returns how many bytes of it
- * belong to the file: 4096, fewer for the last page. Pages are held for a look: a quarter of all frames may be.
+ * belong to the file: 4096, fewer for the last page. Pages are held for a look: a quarter of all frames may be, and whoever
+ * writes to one waits.
  * Errors: -EINVAL beyond the end, -EBUSY, -EIO, -ENOMEM, -ESTALE.
  */
 int64_t pageout_page_get(struct pageout_file *file, uint64_t page, const void **data, struct pageout_page **held);

@@ -13,8 +13,14 @@ use crate::failure::{self, Failure, outcome, outcome_int};
 use crate::held::Held;
 use crate::setup::Cache;
 
+const RDWR: c_int = 1;
 const BUFFERED: c_int = 2;
 const RANDOM: c_int = 4;
+const CREATE: c_int = 8;
+const STABLE: c_int = 16;
+
+const SYNC_ALL: c_int = 0;
+const SYNC_DATA: c_int = 1;
 
 /// What a handle is of.
 ///
@@ -183,11 +189,19 @@ unsafe extern "C" fn pageout_open(
 }
 
 fn open_as(flags: c_int) -> Result<Open, Failure> {
-    if flags & !(BUFFERED | RANDOM) != 0 {
+    if flags & !(RDWR | BUFFERED | RANDOM | CREATE | STABLE) != 0 {
         return Err(Failure::invalid(format!("flags {flags:#x} of pageout_open, of which one is not known")));
     }
-    let how = Open::read().buffered(flags & BUFFERED != 0);
-    Ok(if flags & RANDOM != 0 { how.random() } else { how })
+    let has = |flag| flags & flag != 0;
+    if has(CREATE | STABLE) && !has(RDWR) {
+        return Err(Failure::invalid("PAGEOUT_CREATE and PAGEOUT_STABLE are of files with PAGEOUT_RDWR"));
+    }
+    let how = match has(RDWR) {
+        true => Open::read_write().create(has(CREATE)).stable_writes(has(STABLE)),
+        false => Open::read(),
+    };
+    let how = how.buffered(has(BUFFERED));
+    Ok(if has(RANDOM) { how.random() } else { how })
 }
 
 /// # Safety
@@ -247,6 +261,73 @@ unsafe extern "C" fn pageout_pread(file: *mut File, buf: *mut c_void, size: usiz
                 }
             }
         }
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_pwrite(file: *mut File, buf: *const c_void, size: usize, offset: u64) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle.
+        let file = unsafe { handle(file, "file") }?;
+        let buf = match size {
+            0 => &[],
+            _ if buf.is_null() => return Err(null("buf")),
+            // SAFETY: the header: `size` bytes are there, and nobody writes to them.
+            size => unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), size) },
+        };
+        file.write_at(buf, offset)?;
+        Ok(count(size))
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_sync(file: *mut File, how: c_int) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        let file = unsafe { handle(file, "file") }?;
+        match how {
+            SYNC_ALL => file.sync_all()?,
+            SYNC_DATA => file.sync_data()?,
+            _ => return Err(Failure::invalid(format!("no way to sync is called {how}"))),
+        }
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_acknowledge(file: *mut File) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        unsafe { handle(file, "file") }?.acknowledge()?;
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_truncate(file: *mut File, size: u64) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        unsafe { handle(file, "file") }?.set_len(size)?;
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_reload(file: *mut File) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        unsafe { handle(file, "file") }?.reload()?;
+        Ok(0)
     })
 }
 

@@ -34,6 +34,8 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let errno = match &error {
             Error::Io { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
+            Error::Sync { .. } => libc::EIO,
+            Error::ReadOnly { .. } => libc::EBADF,
             Error::DirectRefused { .. } | Error::UringRefused { .. } => libc::EOPNOTSUPP,
             Error::Shortened { .. } | Error::Forgotten { .. } => libc::ESTALE,
             Error::OutOfMemory(_) => libc::ENOMEM,
