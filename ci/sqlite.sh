@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SQLite through the page cache: its VFS as a loadable extension of the installed shell, then Debian's source package of the same version, with the VFS as default
+# and without it. ci/sqlite.sh [DIR [PART...]]: DIR is a folder on a file system with direct I/O, target/sqlite by default, and parts are
+#   shell      the extension loads, what it writes is a database to others, a process that is killed loses nothing committed
+#   tests      SQLite's TCL tests, each file in a process of its own, with and without: the same results. TESTS: a pattern of names; EVERY: one file in so many
+#   speed      speedtest1 at equal memory, in a memory cgroup (version 1, root): CELLS of "SIZE LIMIT_MIB BUDGET_MIB"
+# What can't be had here is left out, and said. Not part of .ci/run: half an hour.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+work=${1:-target/sqlite}
+shift || true
+parts=("$@")
+[[ ${#parts[@]} -gt 0 ]] || parts=(shell tests speed)
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+[[ -e /usr/include/sqlite3ext.h ]] && command -v sqlite3 > /dev/null ||
+    { echo "LEFT OUT: no SQLite (apt-get install sqlite3 libsqlite3-dev)" >&2; exit 77; }
+library=$root/$(ci/bindings.sh --build)
+vfs=bindings/sqlite/pageout_vfs.c
+warnings=(-std=gnu11 -Wall -Wextra -Werror -O2 -Ibindings/c/include)
+link=(-L"$library" -lpageout -Wl,-rpath,"$library" -lpthread -lm -ldl)
+cc "${warnings[@]}" -fPIC -shared "$vfs" -o "$work/vfspageout.so" "${link[@]}"
+
+# SQLite's own source, with the VFS within: where PAGEOUT_SQLITE is set it is the default.
+built() { # PROGRAM: built out of Debian's source
+    local source config
+    source=$(ci/debian-source.sh sqlite3 "$work/source")
+    if [[ ! -e $work/sqlite3.c ]]; then
+        config=$(ls -d /usr/lib/*/tcl8.6 2> /dev/null | head -n 1)
+        [[ -n $config ]] || { echo "LEFT OUT: no tcl (apt-get install tcl-dev)" >&2; return 77; }
+        (cd "$work" && "$source/configure" --with-tcl="$config" > configure.log 2>&1 && make sqlite3.c > make.log 2>&1)
+    fi
+    # A library of its own, which finds SQLite in the program: so the programs, which take minutes, are compiled once.
+    cc "${warnings[@]}" -fPIC -shared -DSQLITE_CORE -I"$work" "$vfs" -o "$work/libvfs.so" "${link[@]}"
+    [[ -e $work/$1 ]] && return
+    local within=("$work/libvfs.so" "-Wl,-rpath,$work" -rdynamic -ldl -lm -lpthread)
+    case $1 in
+        speedtest1) cc -O2 -I"$work" -DSQLITE_EXTRA_INIT=pageout_vfs_init "$source/test/speedtest1.c" "$work/sqlite3.c" -o "$work/speedtest1" "${within[@]}" ;;
+        testfixture)
+            (cd "$work" && make testfixture OPTS=-DSQLITE_EXTRA_INIT=pageout_vfs_init TLIBS="${within[*]} -lz" > make.log 2>&1) || { tail -5 "$work/make.log"; return 1; } ;;
+    esac
+}
+
+shell_part() {
+    local dir=$work/shell
+    rm -rf "$dir"
+    mkdir "$dir"
+    cd "$dir"
+    local load=".load $work/vfspageout"
+    for mode in delete wal; do
+        sqlite3 > said.txt <<SQL
+$load
+.open file:$mode.db?vfs=pageout
+PRAGMA journal_mode=$mode;
+CREATE TABLE t(id INTEGER PRIMARY KEY, text);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 60000) INSERT INTO t SELECT i, hex(randomblob(200)) FROM n;
+CREATE INDEX by_text ON t(text);
+DELETE FROM t WHERE id % 7 = 0;
+PRAGMA integrity_check;
+SELECT count(*) FROM t;
+SELECT pageout_text('stats');
+SELECT file FROM pragma_database_list;
+.vfsname
+SQL
+        grep -qx ok said.txt && grep -qx 51429 said.txt && grep -qE '^hits [1-9]' said.txt && grep -q 'pageout/unix' said.txt || { cat said.txt; return 1; }
+        # Others find a database, and what they write is found.
+        [[ $(sqlite3 "$mode.db" 'PRAGMA integrity_check; SELECT count(*) FROM t;' | tr '\n' ' ') == "ok 51429 " ]]
+    done
+    # Two processes take turns, one of them without us: each finds what the other has written, while both have it open.
+    for mode in delete wal; do
+        coproc OURS { sqlite3 2>&1; }
+        ask() { echo "$1" >&"${OURS[1]}"; read -r -t 60 answer <&"${OURS[0]}"; }
+        printf '%s\n' "$load" ".open file:$mode.db?vfs=pageout" >&"${OURS[1]}"
+        for turn in 1 2 3 4 5 6; do
+            ask "UPDATE t SET text = 'ours $turn' WHERE id % 500 = 1; SELECT changes();"
+            [[ $(sqlite3 "$mode.db" "SELECT count(*) FROM t WHERE text = 'ours $turn'") == "$answer" && $answer -gt 50 ]] || { echo "$mode: another process does not see what is committed"; return 1; }
+            sqlite3 "$mode.db" "UPDATE t SET text = 'theirs $turn' WHERE id % 500 = 2; PRAGMA wal_checkpoint(TRUNCATE);" > /dev/null
+            ask "SELECT count(*) FROM t WHERE text = 'theirs $turn';"
+            [[ $answer -gt 50 ]] || { echo "$mode: what another process commits is not seen: $answer"; return 1; }
+        done
+        eval "exec ${OURS[1]}>&-"
+        wait "$OURS_PID"
+        [[ $(sqlite3 "$mode.db" 'PRAGMA integrity_check') == ok ]]
+    done
+    # Killed at random moments, whatever `synchronous` is: what was committed is there, and the database is whole.
+    local kills=0
+    for synchronous in off normal full; do
+        for mode in delete wal; do
+            for try in 1 2 3 4; do
+                rm -f killed.db* committed.txt
+                sqlite3 killed.db 'CREATE TABLE t(id INTEGER PRIMARY KEY, text)'
+                {
+                    printf '%s\n' "$load" ".open file:killed.db?vfs=pageout" "PRAGMA synchronous=$synchronous;" "PRAGMA journal_mode=$mode;" "PRAGMA cache_size=20;" "PRAGMA wal_autocheckpoint=20;"
+                    for ((id = 1; id <= 3000; id++)); do echo "INSERT INTO t VALUES($id, hex(randomblob(3000))); SELECT 'committed', $id;"; done
+                } > commands.txt
+                sqlite3 < commands.txt > committed.txt 2>&1 &
+                local pid=$!
+                sleep "0.$((RANDOM % 6 + 2))"
+                kill -9 "$pid" 2> /dev/null || true
+                wait "$pid" 2> /dev/null || true
+                local last
+                last=$(grep -a '^committed|' committed.txt | tail -n 1 | cut -d '|' -f 2)
+                [[ $(sqlite3 killed.db 'PRAGMA integrity_check') == ok ]] || { echo "$synchronous, $mode: not whole after a kill"; return 1; }
+                [[ $(sqlite3 killed.db 'SELECT count(*) FROM t') -ge ${last:-0} ]] || { echo "$synchronous, $mode: a commit is lost by a kill"; return 1; }
+                kills=$((kills + 1))
+            done
+        done
+    done
+    echo "shell: databases are whole to others and seen by turns, and after $kills kills"
+}
+
+for part in "${parts[@]}"; do
+    case $part in
+        shell) (shell_part) ;;
+        tests) built testfixture && python3 ci/sqlite-tests.py "$work" "${TESTS:-*}" "${EVERY:-1}" ;;
+        speed) built speedtest1 && python3 ci/sqlite-speed.py "$work" ${CELLS:+"$CELLS"} ;;
+        *) echo "no part $part" >&2; exit 2 ;;
+    esac
+done
