@@ -31,7 +31,7 @@ cargo run --locked --release --bin pageout -- validate ground-truth/dirty
 # What was predicted before the kernel ran: docs/results/predictions.md.
 cargo run --locked --release --bin pageout -- validate ground-truth/predictions
 # A mapping with readahead, with all that decides recorded.
-cargo run --locked --release --bin pageout -- validate ground-truth/inputs --expect-short rl-mruns3.classic.w1
+cargo run --locked --release --bin pageout -- validate ground-truth/inputs
 # A whole machine from the state in which it was found.
 cargo run --locked --release --bin pageout -- validate ground-truth/machine-inputs \
     --expect-short gl-mixb.classic.f1 \

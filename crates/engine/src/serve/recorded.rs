@@ -17,7 +17,7 @@ impl Engine {
     }
 
     /// Statistics are flushed in the next access, once so many pages of files have come and gone in it: when the next one would, or when
-    /// reclaim or a refault goes by statistics, whichever is first.
+    /// reclaim goes by statistics, whichever is first. A refault is judged before.
     pub fn play_flushes(&mut self, after: impl IntoIterator<Item = u64>) {
         let recorded = &mut self.core.mm.recorded;
         recorded.changes = 0;
@@ -70,8 +70,8 @@ mod tests {
     use crate::stat::Stat;
     use crate::*;
 
-    /// Pages of a file that statistics know of when 8 pages are read ahead at once, and are flushed after `flushed` of them.
-    fn known_after(flushed: &[u64]) -> [u64; 2] {
+    /// A group that has read 8 pages of a file ahead at once, and statistics that are flushed after `flushed` of them.
+    fn group_with_flushes(flushed: &[u64]) -> (Engine, MemcgId) {
         let config = Config { stat_flush: StatFlush::Manual, ..Config::default() };
         let mut engine = Engine::new(config).unwrap();
         let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
@@ -84,11 +84,28 @@ mod tests {
         engine.play_flushes(flushed.iter().copied());
         let step = engine.readahead(task, file, 0, 8).unwrap();
         assert!(matches!(step, Step::Done(_)), "{step:?}");
-        let lruvec = engine.core.mm.lruvecs.id(group, NodeId(0));
-        let known = |engine: &Engine| engine.core.mm.stale(lruvec, Stat::NrFilePages);
-        let within = known(&engine);
+        (engine, group)
+    }
+
+    /// Pages of files that a group's statistics know of.
+    fn known(engine: &Engine, group: MemcgId) -> u64 {
+        engine.core.mm.stale(engine.core.mm.lruvecs.id(group, NodeId(0)), Stat::NrFilePages)
+    }
+
+    fn known_after(flushed: &[u64]) -> [u64; 2] {
+        let (mut engine, group) = group_with_flushes(flushed);
+        let within = known(&engine, group);
         engine.play_flushes_late();
-        [within, known(&engine)]
+        [within, known(&engine, group)]
+    }
+
+    #[test]
+    fn a_refault_is_judged_before_a_flush_that_came_once_its_page_had() {
+        let (mut engine, group) = group_with_flushes(&[8]);
+        engine.core.flush_stats_for_refault(group);
+        assert_eq!(known(&engine, group), 0, "the task has not slept since the page came");
+        engine.core.flush_stats_ratelimited();
+        assert_eq!(known(&engine, group), 8, "reclaim comes later");
     }
 
     #[test]

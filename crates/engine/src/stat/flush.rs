@@ -97,11 +97,14 @@ impl Core {
         self.mm.cpus.iter_mut().for_each(|cpu| cpu.updates.batches = 0);
     }
 
-    /// Flushes from inside reclaim and refaults: only if the worker is late by a whole period, because flushing on every
-    /// call costs more than stale numbers do.
+    /// Flushes from inside reclaim: only if the worker is late by a whole period, because flushing on every call costs more than stale numbers do.
     #[doc(alias = "mem_cgroup_flush_stats_ratelimited")]
     pub(crate) fn flush_stats_ratelimited(&mut self) {
         self.flush_stats_as_recorded();
+        self.flush_stats_if_worker_late();
+    }
+
+    fn flush_stats_if_worker_late(&mut self) {
         let Some(period) = self.mm.stat_flush_period() else { return };
         if self.by.now > self.mm.last_root_flush + period + period {
             self.flush_stats();
@@ -140,7 +143,8 @@ impl Core {
     pub(crate) fn flush_stats_for_refault(&mut self, memcg: MemcgId) {
         let by_updates = self.mm.memcgs[memcg].policy.reclaim.stat_flush == FlushRule::Updates;
         if !by_updates || self.mm.is_flush_worth_it() {
-            self.flush_stats_ratelimited();
+            // The page has just come, and the task has not slept since: a flush that was recorded by its number comes after this.
+            self.flush_stats_if_worker_late();
         }
     }
 
