@@ -5,7 +5,7 @@
 
 use crate::core::Core;
 use crate::lru::Arrival;
-use crate::lru::lruvec::LruvecId;
+use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::units::{CpuId, Pfn};
 use pageout_mm::balance::TIERS;
@@ -54,6 +54,11 @@ pub struct FoundLruvec {
     pub cost: [u64; 2],
     /// The clock of evictions and activations.
     pub nonresident_age: u64,
+    /// Pages on the four lists as statistics have them, in the order of [`LruList::EVICTABLE`]: decisions go by these until they are flushed. What is
+    /// there where nobody knows.
+    pub counted: Option<[u64; 4]>,
+    /// By type, whether refaults have activated pages since a call of reclaim was over.
+    pub refaulted: [bool; 2],
     /// Where generations are kept.
     pub generations: Option<FoundGenerations>,
 }
@@ -103,6 +108,14 @@ impl Core {
         of.cost = found.cost;
         of.nonresident_age = found.nonresident_age;
         self.flush_stats();
+        let of = &mut self.mm.lruvecs[lruvec];
+        for (list, count) in LruList::EVICTABLE.into_iter().zip(found.counted.into_iter().flatten()) {
+            of.stat_flushed[list.stat() as usize] = count as i64;
+        }
+        for (refaults, _) in of.refaults.iter_mut().zip(found.refaulted).filter(|(_, refaulted)| *refaulted) {
+            // Any other number than the present one.
+            *refaults = u64::MAX;
+        }
         Ok(())
     }
 
@@ -130,5 +143,37 @@ impl Core {
         let oldest = min_seq.map(|seq| generations.slot(seq));
         of.feedback.set(oldest, averages, present);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lru::two_lists::Deactivation;
+    use crate::*;
+
+    #[test]
+    fn decisions_go_by_statistics_as_they_were_found_until_these_are_flushed() {
+        let policy = Policy::by_name("classic@6.12").unwrap();
+        let mut engine = Engine::new(Config { policy, ..Config::default() }).unwrap();
+        let found = FoundLruvec {
+            lists: Vec::new(),
+            cost: [0; 2],
+            nonresident_age: 0,
+            counted: Some([7, 3, 300, 40]),
+            refaulted: [false, true],
+            generations: None,
+        };
+        engine.set_lists(MemcgId::ROOT, NodeId(0), &found).unwrap();
+        let lruvec = engine.core.mm.lruvecs.id(MemcgId::ROOT, NodeId(0));
+        let known = |core: &Core| LruList::EVICTABLE.map(|list| core.mm.stale(lruvec, list.stat()));
+        let is_due = |core: &Core| {
+            LruType::BOTH.map(|kind| Deactivation::of(core.mm.view(lruvec), kind, false).is_due())
+        };
+        assert_eq!((known(&engine.core), is_due(&engine.core)), ([7, 3, 300, 40], [false, true]));
+        engine.core.workingset_end_cycle(lruvec);
+        assert_eq!(is_due(&engine.core), [false, false], "refaults are those since the last call");
+        engine.core.flush_stats();
+        assert_eq!(known(&engine.core), [0; 4]);
     }
 }

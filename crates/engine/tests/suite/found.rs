@@ -135,6 +135,8 @@ fn two_lists_are_as_they_were_found() {
         lists: lists(&[(None, &inactive), (None, &[folio(pages[1], true)])]),
         cost: [7, 9],
         nonresident_age: 5,
+        counted: None,
+        refaulted: [false; 2],
         generations: None,
     };
     engine.set_lists(MemcgId::ROOT, NODE, &found).unwrap();
@@ -154,6 +156,8 @@ fn generations_are_as_they_were_found() {
         ]),
         cost: [0; 2],
         nonresident_age: 0,
+        counted: None,
+        refaulted: [false; 2],
         generations: Some(FoundGenerations {
             max_seq: window.0,
             min_seq: window.1,

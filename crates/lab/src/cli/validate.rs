@@ -73,6 +73,32 @@ pub(crate) enum Input {
     /// its place
     #[value(name = "start_state")]
     StartState,
+    /// Of `start_state`, where memory was free and what CPUs held; kernel memory that lies dense, and as much that is free, in its place
+    #[value(name = "free_memory")]
+    FreeMemory,
+    /// Of `start_state`, what each CPU held of free memory, and how much it may hold; nothing, and as little as it begins with, in its place
+    #[value(name = "per_cpu_lists")]
+    PerCpuLists,
+    /// Of `start_state`, on which lists or in which generations pages were, with `costs` and `tiers`; where their first touch brings them in its
+    /// place
+    #[value(name = "lru_lists")]
+    LruLists,
+    /// Of `start_state`, what waited in the add batches of CPUs; on its list, or in the youngest generation, in its place
+    #[value(name = "add_batches")]
+    AddBatches,
+    /// Of `start_state`, what refaults of each tier have taught the generations; nothing in its place
+    #[value(name = "tiers")]
+    Tiers,
+    /// Of `start_state`, what reclaiming each type has cost lately; nothing in its place
+    #[value(name = "costs")]
+    Costs,
+    /// Of `start_state`, how long statistics say that lists are, and whether refaults have activated pages of files since the last call of reclaim;
+    /// as long as they are, and none, in its place
+    #[value(name = "statistics")]
+    Statistics,
+    /// Of `start_state`, when the statistics worker runs next; another time in each simulation in its place
+    #[value(name = "statistics_due")]
+    StatisticsDue,
     /// How long kswapd took to run each time that it was woken, by the trace of a whole machine; the same each time in its place
     #[value(name = "kswapd_wakes")]
     KswapdWakes,
@@ -80,4 +106,23 @@ pub(crate) enum Input {
     /// nodes of indexes, page tables and buffers of readers, in its place
     #[value(name = "kernel_allocations")]
     KernelAllocations,
+}
+
+impl Input {
+    /// Parts of `start_state`.
+    pub(crate) const PARTS: &[Input] = &[
+        Input::FreeMemory,
+        Input::PerCpuLists,
+        Input::LruLists,
+        Input::AddBatches,
+        Input::Tiers,
+        Input::Costs,
+        Input::Statistics,
+        Input::StatisticsDue,
+    ];
+
+    /// The name of its field.
+    pub(crate) fn field(self) -> String {
+        self.to_possible_value().expect("none is hidden").get_name().to_string()
+    }
 }

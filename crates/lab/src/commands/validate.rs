@@ -8,6 +8,7 @@
 //! The two readers are separate so that no simulated figure can depend on an answer: what `recording` deserialises has no
 //! field for one. The format of the folder is described in docs/recordings.md.
 
+mod account; // what became of each input
 mod answers; // what the kernel did
 mod class; // how close is close enough
 mod difference; // the first access at which simulation and kernel part
@@ -90,6 +91,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         judged.push(match simulated {
             Ok((plan, simulations)) => {
                 let mut judged = judge(run, &plan.class, &tolerances, &simulations, &answers)?;
+                judged.inputs = plan.playable.account().clone();
                 if args.first_difference {
                     judged.first_difference = first_difference(run, &plan.playable, &simulations, &answers)?;
                 }

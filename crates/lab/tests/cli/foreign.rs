@@ -399,6 +399,73 @@ fn each_recorded_input_is_played_and_left_out_when_asked() {
 }
 
 #[test]
+fn an_input_that_holds_nothing_or_not_all_is_told_with_the_result() {
+    let folder = Folder::new();
+    let times = |us: u32| (0..ACCESSES).flat_map(|_| us.to_le_bytes()).collect::<Vec<u8>>();
+    folder.compress("at-once.u32.zst", &times(0));
+    folder.compress("times.u32.zst", &times(1875));
+    folder.compress("empty.txt.zst", b"");
+    folder.compress("half.txt.zst", b"0 0 0 7\n600 0 21 28\n");
+    folder.compress("whole.txt.zst", b"0 0 0 7\n1180 0 21 28\n");
+    fs::write(folder.0.path().join("zero.zst"), b"").unwrap();
+    let told = |policy: &str, input: &str, value: Value, arguments: &[&str]| {
+        let mut run = mapping(&folder, policy);
+        run[input] = value;
+        figures(&folder, &run, arguments);
+        text(&folder.validate(arguments).stdout)
+    };
+    for (policy, input, value, why) in [
+        ("mglru", "group_at_start", json!([]), "`group_at_start` names no page"),
+        ("mglru", "base_pages", json!([]), "`base_pages` names no page"),
+        ("mglru", "mapped_file", json!("empty.txt.zst"), "`mapped_file` has no line"),
+        ("mglru", "mapped_file", json!("half.txt.zst"), "`mapped_file` ends with access 600 of 1200"),
+        ("mglru", "agings", json!([]), "`agings` names no aging"),
+        (
+            "mglru",
+            "access_times",
+            json!("at-once.u32.zst"),
+            "`access_times` come to 0.000 s, and the run took 2.250 s",
+        ),
+    ] {
+        let printed = told(policy, input, value.clone(), &[]);
+        assert!(printed.contains(&format!("\nloop.{policy}.1: {why}")), "{why}: {printed}");
+        let printed = told(policy, input, value, &["--without", input]);
+        assert!(!printed.contains(why), "what is left out is in no doubt: {printed}");
+    }
+    for (input, value) in [
+        ("group_at_start", json!(["text:34"])),
+        ("mapped_file", json!("whole.txt.zst")),
+        ("agings", json!([[3, 1]])),
+        ("access_times", json!("times.u32.zst")),
+    ] {
+        let printed = told("mglru", input, value, &["--verbose"]);
+        assert!(!printed.contains("loop.mglru.1: `"), "{printed}");
+        assert!(printed.contains("\ninputs: played ") && printed.contains(input), "{printed}");
+    }
+    let printed = told("mglru", "hz", json!(250), &[]);
+    let absent = "not recorded, by runs: access_times of 1, agings of 1, base_pages of 1, group_at_start of 1, mapped_file of 1\n";
+    assert!(printed.contains(absent), "{printed}");
+    // The same of two lists, which go by flushed statistics.
+    figures(&folder, &mapping(&folder, "classic"), &[]);
+    fs::write(folder.0.path().join("flushes.json"), json!({ "loop.classic.1": [] }).to_string()).unwrap();
+    let printed = text(&folder.validate(&[]).stdout);
+    assert!(printed.contains("\nloop.classic.1: `flushes` names no flush"), "{printed}");
+    // A file without a byte holds not even nothing.
+    let mut run = mapping(&folder, "mglru");
+    for (name, why) in [
+        ("zero.zst", "zero.zst: is empty: it was cut off"),
+        ("cut.zst", "cut.zst:2: the last line does not end"),
+    ] {
+        folder.compress("cut.zst", b"0 0 0 7\n1180 0 21 2");
+        run["mapped_file"] = json!(name);
+        folder.write(json!([run]));
+        let output = folder.validate(&[]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stdout).contains(why), "{}", text(&output.stdout));
+    }
+}
+
+#[test]
 fn a_line_of_mapped_pages_that_makes_no_sense_is_named_by_its_number() {
     let folder = Folder::new();
     for (line, told) in [

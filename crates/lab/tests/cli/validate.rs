@@ -586,6 +586,9 @@ fn a_mapping_with_readahead_and_all_its_inputs_is_as_recorded_page_by_page() {
     let folder = ground_truth().join("inputs");
     let run = "rl-mzipf.classic.w1";
     let judged = check_success(&validate(&folder, &[run, "--verbose", "--first-difference"]));
+    // A refault is judged before the flush that came once its page had.
+    let other = check_success(&validate(&folder, &["rl-mruns3.classic.w1", "--first-difference"]));
+    assert!(!other.contains("as recorded up to"), "{other}");
     let told =
         |name: &str| judged.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{judged}"));
     assert_eq!(told("accesses with other insertions").split_whitespace().nth(4), Some("0"), "{judged}");
@@ -615,6 +618,114 @@ fn a_whole_machine_goes_on_from_the_state_in_which_it_was_found() {
         assert_ne!(off(&[]), off(&["--without", input]), "{input}");
     }
     check_success(&validate(&folder, &["gl-fileb.*"]));
+}
+
+/// The first second of a whole machine's run.
+fn short_machine() -> tempfile::TempDir {
+    const ACCESSES: usize = 2000;
+    let copy = copy_of(&ground_truth().join("machine-inputs"));
+    change_runs(copy.path(), |run| {
+        let mut window = run["windows"][0].clone();
+        (window["op"], window["t"]) = (ACCESSES.into(), 1.0.into());
+        run["windows"] = serde_json::json!([window]);
+        run["ops"] = ACCESSES.into();
+        run.as_object_mut().unwrap().remove("misses_file");
+    });
+    for sequence in fs::read_dir(copy.path().join("sequences")).unwrap() {
+        let path = sequence.unwrap().path();
+        let words = zstd::decode_all(fs::File::open(&path).unwrap()).unwrap();
+        fs::write(&path, zstd::encode_all(&words[..4 * ACCESSES], 1).unwrap()).unwrap();
+    }
+    copy
+}
+
+#[test]
+fn a_machines_trace_or_snapshot_of_which_a_part_is_missing_is_told_with_the_result() {
+    let copy = short_machine();
+    let told = || {
+        let output = validate(copy.path(), &["gl-fileb.mglru.1", "--simulations", "2"]);
+        text(&output.stdout)
+    };
+    let write = |name: &str, lines: &str| {
+        let path = copy.path().join("inputs").join(format!("gl-fileb.mglru.i1.{name}.txt.zst"));
+        fs::write(path, zstd::encode_all(lines.as_bytes(), 1).unwrap()).unwrap();
+    };
+    let path = copy.path().join("inputs/gl-fileb.mglru.i1.start.txt.zst");
+    let snapshot = String::from_utf8(zstd::decode_all(fs::File::open(path).unwrap()).unwrap()).unwrap();
+    let asked = "5 1 70 mm_vmscan_wakeup_kswapd nid=0\n9 0 kswapd0 mm_vmscan_kswapd_wake nid=0\n";
+    let taken = |at: u64| format!("{at} 0 70 mm_page_alloc pfn=900 order=0 gfp_flags=3264 migratetype=0\n");
+    let nobodys = "are played as if nobody had recorded them: ";
+    let all = asked.to_string() + &taken(950_000);
+    let doubts = [
+        (
+            asked.to_string(),
+            vec![format!("`kernel_allocations` {nobodys}"), "`trace_file` ends at 0.000 s of 1.000 s".into()],
+        ),
+        (taken(950_000), vec![format!("`kswapd_wakes` {nobodys}")]),
+        (asked.to_string() + &taken(500_000), vec!["`trace_file` ends at 0.500 s of 1.000 s".into()]),
+        (
+            String::new(),
+            vec![
+                format!("`kswapd_wakes` {nobodys}"),
+                format!("`kernel_allocations` {nobodys}"),
+                "`trace_file` ends at 0.000 s of 1.000 s".into(),
+            ],
+        ),
+        (all.clone(), vec![]),
+    ];
+    for (trace, doubts) in doubts {
+        write("trace", &trace);
+        let printed = told();
+        for doubt in &doubts {
+            assert!(printed.contains(&format!("\ngl-fileb.mglru.1: {doubt}")), "{doubt}: {printed}");
+        }
+        let is_nobodys = |input: &str| {
+            let missing = printed.lines().find(|line| line.starts_with("not recorded, by runs: "));
+            missing.is_some_and(|line| line.contains(&format!("{input} of 1")))
+        };
+        for input in ["kswapd_wakes", "kernel_allocations"] {
+            let is_in_doubt = doubts.iter().any(|doubt| doubt.starts_with(&format!("`{input}`")));
+            assert_eq!(is_nobodys(input), is_in_doubt, "{input}: {printed}");
+        }
+        let lines = printed.lines().filter(|line| line.starts_with("gl-fileb.mglru.1: ")).count();
+        assert_eq!(lines, doubts.len(), "{printed}");
+    }
+    let without = |word: &str| {
+        let lines = snapshot.lines().filter(|line| !line.starts_with(word));
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    for (word, why) in [
+        ("gen index=3 type=file", "anonymous pages and pages of files by `pages`"),
+        ("free order=10", "free pages by `pages`"),
+    ] {
+        write("start", &without(word));
+        assert!(told().contains(why), "{word}");
+    }
+}
+
+#[test]
+fn each_part_of_a_snapshot_can_be_left_out_by_itself() {
+    let copy = short_machine();
+    let trace = copy.path().join("inputs/gl-mixb.mglru.i2.trace.txt.zst");
+    fs::write(trace, zstd::encode_all(&b""[..], 1).unwrap()).unwrap();
+    let figures = |without: &[&str]| {
+        let output =
+            validate(copy.path(), &[&["gl-mixb.mglru.2", "--simulations", "2", "--json"], without].concat());
+        simulated(&output)
+    };
+    let all = figures(&[]);
+    for part in [
+        "free_memory",
+        "per_cpu_lists",
+        "lru_lists",
+        "add_batches",
+        "tiers",
+        "costs",
+        "statistics",
+        "statistics_due",
+    ] {
+        assert_eq!(figures(&["--without", part]).len(), all.len(), "{part}");
+    }
 }
 
 #[test]

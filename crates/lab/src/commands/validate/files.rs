@@ -2,10 +2,10 @@
 //!
 //! Accesses and maps are always compressed with zstd. The runs may be: with their counters in many windows they shrink to a tenth.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use pageout_workload::trace::{self, Format};
 use pageout_workload::{Access, ReadOptions};
 use serde::Deserialize;
@@ -98,8 +98,22 @@ pub(super) fn read_u32s(path: &Path) -> anyhow::Result<Vec<u32>> {
     Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
 }
 
-/// What a compressed file holds.
+/// Lines of a compressed text. One that was cut off would pass for a shorter one, so its last line has to end as well.
+pub(super) fn read_lines(path: &Path) -> anyhow::Result<String> {
+    let text =
+        String::from_utf8(read_compressed(path)?).map_err(|_| anyhow!("{}: is no text", path.display()))?;
+    let number = text.lines().count();
+    ensure!(
+        text.is_empty() || text.ends_with('\n'),
+        "{}:{number}: the last line does not end: part of the text is missing",
+        path.display()
+    );
+    Ok(text)
+}
+
+/// What a compressed file holds. Compressed emptiness has bytes as well: a file without any was cut off, or never written.
 pub(super) fn read_compressed(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    zstd::decode_all(file).with_context(|| format!("{} is damaged", path.display()))
+    let bytes = fs::read(path).with_context(|| format!("cannot open {}", path.display()))?;
+    ensure!(!bytes.is_empty(), "{}: is empty: it was cut off, or never written", path.display());
+    zstd::decode_all(&bytes[..]).with_context(|| format!("{} is damaged", path.display()))
 }

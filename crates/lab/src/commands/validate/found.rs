@@ -3,6 +3,8 @@
 //! Frames are numbered as on the recorded machine, but for blocks of the largest order that were reserved as a whole: those are left out, and
 //! what lies beyond them moves down. So each block keeps its buddies.
 
+mod parts; // what can be left out of it
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
@@ -13,7 +15,7 @@ use pageout_engine::{
     Nanos, Pfn,
 };
 
-use super::files::read_compressed;
+use super::files::read_lines;
 
 /// Pages of a block of the largest order, by whose numbers frames are moved.
 const BLOCK_PAGES: u64 = 1 << 10;
@@ -39,10 +41,14 @@ pub(crate) struct Found {
     pub(crate) reserved: Vec<Pfn>,
     /// What is on LRU lists, and what waits in the add batches of CPUs.
     pub(crate) lists: Vec<List>,
+    /// Whether folios are put on these lists, or stay where their first touch brings them.
+    pub(crate) is_placed: bool,
     /// What belongs to the lists, but for what is on them.
     pub(crate) lruvec: FoundLruvec,
     /// When the worker runs that flushes statistics.
     pub(crate) flush_due: Option<Nanos>,
+    /// What of the snapshot can't be all that there was.
+    pub(crate) doubts: Vec<String>,
 }
 
 /// Folios that wait in one place, the oldest first.
@@ -175,11 +181,12 @@ impl Frames {
 /// What a letter of `pages` says of frames.
 const RESERVED: char = 'X';
 const KERNEL: [char; 4] = ['S', 'T', 'K', 'Z'];
+const ON_LISTS: [char; 3] = ['A', 'F', 'H'];
+const FREE: char = '.';
 
 impl Found {
     pub(crate) fn read(path: &Path) -> anyhow::Result<Found> {
-        let text = String::from_utf8(read_compressed(path)?)
-            .map_err(|_| anyhow!("{}: is no text", path.display()))?;
+        let text = read_lines(path)?;
         Found::parse(path, &text)
     }
 
@@ -221,11 +228,15 @@ impl Found {
             kernel: Vec::new(),
             reserved: Vec::new(),
             lists: lists(&lines, &frames)?,
+            is_placed: true,
             lruvec: lruvec(&lines)?,
             flush_due: flush_due(&lines)?,
+            doubts: Vec::new(),
         };
-        let mut pfn = 0;
+        let (mut pfn, mut in_use, mut free) = (0, 0, 0);
         for (letter, run) in runs {
+            in_use += if ON_LISTS.contains(&letter) { run } else { 0 };
+            free += if letter == FREE { run } else { 0 };
             let played = (pfn..pfn + run).filter_map(|pfn| frames.get(pfn));
             match letter {
                 RESERVED => found.reserved.extend(played),
@@ -234,7 +245,31 @@ impl Found {
             }
             pfn += run;
         }
+        let listed = found.folios().count() as u64;
+        let sums = [
+            (
+                in_use,
+                listed,
+                "anonymous pages and pages of files",
+                "lists and batches",
+                "the rest is the kernel's here",
+            ),
+            (free, found.free_pages(), "free pages", "`free` lines", "the rest is in use here"),
+        ];
+        for (by_runs, by_lists, what, lines, so) in sums {
+            if by_runs > by_lists {
+                let doubt =
+                    format!("has {by_runs} {what} by `pages`, and {by_lists} of them in its {lines}: {so}");
+                found.doubts.push(doubt);
+            }
+        }
         Ok(found)
+    }
+
+    /// Pages in free blocks.
+    fn free_pages(&self) -> u64 {
+        let pages = |blocks: &FreeBlocks| (blocks.first.len() as u64) << blocks.order.min(10);
+        self.free.blocks.iter().map(pages).sum()
     }
 
     /// Folios on lists, and in batches.
@@ -411,6 +446,8 @@ fn lruvec(lines: &Lines) -> anyhow::Result<FoundLruvec> {
         lists: Vec::new(),
         cost: [line.field("anon_cost")?, line.field("file_cost")?],
         nonresident_age: line.field("nonresident_age")?,
+        counted: counted(&line)?,
+        refaulted: [false, has_refaulted(lines, &line)?],
         generations: None,
     };
     let Some(window) = lines.of("lrugen").next() else { return Ok(lruvec) };
@@ -438,6 +475,30 @@ fn lruvec(lines: &Lines) -> anyhow::Result<FoundLruvec> {
     }
     lruvec.generations = Some(generations);
     Ok(lruvec)
+}
+
+/// `lruvec ... inactive_anon=0 active_anon=521 ...`: list sizes as of the last flush of statistics, where all four are told.
+fn counted(line: &Line) -> anyhow::Result<Option<[u64; 4]>> {
+    const SIZES: [&str; 4] = ["inactive_anon", "active_anon", "inactive_file", "active_file"];
+    if !SIZES.iter().all(|name| line.fields.contains_key(name)) {
+        return Ok(None);
+    }
+    let mut counted = [0; 4];
+    for (count, name) in counted.iter_mut().zip(SIZES) {
+        *count = line.field(name)?;
+    }
+    Ok(Some(counted))
+}
+
+/// `lruvec ... refaults=0,3525` is how many refaults had activated pages, by type, when a call of reclaim was over last, and
+/// `memcg ... refault_file=5888/4100` how many pages of files have come back by now and been activated. Of anonymous pages nothing is told.
+fn has_refaulted(lines: &Lines, line: &Line) -> anyhow::Result<bool> {
+    let now = lines.of("memcg").next().filter(|memcg| memcg.fields.contains_key("refault_file"));
+    let (Some(now), true) = (now, line.fields.contains_key("refaults")) else { return Ok(false) };
+    let (then, count): (String, String) = (line.field("refaults")?, now.field("refault_file")?);
+    let [_, then] = numbers(&then, ',').with_context(|| format!("{}: `refaults={then}`", line.what))?;
+    let [_, count] = numbers(&count, '/').with_context(|| format!("{}: `refault_file={count}`", now.what))?;
+    Ok(then != count)
 }
 
 /// So many numbers with a letter between them.

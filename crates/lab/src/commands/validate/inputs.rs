@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, bail, ensure};
 use pageout_engine::Nanos;
 use pageout_sim::BlockCall;
 use pageout_workload::Access;
 
-use super::files::{read_compressed, read_u32s};
+use super::files::{read_lines, read_u32s};
 use super::found::Found;
 use super::kernel_trace::KernelTrace;
 use super::object::Object;
@@ -36,6 +36,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) kswapd_wakes: Vec<Nanos>,
     /// What the kernel took for itself and gave back; only of a machine whose memory was found.
     pub(crate) kernel_blocks: Vec<(Nanos, BlockCall)>,
+    /// When the last event of a machine's trace was; the start where it has none.
+    pub(crate) trace_end: Option<Nanos>,
 }
 
 impl<'a> Inputs<'a> {
@@ -54,17 +56,28 @@ impl<'a> Inputs<'a> {
         let found = path(Input::StartState, &run.start_state).filter(|_| run.is_of_machine());
         let trace = run.trace_file.as_ref().filter(|_| run.is_of_machine());
         let trace = trace.map(|path| KernelTrace::read(&recording.dir().join(path))).transpose()?;
+        let plays_trace =
+            [Input::KswapdWakes, Input::KernelAllocations].iter().any(|&input| recording.plays(input));
+        let trace_end = trace.as_ref().filter(|_| plays_trace).map(|trace| trace.end);
         let trace = trace.unwrap_or_default();
         let plays_blocks = found.is_some() && recording.plays(Input::KernelAllocations);
+        let mut found = found.map(|path| Found::read(&path)).transpose()?;
+        if let Some(found) = &mut found {
+            Input::PARTS
+                .iter()
+                .filter(|&&part| !recording.plays(part))
+                .for_each(|&part| found.leave_out(part));
+        }
         let agings = run.agings.as_ref().filter(|_| recording.plays(Input::Agings));
         Ok(Inputs {
             flushes: recording.flushes(run).filter(|_| recording.plays(Input::Flushes)),
             agings: agings.map(|agings| by_access(run, agings)).transpose()?,
             mapped: mapped.map(|path| read_mapped(&path, objects, sequence)).transpose()?,
             times: times.map(|path| read_times(&path, sequence.len())).transpose()?,
-            found: found.map(|path| Found::read(&path)).transpose()?,
+            found,
             kswapd_wakes: if recording.plays(Input::KswapdWakes) { trace.kswapd_wakes } else { Vec::new() },
             kernel_blocks: if plays_blocks { trace.kernel_blocks } else { Vec::new() },
+            trace_end,
         })
     }
 }
@@ -86,8 +99,7 @@ fn read_mapped(
     objects: &[Object],
     sequence: &[Access],
 ) -> anyhow::Result<BTreeMap<u64, Vec<Range<u64>>>> {
-    let text =
-        String::from_utf8(read_compressed(path)?).map_err(|_| anyhow!("{}: is no text", path.display()))?;
+    let text = read_lines(path)?;
     let mut mapped: BTreeMap<u64, Vec<Range<u64>>> = BTreeMap::new();
     for (number, line) in (1..).zip(text.lines()) {
         let what = || format!("{}:{number}", path.display());

@@ -14,6 +14,7 @@ mod median; // several simulations, judged like one
 use pageout_workload::Access;
 use serde::Serialize;
 
+use super::account::Account;
 use super::answers::{Answer, Answers, MissMap, REMOVED};
 use super::class::{Class, Limits, Same, Tolerances};
 use super::difference::Difference;
@@ -35,6 +36,8 @@ pub(crate) struct Judged {
     /// Simulations made of it.
     pub(crate) simulations: usize,
     pub(crate) rows: Vec<Row>,
+    /// What became of its inputs, where it was played.
+    pub(crate) inputs: Account,
     /// Where simulation and kernel part, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) first_difference: Option<Difference>,
@@ -165,6 +168,7 @@ impl Judged {
             blank: None,
             simulations: 0,
             rows: Vec::new(),
+            inputs: Account::default(),
             first_difference: None,
         }
     }
@@ -217,6 +221,7 @@ pub(crate) fn judge(
         blank,
         simulations,
         rows,
+        inputs: Account::default(),
         first_difference: None,
     })
 }

@@ -17,7 +17,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use pageout_engine::{BlockEffort, KernelBlock, MigrateType, Nanos};
 use pageout_sim::BlockCall;
 
-use super::files::read_compressed;
+use super::files::read_lines;
 
 /// `gfp_flags`: the request may wait for reclaim, or wakes kswapd.
 const DIRECT_RECLAIM: u64 = 1 << 10;
@@ -34,6 +34,8 @@ pub(super) struct KernelTrace {
     pub(super) kswapd_wakes: Vec<Nanos>,
     /// Blocks that the kernel took for itself and gave back, in order.
     pub(super) kernel_blocks: Vec<(Nanos, BlockCall)>,
+    /// When the last event was; the start where there is none.
+    pub(super) end: Nanos,
 }
 
 /// An event and its fields.
@@ -67,22 +69,21 @@ impl Event<'_> {
 
 impl KernelTrace {
     pub(super) fn read(path: &Path) -> anyhow::Result<KernelTrace> {
-        let text = String::from_utf8(read_compressed(path)?)
-            .map_err(|_| anyhow!("{}: is no text", path.display()))?;
+        let text = read_lines(path)?;
         let (mut trace, mut taken) = (KernelTrace::default(), Taken::default());
-        let (mut asked_at, mut now): (Option<Nanos>, Nanos) = (None, Nanos::ZERO);
+        let mut asked_at: Option<Nanos> = None;
         for (number, line) in (1..).zip(text.lines()) {
             let what = || format!("{}:{number}", path.display());
             let Some(event) = Event::parse(line) else {
                 bail!("{}: `{line}` is not `MICROSECONDS CPU TASK EVENT`", what());
             };
             ensure!(
-                event.at >= now,
+                event.at >= trace.end,
                 "{}: `{line}` is earlier than the event before, at {} us",
                 what(),
-                now.0 / 1000
+                trace.end.0 / 1000
             );
-            now = event.at;
+            trace.end = event.at;
             match (event.name, asked_at) {
                 ("mm_vmscan_wakeup_kswapd", None) => asked_at = Some(event.at),
                 ("mm_vmscan_kswapd_wake", Some(asked)) => {

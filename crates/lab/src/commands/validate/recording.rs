@@ -73,9 +73,9 @@ pub(crate) struct Run {
     /// Translations that the recording's processor held; those of the recording program's emulator if absent.
     pub(crate) tlb_entries: Option<u32>,
     /// What the group held beside the objects, oldest first; `base_pages` if absent.
-    group_at_start: Option<Vec<BasePage>>,
+    pub(super) group_at_start: Option<Vec<BasePage>>,
     /// The same, declared rather than observed; by kind of run if absent.
-    base_pages: Option<Vec<BasePage>>,
+    pub(super) base_pages: Option<Vec<BasePage>>,
     /// The access, and how many address spaces were walked in it: each time that the youngest generation was to be aged.
     pub(crate) agings: Option<Vec<(u64, u64)>>,
     /// Which pages each fault mapped.
@@ -414,7 +414,7 @@ impl Recording {
 
     /// A run that is simulated once, by a policy that decides by flushed statistics, is nothing without them.
     pub(crate) fn require_flushes(&self, run: &Run, class: &Class) -> anyhow::Result<()> {
-        let is_played = !self.needs_flushes(run) || !self.plays(Input::Flushes);
+        let is_played = !Recording::needs_flushes(run) || !self.plays(Input::Flushes);
         if class.simulations() > 1 || is_played || self.flushes(run).is_some() {
             return Ok(());
         }
@@ -432,13 +432,14 @@ impl Recording {
     }
 
     /// Its policy decides by flushed statistics.
-    fn needs_flushes(&self, run: &Run) -> bool {
+    pub(super) fn needs_flushes(run: &Run) -> bool {
         run.policy.starts_with("classic")
     }
 
     /// How many simulations a run of a class takes: what was left out is open, and is spread over several.
     pub(crate) fn simulations(&self, run: &Run, class: &Class) -> usize {
-        let is_open = self.needs_flushes(run) && !self.plays(Input::Flushes) && self.flushes(run).is_some();
+        let is_open =
+            Recording::needs_flushes(run) && !self.plays(Input::Flushes) && self.flushes(run).is_some();
         if is_open { class.simulations().max(WITHOUT_FLUSHES) } else { class.simulations() }
     }
 

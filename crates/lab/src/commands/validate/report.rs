@@ -1,5 +1,7 @@
 //! The tables of `validate`: each run's figures, then a summary of a line a run.
 
+use std::collections::BTreeMap;
+
 use super::judge::{Judged, Row};
 use crate::print::table;
 
@@ -15,6 +17,7 @@ pub(crate) fn text(judged: &[Judged], verbose: bool) -> String {
         text += "\n";
     }
     text += &summary(judged);
+    text += &inputs(judged);
     let passed = judged.iter().filter(|run| run.passes()).count();
     let not_played = judged.iter().filter(|run| run.not_played.is_some()).count();
     let skipped = judged.iter().filter(|run| run.skipped.is_some()).count();
@@ -56,7 +59,26 @@ fn figures(run: &Judged) -> String {
             verdict.to_string(),
         ]);
     }
-    format!("{} (class {class}{several})\n{}", run.run, table::layout(&rows, 1))
+    let inputs = run.inputs.text().map_or(String::new(), |inputs| format!("inputs: {inputs}\n"));
+    format!("{} (class {class}{several})\n{}{inputs}", run.run, table::layout(&rows, 1))
+}
+
+/// What of inputs can't be all that there was, by run; and of how many runs each was not recorded, so that something else stands in its place.
+fn inputs(judged: &[Judged]) -> String {
+    let mut text = String::new();
+    for run in judged {
+        run.inputs.doubts.iter().for_each(|doubt| text += &format!("{}: {doubt}\n", run.run));
+    }
+    let mut runs: BTreeMap<&String, u64> = BTreeMap::new();
+    judged
+        .iter()
+        .flat_map(|run| &run.inputs.not_recorded)
+        .for_each(|input| *runs.entry(input).or_default() += 1);
+    if !runs.is_empty() {
+        let each: Vec<String> = runs.iter().map(|(input, count)| format!("{input} of {count}")).collect();
+        text += &format!("not recorded, by runs: {}\n", each.join(", "));
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 fn number(row: &Row, value: f64) -> String {

@@ -27,6 +27,7 @@ use pageout_workload as workload;
 
 pub(super) use self::serve::transfer_of;
 use self::stage::Stage;
+use super::account::Account;
 use super::inputs::Inputs;
 use super::missing;
 use super::object::{Kind, Object};
@@ -187,6 +188,7 @@ pub(crate) struct Playable<'a> {
     /// What the group held beside the objects, where it is known.
     base_pages: Option<&'a [BasePage]>,
     inputs: Inputs<'a>,
+    account: Account,
 }
 
 impl<'a> Playable<'a> {
@@ -235,7 +237,13 @@ impl<'a> Playable<'a> {
             }
         }
         let base_pages = recording.base_pages(run);
-        Ok(Playable { run, objects, policy, parameters, sequence, second, base_pages, inputs })
+        let account = Account::of(recording, run, &policy, &objects, &inputs);
+        Ok(Playable { run, objects, policy, parameters, sequence, second, base_pages, inputs, account })
+    }
+
+    /// What became of its inputs.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
     }
 
     pub(crate) fn play(&self, unrecorded: Unrecorded) -> Result<Played, Unplayable> {

@@ -39,7 +39,9 @@ pub(super) fn restore(
     for folio in folios {
         others.bring_in(engine, 0, folio)?;
     }
-    engine.set_lists(MemcgId::ROOT, NODE, &found.lruvec())?;
+    if found.is_placed {
+        engine.set_lists(MemcgId::ROOT, NODE, &found.lruvec())?;
+    }
     for list in batched {
         let Place::AddBatch(cpu) = list.place else { continue };
         for &folio in &list.folios {

@@ -1,0 +1,173 @@
+//! What became of each input of a run: played, left out, or not recorded; and where one that was recorded can't be all that there was.
+//!
+//! An input that holds nothing plays like a kernel that did nothing, or like one that nobody watched. Neither is wrong in its form, so it is no
+//! refusal: it is told beside the verdict, whose figures may be others for it.
+
+use pageout_engine::{FlushRule, Nanos, Policy};
+use serde::Serialize;
+
+use super::inputs::Inputs;
+use super::object::{Kind, Object};
+use super::recording::{Recording, Run};
+use crate::cli::Input;
+
+/// The inputs that a run asks for, by the names of their fields.
+#[derive(Clone, Default, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Account {
+    pub(crate) played: Vec<String>,
+    /// Recorded, and not played: with `--without`, or for want of another.
+    pub(crate) left_out: Vec<String>,
+    pub(crate) not_recorded: Vec<String>,
+    /// What was recorded and holds nothing, or not all.
+    pub(crate) doubts: Vec<String>,
+}
+
+/// A recording that ends before this share of its run is over has lost its end: what comes by itself, as readers and wake-ups do, comes
+/// more often.
+const END: f64 = 0.9;
+
+impl Account {
+    pub(super) fn of(
+        recording: &Recording,
+        run: &Run,
+        policy: &Policy,
+        objects: &[Object],
+        inputs: &Inputs,
+    ) -> Account {
+        let mut account = Account::default();
+        if run.is_of_balancing() {
+            return account;
+        }
+        if run.is_of_machine() {
+            account.add_of_machine(recording, run, inputs);
+        } else {
+            account.add_of_group(recording, run, policy, objects, inputs);
+        }
+        account
+    }
+
+    /// An input by whether it was recorded; whether it is played.
+    fn add(&mut self, recording: &Recording, input: Input, is_recorded: bool) -> bool {
+        let is_played = is_recorded && recording.plays(input);
+        let of = match (is_recorded, is_played) {
+            (false, _) => &mut self.not_recorded,
+            (true, false) => &mut self.left_out,
+            (true, true) => &mut self.played,
+        };
+        of.push(input.field());
+        is_played
+    }
+
+    fn doubt(&mut self, is_in_doubt: bool, input: Input, why: impl FnOnce() -> String) {
+        if is_in_doubt {
+            self.doubts.push(format!("`{}` {}", input.field(), why()));
+        }
+    }
+
+    fn add_of_group(
+        &mut self,
+        recording: &Recording,
+        run: &Run,
+        policy: &Policy,
+        objects: &[Object],
+        inputs: &Inputs,
+    ) {
+        let mut pages = Input::GroupAtStart;
+        if !self.add(recording, pages, run.group_at_start.is_some()) {
+            pages = Input::BasePages;
+            self.add(recording, pages, run.base_pages.is_some());
+        }
+        let held = recording.base_pages(run);
+        self.doubt(held.is_some_and(<[_]>::is_empty), pages, || {
+            "names no page, and no program is without one: the group holds nothing but the objects here"
+                .into()
+        });
+        let decides_by_flushes = policy.group.reclaim.stat_flush != FlushRule::Updates;
+        if Recording::needs_flushes(run) && decides_by_flushes {
+            self.add(recording, Input::Flushes, recording.flushes(run).is_some());
+            self.doubt(inputs.flushes.is_some_and(<[_]>::is_empty), Input::Flushes, || {
+                "names no flush: statistics are as old as the run here".into()
+            });
+        }
+        let is_read_ahead = objects.iter().any(Object::is_read_ahead);
+        let of_mapping = |object: &Object| matches!(object.kind, Kind::MappedReadahead(_));
+        if objects.iter().any(of_mapping) {
+            self.add(recording, Input::MappedFile, run.mapped_file.is_some());
+            let last = inputs.mapped.as_ref().map(|mapped| mapped.keys().next_back().copied());
+            self.doubt(last == Some(None), Input::MappedFile, || {
+                "has no line: each fault maps the page that is accessed here, and no other".into()
+            });
+            let last = last.flatten().filter(|&last| (last as f64) < END * run.ops as f64);
+            self.doubt(last.is_some(), Input::MappedFile, || {
+                let last = last.unwrap_or_default();
+                format!(
+                    "ends with access {last} of {}: later faults map the page that is accessed alone here",
+                    run.ops
+                )
+            });
+        }
+        if is_read_ahead && !Recording::needs_flushes(run) {
+            self.add(recording, Input::Agings, run.agings.is_some());
+            self.doubt(inputs.agings.as_ref().is_some_and(|agings| agings.is_empty()), Input::Agings, || {
+                "names no aging: whether one walked is told by rule here".into()
+            });
+        }
+        self.add(recording, Input::AccessTimes, run.access_times.is_some());
+        let end = run.windows.last().map_or(0.0, |window| window.t);
+        let last = inputs.times.as_ref().map(|times| times.last().map_or(0.0, |&at| seconds(at)));
+        self.doubt(last.is_some_and(|last| last < END * end), Input::AccessTimes, || {
+            format!("come to {:.3} s, and the run took {end:.3} s", last.unwrap_or_default())
+        });
+    }
+
+    fn add_of_machine(&mut self, recording: &Recording, run: &Run, inputs: &Inputs) {
+        let is_found = self.add(recording, Input::StartState, run.start_state.is_some());
+        if is_found {
+            let parts = Input::PARTS.iter().filter(|&&part| !recording.plays(part));
+            self.left_out.extend(parts.map(|part| part.field()));
+        }
+        for doubt in inputs.found.iter().flat_map(|found| &found.doubts) {
+            self.doubt(true, Input::StartState, || doubt.clone());
+        }
+        let is_traced = run.trace_file.is_some();
+        // What holds nothing is played like what nobody recorded, and is so called.
+        let lacks_wakes = is_traced && recording.plays(Input::KswapdWakes) && inputs.kswapd_wakes.is_empty();
+        self.add(recording, Input::KswapdWakes, is_traced && !lacks_wakes);
+        self.doubt(lacks_wakes, Input::KswapdWakes, || {
+            "are played as if nobody had recorded them: `trace_file` has no `mm_vmscan_kswapd_wake` after a `mm_vmscan_wakeup_kswapd`".into()
+        });
+        let blocks = Input::KernelAllocations;
+        if is_traced && recording.plays(blocks) && !is_found {
+            self.left_out.push(blocks.field());
+            self.doubt(run.start_state.is_none(), blocks, || {
+                "are played as if nobody had recorded them: they ask for a `start_state`, and there is none"
+                    .into()
+            });
+        } else {
+            let lacks_blocks = is_traced && recording.plays(blocks) && inputs.kernel_blocks.is_empty();
+            self.add(recording, blocks, is_traced && !lacks_blocks);
+            self.doubt(lacks_blocks, blocks, || {
+                "are played as if nobody had recorded them: `trace_file` has no `mm_page_alloc` of `migratetype` 0 or 2".into()
+            });
+        }
+        let end = run.windows.last().map_or(0.0, |window| window.t);
+        let last = inputs.trace_end.map(seconds).filter(|&last| last < END * end);
+        if let Some(last) = last {
+            let lost = "nothing that the kernel did after it is played";
+            self.doubts.push(format!("`trace_file` ends at {last:.3} s of {end:.3} s: {lost}"));
+        }
+    }
+
+    /// Input names and what became of them, in a line; none where the run asks for no input.
+    pub(super) fn text(&self) -> Option<String> {
+        let kinds =
+            [("played", &self.played), ("left out", &self.left_out), ("not recorded", &self.not_recorded)];
+        let kinds = kinds.iter().filter(|(_, names)| !names.is_empty());
+        let texts: Vec<String> = kinds.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
+        Some(texts.join("; ")).filter(|text| !text.is_empty())
+    }
+}
+
+fn seconds(at: Nanos) -> f64 {
+    at.0 as f64 / 1e9
+}
