@@ -16,6 +16,8 @@ use pageout_policy::{Cause, End, Fault, Newcomer, PageId, Policy, Seat, Slot, Us
 const ABSENT: u32 = u32::MAX;
 /// So many uses are told at once.
 const BATCH: usize = 256;
+/// So many accesses long is kept what a policy would keep between calls ([`Policy::held`]).
+const STINT: usize = 1024;
 
 /// A memory under a policy over slots.
 pub struct Bare {
@@ -77,6 +79,17 @@ impl Simulation for Bare {
         let newcomer = Newcomer { page: PageId(page.into()), cause: Cause::Demand, write: false, at_ns: 0 };
         self.slots[page as usize] = self.seat.add(page, newcomer).0;
         false
+    }
+
+    fn run(&mut self, pages: &[u32]) -> u64 {
+        if let Some(&most) = pages.iter().max() {
+            self.reserve(most.checked_add(1).expect("page numbers are dense"));
+        }
+        let stint = |pages: &[u32]| {
+            let _held = self.seat.policy().held();
+            pages.iter().map(|&page| u64::from(!self.access(page))).sum::<u64>()
+        };
+        pages.chunks(STINT).map(stint).sum()
     }
 
     fn check(&self) -> Result<(), String> {

@@ -35,7 +35,7 @@ use commands::{
 use failure::{Failure, Outcome};
 use print::{form, output};
 
-pub use own::{MakePolicy, Watchdog};
+pub use own::{MakePolicy, Watchdog, before_the_end, end_with_fault};
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {
@@ -44,7 +44,9 @@ pub fn main() -> ExitCode {
 
 /// The same with policies of one's own, by their names: `pageout new-policy NAME` writes a program that does so.
 pub fn main_with(policies: &[(&str, MakePolicy)]) -> ExitCode {
-    ExitCode::from(run(&std::env::args_os().collect::<Vec<_>>(), policies))
+    let code = run(&std::env::args_os().collect::<Vec<_>>(), policies);
+    before_the_end();
+    ExitCode::from(code)
 }
 
 /// Does what the command line asks of `pageout bench`, with caches of others beside its own, by their names.

@@ -17,7 +17,7 @@ use clap::Args;
 use pageout_cache::POLICIES;
 use pageout_engine::PROFILES;
 use pageout_plugin::Library;
-use pageout_policy::{Doing, Listed, Policy};
+use pageout_policy::{Call, Doing, Listed, Policy};
 use pageout_sim::scenario::TimeSpan;
 use pageout_study::sweep::content_hash;
 use serde_json::json;
@@ -184,7 +184,7 @@ fn load(name: &str) -> Option<&'static Listed> {
 
 /// Makes the policy of a library known by a name.
 pub(crate) fn bring_library(name: &str, path: &Path) -> Result<&'static Listed, String> {
-    let library = pageout_policy::loading(name, || Library::load(path)).map_err(|error| error.to_string())?;
+    let library = load_library(name, path)?;
     let hash = content_hash(path);
     Listed::bring(name, hash, move |seed| library.make(seed))
 }
@@ -192,23 +192,58 @@ pub(crate) fn bring_library(name: &str, path: &Path) -> Result<&'static Listed, 
 /// The same, but the library is loaded when the first policy of it is made.
 fn bring_library_later(name: &str, path: &Path) -> Result<&'static Listed, String> {
     let hash = content_hash(path).ok_or_else(|| format!("{}: it can't be read", path.display()))?;
-    let (path, library) = (path.to_path_buf(), OnceLock::new());
+    let (named, path, library) = (name.to_string(), path.to_path_buf(), OnceLock::new());
     Listed::bring(name, Some(hash), move |seed| {
-        let library = library.get_or_init(|| Library::load(&path).unwrap_or_else(|why| panic!("{why}")));
-        library.make(seed)
+        let load = || load_library(&named, &path).unwrap_or_else(|why| panic!("{why}"));
+        library.get_or_init(load).make(seed)
     })
+}
+
+/// Libraries that were loaded.
+static LOADED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn loaded() -> MutexGuard<'static, Vec<String>> {
+    LOADED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn load_library(name: &str, path: &Path) -> Result<Library, String> {
+    loaded().push(name.to_string());
+    // Within a call that makes a policy, that call is what is told.
+    match pageout_policy::doing_here() {
+        Some(_) => Library::load(path),
+        None => pageout_policy::loading(name, || Library::load(path)),
+    }
+    .map_err(|error| error.to_string())
+}
+
+/// The program is about to end. What a library does then is looked after as a call: it may run into an error, or never come to its end.
+pub fn before_the_end() {
+    let loaded = loaded();
+    if !loaded.is_empty() {
+        pageout_policy::unloading(&loaded.join(", "));
+    }
 }
 
 /// Ends the program, as what is under way can't be gone on with.
 fn end(why: &str) -> ! {
     signals::remove_unfinished();
-    if form::form().is_data() {
+    let is_told = pageout_policy::doing_here().or(pageout_policy::doing().first().copied());
+    // A result is written before libraries are unloaded.
+    if form::form().is_data() && is_told.is_none_or(|doing| doing.call != Call::Unload) {
         let _ = output::print_json(&json!({ "complete": false, "error": why, "so_far": null }));
         let _ = form::finish();
     }
     output::remark(&format!("error: {why}"));
     // All is written. What is done at an exit would take it for the policy's.
     pageout_plugin::end_at_once(EXIT_CODE.into())
+}
+
+/// Ends the program for what the policy that this thread is in a call of has done.
+pub fn end_with_fault(why: &str) -> ! {
+    match pageout_policy::doing_here() {
+        Some(doing) => end(&format!("{doing}: {why}")),
+        None => end(why),
+    }
 }
 
 fn hook_panics() {

@@ -24,6 +24,8 @@ use std::sync::OnceLock;
 #[cfg(unix)]
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
+#[cfg(unix)]
+use pageout_policy::Call;
 use pageout_policy::{Arrival, Cause, End, PageId, Policy, Slot, Uses};
 
 /// The header for those who write such a library.
@@ -360,6 +362,10 @@ extern "C" fn last_word(signal: c_int) {
 
 #[cfg(unix)]
 extern "C" fn last_word_at_exit() {
+    // Whoever is unloaded has not asked for it.
+    if pageout_policy::doing_here().is_some_and(|doing| doing.call == Call::Unload) {
+        return;
+    }
     name_who_ends(format_args!("has called exit"));
 }
 

@@ -32,6 +32,8 @@
 //! is told. CLOCK and SIEVE ask no more than whether a page was used before it goes; so they may be told as late as that, and a hit
 //! costs nothing. [`Policy::cold`]: a page that was nominated while it was dirty can go once it has been written, without another round.
 
+use std::any::Any;
+
 /// A place for one page in memory: a number from 0, below the capacity, used again once its page has left.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(transparent)] // so a policy of another language reads a list of them as numbers
@@ -131,6 +133,12 @@ pub trait Policy: Send {
 
     /// Says in words why a page stands where it does, for who asks about it.
     fn why(&self, _slot: Slot) -> Option<String> {
+        None
+    }
+
+    /// What is worth keeping while many calls follow each other: the lock of the language that the policy is written in. A host that has it drops it
+    /// within some thousand calls, and before it waits for anything, as others may wait for that lock.
+    fn held(&self) -> Option<Box<dyn Any>> {
         None
     }
 

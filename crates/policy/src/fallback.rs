@@ -7,6 +7,7 @@
 
 use crate::queue::{Links, Queue};
 use crate::{Arrival, End, PageId, Policy, Slot, Uses};
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What [`Policy::figures`] calls the number of answers that were wrong.
@@ -133,6 +134,10 @@ impl Policy for Fallback {
 
     fn why(&self, slot: Slot) -> Option<String> {
         self.policy.why(slot)
+    }
+
+    fn held(&self) -> Option<Box<dyn Any>> {
+        self.policy.held()
     }
 
     fn check(&self) -> Result<(), String> {

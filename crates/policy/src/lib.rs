@@ -73,7 +73,7 @@ pub use fallback::{FALLBACKS, Fallback};
 pub use fifo::Fifo;
 pub use list::{Listed, Make, POLICIES};
 pub use lru::Lru;
-pub use own::{Doing, doing, doing_here, fall_back, fallbacks, find_with, is_file, loading};
+pub use own::{Doing, doing, doing_here, fall_back, fallbacks, find_with, is_file, loading, unloading};
 pub use s3_fifo::S3Fifo;
 pub use seat::{Call, Fault, Newcomer, Seat, Wrong};
 pub use sieve::Sieve;

@@ -13,6 +13,7 @@
 //! one from then on.
 
 use crate::{Arrival, Call, End, Fallback, Listed, Make, POLICIES, PageId, Policy, Slot, Uses};
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -61,6 +62,12 @@ pub fn loading<T>(name: &str, load: impl FnOnce() -> T) -> T {
     let running = Running::of(Box::leak(name.to_owned().into_boxed_str()));
     let _under = running.look(Call::Load);
     load()
+}
+
+/// Files whose code may run when the program ends are unloaded from now on, which is the last that this thread does.
+pub fn unloading(names: &str) {
+    let running = Running::of(Box::leak(names.to_owned().into_boxed_str()));
+    std::mem::forget(running.look(Call::Unload));
 }
 
 /// Has a name that nobody knows looked for, such as that of a file.
@@ -197,6 +204,7 @@ const fn packed(call: Call) -> u64 {
         Call::Uses => (13, 0),
         Call::Drop => (14, 0),
         Call::Load => (15, 0),
+        Call::Unload => (16, 0),
     };
     kind << 32 | argument as u64
 }
@@ -219,6 +227,7 @@ const fn unpacked(packed: u64) -> Option<Call> {
         13 => Call::Uses,
         14 => Call::Drop,
         15 => Call::Load,
+        16 => Call::Unload,
         _ => return None,
     })
 }
@@ -328,6 +337,10 @@ impl Policy for Watched {
         self.policy.why(slot)
     }
 
+    fn held(&self) -> Option<Box<dyn Any>> {
+        self.policy.held()
+    }
+
     fn check(&self) -> Result<(), String> {
         let _under = self.running.look(Call::Check);
         self.policy.check()
@@ -416,6 +429,7 @@ mod tests {
             Call::Uses,
             Call::Drop,
             Call::Load,
+            Call::Unload,
         ] {
             assert_eq!(unpacked(packed(call)), Some(call));
         }

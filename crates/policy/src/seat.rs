@@ -73,6 +73,8 @@ pub enum Call {
     Why(Slot),
     /// The file that its code is in is loaded.
     Load,
+    /// The program ends, and with it the file that its code is in.
+    Unload,
     /// It is made.
     Make,
     /// [`Policy::uses`].
@@ -315,6 +317,7 @@ impl fmt::Display for Call {
             Call::Figures => write!(f, "figures()"),
             Call::Why(slot) => write!(f, "why(slot {})", slot.0),
             Call::Load => write!(f, "load()"),
+            Call::Unload => write!(f, "unload()"),
             Call::Make => write!(f, "make()"),
             Call::Uses => write!(f, "uses()"),
             Call::Drop => write!(f, "drop()"),

@@ -152,21 +152,38 @@ fn a_library_that_ends_the_program_when_it_is_loaded_is_named_and_in_a_sweep_a_r
     library(folder.path(), "mine", UNCHANGED);
     library(folder.path(), "exits", ("static void *make", &begins("exit(0);")));
     library(folder.path(), "aborts", ("static void *make", &begins("abort();")));
+    library(folder.path(), "faults", ("static void *make", &begins("*(volatile int *)8 = 1;")));
+    library(folder.path(), "hangs", ("static void *make", &begins("for (volatile int go = 1; go;) ;")));
+    library(
+        folder.path(),
+        "waits",
+        ("{\n    return &table;", "{\n    for (volatile int go = 1; go;) ;\n    return &table;"),
+    );
     library(folder.path(), "other", (".version = PAGEOUT_POLICY_VERSION", ".version = 7"));
-    let ends = [("exits", "has called exit"), ("aborts", "ended by SIGABRT")];
+    let hangs = "has not returned for 200ms";
+    let ends = [
+        ("exits", "has called exit"),
+        ("aborts", "ended by SIGABRT"),
+        ("faults", "ended by SIGSEGV"),
+        ("hangs", hangs),
+        ("waits", hangs),
+    ];
     for (name, why) in ends {
         let file = format!("./{name}/mine.so");
         for words in
             [vec!["check-policy", &file], vec!["replay", "a.u32", "--allow-plugins", "--policy", &file]]
         {
+            let words = [words, vec!["--call-limit", "200ms"]].concat();
             let told = refused(folder.path(), &words);
             assert!(told.contains(&format!("policy {file}: call 0, load(): {why}")), "{told}");
         }
     }
-    let plan = "traces = [\"a.u32\"]\nmemory = [\"10%\"]\n\
-                policy = [\"./exits/mine.so\", \"./aborts/mine.so\", \"./other/mine.so\", \"./mine/mine.so\", \"fifo\"]\n";
+    let names = ends.map(|(name, _)| format!("\"./{name}/mine.so\"")).join(", ");
+    let plan = format!(
+        "traces = [\"a.u32\"]\nmemory = [\"10%\"]\npolicy = [{names}, \"./other/mine.so\", \"./mine/mine.so\", \"fifo\"]\n"
+    );
     std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
-    let words = ["sweep", "plan.toml", "--into", "all", "--allow-plugins"];
+    let words = ["sweep", "plan.toml", "--into", "all", "--allow-plugins", "--call-limit", "200ms"];
     assert_eq!(pageout(folder.path(), &words).status.code(), Some(1));
     let rows = check_success(&pageout(folder.path(), &["sweep", "--collect", "all", "--json"]));
     let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
@@ -177,6 +194,43 @@ fn a_library_that_ends_the_program_when_it_is_loaded_is_named_and_in_a_sweep_a_r
         let told = row["error"].as_str().unwrap_or_default();
         assert!(told.contains("make()") && told.contains(why), "{row}");
     }
+}
+
+#[test]
+fn a_library_that_goes_wrong_when_the_program_ends_is_named_and_costs_no_row() {
+    let folder = folder();
+    let ends = |code: &str| {
+        format!("__attribute__((destructor)) static void end(void) {{ {code} }}\n\nstatic void *make")
+    };
+    let wrong = [
+        ("hangs", "for (volatile int go = 1; go;) ;", "has not returned for 200ms"),
+        ("faults", "*(volatile int *)8 = 1;", "ended by SIGSEGV"),
+        ("aborts", "abort();", "ended by SIGABRT"),
+    ];
+    for (name, code, why) in wrong {
+        library(folder.path(), name, ("static void *make", &ends(code)));
+        let file = format!("./{name}/mine.so");
+        let words = ["replay", "a.u32", "--allow-plugins", "--policy", &file, "--memory", "10%", "--json"];
+        let output = pageout(folder.path(), &[&words[..], &["--call-limit", "200ms"]].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(&format!("policy {file}: call 0, unload(): {why}")), "{told}");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("the result is whole");
+        assert_eq!(result["complete"], true);
+    }
+    let names = wrong.map(|(name, ..)| format!("\"./{name}/mine.so\"")).join(", ");
+    let plan = format!("traces = [\"a.u32\"]\nmemory = [\"10%\"]\npolicy = [{names}, \"fifo\"]\n");
+    std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    let words = ["sweep", "plan.toml", "--into", "all", "--allow-plugins", "--call-limit", "200ms"];
+    check_success(&pageout(folder.path(), &words));
+    let rows = check_success(&pageout(folder.path(), &["sweep", "--collect", "all", "--json"]));
+    let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
+    assert_eq!(rows.len(), 4);
+    assert!(
+        rows.iter()
+            .all(|row| row["misses"] == rows[0]["misses"] && row.get("error").is_none_or(Value::is_null)),
+        "{rows:?}"
+    );
 }
 
 #[test]

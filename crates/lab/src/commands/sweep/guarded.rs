@@ -141,7 +141,8 @@ fn process(args: &SweepArgs, cells: &[&Cell], terminal: &Terminal, send: &Sender
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                 // It looks at its time itself, and says in which call it is: as long as it can.
-                is_late = ended.under_way.is_some() && since.elapsed() > limit;
+                let has_all = cells.iter().all(|cell| ended.done.contains(&cell.key));
+                is_late = (ended.under_way.is_some() || has_all) && since.elapsed() > limit;
                 if is_late || terminal.stop().is_some() {
                     let _ = child.0.kill();
                 }
@@ -206,7 +207,8 @@ pub(super) fn keys(args: &SweepArgs) -> anyhow::Result<BTreeSet<String>> {
                 let doing = pageout_policy::doing().first().map(|doing| format!("{doing}: "));
                 let whose = doing.unwrap_or_default();
                 output::remark(&format!("error: {whose}the cell took longer than {told} (--policy-time)"));
-                std::process::exit(own::EXIT_CODE.into());
+                // Whoever does not return may have what is to be done at an exit wait for it.
+                pageout_plugin::end_at_once(own::EXIT_CODE.into());
             }
         }
     });
