@@ -108,7 +108,12 @@ pub(crate) fn call(py: Python<'_>, words: Vec<OsString>) -> PyResult<Told> {
 /// The program `pageout`, as a command of the package; returns its exit code.
 #[pyfunction]
 pub(crate) fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
-    py.detach(|| pageout_lab::run(&words, &[]))
+    policy::be_program();
+    py.detach(|| {
+        let code = pageout_lab::run(&words, &[]);
+        pageout_lab::before_the_end();
+        code
+    })
 }
 
 /// Says how the program is started, for what runs in processes of its own.

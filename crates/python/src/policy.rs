@@ -3,17 +3,20 @@
 //! An object of such a class is made for each memory, with a seed. What it raises ends the run, and comes through to whoever has asked for it. Python's lock is
 //! held during a call of the object and not in between, so that accesses and hits that nobody has to hear of go on without it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use pageout_policy::{Arrival, Cause, End, Listed, PageId, Policy, Slot, Uses};
+use pageout_study::sweep::content_hash;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-use crate::shared::{UseBits, keep_thread_state};
+use crate::shared::{Lock, UseBits, keep_thread_state};
 
 /// What an object has raised first.
 static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
@@ -58,14 +61,29 @@ pub(crate) fn raised() -> Option<PyErr> {
     RAISED.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
+/// Whoever calls objects is the program: nobody waits for what they raise.
+static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
+
+/// From now on what an object raises ends the program, with the call that it was in.
+pub(crate) fn be_program() {
+    IS_PROGRAM.store(true, Relaxed);
+    // All of it is one call, and its objects are called.
+    begin();
+}
+
 fn raise(error: PyErr) {
+    if IS_PROGRAM.load(Relaxed) {
+        pageout_lab::end_with_fault(&error.to_string());
+    }
     RAISED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
 }
 
-/// Makes a class known by a name, for commands that are called later.
+/// Makes a class known by a name, for commands that are called later. `file`: where its code is, for rows that have its hash.
 #[pyfunction]
-pub(crate) fn bring(name: &str, class: Py<PyAny>, bulk: u32) -> PyResult<()> {
-    Listed::bring(name, None, make(class, bulk)).map(drop).map_err(PyValueError::new_err)
+#[pyo3(signature = (name, class, bulk, file=None))]
+pub(crate) fn bring(name: &str, class: Py<PyAny>, bulk: u32, file: Option<PathBuf>) -> PyResult<()> {
+    let hash = file.and_then(|file| content_hash(&file));
+    Listed::bring(name, hash, make(class, bulk)).map(drop).map_err(PyValueError::new_err)
 }
 
 /// `bulk`: how many victims an object is asked for at once; 0 for one that is asked for each.
@@ -98,6 +116,12 @@ struct Object {
     uses: Uses,
     added: Option<Py<PyAny>>,
     nominate: Py<PyAny>,
+    /// Takes a page out and names it: in place of `nominate`, and of `ended` where the page leaves.
+    evict: Option<Py<PyAny>>,
+    /// What it has taken out, and nobody has said yet what became of it.
+    out: Vec<Slot>,
+    /// Pages in memory.
+    there: u32,
     resized: Option<Py<PyAny>>,
     used: Option<Py<PyAny>>,
     ended: Option<Py<PyAny>>,
@@ -127,6 +151,9 @@ impl Object {
             uses: if used.is_some() { Uses::Each } else { Uses::Never },
             added: method(object, "added")?,
             nominate: object.getattr("nominate")?.unbind(),
+            evict: method(object, "evict")?,
+            out: Vec::new(),
+            there: 0,
             resized: method(object, "resized")?,
             used,
             ended: method(object, "ended")?,
@@ -163,6 +190,17 @@ impl Object {
     }
 }
 
+impl Object {
+    fn tell_end(&mut self, slot: Slot, page: PageId, end: End) {
+        if self.ended.is_some() {
+            self.does(|py, of| {
+                let end = word(py, end);
+                of.ended.as_ref().map(|call| call.call1(py, (slot.0, page.0, end))).transpose()
+            });
+        }
+    }
+}
+
 impl Policy for Object {
     fn uses(&self) -> Uses {
         self.uses
@@ -176,6 +214,7 @@ impl Policy for Object {
 
     fn added(&mut self, arrival: &Arrival) {
         let Arrival { slot, page, cause, write, at_ns } = *arrival;
+        self.there += 1;
         if self.added.is_none() {
             return;
         }
@@ -200,15 +239,33 @@ impl Policy for Object {
     }
 
     fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
-        self.does(|py, of| slots(of.nominate.bind(py).call1((want,))?, victims));
+        let want = want.min(self.there);
+        self.does(|py, of| {
+            let Some(evict) = &of.evict else { return slots(of.nominate.bind(py).call1((want,))?, victims) };
+            (0..want).try_for_each(|_| {
+                let taken = evict.bind(py).call0()?;
+                let slot = taken.extract().map_err(|_| wrong("evict: a slot", &taken))?;
+                victims.push(Slot(slot));
+                Ok(())
+            })
+        });
+        if self.evict.is_some() {
+            self.out.clone_from(victims);
+        }
     }
 
     fn ended(&mut self, slot: Slot, page: PageId, end: End) {
-        if self.ended.is_some() {
-            self.does(|py, of| {
-                let end = word(py, end);
-                of.ended.as_ref().map(|call| call.call1(py, (slot.0, page.0, end))).transpose()
-            });
+        self.there -= u32::from(end != End::Spared);
+        if self.evict.is_none() {
+            return self.tell_end(slot, page, end);
+        }
+        match self.out.iter().position(|out| *out == slot) {
+            Some(at) => drop(self.out.swap_remove(at)),
+            // It was in the host's hands without having been evicted.
+            None => self.tell_end(slot, page, End::Gone),
+        }
+        if end == End::Spared {
+            self.tell_end(slot, page, end);
         }
     }
 
@@ -237,6 +294,10 @@ impl Policy for Object {
         })
     }
 
+    fn held(&self) -> Option<Box<dyn Any>> {
+        Some(Box::new(Lock::take()))
+    }
+
     fn check(&self) -> Result<(), String> {
         let Some(check) = &self.check else { return Ok(()) };
         Python::attach(|py| check.bind(py).call0().map(drop).map_err(|error| error.value(py).to_string()))
@@ -251,14 +312,14 @@ fn word(py: Python<'_>, end: End) -> &Bound<'_, PyString> {
     }
 }
 
+fn wrong(wanted: &str, named: &Bound<'_, PyAny>) -> PyErr {
+    let given = named.repr().map_or_else(|_| String::new(), |given| given.to_string());
+    PyTypeError::new_err(format!("{wanted}, and not {given:.100}"))
+}
+
 /// Slots that an object has named: one, a list, an array, or anything that is iterated over.
 fn slots(named: Bound<'_, PyAny>, victims: &mut Vec<Slot>) -> PyResult<()> {
-    let wrong = |_: PyErr| {
-        let given = named.repr().map_or_else(|_| String::new(), |given| given.to_string());
-        PyTypeError::new_err(format!(
-            "nominate: a slot, or a list or an array of slots, and not {given:.100}"
-        ))
-    };
+    let wrong = |_: PyErr| wrong("nominate: a slot, or a list or an array of slots", &named);
     if let Ok(list) = named.cast::<PyList>() {
         for slot in list.iter() {
             victims.push(Slot(slot.extract().map_err(wrong)?));

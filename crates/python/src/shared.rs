@@ -5,6 +5,7 @@
 #![allow(unsafe_code)] // the other side of these interfaces is C
 
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -124,6 +125,24 @@ thread_local! {
 /// Has Python keep the state of this thread until the thread ends.
 pub(crate) fn keep_thread_state() {
     STATE.with(|_| ());
+}
+
+/// Python's lock, taken by this thread for several calls: taking it for each costs more than a short call.
+pub(crate) struct Lock(ffi::PyGILState_STATE, PhantomData<*const ()>);
+
+impl Lock {
+    pub(crate) fn take() -> Lock {
+        keep_thread_state();
+        // SAFETY: Python is running, as there is an object to be called. What is taken here is given back when this is dropped, in this thread: it can't be sent.
+        Lock(unsafe { ffi::PyGILState_Ensure() }, PhantomData)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // SAFETY: it was taken in this thread, and whatever took it since has given it back.
+        unsafe { ffi::PyGILState_Release(self.0) }
+    }
 }
 
 /// `struct ArrowSchema` (<https://arrow.apache.org/docs/format/CDataInterface.html>).

@@ -19,6 +19,25 @@ class Fifo(po.Policy):
     def added(self, slot, page, cause, write, at_ns):
         self.queue[slot] = None
 
+    def evict(self):
+        return self.queue.popitem(last=False)[0]
+
+    def ended(self, slot, page, end):
+        if end == "spared":
+            self.queue[slot] = None
+        else:
+            del self.queue[slot]
+
+
+class Nominating(po.Policy):
+    """The same by nominations."""
+
+    def __init__(self, seed):
+        self.queue = OrderedDict()
+
+    def added(self, slot, page, cause, write, at_ns):
+        self.queue[slot] = None
+
     def nominate(self, want):
         return [slot for slot, _ in zip(self.queue, range(want))]
 
@@ -58,19 +77,24 @@ class Sieve(po.Policy):
         for slot in slots:
             seen[slot] = 1
 
-    def nominate(self, want):
+    def evict(self):
         seen, younger = self.seen, self.younger
         hand = self.hand if self.hand >= 0 else self.oldest
         while seen[hand]:
             seen[hand] = 0
             hand = younger[hand] if younger[hand] >= 0 else self.oldest
         self.hand = hand
+        self.remove(hand)
         return hand
 
     def ended(self, slot, page, end):
-        if end == "spared":
+        if end == "gone":
+            self.remove(slot)
+        else:
+            self.added(slot, page, None, False, 0)
             self.seen[slot] = 1  # the hand passes it by
-            return
+
+    def remove(self, slot):
         older, younger = self.older[slot], self.younger[slot]
         if self.hand == slot:
             self.hand = younger
@@ -159,18 +183,18 @@ class BulkClock(po.BulkPolicy):
         return np.concatenate(chosen)
 
 
-class Liar(po.Policy):
+class Liar(Nominating):
     """FIFO that answers wrong from the tenth question on."""
 
     answer = staticmethod(lambda queue: [])
 
     def __init__(self, seed):
-        self.fifo, self.asked = Fifo(seed), 0
-        self.added, self.ended = self.fifo.added, self.fifo.ended
+        super().__init__(seed)
+        self.asked = 0
 
     def nominate(self, want):
         self.asked += 1
-        return self.fifo.nominate(want) if self.asked < 10 else self.answer(self.fifo.queue)
+        return super().nominate(want) if self.asked < 10 else self.answer(self.queue)
 
 
 class Silent(Liar):
@@ -197,7 +221,7 @@ class Slow(Liar):
 class Twice(Liar):
     def nominate(self, want):
         self.asked += 1
-        return self.fifo.nominate(want) if self.asked < 10 else [next(iter(self.fifo.queue))] * 2
+        return Nominating.nominate(self, want) if self.asked < 10 else [next(iter(self.queue))] * 2
 
 
 class Exits(Liar):

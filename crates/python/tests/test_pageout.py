@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 import pageout as po
-from policies import Absent, BulkClock, Endless, Exits, Fifo, Raises, Recursive, Sieve, Silent, Slow, Twice, Unmade, Words
+from policies import Absent, BulkClock, Endless, Exits, Fifo, Nominating, Raises, Recursive, Sieve, Silent, Slow, Twice, Unmade, Words
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 
@@ -214,18 +214,21 @@ class Policies(Case):
 
     def test_policies_of_python_miss_where_those_built_in_do(self):
         trace = po.trace(pages=pages())
-        result = po.replay(trace, policy=["fifo", Fifo, "sieve", Sieve], memory="1%,20%,70%")
-        fifo, mine, sieve, my_sieve = np.split(result["misses"], 4)
+        result = po.replay(trace, policy=["fifo", Fifo, Nominating, "sieve", Sieve], memory="1%,20%,70%")
+        fifo, mine, nominating, sieve, my_sieve = np.split(result["misses"], 5)
         self.assertEqual(fifo.tolist(), mine.tolist())
+        self.assertEqual(fifo.tolist(), nominating.tolist())
         self.assertEqual(sieve.tolist(), my_sieve.tolist())
 
     def test_a_policy_of_python_runs_in_the_machine(self):
         trace = po.trace(pages=pages(20_000))
-        result = po.replay(trace, policy=["fifo@machine", Fifo, "py-fifo@machine"], memory="20%")
-        self.assertEqual(result["misses"][0], result["misses"][2])
+        result = po.replay(trace, policy=["fifo@machine", Fifo, "py-fifo@machine", Nominating, "Nominating@machine"], memory="20%")
+        misses = result["misses"]
+        self.assertEqual((misses[0], misses[0]), (misses[2], misses[4]))
 
     def test_policies_that_keep_the_contract_pass_and_others_are_told_with_call_and_slot(self):
         po.check_policy(Fifo)
+        po.check_policy(Nominating)
         po.check_policy(Sieve)
         for liar, why in [(Silent, "nothing is nominated"), (Absent, "slot 4000000 is nominated, and no page is there")]:
             with self.assertRaisesRegex(po.Error, why):
@@ -273,6 +276,49 @@ class Sweeps(Case):
         first = po.sweep(self.path("plan.toml"), into=self.path("into"))
         self.assertEqual(len(first), 6)
         self.assertEqual(po.sweep(self.path("plan.toml"), into=self.path("into")).json, first.json)
+
+
+    def test_classes_of_a_plan_run_in_processes_that_import_them_and_what_they_raise_is_a_row(self):
+        np.savetxt(self.path("a.txt"), pages(), fmt="%d")
+        with open(self.path("plan.toml"), "w") as file:
+            file.write('traces = ["a.txt"]\npolicy = ["fifo", "py-fifo", "Raises", "Unmade", "Endless", "py-fifo@machine"]\nmemory = ["10%"]\n')
+        told = po.sweep(self.path("plan.toml"), into=self.path("into"), policies=[Fifo, Raises, Unmade, Endless], call_limit="1s")
+        row = {policy: at for at, policy in enumerate(told["policy"])}
+        error = told.list("error")
+        self.assertEqual(len(told), 6)
+        self.assertEqual(told.list("misses")[row["fifo"]], told.list("misses")[row["py-fifo"]])
+        self.assertEqual(len(told.list("policy_hash")[row["py-fifo"]]), 32)
+        self.assertIsNone(error[row["py-fifo@machine"]])
+        self.assertRegex(error[row["Raises"]], r"policy Raises: call \d+, nominate\(1\): ZeroDivisionError: no idea")
+        self.assertRegex(error[row["Unmade"]], r"policy Unmade: call 0, make\(\): ZeroDivisionError: not today")
+        self.assertRegex(error[row["Endless"]], r"policy Endless: call \d+, nominate\(1\): has not returned for 1s")
+
+    def test_a_class_that_no_process_can_import_is_refused_with_what_to_do(self):
+        class Here(Fifo):
+            pass
+
+        with self.assertRaisesRegex(ValueError, r"write it into a file.*from mine import Here"):
+            po.sweep("plan.toml", into=self.path("into"), policies=[Here])
+        with self.assertRaisesRegex(TypeError, "names stand in the plan"):
+            po.sweep("plan.toml", into=self.path("into"), policies=["fifo"])
+
+    def test_a_class_of_the_main_program_is_imported_from_its_file(self):
+        np.savetxt(self.path("a.txt"), pages(), fmt="%d")
+        with open(self.path("plan.toml"), "w") as file:
+            file.write('traces = ["a.txt"]\npolicy = ["fifo", "py-fifo"]\nmemory = ["10%"]\n')
+        program = [
+            "import pageout as po, policies", "class Mine(policies.Fifo):", "    pass",
+            "if __name__ == '__main__':", "    print(po.sweep('plan.toml', into='into', policies=[Mine]).list('misses'))",
+        ]
+        guarded, bare = program, [*program[:3], program[4].strip().replace("'into'", "'bare'")]
+        for lines in [guarded, bare]:
+            with open(self.path("main.py"), "w") as file:
+                file.write("\n".join(lines))
+            told = subprocess.run([sys.executable, "main.py"], cwd=self.folder.name, capture_output=True, text=True).stdout
+            fifo, mine = json.loads(told.replace("None", "null"))
+            self.assertEqual(mine, fifo if lines is guarded else None)
+        error = po.call("sweep", collect=self.path("bare")).list("error")[1]
+        self.assertIn("sweep is called while the file that a policy is in is imported", error)
 
 
 class Program(Case):

@@ -10,7 +10,7 @@ def _nothing(method):
 
 
 class Policy:
-    """A policy: which page of a memory is to go. A class of your own has ``added`` and ``nominate``, and what else it wants to hear of.
+    """A policy: which page of a memory is to go. A class of your own has ``added`` and ``evict``, and what else it wants to hear of.
 
     Pages are in *slots*: numbers from 0, below the capacity, used again once their page has left. An object is made for each memory, with a seed, which is all the
     chance that it has. All uses are told in order before any other call.
@@ -34,13 +34,18 @@ class Policy:
     def used(self, slots):
         """Pages in memory were used, in this order: a list. Whoever does not have this is not told, and hits cost it nothing."""
 
-    def nominate(self, want):
-        """Room is needed: whom to evict, the first one first. One slot or several, at most ``want``, in memory, none twice."""
-        raise NotImplementedError("a policy has to say whom to evict: nominate(self, want)")
+    @_nothing
+    def evict(self):
+        """Room for a page is needed: takes whom to evict out of what it keeps, and returns its slot. Of that page ``ended`` tells only that it is "spared", if it is."""
 
     @_nothing
     def ended(self, slot, page, end):
-        """What became of a page: "evicted", "gone" (for another reason), or "spared": it was nominated and stays."""
+        """A page that was not evicted is "gone", as its file was truncated, say; or one that was, stays: "spared". Then it is in memory as before."""
+
+    def nominate(self, want):
+        """In place of ``evict``: whom to evict, the first one first. One slot or several, at most ``want``, in memory, none twice. ``ended`` tells of each what
+        became of it, "evicted" as well; until then it is in memory."""
+        raise NotImplementedError("a policy has to say whom to evict: evict(self)")
 
     @_nothing
     def cold(self, slot):
@@ -75,15 +80,15 @@ class BulkPolicy(Policy):
         pass
 
 
-def named(policy):
-    """The name that a policy goes by in commands; a class is made known first."""
+def named(policy, file=None):
+    """The name that a policy goes by in commands; a class is made known first. file: where its code is, for results that have its hash."""
     if isinstance(policy, str):
         return policy
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
         raise TypeError(f"a policy is a name or a class made of pageout.Policy, not {policy!r}")
     name = policy.name or policy.__name__
     at_once = max(1, int(policy.at_once)) if issubclass(policy, BulkPolicy) else 0
-    _native.bring(name, policy, at_once)
+    _native.bring(name, policy, at_once, file)
     return name
 
 

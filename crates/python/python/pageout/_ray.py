@@ -1,6 +1,8 @@
 """A sweep on a cluster of Ray: its cells in shards, each a task that writes parts of its own into the folder that all machines see."""
 
-from . import __version__
+import sys
+
+from . import __version__, _classes
 from ._call import call
 
 #: Cells that a task has at least, and tasks a CPU: so many that none waits long for the last one, and so few that starting them costs little.
@@ -8,15 +10,18 @@ CELLS_A_TASK = 8
 TASKS_A_CPU = 8
 
 
-def shard(version, plan, into, number, of, options):
+def shard(version, plan, into, number, of, options, path=(), places=()):
     """One task: the cells of a shard that are not in the folder yet. One that was killed is tried again, and goes on."""
     if version != __version__:
         raise RuntimeError(f"this worker has pageout {__version__}, and the sweep was started by {version}: results of the two can't be mixed")
+    if places:
+        sys.path += [folder for folder in path if folder not in sys.path]
+        _classes.bring(places)
     done = call("sweep", plan, into=into, shard=f"{number}/{of}", jobs=1, failed_is_error=False, **options).json
     return done["cells_run"], done["cells_failed"]
 
 
-def sweep_on(address, plan, into, options):
+def sweep_on(address, plan, into, options, places=()):
     """Runs what is left of a plan; a cluster that is connected already is used."""
     import os
 
@@ -32,4 +37,4 @@ def sweep_on(address, plan, into, options):
     cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
     tasks = max(1, min(cpus * TASKS_A_CPU, -(-left // CELLS_A_TASK)))
     remote = ray.remote(num_cpus=1, max_retries=3)(shard)
-    ray.get([remote.remote(__version__, plan, into, number, tasks, options) for number in range(tasks)])
+    ray.get([remote.remote(__version__, plan, into, number, tasks, options, sys.path, places) for number in range(tasks)])

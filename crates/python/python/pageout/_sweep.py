@@ -2,20 +2,27 @@
 
 import os
 
+from . import _classes
 from ._call import call
 
 
-def sweep(plan, *, into, on="local", **options):
+def sweep(plan, *, into, on="local", policies=(), **options):
     """Runs the cells of a plan into a folder, and returns all rows of it.
 
     A cell that fails is a row with its ``error``, and no error here. plan: a file as ``pageout help sweep`` has it. Cells that are in the folder are not run again. on: "local"; "ray", or the address of a cluster of Ray, whose
-    machines all see ``into`` and the plan.
+    machines all see ``into`` and the plan. policies: classes that the plan names (``policy = ["Mine", "s3-fifo"]``). Their cells run in processes that import them from
+    their file; it is at the same path on all machines, and its hash is in each row.
     """
+    if _classes.is_importing():
+        raise RuntimeError("sweep is called while the file that a policy is in is imported: put the call under `if __name__ == \"__main__\":`")
     plan, into = os.fspath(plan), os.fspath(into)
+    places = [_classes.placed(policy) for policy in policies]
+    if places:
+        _classes.bring(places)
     if on == "local":
         call("sweep", plan, into=into, failed_is_error=False, **options)
     else:
         from ._ray import sweep_on
 
-        sweep_on(None if on == "ray" else on, plan, into, options)
+        sweep_on(None if on == "ray" else on, plan, into, options, places)
     return call("sweep", collect=into)
