@@ -1,8 +1,8 @@
 """What a policy of one's own costs: SIEVE (over arrays CLOCK) in each way beside the same built in, and by the Python hooks of libCacheSim, in one run. Fails where
 the misses differ that are to be equal, or where a way costs more than it may. `ci/own-policy.sh` starts it.
 
-Usage, with the wheel and libcachesim installed and crates/python/tests on PYTHONPATH: own-policy.py SIEVE.so PROGRAM
-SIEVE.so is crates/plugin/benches/sieve.c as a library; PROGRAM one that `new-policy` has written, with `my-sieve` among its policies. Zipf 0.99 over 1 M ids, memory for a
+Usage, with the wheel and libcachesim installed and crates/python/tests on PYTHONPATH: own-policy.py SIEVE.so [PROGRAM]
+SIEVE.so is crates/plugin/benches/sieve.c as a library; PROGRAM one that `new-policy` has written, with `my-sieve` among its policies: without it its rows are left out. Zipf 0.99 over 1 M ids, memory for a
 tenth; medians of so many rounds in turn, in CPU time."""
 
 import json
@@ -17,10 +17,10 @@ import numpy as np
 
 import libcachesim
 import pageout as po
-from policies import BulkClock, Fifo, HookedSieve, Sieve
+from policies import BulkClock, Fifo, HookedSieve, Nominating, Sieve
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
-library, program = sys.argv[1:]
+library, *program = sys.argv[1:]
 
 ranks = np.arange(1, 1_000_001, dtype=np.float64) ** -0.99
 random = np.random.default_rng(42)
@@ -47,7 +47,7 @@ def of_program(policy):
     """Eight more sizes that are hardly another one: what they take is simulating alone."""
     def run(sizes):
         memory = ",".join(f"{10 + at / 1000}%" for at in range(sizes))
-        words = [program, "replay", in_file, "--trace-format", "pages-u32", "--policy", policy, "--memory", memory, "--jobs", "1", "--exact", "--json"]
+        words = [*program, "replay", in_file, "--trace-format", "pages-u32", "--policy", policy, "--memory", memory, "--jobs", "1", "--exact", "--json"]
         before = os.times()
         told = subprocess.run(words, check=True, capture_output=True).stdout
         after = os.times()
@@ -83,6 +83,7 @@ ways = [
     ("sieve, class in Python, 2 M accesses", "sieve, built in, 2 M accesses", 30, lambda: in_process(short, Sieve)),
     ("fifo, built in, 2 M accesses", None, None, lambda: in_process(short, "fifo")),
     ("fifo, class in Python, 2 M accesses", "fifo, built in, 2 M accesses", None, lambda: in_process(short, Fifo)),
+    ("fifo, class in Python that nominates, 2 M accesses", "fifo, built in, 2 M accesses", None, lambda: in_process(short, Nominating)),
     ("clock, built in, 2 M accesses", None, None, lambda: in_process(short, "clock")),
     ("clock, numpy, 1,024 victims a call, 2 M accesses", "clock, built in, 2 M accesses", 4, lambda: in_process(short, BulkClock)),
     ("sieve, libCacheSim built in, 2 M accesses", None, None, lambda: of_libcachesim(lambda size: libcachesim.Sieve(cache_size=size, hashpower=20))),
@@ -90,6 +91,7 @@ ways = [
 ]
 #: libCacheSim's hooks take so many times as long as a class here, at least.
 HOOKS = 4
+ways = [way for way in ways if program or "by the program" not in way[0]]
 times, misses = {name: [] for name, *_ in ways}, {}
 for _ in range(ROUNDS):
     for name, _, _, run in ways:

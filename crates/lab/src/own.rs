@@ -125,9 +125,22 @@ pub(crate) fn guard() {
         hook_panics();
         #[cfg(unix)]
         pageout_plugin::name_who_ends_the_program(EXIT_CODE.into());
-        let watchdog = Watchdog::new();
-        std::thread::spawn(move || watch(watchdog));
+        let mut watchdog = Watchdog::new();
+        let (awake, is_awake) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            watchdog.late();
+            stay_awake();
+            let _ = awake.send(());
+            watch(watchdog);
+        });
+        // A library that hangs while it is loaded has the loader's lock, and a thread that begins asks for it.
+        let _ = is_awake.recv();
     });
+}
+
+/// Whatever this thread needs in order to end the program is made now: the loader's lock is asked for by variables of a thread that are dropped with it.
+pub(crate) fn stay_awake() {
+    let _ = (api::is_call(), form::form().is_data(), pageout_policy::doing_here());
 }
 
 /// Names of libraries start from this folder from now on, as those of a plan do. None is loaded before a policy of it is made: what it does then is told of that

@@ -40,10 +40,15 @@ pub(crate) fn begin() {
 /// No object that there is now is called any more, and whichever is in a call is interrupted there: a policy that answers nothing ends its run.
 pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     ENDED.store(CALLS.load(Relaxed), Relaxed);
+    let threads: Vec<u64> = THREADS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
+    if threads.is_empty() {
+        // Where a library hangs while it is loaded, no module can be imported either.
+        return Ok(());
+    }
     let ctypes = py.import("ctypes")?;
     let interrupt = ctypes.getattr("pythonapi")?.getattr("PyThreadState_SetAsyncExc")?;
     let error = ctypes.call_method1("py_object", (py.get_type::<PyKeyboardInterrupt>(),))?;
-    for thread in THREADS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+    for thread in threads {
         interrupt.call1((ctypes.call_method1("c_ulong", (thread,))?, &error))?;
     }
     Ok(())

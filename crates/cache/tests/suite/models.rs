@@ -3,7 +3,9 @@
 use crate::random;
 use pageout_cache::{Bare, Choice, POLICIES};
 use pageout_policy::check::{Random, least_misses};
+use pageout_policy::{Arrival, End, PageId, Policy, Slot};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Says whether a page was in memory, and takes it in.
 type Model = Box<dyn FnMut(u32) -> bool>;
@@ -520,4 +522,56 @@ fn what_is_written_over_slots_and_over_page_numbers_misses_as_often() {
         check("lru", Box::<pageout_policy::Lru>::default(), capacity);
         check("s3-fifo", Box::<pageout_policy::S3Fifo>::default(), capacity);
     }
+}
+
+/// FIFO with something to keep between calls.
+#[derive(Default)]
+struct Holding(pageout_policy::Fifo, std::sync::Arc<Held>);
+
+/// How often it was taken, and whether it is kept.
+#[derive(Default)]
+struct Held(std::sync::atomic::AtomicU32, std::sync::atomic::AtomicBool);
+
+struct Hold(std::sync::Arc<Held>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        assert!(self.0.1.swap(false, Relaxed));
+    }
+}
+
+impl Policy for Holding {
+    fn resized(&mut self, capacity: u32) {
+        self.0.resized(capacity);
+    }
+    fn added(&mut self, arrival: &Arrival) {
+        assert!(self.1.1.load(Relaxed), "it is kept during accesses");
+        self.0.added(arrival);
+    }
+    fn used(&mut self, slots: &[Slot]) {
+        self.0.used(slots);
+    }
+    fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+        self.0.nominate(want, victims);
+    }
+    fn ended(&mut self, slot: Slot, page: PageId, end: End) {
+        self.0.ended(slot, page, end);
+    }
+    fn held(&self) -> Option<Box<dyn std::any::Any>> {
+        self.1.0.fetch_add(1, Relaxed);
+        assert!(!self.1.1.swap(true, Relaxed), "it is taken once");
+        Some(Box::new(Hold(self.1.clone())))
+    }
+}
+
+#[test]
+fn what_a_policy_keeps_between_calls_is_dropped_within_some_thousand_accesses() {
+    let held = std::sync::Arc::<Held>::default();
+    let mut bare = Bare::new(Box::new(Holding(Default::default(), held.clone())), 7);
+    let pages: Vec<u32> = (0..20_000).map(|at| at * at % 97).collect();
+    let misses = pageout_cache::Simulation::run(&mut bare, &pages);
+    assert!(!held.1.load(Relaxed), "nothing is kept at the end");
+    assert!((4..1000).contains(&held.0.load(Relaxed)), "{} times", held.0.load(Relaxed));
+    let mut fifo = Bare::new(Box::<pageout_policy::Fifo>::default(), 7);
+    assert_eq!(pageout_cache::Simulation::run(&mut fifo, &pages), misses);
 }

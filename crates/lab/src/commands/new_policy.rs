@@ -85,7 +85,9 @@ pub(crate) fn new_policy(args: &NewPolicyArgs) -> Outcome {
     let next = match (args.c, args.python) {
         (true, _) => "make check".to_string(),
         (_, true) => format!("python {}.py", name.replace('-', "_")),
-        _ => format!("cargo test && cargo run --release -- replay TRACE --policy {name},s3-fifo,opt"),
+        _ => {
+            format!("cargo test --release && cargo run --release -- replay TRACE --policy {name},s3-fifo,opt")
+        }
     };
     output::print_text(&format!(
         "{name} is written; README.md there says what is what. Next:\n  cd {name} && {next}\n"

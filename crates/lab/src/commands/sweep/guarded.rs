@@ -200,6 +200,7 @@ pub(super) fn keys(args: &SweepArgs) -> anyhow::Result<BTreeSet<String>> {
     let limit = Duration::from_nanos(args.policy_time.0);
     let told = args.policy_time.to_string();
     thread::spawn(move || {
+        own::stay_awake();
         loop {
             thread::sleep(LOOK);
             let began = *BEGAN.lock().unwrap_or_else(PoisonError::into_inner);
