@@ -75,6 +75,8 @@ unmodelled! {
         "kswapd and a group's reclaim set one mark for a congested node, which whoever reclaims for a group clears at its end. Here, as since 6.7, there are two, and memory.reclaim on the root does not clear kswapd's.";
     "shadows of anonymous pages" "7.2.." "C":
         "They live in the swap table and keep fewer bits of time, so that distances on large machines are rounded. Here they have the bits of those of files.";
+    "swap: first store to a page" "6.1..6.1" "A":
+        "A page that a load brings back from swap is mapped read-only, and its first store faults a second time. Here, as in 6.12, it is mapped for stores as well, so that there are fewer minor faults.";
     "generations: unevictable pages" "generations 6.3..6.6" "E":
         "Eviction moves a page that it finds unevictable to the unevictable list. Here, as in 6.1.192 and 6.12, it lets the page through.";
     "generations: walkers that wait" "generations 6.1..6.1" "A":

@@ -15,7 +15,7 @@ use crate::stat::{ByType, PGSCAN, PGSTEAL};
 use crate::state::State;
 use crate::story::Tracepoint;
 use crate::units::{LruType, Pfn};
-use pageout_rules::lru::Lru;
+use pageout_rules::lru::{Lru, SecondLook};
 
 /// The outcome of a batch (the kernel's `reclaim_stat`). Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -147,7 +147,49 @@ impl State {
     fn may_have_become_free(&self, pfn: Pfn) -> bool {
         let folio = self.memory.folios[pfn];
         let in_use = FolioFlags::MLOCKED | FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::WRITEBACK;
-        let has_use = self.memory.use_bits(pfn).intersects(UseBits::ACTIVE | UseBits::REFERENCED);
-        !folio.flags().intersects(in_use) && folio.mapped == 0 && !has_use
+        let use_bits = match self.memcgs[folio.memcg].policy.generations.second_look {
+            SecondLook::Unreferenced => UseBits::ACTIVE | UseBits::REFERENCED,
+            SecondLook::Unmapped => UseBits::ACTIVE,
+        };
+        !folio.flags().intersects(in_use)
+            && folio.mapped == 0
+            && !self.memory.use_bits(pfn).intersects(use_bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Access, Advice, Config, CpuId, Engine, MemcgId, Policy, Step};
+
+    /// Its write has ended, or its wait in a batch of the CPU. A reference says that it was used only where isolation clears it.
+    #[test]
+    fn what_becomes_free_in_reclaims_hands_is_judged_again_and_since_6_14_though_it_is_referenced() {
+        for (policy, though_referenced) in
+            [("mglru@6.1.192", false), ("mglru@6.12", false), ("mglru@6.16", true), ("mglru@7.3", true)]
+        {
+            let config = Config { policy: Policy::by_name(policy).unwrap(), ..Config::default() };
+            let mut engine = Engine::new(config).unwrap();
+            let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+            let mm = engine.process_create(memcg);
+            let task = engine.task_create(mm, CpuId(0));
+            let heap = engine.map_anon(task, 1, Advice::Normal).unwrap();
+            let step = engine.start(task, Access::new(heap, 0, true));
+            assert!(matches!(step, Step::Done(_)), "{step:?}");
+            let pfn = engine.used_folios()[0];
+            assert_eq!(engine.core.mm.memory.folios[pfn].memcg, memcg);
+            engine.enter(task);
+            engine.core.unmap_all(pfn);
+            let mut is_judged_again = |is_dirty: bool, use_bits: UseBits| {
+                engine.core.mm.memory.folios[pfn].change(FolioFlags::DIRTY, is_dirty);
+                engine.core.mm.memory.set_use_bits(pfn, use_bits);
+                engine.core.mm.may_have_become_free(pfn)
+            };
+            assert!(is_judged_again(false, UseBits::empty()), "{policy}");
+            assert!(is_judged_again(false, UseBits::WORKINGSET), "{policy}");
+            assert_eq!(is_judged_again(false, UseBits::REFERENCED), though_referenced, "{policy}");
+            assert!(!is_judged_again(false, UseBits::ACTIVE), "{policy}");
+            assert!(!is_judged_again(true, UseBits::empty()), "{policy}");
+        }
     }
 }

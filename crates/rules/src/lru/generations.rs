@@ -82,6 +82,16 @@ choice! {
 }
 
 choice! {
+    /// What of a batch is judged a second time, because it may have become free while it was in reclaim's hands.
+    SecondLook {
+        /// Clean pages that nobody maps, and that no look around has found used: REFERENCED is cleared when they are isolated. Up to 6.13.
+        Unreferenced = "unreferenced",
+        /// Clean pages that nobody maps. REFERENCED may be from long before. Since 6.14.
+        Unmapped = "unmapped",
+    }
+}
+
+choice! {
     /// Where a new page goes that nobody has mapped: one read through a file descriptor.
     NewFile {
         /// Before 6.7: to the oldest generation.
@@ -192,6 +202,10 @@ rules! {
         [ActiveUse::Keep => "6.1..6.1" "A", ActiveUse::Lost => "6.12..6.13" "B m", ActiveUse::Keep => "6.14.." "S D"],
         Some(("mechanisms.toml", "keep")),
         "A page comes to a generation as active, from a fault or because a look around has found it used. What was counted of its use stays, so that its tier may spare it when it is oldest again (6.1, and since 6.14), or is lost (6.12).";
+    "lru.second_look": second_look: SecondLook = SecondLook::Unreferenced,
+        [SecondLook::Unreferenced => "6.1..6.13" "A B", SecondLook::Unmapped => "6.14.." "S"],
+        Some(("mechanisms-2026.toml", "unreferenced")),
+        "Reclaim judges pages of a batch a second time that are clean and unmapped by then, as their write or their wait in a batch of the CPU has ended meanwhile: those that were not referenced (up to 6.13), or all (since 6.14, where a page carries its reference along).";
     "lru.rmap_promote": rmap_promote: RmapPromote = RmapPromote::SecondSeen,
         [RmapPromote::SecondSeen => "rests ..6.13" "S", RmapPromote::SecondSeen => "6.14..7.1" "S", RmapPromote::RefsOverOne => "7.2.." "C D"],
         Some(("mechanisms-2026.toml", "second_seen")),
