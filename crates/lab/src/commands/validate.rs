@@ -152,9 +152,14 @@ fn first_difference(
     let answer = answers.of(&run.id);
     let missed = answers.misses(answer, median)?;
     let missed = missed.map(|real| [judge::comparable_misses(median, Some(&real)), real]);
-    let reads = answers.reads(answer)?.filter(|_| !median.reads.is_empty());
-    let Some(mut difference) = Difference::first(median, &run.objects, missed.as_ref(), reads.as_deref())
-    else {
+    let events = answers.reads(answer)?.filter(|_| !median.reads.is_empty());
+    let of_stream = |stream: &[u32]| reads::of_stream(stream, &median.sequence);
+    let both = match events {
+        Some(real) => Some([median.reads.clone(), real]),
+        None => answers.stream(answer)?.map(|real| [of_stream(&median.stream), of_stream(&real)]),
+    };
+    let reads = both.as_ref().map(|both| both.each_ref().map(Vec::as_slice));
+    let Some(mut difference) = Difference::first(median, &run.objects, missed.as_ref(), reads) else {
         return Ok(None);
     };
     let unrecorded = Unrecorded { simulation, simulations: played.len() };

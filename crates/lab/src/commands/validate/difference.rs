@@ -1,6 +1,6 @@
 //! `--first-difference`: the first access at which simulation and kernel part, and the story of a page that it is about.
 //!
-//! Where it was recorded what each access brought into the page cache and took from it, pages that came or went on one side alone are a
+//! Where it was recorded what each access brought into the page cache and took from it, or what came and went in the run, pages that came or went on one side alone are a
 //! difference, whichever access needs them next. Otherwise it is the first access that missed on one side alone.
 
 use std::collections::BTreeSet;
@@ -36,14 +36,13 @@ impl Difference {
         played: &Played,
         objects: &[String],
         missed: Option<&[MissMap; 2]>,
-        reads: Option<&[Reads]>,
+        reads: Option<[&[Reads]; 2]>,
     ) -> Option<Difference> {
         let none = Reads::default();
         (0..played.sequence.len()).find_map(|at| {
-            let real = reads.map(|reads| reads.get(at).unwrap_or(&none));
-            let simulated = real.and_then(|_| played.reads.get(at));
-            let (removed, inserted) = match simulated.zip(real) {
-                Some((simulated, real)) => {
+            let reads = reads.map(|both| both.map(|reads| reads.get(at).unwrap_or(&none)));
+            let (removed, inserted) = match reads {
+                Some([simulated, real]) => {
                     (apart(&simulated.removed, &real.removed), apart(&simulated.inserted, &real.inserted))
                 }
                 None => Default::default(),

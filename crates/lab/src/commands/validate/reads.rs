@@ -3,6 +3,9 @@
 //! A recorded event is a word: what it is in the top four bits, a page in the others. A request for the disk takes two words.
 
 use anyhow::bail;
+use pageout_workload::Access;
+
+use super::answers::REMOVED;
 
 /// What happened in one access.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -46,6 +49,26 @@ pub(super) fn of_events(words: &[u32]) -> anyhow::Result<Vec<Reads>> {
     Ok(accesses)
 }
 
+/// What came and went, by access, of a stream that says it of the whole run. The pages that left before one came in made room for it; and
+/// it came in for the next access that is to it.
+pub(super) fn of_stream(stream: &[u32], sequence: &[Access]) -> Vec<Reads> {
+    let mut accesses = vec![Reads::default(); sequence.len()];
+    let (mut from, mut removed) = (0, Vec::new());
+    for &entry in stream {
+        let page = entry & !REMOVED;
+        if entry & REMOVED != 0 {
+            removed.push(page);
+            continue;
+        }
+        let is_to_it = |access: &Access| access.page() == u64::from(page);
+        let Some(ahead) = sequence[from..].iter().position(is_to_it) else { continue };
+        from += ahead;
+        accesses[from].removed.append(&mut removed);
+        accesses[from].inserted.push(page);
+    }
+    accesses
+}
+
 /// Accesses that brought other pages in, or in another order.
 pub(super) fn differing_insertions(simulated: &[Reads], real: &[Reads]) -> usize {
     differing(simulated, real, |simulated, real| simulated.inserted == real.inserted)
@@ -76,6 +99,19 @@ fn same_requests(simulated: &[(u32, u32)], real: &[(u32, u32)]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_left_before_a_page_came_in_made_room_for_it_in_the_next_access_to_it() {
+        let sequence = [5, 6, 5, 7, 5].map(|page| Access::new(0, page, false));
+        let accesses = of_stream(&[5, 6, REMOVED | 5, REMOVED | 6, 7, 5, REMOVED | 7], &sequence);
+        let of = |inserted: &[u32], removed: &[u32]| Reads {
+            inserted: inserted.into(),
+            removed: removed.into(),
+            requests: Vec::new(),
+        };
+        let none = || of(&[], &[]);
+        assert_eq!(accesses, [of(&[5], &[]), of(&[6], &[]), none(), of(&[7], &[5, 6]), of(&[5], &[])]);
+    }
 
     #[test]
     fn events_belong_to_the_access_that_began_before_them() {
