@@ -178,8 +178,15 @@ impl Gate {
     /// Passes it by, after the page's dirty bit was cleared and before the device reads the frame: whether nobody is in the middle of writing to it. Who
     /// comes to write later finds the page clean.
     pub(crate) fn pass(&self) -> bool {
-        // Nothing changes, but it has its place among all changes of the gate. Acquire: what was written before it was opened is read by the device.
-        // Release: whoever changes it later sees the dirty bit cleared.
-        self.0.fetch_sub(0, Ordering::AcqRel) & COUNT != WRITTEN
+        let mut seen = self.0.load(Ordering::Relaxed);
+        while seen & COUNT != WRITTEN {
+            // Nothing changes, but it has its place among all changes of the gate. Acquire: what was written before it was opened is read by the device.
+            // Release: whoever changes it later sees the dirty bit cleared.
+            match self.0.compare_exchange_weak(seen, seen, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
     }
 }
