@@ -1,11 +1,11 @@
-//! A task that reads files, alone on a machine on which nothing takes time: what is left is what the engine decides.
+//! A task that reads and writes files, alone on a machine on which nothing takes time: what is left is what the engine decides.
 //!
 //! A live page cache is compared with it, access by access: where one thread reads, both must leave the same counters. Work costs nothing and the
 //! device answers at once, as prices and latencies are the simulator's own; and so the clock stands still.
 
 use pageout_engine::{
     Advice, Bdi, Config, ConfigError, CpuId, Engine, FileError, FileId, FileKind, FileSpec, MemcgId, Nanos,
-    Step, TaskId,
+    ObjectId, Step, TaskId,
 };
 
 use crate::cost::{Channel, Costs};
@@ -20,6 +20,7 @@ pub struct LoneReader {
     task: TaskId,
     group: String,
     files: Vec<FileId>,
+    fsync_every: Vec<(ObjectId, u32)>,
 }
 
 /// Why a lone reader can't be had, or does not come to its end.
@@ -55,7 +56,7 @@ impl LoneReader {
         let memcg = engine.memcg_create(MemcgId::ROOT, group)?;
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
-        Ok(LoneReader { engine, task, group: group.to_owned(), files: Vec::new() })
+        Ok(LoneReader { engine, task, group: group.to_owned(), files: Vec::new(), fsync_every: Vec::new() })
     }
 
     /// Writes a kernel file before anything is read.
@@ -85,6 +86,17 @@ impl LoneReader {
         Ok(())
     }
 
+    /// Has the file that was opened last synced every so many writes, before the next access. `are_partial`: each write is of a part of its page.
+    ///
+    /// # Errors
+    /// [`LoneReaderError::Config`] where none was opened.
+    pub fn sync_every(&mut self, writes: u32, are_partial: bool) -> Result<(), LoneReaderError> {
+        let object = ObjectId((self.files.len() as u32).wrapping_sub(1));
+        self.engine.set_partial_writes(self.task, object, are_partial)?;
+        self.fsync_every.push((object, writes));
+        Ok(())
+    }
+
     /// Makes the accesses; the machine as it is then has the counters.
     ///
     /// # Errors
@@ -100,6 +112,8 @@ impl LoneReader {
             sequential: None,
             iops_max: None,
             read_bandwidth: u64::MAX,
+            write: Latency::Constant(Nanos::ZERO),
+            write_bandwidth: u64::MAX,
             ..DeviceSpec::preset("nvme").expect("it is a preset")
         };
         let spec = MachineSpec {
@@ -111,7 +125,8 @@ impl LoneReader {
         let channels = vec![Channel::File; self.files.len()];
         let mut machine = Machine::new(self.engine, spec)?;
         let memcg = format!("/{}", self.group);
-        machine.task_add(TaskSpec::new(self.task, &self.group, &memcg, channels, accesses))?;
+        let task = TaskSpec::new(self.task, &self.group, &memcg, channels, accesses);
+        machine.task_add(TaskSpec { fsync_every: self.fsync_every, ..task })?;
         machine.run(observer)?;
         Ok(machine)
     }
