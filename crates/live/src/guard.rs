@@ -23,8 +23,14 @@ impl<'a> PageRef<'a> {
     pub(crate) fn new(file: &'a File, pin: Pin<'a>, len: usize, pins: i64) -> Result<PageRef<'a>, Error> {
         /// So many more pins of a thread are counted before anybody looks how many there are in all.
         const COUNTED_AT_ONCE: i64 = 16;
-        let page = PageRef { file, pin, len };
-        if pins % COUNTED_AT_ONCE == 0 { page.check_pins() } else { Ok(page) }
+        if pins % COUNTED_AT_ONCE == 0
+            && let Err(error) = PageRef::check_pins(file)
+        {
+            drop(PageRef { file, pin, len });
+            return Err(error);
+        }
+        // Made where it is to be: one that is moved is written in words and read in pairs of them, for which the processor waits.
+        Ok(PageRef { file, pin, len })
     }
 
     /// The same of a pin that is yet to be counted.
@@ -39,11 +45,11 @@ impl<'a> PageRef<'a> {
 
     /// Too many pages that can't be evicted would leave no room for others.
     #[cold]
-    fn check_pins(self) -> Result<PageRef<'a>, Error> {
-        let machine = &self.file.memory.machine;
+    fn check_pins(file: &File) -> Result<(), Error> {
+        let machine = &file.memory.machine;
         let pinned = machine.lock()?.pinned();
         if pinned <= machine.pins_max {
-            Ok(self)
+            Ok(())
         } else {
             Err(Error::Pinned { pinned, most: machine.pins_max })
         }
