@@ -299,6 +299,49 @@ fn memory_is_on_the_nodes_that_it_is_bound_to() {
     assert!(maps.is_empty() || maps.contains("bind:0"), "{maps}");
 }
 
+/// Pages of mappings that are bound to a node, on each of two nodes: from `bind:1 ... N0=3 N1=512`.
+fn pages_bound_to(node: u64) -> [u64; 2] {
+    let maps = std::fs::read_to_string("/proc/self/numa_maps").unwrap();
+    let bound = format!("bind:{node}");
+    let words: Vec<&str> = maps
+        .lines()
+        .filter(|line| line.split(' ').nth(1) == Some(&bound))
+        .flat_map(|line| line.split(' '))
+        .collect();
+    ["N0=", "N1="].map(|of| {
+        let counts = words.iter().filter_map(|word| word.strip_prefix(of));
+        counts.map(|count| count.parse::<u64>().unwrap()).sum()
+    })
+}
+
+#[test]
+#[ignore = "takes a machine of two NUMA nodes, as ci/two-nodes.sh has one"]
+fn pages_are_on_the_node_of_slow_memory_until_they_are_promoted_to_the_other() {
+    let made = Made::new("two-nodes", 1024 * PAGE);
+    let nodes = [Node::bound_to(0), Node::slow(8 * MIB).on_numa_node(1)];
+    for (policy, reads) in [("classic@6.12", 5), ("mglru@6.12", 7)] {
+        let builder = Memory::builder().budget(28 * MIB).policy(policy).io_threads(0);
+        let memory = nodes.iter().fold(builder, |builder, &node| builder.node(node)).build().unwrap();
+        memory.write("/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms", "1000000").unwrap();
+        let file = memory.open(&made.0, Open::read().random().group(&slow_group(&memory))).unwrap();
+        read_all(&file, 1);
+        let (fast, slow) = (pages_bound_to(0), pages_bound_to(1));
+        println!("{}: before {fast:?} {slow:?}", memory.describe());
+        assert_eq!((fast[1], slow[0]), (0, 0), "memory is where it is bound to");
+        assert!(slow[1] >= 1024, "all pages of the file are in slow memory: {slow:?}");
+        assert_eq!(memory.stats().unwrap().slow_resident, 1024);
+        (1..reads).for_each(|_| read_all(&file, 1));
+        // Whoever reads a kernel file hears of all that was read.
+        memory.read("/proc/vmstat").unwrap();
+        let (fast, slow) = (pages_bound_to(0), pages_bound_to(1));
+        println!("after {reads} reads {fast:?} {slow:?}");
+        assert_eq!((fast[1], slow[0]), (0, 0));
+        assert!(fast[0] >= 1024, "and in fast memory after {reads} reads: {fast:?}");
+        let stats = memory.stats().unwrap();
+        assert_eq!((stats.promoted, stats.slow_resident), (1024, 0), "{stats:?}");
+    }
+}
+
 #[test]
 fn the_child_of_a_fork_is_told_that_it_has_no_slow_memory_either() {
     let made = Made::new("fork", 64 * PAGE);
