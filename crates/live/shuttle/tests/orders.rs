@@ -6,14 +6,16 @@
 //!   who forgets the file ─────────────┼──▶ one group of some 40 pages over a file of 96
 //!   who writes memory.reclaim ────────┘    kernel threads, threads that read
 //! ```
-//! `ORDERS` says how many are tried (ci/shuttle.sh). A failure prints the order; `shuttle::replay` runs it again.
+//! What `tests/gate.rs` of the crate tries in all orders is drawn here, so that a step of the gate that is left out may pass: to find that a reader looks at the gate before the word, or not
+//! at the gate again, a page has to go, another to come and the first to come back between two of its looks. And an access is seen by all at once here: an
+//! order that is too weak is loom's to find. `ORDERS` says how many are tried (ci/shuttle.sh). A failure prints the order; `shuttle::replay` runs it again.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pageout_shuttle::{Backend, Delay, Error, File, Limits, Memory, Node, Open, ReadAt};
+use pageout_shuttle::{Advice, Backend, Delay, Error, File, Limits, Memory, Node, Open, ReadAt};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
 
@@ -126,6 +128,36 @@ fn readers_and_guards_see_their_pages_while_others_evict() {
             assert_eq!(stats.pinned, 0);
             assert!(stats.device_reads > PAGES, "nothing was evicted and read again");
         }
+    });
+}
+
+#[test]
+fn pages_that_take_turns_in_one_frame_are_read_as_themselves() {
+    let made = Made::new("turns");
+    let path = made.0.clone();
+    try_orders(move || {
+        // The frame that was freed last is the next one that is taken: while one copies, its page may go, another come, and the first come back.
+        let (memory, file) = cache("mglru@6.12", &path, LIMIT, 0);
+        let turns = thread::spawn({
+            let file = file.clone();
+            move || {
+                for page in [0, 1].into_iter().cycle().take(24) {
+                    file.advise(Advice::DontNeed, (1 - page) * PAGE..(2 - page) * PAGE).unwrap();
+                    check(&file.page(page).unwrap(), page);
+                }
+            }
+        });
+        let mut buf = vec![0; PAGE as usize];
+        for page in [0, 0, 1].into_iter().cycle().take(24) {
+            file.read_at(&mut buf, page * PAGE).unwrap();
+            check(&buf, page);
+            let guard = file.page(page).unwrap();
+            check(&guard, page);
+            thread::yield_now();
+            check(&guard, page);
+        }
+        turns.join().unwrap();
+        assert_eq!(memory.stats().unwrap().pinned, 0);
     });
 }
 
