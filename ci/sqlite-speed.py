@@ -33,7 +33,7 @@ def run(work: Path, size: str, limit_mib: int, budget_mib: int | None, options: 
         (group / "memory.limit_in_bytes").write_text(f"{limit_mib << 20}")
         env = {name: value for name, value in os.environ.items() if not name.startswith("PAGEOUT")}
         if budget_mib:
-            env["PAGEOUT_SQLITE"] = json.dumps({"budget": budget_mib << 20, "files": 1 << 30})
+            env["PAGEOUT_SQLITE"] = json.dumps({"budget": budget_mib << 20, "files": 256 << 20})
         command = ["/usr/bin/env", "sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
         command += [str(work / "speedtest1"), "--size", size, *options, "data.db"]
         began = time.monotonic()
@@ -61,7 +61,7 @@ def run(work: Path, size: str, limit_mib: int, budget_mib: int | None, options: 
 
 def main() -> int:
     work = Path(sys.argv[1])
-    cells = sys.argv[2] if len(sys.argv) > 2 else "100 24 12;100 128 112"
+    cells = sys.argv[2] if len(sys.argv) > 2 else "100 24 12;100 64 48"
     if not (GROUPS / "memory.limit_in_bytes").exists() or os.geteuid() != 0:
         print("LEFT OUT: memory cgroups of version 1, and root", file=sys.stderr)
         return 77

@@ -442,11 +442,15 @@ static const sqlite3_io_methods methods_without_wal = {
 
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags) {
     struct file *our = of(file);
+    struct stat now;
     int opened, got = 0;
     (void)vfs;
     if (!(flags & SQLITE_OPEN_MAIN_DB) || !name)
         return below->xOpen(below, name, file, flags, out_flags);
     memset(our, 0, sizeof *our);
+    /* What is no file of bytes, a folder or a device, is none for a cache of pages. */
+    if (stat(name, &now) == 0 && !S_ISREG(now.st_mode))
+        return below->xOpen(below, name, file, flags, out_flags);
     opened = below->xOpen(below, name, under(file), flags, &got);
     if (opened == SQLITE_OK) {
         pthread_mutex_lock(&databases_lock);
