@@ -16,6 +16,8 @@ use super::{Backend, Bug};
 use crate::disk::{Fate, Faults, Request};
 use crate::{Error, File, Limits, Memory, Open};
 
+mod power; // it is lost while several write
+
 const PAGE: usize = PAGE_SIZE as usize;
 const SECTOR: usize = 512;
 
