@@ -112,4 +112,4 @@ for name, beside, most, _ in ways:
     policy, length = name.split(",")[0], "2 M" if "2 M" in name else "10 M"
     if "numpy" not in name and "libCacheSim" not in name and misses[name] != misses.setdefault((policy, length), misses[name]):
         wrong.append(f"{name}: {misses[name]} misses, and {misses[policy, length]} built in")
-sys.exit("\n".join(wrong))
+sys.exit("\n".join(wrong) or None)
