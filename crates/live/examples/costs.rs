@@ -7,6 +7,7 @@
     reason = "an example that measures, and ends where it can't"
 )]
 
+#[path = "measured/head.rs"]
 mod measured;
 
 use std::fs::File;

@@ -10,6 +10,7 @@
     reason = "an example that measures, and ends where it can't"
 )]
 
+#[path = "measured/head.rs"]
 mod measured;
 
 use std::hint::black_box;

@@ -92,6 +92,7 @@ impl Disk {
     }
 
     /// Writes frames from an offset on; returns how many bytes were taken.
+    #[cfg_attr(test, expect(clippy::needless_return, reason = "what follows is there without tests"))]
     pub(crate) fn write(&self, arena: &Arena, frames: &[Pfn], offset: u64) -> io::Result<usize> {
         #[cfg(test)]
         {

@@ -41,8 +41,10 @@ enum Done {
 #[derive(Default)]
 struct Device {
     log: Mutex<Log>,
-    fate: Mutex<Option<Box<dyn FnMut(Request) -> Fate + Send>>>,
+    fate: Mutex<Option<Decide>>,
 }
+
+type Decide = Box<dyn FnMut(Request) -> Fate + Send>;
 
 #[derive(Default)]
 struct Log {
