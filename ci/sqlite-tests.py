@@ -23,6 +23,8 @@ BENEATH = {
     "syscall*": "counts its system calls",
     "shmlock*": "names it",
     "walmode": "counts its syncs",
+    "wal2": "counts its syncs, in wal2-14",
+    "wal4": "faults are injected in it, and there are fewer to be met",
     "diskfull*": "faults are injected in it, and there are fewer to be met",
     "quota*": "faults are injected in it, and there are fewer to be met",
 }
