@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Config, ConfigError, Engine, FailedWrite, Layout, MemcgId, MemoryType, NodeId,
-    PAGE_SIZE, Policy, Served, Stat, Step, TaskId,
+    PAGE_SIZE, Policy, Served, Stat, Step, Switch, TaskId,
 };
 
 use crate::error::Error;
@@ -41,6 +41,7 @@ pub struct Builder {
     budget: u64,
     files: Option<u64>,
     policy: String,
+    rules: Vec<(String, String)>,
     sysctls: Vec<(String, String)>,
     nodes: Vec<Node>,
     backend: Backend,
@@ -94,6 +95,7 @@ impl Default for Builder {
             budget: 256 << 20,
             files: None,
             policy: "mglru@6.12".to_owned(),
+            rules: Vec::new(),
             sysctls: Vec::new(),
             nodes: Vec::new(),
             backend: Backend::Any,
@@ -122,6 +124,13 @@ impl Builder {
     /// Default: `mglru@6.12`.
     pub fn policy(mut self, profile: &str) -> Builder {
         profile.clone_into(&mut self.policy);
+        self
+    }
+
+    /// Has one rule of the policy be another than the profile's, by its name and value in `pageout keys`: `reclaim.file_writeback`, `any`. Only that what
+    /// could not be written stays dirty is no rule to choose (`writeback.failed_write`), as syncs rely on it.
+    pub fn rule(mut self, name: &str, value: impl ToString) -> Builder {
+        self.rules.push((name.to_owned(), value.to_string()));
         self
     }
 
@@ -198,6 +207,13 @@ impl Builder {
         }
         let mut policy = Policy::by_name(&self.policy)
             .ok_or_else(|| ConfigError::Unknown(format!("policy {}", self.policy)))?;
+        for (name, value) in &self.rules {
+            let rule = Switch::by_name(name).ok_or_else(|| ConfigError::Unknown(format!("rule {name}")))?;
+            if !rule.set(&mut policy, value) {
+                let refused = format!("value {value} of the rule {name} (`pageout keys {name}` lists them)");
+                return Err(ConfigError::Unknown(refused).into());
+            }
+        }
         // What could not be written is the host's to give up, and not a kernel's.
         policy.machine.writeback.failed_write = FailedWrite::Dirty;
         let config = match slow {

@@ -5,6 +5,7 @@ mod made;
 
 use made::{Made, PAGE, byte, check, draws};
 use pageout::{Error, File, Limits, Memory, Open, ReadAt};
+use pageout_engine::Switch;
 use std::path::Path;
 
 fn read_some(file: &File, seed: u64, reads: u64) {
@@ -209,6 +210,16 @@ fn a_batch_of_which_a_part_fails_says_why() {
 }
 
 #[test]
+fn a_rule_is_another_than_the_profiles_where_it_may_be() {
+    let builder =
+        Memory::builder().budget(8 << 20).policy("classic@6.12").rule("reclaim.file_writeback", "any");
+    let memory = builder.rule("writeback.failed_write", "clean").build().unwrap();
+    let policy = &memory.config().policy;
+    assert_eq!(Switch::by_name("reclaim.file_writeback").unwrap().get(policy), "any");
+    assert_eq!(Switch::by_name("writeback.failed_write").unwrap().get(policy), "dirty");
+}
+
+#[test]
 fn what_goes_wrong_says_what_to_do() {
     let made = Made::new("wrong", 40 * PAGE + 5);
     let least = match Memory::builder().budget(1 << 20).build() {
@@ -221,6 +232,12 @@ fn what_goes_wrong_says_what_to_do() {
     assert!(Memory::builder().policy("mglru@1.0").build().unwrap_err().to_string().contains("mglru@1.0"));
     let error = Memory::builder().sysctl("vm.swapiness", 5).build().unwrap_err().to_string();
     assert!(error.contains("vm/swapiness"), "{error}");
+    for (rule, value, told) in
+        [("reclaim.file", "any", "rule reclaim.file"), ("reclaim.file_writeback", "some", "value some")]
+    {
+        let error = Memory::builder().rule(rule, value).build().unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
 
     let file = memory.open(&made.0, Open::read()).unwrap();
     let error = file.read_at(&mut [0; 10], 40 * PAGE as u64).unwrap_err().to_string();
