@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::file::Inner as File;
 use crate::local;
 use crate::stats::Histogram;
-use crate::sync::{Condvar, Instant, Mutex, thread};
+use crate::sync::{Condvar, Instant, Mutex, thread, wait_at_most};
 
 pub(crate) use locked::{Identity, Locked, OpenFile};
 use locked::{Inner, Miss, Outcome};
@@ -517,7 +517,7 @@ impl Machine {
     ) -> Result<Locked<'a>, Error> {
         while holds(&locked) {
             let inner = locked.into_inner();
-            drop(self.idle.wait_timeout(inner, LOOK_AGAIN));
+            wait_at_most(&self.idle, inner, LOOK_AGAIN);
             locked = self.lock()?;
         }
         Ok(locked)

@@ -1,6 +1,6 @@
 //! What threads of this crate meet at, and what they know of time: std's here. With the feature `shuttle`, which only the package in `shuttle/`
-//! turns on, threads are shuttle's, which run one at a time in an order that is drawn; waits that are looked after by a limit of time have none, so that a
-//! wake-up that is forgotten is found; and time goes on by the calls that ask for it.
+//! turns on, threads are shuttle's, which run one at a time in an order that is drawn; waits that a second or more would end have no end, so that a
+//! wake-up that is forgotten is found; shorter ones end, as what waits so relies on that; and time goes on by the calls that ask for it.
 
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use std::{
@@ -10,7 +10,15 @@ pub(crate) use std::{
 };
 
 #[cfg(feature = "shuttle")]
-pub(crate) use drawn::{Condvar, Instant, Mutex, MutexGuard, another_may_go_on, thread, thread_local};
+pub(crate) use drawn::{
+    Condvar, Instant, Mutex, MutexGuard, another_may_go_on, thread, thread_local, wait_at_most,
+};
+
+/// Lets go of a lock until somebody notifies, or for so long.
+#[cfg(not(feature = "shuttle"))]
+pub(crate) fn wait_at_most<T>(condvar: &Condvar, guard: MutexGuard<'_, T>, span: std::time::Duration) {
+    drop(condvar.wait_timeout(guard, span));
+}
 
 #[cfg(feature = "shuttle")]
 mod drawn {
@@ -19,6 +27,19 @@ mod drawn {
 
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::time::Duration;
+
+    /// A span that is only there to look again is for ever here.
+    const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+    /// Lets go of a lock until somebody notifies, or for so long.
+    pub(crate) fn wait_at_most<T>(condvar: &Condvar, guard: MutexGuard<'_, T>, span: Duration) {
+        if span < LOOK_AGAIN {
+            drop(guard);
+            thread::sleep(span);
+        } else {
+            drop(condvar.wait(guard));
+        }
+    }
 
     /// Lets another thread go on, if that is drawn.
     pub(crate) fn another_may_go_on() {
@@ -30,16 +51,14 @@ mod drawn {
 
         use std::time::Duration;
 
-        /// A span that is only there to look again is for ever here.
-        const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
         pub(crate) fn park_timeout(span: Duration) {
-            if span < LOOK_AGAIN { sleep(span) } else { shuttle::thread::park() }
+            if span < super::LOOK_AGAIN { sleep(span) } else { shuttle::thread::park() }
         }
 
+        /// Others go on meanwhile, also where an order prefers this thread to them: they bring about what it waits for.
         pub(crate) fn sleep(span: Duration) {
             super::NOW.fetch_add(span.as_nanos() as u64, super::Relaxed);
-            super::another_may_go_on();
+            yield_now();
         }
     }
 

@@ -9,6 +9,7 @@ use pageout_engine::Step;
 use super::Machine;
 use super::locked::{KernelThread, Runs};
 use super::uring::Uring;
+use crate::sync::wait_at_most;
 
 /// How soon writes are looked at again that could not begin: mostly who writes to a page copies and is done.
 const HELD_UP: Duration = Duration::from_millis(1);
@@ -67,7 +68,7 @@ impl Machine {
             }
             locked.service_sleeps = true;
             let inner = locked.into_inner();
-            let _ = self.service.wait_timeout(inner, next);
+            wait_at_most(&self.service, inner, next);
         }
     }
 
