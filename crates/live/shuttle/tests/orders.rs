@@ -323,3 +323,65 @@ fn pages_that_move_between_fast_and_slow_memory_are_read_as_themselves() {
         assert_eq!(stats.pinned, 0);
     });
 }
+
+/// A word that is all over a page: which one it is, and its how manieth writing.
+fn stamp(page: u64, turn: u64) -> Vec<u8> {
+    (page << 32 | turn).to_le_bytes().repeat(PAGE as usize / 8)
+}
+
+#[test]
+fn what_is_written_beside_readers_and_syncs_is_there_and_nobody_sees_half_of_it() {
+    const WRITTEN: u64 = 60;
+    let made = Made::new("written");
+    let path = made.0.clone();
+    try_orders(move || {
+        for (policy, is_stable) in [("mglru@6.12", false), ("classic@2010", true)] {
+            std::fs::write(&path, (0..WRITTEN).flat_map(|page| stamp(page, 0)).collect::<Vec<u8>>()).unwrap();
+            let builder = Memory::builder().budget(8 << 20).files(1 << 20).policy(policy);
+            let memory = builder.backend(Backend::Threads).io_threads(1).build().unwrap();
+            let tenant = memory.group("tenant", Limits { max: Some(LIMIT * PAGE), ..Limits::NONE }).unwrap();
+            let how = Open::read_write().random().buffered(true).stable_writes(is_stable).group(&tenant);
+            let file = memory.open(&path, how).unwrap();
+            let writer = |thread: u64| {
+                let file = file.clone();
+                thread::spawn(move || {
+                    for turn in 1..=25 {
+                        // Each page has one writer.
+                        let page = (turn * 7 % (WRITTEN / 2)) * 2 + thread;
+                        if turn % 3 == 0 {
+                            // Others read, sync and evict while half of it is there.
+                            let mut guard = file.page_mut(page).unwrap();
+                            let (first, second) = guard.split_at_mut(PAGE as usize / 2);
+                            first.copy_from_slice(&stamp(page, turn)[..PAGE as usize / 2]);
+                            (0..4).for_each(|_| thread::yield_now());
+                            second.copy_from_slice(&stamp(page, turn)[PAGE as usize / 2..]);
+                        } else {
+                            file.write_at(&stamp(page, turn), page * PAGE).unwrap();
+                        }
+                        let mut buf = vec![0; PAGE as usize];
+                        file.read_at(&mut buf, page * PAGE).unwrap();
+                        assert!(buf == stamp(page, turn), "page {page} is not as it was written last");
+                    }
+                })
+            };
+            let writers = [writer(0), writer(1)];
+            let mut buf = vec![0; PAGE as usize];
+            for at in 0..20 {
+                let page = at * 11 % WRITTEN;
+                file.read_at(&mut buf, page * PAGE).unwrap();
+                assert!(buf.chunks(8).all(|word| word == &buf[..8]), "half a write");
+                if at % 8 == 7 {
+                    file.sync_data().unwrap();
+                }
+            }
+            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            file.sync_data().unwrap();
+            let stats = memory.stats().unwrap();
+            assert_eq!((stats.dirty, stats.writeback, stats.pinned), (0, 0, 0));
+            for (page, bytes) in (0..).zip(std::fs::read(&path).unwrap().chunks(PAGE as usize)) {
+                file.read_at(&mut buf, page * PAGE).unwrap();
+                assert!(buf == bytes, "page {page} is synced, and its device has another one");
+            }
+        }
+    });
+}
