@@ -42,6 +42,8 @@ mod cpu_time; // how long a thread has run
 mod numa; // memory on a node of the machine
 #[cfg(feature = "rivals")]
 mod mapped; // a file as the system maps it, to compare with
+#[cfg(feature = "rivals")]
+mod batches; // reads by io_uring alone, to compare with
 
 /// Its examples are compiled.
 #[cfg(doctest)]
@@ -50,6 +52,8 @@ struct Readme;
 
 pub use pageout_engine as engine; // what errors and configurations are made of
 
+#[cfg(feature = "rivals")]
+pub use batches::Batches;
 pub use error::Error;
 pub use file::{Advice, File, Open, ReadAt};
 pub use guard::{PageMut, PageRef};

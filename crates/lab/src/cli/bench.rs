@@ -19,6 +19,7 @@ Who reads beside this program's page cache (--beside; `kernel` is the first two)
   buffered   pread(2), through the kernel's page cache
   mmap       a mapping of the file, copied from
   direct     pread(2) with O_DIRECT: nothing is kept
+  io_uring   the same by io_uring, up to 64 pages of a call at once
   memcpy     the file in plain memory, without a budget: what no cache can beat
 Each reads in a process of its own, one after the other in each round, in an order that turns. What uses the kernel's page cache is in a memory cgroup
 whose limit is the budget and what the processes take by themselves; where none can be made, that is said, and --equal-memory makes it an error.

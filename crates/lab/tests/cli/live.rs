@@ -143,6 +143,23 @@ fn a_bench_tells_of_all_that_read_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_bench_reads_batches_by_io_uring_where_the_system_lets_it() {
+    use pageout_live::{Backend, Memory};
+    let folder = folder();
+    // Larger than what is in flight together.
+    let arguments = ["bench", "--batch", "100", "--load", "uniform", "--beside", "io_uring"];
+    let arguments = [&arguments[..], &SMALL[..]].concat();
+    match Memory::builder().budget(8 << 20).backend(Backend::Uring).build() {
+        Ok(_) => {
+            let result = json(folder.path(), &arguments);
+            assert_eq!(result["ways"][1]["name"], "io_uring");
+            assert!(result["ways"][1]["reads_per_s"]["least"].as_f64().unwrap() > 0.0, "{result:#}");
+        }
+        Err(_) => check_failure(&pageout(folder.path(), &arguments), 2, &["io_uring"]),
+    }
+}
+
+#[test]
 fn a_bench_reads_in_other_ways_too() {
     let folder = folder();
     let ways: [&[&str]; 5] = [

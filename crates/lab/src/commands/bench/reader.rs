@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::subject::{PAGE, mark};
-use super::ways::{Brought, Mmap, OURS, Ours, Plain, Pread, Way};
+use super::ways::{Brought, Mmap, OURS, Ours, Plain, Pread, Uring, Way};
 use crate::failure::{Outcome, told};
 use crate::print::signals;
 
@@ -85,6 +85,7 @@ fn obey() -> anyhow::Result<()> {
         "buffered" => follow(&mut input, &lists, &task, before, Pread::buffered(&task.path, task.is_random)?),
         "mmap" => follow(&mut input, &lists, &task, before, Mmap::new(&task.path, task.is_random)?),
         "direct" => follow(&mut input, &lists, &task, before, Pread::direct(&task.path)?),
+        "io_uring" => follow(&mut input, &lists, &task, before, Uring::new(&task.path)?),
         "memcpy" => follow(&mut input, &lists, &task, before, Plain::new(&task)?),
         name => follow(&mut input, &lists, &task, before, Brought::new(name, task.clone())?),
     }

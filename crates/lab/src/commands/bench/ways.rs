@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use pageout_live::{Mapped, Memory, Open, ReadAt};
+use pageout_live::{Batches, Mapped, Memory, Open, ReadAt};
 use rustix::fs::{Advice, OFlags, fadvise};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use super::subject::PAGE;
 use crate::rivals::{self, Rival};
 
 /// Ways that are built in, in the order of the table, and what is said of each.
-pub(super) const WAYS: [&str; 5] = [OURS, "buffered", "mmap", "direct", "memcpy"];
+pub(super) const WAYS: [&str; 6] = [OURS, "buffered", "mmap", "direct", "io_uring", "memcpy"];
 /// This program's own.
 pub(super) const OURS: &str = "pageout";
 
@@ -47,7 +47,7 @@ pub(super) fn is_of_kernel(way: &str) -> bool {
 
 /// Whether a way has pages in a place where one can look at them.
 pub(super) fn has_places(way: &str) -> bool {
-    !["buffered", "direct"].contains(&way)
+    !["buffered", "direct", "io_uring"].contains(&way)
 }
 
 /// This program's page cache.
@@ -161,6 +161,36 @@ impl Way for Pread {
 
     fn forget(&mut self) -> anyhow::Result<()> {
         Ok(fadvise(&self.0, 0, None, Advice::DontNeed)?)
+    }
+}
+
+/// Reads past the kernel's page cache by io_uring, those of a call in flight together.
+pub(super) struct Uring(Batches);
+
+impl Uring {
+    pub(super) fn new(path: &Path) -> anyhow::Result<Uring> {
+        Ok(Uring(Batches::open(path).context("no direct reads by io_uring")?))
+    }
+}
+
+impl Way for Uring {
+    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+        self.copy_all(&[page as u32], to)
+    }
+
+    fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> anyhow::Result<()> {
+        self.0.read(pages, to).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => anyhow::anyhow!("it has become shorter"),
+            _ => error.into(),
+        })
+    }
+
+    fn byte(&self, _: u64) -> anyhow::Result<u8> {
+        bail!("io_uring copies, and has nothing to look at")
+    }
+
+    fn forget(&mut self) -> anyhow::Result<()> {
+        Ok(())
     }
 }
 
