@@ -29,6 +29,12 @@ class Fifo(po.Policy):
             del self.queue[slot]
 
 
+class Twin(Fifo):
+    """Another policy, that says it is called the same."""
+
+    name = "py-fifo"
+
+
 class Nominating(po.Policy):
     """The same by nominations."""
 

@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 import pageout as po
-from policies import Absent, BulkClock, Endless, Exits, Fifo, Nominating, Raises, Recursive, Sieve, Silent, Slow, Twice, Unmade, Words
+from policies import Absent, BulkClock, Endless, Exits, Fifo, Nominating, Raises, Recursive, Sieve, Silent, Slow, Twice, Twin, Unmade, Words
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 
@@ -220,6 +220,28 @@ class Policies(Case):
         self.assertEqual(fifo.tolist(), nominating.tolist())
         self.assertEqual(sieve.tolist(), my_sieve.tolist())
 
+    def test_a_class_does_not_go_by_the_name_that_it_inherits(self):
+        class Heir(Fifo):
+            def evict(self):
+                return self.queue.popitem()[0]
+
+        for many in [[Fifo, Heir], [Heir, Fifo]]:
+            told = po.replay(po.trace(pages=pages()), policy=many, memory="20%")
+            misses = dict(zip(told.list("policy"), told.list("misses")))
+            self.assertEqual(set(misses), {"py-fifo", "Heir"})
+            self.assertEqual(misses["py-fifo"], po.replay(po.trace(pages=pages()), policy="fifo", memory="20%")["misses"][0])
+        with self.assertRaisesRegex(ValueError, r"Fifo and Twin are both called `py-fifo`.*a `name` of its own"):
+            po.replay(po.trace(pages=pages()), policy=[Fifo, "fifo", Twin], memory="20%")
+
+    def test_what_a_class_says_of_itself_and_can_not_be_is_told_with_its_class(self):
+        odd = type("Odd", (Fifo,), {"name": 5})
+        with self.assertRaisesRegex(TypeError, "Odd.name is 5, and has to be a string"):
+            po.check_policy(odd)
+        for wrong in ["x", 0, 2.5]:
+            odd = type("Odd", (BulkClock,), {"at_once": wrong})
+            with self.assertRaisesRegex(ValueError, f"Odd.at_once is {wrong!r}, and has to be a whole number from 1"):
+                po.check_policy(odd)
+
     def test_a_policy_of_python_runs_in_the_machine(self):
         trace = po.trace(pages=pages(20_000))
         result = po.replay(trace, policy=["fifo@machine", Fifo, "py-fifo@machine", Nominating, "Nominating@machine"], memory="20%")
@@ -305,10 +327,14 @@ class Sweeps(Case):
         with self.assertRaisesRegex(TypeError, "names stand in the plan"):
             po.sweep("plan.toml", into=self.path("into"), policies=["fifo"])
 
+    def test_two_classes_of_one_name_are_refused_before_anything_runs(self):
+        with self.assertRaisesRegex(ValueError, r"Fifo and Twin are both called `py-fifo`.*a `name` of its own"):
+            po.sweep("plan.toml", into=self.path("into"), policies=[Fifo, Twin])
+
     def test_a_class_of_the_main_program_is_imported_from_its_file(self):
         np.savetxt(self.path("a.txt"), pages(), fmt="%d")
         with open(self.path("plan.toml"), "w") as file:
-            file.write('traces = ["a.txt"]\npolicy = ["fifo", "py-fifo"]\nmemory = ["10%"]\n')
+            file.write('traces = ["a.txt"]\npolicy = ["fifo", "Mine"]\nmemory = ["10%"]\n')
         program = [
             "import pageout as po, policies", "class Mine(policies.Fifo):", "    pass",
             "if __name__ == '__main__':", "    print(po.sweep('plan.toml', into='into', policies=[Mine]).list('misses'))",
@@ -318,9 +344,9 @@ class Sweeps(Case):
             with open(self.path("main.py"), "w") as file:
                 file.write("\n".join(lines))
             told = subprocess.run([sys.executable, "main.py"], cwd=self.folder.name, capture_output=True, text=True).stdout
-            fifo, mine = json.loads(told.replace("None", "null"))
+            mine, fifo = json.loads(told.replace("None", "null"))
             self.assertEqual(mine, fifo if lines is guarded else None)
-        error = po.call("sweep", collect=self.path("bare")).list("error")[1]
+        error = po.call("sweep", collect=self.path("bare")).list("error")[0]
         self.assertIn("sweep is called while the file that a policy is in is imported", error)
 
 

@@ -15,7 +15,7 @@ import sys as _sys
 from . import _native
 from ._native import __version__
 from ._call import Error, Result, call
-from ._policy import BulkPolicy, Policy, check_policy, named as _named
+from ._policy import BulkPolicy, Policy, check_policy, named_all as _named_all
 from ._sweep import sweep
 
 __all__ = [
@@ -83,7 +83,7 @@ def replay(traces, *, policy="classic@6.12", memory="30%", **options):
     options = dict(options)
     words, arrays = _traces(traces, options)
     policies = policy if isinstance(policy, (list, tuple)) else [policy]
-    names = [_named(one) for one in policies]
+    names = _named_all(policies)
     if not all(isinstance(one, str) for one in policies):
         # Several at a time would take turns with Python's lock, which costs more than it saves.
         options.setdefault("jobs", 1)

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-from ._policy import named
+from ._policy import named_all
 
 #: What a process of a sweep is told of classes.
 _VARIABLE = "PAGEOUT_CLASSES"
@@ -37,7 +37,7 @@ def placed(policy):
 def bring(places):
     """Imports classes and makes them known, here and to the processes that are started from here. Returns their names."""
     os.environ[_VARIABLE] = json.dumps({"path": [os.path.abspath(folder) for folder in sys.path], "classes": places})
-    return [named(_imported(place), place["file"]) for place in places]
+    return named_all([_imported(place) for place in places], [place["file"] for place in places])
 
 
 def bring_told():

@@ -16,7 +16,7 @@ class Policy:
     chance that it has. All uses are told in order before any other call.
     """
 
-    #: The name in tables and results; that of the class if there is none.
+    #: The name in tables and results; that of the class if it has none of its own. One that it inherits is another policy's.
     name = None
 
     def __init__(self, seed):
@@ -86,10 +86,31 @@ def named(policy, file=None):
         return policy
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
         raise TypeError(f"a policy is a name or a class made of pageout.Policy, not {policy!r}")
-    name = policy.name or policy.__name__
-    at_once = max(1, int(policy.at_once)) if issubclass(policy, BulkPolicy) else 0
+    name = _name(policy)
+    at_once = policy.at_once if issubclass(policy, BulkPolicy) else 0
+    if issubclass(policy, BulkPolicy) and not (isinstance(at_once, int) and at_once > 0):
+        raise ValueError(f"{policy.__qualname__}.at_once is {at_once!r}, and has to be a whole number from 1")
     _native.bring(name, policy, at_once, file)
     return name
+
+
+def named_all(policies, files=None):
+    """The names of several that stand beside each other, each of which has to have its own."""
+    owners = {}
+    for one in policies:
+        owner = owners.setdefault(_name(one), one) if isinstance(one, type) and issubclass(one, Policy) else one
+        if owner is not one:
+            raise ValueError(
+                f"{owner.__qualname__} and {one.__qualname__} are both called `{_name(one)}`, and their rows could not be told apart: give one of them a `name` of its own"
+            )
+    return [named(one, file) for one, file in zip(policies, files or [None] * len(policies))]
+
+
+def _name(policy):
+    own = vars(policy).get("name")
+    if not isinstance(own, (str, type(None))):
+        raise TypeError(f"{policy.__qualname__}.name is {own!r}, and has to be a string")
+    return own or policy.__name__
 
 
 def check_policy(policy, **options):
