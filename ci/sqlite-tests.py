@@ -1,22 +1,28 @@
 """SQLite's TCL tests with the VFS `pageout` as default and without it: the same results. Run by ci/sqlite.sh.
 
 sqlite-tests.py DIR PATTERN EVERY: DIR has `testfixture` and the source; one file in EVERY of those that match. Each file is a process of its own in a folder of
-its own, twice; what differs is run again, twice more, because some tests are a matter of time even alone.
+its own, twice; what differs is run again, twice more, because some tests are a matter of time even alone. What came out so far is in DIR/tests.jsonl, by what
+was run: who is interrupted goes on from there.
 """
 
 import fnmatch
+import hashlib
+import json
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
-# Runs of other tests; and what takes minutes or gigabytes: SQLite's own `veryquick` leaves these out, too.
-LEFT_OUT = """all full quick veryquick extraquick permutations main rtree fts3 fts4 fts5 misuse memsubsys* soak fuzz-oss1 fuzz fuzz3 fuzzer* bigfile* bigsort
-    walslow wal_big* speed* thread1 mallocAll *malloc* *ioerr* *fault* *_err* crash* crash*[0-9] savepoint4 savepoint6 trans2 sqllimits1 zipfile* securedel2 incrvacuum_big
-    select_big bigrow* backup_ioerr corruptC corruptE corruptG wal5 waloverwrite lock_big stress* async* loadext* valgrind shell* tkt-*_big e_walckpt joinE joinF""".split()
+# What is not run, and why.
+LEFT_OUT = {
+    "all full quick veryquick extraquick permutations rtree fts3 rbu session soak mallocAll": "runs the files of others",
+}
 # These look into SQLite's own VFS, which main databases are not read and written by here.
 BENEATH = {
     "mmap*": "maps of the file: reads are copies here",
@@ -28,8 +34,30 @@ BENEATH = {
     "diskfull*": "faults are injected in it, and there are fewer to be met",
     "quota*": "faults are injected in it, and there are fewer to be met",
 }
-SECONDS = 150
+# Of CPU, and in all: tests that take minutes are begun first where there is more than one of them at a time.
+CPU_SECONDS, SECONDS = 300, 1800
 BUDGET = '{"budget": 25165824, "files": 2147483648, "backend": "threads", "io_threads": 2}'
+SLOW = "*malloc* *fault* *ioerr* *crash* *fuzz* *err* fts* big* soak* speed* async* sort* wal*".split()
+
+
+class Results:
+    """What came out so far, a line each."""
+
+    def __init__(self, work: Path):
+        self.path, self.lock = work / "tests.jsonl", Lock()
+        self.known: dict[tuple[str, str], dict] = {}
+        libraries = re.findall(r"=> (\S+lib(?:vfs|pageout)\.so)", subprocess.run(["ldd", work / "testfixture", work / "libvfs.so"], capture_output=True, text=True, check=True).stdout)
+        digest = lambda files: hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()[:16]
+        self.digests = {"plain": digest([work / "testfixture"]), "pageout": digest([work / "testfixture", *sorted(set(libraries))])}
+        for line in self.path.read_text().splitlines() if self.path.exists() else []:
+            row = json.loads(line)
+            if row["of"] == self.digests[row["who"]]:
+                self.known[row["test"], row["who"]] = row
+
+    def note(self, test: str, who: str, said: str, failed: frozenset[str]) -> None:
+        row = {"test": test, "who": who, "of": self.digests[who], "said": said, "failed": sorted(failed)}
+        with self.lock, self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
 
 
 def run(work: Path, test: Path, setup: str | None) -> tuple[str, frozenset[str]]:
@@ -42,17 +70,40 @@ def run(work: Path, test: Path, setup: str | None) -> tuple[str, frozenset[str]]
     env["LD_PRELOAD"] = str(work / "nosync.so")
     if setup:
         env["PAGEOUT_SQLITE"] = setup
+    process = subprocess.Popen(
+        [work / "testfixture", test], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS)),
+    )
     try:
-        done = subprocess.run([work / "testfixture", test], cwd=folder, env=env, capture_output=True, timeout=SECONDS, check=False)
+        text = process.communicate(timeout=SECONDS)[0].decode(errors="replace")
     except subprocess.TimeoutExpired:
         return "no end", frozenset()
     finally:
+        # Those it has started, too.
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
         shutil.rmtree(folder, ignore_errors=True)
-    text = (done.stdout + done.stderr).decode(errors="replace")
+    if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "no end", frozenset()
     count = re.search(r"(\d+) errors out of (\d+) tests", text)
-    failed = frozenset(re.findall(r"^! (\S+) (?:expected|got)", text, re.M))
-    said = f"{count[1]} of {count[2]} failed" if count else f"rc {done.returncode}: {text.strip().splitlines()[-1][:100] if text.strip() else ''}"
-    return said, failed
+    failures = re.search(r"^!Failures on these tests:(.*)", text, re.M)
+    # Files that are left open, and memory, beside them.
+    left = re.findall(r"^(?:\d+ files were left open|Unfreed memory)", text, re.M)
+    said = f"{count[1]} of {count[2]} failed" if count else f"rc {process.returncode}: {text.strip().splitlines()[-1][:100] if text.strip() else ''}"
+    return " ".join([said, *left]), frozenset(failures[1].split() if failures else ())
+
+
+def selected(source: Path, pattern: str, every: int) -> list[Path]:
+    folders = ["test", "ext/expert", "ext/fts5/test", "ext/lsm1/test", "ext/rbu", "ext/recover", "ext/repair/test", "ext/rtree", "ext/session"]
+    tests = [test for folder in folders for test in sorted((source / folder).glob("*.test")) if fnmatch.fnmatch(test.stem, pattern)]
+    if pattern == "*":
+        tests = [test for test in tests if not any(test.stem in out.split() for out in LEFT_OUT)]
+    tests = tests[::every]
+    # What takes longest last: who has no time for all has most of them.
+    return sorted(tests, key=lambda test: any(fnmatch.fnmatch(test.stem, slow) for slow in SLOW))
 
 
 def main() -> int:
@@ -66,24 +117,34 @@ def main() -> int:
     if broken[0].startswith("0 "):
         print(f"with a cache that can't be built insert.test still says: {broken[0]}")
         return 1
-    tests = [test for test in sorted((source / "test").glob("*.test")) if fnmatch.fnmatch(test.stem, pattern)]
-    if pattern == "*":
-        tests = [test for test in tests if not any(fnmatch.fnmatch(test.stem, out) for out in LEFT_OUT)]
-    tests = tests[::every]
+    results = Results(work)
+
+    def outcome(test: Path, who: str) -> tuple[str, frozenset[str]]:
+        if row := results.known.get((test.name, who)):
+            return row["said"], frozenset(row["failed"])
+        said, failed = run(work, test, BUDGET if who == "pageout" else None)
+        results.note(test.name, who, said, failed)
+        return said, failed
+
+    tests = selected(source, pattern, every)
     with ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
-        plain = pool.map(lambda test: run(work, test, None), tests)
-        ours = pool.map(lambda test: run(work, test, BUDGET), tests)
-        outcomes = list(zip(tests, plain, ours, strict=True))
-    differing = []
-    for test, *both in outcomes:
+        both = [[pool.submit(outcome, test, who) for who in ("plain", "pageout")] for test in tests]
+        outcomes = [(test, *(one.result() for one in two)) for test, two in zip(tests, both, strict=True)]
+    differing, endless = [], []
+    for test, *two in outcomes:
         for _ in range(2):
-            if both[0] != both[1]:
-                both = [run(work, test, None), run(work, test, BUDGET)]
-        if both[0] != both[1]:
-            differing.append((test.stem, both))
+            if two[0] != two[1]:
+                two = [run(work, test, None), run(work, test, BUDGET)]
+        if two[0] != two[1]:
+            differing.append((test.stem, two))
+        elif two[0][0] == "no end":
+            endless.append(test.stem)
     cases = sum(int(found[1]) for _, (said, _), _ in outcomes if (found := re.search(r"of (\d+) failed", said)))
     expected = [(name, why) for name, _ in differing for which, why in BENEATH.items() if fnmatch.fnmatch(name, which)]
-    print(f"{len(outcomes)} files of tests, {cases} tests: {len(outcomes) - len(differing)} files have the same results with pageout")
+    same = len(outcomes) - len(differing) - len(endless)
+    print(f"{len(outcomes)} files of tests, {cases} tests: {same} files have the same results with pageout")
+    if endless:
+        print(f"  no end in {CPU_SECONDS} s of CPU, with it and without: {' '.join(endless)}")
     for name, ((plain_said, plain_failed), (ours_said, ours_failed)) in differing:
         only = sorted(ours_failed - plain_failed)[:6]
         print(f"  {name}: plain {plain_said}; pageout {ours_said}; {' '.join(only)}{dict(expected).get(name, '') and ' (' + dict(expected)[name] + ')'}")

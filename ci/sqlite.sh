@@ -2,7 +2,8 @@
 # SQLite through the page cache: its VFS as a loadable extension of the installed shell, then Debian's source package of the same version, with the VFS as default
 # and without it. ci/sqlite.sh [DIR [PART...]]: DIR is a folder on a file system with direct I/O, target/sqlite by default, and parts are
 #   shell      the extension loads, what it writes is a database to others, a process that is killed loses nothing committed
-#   tests      SQLite's TCL tests, each file in a process of its own, with and without: the same results. TESTS: a pattern of names; EVERY: one file in so many
+#   tests      SQLite's TCL tests, each file in a process of its own, with and without: the same results. TESTS: a pattern of names; EVERY: one file in so many.
+#              An interrupted run goes on where it was
 #   speed      speedtest1 at equal memory, in a memory cgroup (version 1, root): CELLS of "SIZE LIMIT_MIB BUDGET_MIB"
 # What can't be had here is left out, and said. Not part of .ci/run: half an hour.
 set -euo pipefail
@@ -29,14 +30,21 @@ built() { # PROGRAM: built out of Debian's source
     if [[ ! -e $work/sqlite3.c ]]; then
         config=$(ls -d /usr/lib/*/tcl8.6 2> /dev/null | head -n 1)
         [[ -n $config ]] || { echo "LEFT OUT: no tcl (apt-get install tcl-dev)" >&2; return 77; }
-        (cd "$work" && "$source/configure" --with-tcl="$config" > configure.log 2>&1 && make sqlite3.c > make.log 2>&1)
+        (cd "$work" && "$source/configure" --enable-all --with-tcl="$config" > configure.log 2>&1 && make sqlite3.c > make.log 2>&1)
     fi
-    # A library of its own, which finds SQLite in the program: so the programs, which take minutes, are compiled once.
-    cc "${warnings[@]}" -fPIC -shared -DSQLITE_CORE -I"$work" "$vfs" -o "$work/libvfs.so" "${link[@]}"
+    # A library of its own, which finds SQLite in the program: so the programs, which take minutes, are compiled once. That of the tests has what they ask of a VFS.
+    local with_vfs=libvfs.so tests=()
+    if [[ $1 == testfixture ]]; then
+        with_vfs=libvfs-tests.so tests=(-DSQLITE_TEST)
+    fi
+    cc "${warnings[@]}" -fPIC -shared -DSQLITE_CORE "${tests[@]}" -I"$work" "$vfs" -o "$work/$with_vfs" "${link[@]}"
     [[ -e $work/$1 ]] && return
-    local within=("$work/libvfs.so" "-Wl,-rpath,$work" -rdynamic -ldl -lm -lpthread)
+    # What SQLite's own shell is built with, for the tests of it.
+    local features=(-DSQLITE_ENABLE_{FTS4,FTS5,RTREE,SESSION,PREUPDATE_HOOK,EXPLAIN_COMMENTS,UNKNOWN_SQL_FUNCTION,STMTVTAB,DBPAGE_VTAB,DBSTAT_VTAB,BYTECODE_VTAB,OFFSET_SQL_FUNC,MATH_FUNCTIONS} -DSQLITE_HAVE_ZLIB=1)
+    local within=("$work/$with_vfs" "-Wl,-rpath,$work" -rdynamic -ldl -lm -lpthread)
     case $1 in
         speedtest1) cc -O2 -I"$work" -DSQLITE_EXTRA_INIT=pageout_vfs_init "$source/test/speedtest1.c" "$work/sqlite3.c" -o "$work/speedtest1" "${within[@]}" ;;
+        sqlite3) (cd "$work" && cc -O1 -I. "${features[@]}" -DSQLITE_EXTRA_INIT=pageout_vfs_init shell.c sqlite3.c -o sqlite3 "${within[@]}" -lz) ;;
         testfixture)
             (cd "$work" && make testfixture OPTS=-DSQLITE_EXTRA_INIT=pageout_vfs_init TLIBS="${within[*]} -lz" > make.log 2>&1) || { tail -5 "$work/make.log"; return 1; } ;;
     esac
@@ -67,6 +75,22 @@ SQL
         # Others find a database, and what they write is found.
         [[ $(sqlite3 "$mode.db" 'PRAGMA integrity_check; SELECT count(*) FROM t;' | tr '\n' ' ') == "ok 51429 " ]]
     done
+    # A page that a transaction writes many times is written to the device once, where the pages that it writes fit into the budget: 80 % of it may be dirty.
+    sqlite3 > said.txt <<SQL
+$load
+.open file:twice.db?vfs=pageout
+PRAGMA cache_size=20;
+CREATE TABLE t(id INTEGER PRIMARY KEY, text);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 60000) INSERT INTO t SELECT i, hex(randomblob(100)) FROM n;
+CREATE INDEX by_text ON t(text);
+BEGIN;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 60000) UPDATE t SET text = hex(randomblob(100)) WHERE id IN (SELECT i * 7919 % 60000 FROM n);
+COMMIT;
+SELECT pageout_text('stats');
+SQL
+    local bytes written
+    bytes=$(stat -c %s twice.db) written=$(awk '$1 == "device_bytes_written" { print $2 }' said.txt)
+    [[ $written -gt $bytes && $written -lt $((4 * bytes)) ]] || { echo "a database of $bytes bytes is written three times, and $written bytes went to the device"; return 1; }
     # Two processes take turns, one of them without us: each finds what the other has written, while both have it open.
     for mode in delete wal; do
         coproc OURS { sqlite3 2>&1; }
@@ -113,7 +137,7 @@ SQL
 for part in "${parts[@]}"; do
     case $part in
         shell) (shell_part) ;;
-        tests) built testfixture && python3 ci/sqlite-tests.py "$work" "${TESTS:-*}" "${EVERY:-1}" ;;
+        tests) built testfixture && built sqlite3 && python3 ci/sqlite-tests.py "$work" "${TESTS:-*}" "${EVERY:-1}" ;;
         speed) built speedtest1 && python3 ci/sqlite-speed.py "$work" ${CELLS:+"$CELLS"} ;;
         *) echo "no part $part" >&2; exit 2 ;;
     esac

@@ -84,6 +84,48 @@ static int told(const char *name, int64_t error, int as) {
     }
 }
 
+/* ---- What SQLite's tests ask of a VFS ---- */
+
+#ifdef SQLITE_TEST
+/* They count down to an error, and count syncs, in SQLite's own VFS: this one takes part, in the same places, or they would meet none of the database's. */
+extern int sqlite3_io_error_pending, sqlite3_io_error_persist, sqlite3_io_error_hit, sqlite3_io_error_hardhit, sqlite3_io_error_benign;
+extern int sqlite3_diskfull_pending, sqlite3_diskfull, sqlite3_sync_count, sqlite3_fullsync_count;
+
+static void has_failed(void) {
+    sqlite3_io_error_hit++;
+    if (!sqlite3_io_error_benign)
+        sqlite3_io_error_hardhit++;
+}
+
+static int is_to_fail(void) {
+    if (!(sqlite3_io_error_persist && sqlite3_io_error_hit) && sqlite3_io_error_pending-- != 1)
+        return 0;
+    has_failed();
+    return 1;
+}
+
+static int is_to_be_full(void) {
+    if (!sqlite3_diskfull_pending)
+        return 0;
+    if (sqlite3_diskfull_pending != 1) {
+        sqlite3_diskfull_pending--;
+        return 0;
+    }
+    has_failed();
+    sqlite3_diskfull = sqlite3_io_error_hit = 1;
+    return 1;
+}
+
+static void count_sync(int flags) {
+    sqlite3_sync_count++;
+    sqlite3_fullsync_count += (flags & 0x0F) == SQLITE_SYNC_FULL;
+}
+#else
+static int is_to_fail(void) { return 0; }
+static int is_to_be_full(void) { return 0; }
+static void count_sync(int flags) { (void)flags; }
+#endif
+
 /* ---- What others have done ---- */
 
 /* Notes the file as it is on disk: from now on whatever differs is somebody else's doing. */
@@ -170,9 +212,18 @@ static int cache_of_all(struct pageout **to) {
     int64_t said = 0;
     if (!cache) {
         const char *setup = getenv("PAGEOUT_SQLITE");
-        said = pageout_new(setup ? setup : "{\"budget\": 67108864}", &cache);
+        if (!setup)
+            setup = "{\"budget\": 67108864}";
+        said = pageout_new(setup, &cache);
         if (said == 0)
             atexit(settle_all);
+        /* A transaction that does not fit into SQLite's own cache writes the same pages again and again, and all that is dirty is on disk when it ends. So what
+         * the flusher writes before that is mostly written in vain, and few pages need be clean beforehand: just those that reads take next. A kernel's shares
+         * are of all memory, much of it others', and against a loss of power; here they would be a fifth of the budget. */
+        if (said == 0 && !strstr(setup, "vm.dirty_")) {
+            pageout_text_write(cache, "/proc/sys/vm/dirty_ratio", "90");
+            pageout_text_write(cache, "/proc/sys/vm/dirty_background_ratio", "80");
+        }
     }
     *to = cache;
     return (int)said;
@@ -257,6 +308,8 @@ static int file_close(sqlite3_file *file) {
 
 static int file_read(sqlite3_file *file, void *buf, int size, sqlite3_int64 offset) {
     int64_t there = pageout_pread(of(file)->database->pages, buf, (size_t)size, (uint64_t)offset);
+    if (is_to_fail())
+        return SQLITE_IOERR_READ;
     if (there < 0)
         return told(of(file)->name, there, SQLITE_IOERR_READ);
     if (there == size)
@@ -271,6 +324,10 @@ static int file_write(sqlite3_file *file, const void *buf, int size, sqlite3_int
         return SQLITE_READONLY;
     atomic_fetch_add(&of(file)->database->written, 1);
     said = pageout_pwrite(of(file)->database->pages, buf, (size_t)size, (uint64_t)offset);
+    if (is_to_fail())
+        return SQLITE_IOERR_WRITE;
+    if (is_to_be_full())
+        return SQLITE_FULL;
     return said < 0 ? told(of(file)->name, said, SQLITE_IOERR_WRITE) : SQLITE_OK;
 }
 
@@ -287,15 +344,24 @@ static int resize(struct file *file, sqlite3_int64 size) {
     return said < 0 ? told(file->name, said, SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
 }
 
-static int file_truncate(sqlite3_file *file, sqlite3_int64 size) { return resize(of(file), in_chunks(of(file), size)); }
+static int file_truncate(sqlite3_file *file, sqlite3_int64 size) {
+    return is_to_fail() ? SQLITE_IOERR_TRUNCATE : resize(of(file), in_chunks(of(file), size));
+}
 
 static int file_sync(sqlite3_file *file, int flags) {
-    (void)flags; /* what is needed to read the data goes with it, and nothing else is of use */
-    return settle(of(file), SQLITE_IOERR_FSYNC);
+    int settled;
+    if (is_to_be_full())
+        return SQLITE_FULL;
+    count_sync(flags);
+    /* Whatever the flags: what is needed to read the data goes with it, and nothing else is of use. */
+    settled = settle(of(file), SQLITE_IOERR_FSYNC);
+    return is_to_fail() ? SQLITE_IOERR_FSYNC : settled;
 }
 
 static int file_size(sqlite3_file *file, sqlite3_int64 *size) {
     int64_t said = pageout_size(of(file)->database->pages);
+    if (is_to_fail())
+        return SQLITE_IOERR_FSTAT;
     if (said < 0)
         return told(of(file)->name, said, SQLITE_IOERR_FSTAT);
     *size = said;
