@@ -230,6 +230,76 @@ fn a_failed_write_that_is_kept_leaves_a_dirty_page_and_fsync_fails_until_that_is
 }
 
 #[test]
+fn what_a_device_fails_to_keep_is_dirty_again_and_fsync_fails_until_that_is_acknowledged() {
+    check(
+        "
+        config writeback.failed_write=dirty
+        group job
+        file data 8
+        task t in job
+        task u in job
+        t open data as f
+        u open data as g
+        t write f 0..4            => 4m
+        t fsyncs f                => synced
+        t keeps f                 => 0 dirty, 0 lost
+        t write f 2..6            => 2H 2m
+        t fsyncs f                => synced
+        vmstat nr_dirty nr_dirtied nr_written => 0 8 8
+        t loses f                 => 4 dirty, 0 lost    # since it last kept what it had
+        vmstat nr_dirty nr_dirtied nr_written => 4 8 8  # dirtied by nobody
+        t fsyncs f                => failed    # though it went well now
+        u fsyncs g                => failed
+        vmstat nr_dirty nr_written => 0 12
+        t acknowledges f
+        t fsyncs f                => synced
+        u fsyncs g                => synced
+        t loses f                 => 4 dirty, 0 lost    # they were written again, and not kept
+        t truncates f 0..8        => truncated
+        t acknowledges f
+        t loses f                 => 0 dirty, 0 lost    # what is gone needs no device
+        t fsyncs f                => failed
+    ",
+    );
+}
+
+#[test]
+fn what_has_left_memory_before_its_device_kept_it_is_told_and_what_came_back_is_written_again() {
+    check(
+        "
+        config writeback.failed_write=dirty folio_batch=1
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t write f 0..4            => 4m
+        t fsyncs f                => synced
+        t dontneed data 0..2
+        t read f 0                => M
+        t loses f                 => 2 dirty, 2 lost
+        vmstat nr_dirty           => 3
+    ",
+    );
+}
+
+#[test]
+fn where_a_failed_write_leaves_a_clean_page_a_failed_flush_does_too() {
+    check(
+        "
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t write f 0..4            => 4m
+        t fsyncs f                => synced
+        t loses f                 => 0 dirty, 0 lost
+        vmstat nr_dirty           => 0
+        t fsyncs f                => synced    # whoever had it flushed tells of that
+    ",
+    );
+}
+
+#[test]
 fn a_file_whose_writes_fail_rests_for_twice_as_long_each_time_and_reclaim_drops_none_of_it() {
     check(
         "

@@ -70,11 +70,7 @@ mod tests {
 
     #[test]
     fn a_gate_that_closes_before_whoever_looks_is_noticed() {
-        let silent = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| {}));
-        let said = (0..500).find_map(failure);
-        std::panic::set_hook(silent);
-        let said = said.unwrap_or_default();
+        let said = (0..500).find_map(failure).unwrap_or_default();
         assert!(said.contains("look"), "{said:?}");
     }
 }

@@ -15,6 +15,7 @@
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
 //! | `T writes partial O`, `T fsyncs O`, `T syncs`, `T syncfs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
 //! | `T acknowledges O` | somebody knows that writes of the file have failed |
+//! | `T keeps O`, `T loses O` | a flush of the file's device goes well, or fails: pages that are dirty again, and those that may be lost |
 //! | `T truncates O PAGES`, `T deletes O` | pages of a file go, or all of it; answers `truncated` |
 //! | `cancelled` | dirty pages that went with their files |
 //! | `written REASON` | pages of files whose write was begun for this reason |
@@ -463,6 +464,15 @@ impl<M: Machine> Run<M> {
                 let object = self.object(task, object);
                 self.engine(|engine| engine.acknowledge_write_errors(task, object)).unwrap();
                 String::new()
+            }
+            [how @ ("keeps" | "loses"), object] => {
+                let object = self.object(task, object);
+                let result = if *how == "keeps" { Ok(()) } else { Err(IoError::Device) };
+                let Unkept { dirty, lost } = self.engine(|engine| {
+                    engine.flush_begins(task, object).unwrap();
+                    engine.flush_ended(task, object, result).unwrap()
+                });
+                format!("{} dirty, {} lost", dirty.len(), lost.len())
             }
             ["truncates", object, pages] => {
                 let object = self.object(task, object);

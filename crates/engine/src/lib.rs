@@ -141,4 +141,4 @@ pub use story::{
     StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, TracedWork, Tracepoint, TypeChoice,
     Verdict, Whereabouts, WritebackTracepoint,
 };
-pub use writeback::{BdiLimits, WritebackReason};
+pub use writeback::{BdiLimits, Unkept, WritebackReason};

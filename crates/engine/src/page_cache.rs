@@ -94,6 +94,7 @@ impl Core {
         self.page_cache_count(&folio, -1);
         self.close_books(books);
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+        self.mm.note_unflushed_leaves(file, page);
         if self.mm.memory.file(file).index.is_node_empty(page) {
             self.index_nodes_free(file, page);
         }

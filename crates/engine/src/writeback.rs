@@ -18,6 +18,7 @@
 
 mod dirty; // a page becomes dirty, under writeback, clean
 mod retry; // writes that fail and are tried again
+mod device_flush; // what a device has taken, and loses
 mod limits; // how much may be dirty
 mod rates; // how fast a device writes, and a task may dirty
 mod throttle; // who dirties waits
@@ -39,6 +40,7 @@ use foreign::ForeignWb;
 use rates::Rates;
 use std::collections::{BTreeMap, VecDeque};
 
+pub use device_flush::Unkept;
 pub(crate) use fsync::{Fsync, FsyncStep};
 pub(crate) use sync::{SyncCall, SyncStep};
 pub(crate) use throttle::{DirtyThrottle, ThrottleStep};

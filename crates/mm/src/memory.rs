@@ -10,6 +10,7 @@ pub mod table; // 512-entry tables of page words: page tables and page-cache ind
 mod lookup; // folios with the words that lead to them
 pub mod tags; // sets of pages of a file, in order
 pub mod errors; // writes that have failed, and who was told
+pub mod unflushed; // what a device has taken, and has not said to keep
 pub mod file; // files: page-cache index, shadow entries
 pub mod open_file; // open files: position and readahead window
 pub mod mm; // address spaces: mappings over a page table

@@ -442,6 +442,12 @@ pub(super) enum Action {
         object: u8,
         to: u8,
     },
+    /// A flush of a file's device begins, or the one that is under way ends.
+    Flush {
+        task: u8,
+        file: u8,
+        fails: bool,
+    },
     /// Makes a file longer, or shorter.
     Resize {
         task: u8,
@@ -501,6 +507,7 @@ impl Action {
             245 if b >= 128 => Action::Lend { task, object, to: c },
             243..246 => Action::Read { group: a },
             246 if b >= 128 => Action::Resize { task, file: object, pages: c, grows: b & 1 != 0 },
+            246 if b >= 64 => Action::Flush { task, file: object, fails: c & 1 != 0 },
             246 => Action::FlushStats,
             247 => {
                 let step = MigrateStep::ALL[usize::from(a) % MigrateStep::ALL.len()];

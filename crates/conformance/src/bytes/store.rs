@@ -79,6 +79,9 @@ pub(crate) struct Store {
     pub(crate) gate: Gate,
     /// Pages of files on their device, as far as they were written.
     blocks: BTreeMap<(FileId, u64), u64>,
+    /// Those that it has taken since the last flush began, and those before it while it is under way.
+    unflushed: BTreeSet<(FileId, u64)>,
+    flushing: BTreeMap<FileId, BTreeSet<u64>>,
     transfers: Vec<Transfer>,
     /// Pages that the engine's events say are in page caches.
     cached: BTreeSet<(FileId, u64)>,
@@ -182,6 +185,26 @@ impl Store {
         self.blocks.get(&(file, page)).copied().unwrap_or_else(|| of_file(file, page))
     }
 
+    /// A flush of a file's device begins; or the one that is under way ends, and this is what it was to save.
+    pub(crate) fn flush(&mut self, file: FileId) -> Option<BTreeSet<u64>> {
+        let ended = self.flushing.remove(&file);
+        if ended.is_none() {
+            let taken = self.unflushed.extract_if(.., |&(of, _)| of == file);
+            let taken = taken.map(|(_, page)| page).collect();
+            self.flushing.insert(file, taken);
+        }
+        ended
+    }
+
+    /// The device has lost a page that it had taken; false: it has taken a later write of it, and that is there.
+    pub(crate) fn lose(&mut self, file: FileId, page: u64) -> bool {
+        let is_lost = !self.unflushed.contains(&(file, page));
+        if is_lost {
+            self.blocks.insert((file, page), GARBAGE);
+        }
+        is_lost
+    }
+
     pub(crate) fn is_going(&mut self, page: Page) {
         *self.going.entry(page).or_default() += 1;
     }
@@ -283,6 +306,10 @@ impl Store {
                 let late =
                     self.transfers.iter().find(|transfer| transfer.written_page().is_some_and(in_hole));
                 assert!(late.is_none(), "{op:?} while {late:?} is in flight");
+                self.unflushed.retain(|&of| !in_hole(of));
+                if let Some(taken) = self.flushing.get_mut(&file) {
+                    taken.retain(|&at| !in_hole((file, at)));
+                }
             }
             Op::FreeSlot { swap, slot } => {
                 self.slot_pages.remove(&(swap, slot));
@@ -448,6 +475,9 @@ impl Store {
             match transfer.medium {
                 Medium::File(file, page) if transfer.is_write => {
                     self.blocks.insert((file, page), data);
+                    if !fails {
+                        self.unflushed.insert((file, page));
+                    }
                 }
                 Medium::Slot(swap, slot) if transfer.is_write => {
                     let value = self.slots.get_mut(&(swap, slot));

@@ -127,6 +127,7 @@ impl Core {
         if call.what == What::Deleted {
             self.evict_inode(call.file);
         }
+        self.mm.forget_unflushed(call.file, call.pages.clone());
         let pages = call.pages.end - call.pages.start;
         self.out.push(Op::PunchHole { file: call.file, page: call.pages.start, pages });
         TruncateStep::Done

@@ -192,6 +192,9 @@ impl Core {
         }
         self.writeback.failed += u64::from(result.is_err());
         self.note_tried(file, result);
+        if result.is_ok() {
+            self.note_taken(file, folio.index.into());
+        }
         let wb = self.mm.memory.file(file).inode.wb.expect("a file under writeback has a wb");
         self.flusher_goes_on(wb, file, folio.index.into());
         let of_file = self.mm.memory.file(file).inode.writeback.count();

@@ -67,6 +67,7 @@ impl Core {
                 "{} is dirty, but no flusher knows it",
                 file.name
             );
+            self.check_unflushed(id);
             let places = self.writeback.wbs.iter().map(|wb| places(wb, id)).sum::<usize>();
             assert_eq!(
                 places,

@@ -9,7 +9,7 @@
 //! No kernel does that. There the page becomes clean, and its contents are lost when it is reclaimed: a database that calls fsync again
 //! is told that all is well (<https://wiki.postgresql.org/wiki/Fsync_Errors>, <https://lwn.net/Articles/752063/>). A device that is
 //! full or away for a while is a case in which trying again is right, and one that is broken for good holds memory. So each owner of a
-//! machine chooses.
+//! machine chooses. What the device has taken and can't keep is in `device_flush.rs`.
 //!
 //! A file rests, and not a page: where one block of a device can't be written, its neighbours mostly can't either. Without a rest the
 //! flusher would try without end while more is dirty than may be. A page that is dirty again was not dirtied again: that would slow its writers

@@ -8,6 +8,7 @@ use crate::memory::errors::{Rest, WriteErrors};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tags::PageTags;
+use crate::memory::unflushed::Unflushed;
 use crate::swap::contents::Compressibility;
 use crate::units::{BdiId, MmId, Nanos, WbId};
 use crate::votes::ForeignHistory;
@@ -73,6 +74,8 @@ pub struct Inode {
     pub errors: WriteErrors,
     /// How long it is left alone after that.
     pub rest: Rest,
+    /// What its device has taken, and has not said to keep; nothing where a failed write leaves a clean page.
+    pub unflushed: Option<Box<Unflushed>>,
 }
 
 /// Where a file stands with its flusher.
@@ -111,6 +114,7 @@ impl Inode {
             writeback_index: 0,
             errors: WriteErrors::default(),
             rest: Rest::default(),
+            unflushed: None,
         }
     }
 }
@@ -150,6 +154,9 @@ impl File {
             self.nodes.grow(room);
             self.inode.dirty.grow(room);
             self.inode.writeback.grow(room);
+            if let Some(unflushed) = &mut self.inode.unflushed {
+                unflushed.grow(room);
+            }
         }
     }
 

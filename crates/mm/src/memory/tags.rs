@@ -71,6 +71,13 @@ impl PageTags {
         self.assert_way_up(page);
     }
 
+    /// Adds a page, if it is not in it.
+    pub fn add(&mut self, page: u64) {
+        if !self.contains(page) {
+            self.set(page);
+        }
+    }
+
     /// Removes a page that is in it.
     pub fn clear(&mut self, page: u64) {
         debug_assert!(self.contains(page), "page {page} is not tagged");
@@ -113,6 +120,18 @@ impl PageTags {
     /// The first page of it from `page` on.
     pub fn next(&self, page: u64) -> Option<u64> {
         if self.is_empty() { None } else { self.next_at(0, page) }
+    }
+
+    /// All of its pages, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        std::iter::successors(self.next(0), |last| self.next(last + 1))
+    }
+
+    /// Removes all pages, and returns them.
+    pub fn take(&mut self) -> Vec<u64> {
+        let pages: Vec<u64> = self.iter().collect();
+        pages.iter().for_each(|&page| self.clear(page));
+        pages
     }
 
     /// The first bit of a level from `at` on.
@@ -184,7 +203,9 @@ mod tests {
             while let Some(page) = tags.next(all.last().map_or(0, |last| last + 1)) {
                 all.push(page);
             }
-            prop_assert_eq!(all, set.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(&all, &set.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(tags.take(), all);
+            prop_assert!(tags.is_empty() && tags.next(0).is_none());
         }
     }
 

@@ -155,6 +155,10 @@ impl Machine {
                 let Some(task) = self.idle(task) else { return };
                 self.resize(task, usize::from(file) % self.files.len(), pages, grows);
             }
+            Action::Flush { task, file, fails } => {
+                let Some(task) = self.idle(task) else { return };
+                self.flush(task, usize::from(file) % self.files.len(), fails);
+            }
             Action::Reclaim { task, group, pages, swappiness } => {
                 let Some(task) = self.idle(task) else { return };
                 let group = usize::from(group) % self.groups.len();

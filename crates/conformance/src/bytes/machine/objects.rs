@@ -1,11 +1,13 @@
 //! Objects and files that come, go, and change: closed and opened anew, lent, grown and shrunk.
 
+use std::collections::BTreeSet;
+
 use pageout_engine::*;
 
 use super::Machine;
 use super::act::OBJECTS_MAX;
 use super::tasks::{Doing, Object, State, Truncated};
-use crate::bytes::contents::Heap;
+use crate::bytes::contents::{Heap, Page};
 
 /// A file grows to so many pages at most.
 const PAGES_MAX: u64 = 700;
@@ -82,6 +84,33 @@ impl Machine {
         gone.pages().for_each(|page| self.is_going(task, gone.object, page));
         let step = self.begin_truncation(task, gone).expect("it is in range");
         self.advanced(task, Doing::Truncate(gone), step, false);
+    }
+
+    /// A flush of a file's device begins; or the one that is under way ends. If it fails, the device has lost what it was to save.
+    pub(super) fn flush(&mut self, task: usize, file: usize, fails: bool) {
+        let (FileKind::Regular, Some(object)) = (self.files[file].1, self.open_object(task, file)) else {
+            return;
+        };
+        let (task, id) = (TaskId(task as u32), self.files[file].0);
+        let Some(taken) = self.store.flush(id) else {
+            return self.engine.flush_begins(task, object).expect("it is open");
+        };
+        let result = if fails { Err(IoError::Device) } else { Ok(()) };
+        let Unkept { dirty, lost } = self.engine.flush_ended(task, object, result).expect("it is open");
+        if !(fails && self.keeps_failed_writes) {
+            assert!(
+                dirty.is_empty() && lost.is_empty(),
+                "{dirty:?}, {lost:?} of a flush that nobody is told of"
+            );
+            return;
+        }
+        let told: BTreeSet<u64> = dirty.iter().chain(&lost).copied().collect();
+        assert_eq!(told, taken, "pages that the device had taken, and those that it may have lost");
+        for page in taken {
+            if self.store.lose(id, page) && lost.contains(&page) {
+                self.contents.reached_device(Page::Regular(id, page), true, self.store.block(id, page));
+            }
+        }
     }
 
     /// Has the engine take pages of a file away.
