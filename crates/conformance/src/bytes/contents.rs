@@ -1,7 +1,7 @@
 //! The expected contents of each page: a map that knows nothing of how the engine works.
 //!
 //! A page that was never written reads as zero, a regular file's as contents that no other page has, and each as what was
-//! written last. Where a write to a file's device has failed, what that left there is right as well, until the page is written
+//! written last, in both of its halves: a write of a part is one of the lower half, and the upper one stays. Where a write to a file's device has failed, what that left there is right as well, until the page is written
 //! again. After `madvise(MADV_FREE)` the old contents and zero are both right, until zero was seen once or the page is
 //! written.
 
@@ -66,14 +66,24 @@ impl Contents {
     /// A write to the page, of a value that was never written before.
     pub(crate) fn write(&mut self, page: Page) -> u64 {
         self.last_value += 1;
-        self.written.insert(page, Written::Known(self.last_value));
-        self.last_value
+        self.put(page, self.last_value << 32 | self.last_value)
+    }
+
+    /// The same of the lower half of a page that has held this.
+    pub(crate) fn write_part(&mut self, page: Page, held: u64) -> u64 {
+        self.check_read(page, held);
+        self.last_value += 1;
+        self.put(page, held >> 32 << 32 | self.last_value)
+    }
+
+    fn put(&mut self, page: Page, value: u64) -> u64 {
+        self.written.insert(page, Written::Known(value));
+        value
     }
 
     /// A write of nothing but zeroes.
     pub(crate) fn write_zeroes(&mut self, page: Page) -> u64 {
-        self.written.insert(page, Written::Known(0));
-        0
+        self.put(page, 0)
     }
 
     /// Panics unless a read may see this value.

@@ -290,6 +290,8 @@ pub(super) enum Action {
         object: u8,
         page: u8,
         write: bool,
+        /// It writes a part of the page, if it is one of an open file.
+        part: bool,
         /// Pages that the read(2) call wants from this one on.
         wanted: u32,
     },
@@ -475,7 +477,7 @@ impl Action {
             95 | 149 | 255 => Action::LruGen { task, group: object, file: b, text: c },
             0..80 => {
                 let wanted = u32::from(c >> 4) + 1;
-                Action::Access { task, object, page: b, write: c & 1 != 0, wanted }
+                Action::Access { task, object, page: b, write: c & 1 != 0, part: c & 2 != 0, wanted }
             }
             80..96 => Action::Run { task, object, page: b, count: c >> 1 & 15, write: c & 1 != 0 },
             96..150 => Action::Resume { which: a },

@@ -16,11 +16,16 @@ const TASKS_MAX: usize = 8;
 impl Machine {
     pub(super) fn act(&mut self, action: Action) {
         match action {
-            Action::Access { task, object, page, write, wanted } => {
+            Action::Access { task, object, page, write, part, wanted } => {
                 let Some((task, (id, object))) = self.idle_object(task, object) else { return };
                 // One page beyond the end, now and then.
                 let page = self.page_at(object, page, 1);
                 let access = Access { wanted: wanted * PAGE_SIZE as u32, ..Access::new(id, page, write) };
+                let is_open = matches!(object, Object::Open(_));
+                self.tasks[task].writes_part = part && is_open;
+                if is_open {
+                    self.engine.set_partial_writes(TaskId(task as u32), id, part).expect("it is open");
+                }
                 self.start(task, access, object);
             }
             Action::Run { task, object, page, count, write } => {
@@ -28,6 +33,7 @@ impl Machine {
                 let first = self.page_at(object, page, 0);
                 let pages = first..(first + u64::from(count) + 1).min(self.pages_of(object) + 1);
                 let accesses: Vec<Access> = pages.map(|page| Access::new(id, page, write)).collect();
+                self.tasks[task].writes_part = false;
                 self.run_hits(task, &accesses, object);
             }
             Action::Resume { which } => {

@@ -61,6 +61,8 @@ pub(super) enum State {
 pub(super) struct Task {
     pub(super) state: State,
     pub(super) repeats: u8,
+    /// It writes a part of the page that it accesses.
+    pub(super) writes_part: bool,
     /// A read that it waited for has failed.
     pub(super) must_fail: bool,
     /// It was killed, and is resumed until it is gone.
@@ -76,6 +78,7 @@ impl Task {
         Task {
             state,
             repeats: 0,
+            writes_part: false,
             must_fail: false,
             is_killed: false,
             objects: Vec::new(),
@@ -337,7 +340,10 @@ impl Machine {
         let page = self.page(task, access, object);
         match at {
             Touched::Frame(pfn) => {
-                if access.write {
+                if access.write && self.tasks[task].writes_part {
+                    let held = self.store.value_mut(pfn, page);
+                    *held = self.contents.write_part(page, *held);
+                } else if access.write {
                     *self.store.written_mut(pfn, page) = self.contents.write(page);
                 } else {
                     self.contents.check_read(page, *self.store.value_mut(pfn, page));
