@@ -99,7 +99,7 @@ const char *pageout_strerror(int64_t error);
 #define PAGEOUT_BUFFERED 2 /* through the system's page cache: for file systems without direct I/O */
 #define PAGEOUT_RANDOM 4   /* reads follow no order: nothing is read ahead */
 #define PAGEOUT_CREATE 8   /* with PAGEOUT_RDWR: made if there is none */
-#define PAGEOUT_STABLE 16  /* with PAGEOUT_RDWR: who writes to a page waits while its device has it, as btrfs wants it */
+#define PAGEOUT_STABLE 16  /* with PAGEOUT_RDWR: who writes to a page waits while its device has it: on btrfs it does anyway */
 
 /*
  * Opens a file. `flags` are of PAGEOUT_READ ...; `group` is the name of the group that pays for pages brought in

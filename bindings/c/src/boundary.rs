@@ -197,7 +197,8 @@ fn open_as(flags: c_int) -> Result<Open, Failure> {
         return Err(Failure::invalid("PAGEOUT_CREATE and PAGEOUT_STABLE are of files with PAGEOUT_RDWR"));
     }
     let how = match has(RDWR) {
-        true => Open::read_write().create(has(CREATE)).stable_writes(has(STABLE)),
+        true if has(STABLE) => Open::read_write().create(has(CREATE)).stable_writes(true),
+        true => Open::read_write().create(has(CREATE)),
         false => Open::read(),
     };
     let how = how.buffered(has(BUFFERED));

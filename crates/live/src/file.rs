@@ -29,7 +29,8 @@ pub struct Open {
     is_random: bool,
     is_writable: bool,
     creates: bool,
-    is_stable: bool,
+    /// As the system says where nobody has.
+    is_stable: Option<bool>,
     group: Option<Group>,
     #[cfg(test)]
     faults: Option<Arc<dyn crate::disk::Faults>>,
@@ -44,7 +45,7 @@ impl Open {
             is_random: false,
             is_writable: false,
             creates: false,
-            is_stable: false,
+            is_stable: None,
             group: None,
             #[cfg(test)]
             faults: None,
@@ -62,10 +63,11 @@ impl Open {
         self
     }
 
-    /// Whoever writes to a page waits while its device has it: for devices and file systems that compute a checksum before they have read all of it,
-    /// as btrfs. Default: no, and such a page is written once more.
+    /// Whoever writes to a page waits while its device has it: for devices and file systems that compute a checksum before they have read all of it. If
+    /// not, such a page is written once more. Default: on btrfs, and on devices that ask for it (`queue/stable_writes` in /sys/block), if the file is not
+    /// `buffered`. A file system that lies over another hides what that one wants.
     pub fn stable_writes(mut self, is_stable: bool) -> Open {
-        self.is_stable = is_stable;
+        self.is_stable = Some(is_stable);
         self
     }
 
@@ -172,6 +174,8 @@ impl File {
         })?;
         let metadata = file.metadata().map_err(|error| io("opening", error))?;
         let (bytes, identity) = (metadata.len(), Identity::of(&metadata));
+        let is_stable = how.is_writable
+            && how.is_stable.unwrap_or_else(|| !how.is_buffered && crate::stable::wants_stable_pages(&file));
         let mut disk = Some(Disk::new(file));
         #[cfg(test)]
         if let Some(faults) = &how.faults {
@@ -222,7 +226,7 @@ impl File {
                 // What it was opened by before is only to be read.
                 of.disk = Arc::new(disk);
             }
-            (of.is_written, of.is_stable) = (true, of.is_stable || how.is_stable);
+            (of.is_written, of.is_stable) = (true, of.is_stable || is_stable);
         }
         let length = Arc::clone(&of.length);
         let owner = locked.owner;
