@@ -158,7 +158,8 @@ int pageout_sync(struct pageout_file *file, int how);
 
 /*
  * The caller knows that pages could not be written: syncs that find no other such page succeed again. The pages stay dirty and
- * are tried again.
+ * are tried again. So are those that the device had taken and failed to keep, but for pages that had left memory by then, which
+ * pageout_strerror() counts as lost: only who wrote them can write them again.
  * Errors: -ESTALE.
  */
 int pageout_acknowledge(struct pageout_file *file);

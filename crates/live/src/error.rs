@@ -35,9 +35,10 @@ pub enum Error {
     Sync {
         /// The file.
         path: PathBuf,
-        /// Pages that could not be written when that was tried last. None where a later try went well, or where the device has taken all and did not say that
-        /// it keeps it.
+        /// Pages that could not be written when that was tried last, or that the device has taken and failed to keep. None where a later try went well.
         failed: u64,
+        /// Pages that the device has taken and failed to keep, and that had left memory by then: perhaps nobody has what was written to them but who wrote it.
+        lost: u64,
         /// What the system has said last.
         source: io::Error,
     },
@@ -129,12 +130,21 @@ impl fmt::Display for Error {
                 "the system does not let this process have io_uring ({source}), as in containers or by `kernel.io_uring_disabled`; build it with \
                  `backend(Backend::Any)`, and threads read instead"
             ),
-            Error::Sync { path, failed, source } => write!(
-                f,
-                "{}: what was written is not all on its device, {failed} pages are not ({source}); they stay in memory and are tried again: see to the \
-                 device, `acknowledge` that it is known, and sync again",
-                path.display()
-            ),
+            Error::Sync { path, failed, lost, source } => {
+                write!(
+                    f,
+                    "{}: what was written is not all on its device, {failed} pages are not ({source}); they stay in memory and are tried again: see to the \
+                     device, `acknowledge` that it is known, and sync again",
+                    path.display()
+                )?;
+                if *lost > 0 {
+                    write!(
+                        f,
+                        "; {lost} more had left memory when the device failed to keep them, and may be lost: write them again"
+                    )?;
+                }
+                Ok(())
+            }
             Error::ReadOnly { path } => {
                 write!(f, "{} was opened to be read: open it with `Open::read_write()`", path.display())
             }

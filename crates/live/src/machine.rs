@@ -76,6 +76,8 @@ pub(crate) enum Bug {
     ForgetsWriteback,
     /// An error is told once.
     TellsOnce,
+    /// What a failed flush was to keep is not written again.
+    ForgetsUnkept,
 }
 
 /// A page that is wanted.
@@ -719,8 +721,6 @@ mod tests {
         let arena = &memory.0.machine.arena;
         let frames = 0..memory.stats().unwrap().frames as u32;
         let free = frames.map(Pfn).filter(|&pfn| !arena.gate(pfn).is_open());
-        let silent = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| {}));
         // One is under way, the other begins it.
         let mut buf = [0; 9];
         let before = file.submit(vec![ReadAt { buf: &mut buf, offset: 7 * PAGE_SIZE }]).unwrap();
@@ -728,7 +728,6 @@ mod tests {
         let mut other = [0; 9];
         let told =
             file.submit(vec![ReadAt { buf: &mut other, offset: 9 * PAGE_SIZE }]).and_then(|it| it.wait());
-        std::panic::set_hook(silent);
         assert!(matches!(told, Err(Error::Poisoned)), "{told:?}");
         assert!(matches!(before.wait(), Err(Error::Poisoned) | Ok(())));
     }
@@ -741,13 +740,10 @@ mod tests {
         let frames = 0..memory.stats().unwrap().frames as u32;
         let free = frames.map(Pfn).filter(|&pfn| !arena.gate(pfn).is_open());
         free.collect::<Vec<_>>().into_iter().for_each(|pfn| arena.gate(pfn).open());
-        let silent = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| {}));
         let outcomes = std::thread::scope(|scope| {
             let read = || file.read_at(&mut [0; 9], 5 * PAGE_SIZE);
             [scope.spawn(read), scope.spawn(read)].map(|reader| reader.join().unwrap())
         });
-        std::panic::set_hook(silent);
         assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(Error::Poisoned))), "{outcomes:?}");
         assert!(matches!(memory.stats(), Err(Error::Poisoned)));
         assert!(matches!(file.page(6).map(drop), Err(Error::Poisoned)));
@@ -806,13 +802,10 @@ mod tests {
         let fast = 0..4096 - 64;
         let free = fast.map(Pfn).filter(|&pfn| !arena.gate(pfn).is_open());
         free.collect::<Vec<_>>().into_iter().for_each(|pfn| arena.gate(pfn).open());
-        let silent = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| {}));
         let mut outcome = Ok(());
         for page in (0..64).cycle().take(64 * 8) {
             outcome = outcome.and_then(|()| file.read_at(&mut [0; 9], page * PAGE_SIZE));
         }
-        std::panic::set_hook(silent);
         assert!(matches!(outcome, Err(Error::Poisoned)), "{outcome:?}");
         assert!(matches!(memory.stats(), Err(Error::Poisoned)));
         assert!(matches!(memory.read("/proc/vmstat"), Err(Error::Poisoned)));

@@ -49,8 +49,8 @@ impl File {
     }
 
     /// Says that it is known that writes of the file have failed: from now on a sync tells of what fails later. What could not be written stays dirty, so the next
-    /// sync tries it again. Where it was the flush that failed, the device may have lost what it had taken until then, and no page of that is dirty any more:
-    /// whoever goes on writes it anew.
+    /// sync tries it again. Where it was the flush that failed, the device may have lost what it had taken since the last one that went well: that is dirty again, as far
+    /// as it is in memory. What had left it (`lost` of [`Error::Sync`]) may be lost, and only who wrote it can write it again.
     ///
     /// # Errors
     /// [`Error::Forgotten`], [`Error::Poisoned`].

@@ -173,8 +173,14 @@ pub(crate) struct OpenFile {
     pub(super) extending: u32,
     /// Something was written since its device was flushed last.
     pub(super) needs_flush: bool,
-    /// Pages whose last write has failed.
+    /// Its device is being flushed.
+    pub(super) is_flushing: bool,
+    /// Flushes that have failed.
+    pub(super) flushes_failed: u64,
+    /// Pages whose last write has failed, or that a failed flush was to keep.
     pub(super) unwritten: BTreeSet<u64>,
+    /// Pages that a failed flush was to keep and that had left memory, as long as nobody has said to know of it.
+    pub(super) lost: BTreeSet<u64>,
     /// Why one could not be written, last.
     pub(super) write_error: Option<i32>,
     /// Its device has not flushed what it had, and nobody has said to know of it.
@@ -347,7 +353,10 @@ impl OpenFile {
             writing: 0,
             extending: 0,
             needs_flush: false,
+            is_flushing: false,
+            flushes_failed: 0,
             unwritten: BTreeSet::new(),
+            lost: BTreeSet::new(),
             write_error: None,
             flush_error: None,
             handles: Vec::new(),

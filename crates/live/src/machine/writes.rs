@@ -62,6 +62,7 @@ impl OpenFile {
         Error::Sync {
             path: self.path.clone(),
             failed: self.unwritten.len() as u64,
+            lost: self.lost.len() as u64,
             source: std::io::Error::from_raw_os_error(errno),
         }
     }
@@ -334,7 +335,9 @@ impl Machine {
         let owner = locked.owner;
         let lent = locked.engine.lend((owner, object), hired.task)?;
         let mut step = locked.engine.fsync(hired.task, lent)?;
-        locked.file_mut(file).busy += 1;
+        let of = locked.file_mut(file);
+        of.busy += 1;
+        let flushes_failed = of.flushes_failed;
         let written = loop {
             locked.settle();
             locked = match step {
@@ -357,25 +360,13 @@ impl Machine {
         };
         let cut;
         (locked, cut) = self.set_len_on_device(locked, file)?;
-        let of = locked.file_mut(file);
-        let needs_flush = std::mem::take(&mut of.needs_flush);
-        #[cfg(test)]
-        let needs_flush = needs_flush && !self.has_bug(super::Bug::DoesNotFlush);
-        let disk = Arc::clone(&of.disk);
-        let mut flushed = Ok(());
-        if needs_flush {
-            drop(locked);
-            flushed = disk.flush(is_all);
-            locked = self.lock()?;
-        }
+        locked = self.flush(locked, file, object, is_all)?;
         locked.ended(file, &hired);
         let of = locked.file_mut(file);
-        if let Err(error) = flushed {
-            of.needs_flush = true;
-            of.flush_error = error.raw_os_error().or(Some(libc::EIO));
-        }
-        let outcome = match (written, cut, of.flush_error) {
-            (Err(_), ..) => Err(of.sync_error(of.write_error.unwrap_or(libc::EIO))),
+        // What another's flush has lost is this one's to tell as well, whoever says to know of it.
+        let has_lost = of.flushes_failed > flushes_failed;
+        let outcome = match (written, cut, of.flush_error.or(has_lost.then_some(libc::EIO))) {
+            (Err(_), _, flush) => Err(of.sync_error(flush.or(of.write_error).unwrap_or(libc::EIO))),
             (_, _, Some(errno)) => Err(of.sync_error(errno)),
             (_, Err(error), _) => Err(of.sync_error(error.raw_os_error().unwrap_or(libc::EIO))),
             (Ok(()), Ok(()), None) => Ok(()),
@@ -385,6 +376,50 @@ impl Machine {
             locked.engine.acknowledge_write_errors(owner, object)?;
         }
         Ok((locked, outcome))
+    }
+
+    /// Has a file's device keep what it has taken. Of a file one flush at a time: the one that is under way may have begun before all of this was written,
+    /// and if it fails, this has failed.
+    fn flush<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: FileId,
+        object: ObjectId,
+        is_all: bool,
+    ) -> Result<Locked<'a>, Error> {
+        let is_flushing =
+            |inner: &Inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_flushing);
+        locked = self.wait_while(locked, is_flushing)?;
+        let of = locked.file_mut(file);
+        #[cfg(test)]
+        if self.has_bug(super::Bug::DoesNotFlush) {
+            of.needs_flush = false;
+        }
+        if !std::mem::take(&mut of.needs_flush) {
+            return Ok(locked);
+        }
+        of.is_flushing = true;
+        let (disk, owner) = (Arc::clone(&of.disk), locked.owner);
+        locked.engine.flush_begins(owner, object)?;
+        drop(locked);
+        let flushed = disk.flush(is_all);
+        locked = self.lock()?;
+        let result = flushed.as_ref().map_or(Err(IoError::Device), |()| Ok(()));
+        #[cfg(test)]
+        let result = if self.has_bug(super::Bug::ForgetsUnkept) { Ok(()) } else { result };
+        let unkept = locked.engine.flush_ended(owner, object, result)?;
+        locked.settle();
+        let of = locked.file_mut(file);
+        of.is_flushing = false;
+        if let Err(error) = flushed {
+            of.needs_flush = true;
+            of.flushes_failed += 1;
+            of.flush_error = error.raw_os_error().or(Some(libc::EIO));
+            of.unwritten.extend(unkept.dirty);
+            of.lost.extend(unkept.lost);
+        }
+        self.wake_idle();
+        Ok(locked)
     }
 
     #[cfg(test)]
@@ -400,7 +435,9 @@ impl Machine {
         }
         let owner = locked.owner;
         locked.engine.acknowledge_write_errors(owner, file.object)?;
-        locked.file_mut(file.id).flush_error = None;
+        let of = locked.file_mut(file.id);
+        of.flush_error = None;
+        of.lost.clear();
         Ok(())
     }
 
@@ -494,6 +531,7 @@ impl Machine {
         } else {
             of.reserved = bytes;
             of.unwritten.retain(|&page| page * PAGE_SIZE < bytes);
+            of.lost.retain(|&page| page * PAGE_SIZE < bytes);
             let cut;
             (locked, cut) = self.set_len_on_device(locked, file.id)?;
             outcome = cut.map_err(|source| file.io_error("setting the length", source));
@@ -531,6 +569,7 @@ impl Machine {
                     of.length.store(bytes, Relaxed);
                     of.on_disk = bytes;
                     of.unwritten.clear();
+                    of.lost.clear();
                 }
                 Err(source) => outcome = Err(file.io_error("looking at the length", source)),
             }
