@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Config, ConfigError, Engine, FailedWrite, Layout, MemcgId, MemoryType, NodeId,
-    PAGE_SIZE, Policy, Served, Stat, Step, Switch, TaskId,
+    PAGE_SIZE, PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, Switch, TaskId,
 };
 
 use crate::error::Error;
@@ -374,6 +374,28 @@ impl Memory {
             pinned: locked.pinned(),
             lock_held: machine.held.read(),
         })
+    }
+
+    /// Has each decision on some pages of a file told from now on, with the numbers by which it was taken, as `pageout explain` tells them of a simulated
+    /// machine. What was followed before is not any more.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn follow(&self, file: &File, pages: impl IntoIterator<Item = u64>) -> Result<(), Error> {
+        let names = pages.into_iter().map(|page| PageName::File { file: file.0.id, page });
+        self.0.machine.lock()?.engine.tell_story(StoryFilter::Pages(names.collect()));
+        Ok(())
+    }
+
+    /// What was told of them since this was last asked. It is kept until then.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn take_story(&self) -> Result<Vec<StoryEvent>, Error> {
+        let mut events = Vec::new();
+        let machine = &self.0.machine;
+        machine.drain(machine.lock()?)?.engine.take_story(&mut events);
+        Ok(events)
     }
 
     /// What its engine is built from. A simulated machine that is built from the same takes the same decisions.

@@ -1,4 +1,5 @@
-//! One engine, two machines: what one thread reads and writes here and in the simulator, on a device without latency, leaves the same counters.
+//! One engine, two machines: what one thread reads and writes here and in the simulator, on a device without latency, leaves the same counters, and each
+//! page has the same story.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
 mod made;
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 use made::Made;
 use pageout::{Delay, Limits, Memory, Node, Open};
-use pageout_engine::PROFILES;
-use pageout_sim::LoneReader;
+use pageout_engine::{Nanos, PROFILES, StoryEvent};
+use pageout_sim::{LoneReader, Observer};
 use pageout_workload::{Access, AccessStream, InMemory};
 
 const PAGE: u64 = 4096;
@@ -70,20 +71,58 @@ fn pages(seed: u64, hot: u64) -> Vec<u64> {
     pages
 }
 
-/// What the simulator's group has to say when all was read, and how often reclaim has woken the flusher.
-fn simulated(memory: &Memory, pages: &[u64], case: Case) -> (String, u64) {
+/// Pages whose stories are compared: of the hot ones, and of all.
+fn followed() -> impl Iterator<Item = u64> {
+    (0..8).chain((8..PAGES).step_by(60))
+}
+
+/// What was decided on them.
+#[derive(Default)]
+struct Story(Vec<StoryEvent>);
+
+impl Story {
+    /// Without the time at which it was, and without the number of the task: here one of several, there one that is alone. With promotion it says how long ago
+    /// pages were read, which stands still in the simulator: of that counters alone are compared.
+    fn told(case: Case, events: Vec<StoryEvent>) -> Vec<String> {
+        let tell = |event| {
+            let told = format!("{:?}", StoryEvent { at: Nanos::ZERO, ..event });
+            let parts = told.split("TaskId(").map(|part| part.trim_start_matches(char::is_numeric));
+            parts.collect::<Vec<_>>().join("TaskId(")
+        };
+        if case.promotes == Some(true) { Vec::new() } else { events.into_iter().map(tell).collect() }
+    }
+}
+
+impl Observer for Story {
+    fn story(&mut self, event: &StoryEvent) {
+        self.0.push(event.clone());
+    }
+}
+
+/// What a machine's group has to say when all was read, and the story of the pages that are followed.
+#[derive(PartialEq)]
+struct Said {
+    counters: String,
+    story: Vec<String>,
+}
+
+/// What the simulator's has to say, and how often reclaim has woken the flusher.
+fn simulated(memory: &Memory, pages: &[u64], case: Case) -> (Said, u64) {
     let mut reader = LoneReader::new(memory.config(), "tenant").unwrap();
     settings(case).into_iter().for_each(|(path, value)| reader.write(path, &value).unwrap());
     reader.open(PAGES, case.is_random).unwrap();
+    reader.follow(followed());
     if let Some(are_partial) = case.writes {
         reader.sync_every(SYNC_EVERY, are_partial).unwrap();
     }
     let access = |(at, &page)| Access::new(0, page, is_write(case, at));
     let accesses: Arc<[Access]> = pages.iter().enumerate().map(access).collect();
     let source = move |_| Ok(Box::new(InMemory::new(Arc::clone(&accesses))) as Box<dyn AccessStream>);
-    let mut machine = reader.run(Box::new(source), &mut ()).unwrap();
-    let told = told(case, |path| machine.engine_mut().read_file(path).unwrap());
-    (told, machine.engine().figures().flusher_wakeups())
+    let mut story = Story::default();
+    let mut machine = reader.run(Box::new(source), &mut story).unwrap();
+    let counters = told(case, |path| machine.engine_mut().read_file(path).unwrap());
+    let said = Said { counters, story: Story::told(case, story.0) };
+    (said, machine.engine().figures().flusher_wakeups())
 }
 
 /// Counters of the group, of the machine and of its nodes, and the generations, without what is told in milliseconds.
@@ -141,12 +180,13 @@ fn told(case: Case, mut read: impl FnMut(&str) -> String) -> String {
 }
 
 /// The same of real memory and a real file.
-fn live(memory: &Memory, file: &Path, pages: &[u64], case: Case) -> String {
+fn live(memory: &Memory, file: &Path, pages: &[u64], case: Case) -> Said {
     let tenant = memory.group("tenant", Limits::NONE).unwrap();
     settings(case).into_iter().for_each(|(path, value)| memory.write(path, &value).unwrap());
     let how = if case.writes.is_some() { Open::read_write() } else { Open::read() };
     let how = how.buffered(true).group(&tenant);
     let file = memory.open(file, if case.is_random { how.random() } else { how }).unwrap();
+    memory.follow(&file, followed()).unwrap();
     let mut buf = vec![0; PAGE as usize];
     let mut unsynced = 0;
     for (at, &page) in pages.iter().enumerate() {
@@ -164,7 +204,8 @@ fn live(memory: &Memory, file: &Path, pages: &[u64], case: Case) -> String {
             assert_eq!(buf[..8], page.to_le_bytes());
         }
     }
-    told(case, |path| memory.read(path).unwrap())
+    let counters = told(case, |path| memory.read(path).unwrap());
+    Said { counters, story: Story::told(case, memory.take_story().unwrap()) }
 }
 
 /// How a case ended.
@@ -202,11 +243,23 @@ fn compared(path: &Path, pages: &[u64], case: Case) -> Outcome {
         Some(true) => "pgpromote_success 0\n",
         Some(false) => "pgdemote_direct 0\n",
     });
-    let (of_all, _) = simulated.split_once("\nnodes\n").expect("they come last");
+    let is_told = case.promotes == Some(true) || simulated.story.len() > followed().count();
+    assert!(is_told, "{case:?}: {:?}", simulated.story);
+    let (of_all, _) = simulated.counters.split_once("\nnodes\n").expect("they come last");
     not_tried.retain(|zero| !zero.is_empty() && of_all.contains(zero));
-    assert!(not_tried.is_empty(), "{case:?}: {not_tried:?}\n{simulated}");
-    let lines = live.lines().zip(simulated.lines()).filter(|(live, simulated)| live != simulated);
-    let lines: Vec<_> = lines.map(|(live, simulated)| format!("{live} | {simulated}")).collect();
+    assert!(not_tried.is_empty(), "{case:?}: {not_tried:?}\n{}", simulated.counters);
+    let counters = live.counters.lines().zip(simulated.counters.lines());
+    let lines = counters.filter(|(live, simulated)| live != simulated);
+    let mut lines: Vec<_> = lines.map(|(live, simulated)| format!("{live} | {simulated}")).collect();
+    // Where stories part, nothing that follows says more.
+    let stories = live.story.iter().zip(&simulated.story);
+    if let Some((at, (live, simulated))) =
+        stories.enumerate().find(|(_, (live, simulated))| live != simulated)
+    {
+        lines.push(format!("event {at}: {live} | {simulated}"));
+    } else if live.story.len() != simulated.story.len() {
+        lines.push(format!("{} events | {}", live.story.len(), simulated.story.len()));
+    }
     match live == simulated {
         _ if flusher_wakeups > 0 => Outcome::Raced,
         true => Outcome::Same,
@@ -215,7 +268,7 @@ fn compared(path: &Path, pages: &[u64], case: Case) -> Outcome {
 }
 
 #[test]
-fn every_profile_leaves_the_same_counters_live_and_simulated() {
+fn every_profile_leaves_the_same_counters_and_stories_live_and_simulated() {
     let made = Made::empty("all");
     let mut bytes = vec![0; (PAGES * PAGE) as usize];
     for (page, bytes) in (0_u64..).zip(bytes.chunks_mut(PAGE as usize)) {

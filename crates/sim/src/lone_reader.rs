@@ -3,9 +3,11 @@
 //! A live page cache is compared with it, access by access: where one thread reads, both must leave the same counters. Work costs nothing and the
 //! device answers at once, as prices and latencies are the simulator's own; and so the clock stands still.
 
+use std::collections::BTreeSet;
+
 use pageout_engine::{
     Advice, Bdi, Config, ConfigError, CpuId, Engine, FileError, FileId, FileKind, FileSpec, MemcgId, Nanos,
-    ObjectId, Step, TaskId,
+    ObjectId, PageName, Step, StoryFilter, TaskId,
 };
 
 use crate::cost::{Channel, Costs};
@@ -21,6 +23,7 @@ pub struct LoneReader {
     group: String,
     files: Vec<FileId>,
     fsync_every: Vec<(ObjectId, u32)>,
+    follows: BTreeSet<PageName>,
 }
 
 /// Why a lone reader can't be had, or does not come to its end.
@@ -56,7 +59,14 @@ impl LoneReader {
         let memcg = engine.memcg_create(MemcgId::ROOT, group)?;
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
-        Ok(LoneReader { engine, task, group: group.to_owned(), files: Vec::new(), fsync_every: Vec::new() })
+        Ok(LoneReader {
+            engine,
+            task,
+            group: group.to_owned(),
+            files: Vec::new(),
+            fsync_every: Vec::new(),
+            follows: BTreeSet::new(),
+        })
     }
 
     /// Writes a kernel file before anything is read.
@@ -97,6 +107,13 @@ impl LoneReader {
         Ok(())
     }
 
+    /// Has each decision on some pages of the file that was opened last told to the observer.
+    pub fn follow(&mut self, pages: impl IntoIterator<Item = u64>) {
+        if let Some(&file) = self.files.last() {
+            self.follows.extend(pages.into_iter().map(|page| PageName::File { file, page }));
+        }
+    }
+
     /// Makes the accesses; the machine as it is then has the counters.
     ///
     /// # Errors
@@ -127,6 +144,9 @@ impl LoneReader {
         let memcg = format!("/{}", self.group);
         let task = TaskSpec::new(self.task, &self.group, &memcg, channels, accesses);
         machine.task_add(TaskSpec { fsync_every: self.fsync_every, ..task })?;
+        if !self.follows.is_empty() {
+            machine.tell_story(StoryFilter::Pages(self.follows));
+        }
         machine.run(observer)?;
         Ok(machine)
     }
