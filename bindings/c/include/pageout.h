@@ -142,7 +142,7 @@ int64_t pageout_pread(struct pageout_file *file, void *buf, size_t size, uint64_
  * Writes `size` bytes from `offset` on: all of them, or an error. Beyond the end the file grows, and what lies between reads as
  * zeroes. The bytes are in memory then, and on disk after pageout_sync(). It waits while too much is dirty, and does not fail
  * for that.
- * Errors: -EBADF, -EIO (a page of which a part is written could not be read), -ENOMEM, -ESTALE.
+ * Errors: -EBADF, -EIO (a page that is written in part could not be read), -ENOMEM, -ESTALE.
  */
 int64_t pageout_pwrite(struct pageout_file *file, const void *buf, size_t size, uint64_t offset);
 

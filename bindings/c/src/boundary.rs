@@ -49,7 +49,7 @@ unsafe fn give<T>(
 /// Takes back what C was given.
 ///
 /// # Safety
-/// NULL, or a handle of which C has no other use.
+/// NULL, or a handle that C uses nowhere else.
 unsafe fn take<T>(pointer: *mut T) {
     let free = || {
         if !pointer.is_null() {
@@ -123,7 +123,7 @@ unsafe extern "C" fn pageout_text(
                 return Err(null("text"));
             }
             let part = whole.len().min(size - 1);
-            // SAFETY: the header: `size` bytes are there, of which these are at most as many, and nobody else uses them.
+            // SAFETY: the header: `size` bytes are there, these are no more, and nobody else uses them.
             unsafe {
                 to.cast::<u8>().copy_from_nonoverlapping(whole.as_ptr(), part);
                 to.add(part).write(0);
@@ -189,8 +189,13 @@ unsafe extern "C" fn pageout_open(
 }
 
 fn open_as(flags: c_int) -> Result<Open, Failure> {
-    if flags & !(RDWR | BUFFERED | RANDOM | CREATE | STABLE) != 0 {
-        return Err(Failure::invalid(format!("flags {flags:#x} of pageout_open, of which one is not known")));
+    const KNOWN: c_int = RDWR | BUFFERED | RANDOM | CREATE | STABLE;
+    let unknown = flags & !KNOWN;
+    if unknown != 0 {
+        let told = format!(
+            "pageout_open does not know {unknown:#x} of its flags, {flags:#x}: all it knows are {KNOWN:#x}"
+        );
+        return Err(Failure::invalid(told));
     }
     let has = |flag| flags & flag != 0;
     if has(CREATE | STABLE) && !has(RDWR) {
@@ -250,7 +255,7 @@ unsafe extern "C" fn pageout_pread(file: *mut File, buf: *mut c_void, size: usiz
             if buf.is_null() {
                 return Err(null("buf"));
             }
-            // SAFETY: the header: `size` bytes are there, of which these are at most as many, and nobody else uses them. What C has not written
+            // SAFETY: the header: `size` bytes are there, these are no more, and nobody else uses them. What C has not written
             // yet is as good as any.
             let buf = unsafe { std::slice::from_raw_parts_mut(buf.cast::<u8>(), len) };
             match file.read_at(buf, offset) {

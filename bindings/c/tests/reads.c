@@ -9,34 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "pageout.h"
 
 #define PAGES 2500
 #define TAIL 700
 #define BYTES (PAGES * (uint64_t)PAGEOUT_PAGE_SIZE + TAIL)
-
-static int checks;
-
-#define CHECK(what)                                                                                                                      \
-    do {                                                                                                                                 \
-        checks++;                                                                                                                        \
-        if (!(what)) {                                                                                                                   \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                                           \
-            exit(1);                                                                                                                     \
-        }                                                                                                                                \
-    } while (0)
-
-/* What has to be 0 or a count, and what it said otherwise. */
-#define FINE(call) fine((call), #call, __LINE__)
-
-static int64_t fine(int64_t result, const char *call, int line) {
-    checks++;
-    if (result < 0) {
-        fprintf(stderr, "line %d: %s: %s (%lld)\n", line, call, pageout_strerror(result), (long long)result);
-        exit(1);
-    }
-    return result;
-}
 
 static unsigned char byte_at(uint64_t offset) { return (unsigned char)((offset * 2654435761u) >> 13); }
 

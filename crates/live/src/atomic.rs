@@ -1,4 +1,4 @@
-//! What gates and rings are made of: std's atomics here. `tests/gate.rs` has those of loom in their place, which tries all orders of what threads do with
+//! What gates and rings are made of: std's atomics here. `tests/gate/` has those of loom in their place, which tries all orders of what threads do with
 //! them; under shuttle another thread may go on before each of them.
 
 #[cfg(not(feature = "shuttle"))]

@@ -14,6 +14,7 @@ mod readers; // who reads what no thread makes for itself
 mod threads; // what the cache's own threads do
 mod transfer; // a read of a file into frames, or a write
 mod uring; // reads and writes in flight together
+mod waits; // who waits, and for whom
 mod writes; // dirty pages, their way to the device, and sync
 #[cfg(test)]
 mod contract; // what lasts, over a device that fails
@@ -23,18 +24,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use pageout_engine::{Engine, FileId, FrameGate, Pfn, Served, Step, TaskId, Wait, WatchedReads};
+use pageout_engine::{Engine, FrameGate, Pfn, Served, Step, TaskId, Wait, WatchedReads};
 
 use crate::arena::{Arena, Pin};
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::local;
 use crate::stats::Histogram;
-use crate::sync::{Condvar, Instant, Mutex, thread, wait_at_most};
+use crate::sync::{Condvar, Instant, Mutex, thread};
 
 pub(crate) use locked::{Identity, Locked, OpenFile};
 use locked::{Inner, Miss, Outcome};
-use moves::{Move, Moves};
+use moves::Moves;
 pub use readers::Backend;
 use readers::Readers;
 pub(crate) use writes::{Part, Writable};
@@ -152,53 +153,6 @@ impl Machine {
             locked = self.lock()?;
         }
         Ok(locked)
-    }
-
-    /// Who needs a frame under the lock has it copied first, if it is part of a move: those of this thread, which has not begun them, are made.
-    fn await_move(&self, own: &mut Vec<Move>, pfn: Pfn) {
-        if own.iter().any(|one| one.names(pfn)) {
-            own.drain(..).for_each(|one| one.make(&self.arena));
-        }
-        self.await_moves_of_others(pfn);
-    }
-
-    /// The same where this thread's own come before it in any case.
-    fn await_moves_of_others(&self, pfn: Pfn) {
-        while self.moves.names(pfn) {
-            assert!(!self.is_poisoned(), "who copies {pfn:?} has panicked");
-            thread::yield_now();
-        }
-    }
-
-    /// Who finds a frame closed waits, without the lock, if that is because its page is being copied there, or written to. Whether it was.
-    #[cold]
-    pub(crate) fn awaits_move(&self, pfn: Pfn) -> bool {
-        let mut has_waited = false;
-        while self.moves.names(pfn) && !self.is_poisoned() {
-            has_waited = true;
-            thread::yield_now();
-        }
-        if self.arena.gate(pfn).is_written() {
-            has_waited = true;
-            self.await_gate(|| !self.arena.gate(pfn).is_written());
-        }
-        has_waited
-    }
-
-    /// Waits for whoever has a page without the lock: mostly he copies and is done, but he may hold it for long.
-    pub(crate) fn await_gate(&self, is_free: impl Fn() -> bool) {
-        const YIELDS: u32 = 64;
-        const LONGEST: Duration = Duration::from_millis(1);
-        let (mut yields, mut span) = (0, Duration::from_micros(20));
-        while !is_free() && !self.is_poisoned() {
-            if yields < YIELDS {
-                yields += 1;
-                thread::yield_now();
-            } else {
-                thread::sleep(span);
-                span = (2 * span).min(LONGEST);
-            }
-        }
     }
 
     /// Something has panicked: nobody gets the lock any more, and whoever waits is told.
@@ -336,28 +290,6 @@ impl Machine {
         Ok(locked)
     }
 
-    /// Lets go of the lock until a task is woken, or for so long.
-    fn wait<'a>(
-        &'a self,
-        mut locked: Locked<'a>,
-        task: TaskId,
-        span: Option<Duration>,
-    ) -> Result<Locked<'a>, Error> {
-        let until = span.map(|span| Instant::now() + span);
-        loop {
-            let waiter = locked.waiter(task);
-            if std::mem::take(&mut waiter.is_woken) || until.is_some_and(|until| until <= Instant::now()) {
-                waiter.thread = None;
-                return Ok(locked);
-            }
-            waiter.thread = Some(thread::current());
-            drop(locked);
-            let left = until.map_or(LOOK_AGAIN, |until| until.saturating_duration_since(Instant::now()));
-            thread::park_timeout(left.min(LOOK_AGAIN));
-            locked = self.lock()?;
-        }
-    }
-
     /// Brings a page of a file in, on behalf of a group, and pins its frame.
     pub(crate) fn bring_in(&self, file: &File, group: usize, want: Want) -> Result<Pin<'_>, Error> {
         let mut locked = self.drain(self.lock()?)?;
@@ -484,45 +416,6 @@ impl Machine {
             }
             step = locked.engine.start(hired.task, access);
         }
-    }
-
-    /// Lets nobody begin to access a file, and waits for all who have.
-    pub(crate) fn close_off<'a>(&'a self, mut locked: Locked<'a>, file: FileId) -> Result<Locked<'a>, Error> {
-        locked = self.wait_while(locked, |locked| {
-            locked.files[file.0 as usize].as_ref().is_some_and(OpenFile::is_growing)
-        })?;
-        locked.set_going(file, true);
-        self.wait_while(locked, |locked| locked.files[file.0 as usize].as_ref().is_some_and(|of| of.busy > 0))
-    }
-
-    /// Whether a file that is going is forgotten in the end is known when it is: guards may hold its pages.
-    pub(crate) fn wait_if_going<'a>(&'a self, locked: Locked<'a>, file: &File) -> Result<Locked<'a>, Error> {
-        self.wait_while(locked, |locked| {
-            locked.files[file.id.0 as usize].as_ref().is_some_and(|of| of.is_going && of.has(file.serial))
-        })
-    }
-
-    /// It is known of a file that was going.
-    pub(crate) fn settled(&self) {
-        self.idle.notify_all();
-    }
-
-    /// Those look again who wait for a file, or for room.
-    pub(crate) fn wake_idle(&self) {
-        self.idle.notify_all();
-    }
-
-    fn wait_while<'a>(
-        &'a self,
-        mut locked: Locked<'a>,
-        holds: impl Fn(&Inner) -> bool,
-    ) -> Result<Locked<'a>, Error> {
-        while holds(&locked) {
-            let inner = locked.into_inner();
-            wait_at_most(&self.idle, inner, LOOK_AGAIN);
-            locked = self.lock()?;
-        }
-        Ok(locked)
     }
 
     /// Counts pins of a thread that has no ring.

@@ -15,7 +15,7 @@ Examples:
   pageout twin rec --ask policy=mglru@6.12+memory=-25% --report twin.html
   pageout twin rec --scenario twin.toml && pageout explain twin.toml --evictions 5
 Questions, each a row; + joins changes of one:
-  memory=-25% | +50% | 48MiB    the group's limit, of which programs and the kernel hold what they held
+  memory=-25% | +50% | 48MiB    the group's limit; programs and the kernel hold as much of it as before
   memory.high=-10% | SIZE | max
   policy=PROFILE                a kernel's lists and version, as classic@6.8, mglru@6.12 (pageout keys kernel.profile)
   device=CLASS                  hdd, sata-ssd, nvme, pmem or virtio instead of the recorded disk

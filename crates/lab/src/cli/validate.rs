@@ -28,7 +28,7 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "INPUT", value_delimiter = ',')]
     pub(crate) without: Vec<Input>,
 
-    /// How often to simulate a run of which something was not recorded, each time with another value of it, spread evenly; as often as its class says
+    /// How often to simulate a run where something was not recorded, each time with another value of it, spread evenly; as often as its class says
     /// if absent
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(2..))]
     pub(crate) simulations: Option<u16>,

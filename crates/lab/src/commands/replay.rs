@@ -370,7 +370,8 @@ pub(super) fn pages(limit: Limit, distinct_pages: u64, least: u64) -> anyhow::Re
     };
     anyhow::ensure!(
         pages >= least,
-        "--memory {given} is {pages} pages of the {} distinct pages that the trace touches; the least that can be simulated is {} ({})",
+        "--memory {given} is {} of the {} distinct pages that the trace touches; the least that can be simulated is {} ({})",
+        figures::counted(pages, "page"),
         figures::count(distinct_pages),
         figures::counted(least, "page"),
         Size::from_pages(least)

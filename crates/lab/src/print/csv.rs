@@ -8,7 +8,7 @@
 //!   0.1.0,a,opt,7
 //! ```
 //! Keys are the columns, those of objects within joined by `_`. A list of objects within an element is gone into if it is the only one there;
-//! where the result has several, `list` says of which a row is. Lists of values are joined by `;`. What JSON has of deeper lists is left out.
+//! where the result has several, `list` says whose row it is. Lists of values are joined by `;`. What JSON has of deeper lists is left out.
 
 use std::collections::BTreeMap;
 

@@ -4,28 +4,10 @@
 //!   before   page A in the frame, word W leads there          evictor   close ─▶ W empty ─▶ B's contents ─▶ open ─▶ B's word leads there
 //!   reader   wants A: sees A's contents, or that it is gone    guard     the same, and as long as it has its pin, they stay
 //! ```
-#![allow(clippy::unwrap_used, reason = "a test")]
 
-mod atomic {
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
-    /// Loom takes accesses that are in one order as if they were in none, but not fences.
-    pub(crate) fn between_two() {
-        fence(Ordering::SeqCst);
-    }
-}
-
-#[allow(dead_code, reason = "an arena uses all of it")]
-#[path = "../src/gate.rs"]
-mod gate;
-
-#[allow(dead_code, reason = "an arena uses all of it")]
-#[path = "../src/holds.rs"]
-mod holds;
-
-use atomic::{AtomicU64, Ordering, fence};
-use gate::Gate;
-use holds::Hold;
+use crate::atomic::{AtomicU64, Ordering, fence};
+use crate::gate::Gate;
+use crate::holds::Hold;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;

@@ -6,30 +6,12 @@
 //!   writer    W dirty? ─▶ the gate ─▶ W dirty still? ─▶ B's contents ─▶ the gate          else the engine: W dirty, the gate, both under its lock
 //!   flusher   the engine: W is not dirty any more ─▶ passes the gate ─▶ the device reads the frame
 //! ```
-#![allow(clippy::unwrap_used, reason = "a test")]
-
-mod atomic {
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
-    /// Loom takes accesses that are in one order as if they were in none, but not fences.
-    pub(crate) fn between_two() {
-        fence(Ordering::SeqCst);
-    }
-}
-
-#[allow(dead_code, reason = "an arena uses all of it")]
-#[path = "../src/gate.rs"]
-mod gate;
-
-#[allow(dead_code, reason = "an arena uses all of it")]
-#[path = "../src/holds.rs"]
-mod holds;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use atomic::{AtomicU64, Ordering, fence};
-use gate::Gate;
-use holds::Hold;
+use crate::atomic::{AtomicU64, Ordering, fence};
+use crate::gate::Gate;
+use crate::holds::Hold;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 

@@ -119,7 +119,7 @@ impl Machine {
             moving => format!(", and up to {} more as the recording has it", crate::figures::bytes(moving)),
         };
         let mut text = format!(
-            "# The twin of a recording of {}, on Linux {}.\n# Memory is {}, of which the group's programs and the kernel hold {}{moving}; what is left is for files.\n",
+            "# The twin of a recording of {}, on Linux {}.\n# Memory is {}. The group's programs and the kernel hold {} of it{moving}; what is left is for files.\n",
             manifest.recording.target,
             manifest.kernel.release,
             crate::figures::bytes(self.limit),

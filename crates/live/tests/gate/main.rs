@@ -1,0 +1,22 @@
+//! The gate of a frame, over atomics of loom, which tries all orders in which threads may meet there.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod atomic {
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+    /// Loom takes accesses that are in one order as if they were in none, but not fences.
+    pub(crate) fn between_two() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+#[allow(dead_code, reason = "an arena uses all of it")]
+#[path = "../../src/gate.rs"]
+mod gate;
+
+#[allow(dead_code, reason = "an arena uses all of it")]
+#[path = "../../src/holds.rs"]
+mod holds;
+
+mod reads; // a reader and a guard beside an evictor
+mod writes; // a writer beside the flusher, a reader and a guard
