@@ -12,6 +12,7 @@ mod moves; // copies that are made without it
 mod locked; // what is under the lock, and what is done there
 mod readers; // who reads what no thread makes for itself
 mod threads; // what the cache's own threads do
+mod turns; // who waits for the lock is not passed by for ever
 mod transfer; // a read of a file into frames, or a write
 mod uring; // reads and writes in flight together
 mod waits; // who waits, and for whom
@@ -38,12 +39,14 @@ use locked::{Inner, Miss, Outcome};
 use moves::Moves;
 pub use readers::Backend;
 use readers::Readers;
+use turns::Turns;
 pub(crate) use writes::{Part, Writable};
 
 /// What all handles share.
 pub(crate) struct Machine {
     pub(crate) arena: Arc<Arena>,
     inner: Mutex<Inner>,
+    turns: Turns,
     /// A kernel thread has been woken, or all is to stop.
     service: Condvar,
     readers: Readers,
@@ -121,6 +124,7 @@ impl Machine {
             watched_reads: engine.watched_reads(),
             arena,
             inner: Mutex::new(Inner::new(engine)),
+            turns: Turns::default(),
             service: Condvar::new(),
             readers: Readers::new(backend, io_threads)?,
             idle: Condvar::new(),
@@ -141,7 +145,7 @@ impl Machine {
         if !self.arena.is_of_this_process() || self.is_poisoned() {
             return Err(Error::Poisoned);
         }
-        let inner = self.inner.lock().map_err(|_| Error::Poisoned)?;
+        let inner = self.turns.lock(&self.inner).ok_or(Error::Poisoned)?;
         Ok(Locked::new(self, inner))
     }
 
