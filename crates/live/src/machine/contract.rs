@@ -270,6 +270,49 @@ fn sync_beside_the_flusher(memory: &Memory, file: &File, made: &Made, device: &D
     assert!(made.bytes() == [7; 8 * PAGE], "a sync has returned before the device had all");
 }
 
+#[test]
+fn a_write_that_was_held_up_begins_soon_after_whoever_has_ended_another_meanwhile() {
+    for backend in [(Backend::Threads, 2), (Backend::Any, 8)] {
+        let (made, device) = (Made::new("held-up"), Arc::new(Device::default()));
+        let (memory, file) = cache(backend.0, backend.1, &made, &device);
+        file.write_at(&[1; 3 * PAGE], 0).unwrap();
+        file.sync_data().unwrap();
+        // The flusher has the first page written, which takes long, and has nothing to do by itself after that.
+        flush_soon(&memory);
+        let writes = Arc::new(AtomicU64::new(0));
+        device.set({
+            let writes = Arc::clone(&writes);
+            move |request| {
+                if matches!(request, Request::Write { .. }) && writes.fetch_add(1, Relaxed) == 0 {
+                    std::thread::sleep(Duration::from_millis(60));
+                }
+                Fate::Well
+            }
+        });
+        file.write_at(&[2], 0).unwrap();
+        while writes.load(Relaxed) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        memory.write("/proc/sys/vm/dirty_writeback_centisecs", "0").unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        let mut guard = file.page_mut(2).unwrap();
+        guard[0] = 3;
+        std::thread::scope(|scope| {
+            let sync = scope.spawn(|| {
+                let began = std::time::Instant::now();
+                file.sync_data().unwrap();
+                began.elapsed()
+            });
+            // The first write ends before the guard goes.
+            std::thread::sleep(Duration::from_millis(100));
+            drop(guard);
+            let took = sync.join().unwrap();
+            assert!(took < Duration::from_millis(900), "{backend:?}: {took:?}");
+        });
+        assert_eq!(made.bytes()[2 * PAGE], 3);
+    }
+}
+
 /// Writes of these pages fail.
 fn fails(pages: std::ops::Range<u64>, errno: i32) -> impl FnMut(Request) -> Fate + Send {
     move |request| match request {

@@ -106,6 +106,11 @@ impl Machine {
             // Reads first: somebody waits for them, or soon will.
             let next = next.or_else(|| inner.next_write(&self.arena, self.writers_max()));
             let Some(mut transfer) = next else {
+                if !inner.writes.is_empty() && inner.writing == 0 && std::mem::take(&mut inner.service_sleeps)
+                {
+                    // Somebody is writing to what is to be written. The engine's own thread looks again.
+                    self.service.notify_one();
+                }
                 match self.readers.more.wait(inner) {
                     Ok(again) => inner = again,
                     Err(_) => return,
