@@ -313,6 +313,56 @@ fn a_write_that_was_held_up_begins_soon_after_whoever_has_ended_another_meanwhil
     }
 }
 
+#[test]
+fn beside_reads_one_long_write_is_under_way_that_nobody_waits_for_or_several_short_ones_and_else_eight() {
+    let made = Made::new("beside");
+    let memory = Memory::builder().budget(8 << 20).sysctl("vm.dirty_ratio", 90);
+    let memory = memory.sysctl("vm.dirty_background_ratio", 80).build().unwrap();
+    let file = memory.open(&made.0, Open::read_write().create(true).buffered(true)).unwrap();
+    flush_soon(&memory);
+    let machine = &memory.0.machine;
+    // Nothing begins by itself as long as the file is cut.
+    let asks = |pages: &mut dyn Iterator<Item = u64>| {
+        machine.lock().unwrap().file_mut(file.0.id).is_cut = true;
+        let wanted = pages.map(|page| file.write_at(&[7; PAGE], page * PAGE_SIZE).unwrap()).count();
+        let asked = || machine.lock().unwrap().writes.iter().map(|write| write.frames.len()).sum::<usize>();
+        while asked() < wanted {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let begins = |is_read: bool| {
+        let mut locked = machine.lock().unwrap();
+        locked.file_mut(file.0.id).is_cut = false;
+        locked.read_at = is_read.then_some(locked.now);
+        let mut writes: Vec<_> =
+            std::iter::from_fn(|| locked.next_write(&machine.arena, super::writes::AT_ONCE)).collect();
+        locked.file_mut(file.0.id).is_cut = true;
+        drop(locked);
+        writes.iter_mut().for_each(|write| write.perform(&machine.arena).unwrap());
+        let pages = writes.iter().map(|write| write.frames.len()).sum();
+        let begun = (writes.len(), pages);
+        let mut locked = machine.lock().unwrap();
+        writes.into_iter().for_each(|write| locked.write_done(write));
+        assert_eq!((locked.writing, locked.writing_pages), (0, 0));
+        begun
+    };
+    let ends = || machine.lock().unwrap().file_mut(file.0.id).is_cut = false;
+    asks(&mut (0..1024));
+    assert_eq!(begins(false), (8, 512));
+    assert_eq!(begins(true), (1, 64));
+    ends();
+    file.sync_data().unwrap();
+    asks(&mut (0..40).map(|page| 2 * page));
+    assert_eq!(begins(true), (8, 8));
+    ends();
+    file.sync_data().unwrap();
+    // A read is said to be one.
+    memory.write("/proc/sys/vm/drop_caches", "1").unwrap();
+    machine.lock().unwrap().read_at = None;
+    file.read_at(&mut [0; 9], 0).unwrap();
+    assert!(machine.lock().unwrap().read_at.is_some());
+}
+
 /// Writes of these pages fail.
 fn fails(pages: std::ops::Range<u64>, errno: i32) -> impl FnMut(Request) -> Fate + Send {
     move |request| match request {

@@ -109,6 +109,10 @@ pub(crate) struct Inner {
     pub(super) writes: VecDeque<Transfer>,
     /// Those that were begun and have not ended.
     pub(super) writing: usize,
+    /// Their pages.
+    pub(super) writing_pages: usize,
+    /// When a read was asked for last.
+    pub(super) read_at: Option<Nanos>,
     /// The last call of the engine has asked for a write.
     pub(super) has_asked_for_writes: bool,
     pub(super) waiters: Vec<Waiter>,
@@ -291,6 +295,8 @@ impl Inner {
             queue: VecDeque::new(),
             writes: VecDeque::new(),
             writing: 0,
+            writing_pages: 0,
+            read_at: None,
             has_asked_for_writes: false,
             waiters: Vec::new(),
             service_sleeps: false,
@@ -528,6 +534,7 @@ impl<'a> Locked<'a> {
         for op in ops.drain(..) {
             match op {
                 Op::ReadFile { io, file, page, pages, .. } => {
+                    inner.read_at = Some(inner.now);
                     let of =
                         inner.files[file.0 as usize].as_ref().expect("it is open as long as it has pages");
                     // What the device has not got yet is zeroes: nobody has written it, or it would be in memory.

@@ -17,18 +17,26 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use pageout_engine::{AccessError, CpuId, FileId, IoError, ObjectId, PAGE_SIZE, Pfn, Served, Step, Wait};
+use pageout_engine::{
+    AccessError, CpuId, FileId, IoError, Nanos, ObjectId, PAGE_SIZE, Pfn, Served, Step, Wait,
+};
 
 use super::locked::{Inner, Locked, Miss, OpenFile, Outcome, Runs};
-use super::transfer::{Transfer, Written};
+use super::transfer::{Transfer, WRITTEN_TOGETHER, Written};
 use super::{Machine, Want};
 use crate::arena::{Arena, Writing};
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::local;
 
-/// Writes that are at devices at the same time by the ring of all: enough to keep one busy, and so few that who reads beside them does not wait for long.
-const AT_ONCE: usize = 8;
+/// Writes that nobody waits for, and that are at devices at the same time: enough to keep one busy.
+pub(super) const AT_ONCE: usize = 8;
+/// Pages of them where somebody reads: one write, if it is a long one. A read waits for all that a device has to do before, and the block layer's
+/// writeback throttling gives such writes less of a device as well where reads get slow. Here they wait whether or not it is fast, as one long write after the
+/// other, or a few short ones, are as many bytes a second as eight. Who syncs waits, too, and has as many as he likes.
+const PAGES_BESIDE_READS: usize = WRITTEN_TOGETHER;
+/// So long after a read another one is expected: by the time it is asked for, what is in its way was begun.
+const IS_READ_FOR: Nanos = Nanos(100_000_000);
 /// Writes that wait for a device, or are there, before those who ask for more have to sleep: the block layer's nr_requests.
 const BACKLOG_MAX: usize = 128;
 /// Writes that a sync has under way by itself.
@@ -74,19 +82,25 @@ impl Inner {
         self.writes.len() + self.writing < BACKLOG_MAX
     }
 
-    /// Takes the next write that may begin, if fewer than so many are under way.
+    /// Takes the next write that may begin and that nobody waits for, if fewer than so many are under way.
     pub(super) fn next_write(&mut self, arena: &Arena, most: usize) -> Option<Transfer> {
-        if self.writing >= most {
-            return None;
-        }
+        let is_read = self.read_at.is_some_and(|at| self.now.0 - at.0 < IS_READ_FOR.0);
+        let most_pages = if is_read { PAGES_BESIDE_READS } else { usize::MAX };
+        let pages = most_pages.saturating_sub(self.writing_pages);
+        if self.writing < most && pages > 0 { self.take_write(arena, pages) } else { None }
+    }
+
+    /// Takes the next write that may begin, of so many pages at most.
+    fn take_write(&mut self, arena: &Arena, pages: usize) -> Option<Transfer> {
         let files = &self.files;
         let may_begin = |write: &Transfer| {
             let of = files[write.file.0 as usize].as_ref();
-            !of.is_some_and(|of| of.is_cut) && passes(write, arena)
+            write.frames.len() <= pages && !of.is_some_and(|of| of.is_cut) && passes(write, arena)
         };
         let at = self.writes.iter().position(may_begin)?;
         let write = self.writes.remove(at)?;
         self.writing += 1;
+        self.writing_pages += write.frames.len();
         if let Some(of) = &mut self.files[write.file.0 as usize] {
             of.writing += 1;
         }
@@ -119,6 +133,7 @@ impl Locked<'_> {
         self.device_bytes_written += bytes - failed.len() as u64 * PAGE_SIZE;
         let had_room = self.has_room();
         self.writing -= 1;
+        self.writing_pages -= frames.len();
         let mut is_awaited = false;
         if let Some(of) = &mut self.files[file.0 as usize] {
             of.writing -= 1;
@@ -172,7 +187,7 @@ impl Machine {
             return Ok(locked);
         }
         if self.io_threads() == 0 {
-            while let Some(mut write) = locked.next_write(&self.arena, usize::MAX) {
+            while let Some(mut write) = locked.take_write(&self.arena, usize::MAX) {
                 drop(locked);
                 let _ = write.perform(&self.arena);
                 locked = self.lock()?;
@@ -210,7 +225,7 @@ impl Machine {
         loop {
             let ring = if locked.writes.len() > 1 { self.readers.lend() } else { None };
             let most = if ring.is_some() { SYNCED_AT_ONCE } else { 1 };
-            let next = |_| locked.next_write(&self.arena, usize::MAX);
+            let next = |_| locked.take_write(&self.arena, usize::MAX);
             let mut writes: Vec<_> = (0..most).map_while(next).collect();
             if ring.is_none() && writes.len() == 1 {
                 locked = self.help_write(locked);
