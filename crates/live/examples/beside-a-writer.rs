@@ -1,7 +1,10 @@
 //! How long reads wait beside a heavy writer: alone, beside direct writes of the same bytes without the cache, and beside a writer through the cache, by who
-//! may write the dirty pages that reclaim meets. Without a rate writers through the cache are as fast as they can be.
+//! may write the dirty pages that reclaim meets.
 //!
-//! `cargo run --release -p pageout --example beside-a-writer [FOLDER [POLICY [DIRTY_RATIO [MIB_A_SECOND]]]]`
+//! `cargo run --release -p pageout --example beside-a-writer [FOLDER [POLICY [DIRTY_RATIO [MIB_A_SECOND [scattered]]]]]`
+//!
+//! One writer goes over a file in calls of 64 KiB. `scattered`: two write single pages anywhere, so that reclaim meets dirty pages before the flusher, which
+//! goes by the order of the file. Writers through the cache are as fast as they can be where no rate is said, or 0.
 //!
 //! Two files of 256 MiB are made in the folder, by default the system's for temporary files, and removed. Its file system has to do direct I/O.
 #![allow(
@@ -18,11 +21,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use measured::{MIB, Made, PAGE, cpu, draws, middle};
+use measured::{MIB, Made, PAGE, cpu, draws, middle, process_time};
 use pageout::{Memory, Open};
 
 const ROUNDS: usize = 5;
 const BYTES: usize = 256 * MIB;
+/// Bytes of a call of who writes over a file.
 const CHUNK: usize = 64 << 10;
 const RUN: Duration = Duration::from_millis(2500);
 
@@ -32,17 +36,20 @@ enum Writer {
     Nobody,
     Cache(Option<&'static str>),
     Direct,
+    /// Direct, beside threads that compute for as long as the cache and its writers did.
+    Busy,
 }
 
-const WRITERS: [(&str, Writer); 5] = [
+const WRITERS: [(&str, Writer); 6] = [
     ("nobody", Writer::Nobody),
     ("cache, the policy's rule", Writer::Cache(None)),
     ("O_DIRECT, the same bytes", Writer::Direct),
+    ("O_DIRECT, the same bytes, and as much CPU", Writer::Busy),
     ("cache, kswapd_only", Writer::Cache(Some("kswapd_only"))),
     ("cache, any", Writer::Cache(Some("any"))),
 ];
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "p50 us",
     "p99 us",
     "p99.9 us",
@@ -51,6 +58,7 @@ const COLUMNS: [&str; 10] = [
     "misses %",
     "MiB/s written",
     "writer waits %",
+    "CPUs busy",
     "by reclaim",
     "direct reclaims",
 ];
@@ -63,13 +71,23 @@ struct Machine<'a> {
     written: &'a Made,
     policy: &'a str,
     dirty_ratio: u32,
-    /// Bytes a second of writers through the cache; `None`: as many as they can.
+    /// Bytes a second of writers through the cache, all together; `None`: as many as they can.
     rate: Option<f64>,
     pages: Vec<u64>,
+    is_scattered: bool,
 }
 
-/// Chunks of a file, one after the other and over again, until it is told to stop. The share of its time that it waited.
-fn write_over(stop: &AtomicBool, per_second: Option<f64>, mut write: impl FnMut(u64)) -> f64 {
+/// Writes a file, again and again, until it is told to stop: its chunks in order, or pages anywhere by a seed. The share of its time that it waited.
+fn write_on(
+    stop: &AtomicBool,
+    per_second: Option<f64>,
+    scattered: Option<usize>,
+    mut write: impl FnMut(&[u8], u64),
+) -> f64 {
+    let mut room = vec![7_u8; CHUNK + PAGE];
+    let aligned = room.as_ptr().align_offset(PAGE);
+    let bytes = &mut room[aligned..aligned + if scattered.is_some() { PAGE } else { CHUNK }];
+    let mut places = scattered.map(|seed| draws(BYTES / PAGE, None, 100_000).into_iter().cycle().skip(seed));
     let began = Instant::now();
     let mut written = 0;
     let ran = cpu(|| {
@@ -77,15 +95,16 @@ fn write_over(stop: &AtomicBool, per_second: Option<f64>, mut write: impl FnMut(
             let due =
                 per_second.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(written as f64 / rate));
             std::thread::sleep(due.saturating_sub(began.elapsed()));
-            write(written % BYTES as u64);
-            written += CHUNK as u64;
+            let place = places.as_mut().and_then(Iterator::next);
+            write(bytes, place.map_or(written % BYTES as u64, |page| page * PAGE as u64));
+            written += bytes.len() as u64;
         }
     });
     100.0 * (1.0 - ran / began.elapsed().as_nanos() as f64)
 }
 
 impl Machine<'_> {
-    fn run(&self, writer: Writer, per_second: Option<f64>) -> Row {
+    fn run(&self, writer: Writer, per_second: Option<f64>, busy: f64) -> Row {
         let mut builder = Memory::builder()
             .budget((BYTES / 4) as u64)
             .policy(self.policy)
@@ -101,31 +120,37 @@ impl Machine<'_> {
         let mut read = || file.read_at(&mut buf, pages.next().unwrap() * PAGE as u64).unwrap();
         (0..200_000).for_each(|_| read());
         let stop = AtomicBool::new(false);
-        let mut room = vec![7_u8; CHUNK + PAGE];
-        let aligned = room.as_ptr().align_offset(PAGE);
-        let bytes = &mut room[aligned..aligned + CHUNK];
+        // Two writers begin at other places of the same draws.
+        let seeds = if self.is_scattered { vec![Some(0), Some(50_000)] } else { vec![None] };
+        let share = |rate: Option<f64>| rate.map(|rate| rate / seeds.len() as f64);
+        let write = |seed: Option<usize>| match writer {
+            Writer::Nobody => 100.0,
+            Writer::Direct | Writer::Busy => {
+                let mut options = std::fs::OpenOptions::new();
+                let direct = options.write(true).custom_flags(0o40000).open(&self.written.0).unwrap();
+                write_on(&stop, share(per_second), seed, |bytes, at| direct.write_all_at(bytes, at).unwrap())
+            }
+            Writer::Cache(_) => {
+                let file = memory.open(&self.written.0, Open::read_write()).unwrap();
+                let waited =
+                    write_on(&stop, share(self.rate), seed, |bytes, at| file.write_at(bytes, at).unwrap());
+                file.sync_data().unwrap();
+                waited
+            }
+        };
+        let (stop, write) = (&stop, &write);
         std::thread::scope(|scope| {
-            let writing = match writer {
-                Writer::Nobody => None,
-                Writer::Direct => Some(scope.spawn(|| {
-                    let mut options = std::fs::OpenOptions::new();
-                    let direct = options.write(true).custom_flags(0o40000).open(&self.written.0).unwrap();
-                    write_over(&stop, per_second, |at| direct.write_all_at(bytes, at).unwrap())
-                })),
-                Writer::Cache(_) => Some(scope.spawn(|| {
-                    let file = memory.open(&self.written.0, Open::read_write()).unwrap();
-                    let waited = write_over(&stop, self.rate, |at| file.write_at(bytes, at).unwrap());
-                    file.sync_data().unwrap();
-                    waited
-                })),
-            };
+            let writing: Vec<_> = seeds.iter().map(|&seed| scope.spawn(move || write(seed))).collect();
+            if writer == Writer::Busy {
+                (0..2).for_each(|_| drop(scope.spawn(move || compute(stop, busy / 2.0))));
+            }
             // Until as much is dirty as may be.
             let begins = Instant::now() + Duration::from_millis(500);
             while Instant::now() < begins {
                 read();
             }
             let (before, vmstat) = (memory.stats().unwrap(), vmstat(&memory));
-            let began = Instant::now();
+            let (began, ran) = (Instant::now(), process_time());
             let mut took = Vec::new();
             while began.elapsed() < RUN {
                 let began = Instant::now();
@@ -133,13 +158,14 @@ impl Machine<'_> {
                 took.push(began.elapsed().as_nanos() as u32);
             }
             let seconds = began.elapsed().as_secs_f64();
+            let ran = (process_time() - ran) / 1e9 / seconds;
             let (after, vmstat_after) = (memory.stats().unwrap(), self::vmstat(&memory));
             stop.store(true, Relaxed);
-            let waited = writing.map_or(0.0, |writing| writing.join().unwrap());
+            let waited: f64 = writing.into_iter().map(|writing| writing.join().unwrap()).sum();
             took.sort_unstable();
             let quantile = |share: f64| f64::from(took[(share * (took.len() - 1) as f64) as usize]) / 1e3;
             let written = match writer {
-                Writer::Direct => per_second.unwrap(),
+                Writer::Direct | Writer::Busy => per_second.unwrap(),
                 _ => (after.device_bytes_written - before.device_bytes_written) as f64 / seconds,
             };
             [
@@ -150,11 +176,24 @@ impl Machine<'_> {
                 took.len() as f64 / seconds,
                 100.0 * (after.device_bytes - before.device_bytes) as f64 / PAGE as f64 / took.len() as f64,
                 written / MIB as f64,
-                waited,
+                waited / seeds.len() as f64,
+                ran,
                 vmstat_after[0] - vmstat[0],
                 vmstat_after[1] - vmstat[1],
             ]
         })
+    }
+}
+
+/// Computes for a share of the time, until it is told to stop.
+fn compute(stop: &AtomicBool, share: f64) {
+    const SPAN: Duration = Duration::from_micros(100);
+    let (began, mut spans) = (Instant::now(), 0.0);
+    while !stop.load(Relaxed) && share > 0.0 {
+        std::thread::sleep(SPAN.mul_f64(spans / share.min(1.0)).saturating_sub(began.elapsed()));
+        let until = Instant::now() + SPAN;
+        while Instant::now() < until {}
+        spans += 1.0;
     }
 }
 
@@ -172,20 +211,24 @@ fn main() {
     let folder = args.next().map_or_else(std::env::temp_dir, PathBuf::from);
     let policy = args.next().unwrap_or_else(|| "classic@6.12".to_owned());
     let dirty_ratio = args.next().map_or(20, |ratio| ratio.parse().unwrap());
-    let rate = args.next().map(|rate| rate.parse::<f64>().unwrap() * MIB as f64);
+    let rate = args.next().map(|rate| rate.parse::<f64>().unwrap() * MIB as f64).filter(|&rate| rate > 0.0);
+    let is_scattered = args.next().is_some_and(|pattern| pattern == "scattered");
     let read = Made::new(&folder, BYTES);
     let written = Made(read.0.with_extension("written"));
     std::fs::copy(&read.0, &written.0).unwrap();
     std::fs::File::open(&written.0).unwrap().sync_all().unwrap();
     let pages = draws(BYTES / PAGE, Some(0.99), 1_000_000);
-    let machine = Machine { read: &read, written: &written, policy: &policy, dirty_ratio, rate, pages };
+    let machine =
+        Machine { read: &read, written: &written, policy: &policy, dirty_ratio, rate, pages, is_scattered };
     let mut rows = WRITERS.map(|_| Vec::<Row>::new());
     for _ in 0..ROUNDS {
-        let mut per_second = None;
+        let (mut per_second, mut busy) = (None, 0.0);
         for ((_, writer), rows) in WRITERS.iter().zip(&mut rows) {
-            let row = machine.run(*writer, per_second);
-            if *writer == Writer::Cache(None) {
-                per_second = Some(row[6] * MIB as f64);
+            let row = machine.run(*writer, per_second, busy);
+            match writer {
+                Writer::Cache(None) => (per_second, busy) = (Some(row[6] * MIB as f64), row[8]),
+                Writer::Direct => busy -= row[8],
+                _ => {}
             }
             rows.push(row);
         }
@@ -205,6 +248,6 @@ fn main() {
             let (median, least, most) = middle(&ratios.collect::<Vec<_>>());
             format!("{median:.2} ({least:.2} to {most:.2})")
         };
-        println!("  p99.9, times that beside O_DIRECT {}, beside `any` {}", beside(2), beside(4));
+        println!("  p99.9, times that beside O_DIRECT {}, beside `any` {}", beside(2), beside(5));
     }
 }
