@@ -33,11 +33,13 @@ BENEATH = {
     "wal4": "faults are injected in it, and there are fewer to be met",
     "diskfull*": "faults are injected in it, and there are fewer to be met",
     "quota*": "faults are injected in it, and there are fewer to be met",
+    "cacheflush": "copies the file in the middle of a transaction: what is not committed is in the cache alone",
+    "cachespill": "looks at the file's length in the middle of a transaction: what is not committed is in the cache alone",
 }
-# Of CPU, and in all: tests that take minutes are begun first where there is more than one of them at a time.
+# Of CPU, and in all.
 CPU_SECONDS, SECONDS = 300, 1800
 BUDGET = '{"budget": 25165824, "files": 2147483648, "backend": "threads", "io_threads": 2}'
-SLOW = "*malloc* *fault* *ioerr* *crash* *fuzz* *err* fts* big* soak* speed* async* sort* wal*".split()
+SLOW = "*malloc* *fault* *ioerr* *crash* *fuzz* *err* *fts* big* soak* speed* async* sort* wal*".split()
 
 
 class Results:

@@ -94,7 +94,7 @@ SQL
     # Two processes take turns, one of them without us: each finds what the other has written, while both have it open.
     for mode in delete wal; do
         coproc OURS { sqlite3 2>&1; }
-        ask() { echo "$1" >&"${OURS[1]}"; read -r -t 60 answer <&"${OURS[0]}"; }
+        ask() { echo "$1" >&"${OURS[1]}"; read -r -t 300 answer <&"${OURS[0]}"; }
         printf '%s\n' "$load" ".open file:$mode.db?vfs=pageout" >&"${OURS[1]}"
         for turn in 1 2 3 4 5 6; do
             ask "UPDATE t SET text = 'ours $turn' WHERE id % 500 = 1; SELECT changes();"
@@ -107,6 +107,20 @@ SQL
         wait "$OURS_PID"
         [[ $(sqlite3 "$mode.db" 'PRAGMA integrity_check') == ok ]]
     done
+    # Another process copies a WAL into the database, and we the next one, without a look between: its pages are read again.
+    local theirs
+    coproc OURS { sqlite3 2>&1; }
+    printf '%s\n' "$load" ".open file:wal.db?vfs=pageout" >&"${OURS[1]}"
+    ask "SELECT sum(length(text)) > 0 FROM t;"
+    theirs=$(sqlite3 wal.db "PRAGMA wal_autocheckpoint=0; UPDATE t SET text = 'copied by them' WHERE id % 500 = 3; SELECT 'changed', changes(); PRAGMA wal_checkpoint;
+        UPDATE t SET text = 'copied by us' WHERE id % 500 = 250;" | sed -n 's/^changed|//p')
+    ask "PRAGMA wal_checkpoint;"
+    [[ $answer == 0\|* ]] || { echo "no checkpoint: $answer"; return 1; }
+    ask "SELECT count(*) FROM t WHERE text = 'copied by them';"
+    [[ $theirs -gt 50 && $answer == "$theirs" ]] || { echo "what another process has copied is seen in $answer of $theirs rows"; return 1; }
+    eval "exec ${OURS[1]}>&-"
+    wait "$OURS_PID"
+    [[ $(sqlite3 wal.db 'PRAGMA integrity_check') == ok ]]
     # Killed at random moments, whatever `synchronous` is: what was committed is there, and the database is whole.
     local kills=0
     for synchronous in off normal full; do
@@ -120,6 +134,8 @@ SQL
                 } > commands.txt
                 sqlite3 < commands.txt > committed.txt 2>&1 &
                 local pid=$!
+                # Not before it has told of commits, however slow the machine is.
+                for ((wait = 0; wait < 600; wait++)); do [[ -s committed.txt ]] && break; sleep 0.1; done
                 sleep "0.$((RANDOM % 6 + 2))"
                 kill -9 "$pid" 2> /dev/null || true
                 wait "$pid" 2> /dev/null || true

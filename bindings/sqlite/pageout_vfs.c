@@ -435,12 +435,20 @@ static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend
     return under(file)->pMethods->xShmMap(under(file), region, size, may_extend, at);
 }
 
+/* The lock that whoever copies the WAL into the database holds alone: the second of the WAL's. */
+enum { CHECKPOINT_LOCK = 1 };
+
 static int file_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
     int locked = under(file)->pMethods->xShmLock(under(file), offset, n, flags);
-    int wanted = SQLITE_SHM_LOCK | SQLITE_SHM_SHARED;
-    /* A reader of the WAL begins: what others have copied out of it is read again. */
-    if (locked == SQLITE_OK && (flags & wanted) == wanted)
-        locked = revalidate(of(file));
+    int is_reader = (flags & SQLITE_SHM_SHARED) != 0;
+    int is_to_copy = !is_reader && offset <= CHECKPOINT_LOCK && CHECKPOINT_LOCK < offset + n;
+    if (locked != SQLITE_OK || !(flags & SQLITE_SHM_LOCK) || !(is_reader || is_to_copy))
+        return locked;
+    /* A reader of the WAL begins: what others have copied out of it is read again. And so it is before we copy: with our own sync the file is noted as it is
+     * then, and what others had copied before that would count as ours. */
+    locked = revalidate(of(file));
+    if (locked != SQLITE_OK)
+        under(file)->pMethods->xShmLock(under(file), offset, n, (flags & ~SQLITE_SHM_LOCK) | SQLITE_SHM_UNLOCK);
     return locked;
 }
 
