@@ -4,4 +4,3 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 set -x
 cargo clippy --locked --workspace --all-targets -- -D warnings
-cargo clippy --manifest-path fuzz/Cargo.toml --all-targets -- -D warnings
