@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every shipped scenario runs, and prints the same bytes twice. So do all combinations of mechanisms and the known bugs, on one thread and on
-# two, the known bugs show where they should, and the simulator still predicts what it did.
+# Every shipped scenario runs, and prints the same bytes twice. So do all combinations of mechanisms and the predictions, on one thread and on
+# two. The known bugs show where they should, and the simulator still predicts what it did.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 echo "+ cargo build --locked --release --bin pageout"
@@ -23,17 +23,23 @@ same_bytes() {
     echo "$scenario: same bytes each time"
 }
 
+# Each of its variants is a run.
 as_expected() {
+    "$pageout" compare "$1" --json --jobs 1 > /dev/null || return 255
+    echo "$1: as expected"
+}
+
+# The same, one after the other and side by side.
+as_expected_twice() {
     local scenario=$1 at
     at=$(mktemp -d -p "$results")
-    # Its variants, which is each run once more: one after the other and side by side.
     for jobs in 1 2; do
         "$pageout" compare "$scenario" --json --jobs "$jobs" > "$at/$jobs" || return 255
     done
     cmp "$at/1" "$at/2" || return 255
     echo "$scenario: as expected, same bytes each time"
 }
-export -f same_bytes as_expected
+export -f same_bytes as_expected as_expected_twice
 
 # Calls a function with each scenario on its input, as many at a time as there are CPUs.
 each() {
@@ -50,4 +56,5 @@ for command in crossover ablate; do
     cmp "$results/1" "$results/2"
     echo "$command: every combination ends well, same bytes on one thread and on two"
 done
-printf '%s\n' scenarios/{regressions,predictions}/*.toml | each as_expected
+printf '%s\n' scenarios/regressions/*.toml | each as_expected
+printf '%s\n' scenarios/predictions/*.toml | each as_expected_twice

@@ -70,89 +70,60 @@ const promise = (name, says, keep) => {
   if (pages.includes(file)) test(says, () => keep(file));
 };
 
-/** What is promised of any page. */
-const ofAny = (file) => {
-  const name = path.basename(file, ".html");
-
-  for (const colorScheme of ["light", "dark"]) {
-    test(`${name}: every picture is drawn, ${colorScheme}, without a network and without a word on the console`, async () => {
-      const { page, check } = await open(file, { colorScheme });
-      const places = await page.locator(".chart").count();
-      assert.equal(await page.locator("html").getAttribute("data-drawn"), String(places));
-      assert.equal(await page.locator(".chart canvas").count(), places);
-      assert.equal(await page.evaluate(() => document.documentElement.classList.contains("dark")), colorScheme === "dark");
-      await check();
-    });
-
-    test(`${name}: no rule of accessibility is broken, ${colorScheme}`, async () => {
-      const { page, check } = await open(file, { colorScheme });
-      // The page forbids all scripts but its own; this one is the browser's.
-      await page.evaluate(axe);
-      const { violations } = await page.evaluate(() => axe.run());
-      const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
-      assert.deepEqual(told, []);
-      await check();
-    });
-  }
-
-  test(`${name}: pictures over one time stand below each other`, async () => {
-    const { page, check } = await open(file);
+/** What is promised of any page as it is opened, by what is promised. */
+const OPENED = {
+  "every picture is drawn": async (page, colorScheme) => {
+    const places = await page.locator(".chart").count();
+    assert.equal(await page.locator("html").getAttribute("data-drawn"), String(places));
+    assert.equal(await page.locator(".chart canvas").count(), places);
+    assert.equal(await page.evaluate(() => document.documentElement.classList.contains("dark")), colorScheme === "dark");
+  },
+  "pictures over one time stand below each other": async (page) => {
     const charts = JSON.parse(await page.locator("#charts").textContent());
     const edges = await page.locator(".chart .u-over").evaluateAll((plots) => plots.map((plot) => plot.getBoundingClientRect().left));
     const lefts = new Set(edges.filter((_, at) => charts[at].x.unit === "s").map(Math.round));
     assert.ok(lefts.size <= 1, `left edges at ${[...lefts]}`);
-    await check();
-  });
-
-  test(`${name}: a narrow screen is not wider than it is`, async () => {
-    const { page, check } = await open(file, { viewport: { width: 390, height: 800 } });
-    const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-    assert.ok(wide <= screen, `${wide} of ${screen}`);
-    const [title, button] = [await page.locator("h1").boundingBox(), await page.locator("#theme").boundingBox()];
-    assert.ok(button.y + button.height <= title.y, "the button does not cover the title");
-    const drawn = await page.locator(".bars :is(.name, i, .figure), .ticks .track span").evaluateAll((all) => all.map((one) => one.getBoundingClientRect()));
-    for (const { left, right } of drawn) assert.ok(left >= 0 && right <= screen, `from ${left} to ${right} of ${screen}`);
-    await check();
-  });
-
-  test(`${name}: harm is orange, what is good is blue, and a legend says so wherever there are bars`, async () => {
-    for (const colorScheme of ["light", "dark"]) {
-      const { page, check } = await open(file, { colorScheme });
-      const hues = await page.evaluate(() => {
-        const hue = (colour) => {
-          const [r, g, b] = colour.match(/[0-9.]+/g).map(Number);
-          return r > b ? "orange" : b > r ? "blue" : "grey";
-        };
-        const bars = [...document.querySelectorAll(".bars")];
-        return bars.map((chart) => ({
-          legend: [...chart.previousElementSibling.querySelectorAll("span")].map((entry) => [entry.textContent, entry.querySelector("i").className]),
-          bars: [...chart.querySelectorAll("i")].map((bar) => [bar.className, hue(getComputedStyle(bar).borderTopColor)]),
-        }));
-      });
-      for (const { legend, bars } of hues) {
-        assert.deepEqual(new Set(legend.map(([, of]) => of)), new Set(bars.map(([of]) => of)));
-        for (const [of, hue] of bars) {
-          if (of === "worse") assert.equal(hue, "orange");
-          if (of === "better") assert.equal(hue, "blue");
-        }
+  },
+  "harm is orange, what is good is blue, and a legend says so wherever there are bars": async (page) => {
+    const hues = await page.evaluate(() => {
+      const hue = (colour) => {
+        const [r, g, b] = colour.match(/[0-9.]+/g).map(Number);
+        return r > b ? "orange" : b > r ? "blue" : "grey";
+      };
+      const bars = [...document.querySelectorAll(".bars")];
+      return bars.map((chart) => ({
+        legend: [...chart.previousElementSibling.querySelectorAll("span")].map((entry) => [entry.textContent, entry.querySelector("i").className]),
+        bars: [...chart.querySelectorAll("i")].map((bar) => [bar.className, hue(getComputedStyle(bar).borderTopColor)]),
+      }));
+    });
+    for (const { legend, bars } of hues) {
+      assert.deepEqual(new Set(legend.map(([, of]) => of)), new Set(bars.map(([of]) => of)));
+      for (const [of, hue] of bars) {
+        if (of === "worse") assert.equal(hue, "orange");
+        if (of === "better") assert.equal(hue, "blue");
       }
-      await check();
     }
-  });
-
-  test(`${name}: a legend does not end in a bare colon, and the last name of an axis has room`, async () => {
-    const { page, check } = await open(file);
+  },
+  "a legend does not end in a bare colon, and the last name of an axis has room": async (page) => {
     const found = await page.evaluate(() => ({
       colons: [...document.querySelectorAll(".u-legend th")].map((name) => getComputedStyle(name, "::after").content),
       right: [...document.querySelectorAll(".uplot")].map((plot) => plot.getBoundingClientRect().right - plot.querySelector(".u-over").getBoundingClientRect().right),
     }));
     assert.ok(found.colons.every((content) => content === "none"), String(found.colons));
     assert.ok(found.right.every((room) => room >= 30), String(found.right));
-    await check();
-  });
+  },
+  "no rule of accessibility is broken": async (page) => {
+    // The page forbids all scripts but its own; this one is the browser's.
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => axe.run());
+    const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+    assert.deepEqual(told, []);
+  },
+};
 
-  test(`${name}: paper is white, and has no buttons`, async () => {
-    const { page, check } = await open(file, { colorScheme: "dark" });
+/** And of one that is dark and printed. */
+const PRINTED = {
+  "paper is white, and has no buttons": async (page) => {
     const printed = await page.evaluate(() => {
       dispatchEvent(new Event("beforeprint"));
       const paper = getComputedStyle(document.body).backgroundColor;
@@ -164,8 +135,33 @@ const ofAny = (file) => {
     await page.emulateMedia({ media: "print" });
     for (const button of await page.locator("button").all()) assert.equal(await button.isVisible(), false);
     assert.ok((await page.pdf()).length > 10_000);
-    await check();
+  },
+};
+
+/** And of one on a narrow screen. */
+const NARROW = {
+  "a narrow screen is not wider than it is": async (page) => {
+    const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(wide <= screen, `${wide} of ${screen}`);
+    const [title, button] = [await page.locator("h1").boundingBox(), await page.locator("#theme").boundingBox()];
+    assert.ok(button.y + button.height <= title.y, "the button does not cover the title");
+    const drawn = await page.locator(".bars :is(.name, i, .figure), .ticks .track span").evaluateAll((all) => all.map((one) => one.getBoundingClientRect()));
+    for (const { left, right } of drawn) assert.ok(left >= 0 && right <= screen, `from ${left} to ${right} of ${screen}`);
+  },
+};
+
+/** Opens a page once, for all that is promised of it so. Each has a result of its own, and the last is that the page fetched and said nothing. */
+const opened = (file, how, promises, options) =>
+  test(`${path.basename(file, ".html")}, ${how}`, async (all) => {
+    const { page, check } = await open(file, options);
+    for (const [says, keep] of Object.entries(promises)) await all.test(says, () => keep(page, options.colorScheme));
+    await all.test("there was no network, and no word on the console", check);
   });
+
+const ofAny = (file) => {
+  opened(file, "light", OPENED, { colorScheme: "light" });
+  opened(file, "dark", { ...OPENED, ...PRINTED }, { colorScheme: "dark" });
+  opened(file, "narrow", NARROW, { viewport: { width: 390, height: 800 } });
 };
 suite("any page", { concurrency: availableParallelism() }, () => pages.forEach(ofAny));
 
