@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Random runs of the engine inside the machine that holds bytes, more than a test should take: optimised, with every check. Not part of
-# .ci/run, which fuzzes the same machine for a moment.
+# .ci/run, whose tests make hundreds.
 # Usage: ci/long.sh [RUNS]     5,000 of each kind
 set -euo pipefail
 cd "$(dirname "$0")/.."

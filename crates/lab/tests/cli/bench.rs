@@ -316,7 +316,7 @@ fn what_takes_long_is_told_and_estimated_first_and_a_signal_leaves_what_there_is
     let asked = ["replay", &shift, "--memory", "1%..100%/2000", "--policy", "w-tinylfu,lfu", "--jobs", "1"];
     let mut command = std::process::Command::new("env");
     // Whoever runs tests in the background has the signal ignored.
-    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_pageout")]).args(asked);
+    command.args(["--default-signal=INT", &super::binary()]).args(asked);
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut told = String::new();

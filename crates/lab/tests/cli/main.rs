@@ -65,12 +65,12 @@ mod zram; // compressed swap
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Runs `pageout` in `directory`.
-/// The program under test: the one built with the tests, or the build that `ci/slow.sh` names for slow tests.
+/// The program under test: the one built with the tests, or the release that `ci/test.sh` and `ci/slow.sh` name.
 fn binary() -> String {
     std::env::var("PAGEOUT_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_pageout").to_string())
 }
 
+/// Runs `pageout` in `directory`.
 fn pageout(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(binary());
     command
