@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests through the program that take long without optimisation (`#[ignore]`), with a release, those of the feature `parquet`, and the fuzzer. Not part of .ci/run:
-# ten minutes.
+# Tests through the program that take long without optimisation (`#[ignore]`), with a release, those of the feature `parquet`, all
+# recorded runs, and the fuzzer. Not part of .ci/run: a quarter of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 set -x
@@ -8,6 +8,8 @@ cargo build --locked --release --bin pageout
 PAGEOUT_BINARY=$PWD/${CARGO_TARGET_DIR:-target}/release/pageout cargo test --locked -p pageout-lab --test cli -- --ignored
 # And those of a feature that is off.
 cargo test --locked -p pageout-lab --features parquet parquet
+# All recorded runs, those repeated as well.
+ci/validate.sh all
 # What the fuzzer once failed on, and a look at what is new.
 cargo clippy --manifest-path fuzz/Cargo.toml --all-targets -- -D warnings
 ci/fuzz.sh 10
