@@ -275,10 +275,10 @@ fn a_write_that_was_held_up_begins_soon_after_whoever_has_ended_another_meanwhil
     for backend in [(Backend::Threads, 2), (Backend::Any, 8)] {
         let (made, device) = (Made::new("held-up"), Arc::new(Device::default()));
         let (memory, file) = cache(backend.0, backend.1, &made, &device);
+        flush_soon(&memory);
         file.write_at(&[1; 3 * PAGE], 0).unwrap();
         file.sync_data().unwrap();
         // The flusher has the first page written, which takes long, and has nothing to do by itself after that.
-        flush_soon(&memory);
         let writes = Arc::new(AtomicU64::new(0));
         device.set({
             let writes = Arc::clone(&writes);
