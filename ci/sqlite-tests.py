@@ -23,16 +23,11 @@ from threading import Lock
 LEFT_OUT = {
     "all full quick veryquick extraquick permutations rtree fts3 rbu session soak mallocAll": "runs the files of others",
 }
-# These look into SQLite's own VFS, which main databases are not read and written by here.
+# These look beside what SQLite asks of a VFS: into its own VFS, or at the file.
 BENEATH = {
-    "mmap*": "maps of the file: reads are copies here",
+    "mmap*": "maps of the file, asked for where the default VFS is named `unix`: reads are copies here",
     "syscall*": "counts its system calls",
     "shmlock*": "names it",
-    "walmode": "counts its syncs",
-    "wal2": "counts its syncs, in wal2-14",
-    "wal4": "faults are injected in it, and there are fewer to be met",
-    "diskfull*": "faults are injected in it, and there are fewer to be met",
-    "quota*": "faults are injected in it, and there are fewer to be met",
     "cacheflush": "copies the file in the middle of a transaction: what is not committed is in the cache alone",
     "cachespill": "looks at the file's length in the middle of a transaction: what is not committed is in the cache alone",
 }
@@ -48,9 +43,10 @@ class Results:
     def __init__(self, work: Path):
         self.path, self.lock = work / "tests.jsonl", Lock()
         self.known: dict[tuple[str, str], dict] = {}
-        libraries = re.findall(r"=> (\S+lib(?:vfs|pageout)\.so)", subprocess.run(["ldd", work / "testfixture", work / "libvfs.so"], capture_output=True, text=True, check=True).stdout)
+        vfs = work / "libvfs-tests.so"
+        cache = re.search(r"libpageout\.so => (\S+)", subprocess.run(["ldd", vfs], capture_output=True, text=True, check=True).stdout)[1]
         digest = lambda files: hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()[:16]
-        self.digests = {"plain": digest([work / "testfixture"]), "pageout": digest([work / "testfixture", *sorted(set(libraries))])}
+        self.digests = {"plain": digest([work / "testfixture"]), "pageout": digest([work / "testfixture", vfs, cache])}
         for line in self.path.read_text().splitlines() if self.path.exists() else []:
             row = json.loads(line)
             if row["of"] == self.digests[row["who"]]:
