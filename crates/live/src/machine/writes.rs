@@ -90,14 +90,16 @@ impl Inner {
         if self.writing < most && pages > 0 { self.take_write(arena, pages) } else { None }
     }
 
-    /// Takes the next write that may begin, of so many pages at most.
+    /// Takes the next write that may begin. If it has more pages than that, nothing: shorter ones that pass it would keep it waiting without end.
     fn take_write(&mut self, arena: &Arena, pages: usize) -> Option<Transfer> {
-        let files = &self.files;
-        let may_begin = |write: &Transfer| {
-            let of = files[write.file.0 as usize].as_ref();
-            write.frames.len() <= pages && !of.is_some_and(|of| of.is_cut) && passes(write, arena)
+        let is_cut = |write: &Transfer| {
+            let of = self.files[write.file.0 as usize].as_ref();
+            of.is_some_and(|of| of.is_cut)
         };
-        let at = self.writes.iter().position(may_begin)?;
+        let in_turn = self.writes.iter().enumerate().filter(|(_, write)| !is_cut(write));
+        let (at, _) = in_turn
+            .take_while(|(_, write)| write.frames.len() <= pages)
+            .find(|(_, write)| passes(write, arena))?;
         let write = self.writes.remove(at)?;
         self.writing += 1;
         self.writing_pages += write.frames.len();
