@@ -11,6 +11,7 @@
 mod account; // what became of each input
 mod answers; // what the kernel did
 mod class; // how close is close enough
+mod complete; // whether inputs are all that there was
 mod difference; // the first access at which simulation and kernel part
 mod files; // where a folder has what, and how it is read
 mod found; // a machine before the first access, by a snapshot
@@ -92,6 +93,11 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
             Ok((plan, simulations)) => {
                 let mut judged = judge(run, &plan.class, &tolerances, &simulations, &answers)?;
                 judged.inputs = plan.playable.account().clone();
+                if !run.is_of_balancing() {
+                    let misses = answers.misses(answers.of(&run.id), &simulations[0])?;
+                    let doubts = complete::doubts(&plan.playable, &answers, misses.as_ref())?;
+                    judged.inputs.doubts.extend(doubts);
+                }
                 if args.first_difference {
                     judged.first_difference = first_difference(run, &plan.playable, &simulations, &answers)?;
                 }

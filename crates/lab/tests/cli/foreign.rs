@@ -435,7 +435,7 @@ fn an_input_that_holds_nothing_or_not_all_is_told_with_the_result() {
     for (input, value) in [
         ("group_at_start", json!(["text:34"])),
         ("mapped_file", json!("whole.txt.zst")),
-        ("agings", json!([[3, 1]])),
+        ("agings", json!([[3, 1], [1180, 1]])),
         ("access_times", json!("times.u32.zst")),
     ] {
         let printed = told("mglru", input, value, &["--verbose"]);
@@ -462,6 +462,157 @@ fn an_input_that_holds_nothing_or_not_all_is_told_with_the_result() {
         let output = folder.validate(&[]);
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stdout).contains(why), "{}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn a_field_that_is_there_twice_is_refused_with_its_line() {
+    let folder = Folder::new();
+    for (file, text) in [
+        ("flushes.json", r#"{"loop.classic.1": [[700, 0, 0]], "loop.classic.1": []}"#.to_string()),
+        ("ground-truth.json", {
+            let truth = json!({ "runs": [Folder::run("mglru")] }).to_string();
+            truth.replace(r#""pgscan_file":1"#, "\"pgscan_file\":1,\n\"pgscan_file\":2")
+        }),
+    ] {
+        fs::write(folder.0.path().join(file), text).unwrap();
+        let name = if file == "flushes.json" { "loop.classic.1" } else { "pgscan_file" };
+        check_failure(
+            &folder.validate(&[]),
+            2,
+            &[file, "is malformed", &format!("`{name}` is there twice at line ")],
+        );
+        fs::remove_file(folder.0.path().join(file)).unwrap();
+    }
+}
+
+/// What a run of the folder says in text and in data: the same of its inputs in both.
+fn doubts(folder: &Folder, arguments: &[&str]) -> Vec<String> {
+    let printed = text(&folder.validate(arguments).stdout);
+    let data: Value =
+        serde_json::from_str(&text(&folder.validate(&[&["--json"], arguments].concat()).stdout)).unwrap();
+    let (run, doubts) = (data[0]["run"].as_str().unwrap(), data[0]["inputs"]["doubts"].as_array().unwrap());
+    let doubts: Vec<String> = doubts.iter().map(|doubt| doubt.as_str().unwrap().to_string()).collect();
+    for doubt in &doubts {
+        assert!(printed.contains(&format!("\n{run}: {doubt}\n")), "{doubt}: {printed}");
+    }
+    assert_eq!(printed.matches(&format!("\n{run}: ")).count(), doubts.len(), "{printed}");
+    doubts
+}
+
+/// Every list of a recording, whole and then without its end: each is well-formed. What else was counted tells.
+#[test]
+fn an_input_that_was_cut_short_and_is_still_well_formed_is_told_with_the_result() {
+    let folder = Folder::new();
+    let of = |policy: &str, field: &str, value: Value| {
+        let mut run = mapping(&folder, policy);
+        run["windows"] =
+            json!([{ "op": 600, "t": 6.0 }, { "op": 900, "t": 7.5 }, { "op": ACCESSES, "t": 9.0 }]);
+        run[field] = value;
+        figures(&folder, &run, &[]);
+        run
+    };
+    let flushes = |rows: &[[u64; 3]]| {
+        let by_run = json!({ "loop.classic.1": rows }).to_string();
+        fs::write(folder.0.path().join("flushes.json"), by_run).unwrap();
+    };
+    let check = |arguments: &[&str], why: Option<&str>| {
+        let doubts = doubts(&folder, arguments);
+        match why {
+            Some(why) => assert!(matches!(&doubts[..], [doubt] if doubt.contains(why)), "{why}: {doubts:?}"),
+            None => assert!(doubts.is_empty(), "{doubts:?}"),
+        }
+    };
+    let whole = [[300, 0, 0], [599, 0, 0], [899, 0, 0]];
+
+    // Flushes, by who read statistics after misses.
+    of("classic", "swap", json!("none"));
+    flushes(&whole);
+    check(&[], None);
+    flushes(&whole[..2]);
+    let read = "`flushes` ends before access 600 of 1200, and `memory.stat` was read at access 900, after 300 misses";
+    check(&[], Some(read));
+    check(&["--without", "flushes"], None);
+    // By the worker's two seconds, from the first access on and to the end.
+    let mut hits = of("classic", "misses_file", Value::Null);
+    hits.as_object_mut().unwrap().remove("misses_file");
+    folder.write(json!([hits]));
+    flushes(&whole[1..]);
+    check(&[], Some("`flushes` names none from 0.000 s to 6.000 s"));
+    hits["windows"] = json!([{ "op": 600, "t": 3.0 }, { "op": ACCESSES, "t": 9.0 }]);
+    folder.write(json!([hits]));
+    check(&[], None);
+    flushes(&whole[1..2]);
+    check(&[], Some("`flushes` names none from 3.000 s to 9.000 s"));
+    // By the flushes among the events, to the flush.
+    let event = |kind: u32| (kind << 28).to_le_bytes();
+    let events = |accesses: u64| {
+        let accesses = (0..accesses).flat_map(|_| event(1));
+        folder.compress("events.u32.zst", &accesses.chain(event(4)).chain(event(4)).collect::<Vec<u8>>());
+    };
+    events(ACCESSES);
+    of("classic", "events_file", json!("events.u32.zst"));
+    flushes(&whole[1..]);
+    check(&[], None);
+    flushes(&whole[1..2]);
+    check(&[], Some("`flushes` names 1 of the 2 that are in `events_file`"));
+    flushes(&[whole[1], whole[0]]);
+    check_failure(&folder.validate(&[]), 2, &["flushes of loop.classic.1 go back from access 600 to 301"]);
+
+    // Agings, by the youngest generation; where nobody has read it, by the end of the run.
+    let agings = |count: u64| json!((0..count).map(|k| [k * 100, 0]).collect::<Vec<_>>());
+    for (count, youngest, why) in [
+        (12, Some(15), None),
+        (11, Some(15), Some("`agings` names 11, and by `lru_gen` there were 12")),
+        (12, None, None),
+        (11, None, Some("`agings` ends with access 1000 of 1200")),
+    ] {
+        let mut run = of("mglru", "agings", agings(count));
+        if let Some(youngest) = youngest {
+            run["lru_gen"] = json!([format!("{} 9 0 9", youngest - 1), format!("{youngest} 9 0 9")]);
+            folder.write(json!([run]));
+        }
+        check(&[], why);
+    }
+
+    // Mapped pages, by the accesses that faulted: each third one here.
+    let faulted: Vec<u8> = (0..ACCESSES).map(|k| if k.is_multiple_of(3) { 1 } else { 4 }).collect();
+    folder.compress("misses/faults.u8.zst", &faulted);
+    let mapped = |to: u64| {
+        let words: Vec<String> = (0..to).step_by(3).map(|k| format!("{k} 0 0 0\n")).collect();
+        folder.compress("maps.txt.zst", words.concat().as_bytes());
+    };
+    let mut run = of("mglru", "mapped_file", Value::Null);
+    run["mapped_file"] = json!("maps.txt.zst");
+    run["misses_file"] = json!("misses/faults.u8.zst");
+    folder.write(json!([run]));
+    mapped(ACCESSES);
+    check(&[], None);
+    mapped(ACCESSES - 3);
+    check(
+        &[],
+        Some("`mapped_file` has no line of 1 accesses that faulted by `misses_file`, 1197 the first of them"),
+    );
+
+    // The clock.
+    let mut run = of("mglru", "swap", json!("none"));
+    run["windows"] = json!([{ "op": 600, "t": 1.5 }]);
+    folder.write(json!([run]));
+    check(&[], Some("`windows` ends with access 600 of 1200: the clock stands still after it"));
+
+    // Answers by access: a miss map and events have a place for each, and a stream leaves no access out.
+    of("mglru", "events_file", json!("events.u32.zst"));
+    check(&[], None);
+    events(ACCESSES - 1);
+    check_failure(&folder.validate(&[]), 2, &["events.u32.zst: holds 1199 accesses instead of 1200"]);
+    let mut run = Folder::run("mglru");
+    run["page_cache_stream"] = json!("stream.u32.zst");
+    folder.compress("sequences/loop.u32.zst", &(0..1200_u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>());
+    run["objects"] = json!(["read:1200:/mnt/f"]);
+    for (pages, why) in [(1200, None), (1199, Some("access 1199 adds page 1199, but it ends before that"))] {
+        folder.compress("stream.u32.zst", &(0..pages).flat_map(u32::to_le_bytes).collect::<Vec<_>>());
+        folder.write(json!([run]));
+        check(&[], why);
     }
 }
 

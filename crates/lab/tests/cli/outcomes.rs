@@ -89,6 +89,19 @@ fn an_outcome_that_can_not_be_played_is_refused_by_what_is_wrong_with_it() {
 }
 
 #[test]
+fn a_trace_with_fewer_calls_than_the_group_was_at_its_limit_is_told_with_the_outcome() {
+    let run = "ou400t.classic.t";
+    let lost = "`ftrace` has 341 calls of reclaim, and by `max` of `memory.events` there were 342";
+    for (max, is_told) in [(341, false), (342, true)] {
+        let changed = changed(run, |run| run["memory.events"]["max"] = max.into());
+        let of = |more: &str| text(&validate(changed.path(), &[run, "--simulations", "2", more]).stdout);
+        assert_eq!(of("--quiet").contains(&format!("{run}: {lost}")), is_told, "{}", of("--quiet"));
+        let judged: Value = serde_json::from_str(&of("--json")).unwrap();
+        assert_eq!(judged[0]["doubts"].as_array().map(Vec::len), Some(usize::from(is_told)), "{judged}");
+    }
+}
+
+#[test]
 fn outcomes_of_another_version_are_refused() {
     let changed = changed("ou600.classic.1", |_| {});
     let path = changed.path().join("outcomes.json");

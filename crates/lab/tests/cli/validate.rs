@@ -630,6 +630,7 @@ fn short_machine() -> tempfile::TempDir {
         run["windows"] = serde_json::json!([window]);
         run["ops"] = ACCESSES.into();
         run.as_object_mut().unwrap().remove("misses_file");
+        run["vmstat_delta"]["pageoutrun"] = 1.into();
     });
     for sequence in fs::read_dir(copy.path().join("sequences")).unwrap() {
         let path = sequence.unwrap().path();
@@ -690,6 +691,11 @@ fn a_machines_trace_or_snapshot_of_which_a_part_is_missing_is_told_with_the_resu
         let lines = printed.lines().filter(|line| line.starts_with("gl-fileb.mglru.1: ")).count();
         assert_eq!(lines, doubts.len(), "{printed}");
     }
+    // Enough at its end, and not in its middle: kswapd ran more often than it woke.
+    write("trace", &all);
+    change_runs(copy.path(), |run| run["vmstat_delta"]["pageoutrun"] = 4.into());
+    let why = "`trace_file` has 1 `mm_vmscan_kswapd_wake`, and by `pageoutrun` kswapd ran 4 times";
+    assert!(told().contains(&format!("\ngl-fileb.mglru.1: {why}")), "{}", told());
     let without = |word: &str| {
         let lines = snapshot.lines().filter(|line| !line.starts_with(word));
         lines.map(|line| format!("{line}\n")).collect::<String>()

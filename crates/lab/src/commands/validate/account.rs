@@ -6,9 +6,10 @@
 use pageout_engine::{FlushRule, Nanos, Policy};
 use serde::Serialize;
 
+use super::complete::END;
 use super::inputs::Inputs;
 use super::object::{Kind, Object};
-use super::recording::{Recording, Run};
+use super::recording::{Recording, Run, Window};
 use crate::cli::Input;
 
 /// The inputs that a run asks for, by the names of their fields.
@@ -21,10 +22,6 @@ pub(crate) struct Account {
     /// What was recorded and holds nothing, or not all.
     pub(crate) doubts: Vec<String>,
 }
-
-/// A recording that ends before this share of its run is over has lost its end: what comes by itself, as readers and wake-ups do, comes
-/// more often.
-const END: f64 = 0.9;
 
 impl Account {
     pub(super) fn of(
@@ -43,7 +40,20 @@ impl Account {
         } else {
             account.add_of_group(recording, run, policy, objects, inputs);
         }
+        account.add_of_clock("windows", run.ops, &run.windows);
+        if let Some(second) = &run.second {
+            account.add_of_clock("second.windows", second.ops, &second.windows);
+        }
         account
+    }
+
+    /// The clock of a program.
+    fn add_of_clock(&mut self, field: &str, ops: u64, windows: &[Window]) {
+        let last = windows.last().map_or(0, |window| window.op);
+        if last < ops {
+            let stands = "the clock stands still after it";
+            self.doubts.push(format!("`{field}` ends with access {last} of {ops}: {stands}"));
+        }
     }
 
     /// An input by whether it was recorded; whether it is played.
@@ -93,18 +103,11 @@ impl Account {
         let of_mapping = |object: &Object| matches!(object.kind, Kind::MappedReadahead(_));
         if objects.iter().any(of_mapping) {
             self.add(recording, Input::MappedFile, run.mapped_file.is_some());
-            let last = inputs.mapped.as_ref().map(|mapped| mapped.keys().next_back().copied());
-            self.doubt(last == Some(None), Input::MappedFile, || {
-                "has no line: each fault maps the page that is accessed here, and no other".into()
-            });
-            let last = last.flatten().filter(|&last| (last as f64) < END * run.ops as f64);
-            self.doubt(last.is_some(), Input::MappedFile, || {
-                let last = last.unwrap_or_default();
-                format!(
-                    "ends with access {last} of {}: later faults map the page that is accessed alone here",
-                    run.ops
-                )
-            });
+            self.doubt(
+                inputs.mapped.as_ref().is_some_and(|mapped| mapped.is_empty()),
+                Input::MappedFile,
+                || "has no line: each fault maps the page that is accessed here, and no other".into(),
+            );
         }
         if is_read_ahead && !Recording::needs_flushes(run) {
             self.add(recording, Input::Agings, run.agings.is_some());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use pageout_workload::Access;
 use serde::Deserialize;
 
@@ -25,6 +25,7 @@ pub(crate) struct Answer {
     pub(crate) workload: String,
     pub(crate) policy: String,
     pub(crate) rep: String,
+    ops: usize,
     limit_pages: u64,
     pub(crate) vmstat_delta: BTreeMap<String, i64>,
     #[serde(default)]
@@ -114,6 +115,8 @@ pub(crate) type MissMap = Vec<bool>;
 pub(crate) const REMOVED: u32 = 1 << 31;
 /// A major fault, or a block read by the task.
 const MISSED: u8 = 2 | 4;
+/// A fault, minor or major.
+const FAULTED: u8 = 1 | 2;
 
 impl Answer {
     /// No group was limited, so there are no counters of one.
@@ -124,6 +127,11 @@ impl Answer {
     /// Whether it was recorded which accesses missed.
     pub(crate) fn tells_of_accesses(&self) -> bool {
         self.misses_file.is_some() || self.page_cache_stream.is_some() || self.events_file.is_some()
+    }
+
+    /// Whether a miss map and a stream tell of the same accesses.
+    pub(crate) fn has_both_maps(&self) -> bool {
+        self.misses_file.is_some() && self.page_cache_stream.is_some()
     }
 
     /// Which of its fields says nothing, if one does that should: a counter that stayed as it was is left out, but not all did.
@@ -176,12 +184,30 @@ impl Answers {
     }
 
     fn miss_map(&self, path: &Path, accesses: usize) -> anyhow::Result<MissMap> {
-        let map: MissMap =
-            files::read_compressed(&self.dir.join(path))?.iter().map(|flags| flags & MISSED != 0).collect();
-        if map.len() != accesses {
-            bail!("{}: holds {} accesses instead of {accesses}", path.display(), map.len());
+        self.flagged(path, accesses, MISSED)
+    }
+
+    /// By access, whether a file that has a byte of flags for each has one of these.
+    fn flagged(&self, path: &Path, accesses: usize, flags: u8) -> anyhow::Result<Vec<bool>> {
+        let bytes = files::read_compressed(&self.dir.join(path))?;
+        if bytes.len() != accesses {
+            bail!("{}: holds {} accesses instead of {accesses}", path.display(), bytes.len());
         }
-        Ok(map)
+        Ok(bytes.iter().map(|byte| byte & flags != 0).collect())
+    }
+
+    /// By access, whether it faulted, where that was recorded.
+    pub(crate) fn faults(&self, answer: &Answer, accesses: usize) -> anyhow::Result<Option<Vec<bool>>> {
+        answer.misses_file.as_ref().map(|path| self.flagged(path, accesses, FAULTED)).transpose()
+    }
+
+    /// The misses by the stream of a run; what of it makes no sense where it does not tell of all accesses.
+    pub(crate) fn missed_by_stream(
+        &self,
+        answer: &Answer,
+        sequence: &[Access],
+    ) -> anyhow::Result<anyhow::Result<MissMap>> {
+        Ok(missed_by_stream(&self.stream(answer)?.unwrap_or_default(), sequence))
     }
 
     /// Which accesses of the second program missed, where there was one.
@@ -219,9 +245,21 @@ impl Answers {
 
     /// What each access brought into the page cache, and what it read for that, where events of both were recorded.
     pub(crate) fn reads(&self, answer: &Answer) -> anyhow::Result<Option<Vec<Reads>>> {
-        let Some(path) = &answer.events_file else { return Ok(None) };
-        let events = reads::of_events(&files::read_u32s(&self.dir.join(path))?);
-        events.map(Some).with_context(|| format!("{} is damaged", self.dir.join(path).display()))
+        let Some((path, words)) = self.events(answer)? else { return Ok(None) };
+        let reads = reads::of_events(&words).with_context(|| format!("{} is damaged", path.display()))?;
+        let (told, accesses) = (reads.len(), answer.ops);
+        ensure!(told == accesses, "{}: holds {told} accesses instead of {accesses}", path.display());
+        Ok(Some(reads))
+    }
+
+    /// How many flushes of statistics are among the recorded events.
+    pub(crate) fn flushes(&self, answer: &Answer) -> anyhow::Result<Option<u64>> {
+        Ok(self.events(answer)?.map(|(_, words)| reads::flushes_of_events(&words)))
+    }
+
+    fn events(&self, answer: &Answer) -> anyhow::Result<Option<(PathBuf, Vec<u32>)>> {
+        let path = answer.events_file.as_ref().map(|path| self.dir.join(path));
+        path.map(|path| files::read_u32s(&path).map(|words| (path, words))).transpose()
     }
 }
 

@@ -2,14 +2,15 @@
 //!
 //! Accesses and maps are always compressed with zstd. The runs may be: with their counters in many windows they shrink to a tenth.
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use pageout_workload::trace::{self, Format};
 use pageout_workload::{Access, ReadOptions};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// Inputs and answers of a folder's runs.
@@ -88,7 +89,67 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
     } else {
         fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
     };
-    serde_json::from_slice(&text).with_context(|| format!("{} is malformed", path.display()))
+    let what = || format!("{} is malformed", path.display());
+    serde_json::from_slice::<Distinct>(&text).with_context(what)?;
+    serde_json::from_slice(&text).with_context(what)
+}
+
+/// Any JSON whose objects name each field once. Of two the last would be read, and nothing would say that there was another.
+struct Distinct;
+
+impl<'de> Deserialize<'de> for Distinct {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Distinct, D::Error> {
+        deserializer.deserialize_any(Distinct)
+    }
+}
+
+impl<'de> Visitor<'de> for Distinct {
+    type Value = Distinct;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Distinct, A::Error> {
+        let mut names = BTreeSet::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if names.contains(&name) {
+                return Err(de::Error::custom(format!("`{name}` is there twice")));
+            }
+            map.next_value::<Distinct>()?;
+            names.insert(name);
+        }
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Distinct, A::Error> {
+        while seq.next_element::<Distinct>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Distinct, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Distinct, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Distinct, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Distinct, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Distinct, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Distinct, E> {
+        Ok(self)
+    }
 }
 
 /// Little-endian words of 32 bits, compressed.

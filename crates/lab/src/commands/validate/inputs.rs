@@ -38,6 +38,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) kernel_blocks: Vec<(Nanos, BlockCall)>,
     /// When the last event of a machine's trace was; the start where it has none.
     pub(crate) trace_end: Option<Nanos>,
+    /// How often kswapd woke by such a trace.
+    pub(crate) trace_wakes: Option<u64>,
 }
 
 impl<'a> Inputs<'a> {
@@ -59,6 +61,7 @@ impl<'a> Inputs<'a> {
         let plays_trace =
             [Input::KswapdWakes, Input::KernelAllocations].iter().any(|&input| recording.plays(input));
         let trace_end = trace.as_ref().filter(|_| plays_trace).map(|trace| trace.end);
+        let trace_wakes = trace.as_ref().filter(|_| plays_trace).map(|trace| trace.wakes);
         let trace = trace.unwrap_or_default();
         let plays_blocks = found.is_some() && recording.plays(Input::KernelAllocations);
         let mut found = found.map(|path| Found::read(&path)).transpose()?;
@@ -78,6 +81,7 @@ impl<'a> Inputs<'a> {
             kswapd_wakes: if recording.plays(Input::KswapdWakes) { trace.kswapd_wakes } else { Vec::new() },
             kernel_blocks: if plays_blocks { trace.kernel_blocks } else { Vec::new() },
             trace_end,
+            trace_wakes,
         })
     }
 }

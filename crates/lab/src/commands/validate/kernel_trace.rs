@@ -34,6 +34,8 @@ pub(super) struct KernelTrace {
     pub(super) kswapd_wakes: Vec<Nanos>,
     /// Blocks that the kernel took for itself and gave back, in order.
     pub(super) kernel_blocks: Vec<(Nanos, BlockCall)>,
+    /// How often kswapd woke, asked or not.
+    pub(super) wakes: u64,
     /// When the last event was; the start where there is none.
     pub(super) end: Nanos,
 }
@@ -84,6 +86,7 @@ impl KernelTrace {
                 trace.end.0 / 1000
             );
             trace.end = event.at;
+            trace.wakes += u64::from(event.name == "mm_vmscan_kswapd_wake");
             match (event.name, asked_at) {
                 ("mm_vmscan_wakeup_kswapd", None) => asked_at = Some(event.at),
                 ("mm_vmscan_kswapd_wake", Some(asked)) => {

@@ -10,6 +10,7 @@
 mod play; // a recorded run, played
 mod trace; // the recorded calls of reclaim
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
@@ -60,6 +61,9 @@ struct Answer {
     killed: bool,
     majflt: Option<u64>,
     ftrace: Option<String>,
+    /// How often the group was at its limit (`max`), and other events of it.
+    #[serde(rename = "memory.events", default)]
+    events: BTreeMap<String, u64>,
 }
 
 #[derive(Deserialize)]
@@ -84,6 +88,8 @@ struct Judged {
     /// The last calls of reclaim before a traced kill that looked at nothing: recorded, least and most simulated.
     blind_calls: Option<[u64; 3]>,
     passes: bool,
+    /// What was recorded and can't be all that there was.
+    doubts: Vec<String>,
 }
 
 /// Whether a folder holds outcomes.
@@ -179,10 +185,17 @@ fn judge(dir: &Path, answer: &Answer, simulations: &[Played]) -> anyhow::Result<
     kills.sort_unstable();
     faults.sort_unstable();
     let blind = |of: fn(u64, u64) -> u64| kills.iter().map(|&(_, blind)| blind).reduce(of);
-    let blind_calls = match (&answer.ftrace, blind(u64::min), blind(u64::max)) {
-        (Some(path), Some(least), Some(most)) => Some([open_trace(dir, path)?.blind_calls(), least, most]),
+    let trace = answer.ftrace.as_ref().map(|path| open_trace(dir, path)).transpose()?;
+    let blind_calls = match (&trace, blind(u64::min), blind(u64::max)) {
+        (Some(trace), Some(least), Some(most)) => Some([trace.blind_calls(), least, most]),
         _ => None,
     };
+    // Each time that the group is at its limit it is reclaimed from once.
+    let at_limit = answer.events.get("max").copied();
+    let calls = trace.map(|trace| trace.calls()).zip(at_limit).filter(|(calls, at_limit)| calls < at_limit);
+    let lost = calls.map(|(calls, at_limit)| {
+        format!("`ftrace` has {calls} calls of reclaim, and by `max` of `memory.events` there were {at_limit}: its clock and its last calls are of a part")
+    });
     let major_faults = answer.majflt.zip(faults.get(faults.len() / 2)).map(|(real, &median)| [real, median]);
     let is_near = |[real, median]: [u64; 2]| real.abs_diff(median) as f64 <= MAJOR_FAULTS * real as f64;
     let agrees = if answer.killed { faults.is_empty() } else { kills.is_empty() };
@@ -197,6 +210,7 @@ fn judge(dir: &Path, answer: &Answer, simulations: &[Played]) -> anyhow::Result<
         passes: agrees
             && major_faults.is_none_or(is_near)
             && blind_calls.is_none_or(|[real, least, most]| real == least && real == most),
+        doubts: lost.into_iter().collect(),
     })
 }
 
@@ -238,5 +252,8 @@ fn text(judged: &[Judged]) -> String {
         ]);
     }
     let passed = judged.iter().filter(|run| run.passes).count();
-    format!("{}\n{passed} of {} outcomes as recorded\n", table::layout(&rows, 3), judged.len())
+    let doubts =
+        judged.iter().flat_map(|run| run.doubts.iter().map(move |doubt| format!("{}: {doubt}\n", run.run)));
+    let doubts = doubts.collect::<String>();
+    format!("{}{doubts}\n{passed} of {} outcomes as recorded\n", table::layout(&rows, 3), judged.len())
 }

@@ -23,6 +23,9 @@ const SEGMENTS: u32 = 254;
 
 const PAGE: u32 = (1 << 28) - 1;
 
+/// Statistics were flushed.
+const FLUSH: u32 = 4;
+
 /// Reads the events of a run, by access.
 pub(super) fn of_events(words: &[u32]) -> anyhow::Result<Vec<Reads>> {
     let mut accesses: Vec<Reads> = Vec::new();
@@ -41,12 +44,16 @@ pub(super) fn of_events(words: &[u32]) -> anyhow::Result<Vec<Reads>> {
                 _ => bail!("word {at} begins a request, and no length follows"),
             },
             8 => access.removed.push(page),
-            // Statistics were flushed.
-            4 => {}
+            FLUSH => {}
             _ => bail!("word {at} is of no known kind ({word:#x})"),
         }
     }
     Ok(accesses)
+}
+
+/// How many of them are flushes of statistics. A request's second word is of another kind.
+pub(super) fn flushes_of_events(words: &[u32]) -> u64 {
+    words.iter().filter(|&word| word >> 28 == FLUSH).count() as u64
 }
 
 /// What came and went, by access, of a stream that says it of the whole run. The pages that left before one came in made room for it; and

@@ -492,6 +492,16 @@ fn read_flushes(dir: &Path, runs: &[Run]) -> anyhow::Result<BTreeMap<String, Vec
             );
         }
     }
+    for (run, flushes) in &flushes {
+        if let Some(pair) = flushes.windows(2).find(|pair| pair[1].before < pair[0].before) {
+            bail!(
+                "{}: flushes of {run} go back from access {} to {}",
+                dir.display(),
+                pair[0].before,
+                pair[1].before
+            );
+        }
+    }
     for run in runs {
         let beyond =
             flushes.get(&run.id).and_then(|flushes| flushes.iter().find(|flush| flush.before > run.ops));

@@ -178,16 +178,16 @@ impl Told {
 
 /// A run that can be played, as often as is asked.
 pub(crate) struct Playable<'a> {
-    run: &'a Run,
-    objects: Vec<Object>,
+    pub(super) run: &'a Run,
+    pub(super) objects: Vec<Object>,
     /// The kernel's rules, and the parameters that are others in it than by default.
     policy: Policy,
     parameters: Vec<(&'static str, &'static str)>,
-    sequence: Arc<[workload::Access]>,
+    pub(super) sequence: Arc<[workload::Access]>,
     second: Option<(Vec<Object>, Arc<[workload::Access]>)>,
     /// What the group held beside the objects, where it is known.
     base_pages: Option<&'a [BasePage]>,
-    inputs: Inputs<'a>,
+    pub(super) inputs: Inputs<'a>,
     account: Account,
 }
 
@@ -309,6 +309,15 @@ impl<'a> Playable<'a> {
             }
             _ => std::iter::once((0, Nanos::ZERO)).chain(self.run.windows.iter().map(point)).collect(),
         }
+    }
+
+    /// Seconds from the first access to another one, or to the end.
+    pub(super) fn seconds_at(&self, access: u64) -> f64 {
+        let clock = self.clock();
+        let after = clock.partition_point(|&(op, _)| op < access).clamp(1, clock.len() - 1);
+        let ((first, from), (end, to)) = (clock[after - 1], clock[after]);
+        let share = (access - first) as f64 / (end - first).max(1) as f64;
+        (from.0 as f64 + (to.0 - from.0) as f64 * share.min(1.0)) / 1e9
     }
 
     fn whole_writes(&self) -> Vec<bool> {

@@ -46,6 +46,11 @@ impl Trace {
         Ok(Trace { calls })
     }
 
+    /// How many there were.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.len() as u64
+    }
+
     /// From the first call to the last, by page reclaimed: in a group at its limit, the time between two misses.
     pub(super) fn time_per_page(&self) -> Nanos {
         let (first, last) = (self.calls[0].begun, self.calls[self.calls.len() - 1].begun);
