@@ -46,6 +46,7 @@ impl From<Error> for Failure {
             Error::File(FileError::Busy { .. }) => libc::EBUSY,
             Error::Poisoned => libc::ENOTRECOVERABLE,
             Error::BeyondEnd { .. }
+            | Error::NoRegularFile { .. }
             | Error::BudgetTooSmall { .. }
             | Error::Nodes(_)
             | Error::NoSuchNode { .. }

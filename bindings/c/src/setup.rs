@@ -1,10 +1,14 @@
 //! A cache out of JSON. The keys and their defaults are in the header.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use pageout_live::{Backend, Builder, Delay, Group, Limits, Memory, Node};
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::failure::Failure;
 
@@ -20,11 +24,37 @@ struct Setup {
     budget: Option<u64>,
     files: Option<u64>,
     policy: Option<String>,
+    #[serde(deserialize_with = "distinct")]
     sysctl: BTreeMap<String, serde_json::Value>,
     backend: Option<Reader>,
     io_threads: Option<usize>,
-    groups: BTreeMap<String, Bounds>,
-    nodes: Vec<Place>,
+    #[serde(deserialize_with = "distinct")]
+    groups: BTreeMap<String, Object<Bounds>>,
+    nodes: Vec<Object<Place>>,
+}
+
+/// What is made of an object, by its fields' names. By itself a list would do, too, and its values be taken for the first fields.
+#[derive(Default)]
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object<T>, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(Fields(PhantomData))
+    }
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -44,6 +74,36 @@ struct Bounds {
     min: Option<u64>,
 }
 
+/// An object that names each of its fields once. Of two the last would hold, and nothing would say that there was another.
+fn distinct<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    V: Deserialize<'de>,
+{
+    struct Once<V>(PhantomData<V>);
+
+    impl<'de, V: Deserialize<'de>> Visitor<'de> for Once<V> {
+        type Value = BTreeMap<String, V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut fields = BTreeMap::new();
+            while let Some((name, value)) = map.next_entry::<String, V>()? {
+                if fields.contains_key(&name) {
+                    return Err(de::Error::custom(format!("`{name}` is there twice")));
+                }
+                fields.insert(name, value);
+            }
+            Ok(fields)
+        }
+    }
+
+    deserializer.deserialize_map(Once(PhantomData))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
@@ -52,12 +112,19 @@ struct Place {
     delay_ns: Option<u64>,
 }
 
+/// A second. Nobody's memory is as slow, and who wrote another unit would wait for ever.
+const DELAY_NS_MAX: u64 = 1_000_000_000;
+
 impl Place {
     fn node(&self) -> Result<Node, Failure> {
         match (self.slow, self.numa_node, self.delay_ns) {
             (None, Some(node), None) => Ok(Node::bound_to(node)),
             (Some(bytes), Some(node), None) => Ok(Node::slow(bytes).on_numa_node(node)),
             (Some(bytes), None, Some(delay)) => {
+                if delay > DELAY_NS_MAX {
+                    let told = format!("`delay_ns` is {delay}: a page takes {DELAY_NS_MAX} at most");
+                    return Err(Failure::invalid(told));
+                }
                 Ok(Node::slow(bytes).emulated(Delay::per_page(Duration::from_nanos(delay))))
             }
             _ => Err(Failure::invalid("a node has a `numa_node`, or is `slow` and has one or a `delay_ns`")),
@@ -67,11 +134,11 @@ impl Place {
 
 impl Cache {
     pub(crate) fn new(json: &str) -> Result<Cache, Failure> {
-        let setup: Setup = serde_json::from_str(json)
+        let Object(setup): Object<Setup> = serde_json::from_str(json)
             .map_err(|error| Failure::invalid(format!("how the cache is to be built: {error}")))?;
         let memory = setup.builder()?.build()?;
-        let group = |(name, bounds): (String, Bounds)| {
-            let Bounds { max, high, low, min } = bounds;
+        let group = |(name, bounds): (String, Object<Bounds>)| {
+            let Object(Bounds { max, high, low, min }) = bounds;
             let group = memory.group(&name, Limits { max, high, low, min })?;
             Ok((name, group))
         };
@@ -139,7 +206,7 @@ impl Setup {
         if let Some(threads) = self.io_threads {
             builder = builder.io_threads(threads);
         }
-        for place in &self.nodes {
+        for Object(place) in &self.nodes {
             builder = builder.node(place.node()?);
         }
         Ok(builder)
@@ -172,6 +239,14 @@ mod tests {
             (r#"{"policy": "arc@9"}"#, "arc@9"),
             (r#"{"nodes": [{"slow": 4194304}]}"#, "delay_ns"),
             (r#"{"budget": 4096}"#, "too small"),
+            (r#"[16777216]"#, "expected an object"),
+            (r#"{"groups": {"a": [8388608]}}"#, "expected an object"),
+            (r#"{"nodes": [[4194304, 0, 1]]}"#, "expected an object"),
+            (r#"{"nodes": [{"slow": 4194304, "delay_ns": 18446744073709551615}]}"#, "1000000000 at most"),
+            (r#"{"io_threads": 100000000}"#, "in the range 0 to 1024"),
+            (r#"{"budget": 16777216, "budget": 33554432}"#, "budget"),
+            (r#"{"groups": {"a": {"max": 8388608}, "a": {}}}"#, "`a` is there twice"),
+            (r#"{"sysctl": {"vm.swappiness": 1, "vm.swappiness": 2}}"#, "`vm.swappiness` is there twice"),
         ] {
             let Err(failure) = Cache::new(json) else { panic!("{json} is taken") };
             assert!(format!("{failure:?}").contains(name), "{json}: {failure:?}");

@@ -25,6 +25,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// It is a folder, a device, a pipe or a socket: only regular files are cached.
+    NoRegularFile {
+        /// What was to be opened.
+        path: PathBuf,
+    },
     /// The system does not let the process have io_uring, which was demanded ([`crate::Backend::Uring`]).
     UringRefused {
         /// What the system says.
@@ -54,7 +59,7 @@ pub enum Error {
         /// The page that is not there any more.
         page: u64,
     },
-    /// A read, or a guard, that goes beyond the end of its file.
+    /// A read, or a guard, that goes beyond the end of its file; or a write beyond any that a file can have.
     BeyondEnd {
         /// The file.
         path: PathBuf,
@@ -125,6 +130,9 @@ impl fmt::Display for Error {
                  be in memory twice",
                 path.display()
             ),
+            Error::NoRegularFile { path } => {
+                write!(f, "{} is no regular file, and nothing else is cached here", path.display())
+            }
             Error::UringRefused { source } => write!(
                 f,
                 "the system does not let this process have io_uring ({source}), as in containers or by `kernel.io_uring_disabled`; build it with \
@@ -154,7 +162,7 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Error::BeyondEnd { path, end, bytes } => {
-                write!(f, "a read up to byte {end} of {}, which has {bytes} bytes", path.display())
+                write!(f, "byte {end} of {} is beyond its end: it has {bytes} bytes", path.display())
             }
             Error::OutOfMemory(report) => report.fmt(f),
             Error::Pinned { pinned, most } => write!(

@@ -163,6 +163,12 @@ pub enum Advice {
 impl File {
     pub(crate) fn open(memory: &Arc<Shared>, path: &Path, how: &Open) -> Result<File, Error> {
         let io = |op, source| Error::Io { op, path: path.to_owned(), page: None, source };
+        // Who opens a pipe waits until somebody has its other end, and a device has no length to go by.
+        if let Ok(there) = std::fs::metadata(path)
+            && !there.is_file()
+        {
+            return Err(Error::NoRegularFile { path: path.to_owned() });
+        }
         let mut options = std::fs::OpenOptions::new();
         options.read(true).write(how.is_writable).create(how.is_writable && how.creates);
         if !how.is_buffered {

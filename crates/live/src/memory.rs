@@ -18,6 +18,8 @@ use crate::stats::Stats;
 use crate::sync::thread::JoinHandle;
 use crate::sync::{Mutex, thread};
 
+/// More read no faster, and a number of another kind would take all that the system has.
+const IO_THREADS_MAX: usize = 1024;
 /// What the engine takes beside what grows with frames and files: its code, its counters, and the stacks of threads.
 const FIXED_BYTES: u64 = 3 << 19;
 /// What a frame takes beside its page: its record, its links and place on lists, its gate.
@@ -168,7 +170,7 @@ impl Builder {
     }
 
     /// Threads that read what is asked for beside the page that a thread waits for, where io_uring does not: pages ahead, and the rest of a
-    /// batch. 0: whoever causes such a read makes it, with io_uring, too, so that what one thread does has always the same outcome. Default: 8,
+    /// batch. 0: whoever causes such a read makes it, with io_uring, too, so that what one thread does has always the same outcome. At most 1024. Default: 8,
     /// which keep as many requests at a device.
     pub fn io_threads(mut self, threads: usize) -> Builder {
         self.io_threads = threads;
@@ -194,6 +196,10 @@ impl Builder {
     /// can't be had so; [`Error::Config`] and [`Error::File`] for what the engine doesn't know; [`Error::Io`] where the system gives no memory or
     /// no threads.
     pub fn build(self) -> Result<Memory, Error> {
+        if self.io_threads > IO_THREADS_MAX {
+            let (value, max) = (self.io_threads as u64, IO_THREADS_MAX as u64);
+            return Err(ConfigError::OutOfRange { what: "threads that read", value, min: 0, max }.into());
+        }
         let nodes = Nodes::of(&self.nodes)?;
         let files_max = self.files.unwrap_or(self.budget.saturating_mul(16));
         let set_aside = FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES;
@@ -205,8 +211,12 @@ impl Builder {
         if frames < FRAMES_MIN + slow {
             return Err(Error::BudgetTooSmall { least: Builder::least(files_max, slow) });
         }
-        let mut policy = Policy::by_name(&self.policy)
-            .ok_or_else(|| ConfigError::Unknown(format!("policy {}", self.policy)))?;
+        let mut policy = Policy::by_name(&self.policy).ok_or_else(|| {
+            ConfigError::Unknown(format!(
+                "policy `{}` (`pageout keys kernel.profile` lists them)",
+                self.policy
+            ))
+        })?;
         for (name, value) in &self.rules {
             let rule = Switch::by_name(name).ok_or_else(|| ConfigError::Unknown(format!("rule {name}")))?;
             if !rule.set(&mut policy, value) {

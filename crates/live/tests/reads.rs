@@ -220,6 +220,21 @@ fn a_rule_is_another_than_the_profiles_where_it_may_be() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_refused_and_nobody_waits_for_its_other_end() {
+    let pipe = Made::empty("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe.0).status().unwrap().success());
+    let memory = Memory::builder().build().unwrap();
+    for path in [&*pipe.0, Path::new("/dev/null"), Path::new("/")] {
+        for how in [Open::read(), Open::read().buffered(true), Open::read_write().create(true)] {
+            let error = memory.open(path, how).unwrap_err();
+            assert!(matches!(error, Error::NoRegularFile { .. }), "{error}");
+            let told = format!("{} is no regular file", path.display());
+            assert!(error.to_string().starts_with(&told), "{error}");
+        }
+    }
+}
+
+#[test]
 fn what_goes_wrong_says_what_to_do() {
     let made = Made::new("wrong", 40 * PAGE + 5);
     let least = match Memory::builder().budget(1 << 20).build() {
@@ -230,6 +245,8 @@ fn what_goes_wrong_says_what_to_do() {
     let memory = Memory::builder().budget(least).files(1 << 20).build().unwrap();
     assert!(Memory::builder().budget(least / 2).files(1 << 20).build().is_err());
     assert!(Memory::builder().policy("mglru@1.0").build().unwrap_err().to_string().contains("mglru@1.0"));
+    let error = Memory::builder().io_threads(1025).build().unwrap_err().to_string();
+    assert_eq!(error, "threads that read: 1025 is not in the range 0 to 1024");
     let error = Memory::builder().sysctl("vm.swapiness", 5).build().unwrap_err().to_string();
     assert!(error.contains("vm/swapiness"), "{error}");
     for (rule, value, told) in
@@ -241,7 +258,7 @@ fn what_goes_wrong_says_what_to_do() {
 
     let file = memory.open(&made.0, Open::read()).unwrap();
     let error = file.read_at(&mut [0; 10], 40 * PAGE as u64).unwrap_err().to_string();
-    assert!(error.contains("a read up to byte 163850") && error.contains("163845 bytes"), "{error}");
+    assert!(error.contains("byte 163850 of ") && error.contains("it has 163845 bytes"), "{error}");
     assert!(matches!(file.page(41), Err(Error::BeyondEnd { .. })));
     assert_eq!(file.page(40).unwrap().len(), 5, "the last page ends with its file");
     let missing = memory.open("/nonexistent/file", Open::read()).unwrap_err().to_string();
