@@ -324,7 +324,11 @@ fn beside_reads_one_long_write_is_under_way_that_nobody_waits_for_or_several_sho
     // Nothing begins by itself as long as the file is cut.
     let asks = |pages: &mut dyn Iterator<Item = u64>| {
         machine.lock().unwrap().file_mut(file.0.id).is_cut = true;
+        // All are dirty when the flusher comes: neighbours are one write.
+        let expire = |after| memory.write("/proc/sys/vm/dirty_expire_centisecs", after).unwrap();
+        expire("100000");
         let wanted = pages.map(|page| file.write_at(&[7; PAGE], page * PAGE_SIZE).unwrap()).count();
+        expire("1");
         let asked = || machine.lock().unwrap().writes.iter().map(|write| write.frames.len()).sum::<usize>();
         while asked() < wanted {
             std::thread::sleep(Duration::from_millis(1));
@@ -357,7 +361,7 @@ fn beside_reads_one_long_write_is_under_way_that_nobody_waits_for_or_several_sho
     ends();
     file.sync_data().unwrap();
     // A short one does not pass a long one that is too long yet: it would have to wait for ever.
-    asks(&mut [0].into_iter().chain(2..66).chain([100]));
+    asks(&mut [200].into_iter().chain(202..266).chain([300]));
     assert_eq!(begins(true), (1, 1));
     ends();
     file.sync_data().unwrap();
