@@ -307,7 +307,7 @@ fn the_child_of_a_fork_is_told_that_it_has_no_cache() {
             && matches!(file.page(0).map(drop), Err(Error::Poisoned))
             && matches!(memory.stats(), Err(Error::Poisoned))
             && matches!(
-                memory.open("/dev/null", Open::read()).map(drop),
+                memory.open(&*made.0, Open::read()).map(drop),
                 Err(Error::Poisoned | Error::DirectRefused { .. })
             );
         // SAFETY: it ends the child and nothing else.

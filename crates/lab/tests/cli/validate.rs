@@ -490,7 +490,8 @@ fn flushes_are_taken_before_the_next_access_than_the_one_that_they_came_in() {
     assert_ne!(moved, flushes.to_string());
     fs::write(copy.path().join("flushes.json"), moved).unwrap();
     assert_ne!(simulated(&validate(copy.path(), &runs)), as_fitted);
-    let beyond = flushes.to_string().replacen("[350,", "[300000,", 1);
+    let last = before.last().unwrap().as_u64().unwrap() - 1;
+    let beyond = flushes.to_string().replacen(&format!("[{last},"), "[300000,", 1);
     fs::write(copy.path().join("flushes.json"), beyond).unwrap();
     let parts = ["a flush of fr-zipf099.classic.t comes before access 300001 of 300000"];
     check_failure(&validate(copy.path(), &runs), 2, &parts);
