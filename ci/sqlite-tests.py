@@ -30,6 +30,10 @@ BENEATH = {
     "shmlock*": "names it",
     "cacheflush": "copies the file in the middle of a transaction: what is not committed is in the cache alone",
     "cachespill": "looks at the file's length in the middle of a transaction: what is not committed is in the cache alone",
+    "io": "looks at the file's length in the middle of a transaction: what is not committed is in the cache alone",
+    "big*": "files beyond the 2 GiB that are allowed here",
+    "sessionbig": "files beyond the 2 GiB that are allowed here",
+    "multiplex2": "another process writes to a database that a VFS above splits: only the first of its files has a header and locks",
 }
 # Of CPU, and in all.
 CPU_SECONDS, SECONDS = 300, 1800
