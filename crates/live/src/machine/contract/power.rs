@@ -119,6 +119,11 @@ fn lose_power_beside_writers(backend: (Backend, usize), cuts: u64, bug: Option<B
         let mut draw = Draw(cuts);
         let compared = catch_unwind(AssertUnwindSafe(|| {
             let mut compared = 0;
+            // Not before something was synced, which takes long on a machine that has other work.
+            let is_synced =
+                |written: &Written| written.told.lock().unwrap().least.iter().any(|&least| least > 0);
+            let waits = (0..30_000).take_while(|_| !written.iter().any(is_synced));
+            waits.for_each(|_| std::thread::sleep(Duration::from_millis(1)));
             for _ in 0..cuts {
                 std::thread::sleep(Duration::from_micros(draw.below(6000)));
                 compared += written.iter().map(|written| written.lose_power(&mut draw)).sum::<usize>();
