@@ -31,7 +31,8 @@ BENEATH = {
     "cacheflush": "copies the file in the middle of a transaction: what is not committed is in the cache alone",
     "cachespill": "looks at the file's length in the middle of a transaction: what is not committed is in the cache alone",
     "io": "looks at the file's length in the middle of a transaction: what is not committed is in the cache alone",
-    "big*": "files beyond the 2 GiB that are allowed here",
+    "bigfile*": "files beyond the 2 GiB that are allowed here",
+    "bigsort": "files beyond the 2 GiB that are allowed here",
     "sessionbig": "files beyond the 2 GiB that are allowed here",
     "multiplex2": "another process writes to a database that a VFS above splits: only the first of its files has a header and locks",
 }

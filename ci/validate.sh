@@ -7,7 +7,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=('*.1' '*.t' '*.f*' 'tmpfs.*')
-if [[ ${1:-} == all ]]; then runs=('*'); fi
+case ${1:-} in
+    "") ;;
+    all) runs=('*') ;;
+    *) echo "usage: ci/validate.sh [all]" >&2; exit 2 ;;
+esac
 set -x
 cargo run --locked --release --bin pageout -- validate ground-truth "${runs[@]}" \
     --expect-short fr-zipf099.classic.t \
