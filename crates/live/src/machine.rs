@@ -10,6 +10,7 @@
 mod driven; // misses that no thread waits for
 mod moves; // copies that are made without it
 mod locked; // what is under the lock, and what is done there
+mod open_file; // a file: its handles, its lengths, and what of it could not be written
 mod readers; // who reads what no thread makes for itself
 mod threads; // what the cache's own threads do
 mod turns; // who waits for the lock is not passed by for ever
@@ -34,9 +35,10 @@ use crate::local;
 use crate::stats::Histogram;
 use crate::sync::{Condvar, Instant, Mutex, thread};
 
-pub(crate) use locked::{Identity, Locked, OpenFile};
+pub(crate) use locked::Locked;
 use locked::{Inner, Miss, Outcome};
 use moves::Moves;
+pub(crate) use open_file::{Identity, OpenFile};
 pub use readers::Backend;
 use readers::Readers;
 use turns::Turns;

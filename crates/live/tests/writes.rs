@@ -365,4 +365,13 @@ fn what_others_have_written_is_read_after_a_reload_and_nothing_of_it_before() {
     // What is dirty here is lost.
     file.reload().unwrap();
     assert_eq!(file.len(), 5);
+    // Longer than files may be: it stays as long as it was here, and goes on being written.
+    std::fs::File::options().write(true).open(&made.0).unwrap().set_len(1 << 40).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(file.reload(), Err(Error::TooManyFiles { .. })));
+    }
+    file.write_at(b"end", 5).unwrap();
+    file.set_len(6).unwrap();
+    file.sync_data().unwrap();
+    assert_eq!(std::fs::read(&made.0).unwrap(), b"shorte");
 }

@@ -21,7 +21,7 @@ use pageout_engine::{
     AccessError, CpuId, FileId, IoError, Nanos, ObjectId, PAGE_SIZE, Pfn, Served, Step, Wait,
 };
 
-use super::locked::{Inner, Locked, Miss, OpenFile, Outcome, Runs};
+use super::locked::{Inner, Locked, Miss, Outcome, Runs};
 use super::transfer::{Transfer, WRITTEN_TOGETHER, Written};
 use super::{Machine, Want};
 use crate::arena::{Arena, Writing};
@@ -56,24 +56,6 @@ pub(crate) struct Writable<'a> {
     pub(crate) writing: Writing<'a>,
     /// Its frame holds nothing yet: what is not written is to be zeroes.
     pub(crate) is_new: bool,
-}
-
-impl OpenFile {
-    /// Whether a page that is not in memory has something on the device that a write leaves there.
-    fn has_more_than(&self, part: Part) -> bool {
-        let start = part.page * PAGE_SIZE;
-        let end = self.on_disk.min(self.bytes()).min(start + PAGE_SIZE);
-        start < end && (part.skip > 0 || start + (part.len as u64) < end)
-    }
-
-    fn sync_error(&self, errno: i32) -> Error {
-        Error::Sync {
-            path: self.path.clone(),
-            failed: self.unwritten.len() as u64,
-            lost: self.lost.len() as u64,
-            source: std::io::Error::from_raw_os_error(errno),
-        }
-    }
 }
 
 impl Inner {
@@ -493,11 +475,7 @@ impl Machine {
     pub(crate) fn extend(&self, file: &File, end: u64) -> Result<(), Error> {
         let mut locked = self.lock()?;
         locked = self.wait_if_going(locked, file)?;
-        locked = self.await_resizing(locked, file.id)?;
-        if !locked.is_reachable(file) {
-            return Err(file.forgotten());
-        }
-        locked = file.memory.reserve(locked, file, end)?;
+        locked = self.reserve(locked, file, end)?;
         locked.file_mut(file.id).extending += 1;
         Ok(())
     }
@@ -519,17 +497,28 @@ impl Machine {
         self.wait_while(locked, |inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_resized))
     }
 
+    /// Room up to a byte of a file whose length nobody changes.
+    fn reserve<'a>(&'a self, mut locked: Locked<'a>, file: &'a File, end: u64) -> Result<Locked<'a>, Error> {
+        loop {
+            locked = self.await_resizing(locked, file.id)?;
+            if !locked.is_reachable(file) {
+                return Err(file.forgotten());
+            }
+            if end > locked.file_mut(file.id).bytes() {
+                // Others may have the lock while files are forgotten for it.
+                locked = file.memory.reserve(locked, file, end)?;
+            }
+            if !locked.file_mut(file.id).is_resized {
+                return Ok(locked);
+            }
+        }
+    }
+
     /// Makes a file so many bytes long.
     pub(crate) fn set_len(&self, file: &File, group: usize, bytes: u64) -> Result<(), Error> {
         let mut locked = self.drain(self.lock()?)?;
         locked = self.wait_if_going(locked, file)?;
-        locked = self.await_resizing(locked, file.id)?;
-        if !locked.is_reachable(file) {
-            return Err(file.forgotten());
-        }
-        if bytes > locked.file_mut(file.id).bytes() {
-            locked = file.memory.reserve(locked, file, bytes)?;
-        }
+        locked = self.reserve(locked, file, bytes)?;
         // Who forgets the file waits for this, too.
         locked.file_mut(file.id).is_resized = true;
         locked = self.wait_while(locked, |inner| {
@@ -576,24 +565,25 @@ impl Machine {
         let taken = self.await_unpinned(file, 0..pages).and_then(|()| {
             self.take_pages(file, |locked, task, object| locked.engine.truncate(task, object, 0..pages))
         });
+        let outcome = taken.and_then(|()| self.take_length(file));
         locked = self.lock()?;
-        let mut outcome = taken;
-        if outcome.is_ok() {
-            match Arc::clone(&locked.file_mut(file.id).disk).len() {
-                Ok(bytes) => {
-                    locked = file.memory.reserve(locked, file, bytes)?;
-                    let of = locked.file_mut(file.id);
-                    of.length.store(bytes, Relaxed);
-                    of.on_disk = bytes;
-                    of.unwritten.clear();
-                    of.lost.clear();
-                }
-                Err(source) => outcome = Err(file.io_error("looking at the length", source)),
-            }
-        }
         locked.file_mut(file.id).is_resized = false;
         self.wake_idle();
         outcome
+    }
+
+    /// Takes a file to be as long as it is on its device, where nothing of it is in memory.
+    fn take_length(&self, file: &File) -> Result<(), Error> {
+        let mut locked = self.lock()?;
+        let bytes = locked.file_mut(file.id).disk.len();
+        let bytes = bytes.map_err(|source| file.io_error("looking at the length", source))?;
+        locked = file.memory.reserve(locked, file, bytes)?;
+        let of = locked.file_mut(file.id);
+        of.length.store(bytes, Relaxed);
+        of.on_disk = bytes;
+        of.unwritten.clear();
+        of.lost.clear();
+        Ok(())
     }
 
     /// Takes all away from memory that a file had behind its new end, or says that somebody holds it.
