@@ -55,6 +55,25 @@ impl Transfer {
         self.writes.is_some()
     }
 
+    /// Splits off what a write that nobody has begun has behind so many pages, if it has.
+    pub(super) fn split_off(&mut self, pages: usize) -> Option<Transfer> {
+        if self.frames.len() <= pages {
+            return None;
+        }
+        let written = self.writes.as_mut().expect("it is a write");
+        let (frames, ios) = (self.frames.split_off(pages), written.ios.split_off(pages));
+        self.bytes = self.frames.len() as u64 * PAGE_SIZE;
+        Some(Transfer {
+            io: ios[0],
+            file: self.file,
+            disk: Arc::clone(&self.disk),
+            page: self.page + pages as u64,
+            bytes: frames.len() as u64 * PAGE_SIZE,
+            frames,
+            writes: Some(Written { ios, failed: Vec::new(), is_stable: written.is_stable }),
+        })
+    }
+
     /// Makes it.
     pub(super) fn perform(&mut self, arena: &Arena) -> Result<(), Failed> {
         if self.is_write() { self.write_on(arena, 0) } else { self.read_on(arena, 0) }

@@ -22,7 +22,7 @@ use pageout_engine::{
 };
 
 use super::locked::{Inner, Locked, Miss, Outcome, Runs};
-use super::transfer::{Transfer, WRITTEN_TOGETHER, Written};
+use super::transfer::{Transfer, Written};
 use super::{Machine, Want};
 use crate::arena::{Arena, Writing};
 use crate::error::Error;
@@ -31,10 +31,11 @@ use crate::local;
 
 /// Writes that nobody waits for, and that are at devices at the same time: enough to keep one busy.
 pub(super) const AT_ONCE: usize = 8;
-/// Pages of them where somebody reads: one write, if it is a long one. A read waits for all that a device has to do before, and the block layer's
-/// writeback throttling gives such writes less of a device as well where reads get slow. Here they wait whether or not it is fast, as one long write after the
-/// other, or a few short ones, are as many bytes a second as eight. Who syncs waits, too, and has as many as he likes.
-const PAGES_BESIDE_READS: usize = WRITTEN_TOGETHER;
+/// Pages of them where somebody reads: as many as a program writes in one call, mostly. A read waits for all that a device has to do before, and the block
+/// layer's writeback throttling gives such writes less of a device as well where reads get slow. Here they wait whether or not it is fast: beside a
+/// writer of 64 KiB a call twice as many reads were made a second as where 64 pages were under way, and half as much was written. Who syncs waits, too, and has as
+/// many as he likes.
+const PAGES_BESIDE_READS: usize = 16;
 /// So long after a read another one is expected: by the time it is asked for, what is in its way was begun.
 const IS_READ_FOR: Nanos = Nanos(100_000_000);
 /// Writes that wait for a device, or are there, before those who ask for more have to sleep: the block layer's nr_requests.
@@ -67,22 +68,26 @@ impl Inner {
     /// Takes the next write that may begin and that nobody waits for, if fewer than so many are under way.
     pub(super) fn next_write(&mut self, arena: &Arena, most: usize) -> Option<Transfer> {
         let is_read = self.read_at.is_some_and(|at| self.now.0 - at.0 < IS_READ_FOR.0);
-        let most_pages = if is_read { PAGES_BESIDE_READS } else { usize::MAX };
-        let pages = most_pages.saturating_sub(self.writing_pages);
-        if self.writing < most && pages > 0 { self.take_write(arena, pages) } else { None }
+        let piece = if is_read { PAGES_BESIDE_READS } else { usize::MAX };
+        let room = piece.saturating_sub(self.writing_pages);
+        if self.writing < most && room > 0 { self.take_write(arena, piece, room) } else { None }
     }
 
-    /// Takes the next write that may begin. If it has more pages than that, nothing: shorter ones that pass it would keep it waiting without end.
-    fn take_write(&mut self, arena: &Arena, pages: usize) -> Option<Transfer> {
+    /// Takes the next write that may begin, or its first so many pages. If there is no room for those, nothing: shorter ones that pass them would keep them waiting
+    /// without end.
+    fn take_write(&mut self, arena: &Arena, piece: usize, room: usize) -> Option<Transfer> {
         let is_cut = |write: &Transfer| {
             let of = self.files[write.file.0 as usize].as_ref();
             of.is_some_and(|of| of.is_cut)
         };
         let in_turn = self.writes.iter().enumerate().filter(|(_, write)| !is_cut(write));
         let (at, _) = in_turn
-            .take_while(|(_, write)| write.frames.len() <= pages)
-            .find(|(_, write)| passes(write, arena))?;
-        let write = self.writes.remove(at)?;
+            .take_while(|(_, write)| write.frames.len().min(piece) <= room)
+            .find(|(_, write)| passes(write, piece, arena))?;
+        let write = match self.writes[at].split_off(piece) {
+            Some(rest) => std::mem::replace(&mut self.writes[at], rest),
+            None => self.writes.remove(at)?,
+        };
         self.writing += 1;
         self.writing_pages += write.frames.len();
         if let Some(of) = &mut self.files[write.file.0 as usize] {
@@ -92,16 +97,17 @@ impl Inner {
     }
 }
 
-/// Whether nobody is in the middle of writing to the frames of a write. If it keeps writers out, it has pins then.
-fn passes(write: &Transfer, arena: &Arena) -> bool {
+/// Whether nobody is in the middle of writing to the first so many frames of a write. If it keeps writers out, they have pins then.
+fn passes(write: &Transfer, pages: usize, arena: &Arena) -> bool {
+    let frames = &write.frames[..write.frames.len().min(pages)];
     if !write.writes.as_ref().is_some_and(|written| written.is_stable) {
-        return write.frames.iter().all(|&pfn| arena.gate(pfn).pass());
+        return frames.iter().all(|&pfn| arena.gate(pfn).pass());
     }
-    let pinned = write.frames.iter().take_while(|&&pfn| arena.gate(pfn).pin().is_ok()).count();
-    if pinned < write.frames.len() {
-        write.frames[..pinned].iter().for_each(|&pfn| arena.gate(pfn).unpin());
+    let pinned = frames.iter().take_while(|&&pfn| arena.gate(pfn).pin().is_ok()).count();
+    if pinned < frames.len() {
+        frames[..pinned].iter().for_each(|&pfn| arena.gate(pfn).unpin());
     }
-    pinned == write.frames.len()
+    pinned == frames.len()
 }
 
 impl Locked<'_> {
@@ -171,7 +177,7 @@ impl Machine {
             return Ok(locked);
         }
         if self.io_threads() == 0 {
-            while let Some(mut write) = locked.take_write(&self.arena, usize::MAX) {
+            while let Some(mut write) = locked.take_write(&self.arena, usize::MAX, usize::MAX) {
                 drop(locked);
                 let _ = write.perform(&self.arena);
                 locked = self.lock()?;
@@ -209,7 +215,7 @@ impl Machine {
         loop {
             let ring = if locked.writes.len() > 1 { self.readers.lend() } else { None };
             let most = if ring.is_some() { SYNCED_AT_ONCE } else { 1 };
-            let next = |_| locked.take_write(&self.arena, usize::MAX);
+            let next = |_| locked.take_write(&self.arena, usize::MAX, usize::MAX);
             let mut writes: Vec<_> = (0..most).map_while(next).collect();
             if ring.is_none() && writes.len() == 1 {
                 locked = self.help_write(locked);
