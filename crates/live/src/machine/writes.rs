@@ -32,9 +32,8 @@ use crate::local;
 /// Writes that nobody waits for, and that are at devices at the same time: enough to keep one busy.
 pub(super) const AT_ONCE: usize = 8;
 /// Pages of them where somebody reads: as many as a program writes in one call, mostly. A read waits for all that a device has to do before, and the block
-/// layer's writeback throttling gives such writes less of a device as well where reads get slow. Here they wait whether or not it is fast: beside a
-/// writer of 64 KiB a call twice as many reads were made a second as where 64 pages were under way, and half as much was written. Who syncs waits, too, and has as
-/// many as he likes.
+/// layer's writeback throttling gives such writes less of a device as well where reads get slow. Here they wait whether or not it is fast: twice as many reads were made a
+/// second as where 64 pages were under way, and three fifths as much was written. Who syncs waits, too, and has as many as he likes.
 const PAGES_BESIDE_READS: usize = 16;
 /// So long after a read another one is expected: by the time it is asked for, what is in its way was begun.
 const IS_READ_FOR: Nanos = Nanos(100_000_000);
