@@ -48,7 +48,7 @@ each() {
 
 printf '%s\n' scenarios/*.toml scenarios/mglru-v4/*-small.toml | each same_bytes
 # The mechanisms of the two families in all combinations, and each turned alone.
-mixed=(scenarios/heap-index-data.toml --repeat 2 --json --set 'task.db.object.*.workload.ops=20_000')
+mixed=(scenarios/heap-index-data.toml --repeat 2 --json --set 'task.db.object.*.workload.ops=8_000')
 for command in crossover ablate; do
     for jobs in 1 2; do
         "$pageout" "$command" "${mixed[@]}" --set kernel.profile=mglru@6.12 --jobs "$jobs" > "$results/$jobs"

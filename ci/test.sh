@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 set -x
 # Side by side: each alone leaves a CPU idle at times.
 cargo build --locked --release --bin pageout &
-cargo test --locked --no-run
-wait $!
+ended=0
+cargo test --locked --no-run || ended=$?
+wait $! || ended=$?
+[[ $ended -eq 0 ]]
 PAGEOUT_BINARY=$PWD/${CARGO_TARGET_DIR:-target}/release/pageout cargo test --locked
