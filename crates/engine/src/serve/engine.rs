@@ -66,7 +66,9 @@ impl Engine {
         name: &str,
         policy: GroupRules,
     ) -> Result<MemcgId, ConfigError> {
-        if name.is_empty() || name.contains('/') {
+        // The name of a file of a group would hide it, or be hidden by it.
+        let is_of_a_file = ["memory.", "cgroup.", "cpuset."].iter().any(|of| name.starts_with(of));
+        if ["", ".", ".."].contains(&name) || name.contains('/') || is_of_a_file {
             return Err(ConfigError::BadName(name.to_owned()));
         }
         if !self.core.mm.memcgs.contains(parent) || !self.core.mm.memcgs[parent].is_online {

@@ -222,3 +222,14 @@ fn a_file_that_shrinks_and_grows_reads_anew_what_it_had_lost() {
     assert!(bench.engine.file_shrink(bench.task, bench.object, 51).is_err());
     bench.engine.check_invariants();
 }
+
+#[test]
+fn a_group_has_no_name_that_leads_elsewhere_or_is_that_of_a_file() {
+    let mut engine = Bench::new(1, Config::default()).engine;
+    for name in ["", ".", "..", "a/b", "memory.max", "cgroup.procs", "cpuset.mems"] {
+        let error = engine.memcg_create(MemcgId::ROOT, name).unwrap_err();
+        assert_eq!(error, ConfigError::BadName(name.to_owned()));
+    }
+    let group = engine.memcg_create(MemcgId::ROOT, "memory").unwrap();
+    assert!(engine.memcg_create(group, "...").is_ok());
+}

@@ -29,7 +29,7 @@ pub enum ConfigError {
     InUse(String),
     /// A group of this path exists.
     Exists(String),
-    /// A name that can't be one path component.
+    /// A name that can't be one path component, or is as of a file of a group.
     BadName(String),
     /// Free memory that no zone can have, or lists that no group can.
     NotAsFound(String),
@@ -74,7 +74,10 @@ impl fmt::Display for ConfigError {
             Self::InUse(what) => write!(f, "{what}"),
             Self::Exists(what) => write!(f, "{what} exists already"),
             Self::NotAsFound(what) => write!(f, "no machine can be found so: {what}"),
-            Self::BadName(name) => write!(f, "`{name}` can't be a name: it is empty or holds a slash"),
+            Self::BadName(name) => write!(
+                f,
+                "`{name}` can't be a name: it is empty, a dot or two, holds a slash, or begins as the files of a group do (memory., cgroup., cpuset.)"
+            ),
         }
     }
 }
