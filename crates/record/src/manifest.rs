@@ -444,6 +444,7 @@ impl Manifest {
         let path = folder.join(MANIFEST);
         if !path.exists() {
             let what = match (folder.is_dir(), folder.join(format!("{ACCESSES}.part")).exists()) {
+                (false, _) if folder.exists() => "this is a file; expected: the folder of a recording",
                 (false, _) => "there is no such folder",
                 (true, true) => {
                     "its recording was cut short, as the recorder was killed before it could end, and nothing of it can be used: remove the folder and record again"
@@ -590,6 +591,18 @@ mod tests {
         assert!(
             Manifest::parse("r.toml", "format_version = 1\n").unwrap_err().to_string().contains("pageout")
         );
+    }
+
+    #[test]
+    fn what_is_no_recording_is_told_by_what_it_is() {
+        let folder = std::env::temp_dir().join(format!("pageout-no-recording-{}", std::process::id()));
+        let said = |path: &Path| Manifest::read(path).unwrap_err().to_string();
+        assert!(said(&folder).ends_with("there is no such folder"));
+        std::fs::create_dir(&folder).unwrap();
+        assert!(said(&folder).ends_with("it has no recording.toml"));
+        std::fs::write(folder.join("file"), "").unwrap();
+        assert!(said(&folder.join("file")).contains("this is a file; expected: the folder"));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
