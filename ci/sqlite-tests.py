@@ -41,6 +41,7 @@ BENEATH = {
     "bigfile2": ("", TOO_BIG),
     "bigsort": ("bigsort-1.0", TOO_BIG),
     "sessionbig": ("sessionbig-1.2 sessionbig-1.4", TOO_BIG),
+    "walbig": ("", TOO_BIG),
     "multiplex2": ("multiplex-1.1.4", SPLIT),
 }
 # They inject a fault into one call after the other until none is left, so that a VFS with more calls has more cases.
