@@ -23,12 +23,13 @@ from threading import Lock
 LEFT_OUT = {
     "all full quick veryquick extraquick permutations rtree fts3 rbu session soak mallocAll": "runs the files of others",
 }
-# These look beside what SQLite asks of a VFS: into its own VFS, or at the file. Which of their cases alone may fail, none where fewer are tried; and why.
+# Why some files can't have the same results.
 MAPS = "maps of the file, asked for where the default VFS is named `unix`: reads are copies here"
 CALLS = "counts the system calls of the VFS named `unix`"
 NOT_YET = "looks at the file in the middle of a transaction: what is not committed is in the cache alone"
 TOO_BIG = "files beyond the 2 GiB that are allowed here"
 SPLIT = "another process writes to a database that a VFS above splits: only the first of its files has a header and locks"
+# These look beside what SQLite asks of a VFS: into its own VFS, or at the file. The cases that may fail, none where fewer are tried; and why.
 BENEATH = {
     "mmap1": ("mmap1-1.2.?.5 mmap1-1.5.?.5", MAPS),
     "mmap2": ("", MAPS),

@@ -303,7 +303,7 @@ impl Memory {
     /// Makes a group.
     ///
     /// # Errors
-    /// [`Error::Config`] where there is one of this name.
+    /// [`Error::Config`] where there is one of this name, or the name leads elsewhere or looks like a file of a group.
     pub fn group(&self, name: &str, limits: Limits) -> Result<Group, Error> {
         let number = self.0.guarded(|machine| {
             let mut locked = machine.lock()?;

@@ -29,7 +29,7 @@ pub enum ConfigError {
     InUse(String),
     /// A group of this path exists.
     Exists(String),
-    /// A name that can't be one path component, or is as of a file of a group.
+    /// A name that can't be one path component, or that looks like a file of a group.
     BadName(String),
     /// Free memory that no zone can have, or lists that no group can.
     NotAsFound(String),
