@@ -1,6 +1,7 @@
 //! Files that are written through the cache: what is read is what was written last, and what was synced is on the device.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests that make files")]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -318,6 +319,38 @@ fn many_write_and_read_the_same_pages_and_nobody_sees_half_a_write() {
             assert!(page.chunks(8).all(|word| word == last.load(Relaxed).to_le_bytes()));
         }
     }
+}
+
+#[test]
+fn what_others_have_appended_within_a_page_is_read_after_a_reload_whoever_read_the_page_meanwhile() {
+    let made = Made::new("appended");
+    let memory = memory(Backend::Threads, 2);
+    let file = open(&memory, &made);
+    let appended = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut buf = [0];
+                while appended.load(Relaxed) < 2000 {
+                    let _ = file.read_at(&mut buf, appended.load(Relaxed) / PAGE * PAGE);
+                }
+            });
+        }
+        let mut other = std::fs::File::options().append(true).open(&made.0).unwrap();
+        let mut buf = [0; 9];
+        for at in 0..2000 {
+            other.write_all(&[7; 9]).unwrap();
+            let read = file.reload().and_then(|()| file.read_at(&mut buf, 9 * at));
+            if read.is_err() || buf != [7; 9] {
+                appended.store(2000, Relaxed);
+            }
+            read.unwrap();
+            assert_eq!(buf, [7; 9], "at {}", 9 * at);
+            appended.fetch_max(9 * (at + 1), Relaxed);
+            buf = [0; 9];
+        }
+        appended.store(2000, Relaxed);
+    });
 }
 
 #[test]

@@ -564,31 +564,52 @@ impl Machine {
         locked = self.wait_while(locked, |inner| {
             inner.files[file.id.0 as usize].as_ref().is_some_and(|of| of.extending > 0)
         })?;
-        let pages = locked.engine.figures().file_pages(file.id);
         drop(locked);
-        // Its length stays until they are gone: who reads meanwhile reads what the device has.
-        let taken = self.await_unpinned(file, 0..pages).and_then(|()| {
-            self.take_pages(file, |locked, task, object| locked.engine.truncate(task, object, 0..pages))
-        });
-        let outcome = taken.and_then(|()| self.take_length(file));
+        let outcome = self.take_as_on_device(file);
         locked = self.lock()?;
         locked.file_mut(file.id).is_resized = false;
         self.wake_idle();
         outcome
     }
 
-    /// Takes a file to be as long as it is on its device, where nothing of it is in memory.
-    fn take_length(&self, file: &File) -> Result<(), Error> {
+    /// Drops all pages of a file whose length nobody here changes, and takes its length from its device.
+    fn take_as_on_device(&self, file: &File) -> Result<(), Error> {
+        /// Whoever appends to a file all the time lets nobody see an end.
+        const CHANGES_MAX: u32 = 16;
+        let pages = self.lock()?.engine.figures().file_pages(file.id);
+        self.await_unpinned(file, 0..pages)?;
+        for _ in 0..CHANGES_MAX {
+            // Before pages go: who reads meanwhile brings in the last one up to this length, and zeroes behind it.
+            let bytes = self.take_length(file)?;
+            self.take_pages(file, |locked, task, object| {
+                let pages = locked.engine.figures().file_pages(file.id);
+                locked.engine.truncate(task, object, 0..pages)
+            })?;
+            if self.length_on_device(&mut self.lock()?, file)? == bytes {
+                break;
+            }
+        }
         let mut locked = self.lock()?;
+        let of = locked.file_mut(file.id);
+        of.unwritten.clear();
+        of.lost.clear();
+        Ok(())
+    }
+
+    fn length_on_device(&self, locked: &mut Locked<'_>, file: &File) -> Result<u64, Error> {
         let bytes = locked.file_mut(file.id).disk.len();
-        let bytes = bytes.map_err(|source| file.io_error("looking at the length", source))?;
+        bytes.map_err(|source| file.io_error("looking at the length", source))
+    }
+
+    /// Takes a file to be as long as it is on its device.
+    fn take_length(&self, file: &File) -> Result<u64, Error> {
+        let mut locked = self.lock()?;
+        let bytes = self.length_on_device(&mut locked, file)?;
         locked = file.memory.reserve(locked, file, bytes)?;
         let of = locked.file_mut(file.id);
         of.length.store(bytes, Relaxed);
         of.on_disk = bytes;
-        of.unwritten.clear();
-        of.lost.clear();
-        Ok(())
+        Ok(bytes)
     }
 
     /// Takes all away from memory that a file had behind its new end, or says that somebody holds it.
