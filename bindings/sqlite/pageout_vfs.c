@@ -12,8 +12,10 @@
  * after that. So a process that is killed leaves a database that its journal mends, whatever `synchronous` is.
  *
  * WHO ELSE MAY HAVE IT OPEN. As SQLite's own cache does, this one looks whether the file has changed when it begins to read: by
- * the header's change counter, or by the file's time and length. What others have written is read again then. Connections of
- * the same process must all go through this VFS: closing a file ends POSIX locks of the whole process on it.
+ * the header's change counter, or by the file's time and length, and with a WAL, where these say nothing, by how much of it the
+ * index says is copied (`struct copied`). What others have written is read again then. Where the lock that lets a connection of
+ * ours write is given up, nothing dirty is left. Connections of the same process must all go through this VFS: closing a file
+ * ends POSIX locks of the whole process on it.
  *
  * Not here: memory maps (`PRAGMA mmap_size` is taken, and pages are copied nevertheless), batches of atomic writes.
  */
@@ -21,6 +23,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,21 +36,30 @@ SQLITE_EXTENSION_INIT1
 /* Which bytes of a database say that it has changed: the change counter, and the version that it is valid for. */
 enum { HEADER = 100 };
 
+/*
+ * How much of the WAL is in the database: which WAL it is, and how many of its frames are copied. The frames of a WAL never change
+ * once they may be copied, so pages that were read when it was so are as new as that says, or newer, whenever it is so again.
+ */
+struct copied {
+    uint32_t salts[2];
+    uint32_t frames;
+    int is_known; /* nobody was about to change it */
+};
+
 /* A database that is open, however often. */
 struct database {
     struct database *next;
     struct pageout_file *pages;
     dev_t device;
     ino_t inode;
-    int connections; /* under `databases_lock` */
-    int fd;          /* looks at what is on disk. Closed when nobody has a lock on the file */
-    atomic_ulong written;      /* writes so far, and how many of them are on disk: nobody else may write where they differ */
-    atomic_ulong settled;
-    atomic_int checkpoints;    /* that copy at this moment */
-    pthread_mutex_t reload_lock;
-    pthread_mutex_t seen_lock; /* of what follows: the file as it was after our last sync, or last look */
-    struct timespec seen_time;
+    int connections;      /* under `databases_lock` */
+    int fd;               /* looks at what is on disk. Closed when nobody has a lock on the file */
+    pthread_mutex_t lock; /* of what follows, and held while pages are dropped */
+    int writers;          /* connections of ours with a lock under which nobody else may write */
+    int indexes;          /* that connections of ours have mapped */
+    struct timespec seen_time; /* the file after our last sync, or last look */
     off_t seen_size;
+    struct copied seen_copied; /* of the WAL, in the oldest page of ours */
 };
 
 struct file {
@@ -56,7 +68,12 @@ struct file {
     sqlite3_int64 chunk; /* by which the file grows, 0: as it comes */
     int level;           /* of SQLite's lock */
     int is_read_only;
-    int is_checkpointing;
+    int has_written;   /* since the last sync */
+    int is_writer;     /* by SQLite's lock */
+    int is_copying;    /* a writer by the WAL's lock */
+    int is_restarting; /* the WAL, and has seen what was copied before */
+    int is_unsure;     /* could not drop what is old */
+    volatile const uint32_t *index; /* the WAL's, where it is mapped */
     char *name; /* of the database, for messages: SQLite's, as long as it is open */
 };
 
@@ -133,55 +150,92 @@ static void look(struct database *database) {
     struct stat now;
     if (fstat(database->fd, &now) != 0)
         return;
-    pthread_mutex_lock(&database->seen_lock);
     database->seen_time = now.st_mtim;
     database->seen_size = now.st_size;
-    pthread_mutex_unlock(&database->seen_lock);
 }
 
 /* Whether somebody else has written it since. Nobody may be writing it: the caller has a lock. */
 static int has_changed(struct database *database) {
     struct stat now;
     unsigned char disk[HEADER], here[HEADER];
-    int is_as_seen;
     ssize_t on_disk;
     if (fstat(database->fd, &now) != 0)
         return 0;
-    pthread_mutex_lock(&database->seen_lock);
-    is_as_seen = database->seen_time.tv_sec == now.st_mtim.tv_sec && database->seen_time.tv_nsec == now.st_mtim.tv_nsec &&
-                 database->seen_size == now.st_size;
-    pthread_mutex_unlock(&database->seen_lock);
-    if (!is_as_seen)
+    if (database->seen_time.tv_sec != now.st_mtim.tv_sec || database->seen_time.tv_nsec != now.st_mtim.tv_nsec ||
+        database->seen_size != now.st_size)
         return 1;
     /* Two writes within a tick of the kernel's clock leave the same time. */
     on_disk = pread(database->fd, disk, sizeof disk, 0);
     return on_disk >= 0 && (pageout_pread(database->pages, here, sizeof here, 0) != on_disk || memcmp(disk, here, (size_t)on_disk) != 0);
 }
 
-/* Before a transaction reads: pages that somebody else has written are read again. */
-static int revalidate(struct file *file) {
-    struct database *database = file->database;
-    int64_t said = 0;
-    /* What is not on disk yet is of a connection of ours, and then nobody else may write. */
-    if (atomic_load(&database->checkpoints) || atomic_load(&database->written) != atomic_load(&database->settled))
-        return SQLITE_OK;
-    /* One looks at a time: who comes second finds it as it is. */
-    pthread_mutex_lock(&database->reload_lock);
-    if (has_changed(database)) {
-        said = pageout_reload(database->pages);
-        if (said == 0)
-            look(database);
-    }
-    pthread_mutex_unlock(&database->reload_lock);
-    return said < 0 ? told(file->name, said, SQLITE_IOERR_READ) : SQLITE_OK;
+/* The words of a WAL's index, from https://www.sqlite.org/walformat.html: a header that is there twice, and how much is copied. */
+enum { HEADER_WORDS = 12, LAST_FRAME = 4, SALTS = 8, COPIED = 2 * HEADER_WORDS };
+
+static struct copied copied_as(struct file *file) {
+    struct copied now = {{0, 0}, 0, 0};
+    uint32_t headers[2 * HEADER_WORDS];
+    int word;
+    if (!file->index)
+        return now;
+    for (word = 0; word < 2 * HEADER_WORDS; word++)
+        headers[word] = file->index[word];
+    atomic_thread_fence(memory_order_acquire);
+    now.frames = file->index[COPIED];
+    memcpy(now.salts, headers + SALTS, sizeof now.salts);
+    /* Who lets the WAL begin again writes both headers, and then that nothing is copied. */
+    now.is_known = memcmp(headers, headers + HEADER_WORDS, sizeof headers / 2) == 0 && now.frames <= headers[LAST_FRAME];
+    return now;
 }
 
-/* Has all on disk that connections of ours have written. */
+static int is_copied_as_seen(const struct copied *seen, const struct copied *now) {
+    return seen->is_known && now->is_known && memcmp(seen->salts, now->salts, sizeof now->salts) == 0 && seen->frames == now->frames;
+}
+
+/* Which sign it takes that somebody else has written: of the WAL's index, where it is mapped, or of the file; either; or none. */
+enum sign { SIGN_OF_INDEX, ANY_SIGN, NO_SIGN };
+
+static int is_old(struct file *file, const struct copied *now, enum sign sign) {
+    struct database *database = file->database;
+    /* One empty WAL is like another. */
+    int is_empty = now->salts[0] == 0 && now->salts[1] == 0;
+    if (sign == NO_SIGN || (file->index && !is_copied_as_seen(&database->seen_copied, now)))
+        return 1;
+    return (!file->index || is_empty || sign == ANY_SIGN) && has_changed(database);
+}
+
+/* What somebody else has written is read again. `lock` is held. */
+static int revalidate_locked(struct file *file, enum sign sign) {
+    struct database *database = file->database;
+    struct copied now = copied_as(file);
+    int64_t said;
+    if (database->writers || !is_old(file, &now, sign))
+        return SQLITE_OK;
+    /* Before pages are read: what is written meanwhile is found next time. */
+    look(database);
+    said = pageout_reload(database->pages);
+    if (said < 0) {
+        database->seen_size = -1;
+        return told(file->name, said, SQLITE_IOERR_READ);
+    }
+    if (file->index)
+        database->seen_copied = now;
+    return SQLITE_OK;
+}
+
+static int revalidate(struct file *file, enum sign sign) {
+    int done;
+    pthread_mutex_lock(&file->database->lock);
+    done = revalidate_locked(file, sign);
+    pthread_mutex_unlock(&file->database->lock);
+    return done;
+}
+
+/* Has all on disk that this connection has written. */
 static int settle(struct file *file, int as) {
     struct database *database = file->database;
-    unsigned long written = atomic_load(&database->written);
     int64_t said;
-    if (atomic_load(&database->settled) == written)
+    if (!file->has_written)
         return SQLITE_OK;
     said = pageout_sync(database->pages, PAGEOUT_SYNC_DATA);
     if (said < 0) {
@@ -190,9 +244,42 @@ static int settle(struct file *file, int as) {
         pageout_acknowledge(database->pages);
         return failed;
     }
+    file->has_written = 0;
+    pthread_mutex_lock(&database->lock);
     look(database);
-    atomic_store(&database->settled, written);
+    pthread_mutex_unlock(&database->lock);
     return SQLITE_OK;
+}
+
+/* This connection has just got one of the two locks under which nobody else may write. */
+static void begin_writing(struct file *file, int *is_so) {
+    file->database->writers += !*is_so;
+    *is_so = 1;
+}
+
+/* It is about to give one up. What could not be written is dropped: the journal, or the WAL, has it, and later it would overwrite what others have written. */
+static int end_writing(struct file *file, int *is_so) {
+    struct database *database = file->database;
+    int settled;
+    if (!*is_so)
+        return SQLITE_OK;
+    settled = settle(file, SQLITE_IOERR_UNLOCK);
+    pthread_mutex_lock(&database->lock);
+    *is_so = 0;
+    database->writers--;
+    if (settled != SQLITE_OK) {
+        file->has_written = 0;
+        revalidate_locked(file, NO_SIGN);
+    }
+    pthread_mutex_unlock(&database->lock);
+    return settled;
+}
+
+/* What is copied now, our pages have. */
+static void note_copied(struct file *file) {
+    pthread_mutex_lock(&file->database->lock);
+    file->database->seen_copied = copied_as(file);
+    pthread_mutex_unlock(&file->database->lock);
 }
 
 /* What a program leaves that ends without closing its databases. */
@@ -200,8 +287,7 @@ static void settle_all(void) {
     struct database *database;
     pthread_mutex_lock(&databases_lock);
     for (database = databases; database; database = database->next)
-        if (atomic_load(&database->written) != atomic_load(&database->settled))
-            pageout_sync(database->pages, PAGEOUT_SYNC_DATA);
+        pageout_sync(database->pages, PAGEOUT_SYNC_DATA);
     pthread_mutex_unlock(&databases_lock);
 }
 
@@ -264,9 +350,9 @@ static int acquire(const char *name, int is_buffered, struct database **to) {
     database->device = now.st_dev;
     database->inode = now.st_ino;
     database->connections = 1;
-    pthread_mutex_init(&database->reload_lock, NULL);
-    pthread_mutex_init(&database->seen_lock, NULL);
-    look(database);
+    pthread_mutex_init(&database->lock, NULL);
+    /* Whoever locks it first looks: it may be another one already than when its length was taken. */
+    database->seen_size = -1;
     database->next = databases;
     databases = database;
     *to = database;
@@ -284,21 +370,24 @@ static int release(struct database *database) {
     pageout_forget(database->pages);
     pageout_close(database->pages);
     close(database->fd);
-    pthread_mutex_destroy(&database->reload_lock);
-    pthread_mutex_destroy(&database->seen_lock);
+    pthread_mutex_destroy(&database->lock);
     free(database);
     return SQLITE_OK;
 }
 
-static void set_checkpointing(struct file *file, int is_checkpointing) {
-    atomic_fetch_add(&file->database->checkpoints, is_checkpointing - file->is_checkpointing);
-    file->is_checkpointing = is_checkpointing;
+static void unmap_index(struct file *file) {
+    pthread_mutex_lock(&file->database->lock);
+    file->database->indexes -= file->index != NULL;
+    file->index = NULL;
+    pthread_mutex_unlock(&file->database->lock);
 }
 
 static int file_close(sqlite3_file *file) {
     int settled = settle(of(file), SQLITE_IOERR_CLOSE);
     int closed;
-    set_checkpointing(of(file), 0);
+    end_writing(of(file), &of(file)->is_copying);
+    end_writing(of(file), &of(file)->is_writer);
+    unmap_index(of(file));
     closed = under(file)->pMethods->xClose(under(file));
     pthread_mutex_lock(&databases_lock);
     release(of(file)->database);
@@ -306,12 +395,24 @@ static int file_close(sqlite3_file *file) {
     return settled ? settled : closed;
 }
 
+/* How often a file may be cut while a page of it is read. */
+enum { CUTS_MAX = 16 };
+
 static int file_read(sqlite3_file *file, void *buf, int size, sqlite3_int64 offset) {
-    int64_t there = pageout_pread(of(file)->database->pages, buf, (size_t)size, (uint64_t)offset);
+    struct file *our = of(file);
+    int64_t there;
+    int cuts = 0;
+    if (our->is_unsure && revalidate(our, SIGN_OF_INDEX) != SQLITE_OK)
+        return SQLITE_IOERR_READ;
+    our->is_unsure = 0;
+    /* Who copies a WAL writes whole pages of ours, and then cuts the file to its length: the length that we have seen may be one in between. */
+    do
+        there = pageout_pread(our->database->pages, buf, (size_t)size, (uint64_t)offset);
+    while (there == -ESTALE && cuts++ < CUTS_MAX && revalidate(our, NO_SIGN) == SQLITE_OK);
     if (is_to_fail())
         return SQLITE_IOERR_READ;
     if (there < 0)
-        return told(of(file)->name, there, SQLITE_IOERR_READ);
+        return told(our->name, there, SQLITE_IOERR_READ);
     if (there == size)
         return SQLITE_OK;
     memset((char *)buf + there, 0, (size_t)(size - there));
@@ -322,7 +423,7 @@ static int file_write(sqlite3_file *file, const void *buf, int size, sqlite3_int
     int64_t said;
     if (of(file)->is_read_only)
         return SQLITE_READONLY;
-    atomic_fetch_add(&of(file)->database->written, 1);
+    of(file)->has_written = 1;
     said = pageout_pwrite(of(file)->database->pages, buf, (size_t)size, (uint64_t)offset);
     if (is_to_fail())
         return SQLITE_IOERR_WRITE;
@@ -339,7 +440,7 @@ static int resize(struct file *file, sqlite3_int64 size) {
     int64_t said;
     if (file->is_read_only)
         return SQLITE_READONLY;
-    atomic_fetch_add(&file->database->written, 1);
+    file->has_written = 1;
     said = pageout_truncate(file->database->pages, (uint64_t)size);
     return said < 0 ? told(file->name, said, SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
 }
@@ -369,23 +470,32 @@ static int file_size(sqlite3_file *file, sqlite3_int64 *size) {
 }
 
 static int file_lock(sqlite3_file *file, int level) {
+    struct file *our = of(file);
     int locked = under(file)->pMethods->xLock(under(file), level);
+    int done = SQLITE_OK;
     if (locked != SQLITE_OK)
         return locked;
-    if (of(file)->level == SQLITE_LOCK_NONE && level >= SQLITE_LOCK_SHARED && (locked = revalidate(of(file))) != SQLITE_OK) {
-        under(file)->pMethods->xUnlock(under(file), SQLITE_LOCK_NONE);
-        return locked;
-    }
-    if (level > of(file)->level)
-        of(file)->level = level;
-    return SQLITE_OK;
+    pthread_mutex_lock(&our->database->lock);
+    if (our->level == SQLITE_LOCK_NONE && level >= SQLITE_LOCK_SHARED)
+        done = revalidate_locked(our, SIGN_OF_INDEX);
+    else if (our->level == SQLITE_LOCK_SHARED && level == SQLITE_LOCK_EXCLUSIVE)
+        /* A WAL from now on without index and locks: what others have copied since we began to read has no other sign where the index is not mapped. */
+        done = revalidate_locked(our, our->index ? SIGN_OF_INDEX : NO_SIGN);
+    if (done == SQLITE_OK && level > SQLITE_LOCK_SHARED)
+        begin_writing(our, &our->is_writer);
+    pthread_mutex_unlock(&our->database->lock);
+    if (done != SQLITE_OK)
+        under(file)->pMethods->xUnlock(under(file), our->level);
+    else if (level > our->level)
+        our->level = level;
+    return done;
 }
 
 static int file_unlock(sqlite3_file *file, int level) {
     int settled = SQLITE_OK, unlocked;
     /* Others may look from now on. */
-    if (of(file)->level > SQLITE_LOCK_SHARED && level <= SQLITE_LOCK_SHARED)
-        settled = settle(of(file), SQLITE_IOERR_UNLOCK);
+    if (level <= SQLITE_LOCK_SHARED)
+        settled = end_writing(of(file), &of(file)->is_writer);
     unlocked = under(file)->pMethods->xUnlock(under(file), level);
     if (unlocked == SQLITE_OK && level < of(file)->level)
         of(file)->level = level;
@@ -409,12 +519,8 @@ static int file_control(sqlite3_file *file, int op, void *arg) {
     case SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
     case SQLITE_FCNTL_COMMIT_ATOMIC_WRITE:
     case SQLITE_FCNTL_ROLLBACK_ATOMIC_WRITE: return SQLITE_NOTFOUND;
-    case SQLITE_FCNTL_SYNC: said = settle(our, SQLITE_IOERR_FSYNC); break;
-    case SQLITE_FCNTL_CKPT_START: set_checkpointing(our, 1); break;
-    case SQLITE_FCNTL_CKPT_DONE:
-        said = settle(our, SQLITE_IOERR_FSYNC);
-        set_checkpointing(our, 0);
-        break;
+    case SQLITE_FCNTL_SYNC:
+    case SQLITE_FCNTL_CKPT_DONE: said = settle(our, SQLITE_IOERR_FSYNC); break;
     case SQLITE_FCNTL_VFSNAME:
         said = under(file)->pMethods->xFileControl(under(file), op, arg);
         if (said == SQLITE_OK)
@@ -432,29 +538,70 @@ static int file_device_characteristics(sqlite3_file *file) {
 }
 
 static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend, void volatile **at) {
-    return under(file)->pMethods->xShmMap(under(file), region, size, may_extend, at);
+    struct file *our = of(file);
+    int mapped = under(file)->pMethods->xShmMap(under(file), region, size, may_extend, at);
+    if ((mapped != SQLITE_OK && mapped != SQLITE_READONLY) || region != 0 || !*at || our->index)
+        return mapped;
+    pthread_mutex_lock(&our->database->lock);
+    our->index = (volatile const uint32_t *)*at;
+    /* As long as nobody of us had it, it may have been deleted, and be another. */
+    if (our->database->indexes++ == 0)
+        our->database->seen_copied.is_known = 0;
+    pthread_mutex_unlock(&our->database->lock);
+    return mapped;
 }
 
-/* The lock that whoever copies the WAL into the database holds alone: the second of the WAL's. */
-enum { CHECKPOINT_LOCK = 1 };
+/* The locks of a WAL: of whoever copies it into the database, and the first of its readers', which all have another but those who read no WAL. */
+enum { CHECKPOINT_LOCK = 1, FIRST_READER_LOCK = 4 };
 
 static int file_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
-    int locked = under(file)->pMethods->xShmLock(under(file), offset, n, flags);
-    int is_reader = (flags & SQLITE_SHM_SHARED) != 0;
-    int is_to_copy = !is_reader && offset <= CHECKPOINT_LOCK && CHECKPOINT_LOCK < offset + n;
-    if (locked != SQLITE_OK || !(flags & SQLITE_SHM_LOCK) || !(is_reader || is_to_copy))
-        return locked;
-    /* A reader of the WAL begins: what others have copied out of it is read again. And so it is before we copy: with our own sync the file is noted as it is
-     * then, and what others had copied before that would count as ours. */
-    locked = revalidate(of(file));
+    struct file *our = of(file);
+    int is_exclusive = (flags & SQLITE_SHM_EXCLUSIVE) != 0;
+    int is_to_copy = is_exclusive && offset <= CHECKPOINT_LOCK && CHECKPOINT_LOCK < offset + n;
+    int is_to_restart = is_exclusive && offset == FIRST_READER_LOCK && n > 1;
+    int locked, done = SQLITE_OK;
+    if (flags & SQLITE_SHM_UNLOCK) {
+        if ((is_to_copy && our->is_copying) || (is_to_restart && our->is_restarting))
+            note_copied(our);
+        our->is_restarting &= !is_to_restart;
+        if (is_to_copy)
+            done = end_writing(our, &our->is_copying);
+        locked = under(file)->pMethods->xShmLock(under(file), offset, n, flags);
+        return locked ? locked : done;
+    }
+    locked = under(file)->pMethods->xShmLock(under(file), offset, n, flags);
     if (locked != SQLITE_OK)
+        return locked;
+    pthread_mutex_lock(&our->database->lock);
+    if (is_to_copy) {
+        /* What others have copied is read again before we copy: a page of SQLite's may be less than one of ours. And whoever has died or failed copying has left
+         * another length. */
+        done = revalidate_locked(our, our->index ? ANY_SIGN : NO_SIGN);
+        if (done == SQLITE_OK)
+            begin_writing(our, &our->is_copying);
+    } else if (is_to_restart) {
+        struct copied now = copied_as(our);
+        our->is_restarting = is_copied_as_seen(&our->database->seen_copied, &now);
+    } else if (!is_exclusive && !our->index) {
+        done = revalidate_locked(our, SIGN_OF_INDEX);
+    }
+    pthread_mutex_unlock(&our->database->lock);
+    if (done != SQLITE_OK)
         under(file)->pMethods->xShmLock(under(file), offset, n, (flags & ~SQLITE_SHM_LOCK) | SQLITE_SHM_UNLOCK);
-    return locked;
+    return done;
 }
 
-static void file_shm_barrier(sqlite3_file *file) { under(file)->pMethods->xShmBarrier(under(file)); }
+/* A reader of the WAL has a lock and knows how much is copied, which he will not look for in the WAL: our pages must have it. Not before: it may be more than when he got the lock. */
+static void file_shm_barrier(sqlite3_file *file) {
+    under(file)->pMethods->xShmBarrier(under(file));
+    if (of(file)->index)
+        of(file)->is_unsure = revalidate(of(file), SIGN_OF_INDEX) != SQLITE_OK;
+}
 
-static int file_shm_unmap(sqlite3_file *file, int is_deleted) { return under(file)->pMethods->xShmUnmap(under(file), is_deleted); }
+static int file_shm_unmap(sqlite3_file *file, int is_deleted) {
+    unmap_index(of(file));
+    return under(file)->pMethods->xShmUnmap(under(file), is_deleted);
+}
 
 static int file_fetch(sqlite3_file *file, sqlite3_int64 offset, int size, void **at) {
     (void)file, (void)offset, (void)size;
