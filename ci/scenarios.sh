@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every shipped scenario runs, and prints the same bytes twice. So do all combinations of mechanisms and the predictions, on one thread and on
-# two. The known bugs show where they should, and the simulator still predicts what it did.
+# Every shipped scenario runs, and prints the same bytes twice; the longest runs once. So do all combinations of mechanisms and the predictions, on
+# one thread and on two. The known bugs show where they should, and the simulator still predicts what it did.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 echo "+ cargo build --locked --release --bin pageout"
@@ -9,6 +9,11 @@ export pageout=${CARGO_TARGET_DIR:-target}/release/pageout
 results=$(mktemp -d)
 export results
 trap 'rm -rf "$results"' EXIT
+
+ends_well() {
+    "$pageout" run "$1" --json > /dev/null || return 255
+    echo "$1: ends well"
+}
 
 same_bytes() {
     local scenario=$1 at
@@ -46,7 +51,10 @@ each() {
     xargs -P "$(nproc)" -I{} bash -euo pipefail -c "$1 {}"
 }
 
-printf '%s\n' scenarios/*.toml scenarios/mglru-v4/*-small.toml | each same_bytes
+longest=scenarios/mglru-v4/fio-io-uring-small.toml
+ends_well "$longest" &
+printf '%s\n' scenarios/*.toml scenarios/mglru-v4/*-small.toml | grep -vx "$longest" | each same_bytes
+wait $!
 # The mechanisms of the two families in all combinations, and each turned alone.
 mixed=(scenarios/heap-index-data.toml --repeat 2 --json --set 'task.db.object.*.workload.ops=8_000')
 for command in crossover ablate; do
