@@ -137,6 +137,17 @@ SQL
     for writer in "${writers[@]}"; do wait "$writer"; done
     [[ $(cat several-*.txt | grep -cx ok) == 1600 ]] || { grep -vx 'ok\|10' several-*.txt | head -5; echo "several writers of a WAL: a database that is not whole"; return 1; }
     [[ $(sqlite3 several.db 'SELECT count(*) FROM t; PRAGMA integrity_check' | tr '\n' ' ') == "388 ok " ]]
+    # Where nobody else copies a WAL, no page is read again.
+    {
+        printf '%s\n' "$load" ".open file:alone.db?vfs=pageout" "PRAGMA journal_mode=wal;" "PRAGMA wal_autocheckpoint=50;" "PRAGMA cache_size=20;"
+        echo "CREATE TABLE t(id INTEGER PRIMARY KEY, text);"
+        for ((id = 1; id <= 2000; id++)); do echo "INSERT INTO t VALUES($id, hex(randomblob(1500)));"; done
+        for id in 1 2 3; do echo "SELECT sum(length(text)) FROM t; INSERT INTO t(text) VALUES('another');"; done
+        echo "SELECT pageout_text('stats');"
+    } | sqlite3 > said.txt
+    local read
+    bytes=$(stat -c %s alone.db) read=$(awk '$1 == "device_bytes" { print $2 }' said.txt)
+    [[ $bytes -gt 6000000 && $read -lt $((bytes / 10)) ]] || { echo "of a WAL's database of $bytes bytes $read were read again"; return 1; }
     # Killed at random moments, whatever `synchronous` is: what was committed is there, and the database is whole.
     local kills=0
     for synchronous in off normal full; do

@@ -174,17 +174,18 @@ enum { HEADER_WORDS = 12, LAST_FRAME = 4, SALTS = 8, COPIED = 2 * HEADER_WORDS }
 
 static struct copied copied_as(struct file *file) {
     struct copied now = {{0, 0}, 0, 0};
-    uint32_t headers[2 * HEADER_WORDS];
+    uint32_t headers[2][HEADER_WORDS];
     int word;
     if (!file->index)
         return now;
     for (word = 0; word < 2 * HEADER_WORDS; word++)
-        headers[word] = file->index[word];
+        headers[word / HEADER_WORDS][word % HEADER_WORDS] = file->index[word];
     atomic_thread_fence(memory_order_acquire);
     now.frames = file->index[COPIED];
-    memcpy(now.salts, headers + SALTS, sizeof now.salts);
-    /* Who lets the WAL begin again writes both headers, and then that nothing is copied. */
-    now.is_known = memcmp(headers, headers + HEADER_WORDS, sizeof headers / 2) == 0 && now.frames <= headers[LAST_FRAME];
+    memcpy(now.salts, headers[0] + SALTS, sizeof now.salts);
+    /* Who lets the WAL begin again writes the second header, the first, and then that nothing is copied. Who commits changes neither salts nor that. */
+    now.is_known = memcmp(headers[0] + SALTS, headers[1] + SALTS, sizeof now.salts) == 0 && now.frames <= headers[0][LAST_FRAME] &&
+                   now.frames <= headers[1][LAST_FRAME];
     return now;
 }
 
@@ -594,7 +595,7 @@ static int file_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
 /* A reader of the WAL has a lock and knows how much is copied, which he will not look for in the WAL: our pages must have it. Not before: it may be more than when he got the lock. */
 static void file_shm_barrier(sqlite3_file *file) {
     under(file)->pMethods->xShmBarrier(under(file));
-    if (of(file)->index)
+    if (of(file)->index && !of(file)->is_restarting)
         of(file)->is_unsure = revalidate(of(file), SIGN_OF_INDEX) != SQLITE_OK;
 }
 
