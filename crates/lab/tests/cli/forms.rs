@@ -220,7 +220,7 @@ fn every_command_has_its_result_in_every_form_and_in_a_file() {
             text(&output.stdout)
         };
         // A prediction says when it was made, and what was measured is another each time.
-        let differs = ["predict", "bench"].contains(&&*command[0]);
+        let differs = ["predict", "bench"].contains(&command[0]);
         let csv = printed(&["--format", "csv"]);
         let columns = csv.lines().next().unwrap().split(',').count();
         assert!(csv.starts_with("version,") && csv.lines().count() > 1 && columns > 1, "{command:?}: {csv}");
