@@ -258,7 +258,10 @@ static void begin_writing(struct file *file, int *is_so) {
     *is_so = 1;
 }
 
-/* It is about to give one up. What could not be written is dropped: the journal, or the WAL, has it, and later it would overwrite what others have written. */
+/*
+ * It is about to give one up. What could not be written is dropped: later it would overwrite what others have written. A journal has
+ * it. A WAL does not once SQLite counts it as copied: it asks for no outcome of SQLITE_FCNTL_CKPT_DONE, and such commits are lost.
+ */
 static int end_writing(struct file *file, int *is_so) {
     struct database *database = file->database;
     int settled;
@@ -552,7 +555,7 @@ static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend
     return mapped;
 }
 
-/* The locks of a WAL: of whoever copies it into the database, and the first of its readers', which all have another but those who read no WAL. */
+/* Locks of a WAL: the one of whoever copies it into the database, and the first of those that its readers hold. Readers of the database alone have another. */
 enum { CHECKPOINT_LOCK = 1, FIRST_READER_LOCK = 4 };
 
 static int file_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
@@ -592,7 +595,7 @@ static int file_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
     return done;
 }
 
-/* A reader of the WAL has a lock and knows how much is copied, which he will not look for in the WAL: our pages must have it. Not before: it may be more than when he got the lock. */
+/* A reader of the WAL now has his lock, and has read how much is copied. He will not look for that in the WAL, so our pages must have it. At the lock it is too early to look: more may be copied since. */
 static void file_shm_barrier(sqlite3_file *file) {
     under(file)->pMethods->xShmBarrier(under(file));
     if (of(file)->index && !of(file)->is_restarting)
