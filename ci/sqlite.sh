@@ -68,10 +68,11 @@ DELETE FROM t WHERE id % 7 = 0;
 PRAGMA integrity_check;
 SELECT count(*) FROM t;
 SELECT pageout_text('stats');
+SELECT pageout_text('describe');
 SELECT file FROM pragma_database_list;
 .vfsname
 SQL
-        grep -qx ok said.txt && grep -qx 51429 said.txt && grep -qE '^hits [1-9]' said.txt && grep -q 'pageout/unix' said.txt || { cat said.txt; return 1; }
+        grep -qx ok said.txt && grep -qx 51429 said.txt && grep -qE '^hits [1-9]' said.txt && grep -q 'by 8 threads' said.txt && grep -q 'pageout/unix' said.txt || { cat said.txt; return 1; }
         # Others find a database, and what they write is found.
         [[ $(sqlite3 "$mode.db" 'PRAGMA integrity_check; SELECT count(*) FROM t;' | tr '\n' ' ') == "ok 51429 " ]]
     done
@@ -143,11 +144,64 @@ SQL
         echo "CREATE TABLE t(id INTEGER PRIMARY KEY, text);"
         for ((id = 1; id <= 2000; id++)); do echo "INSERT INTO t VALUES($id, hex(randomblob(1500)));"; done
         for id in 1 2 3; do echo "SELECT sum(length(text)) FROM t; INSERT INTO t(text) VALUES('another');"; done
+        # Nor where one connection copies it and lets it begin again, and another writes next.
+        for id in 1 2 3; do
+            printf '%s\n' "PRAGMA wal_checkpoint(TRUNCATE);" ".connection 1" ".open file:alone.db?vfs=pageout" "PRAGMA cache_size=20;"
+            echo "INSERT INTO t(text) VALUES('another'); SELECT sum(length(text)) FROM t;"
+            echo ".connection 0"
+        done
         echo "SELECT pageout_text('stats');"
     } | sqlite3 > said.txt
     local read
     bytes=$(stat -c %s alone.db) read=$(awk '$1 == "device_bytes" { print $2 }' said.txt)
     [[ $bytes -gt 6000000 && $read -lt $((bytes / 10)) ]] || { echo "of a WAL's database of $bytes bytes $read were read again"; return 1; }
+    # A checkpoint whose pages can't be written, as on a full disk: SQLite ignores that where an old reader lets it copy a part alone, and counts them as copied.
+    local synchronous reader
+    for synchronous in off normal full; do
+        for reader in "" "BEGIN; SELECT 'old', count(*) FROM t;"; do
+            rm -f full.db*
+            sqlite3 full.db "PRAGMA journal_mode=wal; CREATE TABLE t(id INTEGER PRIMARY KEY, text);
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 160) INSERT INTO t SELECT i, hex(randomblob(2000)) FROM n;" > /dev/null
+            (trap '' XFSZ && ulimit -f 900 && sqlite3) > said.txt 2>&1 <<SQL || true
+$load
+.open file:full.db?vfs=pageout
+PRAGMA synchronous=$synchronous;
+PRAGMA wal_autocheckpoint=0;
+WITH RECURSIVE n(i) AS (SELECT 161 UNION ALL SELECT i+1 FROM n WHERE i < 280) INSERT INTO t SELECT i, hex(randomblob(2000)) FROM n;
+.connection 1
+.open file:full.db?vfs=pageout
+$reader
+.connection 0
+INSERT INTO t VALUES(281, 'the last');
+PRAGMA wal_checkpoint;
+SELECT 'ours', count(*), sum(length(text)) FROM t;
+.shell sqlite3 full.db "SELECT 'theirs', count(*), sum(length(text)) FROM t; PRAGMA integrity_check"
+SQL
+            local all='281|1120008'
+            grep -qx "ours|$all" said.txt && grep -qx "theirs|$all" said.txt && grep -qx ok said.txt || { cat said.txt; echo "synchronous=$synchronous: a commit is lost that could not be copied"; return 1; }
+            # Where no reader is told of instead, whoever asked for it is.
+            grep -qE '^0\|[0-9]+\|0$|disk' said.txt || { cat said.txt; echo "synchronous=$synchronous: nobody is told that nothing was copied"; return 1; }
+            [[ $(sqlite3 full.db 'SELECT count(*), sum(length(text)) FROM t; PRAGMA integrity_check' | tr '\n' ' ') == "$all ok " ]] || { echo "synchronous=$synchronous: a commit is lost once all have closed"; return 1; }
+        done
+    done
+    # What an application says of the length that it expects cuts off nothing that others have appended.
+    sqlite3 hint.db "CREATE TABLE t(id INTEGER PRIMARY KEY, text);"
+    python3 - "$work/vfspageout.so" <<'PYTHON'
+import ctypes, sqlite3, sys
+sqlite = ctypes.CDLL("libsqlite3.so.0")
+def done(rc): assert rc == 0, rc
+memory, ours, OPEN, CHUNK_SIZE, SIZE_HINT = ctypes.c_void_p(), ctypes.c_void_p(), 0x46, 6, 5
+done(sqlite.sqlite3_open(b":memory:", ctypes.byref(memory)))
+done(sqlite.sqlite3_enable_load_extension(memory, 1))
+done(sqlite.sqlite3_load_extension(memory, sys.argv[1].encode(), None, None))
+done(sqlite.sqlite3_open_v2(b"file:hint.db?vfs=pageout", ctypes.byref(ours), OPEN, None))
+done(sqlite.sqlite3_exec(ours, b"SELECT count(*) FROM t", None, None, None))
+with sqlite3.connect("hint.db") as theirs:
+    theirs.executemany("INSERT INTO t VALUES(?, ?)", [(id, "x" * 3000) for id in range(200)])
+done(sqlite.sqlite3_file_control(ours, b"main", CHUNK_SIZE, ctypes.byref(ctypes.c_int(65536))))
+done(sqlite.sqlite3_file_control(ours, b"main", SIZE_HINT, ctypes.byref(ctypes.c_int64(100000))))
+assert sqlite3.connect("hint.db").execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+PYTHON
     # Killed at random moments, whatever `synchronous` is: what was committed is there, and the database is whole.
     local kills=0
     for synchronous in off normal full; do

@@ -19,9 +19,11 @@
  *
  * Not here: memory maps (`PRAGMA mmap_size` is taken, and pages are copied nevertheless), batches of atomic writes.
  */
+#define _GNU_SOURCE /* fallocate */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -53,7 +55,7 @@ struct database {
     dev_t device;
     ino_t inode;
     int connections;      /* under `databases_lock` */
-    int fd;               /* looks at what is on disk. Closed when nobody has a lock on the file */
+    int fd;               /* looks at what is on disk, and makes room there. Closed when nobody has a lock on the file */
     pthread_mutex_t lock; /* of what follows, and held while pages are dropped */
     int writers;          /* connections of ours with a lock under which nobody else may write */
     int indexes;          /* that connections of ours have mapped */
@@ -71,9 +73,12 @@ struct file {
     int has_written;   /* since the last sync */
     int is_writer;     /* by SQLite's lock */
     int is_copying;    /* a writer by the WAL's lock */
-    int is_restarting; /* the WAL, and has seen what was copied before */
+    int is_restarting; /* the WAL, and our pages have what was copied before */
+    int is_beginning;  /* writes a WAL of which nothing is copied, and our pages have what was before */
     int is_unsure;     /* could not drop what is old */
-    volatile const uint32_t *index; /* the WAL's, where it is mapped */
+    int failed;        /* why a checkpoint has failed, until SQLite has been told: it asks for no outcome where that is known */
+    uint32_t was_copied;      /* before a checkpoint that has failed */
+    volatile uint32_t *index; /* the WAL's, where it is mapped */
     char *name; /* of the database, for messages: SQLite's, as long as it is open */
 };
 
@@ -217,6 +222,7 @@ static int revalidate_locked(struct file *file, enum sign sign) {
     said = pageout_reload(database->pages);
     if (said < 0) {
         database->seen_size = -1;
+        database->seen_copied.is_known = 0;
         return told(file->name, said, SQLITE_IOERR_READ);
     }
     if (file->index)
@@ -258,13 +264,16 @@ static void begin_writing(struct file *file, int *is_so) {
     *is_so = 1;
 }
 
+/* How often it is tried to drop what could not be written: a page of it may be held for a moment. */
+enum { DROPS_MAX = 16 };
+
 /*
  * It is about to give one up. What could not be written is dropped: later it would overwrite what others have written. A journal has
- * it. A WAL does not once SQLite counts it as copied: it asks for no outcome of SQLITE_FCNTL_CKPT_DONE, and such commits are lost.
+ * it, or a WAL of which it is not counted as copied.
  */
 static int end_writing(struct file *file, int *is_so) {
     struct database *database = file->database;
-    int settled;
+    int settled, drops = 0;
     if (!*is_so)
         return SQLITE_OK;
     settled = settle(file, SQLITE_IOERR_UNLOCK);
@@ -273,17 +282,61 @@ static int end_writing(struct file *file, int *is_so) {
     database->writers--;
     if (settled != SQLITE_OK) {
         file->has_written = 0;
-        revalidate_locked(file, NO_SIGN);
+        while (revalidate_locked(file, NO_SIGN) != SQLITE_OK && ++drops < DROPS_MAX)
+            sched_yield();
     }
     pthread_mutex_unlock(&database->lock);
     return settled;
 }
 
-/* What is copied now, our pages have. */
-static void note_copied(struct file *file) {
-    pthread_mutex_lock(&file->database->lock);
-    file->database->seen_copied = copied_as(file);
-    pthread_mutex_unlock(&file->database->lock);
+/* What is copied, our pages have. */
+static void note_copied(struct database *database, struct copied as) {
+    pthread_mutex_lock(&database->lock);
+    database->seen_copied = as;
+    pthread_mutex_unlock(&database->lock);
+}
+
+/*
+ * ---- A checkpoint that fails ----
+ *
+ * SQLite writes a WAL's pages and sends SQLITE_FCNTL_CKPT_DONE, whose outcome it ignores. Where all of the WAL is copied it then has
+ * the database cut and synced: one of these tells it. Where readers let it copy a part alone, it counts that as copied at once, and
+ * gives up the lock under which nobody reads the database alone: the count is put back there. Who begins to read in between, in
+ * another process, would miss what is not written, for as long as he reads; so that this takes a broken device, and not a full one,
+ * room is made first.
+ */
+
+static void fail_checkpoint(struct file *file, int as) {
+    if (as == SQLITE_OK || file->failed != SQLITE_OK)
+        return;
+    file->failed = as;
+    file->was_copied = file->index ? file->index[COPIED] : 0;
+}
+
+/* Why it has failed, said once: SQLite gives up then. */
+static int take_failure(struct file *file) {
+    int failed = file->failed;
+    file->failed = SQLITE_OK;
+    return failed;
+}
+
+/* Nobody has taken it: what SQLite counts as copied since is not. */
+static void put_back_copied(struct file *file) {
+    if (take_failure(file) != SQLITE_OK && file->index)
+        file->index[COPIED] = file->was_copied;
+}
+
+/* Makes room for a database of so many bytes, where its file system can. */
+static void reserve(struct file *file, sqlite3_int64 size) {
+    off_t from = (off_t)pageout_size(file->database->pages);
+    int said;
+    if (from < 0 || size <= from)
+        return;
+    do
+        said = fallocate(file->database->fd, FALLOC_FL_KEEP_SIZE, from, (off_t)size - from);
+    while (said != 0 && errno == EINTR);
+    if (said != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+        fail_checkpoint(file, SQLITE_FULL);
 }
 
 /* What a program leaves that ends without closing its databases. */
@@ -297,14 +350,27 @@ static void settle_all(void) {
 
 /* ---- A main database ---- */
 
+/*
+ * The setup of the cache: PAGEOUT_SQLITE, and that threads write. A process that is killed ends, and its locks with it, after what its
+ * threads write is written. What io_uring has taken may reach the disk after that, over what the next process has written.
+ */
+static char *setup_of_cache(void) {
+    const char *asked = getenv("PAGEOUT_SQLITE"), *keys;
+    if (!asked)
+        asked = "{\"budget\": 67108864}";
+    keys = asked + strspn(asked, " \t\r\n");
+    if (*keys != '{' || strstr(keys, "\"backend\""))
+        return sqlite3_mprintf("%s", asked);
+    keys += 1 + strspn(keys + 1, " \t\r\n");
+    return sqlite3_mprintf("{\"backend\": \"threads\"%s%s", *keys == '}' ? "" : ", ", keys);
+}
+
 /* The cache of the process, which is built for the first database. */
 static int cache_of_all(struct pageout **to) {
     int64_t said = 0;
     if (!cache) {
-        const char *setup = getenv("PAGEOUT_SQLITE");
-        if (!setup)
-            setup = "{\"budget\": 67108864}";
-        said = pageout_new(setup, &cache);
+        char *setup = setup_of_cache();
+        said = setup ? pageout_new(setup, &cache) : -ENOMEM;
         if (said == 0)
             atexit(settle_all);
         /* A transaction that does not fit into SQLite's own cache writes the same pages again and again, and all that is dirty is on disk when it ends. So what
@@ -314,6 +380,7 @@ static int cache_of_all(struct pageout **to) {
             pageout_text_write(cache, "/proc/sys/vm/dirty_ratio", "90");
             pageout_text_write(cache, "/proc/sys/vm/dirty_background_ratio", "80");
         }
+        sqlite3_free(setup);
     }
     *to = cache;
     return (int)said;
@@ -342,7 +409,9 @@ static int acquire(const char *name, int is_buffered, struct database **to) {
     said = pageout_open(built, name, flags, NULL, &database->pages);
     if (said == -EACCES || said == -EROFS || said == -EPERM)
         said = pageout_open(built, name, flags & ~PAGEOUT_RDWR, NULL, &database->pages);
-    database->fd = said < 0 ? -1 : open(name, O_RDONLY | O_CLOEXEC);
+    database->fd = said < 0 ? -1 : open(name, O_RDWR | O_CLOEXEC);
+    if (said == 0 && database->fd < 0)
+        database->fd = open(name, O_RDONLY | O_CLOEXEC);
     if (said < 0 || database->fd < 0) {
         int failed = said < 0 ? told(name, said, SQLITE_CANTOPEN) : SQLITE_CANTOPEN;
         pageout_close(database->pages);
@@ -364,10 +433,10 @@ static int acquire(const char *name, int is_buffered, struct database **to) {
 }
 
 /* The last connection forgets the pages: a descriptor of theirs that was closed later would take locks away. */
-static int release(struct database *database) {
+static void release(struct database *database) {
     struct database **link = &databases;
     if (--database->connections > 0)
-        return SQLITE_OK;
+        return;
     while (*link != database)
         link = &(*link)->next;
     *link = database->next;
@@ -376,7 +445,6 @@ static int release(struct database *database) {
     close(database->fd);
     pthread_mutex_destroy(&database->lock);
     free(database);
-    return SQLITE_OK;
 }
 
 static void unmap_index(struct file *file) {
@@ -427,6 +495,8 @@ static int file_write(sqlite3_file *file, const void *buf, int size, sqlite3_int
     int64_t said;
     if (of(file)->is_read_only)
         return SQLITE_READONLY;
+    if (of(file)->failed != SQLITE_OK)
+        return take_failure(of(file));
     of(file)->has_written = 1;
     said = pageout_pwrite(of(file)->database->pages, buf, (size_t)size, (uint64_t)offset);
     if (is_to_fail())
@@ -450,6 +520,8 @@ static int resize(struct file *file, sqlite3_int64 size) {
 }
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size) {
+    if (of(file)->failed != SQLITE_OK)
+        return take_failure(of(file));
     return is_to_fail() ? SQLITE_IOERR_TRUNCATE : resize(of(file), in_chunks(of(file), size));
 }
 
@@ -458,6 +530,8 @@ static int file_sync(sqlite3_file *file, int flags) {
     if (is_to_be_full())
         return SQLITE_FULL;
     count_sync(flags);
+    if (of(file)->failed != SQLITE_OK)
+        return take_failure(of(file));
     /* Whatever the flags: what is needed to read the data goes with it, and nothing else is of use. */
     settled = settle(of(file), SQLITE_IOERR_FSYNC);
     return is_to_fail() ? SQLITE_IOERR_FSYNC : settled;
@@ -485,7 +559,8 @@ static int file_lock(sqlite3_file *file, int level) {
     else if (our->level == SQLITE_LOCK_SHARED && level == SQLITE_LOCK_EXCLUSIVE)
         /* A WAL from now on without index and locks: what others have copied since we began to read has no other sign where the index is not mapped. */
         done = revalidate_locked(our, our->index ? SIGN_OF_INDEX : NO_SIGN);
-    if (done == SQLITE_OK && level > SQLITE_LOCK_SHARED)
+    /* Who writes to a WAL changes nothing of the database, and others may copy meanwhile. */
+    if (done == SQLITE_OK && (our->index ? level == SQLITE_LOCK_EXCLUSIVE : level > SQLITE_LOCK_SHARED))
         begin_writing(our, &our->is_writer);
     pthread_mutex_unlock(&our->database->lock);
     if (done != SQLITE_OK)
@@ -501,7 +576,8 @@ static int file_unlock(sqlite3_file *file, int level) {
     if (level <= SQLITE_LOCK_SHARED)
         settled = end_writing(of(file), &of(file)->is_writer);
     unlocked = under(file)->pMethods->xUnlock(under(file), level);
-    if (unlocked == SQLITE_OK && level < of(file)->level)
+    /* Whatever it says: SQLite goes on as if it were so, and looking once too often does no harm. */
+    if (level < of(file)->level)
         of(file)->level = level;
     return unlocked ? unlocked : settled;
 }
@@ -519,12 +595,20 @@ static int file_control(sqlite3_file *file, int op, void *arg) {
     case SQLITE_FCNTL_CHUNK_SIZE: our->chunk = *(int *)arg; return SQLITE_OK;
     case SQLITE_FCNTL_SIZE_HINT:
         size = in_chunks(our, *(sqlite3_int64 *)arg);
+        /* An application may send it, too, while somebody else makes the file longer. */
+        if (!our->is_writer && !our->is_copying)
+            return SQLITE_OK;
+        if (our->is_copying)
+            reserve(our, size);
         return our->chunk > 0 && size > pageout_size(our->database->pages) ? resize(our, size) : SQLITE_OK;
     case SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
     case SQLITE_FCNTL_COMMIT_ATOMIC_WRITE:
     case SQLITE_FCNTL_ROLLBACK_ATOMIC_WRITE: return SQLITE_NOTFOUND;
-    case SQLITE_FCNTL_SYNC:
-    case SQLITE_FCNTL_CKPT_DONE: said = settle(our, SQLITE_IOERR_FSYNC); break;
+    case SQLITE_FCNTL_SYNC: said = settle(our, SQLITE_IOERR_FSYNC); break;
+    case SQLITE_FCNTL_CKPT_DONE:
+        said = settle(our, SQLITE_IOERR_FSYNC);
+        fail_checkpoint(our, said);
+        break;
     case SQLITE_FCNTL_VFSNAME:
         said = under(file)->pMethods->xFileControl(under(file), op, arg);
         if (said == SQLITE_OK)
@@ -547,7 +631,7 @@ static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend
     if ((mapped != SQLITE_OK && mapped != SQLITE_READONLY) || region != 0 || !*at || our->index)
         return mapped;
     pthread_mutex_lock(&our->database->lock);
-    our->index = (volatile const uint32_t *)*at;
+    our->index = (volatile uint32_t *)*at;
     /* As long as nobody of us had it, it may have been deleted, and be another. */
     if (our->database->indexes++ == 0)
         our->database->seen_copied.is_known = 0;
@@ -555,21 +639,58 @@ static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend
     return mapped;
 }
 
-/* Locks of a WAL: the one of whoever copies it into the database, and the first of those that its readers hold. Readers of the database alone have another. */
-enum { CHECKPOINT_LOCK = 1, FIRST_READER_LOCK = 4 };
+/* Locks of a WAL, from https://www.sqlite.org/walformat.html: who writes to it; who copies it; who reads the database alone, or copies; the first of those who read it. */
+enum { WRITER_LOCK = 0, COPIER_LOCK = 1, DATABASE_LOCK = 3, FIRST_READER_LOCK = 4 };
+
+/* `lock` of the database is held. What has just been locked exclusively is no longer as others left it, or will soon not be. */
+static int has_shm_locked(struct file *our, int offset, int n) {
+    struct copied now = copied_as(our);
+    int is_as_seen = is_copied_as_seen(&our->database->seen_copied, &now);
+    if (offset <= COPIER_LOCK && COPIER_LOCK < offset + n) {
+        /* What others have copied is read again before we copy: a page of SQLite's may be less than one of ours. And whoever has died or failed copying has left
+         * another length. */
+        int done = revalidate_locked(our, our->index ? ANY_SIGN : NO_SIGN);
+        if (done == SQLITE_OK)
+            begin_writing(our, &our->is_copying);
+        return done;
+    }
+    if (offset == WRITER_LOCK)
+        our->is_beginning = is_as_seen && now.frames == 0;
+    else if (offset == FIRST_READER_LOCK && n > 1)
+        our->is_restarting = is_as_seen;
+    return SQLITE_OK;
+}
+
+/* The same locks are about to be given up. */
+static int before_shm_unlock(struct file *our, int offset, int n) {
+    if (offset <= COPIER_LOCK && COPIER_LOCK < offset + n) {
+        our->failed = SQLITE_OK;
+        if (our->is_copying)
+            note_copied(our->database, copied_as(our));
+        return end_writing(our, &our->is_copying);
+    }
+    if (offset == WRITER_LOCK && our->is_beginning) {
+        /* Which WAL it is, is new; unless somebody has copied of it since, nothing else is. */
+        struct copied now = copied_as(our);
+        if (now.is_known && now.frames == 0)
+            note_copied(our->database, now);
+        our->is_beginning = 0;
+    } else if (offset == DATABASE_LOCK) {
+        put_back_copied(our);
+    } else if (offset == FIRST_READER_LOCK && n > 1 && our->is_restarting) {
+        note_copied(our->database, copied_as(our));
+        our->is_restarting = 0;
+    }
+    return SQLITE_OK;
+}
 
 static int file_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
     struct file *our = of(file);
     int is_exclusive = (flags & SQLITE_SHM_EXCLUSIVE) != 0;
-    int is_to_copy = is_exclusive && offset <= CHECKPOINT_LOCK && CHECKPOINT_LOCK < offset + n;
-    int is_to_restart = is_exclusive && offset == FIRST_READER_LOCK && n > 1;
     int locked, done = SQLITE_OK;
     if (flags & SQLITE_SHM_UNLOCK) {
-        if ((is_to_copy && our->is_copying) || (is_to_restart && our->is_restarting))
-            note_copied(our);
-        our->is_restarting &= !is_to_restart;
-        if (is_to_copy)
-            done = end_writing(our, &our->is_copying);
+        if (is_exclusive)
+            done = before_shm_unlock(our, offset, n);
         locked = under(file)->pMethods->xShmLock(under(file), offset, n, flags);
         return locked ? locked : done;
     }
@@ -577,18 +698,10 @@ static int file_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
     if (locked != SQLITE_OK)
         return locked;
     pthread_mutex_lock(&our->database->lock);
-    if (is_to_copy) {
-        /* What others have copied is read again before we copy: a page of SQLite's may be less than one of ours. And whoever has died or failed copying has left
-         * another length. */
-        done = revalidate_locked(our, our->index ? ANY_SIGN : NO_SIGN);
-        if (done == SQLITE_OK)
-            begin_writing(our, &our->is_copying);
-    } else if (is_to_restart) {
-        struct copied now = copied_as(our);
-        our->is_restarting = is_copied_as_seen(&our->database->seen_copied, &now);
-    } else if (!is_exclusive && !our->index) {
+    if (is_exclusive)
+        done = has_shm_locked(our, offset, n);
+    else if (!our->index)
         done = revalidate_locked(our, SIGN_OF_INDEX);
-    }
     pthread_mutex_unlock(&our->database->lock);
     if (done != SQLITE_OK)
         under(file)->pMethods->xShmLock(under(file), offset, n, (flags & ~SQLITE_SHM_LOCK) | SQLITE_SHM_UNLOCK);
@@ -597,9 +710,11 @@ static int file_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
 
 /* A reader of the WAL now has his lock, and has read how much is copied. He will not look for that in the WAL, so our pages must have it. At the lock it is too early to look: more may be copied since. */
 static void file_shm_barrier(sqlite3_file *file) {
+    struct file *our = of(file);
     under(file)->pMethods->xShmBarrier(under(file));
-    if (of(file)->index && !of(file)->is_restarting)
-        of(file)->is_unsure = revalidate(of(file), SIGN_OF_INDEX) != SQLITE_OK;
+    /* Our own header is half written where we begin a WAL, or let it begin again. */
+    if (our->index && !our->is_restarting && !(our->is_beginning && our->index[COPIED] == 0))
+        our->is_unsure = revalidate(our, SIGN_OF_INDEX) != SQLITE_OK;
 }
 
 static int file_shm_unmap(sqlite3_file *file, int is_deleted) {
@@ -668,7 +783,7 @@ static const sqlite3_io_methods methods_without_wal = {
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags) {
     struct file *our = of(file);
     struct stat now;
-    int opened, got = 0;
+    int opened, has_moved = 0, got = 0;
     (void)vfs;
     if (!(flags & SQLITE_OPEN_MAIN_DB) || !name)
         return below->xOpen(below, name, file, flags, out_flags);
@@ -680,6 +795,11 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     if (opened == SQLITE_OK) {
         pthread_mutex_lock(&databases_lock);
         opened = acquire(name, sqlite3_uri_boolean(name, "buffered", 0), &our->database);
+        /* Another file may have its name since: its pages would be under locks of the old one. */
+        if (opened == SQLITE_OK && under(file)->pMethods->xFileControl(under(file), SQLITE_FCNTL_HAS_MOVED, &has_moved) == SQLITE_OK && has_moved) {
+            release(our->database);
+            opened = SQLITE_CANTOPEN;
+        }
         pthread_mutex_unlock(&databases_lock);
         if (opened != SQLITE_OK)
             under(file)->pMethods->xClose(under(file));
