@@ -301,9 +301,8 @@ static void note_copied(struct database *database, struct copied as) {
  *
  * SQLite writes a WAL's pages and sends SQLITE_FCNTL_CKPT_DONE, whose outcome it ignores. Where all of the WAL is copied it then has
  * the database cut and synced: one of these tells it. Where readers let it copy a part alone, it counts that as copied at once, and
- * gives up the lock under which nobody reads the database alone: the count is put back there. Who begins to read in between, in
- * another process, would miss what is not written, for as long as he reads; so that this takes a broken device, and not a full one,
- * room is made first.
+ * gives up the lock under which nobody reads the database alone: the count is put back there. Who begins to read in between misses
+ * what is not written, as long as he reads: so that this takes a broken device, and not a full one, room is made first.
  */
 
 static void fail_checkpoint(struct file *file, int as) {
@@ -605,6 +604,7 @@ static int file_control(sqlite3_file *file, int op, void *arg) {
     case SQLITE_FCNTL_COMMIT_ATOMIC_WRITE:
     case SQLITE_FCNTL_ROLLBACK_ATOMIC_WRITE: return SQLITE_NOTFOUND;
     case SQLITE_FCNTL_SYNC: said = settle(our, SQLITE_IOERR_FSYNC); break;
+    case SQLITE_FCNTL_CKPT_START: our->failed = SQLITE_OK; break;
     case SQLITE_FCNTL_CKPT_DONE:
         said = settle(our, SQLITE_IOERR_FSYNC);
         fail_checkpoint(our, said);
@@ -664,7 +664,6 @@ static int has_shm_locked(struct file *our, int offset, int n) {
 /* The same locks are about to be given up. */
 static int before_shm_unlock(struct file *our, int offset, int n) {
     if (offset <= COPIER_LOCK && COPIER_LOCK < offset + n) {
-        our->failed = SQLITE_OK;
         if (our->is_copying)
             note_copied(our->database, copied_as(our));
         return end_writing(our, &our->is_copying);
