@@ -273,29 +273,32 @@ fn sync_beside_the_flusher(memory: &Memory, file: &File, made: &Made, device: &D
 #[test]
 fn a_write_that_was_held_up_begins_soon_after_whoever_has_ended_another_meanwhile() {
     for backend in [(Backend::Threads, 2), (Backend::Any, 8)] {
-        let (made, device) = (Made::new("held-up"), Arc::new(Device::default()));
-        let (memory, file) = cache(backend.0, backend.1, &made, &device);
+        let (made, slow_made, slow) = (Made::new("held-up"), Made::new("slow"), Arc::new(Device::default()));
+        let (memory, file) = cache(backend.0, backend.1, &made, &Arc::new(Device::default()));
+        let how = Open::read_write().create(true).buffered(true);
+        let slow_file = memory.open(&slow_made.0, how.faults(Arc::clone(&slow) as Arc<dyn Faults>)).unwrap();
         flush_soon(&memory);
-        file.write_at(&[1; 3 * PAGE], 0).unwrap();
+        file.write_at(&[1; PAGE], 0).unwrap();
         file.sync_data().unwrap();
-        // The flusher has the first page written, which takes long, and has nothing to do by itself after that.
-        let writes = Arc::new(AtomicU64::new(0));
-        device.set({
-            let writes = Arc::clone(&writes);
+        // The flusher has a page of another file written, which takes long, and has nothing to do by itself after that.
+        let begun = Arc::new(AtomicU64::new(0));
+        slow.set({
+            let begun = Arc::clone(&begun);
             move |request| {
-                if matches!(request, Request::Write { .. }) && writes.fetch_add(1, Relaxed) == 0 {
+                if matches!(request, Request::Write { .. }) {
+                    begun.fetch_add(1, Relaxed);
                     std::thread::sleep(Duration::from_millis(60));
                 }
                 Fate::Well
             }
         });
-        file.write_at(&[2], 0).unwrap();
-        while writes.load(Relaxed) == 0 {
+        slow_file.write_at(&[2], 0).unwrap();
+        while begun.load(Relaxed) == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
         memory.write("/proc/sys/vm/dirty_writeback_centisecs", "0").unwrap();
         std::thread::sleep(Duration::from_millis(20));
-        let mut guard = file.page_mut(2).unwrap();
+        let mut guard = file.page_mut(0).unwrap();
         guard[0] = 3;
         std::thread::scope(|scope| {
             let sync = scope.spawn(|| {
@@ -303,13 +306,13 @@ fn a_write_that_was_held_up_begins_soon_after_whoever_has_ended_another_meanwhil
                 file.sync_data().unwrap();
                 began.elapsed()
             });
-            // The first write ends before the guard goes.
+            // The other write ends before the guard goes.
             std::thread::sleep(Duration::from_millis(100));
             drop(guard);
             let took = sync.join().unwrap();
             assert!(took < Duration::from_millis(900), "{backend:?}: {took:?}");
         });
-        assert_eq!(made.bytes()[2 * PAGE], 3);
+        assert_eq!(made.bytes()[0], 3);
     }
 }
 
