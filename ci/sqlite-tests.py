@@ -46,7 +46,7 @@ BENEATH = {
     "multiplex2": ("multiplex-1.1.4", SPLIT),
 }
 # They inject a fault into one call after the other until none is left, so that a VFS with more calls has more cases.
-FAULTS = "*malloc* *fault* *crash* *err* e_fts3 fts3* misc7 rtree3".split()
+FAULTS = "*malloc* *fault* *crash* *err* e_fts3 fts3* fts4merge2 misc7 rtree3".split()
 # They draw what they try, and so how many cases they have.
 DRAWN = ["fts5bigtok"]
 # Of CPU, and in all.
