@@ -184,6 +184,45 @@ SQL
             [[ $(sqlite3 full.db 'SELECT count(*), sum(length(text)) FROM t; PRAGMA integrity_check' | tr '\n' ' ') == "$all ok " ]] || { echo "synchronous=$synchronous: a commit is lost once all have closed"; return 1; }
         done
     done
+    # On a disk that is full a checkpoint says so, each time, whatever it may copy and whether the file has holes; and it copies all once there is room.
+    mkdir small
+    if mount -t tmpfs -o size=4m tmpfs small 2> /dev/null; then
+        local chunk said
+        for chunk in 0 1048576; do
+            for reader in "" "BEGIN; SELECT 'old', count(*) FROM t;"; do
+                rm -f small/*
+                sqlite3 small/full.db "PRAGMA journal_mode=wal; CREATE TABLE t(id INTEGER PRIMARY KEY, text); INSERT INTO t VALUES(0, hex(randomblob(100000)));" > /dev/null
+                sqlite3 > said.txt 2>&1 <<SQL || true
+$load
+.open file:small/full.db?vfs=pageout&buffered=1
+.filectrl chunk_size $chunk
+PRAGMA wal_autocheckpoint=0;
+INSERT INTO t VALUES(1, 'short'); PRAGMA wal_checkpoint;
+WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i+1 FROM n WHERE i < 300) INSERT INTO t SELECT i, hex(randomblob(2000)) FROM n;
+.connection 1
+.open file:small/full.db?vfs=pageout&buffered=1
+$reader
+.connection 0
+INSERT INTO t VALUES(301, 'the last');
+.shell cat /dev/zero > small/fill 2> /dev/null
+PRAGMA wal_checkpoint;
+PRAGMA wal_checkpoint;
+.shell sqlite3 small/full.db "SELECT 'theirs', count(*) FROM t; PRAGMA integrity_check"
+.shell rm small/fill
+.connection 1
+COMMIT;
+.connection 0
+PRAGMA wal_checkpoint(TRUNCATE);
+SQL
+                said=$(grep -cE 'database or disk is full' said.txt || true)
+                [[ $said == 2 ]] && grep -qx 'theirs|302' said.txt && grep -qx ok said.txt && [[ ! -s small/full.db-wal ]] && [[ $(sqlite3 small/full.db 'SELECT count(*) FROM t; PRAGMA integrity_check' | tr '\n' ' ') == "302 ok " ]] ||
+                    { cat said.txt; umount small; echo "a full disk, chunks of $chunk bytes: is told $said times of 2, or commits are lost"; return 1; }
+            done
+        done
+        umount small
+    else
+        echo "LEFT OUT: a full disk (mount)" >&2
+    fi
     # What an application says of the length that it expects cuts off nothing that others have appended.
     sqlite3 hint.db "CREATE TABLE t(id INTEGER PRIMARY KEY, text);"
     python3 - "$work/vfspageout.so" <<'PYTHON'

@@ -77,6 +77,8 @@ struct file {
     int is_beginning;  /* writes a WAL of which nothing is copied, and our pages have what was before */
     int is_unsure;     /* could not drop what is old */
     int failed;        /* why a checkpoint has failed, until SQLite has been told: it asks for no outcome where that is known */
+    off_t room;        /* up to which byte a checkpoint finds room on disk */
+    off_t grows_to;    /* the database, by a checkpoint */
     uint32_t was_copied;      /* before a checkpoint that has failed */
     volatile uint32_t *index; /* the WAL's, where it is mapped */
     char *name; /* of the database, for messages: SQLite's, as long as it is open */
@@ -276,6 +278,7 @@ static int end_writing(struct file *file, int *is_so) {
     int settled, drops = 0;
     if (!*is_so)
         return SQLITE_OK;
+    file->failed = SQLITE_OK;
     settled = settle(file, SQLITE_IOERR_UNLOCK);
     pthread_mutex_lock(&database->lock);
     *is_so = 0;
@@ -290,9 +293,20 @@ static int end_writing(struct file *file, int *is_so) {
 }
 
 /* What is copied, our pages have. */
-static void note_copied(struct database *database, struct copied as) {
+static void note_copied(struct file *file) {
+    pthread_mutex_lock(&file->database->lock);
+    file->database->seen_copied = copied_as(file);
+    pthread_mutex_unlock(&file->database->lock);
+}
+
+/* They had what was copied of the WAL before, unless they could not be dropped since; it is another WAL now, of which nobody has copied. */
+static void note_begun(struct file *file) {
+    struct database *database = file->database;
+    struct copied now;
     pthread_mutex_lock(&database->lock);
-    database->seen_copied = as;
+    now = copied_as(file);
+    if (database->seen_copied.is_known && now.is_known && now.frames == 0)
+        database->seen_copied = now;
     pthread_mutex_unlock(&database->lock);
 }
 
@@ -300,15 +314,21 @@ static void note_copied(struct database *database, struct copied as) {
  * ---- A checkpoint that fails ----
  *
  * SQLite writes a WAL's pages and sends SQLITE_FCNTL_CKPT_DONE, whose outcome it ignores. Where all of the WAL is copied it then has
- * the database cut and synced: one of these tells it. Where readers let it copy a part alone, it counts that as copied at once, and
- * gives up the lock under which nobody reads the database alone: the count is put back there. Who begins to read in between misses
- * what is not written, as long as he reads: so that this takes a broken device, and not a full one, room is made first.
+ * the database cut and synced: one of these tells it. Where it copies a part alone, as older readers are there, or somebody has
+ * committed meanwhile, it counts that as copied at once, and gives up the lock under which nobody reads the database alone: the count
+ * is put back there. Who begins to read in between may miss what is not written until somebody commits. So that this takes a broken
+ * device, and not a full one, a page has its room on disk before it is written.
  */
 
-static void fail_checkpoint(struct file *file, int as) {
-    if (as == SQLITE_OK || file->failed != SQLITE_OK)
-        return;
-    file->failed = as;
+static void begin_checkpoint(struct file *file) {
+    file->failed = SQLITE_OK;
+    file->grows_to = 0;
+    /* The first hole, or the end. */
+    file->room = file->is_copying ? lseek(file->database->fd, 0, SEEK_HOLE) : 0;
+}
+
+static void end_checkpoint(struct file *file, int settled) {
+    file->failed = settled;
     file->was_copied = file->index ? file->index[COPIED] : 0;
 }
 
@@ -325,17 +345,27 @@ static void put_back_copied(struct file *file) {
         file->index[COPIED] = file->was_copied;
 }
 
-/* Makes room for a database of so many bytes, where its file system can. */
-static void reserve(struct file *file, sqlite3_int64 size) {
-    off_t from = (off_t)pageout_size(file->database->pages);
+/* How much room is made at a time. */
+enum { ROOM_STEP = 1 << 20 };
+
+static int has_room(int fd, off_t offset, off_t size) {
     int said;
-    if (from < 0 || size <= from)
-        return;
     do
-        said = fallocate(file->database->fd, FALLOC_FL_KEEP_SIZE, from, (off_t)size - from);
+        said = fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, size);
     while (said != 0 && errno == EINTR);
-    if (said != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-        fail_checkpoint(file, SQLITE_FULL);
+    return said == 0 || !(errno == ENOSPC || errno == EDQUOT);
+}
+
+/* Makes room for a page that is copied, where the file system can, and for pages behind it: they are copied in their order. */
+static int make_room(struct file *file, int size, off_t offset) {
+    off_t ahead = file->grows_to - offset;
+    if (!file->is_copying || offset + size <= file->room)
+        return SQLITE_OK;
+    ahead = ahead < size ? size : ahead < ROOM_STEP ? ahead : ROOM_STEP;
+    if (!has_room(file->database->fd, offset, ahead) && !has_room(file->database->fd, offset, ahead = size))
+        return SQLITE_FULL;
+    file->room = offset + ahead;
+    return SQLITE_OK;
 }
 
 /* What a program leaves that ends without closing its databases. */
@@ -494,9 +524,10 @@ static int file_write(sqlite3_file *file, const void *buf, int size, sqlite3_int
     int64_t said;
     if (of(file)->is_read_only)
         return SQLITE_READONLY;
-    if (of(file)->failed != SQLITE_OK)
-        return take_failure(of(file));
     of(file)->has_written = 1;
+    of(file)->failed = SQLITE_OK; /* of an earlier checkpoint */
+    if (make_room(of(file), size, offset) != SQLITE_OK)
+        return SQLITE_FULL;
     said = pageout_pwrite(of(file)->database->pages, buf, (size_t)size, (uint64_t)offset);
     if (is_to_fail())
         return SQLITE_IOERR_WRITE;
@@ -597,17 +628,16 @@ static int file_control(sqlite3_file *file, int op, void *arg) {
         /* An application may send it, too, while somebody else makes the file longer. */
         if (!our->is_writer && !our->is_copying)
             return SQLITE_OK;
-        if (our->is_copying)
-            reserve(our, size);
+        our->grows_to = *(sqlite3_int64 *)arg;
         return our->chunk > 0 && size > pageout_size(our->database->pages) ? resize(our, size) : SQLITE_OK;
     case SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
     case SQLITE_FCNTL_COMMIT_ATOMIC_WRITE:
     case SQLITE_FCNTL_ROLLBACK_ATOMIC_WRITE: return SQLITE_NOTFOUND;
     case SQLITE_FCNTL_SYNC: said = settle(our, SQLITE_IOERR_FSYNC); break;
-    case SQLITE_FCNTL_CKPT_START: our->failed = SQLITE_OK; break;
+    case SQLITE_FCNTL_CKPT_START: begin_checkpoint(our); break;
     case SQLITE_FCNTL_CKPT_DONE:
         said = settle(our, SQLITE_IOERR_FSYNC);
-        fail_checkpoint(our, said);
+        end_checkpoint(our, said);
         break;
     case SQLITE_FCNTL_VFSNAME:
         said = under(file)->pMethods->xFileControl(under(file), op, arg);
@@ -656,6 +686,8 @@ static int has_shm_locked(struct file *our, int offset, int n) {
     }
     if (offset == WRITER_LOCK)
         our->is_beginning = is_as_seen && now.frames == 0;
+    else if (offset == DATABASE_LOCK)
+        our->failed = SQLITE_OK; /* of a checkpoint that ended without SQLite's asking: an interrupted one under an exclusive lock */
     else if (offset == FIRST_READER_LOCK && n > 1)
         our->is_restarting = is_as_seen;
     return SQLITE_OK;
@@ -665,19 +697,16 @@ static int has_shm_locked(struct file *our, int offset, int n) {
 static int before_shm_unlock(struct file *our, int offset, int n) {
     if (offset <= COPIER_LOCK && COPIER_LOCK < offset + n) {
         if (our->is_copying)
-            note_copied(our->database, copied_as(our));
+            note_copied(our);
         return end_writing(our, &our->is_copying);
     }
     if (offset == WRITER_LOCK && our->is_beginning) {
-        /* Which WAL it is, is new; unless somebody has copied of it since, nothing else is. */
-        struct copied now = copied_as(our);
-        if (now.is_known && now.frames == 0)
-            note_copied(our->database, now);
+        note_begun(our);
         our->is_beginning = 0;
     } else if (offset == DATABASE_LOCK) {
         put_back_copied(our);
     } else if (offset == FIRST_READER_LOCK && n > 1 && our->is_restarting) {
-        note_copied(our->database, copied_as(our));
+        note_begun(our);
         our->is_restarting = 0;
     }
     return SQLITE_OK;
