@@ -115,8 +115,8 @@ int pageout_open(struct pageout *cache, const char *path, int flags, const char 
 void pageout_close(struct pageout_file *file);
 
 /*
- * Drops all pages of the file, after what is dirty was written. All handles of it answer -ESTALE from then on, and have to be
- * closed, this one too.
+ * Drops all pages of the file, after what is dirty was written. All handles of it answer -ESTALE from then on, but for its size and
+ * for reads of nothing, as at its end; and they have to be closed, this one too.
  * Errors: -EBUSY where a page of it is held, -EIO where a page could not be written: nothing is dropped then.
  */
 int pageout_forget(struct pageout_file *file);
