@@ -77,7 +77,7 @@ struct file {
     int is_beginning;  /* writes a WAL of which nothing is copied, and our pages have what was before */
     int is_unsure;     /* could not drop what is old */
     int failed;        /* why a checkpoint has failed, until SQLite has been told: it asks for no outcome where that is known */
-    off_t room;        /* up to which byte a checkpoint finds room on disk */
+    off_t room;        /* up to which byte a checkpoint finds room on disk, from where it is on */
     off_t grows_to;    /* the database, by a checkpoint */
     uint32_t was_copied;      /* before a checkpoint that has failed */
     volatile uint32_t *index; /* the WAL's, where it is mapped */
@@ -322,9 +322,7 @@ static void note_begun(struct file *file) {
 
 static void begin_checkpoint(struct file *file) {
     file->failed = SQLITE_OK;
-    file->grows_to = 0;
-    /* The first hole, or the end. */
-    file->room = file->is_copying ? lseek(file->database->fd, 0, SEEK_HOLE) : 0;
+    file->grows_to = file->room = 0;
 }
 
 static void end_checkpoint(struct file *file, int settled) {
@@ -353,18 +351,26 @@ static int has_room(int fd, off_t offset, off_t size) {
     do
         said = fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, size);
     while (said != 0 && errno == EINTR);
-    return said == 0 || !(errno == ENOSPC || errno == EDQUOT);
+    return said == 0 || !(errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
 }
 
-/* Makes room for a page that is copied, where the file system can, and for pages behind it: they are copied in their order. */
+/* Makes room for what is written of a page that is copied, whole pages of ours, where the file system can; and for those behind it, as they are copied in their order. */
 static int make_room(struct file *file, int size, off_t offset) {
-    off_t ahead = file->grows_to - offset;
-    if (!file->is_copying || offset + size <= file->room)
+    int fd = file->database->fd;
+    off_t from = offset / PAGEOUT_PAGE_SIZE * PAGEOUT_PAGE_SIZE;
+    off_t end = (offset + size + PAGEOUT_PAGE_SIZE - 1) / PAGEOUT_PAGE_SIZE * PAGEOUT_PAGE_SIZE;
+    off_t ahead = file->grows_to < from + ROOM_STEP ? file->grows_to : from + ROOM_STEP;
+    if (!file->is_copying || end <= file->room)
         return SQLITE_OK;
-    ahead = ahead < size ? size : ahead < ROOM_STEP ? ahead : ROOM_STEP;
-    if (!has_room(file->database->fd, offset, ahead) && !has_room(file->database->fd, offset, ahead = size))
+    /* Up to the next hole, or the end: behind the last one there may be room. */
+    file->room = lseek(fd, from, SEEK_HOLE);
+    if (end <= file->room)
+        return SQLITE_OK;
+    if (ahead < end)
+        ahead = end;
+    if (!has_room(fd, from, ahead - from) && !has_room(fd, from, (ahead = end) - from))
         return SQLITE_FULL;
-    file->room = offset + ahead;
+    file->room = ahead;
     return SQLITE_OK;
 }
 
