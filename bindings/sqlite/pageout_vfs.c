@@ -299,7 +299,7 @@ static void note_copied(struct file *file) {
     pthread_mutex_unlock(&file->database->lock);
 }
 
-/* They had what was copied of the WAL before, unless they could not be dropped since; it is another WAL now, of which nobody has copied. */
+/* Another WAL has begun, and nobody has copied any of it. Our pages have all of the one before, unless they could not be dropped since. */
 static void note_begun(struct file *file) {
     struct database *database = file->database;
     struct copied now;
@@ -308,6 +308,15 @@ static void note_begun(struct file *file) {
     if (database->seen_copied.is_known && now.is_known && now.frames == 0)
         database->seen_copied = now;
     pthread_mutex_unlock(&database->lock);
+}
+
+/* What a program leaves that ends without closing its databases. */
+static void settle_all(void) {
+    struct database *database;
+    pthread_mutex_lock(&databases_lock);
+    for (database = databases; database; database = database->next)
+        pageout_sync(database->pages, PAGEOUT_SYNC_DATA);
+    pthread_mutex_unlock(&databases_lock);
 }
 
 /*
@@ -354,7 +363,10 @@ static int has_room(int fd, off_t offset, off_t size) {
     return said == 0 || !(errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
 }
 
-/* Makes room for what is written of a page that is copied, whole pages of ours, where the file system can; and for those behind it, as they are copied in their order. */
+/*
+ * Makes room for a page that is copied, where the file system can: for whole pages of ours, as these are written, and ahead of it, as
+ * SQLite copies pages in their order.
+ */
 static int make_room(struct file *file, int size, off_t offset) {
     int fd = file->database->fd;
     off_t from = offset / PAGEOUT_PAGE_SIZE * PAGEOUT_PAGE_SIZE;
@@ -362,25 +374,17 @@ static int make_room(struct file *file, int size, off_t offset) {
     off_t ahead = file->grows_to < from + ROOM_STEP ? file->grows_to : from + ROOM_STEP;
     if (!file->is_copying || end <= file->room)
         return SQLITE_OK;
-    /* Up to the next hole, or the end: behind the last one there may be room. */
+    /* Up to the next hole, or the end of the file: behind the last hole there may be room already. */
     file->room = lseek(fd, from, SEEK_HOLE);
     if (end <= file->room)
         return SQLITE_OK;
-    if (ahead < end)
-        ahead = end;
-    if (!has_room(fd, from, ahead - from) && !has_room(fd, from, (ahead = end) - from))
+    if (ahead > end && has_room(fd, from, ahead - from))
+        file->room = ahead;
+    else if (has_room(fd, from, end - from))
+        file->room = end;
+    else
         return SQLITE_FULL;
-    file->room = ahead;
     return SQLITE_OK;
-}
-
-/* What a program leaves that ends without closing its databases. */
-static void settle_all(void) {
-    struct database *database;
-    pthread_mutex_lock(&databases_lock);
-    for (database = databases; database; database = database->next)
-        pageout_sync(database->pages, PAGEOUT_SYNC_DATA);
-    pthread_mutex_unlock(&databases_lock);
 }
 
 /* ---- A main database ---- */
@@ -693,7 +697,7 @@ static int has_shm_locked(struct file *our, int offset, int n) {
     if (offset == WRITER_LOCK)
         our->is_beginning = is_as_seen && now.frames == 0;
     else if (offset == DATABASE_LOCK)
-        our->failed = SQLITE_OK; /* of a checkpoint that ended without SQLite's asking: an interrupted one under an exclusive lock */
+        our->failed = SQLITE_OK; /* of an interrupted checkpoint in exclusive mode, where nothing was asked or unlocked after it */
     else if (offset == FIRST_READER_LOCK && n > 1)
         our->is_restarting = is_as_seen;
     return SQLITE_OK;
