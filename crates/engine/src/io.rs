@@ -346,7 +346,7 @@ impl Core {
         })
     }
 
-    /// Transfers in flight with the folios they fill or empty, and whether they empty them; for checkers.
+    /// Pages of all transfers in flight, and whether they are written.
     pub(crate) fn transfers(&self) -> impl Iterator<Item = (Pfn, bool)> {
         let in_flight = (0..).zip(&self.io.slots).filter_map(|(io, slot)| Some((IoId(io), (*slot)?)));
         in_flight.flat_map(|(io, transfer)| {

@@ -67,7 +67,7 @@ impl Badness {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OomCause {
     /// A page did not fit under a group's limit, or no zone had one.
-    Allocation(OomReport),
+    Allocation(Box<OomReport>),
     /// kswapd found nothing to reclaim on a node that was older than so many milliseconds (`min_ttl_ms`).
     WorkingSet {
         /// The working set is to live so long.

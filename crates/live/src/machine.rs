@@ -302,7 +302,7 @@ impl Machine {
         local::give_back(self, &locked);
         locked = self.wait_if_going(locked, file)?;
         let mut miss = locked.begin(file, group, want)?;
-        miss.step = locked.engine.start(miss.hired.task, miss.access);
+        locked.start(&mut miss);
         let found;
         (locked, found) = self.finish(locked, file, miss)?;
         drop(self.read(locked, 0)?);
@@ -330,7 +330,7 @@ impl Machine {
                     break;
                 }
             };
-            miss.step = locked.engine.start(miss.hired.task, miss.access);
+            locked.start(&mut miss);
             locked.settle();
             while miss.step == Step::Again {
                 drop(locked);
@@ -339,6 +339,10 @@ impl Machine {
                 locked.settle();
             }
             if matches!(miss.step, Step::Done(_)) {
+                if miss.lacks_memory() {
+                    // There may be room for it once those before it have been shown.
+                    locked = self.finish_all(locked, file, &mut misses, &mut show, &mut outcome)?;
+                }
                 // It has nothing to wait for, and its page can go as soon as the lock is free.
                 let found;
                 (locked, found) = self.finish(locked, file, miss)?;
@@ -347,14 +351,30 @@ impl Machine {
             }
             misses.push((at, miss));
         }
-        locked = self.read_together(locked)?;
-        for (at, miss) in misses {
-            let found;
-            (locked, found) = self.finish(locked, file, miss)?;
-            outcome = outcome.and(found.map(|pin| show(at, &pin)));
-        }
+        locked = self.finish_all(locked, file, &mut misses, &mut show, &mut outcome)?;
         drop(self.read(locked, 0)?);
         outcome
+    }
+
+    /// Makes the reads of several misses together, and sees each through to its end.
+    fn finish_all<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: &File,
+        misses: &mut Vec<(usize, Miss)>,
+        show: &mut impl FnMut(usize, &Pin<'_>),
+        outcome: &mut Result<(), Error>,
+    ) -> Result<Locked<'a>, Error> {
+        locked = self.read_together(locked)?;
+        for (at, miss) in misses.drain(..) {
+            let found;
+            (locked, found) = self.finish(locked, file, miss)?;
+            let shown = found.map(|pin| show(at, &pin));
+            if outcome.is_ok() {
+                *outcome = shown;
+            }
+        }
+        Ok(locked)
     }
 
     /// Asks for pages of a file to be read that nobody waits for, so many at a time.
@@ -402,15 +422,20 @@ impl Machine {
         &'a self,
         mut locked: Locked<'a>,
         file: &File,
-        miss: Miss,
+        mut miss: Miss,
     ) -> Result<(Locked<'a>, Result<Pin<'a>, Error>), Error> {
-        let Miss { hired, access, mut step } = miss;
         loop {
+            let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
             let served;
-            (locked, served) = self.see_through(locked, hired.task, step)?;
-            match locked.outcome(file.id, access.page, served) {
+            (locked, served) = self.see_through(locked, task, step)?;
+            if miss.is_crowded(&served, locked.device_reads) {
+                locked = self.await_a_read(locked, &miss)?;
+                locked.start(&mut miss);
+                continue;
+            }
+            match locked.outcome(file.id, miss.access.page, served) {
                 Outcome::Found(found) => {
-                    locked.ended(file.id, &hired);
+                    locked.ended(file.id, &miss.hired);
                     return Ok((locked, found));
                 }
                 Outcome::Again => {}
@@ -420,7 +445,7 @@ impl Machine {
                     locked = self.lock()?;
                 }
             }
-            step = locked.engine.start(hired.task, access);
+            locked.start(&mut miss);
         }
     }
 

@@ -66,6 +66,12 @@ impl Flight {
         self.landing().left += 1;
     }
 
+    /// Whether a single page is under way, and none waits to be polled for.
+    pub(crate) fn is_of_one(&self) -> bool {
+        let landing = self.landing();
+        landing.left == 1 && landing.found.is_empty()
+    }
+
     /// A page is there, or can't be had. Returns who is to be woken, once no lock is held.
     pub(crate) fn ends(&self, at: usize, found: Found) -> Option<Waker> {
         let mut landing = self.landing();

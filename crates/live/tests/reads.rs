@@ -4,9 +4,10 @@
 mod made;
 
 use made::{Made, PAGE, byte, check, draws};
-use pageout::{Error, File, Limits, Memory, Open, ReadAt};
+use pageout::{Error, File, Limits, Memory, Open, Pending, ReadAt};
 use pageout_engine::Switch;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 fn read_some(file: &File, seed: u64, reads: u64) {
     let mut draw = draws(seed);
@@ -87,6 +88,39 @@ fn guards_hold_a_quarter_of_the_frames_at_most() {
     assert!(pinned > most && pinned <= most + 16, "{pinned} of {most}");
     guards.clear();
     read_some(&file, 4, 500);
+}
+
+#[test]
+fn a_group_whose_pages_are_all_held_says_that_it_has_no_memory_whatever_others_read() {
+    let made = Made::new("held", 16 << 20);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let small = memory.group("small", Limits { max: Some(16 * PAGE as u64), ..Limits::NONE }).unwrap();
+    let file = memory.open(&made.0, Open::read().random().group(&small)).unwrap();
+    let other = memory.open(&made.0, Open::read().random()).unwrap();
+    let guards: Vec<_> = (0..16).map(|page| file.page(page).unwrap()).collect();
+    let is_told = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut draw = draws(3);
+            while !is_told.load(Relaxed) {
+                other.read_at(&mut [0; 9], (1024 + draw(3072)) * PAGE as u64).unwrap();
+            }
+        });
+        for page in 100..120 {
+            let mut buf = [0; 9];
+            let reads = vec![ReadAt { buf: &mut buf, offset: page * PAGE as u64 }];
+            let outcomes = [
+                file.submit(reads).and_then(Pending::wait),
+                file.read_at(&mut [0; 9], page * PAGE as u64),
+                file.page(page).map(drop),
+            ];
+            let is_told = |told: &_| matches!(told, Err(Error::OutOfMemory(_)));
+            assert!(outcomes.iter().all(is_told), "page {page}: {outcomes:?}");
+        }
+        is_told.store(true, Relaxed);
+    });
+    drop(guards);
+    file.read_at(&mut [0; 9], 200 * PAGE as u64).unwrap();
 }
 
 #[test]

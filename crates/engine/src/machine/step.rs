@@ -223,6 +223,8 @@ pub struct OomReport {
     pub bound: Option<(Nodemask, Nodemask)>,
     /// Pages on its lists: inactive anon, active anon, inactive file, active file, unevictable.
     pub lists: [u64; 5],
+    /// Its pages that are being read, which nobody can take before that has ended.
+    pub being_read: u64,
     /// Pages on these lists that `memory.min` of descendants holds back.
     pub protected: u64,
     /// Whether there is any swap.
@@ -281,6 +283,9 @@ impl fmt::Display for OomReport {
         let unlisted = self.usage.saturating_sub(self.lists.iter().sum());
         if self.max.is_some() && unlisted > 0 {
             write!(f, ", {unlisted} on no list (waiting in a CPU's batch, or in a reclaimer's hands)")?;
+        }
+        if self.being_read > 0 {
+            write!(f, ", {} of all these still being read", self.being_read)?;
         }
         write!(f, "; free swap {} pages", self.free_swap)?;
         if self.failed_writes > 0 {
@@ -371,6 +376,7 @@ mod tests {
             max: Some(20),
             bound: None,
             lists: [4, 5, 0, 0, 0],
+            being_read: 0,
             protected: 0,
             has_swap: true,
             free_swap: 0,
@@ -383,8 +389,10 @@ mod tests {
         let told = report.to_string();
         assert!(told.contains("0 unevictable, 11 on no list"), "{told}");
         assert!(told.ends_with("(all swap is used: add swap or raise memory.max)"), "{told}");
-        let told = OomReport { usage: 9, ..report }.to_string();
-        assert!(!told.contains("on no list"), "{told}");
+        let told = OomReport { usage: 9, ..report.clone() }.to_string();
+        assert!(!told.contains("on no list") && !told.contains("being read"), "{told}");
+        let told = OomReport { being_read: 3, ..report }.to_string();
+        assert!(told.contains("11 on no list (waiting in a CPU's batch, or in a reclaimer's hands), 3 of all these still being read; free swap"), "{told}");
     }
 
     #[test]
@@ -399,6 +407,7 @@ mod tests {
                 max: None,
                 bound,
                 lists: [0, 9, 0, 0, 0],
+                being_read: 0,
                 protected: 0,
                 has_swap: false,
                 free_swap: 0,

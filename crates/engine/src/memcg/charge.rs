@@ -248,7 +248,7 @@ impl Core {
             self.mm.memcgs.is_below(charge.memcg, limited),
             "a group's limit has a process of another killed"
         );
-        match self.out_of_memory(limited, |core| OomCause::Allocation(report(core))) {
+        match self.out_of_memory(limited, |core| OomCause::Allocation(Box::new(report(core)))) {
             Relief::Coming if self.mm.is_oom_victim(charge.mm) => Some(Charged::Dying),
             Relief::Coming => {
                 charge.attempts = 0;
@@ -273,6 +273,9 @@ impl Core {
             }
             protected += self.mm.memcgs.protection(memcg, id).min.min(reclaimable);
         }
+        let being_read = self.transfers().filter(|&(pfn, is_write)| {
+            !is_write && self.mm.memcgs.is_below(self.mm.memory.folios[pfn].memcg, memcg)
+        });
         let is_full = |id: &MemcgId| self.mm.memcgs[*id].swap_usage >= self.mm.memcgs[*id].swap_max;
         let full = self.mm.memcgs.ancestors(memcg).chain(subtree).find(is_full);
         OomReport {
@@ -282,6 +285,7 @@ impl Core {
             max,
             bound: None,
             lists,
+            being_read: being_read.count() as u64,
             protected,
             has_swap: self.mm.memory.swap.total_pages() > 0,
             free_swap: self.mm.memcgs.free_swap(memcg, self.mm.memory.swap.free_pages()),

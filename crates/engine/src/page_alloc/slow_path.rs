@@ -418,7 +418,7 @@ impl Core {
             self.mm.count_node(self.current_node(), Stat::OomKill, 1);
             return Some(Allocated::Oom(Box::new(report(self))));
         }
-        match self.out_of_memory(MemcgId::ROOT, |core| OomCause::Allocation(report(core))) {
+        match self.out_of_memory(MemcgId::ROOT, |core| OomCause::Allocation(Box::new(report(core)))) {
             Relief::Coming => {
                 allocation.rounds_in_vain = 0;
                 (!self.mm.is_for_victim(allocation)).then(|| Allocated::Wait(self.mm.oom_wait()))

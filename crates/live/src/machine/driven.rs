@@ -21,12 +21,14 @@ pub(super) struct Driven {
     flight: Arc<Flight>,
     /// Its place among those of its flight.
     at: usize,
-    /// Somebody was writing to its page when it was over: it is to be made again.
+    /// It has come to nothing, and is to be made again.
     starts_again: bool,
 }
 
 /// How long it takes to write to a page, unless somebody does in place.
 const WRITTEN_SOON: Nanos = Nanos(50_000);
+/// How soon one is made again that has found no room beside reads.
+const READ_SOON: Nanos = Nanos(200_000);
 
 impl Machine {
     /// Begins to bring pages of a file in, for reads that are pending.
@@ -91,10 +93,7 @@ impl Locked<'_> {
             self.timed.retain(|&(_, of)| of != task);
             let driven = self.waiter(task).driven.as_mut().expect("it is driven");
             let step = match std::mem::take(&mut driven.starts_again) {
-                true => {
-                    let access = driven.miss.access;
-                    self.engine.start(task, access)
-                }
+                true => self.start_again(task),
                 false => self.engine.resume(task),
             };
             self.drive_on(task, step);
@@ -121,17 +120,17 @@ impl Locked<'_> {
             self.settle();
             match step {
                 Step::Done(served) => {
-                    let driven = self.waiter(task).driven.as_ref().expect("it is driven");
-                    let (file, access) = (driven.file, driven.miss.access);
-                    match self.outcome(file, access.page, served) {
+                    let reads = self.device_reads;
+                    let driven = self.waiter(task).driven.as_mut().expect("it is driven");
+                    let (file, page) = (driven.file, driven.miss.access.page);
+                    // Others of its flight keep their pages until somebody polls: room for it may come after that alone.
+                    if driven.flight.is_of_one() && driven.miss.is_crowded(&served, reads) {
+                        return self.start_again_in(task, READ_SOON);
+                    }
+                    match self.outcome(file, page, served) {
                         Outcome::Found(found) => return self.land(task, found),
-                        Outcome::Again => step = self.engine.start(task, access),
-                        Outcome::Taken(_) => {
-                            self.waiter(task).driven.as_mut().expect("it is driven").starts_again = true;
-                            let at = self.now + WRITTEN_SOON;
-                            self.timed.push((at, task));
-                            return self.wake_service();
-                        }
+                        Outcome::Again => step = self.start_again(task),
+                        Outcome::Taken(_) => return self.start_again_in(task, WRITTEN_SOON),
                     }
                 }
                 Step::Again => {
@@ -149,6 +148,24 @@ impl Locked<'_> {
             }
         }
     }
+
+    /// Makes a miss again.
+    fn start_again(&mut self, task: TaskId) -> Step {
+        let mut driven = self.waiter(task).driven.take().expect("it is driven");
+        self.start(&mut driven.miss);
+        let step = std::mem::replace(&mut driven.miss.step, Step::Again);
+        self.waiter(task).driven = Some(driven);
+        step
+    }
+
+    /// A miss has come to nothing for now.
+    fn start_again_in(&mut self, task: TaskId, span: Nanos) {
+        let at = self.now + span;
+        self.waiter(task).driven.as_mut().expect("it is driven").starts_again = true;
+        self.timed.push((at, task));
+        self.wake_service();
+    }
+
     /// A miss is over.
     fn land(&mut self, task: TaskId, found: Result<Pin<'_>, Error>) {
         let driven = self.waiter(task).driven.take().expect("it is driven");

@@ -207,6 +207,31 @@ pub(super) struct Miss {
     pub(super) hired: Hired,
     pub(super) access: Access,
     pub(super) step: Step,
+    /// Reads of the device that had ended when it was last made.
+    pub(super) reads_before: u64,
+    /// How often it has found no memory although none was being read any more.
+    in_vain: u32,
+}
+
+impl Miss {
+    /// Whether it is over, as there is no memory for its page.
+    pub(super) fn lacks_memory(&self) -> bool {
+        matches!(self.step, Step::Done(Served::Failed(AccessError::Oom(_))))
+    }
+
+    /// Whether it has found no memory because pages of its group were being read. The kernel would kill a process for that moment's want, and here a
+    /// program's access would fail: it is to be made again when a read has ended.
+    pub(super) fn is_crowded(&mut self, served: &Served, reads: u64) -> bool {
+        /// As often as reclaim is tried: reads may be of others, and this group full of pages that are held.
+        const IN_VAIN_MAX: u32 = 16;
+        let Served::Failed(AccessError::Oom(report)) = served else { return false };
+        if report.being_read > 0 {
+            return true;
+        }
+        // What has ended meanwhile may have been looked at too early.
+        self.in_vain += 1;
+        reads > self.reads_before && self.in_vain <= IN_VAIN_MAX
+    }
 }
 
 impl Inner {
@@ -331,7 +356,14 @@ impl<'a> Locked<'a> {
         let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
         let access = Access { wanted, ..Access::new(object, want.page, write) };
         self.files[file.id.0 as usize].as_mut().expect("it is reachable").busy += 1;
-        Ok(Miss { hired, access, step: Step::Again })
+        let reads_before = self.device_reads;
+        Ok(Miss { hired, access, step: Step::Again, reads_before, in_vain: 0 })
+    }
+
+    /// Makes an access, for the first time or again.
+    pub(super) fn start(&mut self, miss: &mut Miss) {
+        miss.reads_before = self.device_reads;
+        miss.step = self.engine.start(miss.hired.task, miss.access);
     }
 
     /// An access is over, and its call perhaps not.

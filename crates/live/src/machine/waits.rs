@@ -3,6 +3,7 @@
 //! ```text
 //!   with the lock      a copy into a frame: it is short, and begun    await_move
 //!   without it         a copy, or a write, of a page                  awaits_move, await_gate
+//!                      a read, where a group has no other pages       await_a_read
 //!                      a page that another has asked for              wait          parked, until the engine wakes the task
 //!                      a file that others are in                      wait_while    a condition of all of the cache
 //! ```
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use pageout_engine::{FileId, Pfn, TaskId};
 
+use super::locked::Miss;
 use super::moves::Move;
 use super::{Inner, LOOK_AGAIN, Locked, Machine, OpenFile};
 use crate::error::Error;
@@ -64,6 +66,25 @@ impl Machine {
                 span = (2 * span).min(LONGEST);
             }
         }
+    }
+
+    /// Waits until a read has ended since a miss was made that has found no room beside reads: each may have been of its group.
+    #[cold]
+    pub(super) fn await_a_read<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        miss: &Miss,
+    ) -> Result<Locked<'a>, Error> {
+        const LONGEST: Duration = Duration::from_millis(1);
+        let mut span = Duration::from_micros(20);
+        locked = self.read(locked, 0)?;
+        while locked.device_reads == miss.reads_before {
+            drop(locked);
+            thread::sleep(span);
+            span = (2 * span).min(LONGEST);
+            locked = self.lock()?;
+        }
+        Ok(locked)
     }
 
     /// Lets go of the lock until a task is woken, or for so long.
@@ -125,5 +146,88 @@ impl Machine {
             locked = self.lock()?;
         }
         Ok(locked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests, which make files")]
+
+    use std::fs::OpenOptions;
+    use std::sync::{Arc, Condvar, Mutex};
+
+    use pageout_engine::PAGE_SIZE;
+
+    use super::*;
+    use crate::disk::{Disk, Fate, Faults, Request};
+    use crate::{Backend, Limits, Memory, Open, ReadAt};
+
+    /// A device that answers no read of a file's first pages before it may.
+    #[derive(Debug)]
+    struct Late {
+        bytes: u64,
+        may_answer: Mutex<bool>,
+        changed: Condvar,
+    }
+
+    impl Faults for Late {
+        fn fate(&self, request: Request) -> Fate {
+            if matches!(request, Request::Read { offset, .. } if offset < self.bytes) {
+                let may_answer = self.may_answer.lock().unwrap();
+                drop(self.changed.wait_while(may_answer, |may_answer| !*may_answer).unwrap());
+            }
+            Fate::Well
+        }
+    }
+
+    /// A way to read or write.
+    type Way = fn(&crate::File) -> Result<(), Error>;
+
+    fn reads_of(first: u64, bufs: &mut [[u8; 9]]) -> Vec<ReadAt<'_>> {
+        (first..).zip(bufs).map(|(page, buf)| ReadAt { buf, offset: page * PAGE_SIZE }).collect()
+    }
+
+    /// What one comes to, with room for 16 pages, all of which are being read when it begins; and whether it waits for that.
+    fn crowded(one: Way) -> (Result<(), Error>, bool) {
+        const MAX: u64 = 16 * PAGE_SIZE;
+        let path = std::env::temp_dir().join(format!("pageout-waits-{}", std::process::id()));
+        std::fs::write(&path, vec![7; 16 * MAX as usize]).unwrap();
+        let memory =
+            Memory::builder().budget(8 << 20).backend(Backend::Threads).io_threads(2).build().unwrap();
+        let small = memory.group("small", Limits { max: Some(MAX), ..Limits::NONE }).unwrap();
+        let file = memory.open(&path, Open::read_write().random().buffered(true).group(&small)).unwrap();
+        let late = Arc::new(Late { bytes: MAX, may_answer: Mutex::new(false), changed: Condvar::new() });
+        let disk = Disk::new(OpenOptions::new().read(true).write(true).open(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk =
+            Arc::new(disk.with(Arc::clone(&late) as Arc<dyn Faults>));
+        file.prefetch(0..MAX).unwrap();
+        assert_eq!(small.read("memory.current").unwrap().trim(), MAX.to_string());
+        std::thread::scope(|scope| {
+            let one = scope.spawn(|| one(&file));
+            thread::sleep(Duration::from_millis(30));
+            let waits = !one.is_finished();
+            *late.may_answer.lock().unwrap() = true;
+            late.changed.notify_all();
+            (one.join().unwrap(), waits)
+        })
+    }
+
+    #[test]
+    fn who_finds_all_pages_of_his_group_still_being_read_waits_for_one() {
+        let all: [Way; 7] = [
+            |file| file.read_at(&mut [0; 9], 30 * PAGE_SIZE),
+            |file| file.write_at(&[8; 9], 30 * PAGE_SIZE + 77),
+            |file| file.submit(reads_of(30, &mut [[0; 9]; 1]))?.wait(),
+            // Fewer than there is room for, and more.
+            |file| file.read_batch(&mut reads_of(30, &mut [[0; 9]; 3])),
+            |file| file.read_batch(&mut reads_of(30, &mut [[0; 9]; 40])),
+            |file| file.submit(reads_of(30, &mut [[0; 9]; 3]))?.wait(),
+            |file| file.submit(reads_of(30, &mut [[0; 9]; 40]))?.wait(),
+        ];
+        for (way, one) in all.into_iter().enumerate() {
+            let (outcome, waits) = crowded(one);
+            assert!(outcome.is_ok() && waits, "way {way}: {outcome:?}, waits: {waits}");
+        }
     }
 }

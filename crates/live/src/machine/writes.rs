@@ -265,7 +265,7 @@ impl Machine {
             let want = Want { page: part.page, bytes: PAGE_SIZE };
             let mut miss = locked.begin_access(file, group, want, true)?;
             locked.say_what_is_written(&miss, file.id, part);
-            miss.step = locked.engine.start(miss.hired.task, miss.access);
+            locked.start(&mut miss);
             let found;
             (locked, found) = self.finish_write(locked, file, miss, part)?;
             let pfn = match found {
@@ -308,12 +308,14 @@ impl Machine {
             (locked, served) = self.see_through_anew(locked, task, step, |locked| {
                 locked.say_what_is_written(&miss, file.id, part)
             })?;
-            if let Outcome::Found(found) = locked.frame_of(file.id, part.page, served) {
+            if miss.is_crowded(&served, locked.device_reads) {
+                locked = self.await_a_read(locked, &miss)?;
+            } else if let Outcome::Found(found) = locked.frame_of(file.id, part.page, served) {
                 locked.ended(file.id, &miss.hired);
                 return Ok((locked, found));
             }
             locked.say_what_is_written(&miss, file.id, part);
-            miss.step = locked.engine.start(task, miss.access);
+            locked.start(&mut miss);
         }
     }
 
