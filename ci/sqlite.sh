@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SQLite through the page cache: its VFS as a loadable extension of the installed shell, then Debian's source package of the same version, with the VFS as default
 # and without it. ci/sqlite.sh [DIR [PART...]]: DIR is a folder on a file system with direct I/O, target/sqlite by default, and parts are
-#   shell      the extension loads, what it writes is a database to others, a process that is killed loses nothing committed
+#   shell      the extension loads, what it writes is a database to others, neither a full or failing device nor a kill loses what is committed
 #   tests      SQLite's TCL tests, each file in a process of its own, with and without: the same results. TESTS: a pattern of names; EVERY: one file in so many.
 #              An interrupted run goes on where it was
 #   speed      speedtest1 at equal memory, in a memory cgroup (version 1, root): CELLS of "SIZE LIMIT_MIB BUDGET_MIB"
@@ -223,6 +223,51 @@ SQL
     else
         echo "LEFT OUT: a full disk (mount)" >&2
     fi
+    # A checkpoint that has failed says nothing of a later WAL. One fails at the database, one at the sync of its WAL, while a connection has the database alone; another connection lets
+    # the WAL begin again, and a third fails as the second: of the new WAL no page counts as copied that is not.
+    cc "${warnings[@]}" -fPIC -shared "$root/bindings/sqlite/failing.c" -o "$work/failing.so"
+    local rows="WITH RECURSIVE n(i) AS (SELECT (SELECT count(*) FROM t) + 1 UNION ALL SELECT i+1 FROM n WHERE i % 20 > 0) INSERT INTO t SELECT i, hex(randomblob(2000)) FROM n;"
+    sqlite3 > said.txt 2>&1 <<SQL || true
+.load $work/failing
+$load
+.open file:later.db?vfs=pageout
+PRAGMA journal_mode=wal;
+PRAGMA wal_autocheckpoint=0;
+CREATE TABLE t(id INTEGER PRIMARY KEY, text);
+.connection 1
+.open file:later.db?vfs=pageout
+BEGIN; SELECT count(*) FROM t;
+.connection 0
+$rows
+.connection 1
+COMMIT; BEGIN; SELECT count(*) FROM t;
+.connection 0
+PRAGMA wal_checkpoint;
+$rows $rows
+.connection close 1
+PRAGMA locking_mode=exclusive;
+INSERT INTO t VALUES(61, 'the last');
+SELECT limit_files(150000);
+PRAGMA wal_checkpoint;
+SELECT fail_wal_sync(1);
+PRAGMA wal_checkpoint;
+SELECT limit_files(0), fail_wal_sync(0);
+PRAGMA locking_mode=normal;
+SELECT count(*) FROM t;
+.connection 1
+.open file:later.db?vfs=pageout
+PRAGMA wal_autocheckpoint=0;
+PRAGMA wal_checkpoint(TRUNCATE);
+UPDATE t SET text = zeroblob(3999);
+.connection 0
+SELECT fail_wal_sync(1);
+PRAGMA wal_checkpoint;
+SELECT fail_wal_sync(0);
+.connection 1
+PRAGMA wal_checkpoint(TRUNCATE);
+.shell sqlite3 later.db "SELECT 'theirs', count(*), sum(length(text)) FROM t; PRAGMA integrity_check"
+SQL
+    [[ $(grep -c 'disk I/O error' said.txt) == 3 ]] && grep -qx 'theirs|61|243939' said.txt && grep -qx ok said.txt || { cat said.txt; echo "a checkpoint that failed has to do with a later one"; return 1; }
     # What an application says of the length that it expects cuts off nothing that others have appended.
     sqlite3 hint.db "CREATE TABLE t(id INTEGER PRIMARY KEY, text);"
     python3 - "$work/vfspageout.so" <<'PYTHON'
