@@ -28,21 +28,32 @@ fn send(signal: &str, to: &Child) {
     assert!(Command::new("kill").args(["-s", signal, &to.id().to_string()]).status().unwrap().success());
 }
 
+fn proc_file(of: &Child, file: &str) -> String {
+    std::fs::read_to_string(format!("/proc/{}/{file}", of.id())).unwrap()
+}
+
 /// The CPU time that a process has used, in ticks of 10 ms, and the most memory that it had, in KiB.
 fn used(by: &Child) -> (u64, u64) {
-    let read = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", by.id())).unwrap();
-    let stat = read("stat");
+    let stat = proc_file(by, "stat");
     let after_name: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
     let ticks = |at: usize| after_name[at].parse::<u64>().unwrap();
-    let status = read("status");
+    let status = proc_file(by, "status");
     let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
     (ticks(11) + ticks(12), memory.trim().trim_end_matches(" kB").parse().unwrap())
+}
+
+/// Whether a process has a handler for SIGINT yet: without one it just ends. On a busy machine it may take long to begin.
+fn catches_interrupts(child: &Child) -> bool {
+    const SIGINT: u32 = 2;
+    let status = proc_file(child, "status");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+    u64::from_str_radix(caught.trim(), 16).unwrap() >> (SIGINT - 1) & 1 == 1
 }
 
 /// Interrupts a command once it has used so much CPU time, in ticks; the most memory that it had by then comes with what it printed.
 fn interrupt(directory: &Path, arguments: &[&str], ticks: u64) -> (Output, u64) {
     let mut child = start(directory, arguments);
-    while used(&child).0 < ticks {
+    while used(&child).0 < ticks || !catches_interrupts(&child) {
         assert!(child.try_wait().unwrap().is_none(), "{arguments:?} ended before it was interrupted");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
