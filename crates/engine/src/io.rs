@@ -105,6 +105,8 @@ pub(crate) struct Transfers {
     writes_failed: u64,
     /// Tasks that wait for any write to end.
     write_waiters: Vec<TaskId>,
+    /// The machine can't begin those writes that there are ([`crate::Engine::writes_are_held_up`]).
+    pub(crate) are_held_up: bool,
     /// Requests of writes in flight: neighbours that were submitted one after the other are one.
     requests: usize,
     /// The page of a file that was last submitted to be written.
@@ -212,7 +214,7 @@ impl Transfers {
         if is_news {
             *seen = self.seen_writes();
         }
-        match are_awaited && seen.waits_in_vain <= WAITS_IN_VAIN_MAX {
+        match are_awaited && !self.are_held_up && seen.waits_in_vain <= WAITS_IN_VAIN_MAX {
             true => {
                 seen.waits_in_vain += 1;
                 Hope::Wait
@@ -390,6 +392,12 @@ impl Core {
         self.out.wake_all(self.io.write_waiters.drain(..));
     }
 
+    /// None of the writes in flight is going to end for now.
+    pub(crate) fn hold_up_writes(&mut self) {
+        self.io.are_held_up = true;
+        self.wake_write_waiters();
+    }
+
     /// Starts writing to a swap slot, as soon as the plug is submitted.
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry, plug: &mut Plug) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.by.task);
@@ -478,6 +486,7 @@ impl Core {
             self.wake_joined(io);
         }
         if transfer.direction == Direction::Write {
+            self.io.are_held_up = false;
             self.note_request_ended();
             self.out.wake_all(self.io.write_waiters.drain(..));
         }

@@ -68,7 +68,8 @@ pub enum Error {
         /// Bytes of the file.
         bytes: u64,
     },
-    /// No memory for a page, and none to be had.
+    /// No memory for a page, and none to be had: who finds that all pages are being read or held waits, for those that are held 66 ms, and where writes can't
+    /// begin for a page that is held to be written, a tenth of a second.
     OutOfMemory(Box<OomReport>),
     /// Too many pages are held by guards ([`crate::PageRef`]), or this one by too many, or it is to go and a guard holds it.
     Pinned {

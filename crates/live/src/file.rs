@@ -473,9 +473,10 @@ impl Inner {
     pub(crate) fn begin_all(
         &self,
         wants: impl Iterator<Item = (usize, Want)>,
+        is_alone: bool,
         flight: &Arc<Flight>,
     ) -> Result<(), Error> {
-        self.memory.guarded(|machine| machine.begin_all(self, self.group, wants, flight))
+        self.memory.guarded(|machine| machine.begin_all(self, self.group, wants, is_alone, flight))
     }
 
     /// Nothing can be read any more.

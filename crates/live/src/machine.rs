@@ -393,6 +393,8 @@ impl Machine {
             let step =
                 locked.engine.readahead(hired.task, access.object, page, at_once.min(pages.end - page))?;
             (locked, _) = self.see_through(locked, hired.task, step)?;
+            let step = locked.engine.pay(hired.task, access);
+            (locked, _) = self.see_through(locked, hired.task, step)?;
             locked.ended(file.id, &hired);
             locked = self.read(locked, 0)?;
         }
@@ -428,13 +430,16 @@ impl Machine {
             let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
             let served;
             (locked, served) = self.see_through(locked, task, step)?;
-            if miss.is_crowded(&served, locked.device_reads) {
-                locked = self.await_a_read(locked, &miss)?;
+            if let Some(crowded) = locked.crowded(&mut miss, &served) {
+                locked = self.await_room_beside(locked, &miss, crowded)?;
                 locked.start(&mut miss);
                 continue;
             }
             match locked.outcome(file.id, miss.access.page, served) {
                 Outcome::Found(found) => {
+                    // With its page in hand: else that might take it, again and again while others of the group are in use.
+                    let step = locked.engine.pay(task, miss.access);
+                    (locked, _) = self.see_through(locked, task, step)?;
                     locked.ended(file.id, &miss.hired);
                     return Ok((locked, found));
                 }

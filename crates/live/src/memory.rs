@@ -264,6 +264,7 @@ fn config() -> Config {
         kmem: false,
         stat_flush: pageout_engine::StatFlush::Live,
         oom_kill: false,
+        pays_on_request: true,
         kernel_stacks: false,
         compaction_proactiveness: 0,
         watermark_boost_factor: 0,

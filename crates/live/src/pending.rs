@@ -66,12 +66,6 @@ impl Flight {
         self.landing().left += 1;
     }
 
-    /// Whether a single page is under way, and none waits to be polled for.
-    pub(crate) fn is_of_one(&self) -> bool {
-        let landing = self.landing();
-        landing.left == 1 && landing.found.is_empty()
-    }
-
     /// A page is there, or can't be had. Returns who is to be woken, once no lock is held.
     pub(crate) fn ends(&self, at: usize, found: Found) -> Option<Waker> {
         let mut landing = self.landing();
@@ -130,7 +124,7 @@ impl<'a> Pending<'a> {
             self.rest.drain(..self.rest.len().min(TOGETHER_MAX)).collect()
         };
         let wants = next.iter().map(|&at| (at, self.missing[at].1.want));
-        self.file.0.begin_all(wants, &self.flight)
+        self.file.0.begin_all(wants, self.is_alone, &self.flight)
     }
 
     /// Whether all is read that can be, so that [`Pending::wait`] does not wait. Copies what is there.

@@ -106,7 +106,7 @@ fn a_group_whose_pages_are_all_held_says_that_it_has_no_memory_whatever_others_r
                 other.read_at(&mut [0; 9], (1024 + draw(3072)) * PAGE as u64).unwrap();
             }
         });
-        for page in 100..120 {
+        for page in 100..104 {
             let mut buf = [0; 9];
             let reads = vec![ReadAt { buf: &mut buf, offset: page * PAGE as u64 }];
             let outcomes = [
@@ -121,6 +121,37 @@ fn a_group_whose_pages_are_all_held_says_that_it_has_no_memory_whatever_others_r
     });
     drop(guards);
     file.read_at(&mut [0; 9], 200 * PAGE as u64).unwrap();
+}
+
+#[test]
+fn what_a_batch_owes_for_its_groups_high_limit_costs_none_of_its_pages() {
+    let made = Made::new("high", 4 << 20);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let limits = Limits { high: Some(4 * PAGE as u64), max: Some(20 * PAGE as u64), ..Limits::NONE };
+    let small = memory.group("small", limits).unwrap();
+    let file = memory.open(&made.0, Open::read().random().group(&small)).unwrap();
+    for round in 0..6 {
+        let offset = |at: u64| (round * 100 + at * 8) * PAGE as u64;
+        let mut buffers = [[0; 100]; 10];
+        let (batch, submitted) = buffers.split_at_mut(5);
+        let mut batch: Vec<_> =
+            (0..).zip(batch).map(|(at, buf)| ReadAt { buf, offset: offset(at) }).collect();
+        file.read_batch(&mut batch).unwrap();
+        let submitted = (5..).zip(submitted).map(|(at, buf)| ReadAt { buf, offset: offset(at) }).collect();
+        file.submit(submitted).unwrap().wait().unwrap();
+        for (buffer, at) in buffers.iter().zip(0..) {
+            check(buffer, offset(at) as usize);
+        }
+    }
+    let stats = memory.stats().unwrap();
+    assert!(stats.device_reads <= 60, "of 60 pages: {stats:?}");
+    assert!(
+        small
+            .read("memory.events")
+            .unwrap()
+            .lines()
+            .any(|line| line.starts_with("high ") && line != "high 0")
+    );
 }
 
 #[test]

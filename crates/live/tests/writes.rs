@@ -408,3 +408,58 @@ fn what_others_have_written_is_read_after_a_reload_and_nothing_of_it_before() {
     file.sync_data().unwrap();
     assert_eq!(std::fs::read(&made.0).unwrap(), b"shorte");
 }
+
+#[test]
+fn who_holds_pages_to_write_and_finds_no_room_beside_them_is_told() {
+    for pages in [1, 4, 16] {
+        let made = Made::new("held-to-write");
+        std::fs::write(&made.0, vec![7; 64 * PAGE as usize]).unwrap();
+        let memory = memory(Backend::Threads, 2);
+        let limit = |pages| Limits { max: Some(pages * PAGE), ..Limits::NONE };
+        let (small, other) =
+            (memory.group("small", limit(pages)).unwrap(), memory.group("other", limit(8)).unwrap());
+        let opened = Open::read_write().random().buffered(true);
+        let file = memory.open(&made.0, opened.clone().group(&small)).unwrap();
+        let beside = memory.open(&made.0, opened.group(&other)).unwrap();
+        let held: Vec<_> = (0..pages).map(|page| file.page_mut(page).unwrap()).collect();
+        let mut buf = [0; 9];
+        let reads = vec![ReadAt { buf: &mut buf, offset: 40 * PAGE }];
+        let outcomes = [
+            file.read_at(&mut [0; 9], 40 * PAGE),
+            file.write_at(&[1; 9], 41 * PAGE),
+            file.submit(reads).and_then(pageout::Pending::wait),
+        ];
+        for outcome in outcomes {
+            let Err(error @ Error::OutOfMemory(_)) = outcome else { panic!("{outcome:?}") };
+            assert!(error.to_string().contains(&format!("hold {pages} pages in all groups")), "{error}");
+        }
+        let kills = |group: &pageout::Group| {
+            let events = group.read("memory.events").unwrap();
+            events.lines().find_map(|line| line.strip_prefix("oom_kill ")).unwrap().parse::<u64>().unwrap()
+        };
+        assert_eq!((kills(&small), kills(&other)), (3, 0), "as often as an error was told");
+        // Nor do they keep another group waiting, all of whose pages are held.
+        let guards: Vec<_> = (50..58).map(|page| beside.page(page).unwrap()).collect();
+        let outcome = beside.read_at(&mut [0; 9], 60 * PAGE);
+        assert!(matches!(outcome, Err(Error::OutOfMemory(_))), "{outcome:?}");
+        drop((held, guards));
+        file.write_at(&[1; 9], 41 * PAGE).unwrap();
+        beside.read_at(&mut [0; 9], 60 * PAGE).unwrap();
+        file.sync_data().unwrap();
+    }
+}
+
+#[test]
+fn a_writer_is_not_held_up_for_pages_that_nobody_can_write_yet() {
+    let made = Made::new("throttled");
+    std::fs::write(&made.0, vec![7; 256 * PAGE as usize]).unwrap();
+    let memory = memory(Backend::Any, 2);
+    let small = memory.group("small", Limits { max: Some(40 * PAGE), ..Limits::NONE }).unwrap();
+    let file = memory.open(&made.0, Open::read_write().random().buffered(true).group(&small)).unwrap();
+    let held: Vec<_> = (0..20).map(|page| file.page_mut(page).unwrap()).collect();
+    for page in 50..90 {
+        file.write_at(&[1; PAGE as usize], page * PAGE).unwrap();
+    }
+    drop(held);
+    file.sync_data().unwrap();
+}

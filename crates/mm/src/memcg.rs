@@ -345,6 +345,12 @@ impl Memcgs {
         self.change_upwards(id, |group| group.events[event as usize] += 1);
     }
 
+    /// Takes back an event that was counted in a group and its ancestors.
+    pub fn take_back_event(&mut self, id: MemcgId, event: MemcgEvent) {
+        self[id].events_local[event as usize] -= 1;
+        self.change_upwards(id, |group| group.events[event as usize] -= 1);
+    }
+
     /// Counts an event of swap in a group and its ancestors.
     pub fn swap_event(&mut self, id: MemcgId, event: SwapEvent) {
         self.change_upwards(id, |group| group.swap_events[event as usize] += 1);

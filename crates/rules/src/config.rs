@@ -144,6 +144,9 @@ parameters! {
         /// Folios that one step of a promotion moves at most, of a reader's or of kmigrated's. No bound but a batch's, 512, by default, as a kernel has
         /// none.
         step_moves: u64 = u64::MAX,
+        /// What an access owes for `memory.high` is paid when the machine says so (`Engine::pay`), and not before the access is over. read(2) has copied
+        /// the page by then, too; a machine that looks at pages itself can hold on to it meanwhile.
+        pays_on_request: bool = false,
         /// Policy of groups that name none.
         policy: Policy = Policy::of("classic@6.12"),
     }

@@ -225,6 +225,8 @@ pub struct OomReport {
     pub lists: [u64; 5],
     /// Its pages that are being read, which nobody can take before that has ended.
     pub being_read: u64,
+    /// Pages that somebody outside of the engine looks at, of the whole machine, where that says so.
+    pub held: u64,
     /// Pages on these lists that `memory.min` of descendants holds back.
     pub protected: u64,
     /// Whether there is any swap.
@@ -286,6 +288,13 @@ impl fmt::Display for OomReport {
         }
         if self.being_read > 0 {
             write!(f, ", {} of all these still being read", self.being_read)?;
+        }
+        if self.held > 0 {
+            write!(
+                f,
+                "; guards and reads that were not polled for hold {} pages in all groups: drop some",
+                self.held
+            )?;
         }
         write!(f, "; free swap {} pages", self.free_swap)?;
         if self.failed_writes > 0 {
@@ -377,6 +386,7 @@ mod tests {
             bound: None,
             lists: [4, 5, 0, 0, 0],
             being_read: 0,
+            held: 0,
             protected: 0,
             has_swap: true,
             free_swap: 0,
@@ -391,8 +401,9 @@ mod tests {
         assert!(told.ends_with("(all swap is used: add swap or raise memory.max)"), "{told}");
         let told = OomReport { usage: 9, ..report.clone() }.to_string();
         assert!(!told.contains("on no list") && !told.contains("being read"), "{told}");
-        let told = OomReport { being_read: 3, ..report }.to_string();
-        assert!(told.contains("11 on no list (waiting in a CPU's batch, or in a reclaimer's hands), 3 of all these still being read; free swap"), "{told}");
+        assert!(!told.contains("guards"), "{told}");
+        let told = OomReport { being_read: 3, held: 7, ..report }.to_string();
+        assert!(told.contains("11 on no list (waiting in a CPU's batch, or in a reclaimer's hands), 3 of all these still being read; guards and reads that were not polled for hold 7 pages in all groups: drop some; free swap"), "{told}");
     }
 
     #[test]
@@ -408,6 +419,7 @@ mod tests {
                 bound,
                 lists: [0, 9, 0, 0, 0],
                 being_read: 0,
+                held: 0,
                 protected: 0,
                 has_swap: false,
                 free_swap: 0,

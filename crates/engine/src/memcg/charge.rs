@@ -228,7 +228,7 @@ impl Core {
             Hope::None => {}
         }
         // Dirty pages that reclaim has met among others are no reason for a kill either.
-        if waits_for_files && self.mm.memcg_stat_now(limited, Stat::NrDirty) > 0 {
+        if waits_for_files && !self.io.are_held_up && self.mm.memcg_stat_now(limited, Stat::NrDirty) > 0 {
             self.wakeup_flusher_threads(WritebackReason::Vmscan);
             if self.is_flushing() {
                 charge.attempts = 0;
@@ -286,6 +286,7 @@ impl Core {
             bound: None,
             lists,
             being_read: being_read.count() as u64,
+            held: 0,
             protected,
             has_swap: self.mm.memory.swap.total_pages() > 0,
             free_swap: self.mm.memcgs.free_swap(memcg, self.mm.memory.swap.free_pages()),

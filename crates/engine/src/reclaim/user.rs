@@ -81,7 +81,10 @@ impl Core {
                     request.reclaimed += reclaimed;
                     if reclaimed == 0 && !request.is_interrupted {
                         // It has tried at every priority and in every way: nothing changes until a write has ended.
-                        if request.retries == 0 || !(self.io.has_writes() || self.is_flushing()) {
+                        if request.retries == 0
+                            || self.io.are_held_up
+                            || !(self.io.has_writes() || self.is_flushing())
+                        {
                             break;
                         }
                         request.retries -= 1;

@@ -11,10 +11,12 @@
 //!
 //! The machine learns of a kill by [`Engine::take_oom_kills`] and resumes each of the tasks, idle ones too.
 
-use crate::machine::step::Step;
+use crate::machine::step::{OomReport, Step};
+use crate::memcg::MemcgEvent;
 use crate::oom::{OOM_SCORE_ADJ_MAX, OOM_SCORE_ADJ_MIN, OomKill};
 use crate::serve::engine::Engine;
 use crate::serve::task::{Current, Stage};
+use crate::stat::Stat;
 use crate::units::{MmId, TaskId};
 
 impl Engine {
@@ -43,6 +45,21 @@ impl Engine {
             }
             into.push(kill);
         }
+    }
+
+    /// An access that found no memory is to be made again: what was counted as this machine's form of a kill was none.
+    pub fn take_back_oom_kill(&mut self, report: &OomReport) {
+        debug_assert!(!self.core.mm.config.oom_kill, "a process was killed for it");
+        if report.max.is_some() {
+            self.core.mm.memcgs.take_back_event(report.memcg, MemcgEvent::OomKill);
+        }
+        let node = self.core.current_node();
+        self.core.mm.count_node(node, Stat::OomKill, -1);
+    }
+
+    /// The machine can't begin any of the writes that it has: until one ends, nobody who finds no memory waits for that.
+    pub fn writes_are_held_up(&mut self) {
+        self.core.hold_up_writes();
     }
 
     /// How much rather than others a process is to be killed when memory runs out, from -1000, never, to 1000.

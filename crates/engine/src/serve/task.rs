@@ -4,7 +4,7 @@ use crate::core::{Behalf, Core};
 use crate::kernfs::LruGenWrite;
 use crate::kmem::{PoolResize, PoolResizeStep, Stack};
 use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
-use crate::machine::step::{Access, DelayReason, IoWait, Served, Step, Wait};
+use crate::machine::step::{Access, DelayReason, IoWait, Served, Step, Touched, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
 use crate::memory::Memory;
 use crate::memory::mm::Backing;
@@ -233,6 +233,15 @@ impl Engine {
         current.assert_idle();
         current.task.check_access(access).ok()?;
         self.hit(task, access)
+    }
+
+    /// Pays what a task owes for `memory.high`, where that is the machine's to ask for ([`Config::pays_on_request`]). At its end it says where the page is
+    /// now that the task has accessed last.
+    pub fn pay(&mut self, task: TaskId, accessed: Access) -> Step {
+        let mut current = self.enter(task);
+        current.assert_idle();
+        let served = current.served_still(accessed, Served::Hit(Touched::Gone));
+        current.pay(accessed, served)
     }
 
     #[inline(always)]
@@ -469,6 +478,13 @@ impl Current<'_> {
     }
 
     pub(super) fn pay_what_is_owed(&mut self, access: Access, served: Served) -> Step {
+        if self.core.mm.config.pays_on_request {
+            return Step::Done(served);
+        }
+        self.pay(access, served)
+    }
+
+    fn pay(&mut self, access: Access, served: Served) -> Step {
         match std::mem::take(&mut self.task.high_debt) {
             0 => Step::Done(served),
             debt => self.pay_high(Box::new(HighDebt { access, served, reclaim: HighReclaim::new(debt) })),

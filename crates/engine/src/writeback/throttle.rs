@@ -276,8 +276,8 @@ impl Core {
         let rate = rates.ratelimit as i64 * ratio / ONE;
         let pauses = pauses(hz, position.wb_dirty, rates.average, rates.ratelimit, rate as u64);
         if rate == 0 {
-            // A device with next to nothing left to write can't be the one that all others wait for.
-            let leaves = position.wb_dirty <= TINY;
+            // A device with next to nothing left to write can't be the one that all others wait for; nor does any write what the machine can't begin.
+            let leaves = position.wb_dirty <= TINY || self.io.are_held_up;
             self.trace_pause(throttle, wb, position, rate, (pauses.most, pauses.most));
             return self
                 .sleep(throttle, Asleep { now, pause: pauses.most, next_look: pauses.next_look, leaves });

@@ -317,6 +317,49 @@ fn a_write_that_was_held_up_begins_soon_after_whoever_has_ended_another_meanwhil
 }
 
 #[test]
+fn however_many_reads_wait_a_write_begins_among_them() {
+    for io_threads in [1, 4] {
+        let (made, device) = (Made::new("among-reads"), Arc::<Device>::default());
+        let (memory, file) = cache(Backend::Threads, io_threads, &made, &device);
+        file.write_at(&vec![7; 2048 * PAGE], 0).unwrap();
+        file.sync_data().unwrap();
+        device.set(|_| {
+            std::thread::sleep(Duration::from_micros(200));
+            Fate::Well
+        });
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for seed in 0..2 * io_threads as u64 {
+                let (file, is_over) = (&file, &is_over);
+                scope.spawn(move || {
+                    let mut draw = Draw(seed);
+                    while !is_over.load(Relaxed) {
+                        let mut bufs = [[0; 9]; 32];
+                        let reads = bufs
+                            .iter_mut()
+                            .map(|buf| crate::ReadAt { buf, offset: draw.below(2048) * PAGE_SIZE })
+                            .collect();
+                        file.submit(reads).unwrap().wait().unwrap();
+                    }
+                });
+            }
+            // Nobody waits for these writes.
+            flush_soon(&memory);
+            (0..40).for_each(|page| file.write_at(&[8; 9], page * 50 * PAGE_SIZE).unwrap());
+            let is_clean = || {
+                let stats = memory.stats().unwrap();
+                stats.dirty + stats.writeback == 0
+            };
+            let tries =
+                (0..4000).take_while(|_| !is_clean()).map(|_| std::thread::sleep(Duration::from_millis(5)));
+            let tries = tries.count();
+            is_over.store(true, Relaxed);
+            assert!(tries < 4000, "after 20 s pages are not written while others read");
+        });
+    }
+}
+
+#[test]
 fn beside_reads_a_part_of_a_long_write_is_under_way_that_nobody_waits_for_or_several_short_ones_and_else_eight()
  {
     let made = Made::new("beside");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pageout_engine::{FileId, Nanos, Step, TaskId, Wait};
 
-use super::locked::{Locked, Miss, Outcome};
+use super::locked::{Crowded, Locked, Miss, Outcome};
 use super::{Machine, Want};
 use crate::arena::Pin;
 use crate::error::Error;
@@ -21,22 +21,27 @@ pub(super) struct Driven {
     flight: Arc<Flight>,
     /// Its place among those of its flight.
     at: usize,
+    /// No others are of its flight, whose pages would stay until somebody polls.
+    is_alone: bool,
     /// It has come to nothing, and is to be made again.
     starts_again: bool,
+    /// What it has come to, once it has but to pay.
+    found: Option<Result<Held, Error>>,
 }
 
 /// How long it takes to write to a page, unless somebody does in place.
 const WRITTEN_SOON: Nanos = Nanos(50_000);
-/// How soon one is made again that has found no room beside reads.
-const READ_SOON: Nanos = Nanos(200_000);
+/// How soon one is made again at best that has found no room beside what others read and hold.
+const ROOM_SOON: Nanos = Nanos(200_000);
 
 impl Machine {
-    /// Begins to bring pages of a file in, for reads that are pending.
+    /// Begins to bring pages of a file in, for reads that are pending: one without others, or several.
     pub(crate) fn begin_all(
         &self,
         file: &File,
         group: usize,
         wants: impl Iterator<Item = (usize, Want)>,
+        is_alone: bool,
         flight: &Arc<Flight>,
     ) -> Result<(), Error> {
         let (mut locked, mut outcome) = (self.drain(self.lock()?)?, Ok(()));
@@ -50,7 +55,15 @@ impl Machine {
                 }
             };
             let (task, access) = (miss.hired.task, miss.access);
-            let driven = Driven { miss, file: file.id, flight: Arc::clone(flight), at, starts_again: false };
+            let driven = Driven {
+                miss,
+                file: file.id,
+                flight: Arc::clone(flight),
+                at,
+                is_alone,
+                starts_again: false,
+                found: None,
+            };
             locked.waiter(task).driven = Some(Box::new(driven));
             flight.begins();
             let mut step = locked.engine.start(task, access);
@@ -120,15 +133,25 @@ impl Locked<'_> {
             self.settle();
             match step {
                 Step::Done(served) => {
-                    let reads = self.device_reads;
-                    let driven = self.waiter(task).driven.as_mut().expect("it is driven");
-                    let (file, page) = (driven.file, driven.miss.access.page);
-                    // Others of its flight keep their pages until somebody polls: room for it may come after that alone.
-                    if driven.flight.is_of_one() && driven.miss.is_crowded(&served, reads) {
-                        return self.start_again_in(task, READ_SOON);
+                    let mut driven = self.waiter(task).driven.take().expect("it is driven");
+                    if let Some(found) = driven.found.take() {
+                        return self.land(*driven, found);
                     }
-                    match self.outcome(file, page, served) {
-                        Outcome::Found(found) => return self.land(task, found),
+                    let (file, access) = (driven.file, driven.miss.access);
+                    let (crowded, is_alone) = (self.crowded(&mut driven.miss, &served), driven.is_alone);
+                    self.waiter(task).driven = Some(driven);
+                    // Where it is not alone, it is made again by who polls, without the others of its flight.
+                    if let Some(Crowded { least, .. }) = crowded
+                        && is_alone
+                    {
+                        return self.start_again_in(task, ROOM_SOON.max(Nanos(least.as_nanos() as u64)));
+                    }
+                    match self.outcome(file, access.page, served) {
+                        Outcome::Found(found) => {
+                            let found = found.and_then(|pin| self.hand_out(file, pin));
+                            self.waiter(task).driven.as_mut().expect("it is driven").found = Some(found);
+                            step = self.engine.pay(task, access);
+                        }
                         Outcome::Again => step = self.start_again(task),
                         Outcome::Taken(_) => return self.start_again_in(task, WRITTEN_SOON),
                     }
@@ -166,15 +189,17 @@ impl Locked<'_> {
         self.wake_service();
     }
 
+    /// The page of a miss for who may poll when he likes.
+    fn hand_out(&self, file: FileId, pin: Pin<'_>) -> Result<Held, Error> {
+        match self.files[file.0 as usize].as_ref().is_some_and(|of| of.is_written) {
+            true => Ok(Held::Copy(pin.bytes().into())),
+            false => self.keep(pin).map(Held::Pin),
+        }
+    }
+
     /// A miss is over.
-    fn land(&mut self, task: TaskId, found: Result<Pin<'_>, Error>) {
-        let driven = self.waiter(task).driven.take().expect("it is driven");
+    fn land(&mut self, driven: Driven, found: Result<Held, Error>) {
         self.ended(driven.file, &driven.miss.hired);
-        let is_written = self.files[driven.file.0 as usize].as_ref().is_some_and(|of| of.is_written);
-        let found = match found {
-            Ok(pin) if is_written => Ok(Held::Copy(pin.bytes().into())),
-            found => found.and_then(|pin| self.keep(pin)).map(Held::Pin),
-        };
         let waker = driven.flight.ends(driven.at, found);
         self.to_wake.extend(waker);
     }

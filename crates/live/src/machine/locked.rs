@@ -11,8 +11,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, CpuId, Engine, FileId, IoError, MemcgId, MmId, Nanos, ObjectId, Op, PAGE_SIZE, Pfn,
-    Served, Step, TaskId, Touched, Wait,
+    Access, AccessError, CpuId, Engine, FileId, IoError, MemcgId, MmId, Nanos, ObjectId, OomReport, Op,
+    PAGE_SIZE, Pfn, Served, Step, TaskId, Touched, Wait,
 };
 
 use super::driven::Driven;
@@ -109,6 +109,8 @@ pub(crate) struct Inner {
     pub(super) writing: usize,
     /// Their pages.
     pub(super) writing_pages: usize,
+    /// Since when nobody could begin any of those that there are.
+    pub(super) held_up_since: Option<Nanos>,
     /// When a read was asked for last.
     pub(super) read_at: Option<Nanos>,
     /// The last call of the engine has asked for a write.
@@ -209,8 +211,16 @@ pub(super) struct Miss {
     pub(super) step: Step,
     /// Reads of the device that had ended when it was last made.
     pub(super) reads_before: u64,
-    /// How often it has found no memory although none was being read any more.
+    /// How often it has found no memory, and how often although nothing of its group was being read.
+    tries: u32,
     in_vain: u32,
+}
+
+/// An access that has found no memory is to be made again: after the shorter time, or where no read ends meanwhile, after the longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Crowded {
+    pub(super) least: Duration,
+    pub(super) most: Duration,
 }
 
 impl Miss {
@@ -219,18 +229,21 @@ impl Miss {
         matches!(self.step, Step::Done(Served::Failed(AccessError::Oom(_))))
     }
 
-    /// Whether it has found no memory because pages of its group were being read. The kernel would kill a process for that moment's want, and here a
-    /// program's access would fail: it is to be made again when a read has ended.
-    pub(super) fn is_crowded(&mut self, served: &Served, reads: u64) -> bool {
-        /// As often as reclaim is tried: reads may be of others, and this group full of pages that are held.
+    /// What is to be done where it has found no memory: nothing if that will last. The kernel would kill a process for a moment's want, and here a
+    /// program's access would fail.
+    fn crowded(&mut self, report: &OomReport) -> Option<Crowded> {
+        /// As often as reclaim is tried, which takes 66 ms together: who copies is done by then, and who polls has polled. What is left is under guards.
         const IN_VAIN_MAX: u32 = 16;
-        let Served::Failed(AccessError::Oom(report)) = served else { return false };
-        if report.being_read > 0 {
-            return true;
-        }
-        // What has ended meanwhile may have been looked at too early.
-        self.in_vain += 1;
-        reads > self.reads_before && self.in_vain <= IN_VAIN_MAX
+        let span =
+            |longest| Duration::from_micros(20 << self.tries.min(16)).min(Duration::from_millis(longest));
+        let crowded = match report.being_read {
+            0 => Crowded { least: span(8), most: span(8) },
+            // Room comes when that has ended, or otherwise before.
+            _ => Crowded { least: span(1), most: Duration::from_millis(10) },
+        };
+        self.tries += 1;
+        self.in_vain += u32::from(report.being_read == 0);
+        (self.in_vain <= IN_VAIN_MAX).then_some(crowded)
     }
 }
 
@@ -254,6 +267,7 @@ impl Inner {
             writes: VecDeque::new(),
             writing: 0,
             writing_pages: 0,
+            held_up_since: None,
             read_at: None,
             has_asked_for_writes: false,
             waiters: Vec::new(),
@@ -356,8 +370,15 @@ impl<'a> Locked<'a> {
         let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
         let access = Access { wanted, ..Access::new(object, want.page, write) };
         self.files[file.id.0 as usize].as_mut().expect("it is reachable").busy += 1;
-        let reads_before = self.device_reads;
-        Ok(Miss { hired, access, step: Step::Again, reads_before, in_vain: 0 })
+        Ok(Miss { hired, access, step: Step::Again, reads_before: self.device_reads, tries: 0, in_vain: 0 })
+    }
+
+    /// Whether a miss that has come to this has found no memory for a moment's sake, so that it is to be made again.
+    pub(super) fn crowded(&mut self, miss: &mut Miss, served: &Served) -> Option<Crowded> {
+        let Served::Failed(AccessError::Oom(report)) = served else { return None };
+        let crowded = miss.crowded(report)?;
+        self.engine.take_back_oom_kill(report);
+        Some(crowded)
     }
 
     /// Makes an access, for the first time or again.
@@ -636,7 +657,10 @@ impl<'a> Locked<'a> {
         let of = self.files[file.0 as usize].as_ref();
         let path = of.map_or_else(PathBuf::new, |of| of.path.clone());
         match (error, of.and_then(|of| of.failed)) {
-            (AccessError::Oom(report), _) => Error::OutOfMemory(report),
+            (AccessError::Oom(mut report), _) => {
+                report.held = self.pinned();
+                Error::OutOfMemory(report)
+            }
             (AccessError::BeyondObject { .. }, _) => {
                 let bytes = of.map_or(0, OpenFile::bytes);
                 Error::BeyondEnd { path, end: (page + 1) * PAGE_SIZE, bytes }

@@ -8,11 +8,14 @@ use pageout_engine::Step;
 
 use super::Machine;
 use super::locked::{KernelThread, Runs};
+use super::transfer::Transfer;
 use super::uring::Uring;
 use crate::sync::wait_at_most;
 
 /// How soon writes are looked at again that could not begin: mostly who writes to a page copies and is done.
 const HELD_UP: Duration = Duration::from_millis(1);
+/// Reads of the queue that a thread makes before a write that waits: who waits for room waits for that.
+const READS_A_WRITE: u32 = 8;
 
 impl Machine {
     /// Runs the engine's kernel threads until all is to stop.
@@ -31,6 +34,7 @@ impl Machine {
                     Ok(locked) => locked,
                     Err(_) => return,
                 };
+                locked.note_held_up_writes();
             }
             let (now, has_room) = (locked.now, locked.has_room());
             let is_due = |thread: &KernelThread| match thread.runs {
@@ -98,13 +102,16 @@ impl Machine {
 
     fn run_reader_of_queue(&self) {
         let Ok(mut inner) = self.inner.lock() else { return };
+        let mut reads = 0;
         loop {
             if inner.stops || self.is_poisoned() {
                 return;
             }
-            let next = inner.queue.pop_front();
             // Reads first: somebody waits for them, or soon will.
-            let next = next.or_else(|| inner.next_write(&self.arena, self.writers_max()));
+            let read = if reads < READS_A_WRITE { inner.queue.pop_front() } else { None };
+            let next = read.or_else(|| inner.next_write(&self.arena, self.writers_max()));
+            let next = next.or_else(|| inner.queue.pop_front());
+            reads = if next.as_ref().is_some_and(Transfer::is_write) { 0 } else { reads + 1 };
             let Some(mut transfer) = next else {
                 if !inner.writes.is_empty() && inner.writing == 0 && std::mem::take(&mut inner.service_sleeps)
                 {

@@ -3,7 +3,7 @@
 //! ```text
 //!   with the lock      a copy into a frame: it is short, and begun    await_move
 //!   without it         a copy, or a write, of a page                  awaits_move, await_gate
-//!                      a read, where a group has no other pages       await_a_read
+//!                      a read, where a group has no other pages       await_room_beside
 //!                      a page that another has asked for              wait          parked, until the engine wakes the task
 //!                      a file that others are in                      wait_while    a condition of all of the cache
 //! ```
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pageout_engine::{FileId, Pfn, TaskId};
 
-use super::locked::Miss;
+use super::locked::{Crowded, Miss};
 use super::moves::Move;
 use super::{Inner, LOOK_AGAIN, Locked, Machine, OpenFile};
 use crate::error::Error;
@@ -68,23 +68,27 @@ impl Machine {
         }
     }
 
-    /// Waits until a read has ended since a miss was made that has found no room beside reads: each may have been of its group.
+    /// Waits until there may be room for the page of a miss that has found none beside what others read and hold.
     #[cold]
-    pub(super) fn await_a_read<'a>(
+    pub(super) fn await_room_beside<'a>(
         &'a self,
         mut locked: Locked<'a>,
         miss: &Miss,
+        crowded: Crowded,
     ) -> Result<Locked<'a>, Error> {
-        const LONGEST: Duration = Duration::from_millis(1);
-        let mut span = Duration::from_micros(20);
         locked = self.read(locked, 0)?;
-        while locked.device_reads == miss.reads_before {
+        let (mut waited, mut span) = (Duration::ZERO, crowded.least);
+        loop {
             drop(locked);
             thread::sleep(span);
-            span = (2 * span).min(LONGEST);
             locked = self.lock()?;
+            waited += span;
+            // Any read that has ended may have been of its group.
+            if waited >= crowded.most || locked.device_reads != miss.reads_before {
+                return Ok(locked);
+            }
+            span = (2 * span).min(Duration::from_millis(1));
         }
-        Ok(locked)
     }
 
     /// Lets go of the lock until a task is woken, or for so long.
@@ -203,14 +207,17 @@ mod tests {
             Arc::new(disk.with(Arc::clone(&late) as Arc<dyn Faults>));
         file.prefetch(0..MAX).unwrap();
         assert_eq!(small.read("memory.current").unwrap().trim(), MAX.to_string());
-        std::thread::scope(|scope| {
+        let outcome = std::thread::scope(|scope| {
             let one = scope.spawn(|| one(&file));
             thread::sleep(Duration::from_millis(30));
             let waits = !one.is_finished();
             *late.may_answer.lock().unwrap() = true;
             late.changed.notify_all();
             (one.join().unwrap(), waits)
-        })
+        });
+        let events = small.read("memory.events").unwrap();
+        assert!(events.contains("\noom_kill 0\n") && !events.contains("\noom 0\n"), "{events}");
+        outcome
     }
 
     #[test]

@@ -153,6 +153,25 @@ impl Locked<'_> {
         }
     }
 
+    /// Where all writes that there are wait for who writes to their pages in place, and that for long, the engine is told: whoever finds no memory may be the
+    /// one who is to end that.
+    pub(super) fn note_held_up_writes(&mut self) {
+        const LONG: Nanos = Nanos(100_000_000);
+        let machine = self.machine();
+        let is_held_up =
+            |write: &Transfer| write.frames.iter().any(|&pfn| machine.arena.gate(pfn).is_written());
+        if self.writing > 0 || self.writes.is_empty() || !self.writes.iter().all(is_held_up) {
+            self.held_up_since = None;
+            return;
+        }
+        let now = self.now;
+        if now.0 - self.held_up_since.get_or_insert(now).0 >= LONG.0 {
+            self.held_up_since = None;
+            self.engine.writes_are_held_up();
+            self.settle();
+        }
+    }
+
     /// Whether a page that is to be written in this part has to be read first, if it is not in memory. It is another answer whenever others have had the
     /// lock: they may have written it, and it may have gone to its device since.
     fn say_what_is_written(&mut self, miss: &Miss, file: FileId, part: Part) {
@@ -304,12 +323,15 @@ impl Machine {
     ) -> Result<(Locked<'a>, Result<Pfn, Error>), Error> {
         loop {
             let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
-            let served;
-            (locked, served) = self.see_through_anew(locked, task, step, |locked| {
-                locked.say_what_is_written(&miss, file.id, part)
-            })?;
-            if miss.is_crowded(&served, locked.device_reads) {
-                locked = self.await_a_read(locked, &miss)?;
+            let mut served;
+            let say = |locked: &mut Locked<'a>| locked.say_what_is_written(&miss, file.id, part);
+            (locked, served) = self.see_through_anew(locked, task, step, say)?;
+            if !matches!(served, Served::Failed(_)) {
+                let step = locked.engine.pay(task, miss.access);
+                (locked, served) = self.see_through_anew(locked, task, step, say)?;
+            }
+            if let Some(crowded) = locked.crowded(&mut miss, &served) {
+                locked = self.await_room_beside(locked, &miss, crowded)?;
             } else if let Outcome::Found(found) = locked.frame_of(file.id, part.page, served) {
                 locked.ended(file.id, &miss.hired);
                 return Ok((locked, found));
