@@ -34,8 +34,8 @@ impl Machine {
                     Ok(locked) => locked,
                     Err(_) => return,
                 };
-                locked.note_held_up_writes();
             }
+            locked.note_held_up_writes();
             let (now, has_room) = (locked.now, locked.has_room());
             let is_due = |thread: &KernelThread| match thread.runs {
                 Runs::Now => true,

@@ -119,6 +119,7 @@ impl Locked<'_> {
             frames.iter().for_each(|&pfn| machine.arena.gate(pfn).unpin());
         }
         self.device_writes += 1;
+        self.held_up_since = None;
         self.device_bytes_written += bytes - failed.len() as u64 * PAGE_SIZE;
         let had_room = self.has_room();
         self.writing -= 1;
