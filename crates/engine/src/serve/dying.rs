@@ -50,6 +50,9 @@ impl Engine {
     /// An access that found no memory is to be made again: what was counted as this machine's form of a kill was none.
     pub fn take_back_oom_kill(&mut self, report: &OomReport) {
         debug_assert!(!self.core.mm.config.oom_kill, "a process was killed for it");
+        if report.unrelieved.is_some() {
+            return;
+        }
         if report.max.is_some() {
             self.core.mm.memcgs.take_back_event(report.memcg, MemcgEvent::OomKill);
         }

@@ -235,7 +235,7 @@ impl Engine {
         self.hit(task, access)
     }
 
-    /// Pays what a task owes for `memory.high`, where that is the machine's to ask for ([`Config::pays_on_request`]). At its end it says where the page is
+    /// Pays what a task owes for `memory.high`, where that is the machine's to ask for ([`crate::Config::pays_on_request`]). At its end it says where the page is
     /// now that the task has accessed last.
     pub fn pay(&mut self, task: TaskId, accessed: Access) -> Step {
         let mut current = self.enter(task);
