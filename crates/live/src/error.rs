@@ -68,8 +68,8 @@ pub enum Error {
         /// Bytes of the file.
         bytes: u64,
     },
-    /// No memory for a page, and none to be had: who finds that all pages are being read or held waits, for those that are held 66 ms, and where writes can't
-    /// begin for a page that is held to be written, a tenth of a second.
+    /// No memory for a page, and none to be had. An access waits first: as long as pages of its group are being read, 66 ms for pages that others hold, and a
+    /// tenth of a second for writes that can't begin while somebody holds their page to write it.
     OutOfMemory(Box<OomReport>),
     /// Too many pages are held by guards ([`crate::PageRef`]), or this one by too many, or it is to go and a guard holds it.
     Pinned {

@@ -225,7 +225,7 @@ pub struct OomReport {
     pub lists: [u64; 5],
     /// Its pages that are being read, which nobody can take before that has ended.
     pub being_read: u64,
-    /// Pages that somebody outside of the engine looks at, of the whole machine, where that says so.
+    /// Pages of the whole machine that guards and unpolled reads hold. The engine knows of none: a machine that has them fills it in.
     pub held: u64,
     /// Pages on these lists that `memory.min` of descendants holds back.
     pub protected: u64,

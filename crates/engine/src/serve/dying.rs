@@ -51,6 +51,7 @@ impl Engine {
     pub fn take_back_oom_kill(&mut self, report: &OomReport) {
         debug_assert!(!self.core.mm.config.oom_kill, "a process was killed for it");
         if report.unrelieved.is_some() {
+            // Nobody would have been killed, so that nothing was counted.
             return;
         }
         if report.max.is_some() {

@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(small.read("memory.current").unwrap().trim(), MAX.to_string());
         let outcome = std::thread::scope(|scope| {
             let one = scope.spawn(|| one(&file));
-            let has_room = || small.read("memory.events").unwrap().contains("\noom 0\n");
-            while has_room() && !one.is_finished() {
+            let has_met_the_limit = || !small.read("memory.events").unwrap().contains("\noom 0\n");
+            while !has_met_the_limit() && !one.is_finished() {
                 thread::sleep(Duration::from_millis(1));
             }
             thread::sleep(Duration::from_millis(10));

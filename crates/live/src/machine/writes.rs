@@ -154,8 +154,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Where all writes that there are wait for who writes to their pages in place, and that for long, the engine is told: whoever finds no memory may be the
-    /// one who is to end that.
+    /// Tells the engine when each write has long waited for a page that somebody writes in place: who finds no memory then may be the one who holds it.
     pub(super) fn note_held_up_writes(&mut self) {
         const LONG: Nanos = Nanos(100_000_000);
         let machine = self.machine();
