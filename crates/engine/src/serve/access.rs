@@ -53,10 +53,15 @@ impl Object {
         }
     }
 
+    /// The object was closed or unmapped. Until its number is used again, it names an open file and a file that may be others by now.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.pages() == 0
+    }
+
     /// The open file that it shares, if any.
     pub(super) fn open(&self) -> Option<OpenFileId> {
         match *self {
-            Object::File { pages: 0, .. } | Object::Mapping { pages: 0, .. } => None,
+            _ if self.is_closed() => None,
             Object::File { open, .. } => Some(open),
             Object::Mapping { open, .. } => open,
         }
@@ -65,6 +70,7 @@ impl Object {
     /// Both are one open file, or one mapping.
     pub(super) fn is_same(&self, other: &Object) -> bool {
         match (*self, *other) {
+            _ if self.is_closed() || other.is_closed() => false,
             (Object::File { open, .. }, Object::File { open: of, .. }) => open == of,
             (Object::Mapping { mm, vma, .. }, Object::Mapping { mm: of, vma: at, .. }) => {
                 (mm, vma) == (of, at)

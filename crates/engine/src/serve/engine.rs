@@ -106,7 +106,7 @@ impl Engine {
         are_partial: bool,
     ) -> Result<(), ConfigError> {
         match self.tasks[task.index()].objects.get_mut(object.index()) {
-            Some(access::Object::File { partial_writes, .. }) => *partial_writes = are_partial,
+            Some(access::Object::File { pages: 1.., partial_writes, .. }) => *partial_writes = are_partial,
             _ => return Err(ConfigError::Unknown(format!("open file {} of task {}", object.0, task.0))),
         }
         Ok(())
@@ -120,9 +120,9 @@ impl Engine {
         compressibility: Compressibility,
     ) -> Result<(), ConfigError> {
         compressibility.check()?;
-        let backing = match self.tasks[task.index()].objects.get(object.index()) {
-            Some(&access::Object::File { file, .. }) => Some(Backing::File(file)),
-            Some(&access::Object::Mapping { mm, vma, .. }) => {
+        let backing = match self.open_object(task, object) {
+            Some(access::Object::File { file, .. }) => Some(Backing::File(file)),
+            Some(access::Object::Mapping { mm, vma, .. }) => {
                 let vma = &mut self.core.mm.memory.mm_mut(mm).vmas[vma];
                 vma.compressibility = Some(compressibility);
                 Some(vma.backing)

@@ -43,12 +43,9 @@ impl Engine {
         let task_of = &mut self.tasks[task.index()];
         task_of.mm = Some(new);
         for object in &mut task_of.objects {
-            match object {
-                access::Object::File { open, .. } => self.core.mm.memory.open_again(*open),
-                access::Object::Mapping { open, mm, .. } => {
-                    *mm = new;
-                    open.iter().for_each(|&open| self.core.mm.memory.open_again(open));
-                }
+            object.open().iter().for_each(|&open| self.core.mm.memory.open_again(open));
+            if let access::Object::Mapping { mm, .. } = object {
+                *mm = new;
             }
         }
         self.core.mm.memory.mm_mut(new).users += 1;

@@ -42,7 +42,7 @@ impl Engine {
     /// not cached. What is mapped stays as long as it is, as in mmap(2). An error where the file would get shorter: that is
     /// [`Engine::file_shrink`].
     pub fn file_grow(&mut self, file: FileId, pages: u64) -> Result<(), ConfigError> {
-        let Some(of) = self.core.mm.memory.files.get_mut(file.index()) else {
+        let Some(of) = self.core.mm.memory.files.get_mut(file.index()).filter(|of| !of.is_forgotten()) else {
             return Err(ConfigError::Unknown(format!("file {}", file.0)));
         };
         check_range("pages of a file that grows", pages, of.pages(), TABLE_PAGES_MAX)?;
@@ -50,7 +50,10 @@ impl Engine {
         of.grow(pages);
         for object in self.tasks.iter_mut().flat_map(|task| &mut task.objects) {
             match object {
-                Object::File { file: of, pages: reachable, .. } if *of == file => *reachable = pages,
+                // A closed object stays closed.
+                Object::File { file: of, pages: reachable, .. } if *of == file && *reachable > 0 => {
+                    *reachable = pages;
+                }
                 _ => {}
             }
         }
@@ -101,7 +104,9 @@ impl Engine {
             return Err(ConfigError::Unknown(format!("file {}", file.0)));
         };
         let name = &of.name;
-        let is_open = |object: &Object| matches!(object, Object::File { file: of, pages, .. } if *of == file && *pages > 0);
+        let is_open = |object: &Object| {
+            !object.is_closed() && matches!(object, Object::File { file: of, .. } if *of == file)
+        };
         let why = if of.index.iter().next().is_some() {
             Some("has pages or traces of pages: unlink it first")
         } else if !of.mappings.is_empty() {

@@ -4,7 +4,7 @@
 //! from another one share its open file, as those do that a program makes of one descriptor.
 
 use crate::config::{ConfigError, check_range};
-use crate::memory::file::FileMapping;
+use crate::memory::file::{File, FileMapping};
 use crate::memory::mm::{Advice, Backing, Vma};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::room::check_room;
@@ -72,14 +72,20 @@ impl Engine {
 
     /// The open file behind an object.
     pub(super) fn open_file_of(&self, task: TaskId, object: ObjectId) -> Result<OpenFileId, ConfigError> {
-        match self.tasks[task.index()].objects.get(object.index()) {
-            Some(&(Object::File { open, .. } | Object::Mapping { open: Some(open), .. })) => Ok(open),
-            _ => Err(ConfigError::Unknown(format!("file behind object {} of task {}", object.0, task.0))),
-        }
+        let open = self.open_object(task, object).and_then(|object| object.open());
+        open.ok_or_else(|| {
+            ConfigError::Unknown(format!("file behind object {} of task {}", object.0, task.0))
+        })
+    }
+
+    /// An object of a task that is not closed.
+    pub(super) fn open_object(&self, task: TaskId, object: ObjectId) -> Option<Object> {
+        let of = self.tasks[task.index()].objects.get(object.index());
+        of.copied().filter(|of| !of.is_closed())
     }
 
     fn open_file(&mut self, file: FileId) -> Result<OpenFileId, ConfigError> {
-        if file.index() >= self.core.mm.memory.files.len() {
+        if self.core.mm.memory.files.get(file.index()).is_none_or(File::is_forgotten) {
             return Err(ConfigError::Unknown(format!("file {}", file.0)));
         }
         Ok(self.core.mm.memory.open_file(file))
@@ -192,10 +198,8 @@ impl Engine {
         self.assert_idle(to);
         let (owner, object) = of;
         let unknown = || ConfigError::Unknown(format!("object {} of task {}", object.0, owner.0));
-        let owned = *self.tasks[owner.index()].objects.get(object.index()).ok_or_else(unknown)?;
-        if owned.pages() == 0
-            || matches!(owned, Object::Mapping { mm, .. } if self.tasks[to.index()].mm != Some(mm))
-        {
+        let owned = self.open_object(owner, object).ok_or_else(unknown)?;
+        if matches!(owned, Object::Mapping { mm, .. } if self.tasks[to.index()].mm != Some(mm)) {
             return Err(unknown());
         }
         if let Some(lent) = self.tasks[to.index()].lent {

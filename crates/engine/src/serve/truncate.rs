@@ -42,9 +42,9 @@ impl Engine {
     pub(super) fn file_to_truncate(&mut self, task: TaskId, object: ObjectId) -> Result<FileId, ConfigError> {
         self.enter(task);
         self.assert_idle(task);
-        let file = match self.tasks[task.index()].objects.get(object.index()) {
-            Some(&Object::File { file, .. }) => Some(file),
-            Some(&Object::Mapping { mm, vma, .. }) => match self.core.mm.memory.mm(mm).vmas[vma].backing {
+        let file = match self.open_object(task, object) {
+            Some(Object::File { file, .. }) => Some(file),
+            Some(Object::Mapping { mm, vma, .. }) => match self.core.mm.memory.mm(mm).vmas[vma].backing {
                 Backing::File(file) => Some(file),
                 Backing::Anon => None,
             },

@@ -57,7 +57,7 @@ impl Engine {
         task: TaskId,
         object: ObjectId,
     ) -> Result<Option<(FileId, OpenFileId)>, ConfigError> {
-        let Some(&of) = self.tasks[task.index()].objects.get(object.index()) else {
+        let Some(of) = self.open_object(task, object) else {
             return Err(ConfigError::Unknown(format!("object {} of task {}", object.0, task.0)));
         };
         let open = match of {

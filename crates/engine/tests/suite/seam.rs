@@ -209,6 +209,79 @@ fn a_task_reads_through_the_file_that_it_is_lent_and_pays_for_what_it_reads() {
     bench.engine.check_invariants();
 }
 
+fn regular(name: &str, pages: u64) -> FileSpec {
+    FileSpec { name: name.to_owned(), pages, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD }
+}
+
+#[test]
+fn closed_object_stays_closed_when_file_grows() {
+    let mut bench = Bench::new(64, Config::default());
+    let (task, file, object) = (bench.task, bench.file, bench.object);
+    let second = bench.engine.open(task, file).unwrap();
+    bench.engine.close(task, second).unwrap();
+    bench.engine.file_grow(file, 80).unwrap();
+    let gone = bench.access(task, second, 70, false);
+    assert!(matches!(gone, Served::Failed(AccessError::BeyondObject { pages: 0, .. })), "{gone:?}");
+    assert!(matches!(bench.read(70), Served::Major(_)), "what is open reaches it");
+    let step = bench.engine.unlink(task, object).unwrap();
+    bench.go_on(task, step);
+    bench.engine.close(task, object).unwrap();
+    bench.engine.file_forget(file).unwrap();
+}
+
+#[test]
+fn closed_object_reaches_no_later_file() {
+    let mut bench = Bench::new(64, Config::default());
+    let (task, file, object) = (bench.task, bench.file, bench.object);
+    let mm = bench.engine.mm_of(task);
+    let [borrower, other] = [(); 2].map(|()| bench.engine.task_create(mm, CpuId(0)));
+    let lent = bench.engine.lend((task, object), borrower).unwrap();
+    bench.engine.close(task, object).unwrap();
+    // The next open file has the number of the one that was closed.
+    let own = bench.engine.open(other, file).unwrap();
+    for closed in [(task, object), (borrower, lent)] {
+        assert!(bench.engine.fsync(closed.0, closed.1).is_err());
+        assert!(bench.engine.open_same(task, closed).is_err());
+        assert!(bench.engine.truncate(closed.0, closed.1, 0..1).is_err());
+        assert!(bench.engine.unlink(closed.0, closed.1).is_err());
+        assert!(bench.engine.set_partial_writes(closed.0, closed.1, true).is_err());
+        assert!(bench.engine.acknowledge_write_errors(closed.0, closed.1).is_err());
+    }
+    // Who was lent the former may be in the middle of something else when the latter is closed.
+    let busy = bench.engine.open(borrower, file).unwrap();
+    let step = bench.engine.start(borrower, Access::new(busy, 5, false));
+    assert!(matches!(step, Step::Wait(_)), "{step:?}");
+    bench.engine.close(other, own).unwrap();
+    bench.go_on(borrower, step);
+}
+
+#[test]
+fn forgotten_file_neither_grows_nor_opens() {
+    let mut bench = Bench::new(64, Config::default());
+    let (task, file) = (bench.task, bench.file);
+    bench.engine.close(task, bench.object).unwrap();
+    bench.engine.file_forget(file).unwrap();
+    for error in [bench.engine.file_grow(file, 9).unwrap_err(), bench.engine.open(task, file).unwrap_err()] {
+        assert_eq!(error.to_string(), "there is no file 0");
+    }
+    assert_eq!(bench.engine.file_create(regular("next", 9)), Ok(file));
+}
+
+#[test]
+fn length_near_the_largest_number_is_an_error() {
+    let mut bench = Bench::new(64, Config::default());
+    for pages in [0, (1 << 30) + 1, 1 << 52, u64::MAX - 1, u64::MAX] {
+        assert!(bench.engine.file_create(regular("large", pages)).is_err(), "{pages} pages");
+        assert!(bench.engine.file_create_on(regular("large", pages), BdiId(0)).is_err(), "{pages} pages");
+        assert!(bench.engine.file_grow(bench.file, pages).is_err(), "{pages} pages");
+        assert!(bench.engine.file_shrink(bench.task, bench.object, pages).is_err(), "{pages} pages");
+    }
+    assert!(bench.engine.file_grow(FileId(u32::MAX), 9).is_err());
+    let range = u64::MAX - 1..u64::MAX;
+    assert!(bench.engine.truncate(bench.task, bench.object, range).is_err());
+    assert_eq!(bench.engine.figures().file_pages(bench.file), 64);
+}
+
 #[test]
 fn a_file_that_shrinks_and_grows_reads_anew_what_it_had_lost() {
     let mut bench = Bench::new(64, Config::default());
