@@ -230,7 +230,8 @@ impl Stepped for ByHand {
     fn start_threads(&mut self) -> Vec<String> {
         for ThreadInfo { task, name, wait, .. } in self.engine.start_kernel_threads() {
             if name.starts_with("flush-") {
-                self.flushers.insert(task, None);
+                let until = if let Wait::WokenOr(span, _) = wait { Some(self.now + span) } else { None };
+                self.flushers.insert(task, until);
             } else {
                 self.threads.insert(name, Thread { task, wait, is_woken: false });
             }

@@ -100,12 +100,15 @@ impl Machine {
             show,
         };
         for (at, &(kind, pages)) in setup.files.iter().enumerate() {
-            let file = machine.engine.file_create(FileSpec {
-                name: format!("file{at}"),
-                pages,
-                kind,
-                bdi: setup.bdi,
-            });
+            let spec = FileSpec { name: format!("file{at}"), pages, kind, bdi: setup.bdi };
+            // Every other regular file is on a device that is registered after the machine was built.
+            let file = match kind {
+                FileKind::Regular if at % 2 == 1 => {
+                    let bdi = machine.engine.bdi_register(&at.to_string()).expect("there are few");
+                    machine.engine.file_create_on(spec, bdi)
+                }
+                _ => machine.engine.file_create(spec),
+            };
             machine.files.push((file.expect("every file is in range"), kind, pages));
             machine.longest.push(pages);
         }

@@ -35,8 +35,7 @@ impl EngineBuilder {
 
     /// Makes a device known that regular files live on, with the thread that writes them back. `name` tells the threads apart.
     pub fn bdi_register(&mut self, name: &str) -> Result<BdiId, ConfigError> {
-        check_range("backing devices", self.core.writeback.bdis() as u64 + 1, 1, 1024)?;
-        Ok(self.core.bdi_register(name))
+        self.core.bdi_register_checked(name)
     }
 
     /// Sets how much of what may be dirty may be a device's.

@@ -19,6 +19,16 @@ use crate::serve::task::Stage;
 use crate::units::{BdiId, FileId, Nanos, ObjectId, TaskId};
 
 impl Engine {
+    /// Makes a device known while the machine runs, as [`crate::EngineBuilder::bdi_register`] does before: regular files can be created on it from now on
+    /// ([`Engine::file_create_on`]). Its flusher is started by the next [`Engine::start_kernel_threads`]. A device stays until the machine ends.
+    ///
+    /// # Errors
+    ///
+    /// There are 1024 devices already.
+    pub fn bdi_register(&mut self, name: &str) -> Result<BdiId, ConfigError> {
+        self.core.bdi_register_checked(name)
+    }
+
     /// Creates a file. A regular one is on the first device; if there is none yet, that comes with it.
     pub fn file_create(&mut self, spec: FileSpec) -> Result<FileId, ConfigError> {
         if spec.kind == FileKind::Regular && self.core.writeback.bdis() == 0 {

@@ -305,7 +305,8 @@ impl Engine {
     }
 
     /// Starts the kernel threads. They wait from the start, and are resumed as all tasks are: when they are named by
-    /// [`Engine::take_woken`], and when a wait has an end of its own. To be called once; without, the machine has none.
+    /// [`Engine::take_woken`], and when a wait has an end of its own. Without this call the machine has none. A later call starts those that have come since:
+    /// the flusher of a device that was registered while the machine ran ([`Engine::bdi_register`]), say.
     pub fn start_kernel_threads(&mut self) -> Vec<ThreadInfo> {
         std::mem::take(&mut self.core.threads_to_start)
             .into_iter()

@@ -18,6 +18,7 @@
 
 use std::collections::VecDeque;
 
+use crate::config::{ConfigError, check_range};
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
 use crate::machine::step::{DelayReason, Wait};
@@ -27,8 +28,11 @@ use crate::story::WritebackTracepoint;
 use crate::units::{BdiId, FileId, Nanos, NodeId, TaskId, WbId};
 use crate::writeback::sync::Orders;
 use crate::writeback::work::{Asked, ENDLESS, Work, WorkStep};
-use crate::writeback::{Wb, WritebackReason};
+use crate::writeback::{Wb, Writeback, WritebackReason};
 use pageout_rules::writeback::FlusherRequests;
+
+/// Devices at most.
+const BDIS_MAX: u64 = 1024;
 
 /// The thread of a device.
 pub(super) struct Flusher {
@@ -36,6 +40,7 @@ pub(super) struct Flusher {
     bdi: BdiId,
     /// The wb whose turn it is.
     turn: usize,
+    first_wait: Wait,
 }
 
 /// What the thread is doing for a wb.
@@ -116,8 +121,17 @@ impl KernelThread for Flusher {
         self.name.clone()
     }
 
+    fn first_wait(&self) -> Wait {
+        self.first_wait
+    }
+
+    /// Files of a device that was registered while the machine runs may be dirty before its flusher is started.
     fn started(&mut self, core: &mut Core, task: TaskId) {
-        core.writeback.bdis[self.bdi.index()].flusher = Some(task);
+        let of = &mut core.writeback.bdis[self.bdi.index()];
+        of.flusher = Some(task);
+        if core.keeps_failed_writes() && core.writeback.has_work(self.bdi) {
+            self.first_wait = Wait::WokenOr(Nanos::ZERO, DelayReason::Nap);
+        }
     }
 
     fn step(&mut self, core: &mut Core, _woken: bool) -> ThreadStep {
@@ -142,11 +156,18 @@ impl KernelThread for Flusher {
 }
 
 impl Core {
-    /// Makes a device known to which files are written back, with its thread.
+    /// Makes a device known to which files are written back, with its thread. An error where there are too many.
+    pub(crate) fn bdi_register_checked(&mut self, name: &str) -> Result<BdiId, ConfigError> {
+        check_range("backing devices", self.writeback.bdis() as u64 + 1, 1, BDIS_MAX)?;
+        Ok(self.bdi_register(name))
+    }
+
+    /// The same of the first.
     pub(crate) fn bdi_register(&mut self, name: &str) -> BdiId {
         let bdi = self.writeback.add_bdi();
         self.mm.memory.fs_errors.push(WriteErrors::default());
-        self.threads_to_start.push(Box::new(Flusher { name: format!("flush-{name}"), bdi, turn: 0 }));
+        let (name, first_wait) = (format!("flush-{name}"), Wait::Woken);
+        self.threads_to_start.push(Box::new(Flusher { name, bdi, turn: 0, first_wait }));
         bdi
     }
 
@@ -374,6 +395,14 @@ impl Core {
         of.worker.timer = timer.filter(|_| of.has_dirty_files());
         // Those who hoped for a write look for themselves.
         self.wake_write_waiters();
+    }
+}
+
+impl Writeback {
+    /// Whether a device's flusher has something to do, now or at a time.
+    fn has_work(&self, bdi: BdiId) -> bool {
+        let mut workers = self.bdis[bdi.index()].wbs.iter().map(|&wb| &self.wb(wb).worker);
+        workers.any(|worker| worker.is_at_work() || worker.timer.is_some())
     }
 }
 
