@@ -23,6 +23,21 @@ impl Engine {
             None => Step::Done(Served::Synced(Ok(()))),
         })
     }
+
+    /// Ends an fsync(2) that has not come to its end: the machine can't begin the write that the task waits for, and the caller shall not wait.
+    /// The task is idle afterwards, and the end of that write does not wake it. Writes that the call has begun go on, and it has
+    /// told nobody of any error. Returns false, and does nothing, if the task is in no fsync.
+    pub fn give_up_fsync(&mut self, task: TaskId) -> bool {
+        let of = &mut self.tasks[task.index()];
+        if !matches!(of.stage, Stage::Fsync(_)) {
+            return false;
+        }
+        of.stage = Stage::Idle;
+        self.core.stop_waiting_for_io(task);
+        // It may have been named already, and the machine not have asked.
+        self.core.out.woken.retain(|&woken| woken != task);
+        true
+    }
 }
 
 impl Engine {

@@ -283,6 +283,46 @@ fn length_near_the_largest_number_is_an_error() {
 }
 
 #[test]
+fn fsync_given_up_leaves_an_idle_task() {
+    let mut bench = Bench::new(64, Config::default());
+    let (task, object) = (bench.task, bench.object);
+    assert!(!bench.engine.give_up_fsync(task), "it is in none");
+    let begin = |bench: &mut Bench, page| {
+        bench.access(task, object, page, true);
+        let mut step = bench.engine.fsync(task, object).unwrap();
+        while step == Step::Again {
+            step = bench.engine.resume(task);
+        }
+        assert_eq!(step, Step::Wait(Wait::Io(IoWait::Writeback)));
+        let mut ops = Vec::new();
+        bench.engine.take_ops(&mut ops);
+        let write =
+            ops.iter().find_map(|op| if let Op::WriteFile { io, .. } = op { Some(*io) } else { None });
+        write.unwrap()
+    };
+    let woken = |bench: &mut Bench| {
+        let mut woken = Vec::new();
+        bench.engine.take_woken(&mut woken);
+        woken
+    };
+    let io = begin(&mut bench, 0);
+    assert!(bench.engine.give_up_fsync(task) && !bench.engine.give_up_fsync(task));
+    assert!(
+        matches!(bench.access(task, object, 1, false), Served::Major(_)),
+        "it goes on with something else"
+    );
+    bench.engine.io_done(io, CpuId(0), Ok(()));
+    assert_eq!(woken(&mut bench), []);
+    let io = begin(&mut bench, 2);
+    bench.engine.io_done(io, CpuId(0), Err(IoError::Device));
+    assert!(bench.engine.give_up_fsync(task), "it is named, and was not resumed");
+    assert_eq!(woken(&mut bench), []);
+    let step = bench.engine.fsync(task, object).unwrap();
+    assert_eq!(step, Step::Done(Served::Synced(Err(IoError::Device))), "the error was told to nobody");
+    bench.engine.check_invariants();
+}
+
+#[test]
 fn a_file_that_shrinks_and_grows_reads_anew_what_it_had_lost() {
     let mut bench = Bench::new(64, Config::default());
     (0..64).for_each(|page| _ = bench.read(page));
