@@ -358,6 +358,51 @@ fn sync_tries_a_resting_file_once_and_does_not_wait_until_its_device_is_well() {
 }
 
 #[test]
+fn writer_of_failing_device_gets_error_until_it_works() {
+    check(
+        "
+        config writeback.failed_write=dirty memory=4096 folio_batch=1 stat=live vm.dirty_ratio=10 vm.dirty_background_ratio=5
+        group job
+        file data 2048
+        task t in job
+        threads
+        t open data as f
+        device fails
+        t write f 0..200          => 200m      # below the free run
+        t write f 200..400        => 96m F after 520.000 ms 103F
+        why                       => the device fails to write what is dirty already (ENOSPC, EIO): nothing was changed
+        device answers
+        t write f 400             => F         # the last failure is young
+        wait 1
+        t write f 400..410        => m after 20.000 ms 9m      # found by a probe, though the file rests
+        t write f 0..10           => 10H
+    ",
+    );
+}
+
+#[test]
+fn truncated_file_holds_its_device_up_no_more() {
+    check(
+        "
+        config writeback.failed_write=dirty memory=4096 folio_batch=1 stat=live vm.dirty_ratio=10 vm.dirty_background_ratio=5
+        group job
+        file data 2048
+        file log 2048
+        task t in job
+        threads
+        t open data as f
+        t open log as g
+        device fails
+        t write f 0..297          => 296m F after 520.000 ms
+        t write g 0               => F         # of the same device
+        t truncates f 0..2048     => truncated
+        vmstat nr_dirty           => 0
+        t write g 0..100          => 100m
+    ",
+    );
+}
+
+#[test]
 fn reclaim_passes_dirty_pages_by_and_the_end_of_their_write_brings_them_to_the_tail() {
     check(
         "

@@ -55,7 +55,7 @@
 //! | `why` | the last failure |
 //!
 //! PAGES of an object are `3` or, without the last, `0..4`. Accesses are served as a Hit, `m`inor or Major fault, or fail
-//! with `E`IO or `O`ut of memory; `W` means that the task waits for the device, `T` that it waits for kswapd; `64M 2H` are 64 majors and then two hits.
+//! with `E`IO, `O`ut of memory, or `F` as the device fails to write what is dirty; `W` means that the task waits for the device, `T` that it waits for kswapd; `64M 2H` are 64 majors and then two hits.
 
 use crate::machine::{Came, Device, Machine, Rested, Stepped};
 use pageout_engine::*;
@@ -619,9 +619,12 @@ impl<M: Machine> Run<M> {
             Served::Refused(error) => panic!("{error}"),
             Served::Failed(error) => {
                 self.failure = error.to_string();
-                let name = if error == AccessError::Io { "E" } else { "O" };
-                assert!(matches!(error, AccessError::Io | AccessError::Oom(_)), "{error}");
-                name.to_owned()
+                match error {
+                    AccessError::Io => "E".to_owned(),
+                    AccessError::Oom(_) => "O".to_owned(),
+                    AccessError::Writeback => "F".to_owned(),
+                    error => panic!("{error}"),
+                }
             }
         };
         if slept == Nanos::ZERO { served } else { format!("{served} after {slept}") }

@@ -18,6 +18,7 @@
 
 mod dirty; // a page becomes dirty, under writeback, clean
 mod retry; // writes that fail and are tried again
+mod failing; // devices that fail, and who waits for them
 mod device_flush; // what a device has taken, and loses
 mod limits; // how much may be dirty
 mod rates; // how fast a device writes, and a task may dirty
@@ -35,6 +36,7 @@ mod traced; // all of that as tracepoints show it
 mod invariants; // what must always be true
 
 use crate::units::{BdiId, FileId, MemcgId, Nanos, TaskId, WbId};
+use failing::Failures;
 use flusher::Worker;
 use foreign::ForeignWb;
 use rates::Rates;
@@ -108,6 +110,8 @@ pub(crate) struct Writeback {
     cancelled: u64,
     /// How often reclaim has asked the flushers to write.
     wakeups: u64,
+    /// Files whose last write has failed, and that have pages to be written: none but where such pages stay dirty.
+    stuck: BTreeMap<FileId, Failures>,
 }
 
 /// A backing device.
@@ -120,6 +124,8 @@ struct BackingDevice {
     /// Tasks that wait for all of its files.
     syncs: u32,
     limits: BdiLimits,
+    /// Its writes fail, since the last one that went well.
+    failing: Option<Failures>,
 }
 
 /// Limits of a device's share of the dirty pages (`/sys/class/bdi/<bdi>/`), however fast it is beside others.
@@ -206,6 +212,7 @@ impl Writeback {
             laptop_timer: None,
             syncs: 0,
             limits: BdiLimits::default(),
+            failing: None,
         });
         BdiId((self.bdis.len() - 1) as u16)
     }

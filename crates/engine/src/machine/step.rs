@@ -177,6 +177,10 @@ pub enum AccessError {
     },
     /// The device failed to read the page (EIO, SIGBUS).
     Io,
+    /// The page's device does not take what is dirty: its writes fail, and there is as much to be written to it already as may be dirty (ENOSPC,
+    /// EIO). The page is as it was, and nothing is lost. Only where failed writes stay dirty (`writeback.failed_write=dirty`). The access may be
+    /// made again: soon after the device takes writes, it goes well.
+    Writeback,
     /// A page of a file can't be taken away: somebody looks at it ([`crate::FrameGate`]).
     Held {
         /// The page.
@@ -200,6 +204,12 @@ impl fmt::Display for AccessError {
                 )
             }
             Self::Io => write!(f, "the device failed to read the page (EIO)"),
+            Self::Writeback => {
+                write!(
+                    f,
+                    "the device fails to write what is dirty already (ENOSPC, EIO): nothing was changed"
+                )
+            }
             Self::Held { page } => write!(f, "page {page} can't be taken away while somebody looks at it"),
             Self::Oom(report) => report.fmt(f),
         }

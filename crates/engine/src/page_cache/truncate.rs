@@ -166,6 +166,7 @@ impl Core {
         if is_dirty && !folio.has(FolioFlags::SWAPBACKED) {
             self.clear_dirty(pfn);
             self.writeback.note_cancelled(folio.pages());
+            self.note_pages_gone(FileId(folio.owner));
         }
         // A buffer lets go with its page.
         self.mm.memory.folios[pfn].clear(FolioFlags::PINNED);

@@ -179,7 +179,7 @@ impl Core {
                 {
                     return NodeStep::Wait(wait);
                 }
-                if self.mm.is_too_much_written(sc) && (sc.by.may_wait_for_writeout() || !node.has_waited) {
+                if self.is_too_much_written(sc) && (sc.by.may_wait_for_writeout() || !node.has_waited) {
                     node.has_waited = true;
                     sc.waits.has_stalled = true;
                     return NodeStep::Wait(self.congestion_wait());

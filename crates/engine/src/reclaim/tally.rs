@@ -266,6 +266,15 @@ impl Core {
     }
 }
 
+impl Core {
+    /// In 2010: whether so much is being written that whoever takes pages waits for some of it first, as more would be written otherwise
+    /// than devices bear.
+    pub(crate) fn is_too_much_written(&self, sc: &ScanControl) -> bool {
+        self.mm.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait
+            && self.is_writeback_over_threshold()
+    }
+}
+
 impl State {
     /// Whether a reclaimer need not wait because those who dirty pages are slowed down in time: for the machine they always are,
     /// for a group since cgroup v2.
@@ -276,12 +285,5 @@ impl State {
     /// A tenth of a second, in ticks.
     fn tenth_of_a_second(&self) -> u64 {
         u64::from(self.config.hz / 10).max(1)
-    }
-
-    /// In 2010: whether so much is being written that whoever takes pages waits for some of it first, as more would be written otherwise
-    /// than devices bear.
-    pub(crate) fn is_too_much_written(&self, sc: &ScanControl) -> bool {
-        self.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait
-            && self.is_writeback_over_threshold()
     }
 }

@@ -216,13 +216,14 @@ impl Engine {
     pub fn start(&mut self, task: TaskId, access: Access) -> Step {
         let current = self.enter(task);
         current.assert_idle();
+        let is_spared = std::mem::take(&mut current.task.dirty.is_spared);
         if let Err(error) = current.task.check_access(access) {
             return Step::Done(Served::Failed(error));
         }
         // What the fast path could have served is a hit here too.
         match self.hit(task, access) {
             Some(step) => step,
-            None => self.current(task).begin(access),
+            None => self.current(task).begin(access, is_spared),
         }
     }
 
@@ -370,14 +371,14 @@ impl Current<'_> {
 
     /// Begins an access that is no hit.
     #[inline]
-    fn begin(&mut self, access: Access) -> Step {
+    fn begin(&mut self, access: Access, is_spared: bool) -> Step {
         self.task.attempt.begin(access);
         // The processor has marked the way to the entry before the kernel hears of a fault.
         if let &Object::Mapping { mm, start, .. } = self.task.accessed() {
             self.core.mm.memory.mm_mut(mm).table.pass_through(start + access.page);
         }
         if access.write {
-            self.begin_write();
+            self.begin_write(is_spared);
         }
         if self.core.mm.numa_balancing.has_marked() {
             self.take_hint_fault();

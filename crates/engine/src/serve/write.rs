@@ -2,7 +2,7 @@
 //! device has what it wrote (fsync), or what any task wrote (sync, syncfs). [machine 5.1, 5.4, 5.7]
 
 use crate::config::ConfigError;
-use crate::machine::step::{DelayReason, Served, Step, Wait};
+use crate::machine::step::{AccessError, DelayReason, Served, Step, Wait};
 use crate::memory::Memory;
 use crate::memory::mm::Backing;
 use crate::page_alloc::request::Gfp;
@@ -66,6 +66,13 @@ impl Engine {
         })
     }
 
+    /// The next access that the task starts ([`Engine::start`]) waits for no dirty limit, and gets no [`AccessError::Writeback`], whatever the task has
+    /// dirtied. What it dirties counts, so a later access waits for it. For a call that must not wait, as truncation, which writes zeroes into the rest of
+    /// the file's last page. It holds for one access, even if that is a hit or fails; an access that is made anew has to be spared anew.
+    pub fn spare_next_throttle(&mut self, task: TaskId) {
+        self.tasks[task.index()].dirty.is_spared = true;
+    }
+
     /// The regular file behind an object of a task, and what it is open as.
     pub(crate) fn opened_regular_file(
         &self,
@@ -84,15 +91,16 @@ impl Engine {
 }
 
 impl Current<'_> {
-    /// A write changes its file's times. Then whoever has dirtied some pages of files is looked at before the next one.
+    /// A write changes its file's times. Then whoever has dirtied some pages of files is looked at before the next one, unless this access
+    /// is spared ([`Engine::spare_next_throttle`]).
     #[cold]
-    pub(super) fn begin_write(&mut self) {
+    pub(super) fn begin_write(&mut self, is_spared: bool) {
         let Some(file) = self.written_file() else { return };
         self.core.file_update_time(file);
         let of = &mut *self.task;
         of.attempt.progress.was_there = matches!(of.accessed(), Object::File { .. })
             && self.core.mm.memory.file(file).index.word(of.attempt.page).is_plain();
-        of.attempt.progress.is_throttled = self.core.is_look_due(&mut of.dirty, file, of.cpu);
+        of.attempt.progress.is_throttled = !is_spared && self.core.is_look_due(&mut of.dirty, file, of.cpu);
     }
 
     /// What the page of an access that writes is asked for with. A page of a file that write(2) brings in will be dirty; one that a store
@@ -121,9 +129,17 @@ impl Current<'_> {
         let of = &mut *self.task;
         let step = self.core.throttle_step(&mut of.dirty, file, memcg);
         of.attempt.progress.is_throttled = step != ThrottleStep::Leave;
-        let ThrottleStep::Sleep(span) = step else { return None };
-        of.suspend_access();
-        Some(Step::Wait(Wait::Delay(span, DelayReason::DirtyPages)))
+        match step {
+            ThrottleStep::Leave => None,
+            ThrottleStep::Sleep(span) => {
+                of.suspend_access();
+                Some(Step::Wait(Wait::Delay(span, DelayReason::DirtyPages)))
+            }
+            ThrottleStep::Fail => {
+                self.abandon_access();
+                Some(Step::Done(Served::Failed(AccessError::Writeback)))
+            }
+        }
     }
 
     /// The regular file that the access under way is to.

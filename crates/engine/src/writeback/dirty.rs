@@ -192,6 +192,7 @@ impl Core {
         }
         self.writeback.failed += u64::from(result.is_err());
         self.note_tried(file, result);
+        self.note_outcome(file, result);
         if result.is_ok() {
             self.note_taken(file, folio.index.into());
         }
@@ -206,14 +207,17 @@ impl Core {
         );
         of.nr_writeback -= 1;
         self.assert_wb_counted(wb);
-        let of = self.writeback.wb_mut(wb);
-        of.rates.written += 1;
-        of.completions.add(now, 1);
-        of.completions_in_memcg.add(now, 1);
-        let memcg = of.memcg;
-        self.writeback.global.completions.add(now, 1);
-        if memcg != MemcgId::ROOT {
-            self.writeback.domain_mut(memcg).completions.add(now, 1);
+        // A page that is dirty again was not written.
+        if result.is_ok() || !self.keeps_failed_writes() {
+            let of = self.writeback.wb_mut(wb);
+            of.rates.written += 1;
+            of.completions.add(now, 1);
+            of.completions_in_memcg.add(now, 1);
+            let memcg = of.memcg;
+            self.writeback.global.completions.add(now, 1);
+            if memcg != MemcgId::ROOT {
+                self.writeback.domain_mut(memcg).completions.add(now, 1);
+            }
         }
         if is_last {
             self.trace(folio.node, |core| WritebackTracepoint::ClearInodeWriteback {

@@ -67,6 +67,7 @@ impl Core {
         let inode = &mut self.mm.memory.file_mut(file).inode;
         assert!(inode.dirty.is_empty(), "a file is deleted that has dirty pages");
         assert!(inode.writeback.is_empty(), "a file is deleted while pages of it are being written");
+        inode.rest = Default::default();
         if matches!(inode.on, InodeList::None | InodeList::Sync) {
             return;
         }

@@ -76,6 +76,7 @@ impl Core {
                 file.name
             );
         }
+        self.check_stuck();
         for (&memcg, domain) in &self.writeback.by_memcg {
             assert!(domain.foreign.len() <= REMEMBERED, "{} remembers too many", self.mm.memcgs.path(memcg));
             for (at, foreign) in domain.foreign.iter().enumerate() {

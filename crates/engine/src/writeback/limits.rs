@@ -19,6 +19,7 @@ use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, WbId};
 use crate::writeback::BdiLimits;
+use crate::writeback::failing::StuckPages;
 use crate::writeback::writer::RATIO_MIN;
 use pageout_rules::writeback::DirtyRule;
 
@@ -99,12 +100,19 @@ impl Core {
         self.writeback.bdis[self.writeback.wb(wb).bdi.index()].limits
     }
 
-    /// Where a wb stands within its own share, which alone holds its writers up on a device with a strict limit.
-    pub(super) fn own_limits(&self, wb: WbId, memcg: MemcgId, limits: &Limits) -> Limits {
+    /// Where a wb stands within its own share, which alone holds its writers up on a device with a strict limit; without these pages of it.
+    pub(super) fn own_limits(
+        &self,
+        wb: WbId,
+        memcg: MemcgId,
+        limits: &Limits,
+        left_out: StuckPages,
+    ) -> Limits {
         let of = self.writeback.wb(wb);
         let thresh = self.wb_share(wb, memcg, limits.thresh);
         let background = (limits.background * thresh).checked_div(limits.thresh).unwrap_or(0);
-        Limits { thresh, background, nr_dirty: of.nr_dirty, dirty: of.dirty(), ..*limits }
+        let (nr_dirty, dirty) = (of.nr_dirty - left_out.dirty, of.dirty() - left_out.all());
+        Limits { thresh, background, nr_dirty, dirty, ..*limits }
     }
 
     /// Brings the statistics of a group up to date that its limits are worked out of, as the rule of the machine has it. The machine's own
@@ -120,12 +128,23 @@ impl Core {
     pub(super) fn is_over_background(&mut self, wb: WbId) -> bool {
         self.flush_before_limits(self.writeback.wb(wb).memcg);
         let of = self.writeback.wb(wb);
-        let global = self.mm.global_limits();
+        let left_out = self.left_out(wb, None);
+        let global = self.mm.global_limits_without(left_out.machine);
+        let nr_dirty = of.nr_dirty - left_out.wb.dirty;
         let is_over = |memcg: MemcgId, limits: &Limits| {
-            limits.nr_dirty > limits.background || of.nr_dirty > self.wb_share(wb, memcg, limits.background)
+            limits.nr_dirty > limits.background || nr_dirty > self.wb_share(wb, memcg, limits.background)
         };
+        let of_group = || self.mm.memcg_limits(of.memcg, &global, left_out.group);
         is_over(MemcgId::ROOT, &global)
-            || of.memcg != MemcgId::ROOT && is_over(of.memcg, &self.mm.memcg_limits(of.memcg, &global))
+            || of.memcg != MemcgId::ROOT && is_over(of.memcg, &of_group())
+            || self.has_probed_files(wb)
+    }
+
+    /// Whether a tenth more is being written than may be dirty. Nobody waits for the writes of stuck files: they may take forever. [machine 9.3]
+    pub(crate) fn is_writeback_over_threshold(&self) -> bool {
+        let thresh = self.mm.global_limits().thresh;
+        let written = self.mm.vmstat(Stat::NrWriteback).max(0) as u64;
+        written.saturating_sub(self.stuck_under_writeback()) > thresh + thresh / 10
     }
 
     /// Timer ticks since the beginning of time.
@@ -137,8 +156,13 @@ impl Core {
 impl State {
     /// The thresholds of the machine.
     pub(super) fn global_limits(&self) -> Limits {
+        self.global_limits_without(StuckPages::default())
+    }
+
+    /// The same for those who have nothing to do with these pages. (`failing.rs`)
+    pub(super) fn global_limits_without(&self, left_out: StuckPages) -> Limits {
         let stat = |stat| self.vmstat(stat).max(0) as u64;
-        let available = self.dirtyable();
+        let available = self.dirtyable().saturating_sub(left_out.all()).max(1);
         let config = &self.config;
         let share = |bytes: u32, ratio: u8| match bytes {
             0 => u64::from(ratio) * PARTS / 100 * available / PARTS,
@@ -150,19 +174,14 @@ impl State {
         };
         let thresh = share(config.dirty_bytes, ratio);
         let background = share(config.dirty_background_bytes, config.dirty_background_ratio);
-        let nr_dirty = stat(Stat::NrDirty);
-        limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
+        let nr_dirty = stat(Stat::NrDirty).saturating_sub(left_out.dirty);
+        let writeback = stat(Stat::NrWriteback).saturating_sub(left_out.writeback);
+        limits(available, thresh, background, nr_dirty, nr_dirty + writeback)
     }
 
-    /// Whether a tenth more is being written than may be dirty. [machine 9.3]
-    pub(crate) fn is_writeback_over_threshold(&self) -> bool {
-        let thresh = self.global_limits().thresh;
-        self.vmstat(Stat::NrWriteback).max(0) as u64 > thresh + thresh / 10
-    }
-
-    /// The thresholds of a group, from its statistics as of their last flush.
-    pub(super) fn memcg_limits(&self, memcg: MemcgId, global: &Limits) -> Limits {
-        self.memcg_limits_by(memcg, global, |stat| self.memcg_stat(memcg, stat).max(0) as u64)
+    /// The thresholds of a group, from its statistics as of their last flush, without these pages of it.
+    pub(super) fn memcg_limits(&self, memcg: MemcgId, global: &Limits, left_out: StuckPages) -> Limits {
+        self.memcg_limits_by(memcg, global, left_out, |stat| self.memcg_stat(memcg, stat).max(0) as u64)
     }
 
     /// The thresholds of a group, from these statistics.
@@ -170,10 +189,13 @@ impl State {
         &self,
         memcg: MemcgId,
         global: &Limits,
+        left_out: StuckPages,
         stat: impl Fn(Stat) -> u64,
     ) -> Limits {
-        let file = stat(Stat::NrInactiveFile) + stat(Stat::NrActiveFile);
-        let nr_dirty = stat(Stat::NrDirty);
+        // The statistics may be older than the pages.
+        let file = (stat(Stat::NrInactiveFile) + stat(Stat::NrActiveFile)).saturating_sub(left_out.all());
+        let nr_dirty = stat(Stat::NrDirty).saturating_sub(left_out.dirty);
+        let writeback = stat(Stat::NrWriteback).saturating_sub(left_out.writeback);
         let headroom = self.memcgs.ancestors(memcg).filter(|&id| id != MemcgId::ROOT).map(|id| {
             let group = &self.memcgs[id];
             group.max.min(group.high).saturating_sub(group.usage)
@@ -186,7 +208,7 @@ impl State {
         let share = |bytes: u32, ratio: u8| share_of_part(bytes, ratio, global.available) * available / PARTS;
         let thresh = share(config.dirty_bytes, config.dirty_ratio);
         let background = share(config.dirty_background_bytes, config.dirty_background_ratio);
-        limits(available, thresh, background, nr_dirty, nr_dirty + stat(Stat::NrWriteback))
+        limits(available, thresh, background, nr_dirty, nr_dirty + writeback)
     }
 
     /// How many pages a group may still dirty before the machine's limit holds its writers up: what the floor (`memory.dirty_min`) of the
@@ -224,7 +246,7 @@ impl State {
     }
 
     /// Pages that could be dirty: free ones beyond the reserves, and the page cache. Never none.
-    fn dirtyable(&self) -> u64 {
+    pub(super) fn dirtyable(&self) -> u64 {
         let stat = |stat| self.vmstat(stat).max(0) as u64;
         let free = stat(Stat::NrFreePages);
         if self.dirty_rule() == DirtyRule::Writes {

@@ -143,7 +143,8 @@ impl Rates {
         }
     }
 
-    fn restart(&mut self, ticks: u64) {
+    /// What comes next is measured from this tick on.
+    pub(super) fn restart(&mut self, ticks: u64) {
         (self.dirtied_then, self.written_then, self.updated_at) = (self.dirtied, self.written, ticks);
     }
 

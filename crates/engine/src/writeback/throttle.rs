@@ -18,6 +18,8 @@
 //! A group may have a floor (`memory.dirty_min`, proposed in 2026): while it has fewer dirty pages than that, only its own limits hold its
 //! tasks up, not what others have dirtied.
 //!
+//! A writer to a device whose writes fail may get an error instead (`failing.rs`).
+//!
 //! A real-time task has limits of its own, a quarter and more above those of others: it shall not wait for what they have dirtied. So they are
 //! held up before it is.
 
@@ -25,6 +27,7 @@ use crate::core::Core;
 use crate::stat::{StaleDecision, Stat};
 use crate::state::State;
 use crate::units::{CpuId, FileId, MemcgId, Nanos, WbId};
+use crate::writeback::failing::StuckPages;
 use crate::writeback::limits::Limits;
 use crate::writeback::rates::{ONE, Position, TINY};
 use crate::writeback::writer::Writer;
@@ -40,6 +43,10 @@ pub(crate) struct DirtyThrottle {
     paused_when: i64,
     /// The task's limits are higher.
     pub(crate) is_real_time: bool,
+    /// The next access of the task waits for no limit.
+    pub(crate) is_spared: bool,
+    /// The last look ended with an error: the next write is looked at, however little the task has dirtied.
+    is_refused: bool,
     /// In 2010: what it has written of what it is to write.
     pub(super) writer: Option<Writer>,
     /// The task sleeps: for so many ticks, to look again after so many pages. `leaves`: that was all.
@@ -60,6 +67,8 @@ pub(crate) enum ThrottleStep {
     Leave,
     /// Sleep, then look again.
     Sleep(Nanos),
+    /// The device does not take what is dirty: the write fails. (`failing.rs`)
+    Fail,
 }
 
 /// Pages between two looks, at first and at least when a device has more than its share.
@@ -74,6 +83,12 @@ impl DirtyThrottle {
         let think = if self.paused_when == 0 { 0 } else { now - self.paused_when };
         (self.nr_dirtied, self.nr_dirtied_pause, think)
     }
+
+    /// The task gets an error instead of a pause.
+    pub(super) fn refuse(&mut self) -> ThrottleStep {
+        self.is_refused = true;
+        ThrottleStep::Fail
+    }
 }
 
 impl Default for DirtyThrottle {
@@ -83,6 +98,8 @@ impl Default for DirtyThrottle {
             nr_dirtied_pause: LOOK_AT_FIRST,
             paused_when: 0,
             is_real_time: false,
+            is_spared: false,
+            is_refused: false,
             writer: None,
             asleep: None,
         }
@@ -118,6 +135,9 @@ impl Core {
     /// Whether a task is to be looked at before it dirties another page of this file.
     #[doc(alias = "balance_dirty_pages_ratelimited")]
     pub(crate) fn is_look_due(&mut self, throttle: &mut DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
+        if std::mem::take(&mut throttle.is_refused) {
+            return true;
+        }
         let exceeded =
             self.mm.memory.file(file).inode.wb.is_some_and(|wb| self.writeback.wb(wb).dirty_exceeded);
         let most = if exceeded { LOOK_WHEN_EXCEEDED } else { u64::MAX };
@@ -181,16 +201,17 @@ impl Core {
         }
         if self.mm.dirty_rule() == DirtyRule::Writes {
             let wb = self.wb_for(self.mm.memory.file(file).inode.bdi, memcg);
-            return self.writer_step(throttle, wb);
+            return self.writer_step(throttle, wb, file);
         }
         let wb = self.wb_for(self.mm.memory.file(file).inode.bdi, memcg);
         self.flush_before_limits(self.writeback.wb(wb).memcg);
         let now = self.ticks() as i64;
-        let global = self.mm.global_limits();
-        let own =
-            (self.writeback.wb(wb).memcg != MemcgId::ROOT).then(|| self.mm.memcg_limits(memcg, &global));
+        let left_out = self.left_out(wb, Some(file));
+        let global = self.mm.global_limits_without(left_out.machine);
+        let own = (self.writeback.wb(wb).memcg != MemcgId::ROOT)
+            .then(|| self.mm.memcg_limits(memcg, &global, left_out.group));
         let of_task = |limits| if throttle.is_real_time { self.for_real_time(limits) } else { limits };
-        let live = own.and_then(|_| self.live_limits(memcg, &global));
+        let live = own.and_then(|_| self.live_limits(memcg, &global, left_out.group));
         let live = live.map(|(limits, numbers)| (of_task(limits), numbers));
         let (global, own) = (of_task(global), own.map(of_task));
         self.trace_global_dirty_state(&global);
@@ -199,7 +220,7 @@ impl Core {
         }
         let is_strict = self.bdi_limits(wb).strict_limit;
         let counts = |memcg, limits: Limits| match is_strict {
-            true => self.own_limits(wb, memcg, &limits),
+            true => self.own_limits(wb, memcg, &limits, left_out.wb),
             false => limits,
         };
         let (free, own_free) = (counts(MemcgId::ROOT, global), own.map(|own| counts(memcg, own)));
@@ -218,9 +239,12 @@ impl Core {
             return ThrottleStep::Leave;
         }
         self.start_background(wb);
+        if let Some(step) = self.failing_step(throttle, file) {
+            return step;
+        }
         self.flush_foreign(self.writeback.wb(wb).memcg);
-        let of_machine = (floor == 0).then(|| self.position(wb, MemcgId::ROOT, &global));
-        let of_group = own.map(|own| self.position(wb, memcg, &own));
+        let of_machine = (floor == 0).then(|| self.position(wb, MemcgId::ROOT, &global, left_out.wb));
+        let of_group = own.map(|own| self.position(wb, memcg, &own, left_out.wb));
         let domains = [of_machine, of_group];
         let exceeds =
             |(at, _): &(Position, i64)| at.wb_dirty > at.wb_thresh && (is_strict || at.dirty > at.thresh);
@@ -236,14 +260,19 @@ impl Core {
     }
 
     /// What a group's limits would be by live statistics, where these are at hand, and the statistics as they seem and as they are.
-    fn live_limits(&self, memcg: MemcgId, global: &Limits) -> Option<(Limits, StaleAndLive)> {
+    fn live_limits(
+        &self,
+        memcg: MemcgId,
+        global: &Limits,
+        left_out: StuckPages,
+    ) -> Option<(Limits, StaleAndLive)> {
         const STATS: [Stat; 4] = [Stat::NrDirty, Stat::NrWriteback, Stat::NrInactiveFile, Stat::NrActiveFile];
         let mut numbers = STATS.map(|stat| (stat, self.mm.memcg_stat(memcg, stat).max(0) as u64, 0));
         for (stat, _, live) in &mut numbers {
             *live = self.memcg_live(memcg, *stat)?.max(0) as u64;
         }
         let live = |stat| numbers.iter().find(|(of, ..)| *of == stat).map_or(0, |&(.., live)| live);
-        Some((self.mm.memcg_limits_by(memcg, global, live), numbers))
+        Some((self.mm.memcg_limits_by(memcg, global, left_out, live), numbers))
     }
 
     /// A writer of a group sleeps for so long, or goes on; by live statistics it might be in free run.
@@ -311,8 +340,14 @@ impl Core {
         ThrottleStep::Sleep(until_tick_after(asleep.pause.max(1) as u64, self.by.now, self.mm.config.hz))
     }
 
-    /// Where a wb stands in a domain, and what that makes of the rate.
-    fn position(&mut self, wb: WbId, memcg: MemcgId, limits: &Limits) -> (Position, i64) {
+    /// Where a wb stands in a domain without these pages of it, and what that makes of the rate.
+    fn position(
+        &mut self,
+        wb: WbId,
+        memcg: MemcgId,
+        limits: &Limits,
+        left_out: StuckPages,
+    ) -> (Position, i64) {
         self.update_dirty_limit(memcg, limits);
         let is_strict = self.bdi_limits(wb).strict_limit;
         let of = self.writeback.wb(wb);
@@ -322,8 +357,8 @@ impl Core {
             limit: self.hard_limit(memcg, limits),
             dirty: limits.dirty,
             wb_thresh: self.wb_share(wb, memcg, limits.thresh),
-            wb_dirty: of.dirty(),
-            wb_freerun: is_strict.then(|| self.own_limits(wb, memcg, limits).freerun()),
+            wb_dirty: of.dirty() - left_out.all(),
+            wb_freerun: is_strict.then(|| self.own_limits(wb, memcg, limits, left_out).freerun()),
         };
         (position, position.ratio(of.rates.average))
     }
@@ -334,6 +369,9 @@ impl Core {
             (self.ticks(), self.mm.bandwidth_interval(), u64::from(self.mm.config.hz));
         if !self.writeback.wb(wb).rates.is_due(ticks, interval) {
             return;
+        }
+        if self.is_failing(wb) {
+            return self.writeback.wb_mut(wb).rates.restart(ticks);
         }
         for (position, ratio) in domains.into_iter().flatten() {
             let rates = &mut self.writeback.wb_mut(wb).rates;

@@ -106,6 +106,11 @@ impl Core {
         if let Some(chunk) = &mut work.chunk {
             let before = chunk.left;
             let turn = match work.is_sync {
+                // What it has begun to write fails, and so would the rest.
+                false if self.is_resting(chunk.file) => {
+                    self.mm.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
+                    TurnStep::Over
+                }
                 false => self.write_chunk(chunk, work.reason),
                 true => self.write_whole(wb, chunk, work.reason),
             };
@@ -270,16 +275,18 @@ impl Core {
         }
     }
 
-    /// Puts files back on b_dirty that rest after a failed write. Work that someone waits for tries each of them once. (`retry.rs`)
+    /// Puts files back on b_dirty that rest after a failed write, and those of which some pages are being tried (`failing.rs`). Work that someone
+    /// waits for tries each of them once. (`retry.rs`)
     fn leave_resting_files(&mut self, wb: WbId, work: &Work) {
         let (now, files) = (self.by.now, &mut self.mm.memory.files);
+        let stuck = &self.writeback.stuck;
         let of = &mut self.writeback.wbs[wb.index()];
         let b_dirty = &mut of.b_dirty;
         of.b_io.retain(|&file| {
             let inode = &mut files[file.index()].inode;
             let rests = match work.is_sync {
                 true => work.failing.contains(&file),
-                false => inode.rest.is_on(now),
+                false => inode.rest.is_on(now) || !inode.writeback.is_empty() && stuck.contains_key(&file),
             };
             if rests {
                 (inode.on, inode.dirtied_when) = (InodeList::Dirty, now);
@@ -303,6 +310,7 @@ impl Core {
             FlusherChunk::Pages1024 if work.reason == WritebackReason::Writer => work.budget,
             FlusherChunk::Pages1024 => CHUNK_PAGES,
         };
+        let pages = if work.is_sync || !self.is_stuck(file) { pages } else { pages.min(PLUG_PAGES) };
         let inode = &mut self.mm.memory.file_mut(file).inode;
         assert_eq!(inode.on, InodeList::Io, "a file's turn begins that was not to be written");
         assert_eq!(inode.wb, Some(wb), "a file's turn begins with another's flusher");

@@ -16,7 +16,8 @@
 
 use crate::core::Core;
 use crate::state::State;
-use crate::units::{MemcgId, Nanos, WbId};
+use crate::units::{FileId, MemcgId, Nanos, WbId};
+use crate::writeback::failing::LeftOut;
 use crate::writeback::limits::Limits;
 use crate::writeback::throttle::{DirtyThrottle, ThrottleStep};
 
@@ -42,7 +43,12 @@ pub(super) struct Writer {
 impl Core {
     /// One round of looking at a task that dirties pages of a wb.
     #[doc(alias = "balance_dirty_pages")]
-    pub(super) fn writer_step(&mut self, throttle: &mut DirtyThrottle, wb: WbId) -> ThrottleStep {
+    pub(super) fn writer_step(
+        &mut self,
+        throttle: &mut DirtyThrottle,
+        wb: WbId,
+        file: FileId,
+    ) -> ThrottleStep {
         let look = self.mm.writer_look(false);
         let writer = throttle.writer.get_or_insert_with(|| {
             let dirtied = throttle.nr_dirtied.max(look);
@@ -50,22 +56,27 @@ impl Core {
         });
         let mut step = *writer;
         let of_task = throttle.is_real_time;
-        if self.has_too_much(wb, of_task) {
-            let share = self.share_of_2010(wb, &self.limits_of_2010(of_task));
-            if self.writeback.wb(wb).nr_dirty > share {
+        if self.has_too_much(wb, file, of_task) {
+            let left_out = self.left_out(wb, Some(file));
+            let share = self.share_of_2010(wb, &self.limits_of_2010(of_task, left_out), left_out);
+            if self.writeback.wb(wb).nr_dirty - left_out.wb.dirty > share {
                 step.written += self.write_as_writer(wb, step.chunk - step.written);
             }
-            if self.has_too_much(wb, of_task) && step.written < step.chunk {
+            if self.has_too_much(wb, file, of_task) && step.written < step.chunk {
                 self.writeback.wb_mut(wb).dirty_exceeded = true;
+                if let Some(step) = self.failing_step(throttle, file) {
+                    throttle.writer = None;
+                    return step;
+                }
                 let longest = u64::from(self.mm.config.hz / 10).max(1);
                 step.pause = (2 * step.pause).clamp(1, longest);
                 throttle.writer = Some(step);
                 return ThrottleStep::Sleep(Nanos::from_ticks(step.pause, self.mm.config.hz));
             }
         }
-        let exceeded = self.has_too_much(wb, of_task);
+        let exceeded = self.has_too_much(wb, file, of_task);
         self.writeback.wb_mut(wb).dirty_exceeded = exceeded;
-        let limits = self.limits_of_2010(of_task);
+        let limits = self.limits_of_2010(of_task, self.left_out(wb, Some(file)));
         self.trace_global_dirty_state(&limits);
         // In laptop mode only if the disk is awake because of the writer.
         let wakes = match self.mm.is_laptop_mode() {
@@ -80,20 +91,23 @@ impl Core {
         ThrottleStep::Leave
     }
 
-    fn limits_of_2010(&self, is_real_time: bool) -> Limits {
-        let limits = self.mm.global_limits();
+    fn limits_of_2010(&self, is_real_time: bool, left_out: LeftOut) -> Limits {
+        let limits = self.mm.global_limits_without(left_out.machine);
         if is_real_time { self.for_real_time(limits) } else { limits }
     }
 
-    /// Whether a wb has more than its share, and the machine more than it may run free with.
-    fn has_too_much(&self, wb: WbId, is_real_time: bool) -> bool {
-        let limits = self.limits_of_2010(is_real_time);
-        self.writeback.wb(wb).dirty() > self.share_of_2010(wb, &limits) && limits.dirty >= limits.freerun()
+    /// Whether a wb has more than its share, and the machine more than it may run free with, to a writer to this file.
+    fn has_too_much(&self, wb: WbId, file: FileId, is_real_time: bool) -> bool {
+        let left_out = self.left_out(wb, Some(file));
+        let limits = self.limits_of_2010(is_real_time, left_out);
+        let dirty = self.writeback.wb(wb).dirty() - left_out.wb.all();
+        dirty > self.share_of_2010(wb, &limits, left_out) && limits.dirty >= limits.freerun()
     }
 
     /// A wb's share of the threshold, and no more than others have left of it.
-    fn share_of_2010(&self, wb: WbId, limits: &Limits) -> u64 {
-        let left = limits.thresh.saturating_sub(limits.dirty) + self.writeback.wb(wb).dirty();
+    fn share_of_2010(&self, wb: WbId, limits: &Limits, left_out: LeftOut) -> u64 {
+        let dirty = self.writeback.wb(wb).dirty() - left_out.wb.all();
+        let left = limits.thresh.saturating_sub(limits.dirty) + dirty;
         self.wb_share(wb, MemcgId::ROOT, limits.thresh).min(left)
     }
 }

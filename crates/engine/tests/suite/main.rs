@@ -13,6 +13,7 @@ mod story; // telling changes nothing
 mod kernel_memory; // what the kernel takes for itself
 mod found; // a machine that goes on from where another was found
 mod metadata; // bytes a page
+mod failing_device; // a device that fails beside one that works
 mod seam; // what a machine with threads asks for beside accesses
 mod words; // page words that other threads read
 mod citations; // documents that comments name

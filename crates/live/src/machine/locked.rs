@@ -678,6 +678,11 @@ impl<'a> Locked<'a> {
                     source: io::Error::from_raw_os_error(errno),
                 }
             }
+            (AccessError::Writeback, _) => {
+                let source =
+                    io::Error::from_raw_os_error(of.and_then(|of| of.write_error).unwrap_or(libc::EIO));
+                Error::Io { op: "a write", path, page: Some(page), source }
+            }
             (other, _) => panic!("an access to a file failed: {other}"),
         }
     }

@@ -376,6 +376,9 @@ impl Machine {
         let file_pages = self.pages_of(object);
         match error {
             AccessError::Io => {}
+            AccessError::Writeback => {
+                assert!(access.write && self.keeps_failed_writes, "{access:?} of {object:?}: {error}");
+            }
             AccessError::Held { .. } => panic!("{access:?} of {object:?}: {error}"),
             AccessError::Oom(_) => self.is_out_of_memory = true,
             // A mapping stays as short as it was when its file grows, or once was.

@@ -349,6 +349,10 @@ impl Machine {
         match error {
             AccessError::Held { .. } => unreachable!("nobody looks at a frame without the engine"),
             AccessError::Io => {}
+            AccessError::Writeback => {
+                let fails = self.keeps_failed_writes && !self.not_on_device.is_empty();
+                assert!(access.write && fails, "{access:?}: {error}");
+            }
             // Pages may be left that reclaim can take, and still too few to be above the reserve.
             AccessError::Oom(report) if report.max.is_none() => assert!(!self.has_room, "{error}"),
             AccessError::Oom(report) => {
