@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use pageout_engine::{Bdi, FileId, FileKind, FileSpec, ObjectId, PAGE_SIZE, Served, Word};
 
 use crate::arena::Pin;
-use crate::disk::Disk;
 use crate::error::Error;
 use crate::guard::PageRef;
 use crate::local;
@@ -17,6 +16,7 @@ use crate::machine::{Identity, Locked, OpenFile, Want};
 use crate::memory::{Group, Shared};
 use crate::pending::{Flight, Pending, TOGETHER_MAX};
 use crate::ring::Read;
+use crate::storage::{self, Storage};
 
 /// How often a page is copied without a pin before it is pinned for that.
 pub(crate) const TRIES: u32 = 2;
@@ -33,7 +33,7 @@ pub struct Open {
     is_stable: Option<bool>,
     group: Option<Group>,
     #[cfg(test)]
-    faults: Option<Arc<dyn crate::disk::Faults>>,
+    faults: Option<Arc<dyn storage::failing::Faults>>,
 }
 
 impl Open {
@@ -73,9 +73,19 @@ impl Open {
 
     /// With what can go wrong on a device.
     #[cfg(test)]
-    pub(crate) fn faults(mut self, faults: Arc<dyn crate::disk::Faults>) -> Open {
+    pub(crate) fn faults(mut self, faults: Arc<dyn storage::failing::Faults>) -> Open {
         self.faults = Some(faults);
         self
+    }
+
+    /// What the file is read and written by.
+    fn storage(&self, file: std::fs::File, path: &Path) -> Result<Arc<dyn Storage>, Error> {
+        #[cfg(test)]
+        if let Some(faults) = &self.faults {
+            let real = storage::Real::new(file);
+            return Ok(Arc::new(storage::failing::Failing::new(real, Arc::clone(faults))));
+        }
+        storage::of(file, path)
     }
 
     /// Through the system's page cache where `is_buffered`: for file systems without direct I/O. Pages may be in memory twice then, and what the
@@ -182,11 +192,7 @@ impl File {
         let (bytes, identity) = (metadata.len(), Identity::of(&metadata));
         let is_stable = how.is_writable
             && how.is_stable.unwrap_or_else(|| !how.is_buffered && crate::stable::wants_stable_pages(&file));
-        let mut disk = Some(Disk::new(file));
-        #[cfg(test)]
-        if let Some(faults) = &how.faults {
-            disk = disk.map(|disk| disk.with(Arc::clone(faults)));
-        }
+        let mut disk = Some(how.storage(file, path)?);
         let group = match &how.group {
             Some(group) if Arc::ptr_eq(&group.shared, memory) => group.number,
             Some(_) => {
@@ -230,7 +236,7 @@ impl File {
         if how.is_writable {
             if let Some(disk) = disk.filter(|_| !of.is_written) {
                 // What it was opened by before is only to be read.
-                of.disk = Arc::new(disk);
+                of.disk = disk;
             }
             (of.is_written, of.is_stable) = (true, of.is_stable || is_stable);
         }

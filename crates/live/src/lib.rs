@@ -35,7 +35,7 @@ mod atomic; // what gates and rings are made of
 mod sync; // what threads meet at
 mod gate; // how readers and the engine keep clear of each other
 mod holds; // what threads say they look at
-mod disk; // a file on its device
+mod storage; // a file on its device
 mod stable; // whether its pages may be written to meanwhile
 mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write

@@ -487,7 +487,7 @@ mod tests {
     use pageout_engine::PAGE_SIZE;
 
     use super::*;
-    use crate::disk::Disk;
+    use crate::storage::Real;
     use crate::{Memory, Open, ReadAt};
 
     const PAGE: usize = PAGE_SIZE as usize;
@@ -506,7 +506,7 @@ mod tests {
     fn break_device(memory: &Memory) {
         // Nothing is mapped at the address zero.
         let broken = std::fs::File::open(Path::new("/proc/self/mem")).unwrap();
-        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk = Arc::new(Disk::new(broken));
+        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk = Arc::new(Real::new(broken));
     }
 
     fn reads_of(bufs: &mut [[u8; 9]]) -> Vec<ReadAt<'_>> {
@@ -602,7 +602,7 @@ mod tests {
             is_told(file.read_at(&mut [0; 9], 60 * PAGE_SIZE));
             // The device is well again, and nothing of it is left.
             memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk =
-                Arc::new(Disk::new(std::fs::File::open(&path).unwrap()));
+                Arc::new(Real::new(std::fs::File::open(&path).unwrap()));
             file.read_batch(&mut reads_of(&mut bufs)).unwrap();
             assert_eq!(bufs, [[7; 9]; 40]);
             std::fs::remove_file(&path).unwrap();

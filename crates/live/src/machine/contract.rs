@@ -13,7 +13,7 @@ use std::time::Duration;
 use pageout_engine::PAGE_SIZE;
 
 use super::{Backend, Bug};
-use crate::disk::{Fate, Faults, Request};
+use crate::storage::failing::{Fate, Faults, Request};
 use crate::{Error, File, Limits, Memory, Open};
 
 mod power; // it is lost while several write
@@ -91,7 +91,7 @@ impl Faults for Device {
             }
             Request::SetLen(bytes) => log.done.push(Done::SetLen(bytes)),
             Request::Flush => log.flushed = log.flushing.take().unwrap(),
-            Request::Read { .. } => {}
+            Request::Read { .. } | Request::Len => {}
         }
     }
 }

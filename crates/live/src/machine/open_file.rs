@@ -11,14 +11,14 @@ use pageout_engine::{FileId, ObjectId, PAGE_SIZE};
 use super::locked::Locked;
 use super::transfer::Failed;
 use super::writes::Part;
-use crate::disk::Disk;
 use crate::error::Error;
 use crate::file::Inner as File;
+use crate::storage::Storage;
 
 /// A file as the machine reads and writes it.
 pub(crate) struct OpenFile {
     pub(crate) path: PathBuf,
-    pub(crate) disk: Arc<Disk>,
+    pub(crate) disk: Arc<dyn Storage>,
     /// Bytes that it has to whoever reads it.
     pub(crate) length: Arc<AtomicU64>,
     /// Bytes that it has on its device: up to a page more where a write has not been followed by a sync, or less.
@@ -82,14 +82,14 @@ impl OpenFile {
     /// A file that nobody has open yet.
     pub(crate) fn new(
         path: PathBuf,
-        disk: Disk,
+        disk: Arc<dyn Storage>,
         bytes: u64,
         identity: Identity,
         is_direct: bool,
     ) -> OpenFile {
         OpenFile {
             path,
-            disk: Arc::new(disk),
+            disk,
             length: Arc::new(AtomicU64::new(bytes)),
             on_disk: bytes,
             reserved: bytes,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pageout_engine::{FileId, IoId, PAGE_SIZE, Pfn};
 
 use crate::arena::Arena;
-use crate::disk::Disk;
+use crate::storage::Storage;
 
 /// Pages that are written by one request at most: long enough for a device, and short enough for who reads beside it.
 pub(super) const WRITTEN_TOGETHER: usize = 64;
@@ -14,7 +14,7 @@ pub(super) const WRITTEN_TOGETHER: usize = 64;
 pub(super) struct Transfer {
     pub(super) io: IoId,
     pub(super) file: FileId,
-    pub(super) disk: Arc<Disk>,
+    pub(super) disk: Arc<dyn Storage>,
     pub(super) page: u64,
     pub(super) frames: Vec<Pfn>,
     /// Bytes that are to be read, zeroes behind them; of a write all.
@@ -82,7 +82,7 @@ impl Transfer {
     /// The kernel has answered a request for all of it: with so many bytes, or the number of an error below zero.
     pub(super) fn answered(&mut self, arena: &Arena, answer: i32) -> Result<(), Failed> {
         if self.is_write() {
-            return match self.disk.answer_of_write(answer, self.offset(), self.bytes as usize) {
+            return match answer {
                 done @ 0.. => self.write_on(arena, done as u64),
                 // Which of its pages can't be written, if not all?
                 _ => self.write_each(arena, 0),
@@ -162,6 +162,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests, which make files")]
 
     use super::*;
+    use crate::storage::Real;
 
     const PAGE: usize = PAGE_SIZE as usize;
     const BYTES: usize = 3 * PAGE - 77;
@@ -174,7 +175,7 @@ mod tests {
     fn transfer(name: &str) -> (Arena, Transfer) {
         let path = std::env::temp_dir().join(format!("pageout-transfer-{name}-{}", std::process::id()));
         std::fs::write(&path, (0..BYTES).map(byte).collect::<Vec<u8>>()).unwrap();
-        let disk = Arc::new(Disk::new(std::fs::File::open(&path).unwrap()));
+        let disk = Arc::new(Real::new(std::fs::File::open(&path).unwrap()));
         std::fs::remove_file(&path).unwrap();
         let frames = [7, 2, 5].map(Pfn).to_vec();
         let (io, file, bytes) = (IoId(0), FileId(0), BYTES as u64);
@@ -196,7 +197,7 @@ mod tests {
         for got in [1, PAGE - 1, PAGE, PAGE + 100, 2 * PAGE, BYTES - 1, BYTES] {
             let (arena, mut transfer) = transfer("short");
             // So much is there, and nothing behind it.
-            let there = arena.read_into(&transfer.frames, 0, transfer.disk.fd(), 0).unwrap();
+            let there = transfer.disk.read(&arena, &transfer.frames, 0, 0).unwrap();
             assert_eq!(there, BYTES);
             for (page, &pfn) in transfer.frames.iter().enumerate() {
                 arena.zero(pfn, got.saturating_sub(page * PAGE).min(PAGE));
@@ -211,7 +212,7 @@ mod tests {
         let (arena, mut transfer) = transfer("behind");
         for (page, &pfn) in transfer.frames.iter().enumerate() {
             // What another page has left there: the file itself, from another place on.
-            arena.read_into(&[pfn], 0, transfer.disk.fd(), page as u64 + 1).unwrap();
+            transfer.disk.read(&arena, &[pfn], 0, page as u64 + 1).unwrap();
         }
         assert_eq!(transfer.perform(&arena), Ok(()));
         check(&arena, &transfer);

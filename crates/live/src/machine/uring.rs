@@ -8,14 +8,19 @@
 //! the kernel may still fill. A system that refuses io_uring to this process says so when a ring is made, and never later: a request that
 //! does nothing is sent through each new one.
 
+#[cfg(any(test, feature = "failing"))]
+mod called; // requests of a storage that the kernel can't make
+
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::os::fd::RawFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, opcode, types};
 
 use super::transfer::{Failed, Transfer};
 use crate::arena::{Arena, Vectors};
+use crate::storage::ByRing;
 
 /// As many requests as one system call hands over. More take another.
 const ENTRIES: u32 = 64;
@@ -32,8 +37,17 @@ pub(super) struct Uring {
 /// What the kernel has yet to answer, by the number that it answers with.
 #[derive(Default)]
 struct Flight {
-    transfers: Vec<Option<(Transfer, Vectors)>>,
+    transfers: Vec<Option<InFlight>>,
     free: Vec<usize>,
+}
+
+/// A transfer, and what its request names.
+struct InFlight {
+    transfer: Transfer,
+    vectors: Vectors,
+    /// A thread makes it, and not the kernel.
+    #[cfg(any(test, feature = "failing"))]
+    call: Option<called::Call>,
 }
 
 /// A transfer that has ended, and how.
@@ -45,17 +59,47 @@ impl Flight {
             self.transfers.push(None);
             self.transfers.len() - 1
         });
-        self.transfers[number] = Some((transfer, vectors));
+        self.transfers[number] = Some(InFlight {
+            transfer,
+            vectors,
+            #[cfg(any(test, feature = "failing"))]
+            call: None,
+        });
         number
     }
 
-    fn take(&mut self, number: usize) -> Transfer {
+    /// Takes out a transfer that the kernel has answered for.
+    fn take(&mut self, number: usize, answer: i32) -> (Transfer, i32) {
         self.free.push(number);
-        self.transfers[number].take().expect("the kernel answers once").0
+        let ended = self.transfers[number].take().expect("the kernel answers once");
+        #[cfg(any(test, feature = "failing"))]
+        let answer = ended.call.map_or(answer, |call| call.answer());
+        (ended.transfer, answer)
     }
 
     fn is_empty(&self) -> bool {
         self.free.len() == self.transfers.len()
+    }
+}
+
+impl InFlight {
+    /// What the kernel is to do.
+    fn request(&self, file: RawFd) -> Entry {
+        let (file, offset) = (types::Fd(file), self.transfer.offset());
+        match (&self.vectors, self.transfer.is_write()) {
+            (Vectors::One(frame), true) => {
+                opcode::Write::new(file, frame.iov_base.cast(), frame.iov_len as u32).offset(offset).build()
+            }
+            (Vectors::One(frame), false) => {
+                opcode::Read::new(file, frame.iov_base.cast(), frame.iov_len as u32).offset(offset).build()
+            }
+            (Vectors::Many(frames), true) => {
+                opcode::Writev::new(file, frames.as_ptr(), frames.len() as u32).offset(offset).build()
+            }
+            (Vectors::Many(frames), false) => {
+                opcode::Readv::new(file, frames.as_ptr(), frames.len() as u32).offset(offset).build()
+            }
+        }
     }
 }
 
@@ -87,7 +131,7 @@ impl Uring {
     }
 
     /// Makes reads or writes, in flight together, and waits for all of them. They come back in the order in which they ended.
-    pub(super) fn perform(&self, arena: &Arena, transfers: Vec<Transfer>) -> Vec<Ended> {
+    pub(super) fn perform(&self, arena: &Arc<Arena>, transfers: Vec<Transfer>) -> Vec<Ended> {
         let count = transfers.len();
         self.begin(arena, transfers);
         let mut ended = Vec::with_capacity(count);
@@ -101,7 +145,7 @@ impl Uring {
     }
 
     /// Begins reads into frames, which are closed, or writes of frames, which the engine keeps where they are.
-    pub(super) fn begin(&self, arena: &Arena, transfers: impl IntoIterator<Item = Transfer>) {
+    pub(super) fn begin(&self, arena: &Arc<Arena>, transfers: impl IntoIterator<Item = Transfer>) {
         let mut flight = self.flight();
         for transfer in transfers {
             let is_write = transfer.is_write();
@@ -110,23 +154,11 @@ impl Uring {
                 false => arena.vectors(&transfer.frames),
             };
             let number = flight.put(transfer, vectors);
-            let (transfer, vectors) = flight.transfers[number].as_ref().expect("it was just put there");
-            let (file, offset) = (types::Fd(transfer.disk.fd()), transfer.offset());
-            let request = match vectors {
-                Vectors::One(frame) if is_write => {
-                    opcode::Write::new(file, frame.iov_base.cast(), frame.iov_len as u32)
-                        .offset(offset)
-                        .build()
-                }
-                Vectors::One(frame) => opcode::Read::new(file, frame.iov_base.cast(), frame.iov_len as u32)
-                    .offset(offset)
-                    .build(),
-                Vectors::Many(frames) if is_write => {
-                    opcode::Writev::new(file, frames.as_ptr(), frames.len() as u32).offset(offset).build()
-                }
-                Vectors::Many(frames) => {
-                    opcode::Readv::new(file, frames.as_ptr(), frames.len() as u32).offset(offset).build()
-                }
+            let begun = flight.transfers[number].as_mut().expect("it was just put there");
+            let request = match begun.transfer.disk.by_ring() {
+                ByRing::Descriptor(file) => begun.request(file),
+                #[cfg(any(test, feature = "failing"))]
+                ByRing::Call => begun.call.insert(called::Call::begin(arena, &begun.transfer)).entry(),
             };
             self.push(&flight, &request.user_data(number as u64));
         }
@@ -187,7 +219,7 @@ impl Uring {
         for answer in answers {
             count += 1;
             if answer.user_data() != NOTHING {
-                into.push((flight.take(answer.user_data() as usize), answer.result()));
+                into.push(flight.take(answer.user_data() as usize, answer.result()));
             }
         }
         count

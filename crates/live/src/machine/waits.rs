@@ -163,7 +163,8 @@ mod tests {
     use pageout_engine::PAGE_SIZE;
 
     use super::*;
-    use crate::disk::{Disk, Fate, Faults, Request};
+    use crate::storage::Real;
+    use crate::storage::failing::{Failing, Fate, Faults, Request};
     use crate::{Backend, Limits, Memory, Open, ReadAt};
 
     /// A device that answers no read of a file's first pages before it may.
@@ -201,10 +202,10 @@ mod tests {
         let small = memory.group("small", Limits { max: Some(MAX), ..Limits::NONE }).unwrap();
         let file = memory.open(&path, Open::read_write().random().buffered(true).group(&small)).unwrap();
         let late = Arc::new(Late { bytes: MAX, may_answer: Mutex::new(false), changed: Condvar::new() });
-        let disk = Disk::new(OpenOptions::new().read(true).write(true).open(&path).unwrap());
+        let real = Real::new(OpenOptions::new().read(true).write(true).open(&path).unwrap());
         std::fs::remove_file(&path).unwrap();
         memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk =
-            Arc::new(disk.with(Arc::clone(&late) as Arc<dyn Faults>));
+            Arc::new(Failing::new(real, Arc::clone(&late) as Arc<dyn Faults>));
         file.prefetch(0..MAX).unwrap();
         assert_eq!(small.read("memory.current").unwrap().trim(), MAX.to_string());
         let outcome = std::thread::scope(|scope| {
