@@ -20,6 +20,8 @@ use crate::holds::{Hold, Holds};
 use crate::node::Spin;
 
 const PAGE: usize = PAGE_SIZE as usize;
+/// Frames of one request: half as many vectors as a system call takes.
+const VECTORS_MAX: usize = 512;
 
 /// Memory that was mapped, and goes with its owner.
 struct Map {
@@ -308,8 +310,6 @@ impl Arena {
 
     /// Where frames are that a file is to be read into. They are closed.
     pub(crate) fn vectors(&self, frames: &[Pfn]) -> Vectors {
-        /// The system takes no more at a time.
-        const VECTORS_MAX: usize = 512;
         let vector = |&pfn: &Pfn| {
             self.assert_closed(pfn);
             libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE }
@@ -325,7 +325,7 @@ impl Arena {
         let vector = |&pfn: &Pfn| libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE };
         match frames {
             [pfn] => Vectors::One(vector(pfn)),
-            _ => Vectors::Many(frames.iter().map(vector).collect()),
+            _ => Vectors::Many(frames.iter().take(VECTORS_MAX).map(vector).collect()),
         }
     }
 

@@ -245,7 +245,8 @@ impl Machine {
                 continue;
             }
             let mut reads = std::mem::take(&mut locked.reads);
-            let others = reads.split_off(own.min(reads.len()));
+            let mut others = reads.split_off(own.min(reads.len()));
+            reads.extend(others.extract_if(.., |read| !read.needs_device()));
             match &self.readers.ring {
                 Some(ring) if !others.is_empty() => {
                     drop(locked);
@@ -275,10 +276,15 @@ impl Machine {
         if locked.reads.len() > 1
             && let Some(ring) = self.readers.lend()
         {
-            let reads = std::mem::take(&mut locked.reads);
+            let mut reads = std::mem::take(&mut locked.reads);
+            let empty: Vec<_> = reads.extract_if(.., |read| !read.needs_device()).collect();
             drop(locked);
             let mut ended = ring.perform(&self.arena, reads);
             self.readers.give_back(ring);
+            ended.extend(empty.into_iter().map(|mut read| {
+                let result = read.perform(&self.arena);
+                (read, result)
+            }));
             // Whichever is the first to end, the engine hears of them in one order.
             ended.sort_by_key(|(read, _)| read.io);
             locked = self.lock()?;

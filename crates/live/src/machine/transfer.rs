@@ -10,6 +10,9 @@ use crate::storage::Storage;
 /// Pages that are written by one request at most: long enough for a device, and short enough for who reads beside it.
 pub(super) const WRITTEN_TOGETHER: usize = 64;
 
+/// A device that answers so often without a whole page more will not give or take it.
+const PARTS_MAX: u32 = 8;
+
 /// A read or a write of a file that is in flight, or will be.
 pub(super) struct Transfer {
     pub(super) io: IoId,
@@ -55,6 +58,11 @@ impl Transfer {
         self.writes.is_some()
     }
 
+    /// Whether a device has a part in it. It has none in a read of pages behind the end of the file there: they are zeroes, and [`Transfer::perform`] fills them in.
+    pub(super) fn needs_device(&self) -> bool {
+        self.is_write() || self.bytes > 0
+    }
+
     /// Splits off what a write that nobody has begun has behind so many pages, if it has.
     pub(super) fn split_off(&mut self, pages: usize) -> Option<Transfer> {
         if self.frames.len() <= pages {
@@ -81,28 +89,26 @@ impl Transfer {
 
     /// The kernel has answered a request for all of it: with so many bytes, or the number of an error below zero.
     pub(super) fn answered(&mut self, arena: &Arena, answer: i32) -> Result<(), Failed> {
-        if self.is_write() {
-            return match answer {
-                done @ 0.. => self.write_on(arena, done as u64),
-                // Which of its pages can't be written, if not all?
-                _ => self.write_each(arena, 0),
-            };
-        }
-        match answer {
-            0 => Err(Failed::Shortened),
-            1.. => self.read_on(arena, answer as u64),
+        match (answer, self.is_write()) {
+            (done @ 0.., true) => self.write_on(arena, done as u64),
+            (done @ 0.., false) => self.read_on(arena, done as u64),
             _ if is_passing(-answer) => self.perform(arena),
-            _ => Err(Failed::Errno(-answer)),
+            // Which of its pages can't be written, if not all?
+            (_, true) => self.write_each(arena, 0),
+            (_, false) => Err(Failed::Errno(-answer)),
         }
     }
 
     /// Reads what is left where so many bytes are there. The last page is filled up with zeroes, and all behind it.
     fn read_on(&self, arena: &Arena, mut done: u64) -> Result<(), Failed> {
+        let mut parts = 0;
         while done < self.bytes {
             // A read that ends within a page begins at that page again: direct I/O is by whole blocks.
             let skip = done / PAGE_SIZE * PAGE_SIZE;
             match self.disk.read(arena, &self.frames, skip as usize, self.offset() + skip) {
                 Ok(read) if skip + read as u64 > done => done = skip + read as u64,
+                // A short answer may end where the one before it did. The end of a file always does.
+                Ok(_) if parts < PARTS_MAX => parts += 1,
                 Ok(_) => return Err(Failed::Shortened),
                 Err(error) if error.raw_os_error().is_some_and(is_passing) => {}
                 Err(error) => return Err(Failed::Errno(error.raw_os_error().unwrap_or(libc::EIO))),
@@ -141,8 +147,6 @@ impl Transfer {
 
     /// Writes some of its pages; returns how many are written, which is one at least.
     fn write_from(&self, arena: &Arena, first: usize, end: usize) -> Result<usize, i32> {
-        /// A device that takes a part of a page each time will not take it.
-        const PARTS_MAX: u32 = 8;
         let mut parts = 0;
         loop {
             let offset = self.offset() + first as u64 * PAGE_SIZE;
@@ -219,6 +223,25 @@ mod tests {
     }
 
     #[test]
+    fn read_of_nothing_is_zeroes_whatever_the_answer() {
+        for answer in [None, Some(0), Some(77)] {
+            let (arena, mut transfer) = transfer("nothing");
+            transfer.disk.read(&arena, &transfer.frames, 0, 0).unwrap();
+            (transfer.page, transfer.bytes) = (3, 0);
+            assert!(!transfer.needs_device());
+            let result = match answer {
+                None => transfer.perform(&arena),
+                Some(bytes) => transfer.answered(&arena, bytes),
+            };
+            assert_eq!(result, Ok(()));
+            for &pfn in &transfer.frames {
+                arena.gate(pfn).open();
+                assert!(arena.pin(pfn).ok().unwrap().bytes().iter().all(|&byte| byte == 0));
+            }
+        }
+    }
+
+    #[test]
     fn a_read_that_was_broken_off_is_made_again() {
         for errno in [libc::EINTR, libc::EAGAIN, libc::ECANCELED] {
             let (arena, mut transfer) = transfer("broken-off");
@@ -231,7 +254,9 @@ mod tests {
     fn a_read_that_fails_says_why() {
         let (arena, mut transfer) = transfer("fails");
         assert_eq!(transfer.answered(&arena, -libc::EIO), Err(Failed::Errno(libc::EIO)));
+        transfer.page = 3;
         assert_eq!(transfer.answered(&arena, 0), Err(Failed::Shortened));
+        transfer.page = 0;
         // A file that ends before it did.
         transfer.bytes += 100;
         assert_eq!(transfer.answered(&arena, BYTES as i32), Err(Failed::Shortened));

@@ -125,7 +125,11 @@ impl Uring {
         }
         let ring = Uring { ring, flight: Mutex::default() };
         ring.push(&ring.flight(), &opcode::Nop::new().build().user_data(NOTHING));
-        ring.ring.submit_and_wait(1)?;
+        while let Err(error) = ring.ring.submit_and_wait(1) {
+            if !is_passing(&error) {
+                return Err(error);
+            }
+        }
         ring.take_answers(&mut Vec::new());
         Ok(ring)
     }

@@ -103,7 +103,7 @@ impl Kind {
 /// # Errors
 /// The variable is malformed.
 pub(crate) fn plan_from_environment(path: &Path) -> Result<Option<Plan>, Error> {
-    let Some(value) = env::var_os(NAME) else { return Ok(None) };
+    let Some(value) = env::var_os(NAME).filter(|value| !value.is_empty()) else { return Ok(None) };
     let plan =
         value.to_str().ok_or_else(|| "it is not UTF-8".to_owned()).and_then(|text| Plan::parse(text, path));
     plan.map_err(|wrong| Error::Io {
@@ -116,7 +116,7 @@ pub(crate) fn plan_from_environment(path: &Path) -> Result<Option<Plan>, Error> 
 
 impl Plan {
     /// The plan of a file with this path; none if the text is about other files.
-    fn parse(text: &str, path: &Path) -> Result<Option<Plan>, String> {
+    pub(super) fn parse(text: &str, path: &Path) -> Result<Option<Plan>, String> {
         let mut plan = Plan {
             errors: Vec::new(),
             seed: 1,

@@ -230,3 +230,132 @@ fn length_errors_are_those_of_the_device() {
         assert_eq!(source.raw_os_error(), Some(errno));
     }
 }
+
+#[test]
+fn page_behind_the_device_end_is_zeroes_without_a_request() {
+    const END: u64 = 4 << 20;
+    for backend in BACKENDS {
+        let (made, script) = (Made::new(), script(|_| Fate::Well));
+        let (memory, file) = open(backend, &made, Arc::clone(&script) as Arc<dyn Faults>);
+        // The device ends with page 64, and the file behind page 1024: nobody has written what is between.
+        memory.write("/proc/sys/vm/dirty_writeback_centisecs", "0").unwrap();
+        file.write_at(b"x", END).unwrap();
+        let mut bufs = [[9; PAGE]; 40];
+        let of = |first: u64, bufs: &mut [[u8; PAGE]]| -> Result<(), Error> {
+            let reads = (first..).zip(bufs).map(|(page, buf)| ReadAt { buf, offset: page * PAGE_SIZE });
+            file.submit(reads.collect())?.wait()
+        };
+        of(64, &mut bufs).unwrap();
+        assert!(bufs.as_flattened().iter().all(|&byte| byte == 0), "{backend:?}: submitted");
+        bufs = [[9; PAGE]; 40];
+        let mut reads: Vec<_> =
+            (200..).zip(&mut bufs).map(|(page, buf)| ReadAt { buf, offset: 2 * page * PAGE_SIZE }).collect();
+        file.read_batch(&mut reads).unwrap();
+        assert!(bufs.as_flattened().iter().all(|&byte| byte == 0), "{backend:?}: in a batch");
+        file.prefetch(600 * PAGE_SIZE..700 * PAGE_SIZE).unwrap();
+        let mut buf = vec![9; 150 * PAGE];
+        file.read_at(&mut buf, 590 * PAGE_SIZE).unwrap();
+        assert!(buf.iter().all(|&byte| byte == 0), "{backend:?}: read ahead");
+        assert_eq!(script.requests.lock().unwrap()[..], [], "{backend:?}");
+        // Half of it is on the device.
+        let mut buf = vec![9; 20 * PAGE];
+        file.read_at(&mut buf, 54 * PAGE_SIZE).unwrap();
+        assert!(
+            buf[..10 * PAGE] == contents()[54 * PAGE..] && buf[10 * PAGE..].iter().all(|&byte| byte == 0)
+        );
+        let mut bufs = [[9; PAGE]; 20];
+        of(44, &mut bufs).unwrap();
+        assert!(bufs.as_flattened()[..] == contents()[44 * PAGE..64 * PAGE]);
+    }
+}
+
+/// What a cache answers to a sequence of operations that a seed draws, over a device that is short, late and interrupted.
+fn bytes_of_operations(backend: (Backend, usize), seed: u64) {
+    let mut state = seed;
+    let mut below = move |sides: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % sides
+    };
+    let made = Made::new();
+    let text = format!("read=EINTR every=5; write=EAGAIN every=4; seed={seed} short=40 reorder=2");
+    let plan = plan::Plan::parse(&text, &made.0).unwrap().unwrap();
+    let (memory, file) = open(backend, &made, Arc::new(plan));
+    let mut model = contents();
+    for step in 0..300 {
+        let pages = (model.len() / PAGE) as u64;
+        match below(10) {
+            0 => {
+                let bytes = below(200 * PAGE_SIZE);
+                model.resize(bytes as usize, 0);
+                file.set_len(bytes).unwrap();
+            }
+            // Behind the end, mostly: there is a hole between.
+            1 => {
+                let at = below(250 * PAGE_SIZE) as usize;
+                let len = below(3 * PAGE_SIZE) as usize + 1;
+                model.resize(model.len().max(at + len), 0);
+                model[at..at + len].fill(step as u8);
+                file.write_at(&vec![step as u8; len], at as u64).unwrap();
+            }
+            2 => file.sync_data().unwrap(),
+            3 => memory.write("/proc/sys/vm/drop_caches", "1").unwrap(),
+            4 => file.prefetch(below(pages + 1) * PAGE_SIZE..model.len() as u64).unwrap(),
+            kind => {
+                let count = below(12) as usize + 1;
+                let mut places: Vec<_> = (0..count).map(|_| below(model.len() as u64 + 1)).collect();
+                let mut bufs: Vec<Vec<u8>> = places
+                    .iter()
+                    .map(|&at| vec![0xee; below(9000).min(model.len() as u64 - at) as usize])
+                    .collect();
+                let mut reads: Vec<_> =
+                    bufs.iter_mut().zip(&places).map(|(buf, &offset)| ReadAt { buf, offset }).collect();
+                match kind {
+                    5 | 6 => file.read_batch(&mut reads).unwrap(),
+                    7 | 8 => file.submit(reads).unwrap().wait().unwrap(),
+                    _ => reads.iter_mut().for_each(|read| file.read_at(read.buf, read.offset).unwrap()),
+                }
+                for (at, buf) in places.drain(..).zip(bufs) {
+                    assert!(
+                        buf == model[at as usize..][..buf.len()],
+                        "{backend:?}, seed {seed}, step {step}"
+                    );
+                }
+            }
+        }
+    }
+    file.sync_all().unwrap();
+    assert!(std::fs::read(&made.0).unwrap() == model, "{backend:?}, seed {seed}");
+}
+
+#[test]
+fn every_backend_answers_with_the_bytes_of_the_model() {
+    for seed in 1..=4 {
+        BACKENDS.into_iter().for_each(|backend| bytes_of_operations(backend, seed));
+    }
+}
+
+#[test]
+fn request_whose_end_overflows_is_an_error() {
+    for backend in BACKENDS {
+        let made = Made::new();
+        let (_memory, file) = open(backend, &made, script(|_| Fate::Well));
+        for offset in
+            [u64::MAX, u64::MAX - 8, u64::MAX - PAGE_SIZE, i64::MAX as u64, i64::MAX as u64 - 8, 1 << 60]
+        {
+            let mut buf = [0; 9];
+            let errors = [
+                file.read_at(&mut buf, offset),
+                file.read_batch(&mut [ReadAt { buf: &mut buf, offset }]),
+                file.submit(vec![ReadAt { buf: &mut buf, offset }]).and_then(|read| read.wait()),
+                file.write_at(&buf, offset),
+                file.set_len(offset),
+                file.page(offset).map(drop),
+                file.prefetch(offset..u64::MAX),
+            ];
+            for (at, error) in errors.iter().enumerate() {
+                assert!(error.is_err(), "{backend:?}: way {at}, offset {offset}");
+            }
+        }
+        assert_eq!(file.len(), contents().len() as u64);
+    }
+}
