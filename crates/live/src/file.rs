@@ -34,6 +34,8 @@ pub struct Open {
     group: Option<Group>,
     #[cfg(test)]
     faults: Option<Arc<dyn storage::failing::Faults>>,
+    #[cfg(test)]
+    device: Option<u64>,
 }
 
 impl Open {
@@ -49,6 +51,8 @@ impl Open {
             group: None,
             #[cfg(test)]
             faults: None,
+            #[cfg(test)]
+            device: None,
         }
     }
 
@@ -76,6 +80,22 @@ impl Open {
     pub(crate) fn faults(mut self, faults: Arc<dyn storage::failing::Faults>) -> Open {
         self.faults = Some(faults);
         self
+    }
+
+    /// As if the file were on the device with this number.
+    #[cfg(test)]
+    pub(crate) fn device(mut self, number: u64) -> Open {
+        self.device = Some(number);
+        self
+    }
+
+    /// The number of the device that the file is on.
+    fn device_of(&self, identity: Identity) -> u64 {
+        #[cfg(test)]
+        if let Some(number) = self.device {
+            return number;
+        }
+        identity.device()
     }
 
     /// What the file is read and written by.
@@ -226,7 +246,8 @@ impl File {
                 if locked.files.len() <= at {
                     locked.files.resize_with(at + 1, || None);
                 }
-                let disk = disk.take().expect("it was just opened");
+                let device = locked.device_numbered(how.device_of(identity));
+                let disk = (disk.take().expect("it was just opened"), device);
                 locked.files[at] =
                     Some(OpenFile::new(path.to_owned(), disk, bytes, identity, !how.is_buffered));
                 id

@@ -7,6 +7,7 @@
 //! Who misses reads by himself. What nobody waits for (pages read ahead) goes to a few threads. Reclaim that kswapd does is a thread's,
 //! too, in steps between which the lock is free. Nothing here decides what stays in memory.
 
+mod device; // backing devices, and what each has to do
 mod driven; // misses that no thread waits for
 mod moves; // copies that are made without it
 mod locked; // what is under the lock, and what is done there
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use pageout_engine::{Engine, FrameGate, Pfn, Served, Step, TaskId, Wait, WatchedReads};
+use pageout_engine::{Engine, FileId, FrameGate, Pfn, Served, Step, TaskId, Wait, WatchedReads};
 
 use crate::arena::{Arena, Pin};
 use crate::error::Error;
@@ -272,7 +273,7 @@ impl Machine {
     }
 
     /// Makes all reads that were asked for, in flight together as far as that can be, or has others make them.
-    fn read_together<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+    fn read_together<'a>(&'a self, mut locked: Locked<'a>, file: FileId) -> Result<Locked<'a>, Error> {
         if locked.reads.len() > 1
             && let Some(ring) = self.readers.lend()
         {
@@ -292,8 +293,9 @@ impl Machine {
             return Ok(locked);
         }
         locked = self.read(locked, 1)?;
-        // This thread reads, too, as long as there is something that nobody has begun.
-        while let Some(mut read) = locked.queue.pop_front() {
+        // This thread reads, too, as long as there is something of the file's device that nobody has begun.
+        let device = locked.device_of(file);
+        while let Some(mut read) = locked.take_read(|_, read| Some(read.device) == device) {
             drop(locked);
             let result = read.perform(&self.arena);
             locked = self.lock()?;
@@ -371,7 +373,7 @@ impl Machine {
         show: &mut impl FnMut(usize, &Pin<'_>),
         outcome: &mut Result<(), Error>,
     ) -> Result<Locked<'a>, Error> {
-        locked = self.read_together(locked)?;
+        locked = self.read_together(locked, file.id)?;
         for (at, miss) in misses.drain(..) {
             let found;
             (locked, found) = self.finish(locked, file, miss)?;

@@ -76,7 +76,11 @@ impl Machine {
             }
             locked.drive_on(task, step);
         }
-        drop(if self.readers.threads == 0 { self.read_together(locked)? } else { self.read(locked, 0)? });
+        drop(if self.readers.threads == 0 {
+            self.read_together(locked, file.id)?
+        } else {
+            self.read(locked, 0)?
+        });
         outcome
     }
 

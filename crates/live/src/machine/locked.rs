@@ -15,6 +15,7 @@ use pageout_engine::{
     PAGE_SIZE, Pfn, Served, Step, TaskId, Touched, Wait,
 };
 
+use super::device::Devices;
 use super::driven::Driven;
 use super::moves::Move;
 use super::open_file::OpenFile;
@@ -103,18 +104,9 @@ pub(crate) struct Inner {
     pub(super) reads: Vec<Transfer>,
     /// For the threads that read.
     pub(super) queue: VecDeque<Transfer>,
-    /// Writes that were asked for, and not begun.
-    pub(super) writes: VecDeque<Transfer>,
-    /// Those that were begun and have not ended.
-    pub(super) writing: usize,
-    /// Their pages.
-    pub(super) writing_pages: usize,
+    pub(super) devices: Devices,
     /// Since when nobody could begin any of those that there are.
     pub(super) held_up_since: Option<Nanos>,
-    /// When a read was asked for last.
-    pub(super) read_at: Option<Nanos>,
-    /// The last call of the engine has asked for a write.
-    pub(super) has_asked_for_writes: bool,
     pub(super) waiters: Vec<Waiter>,
     pub(super) threads: Vec<KernelThread>,
     /// The thread that runs them is waiting.
@@ -187,8 +179,8 @@ pub(super) struct KernelThread {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Runs {
     Now,
-    /// As soon as devices take more writes.
-    WithRoom,
+    /// As soon as this device accepts more writes.
+    WithRoom(usize),
     WhenWoken,
     /// At this time, or when it is woken.
     At(Nanos),
@@ -264,12 +256,8 @@ impl Inner {
             moves: Vec::new(),
             reads: Vec::new(),
             queue: VecDeque::new(),
-            writes: VecDeque::new(),
-            writing: 0,
-            writing_pages: 0,
+            devices: Devices::default(),
             held_up_since: None,
-            read_at: None,
-            has_asked_for_writes: false,
             waiters: Vec::new(),
             service_sleeps: false,
             due: VecDeque::new(),
@@ -408,36 +396,39 @@ impl<'a> Locked<'a> {
         for op in ops.drain(..) {
             match op {
                 Op::ReadFile { io, file, page, pages, .. } => {
-                    inner.read_at = Some(inner.now);
                     let of =
                         inner.files[file.0 as usize].as_ref().expect("it is open as long as it has pages");
+                    let device = of.device;
+                    inner.devices[device].read_at = Some(inner.now);
                     // What the device has not got yet is zeroes: nobody has written it, or it would be in memory.
                     let end = of.bytes().min(of.on_disk);
                     let bytes = end.saturating_sub(page * PAGE_SIZE).min(u64::from(pages) * PAGE_SIZE);
                     let frames: Vec<Pfn> = inner.engine.frames_of(io).collect();
                     frames.iter().for_each(|&pfn| machine.await_move(&mut inner.moves, pfn));
                     let disk = Arc::clone(&of.disk);
-                    inner.reads.push(Transfer { io, file, disk, page, frames, bytes, writes: None });
+                    inner.reads.push(Transfer { io, file, device, disk, page, frames, bytes, writes: None });
                 }
                 Op::WriteFile { io, file, page, pfn, .. } => {
                     machine.await_move(&mut inner.moves, pfn);
-                    inner.has_asked_for_writes = true;
+                    let of = inner.files[file.0 as usize].as_ref().expect("it has pages");
+                    let device = &mut inner.devices[of.device];
+                    device.was_asked = true;
                     let is_next = |last: &&mut Transfer| {
                         last.file == file
                             && last.page + last.frames.len() as u64 == page
                             && last.frames.len() < WRITTEN_TOGETHER
                     };
-                    if let Some(last) = inner.writes.back_mut().filter(is_next) {
+                    if let Some(last) = device.writes.back_mut().filter(is_next) {
                         last.frames.push(pfn);
                         last.bytes += PAGE_SIZE;
                         last.writes.as_mut().expect("it is a write").ios.push(io);
                         continue;
                     }
-                    let of = inner.files[file.0 as usize].as_ref().expect("it has pages");
                     let written = Written { ios: vec![io], failed: Vec::new(), is_stable: of.is_stable };
-                    inner.writes.push_back(Transfer {
+                    device.writes.push_back(Transfer {
                         io,
                         file,
+                        device: of.device,
                         disk: Arc::clone(&of.disk),
                         page,
                         frames: vec![pfn],

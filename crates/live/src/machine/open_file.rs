@@ -19,6 +19,8 @@ use crate::storage::Storage;
 pub(crate) struct OpenFile {
     pub(crate) path: PathBuf,
     pub(crate) disk: Arc<dyn Storage>,
+    /// The device that it is on.
+    pub(super) device: usize,
     /// Bytes that it has to whoever reads it.
     pub(crate) length: Arc<AtomicU64>,
     /// Bytes that it has on its device: up to a page more where a write has not been followed by a sync, or less.
@@ -73,6 +75,11 @@ impl Identity {
         (self.0, self.1) == (other.0, other.1)
     }
 
+    /// The number of the device that it is on.
+    pub(crate) fn device(self) -> u64 {
+        self.0
+    }
+
     pub(crate) fn of(metadata: &std::fs::Metadata) -> Identity {
         Identity(metadata.dev(), metadata.ino(), (metadata.mtime(), metadata.mtime_nsec()))
     }
@@ -82,7 +89,7 @@ impl OpenFile {
     /// A file that nobody has open yet.
     pub(crate) fn new(
         path: PathBuf,
-        disk: Arc<dyn Storage>,
+        (disk, device): (Arc<dyn Storage>, usize),
         bytes: u64,
         identity: Identity,
         is_direct: bool,
@@ -90,6 +97,7 @@ impl OpenFile {
         OpenFile {
             path,
             disk,
+            device,
             length: Arc::new(AtomicU64::new(bytes)),
             on_disk: bytes,
             reserved: bytes,

@@ -29,17 +29,17 @@ impl Machine {
                 Ok(locked) => locked,
                 Err(_) => return,
             };
-            if locked.drive() || !locked.writes.is_empty() {
+            if locked.drive() || locked.devices.have_writes() {
                 locked = match self.read(locked, 0) {
                     Ok(locked) => locked,
                     Err(_) => return,
                 };
             }
             locked.note_held_up_writes();
-            let (now, has_room) = (locked.now, locked.has_room());
+            let now = locked.now;
             let is_due = |thread: &KernelThread| match thread.runs {
                 Runs::Now => true,
-                Runs::WithRoom => has_room,
+                Runs::WithRoom(device) => locked.devices[device].has_room(),
                 Runs::WhenWoken => false,
                 Runs::At(time) => time <= now,
             };
@@ -52,9 +52,11 @@ impl Machine {
                     Step::Done(served) => panic!("a kernel thread has ended: {served:?}"),
                 };
                 locked.settle();
-                if locked.has_asked_for_writes && !locked.has_room() && step == Step::Again {
+                if step == Step::Again
+                    && let Some(device) = locked.devices.asked_without_room()
+                {
                     // Who submits more than a device takes sleeps until it has taken some.
-                    locked.threads[at].runs = Runs::WithRoom;
+                    locked.threads[at].runs = Runs::WithRoom(device);
                 }
                 let _ = self.read(locked, 0);
                 continue;
@@ -65,7 +67,7 @@ impl Machine {
             });
             let next = next.chain(locked.next_driven());
             // Somebody was writing to a page that is to go to its device.
-            let held_up = (!locked.writes.is_empty()).then_some(HELD_UP);
+            let held_up = locked.devices.have_writes().then_some(HELD_UP);
             let next = next.chain(held_up).min().unwrap_or(Duration::from_secs(60));
             if !(locked.due.is_empty() && locked.to_wake.is_empty()) {
                 continue;
@@ -108,13 +110,13 @@ impl Machine {
                 return;
             }
             // Reads first: somebody waits for them, or soon will.
-            let read = if reads < READS_A_WRITE { inner.queue.pop_front() } else { None };
-            let next = read.or_else(|| inner.next_write(&self.arena, self.writers_max()));
-            let next = next.or_else(|| inner.queue.pop_front());
+            let read = if reads < READS_A_WRITE { inner.next_read(self.io_threads()) } else { None };
+            let next =
+                read.or_else(|| inner.next_write_in_turn(&self.arena, self.writers_max(), self.io_threads()));
+            let next = next.or_else(|| inner.next_read(self.io_threads()));
             reads = if next.as_ref().is_some_and(Transfer::is_write) { 0 } else { reads + 1 };
             let Some(mut transfer) = next else {
-                if !inner.writes.is_empty() && inner.writing == 0 && std::mem::take(&mut inner.service_sleeps)
-                {
+                if inner.devices.is_one_held_up() && std::mem::take(&mut inner.service_sleeps) {
                     // Somebody is writing to what is to be written. The engine's own thread looks again.
                     self.service.notify_one();
                 }
@@ -124,10 +126,17 @@ impl Machine {
                 }
                 continue;
             };
+            let device = transfer.device;
+            inner.devices[device].threads += 1;
+            if inner.devices.iter().count() > 1 && (inner.devices.have_writes() || !inner.queue.is_empty()) {
+                // What this thread has passed, or comes to only after this, may be of a device that has threads left.
+                self.readers.more.notify_one();
+            }
             drop(inner);
             let result = transfer.perform(&self.arena);
             match self.lock() {
                 Ok(mut locked) => {
+                    locked.devices[device].threads -= 1;
                     locked.transfer_done(transfer, result);
                     inner = locked.into_inner();
                 }

@@ -17,6 +17,7 @@ const PARTS_MAX: u32 = 8;
 pub(super) struct Transfer {
     pub(super) io: IoId,
     pub(super) file: FileId,
+    pub(super) device: usize,
     pub(super) disk: Arc<dyn Storage>,
     pub(super) page: u64,
     pub(super) frames: Vec<Pfn>,
@@ -74,6 +75,7 @@ impl Transfer {
         Some(Transfer {
             io: ios[0],
             file: self.file,
+            device: self.device,
             disk: Arc::clone(&self.disk),
             page: self.page + pages as u64,
             bytes: frames.len() as u64 * PAGE_SIZE,
@@ -183,7 +185,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let frames = [7, 2, 5].map(Pfn).to_vec();
         let (io, file, bytes) = (IoId(0), FileId(0), BYTES as u64);
-        let transfer = Transfer { io, file, disk, page: 0, frames, bytes, writes: None };
+        let transfer = Transfer { io, file, device: 0, disk, page: 0, frames, bytes, writes: None };
         (Arena::new(std::slice::from_ref(&(0..8)), None).unwrap(), transfer)
     }
 

@@ -7,7 +7,7 @@
 //!   sync    the engine's fsync ─▶ this thread writes, with others ─▶ the length on the device is the file's ─▶ fdatasync
 //! ```
 //! The engine says what is written and when, and who has to wait. Here are the device's limits alone: so many writes at a time, and who asks for more than
-//! [`BACKLOG_MAX`] sleeps, as in a kernel whose request queue is full. A page that somebody is in the middle of writing to keeps its write waiting.
+//! `BACKLOG_MAX` sleeps, as in a kernel whose request queue is full. A page that somebody is in the middle of writing to keeps its write waiting.
 //!
 //! Pages are written whole. So a file is longer on its device than it is, by less than a page, until a sync cuts it. Meanwhile no write of it is under
 //! way: one that began later might be cut off, and its page would count as written.
@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::file::Inner as File;
 use crate::local;
 
-/// Writes that nobody waits for, and that are at devices at the same time: enough to keep one busy.
+/// Writes that nobody waits for, and that are at a device at the same time: enough to keep one busy.
 pub(super) const AT_ONCE: usize = 8;
 /// Pages of them where somebody reads: as many as a program writes in one call, mostly. A read waits for all that a device has to do before, and the block
 /// layer's writeback throttling gives such writes less of a device as well where reads get slow. Here they wait whether or not it is fast: twice as many reads were made a
@@ -37,8 +37,6 @@ pub(super) const AT_ONCE: usize = 8;
 const PAGES_BESIDE_READS: usize = 16;
 /// So long after a read another one is expected: by the time it is asked for, what is in its way was begun.
 const IS_READ_FOR: Nanos = Nanos(100_000_000);
-/// Writes that wait for a device, or are there, before those who ask for more have to sleep: the block layer's nr_requests.
-const BACKLOG_MAX: usize = 128;
 /// Writes that a sync has under way by itself.
 const SYNCED_AT_ONCE: usize = 32;
 
@@ -59,36 +57,75 @@ pub(crate) struct Writable<'a> {
 }
 
 impl Inner {
-    /// Whether devices take more writes.
-    pub(super) fn has_room(&self) -> bool {
-        self.writes.len() + self.writing < BACKLOG_MAX
+    /// The index of a device by its number.
+    pub(crate) fn device_numbered(&mut self, number: u64) -> usize {
+        self.devices.numbered(number)
     }
 
-    /// Takes the next write that may begin and that nobody waits for, if fewer than so many are under way.
-    pub(super) fn next_write(&mut self, arena: &Arena, most: usize) -> Option<Transfer> {
-        let is_read = self.read_at.is_some_and(|at| self.now.0 - at.0 < IS_READ_FOR.0);
+    /// The device of a file, unless it is forgotten.
+    pub(super) fn device_of(&self, file: FileId) -> Option<usize> {
+        self.files.get(file.0 as usize)?.as_ref().map(|of| of.device)
+    }
+
+    /// Takes the first read out of the queue that a thread may begin.
+    pub(super) fn take_read(&mut self, may: impl Fn(&Inner, &Transfer) -> bool) -> Option<Transfer> {
+        let at = self.queue.iter().position(|read| may(self, read))?;
+        self.queue.remove(at)
+    }
+
+    /// Takes the next read that one of so many threads of the cache may begin.
+    pub(super) fn next_read(&mut self, threads: usize) -> Option<Transfer> {
+        let most = self.devices.threads_of_each(threads);
+        self.take_read(|inner, read| inner.devices[read.device].threads < most)
+    }
+
+    /// Takes the next write that one of so many threads of the cache may begin: of each device in its turn.
+    pub(super) fn next_write_in_turn(
+        &mut self,
+        arena: &Arena,
+        writers: usize,
+        threads: usize,
+    ) -> Option<Transfer> {
+        let (most, threads) = (self.devices.writers_of_each(writers), self.devices.threads_of_each(threads));
+        for device in self.devices.in_turn() {
+            if self.devices[device].threads < threads
+                && let Some(write) = self.next_write(arena, device, most)
+            {
+                self.devices.has_had_turn(device);
+                return Some(write);
+            }
+        }
+        None
+    }
+
+    /// Takes the next write of a device that may begin and that nobody waits for, if fewer than so many are under way.
+    pub(super) fn next_write(&mut self, arena: &Arena, device: usize, most: usize) -> Option<Transfer> {
+        let of = &self.devices[device];
+        let is_read = of.read_at.is_some_and(|at| self.now.0 - at.0 < IS_READ_FOR.0);
         let piece = if is_read { PAGES_BESIDE_READS } else { usize::MAX };
-        let room = piece.saturating_sub(self.writing_pages);
-        if self.writing < most && room > 0 { self.take_write(arena, piece, room) } else { None }
+        let room = piece.saturating_sub(of.writing_pages);
+        if of.writing < most && room > 0 { self.take_write(arena, device, piece, room) } else { None }
     }
 
-    /// Takes the next write that may begin, or its first so many pages. If there is no room for those, nothing: shorter ones that pass them would keep them waiting
+    /// Takes the next write of a device that may begin, or its first so many pages. If there is no room for those, nothing: shorter ones that pass them would keep them waiting
     /// without end.
-    fn take_write(&mut self, arena: &Arena, piece: usize, room: usize) -> Option<Transfer> {
+    fn take_write(&mut self, arena: &Arena, device: usize, piece: usize, room: usize) -> Option<Transfer> {
         let is_cut = |write: &Transfer| {
             let of = self.files[write.file.0 as usize].as_ref();
             of.is_some_and(|of| of.is_cut)
         };
-        let in_turn = self.writes.iter().enumerate().filter(|(_, write)| !is_cut(write));
+        let in_turn = self.devices[device].writes.iter().enumerate().filter(|(_, write)| !is_cut(write));
         let (at, _) = in_turn
             .take_while(|(_, write)| write.frames.len().min(piece) <= room)
             .find(|(_, write)| passes(write, piece, arena))?;
-        let write = match self.writes[at].split_off(piece) {
-            Some(rest) => std::mem::replace(&mut self.writes[at], rest),
-            None => self.writes.remove(at)?,
+        let of = &mut self.devices[device];
+        let write = match of.writes[at].split_off(piece) {
+            Some(rest) => std::mem::replace(&mut of.writes[at], rest),
+            None => of.writes.remove(at)?,
         };
-        self.writing += 1;
-        self.writing_pages += write.frames.len();
+        of.writing += 1;
+        of.writing_pages += write.frames.len();
+        of.is_written = true;
         if let Some(of) = &mut self.files[write.file.0 as usize] {
             of.writing += 1;
         }
@@ -113,7 +150,7 @@ impl Locked<'_> {
     /// A write has ended: its pages are on the device, or dirty again.
     pub(super) fn write_done(&mut self, write: Transfer) {
         let machine = self.machine();
-        let Transfer { file, page: first, frames, bytes, writes, .. } = write;
+        let Transfer { file, device, page: first, frames, bytes, writes, .. } = write;
         let Some(Written { ios, failed, is_stable }) = writes else { unreachable!("it is a write") };
         if is_stable {
             frames.iter().for_each(|&pfn| machine.arena.gate(pfn).unpin());
@@ -121,9 +158,9 @@ impl Locked<'_> {
         self.device_writes += 1;
         self.held_up_since = None;
         self.device_bytes_written += bytes - failed.len() as u64 * PAGE_SIZE;
-        let had_room = self.has_room();
-        self.writing -= 1;
-        self.writing_pages -= frames.len();
+        let had_room = self.devices[device].has_room();
+        self.devices[device].writing -= 1;
+        self.devices[device].writing_pages -= frames.len();
         let mut is_awaited = false;
         if let Some(of) = &mut self.files[file.0 as usize] {
             of.writing -= 1;
@@ -146,10 +183,11 @@ impl Locked<'_> {
             self.engine.io_done(io, CpuId(0), result);
         }
         self.settle();
-        if is_awaited || !had_room && self.has_room() {
+        let has_room = self.devices[device].has_room();
+        if is_awaited || !had_room && has_room {
             machine.wake_idle();
         }
-        if self.has_room() && self.threads.iter().any(|thread| thread.runs == Runs::WithRoom) {
+        if has_room && self.threads.iter().any(|thread| thread.runs == Runs::WithRoom(device)) {
             self.wake_service();
         }
     }
@@ -160,7 +198,10 @@ impl Locked<'_> {
         let machine = self.machine();
         let is_held_up =
             |write: &Transfer| write.frames.iter().any(|&pfn| machine.arena.gate(pfn).is_written());
-        if self.writing > 0 || self.writes.is_empty() || !self.writes.iter().all(is_held_up) {
+        // Of all devices: as long as one has something in flight, memory may come of it.
+        let are_held_up = self.devices.have_writes()
+            && self.devices.iter().all(|device| device.writing == 0 && device.writes.iter().all(is_held_up));
+        if !are_held_up {
             self.held_up_since = None;
             return;
         }
@@ -183,60 +224,66 @@ impl Locked<'_> {
 }
 
 impl Machine {
-    /// Writes that threads without a ring make at the same time: the others read.
+    /// Writes that threads without a ring make at the same time, over all devices: the others read.
     pub(super) fn writers_max(&self) -> usize {
         self.io_threads().div_ceil(2)
     }
 
     /// Begins what may begin of the writes that were asked for.
     pub(super) fn begin_writes<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
-        locked.has_asked_for_writes = false;
-        if locked.writes.is_empty() {
+        locked.devices.forget_who_was_asked();
+        if !locked.devices.have_writes() {
             return Ok(locked);
         }
         if self.io_threads() == 0 {
-            while let Some(mut write) = locked.take_write(&self.arena, usize::MAX, usize::MAX) {
+            let next = |locked: &mut Locked<'_>| {
+                let mut devices = locked.devices.in_turn();
+                devices.find_map(|device| locked.take_write(&self.arena, device, usize::MAX, usize::MAX))
+            };
+            while let Some(mut write) = next(&mut locked) {
                 drop(locked);
                 let _ = write.perform(&self.arena);
                 locked = self.lock()?;
                 locked.write_done(write);
             }
         } else if let Some(ring) = &self.readers.ring {
-            let begun: Vec<_> = std::iter::from_fn(|| locked.next_write(&self.arena, AT_ONCE)).collect();
+            let mut begun = Vec::new();
+            for device in locked.devices.in_turn() {
+                begun.extend(std::iter::from_fn(|| locked.next_write(&self.arena, device, AT_ONCE)));
+            }
             if !begun.is_empty() {
                 drop(locked);
                 ring.begin(&self.arena, begun);
                 locked = self.lock()?;
             }
         } else {
-            let more = locked.writes.len().min(self.writers_max().saturating_sub(locked.writing));
-            (0..more).for_each(|_| self.readers.more.notify_one());
+            let most = locked.devices.writers_of_each(self.writers_max());
+            let more = locked.devices.iter().map(|of| of.writes.len().min(most.saturating_sub(of.writing)));
+            (0..more.sum()).for_each(|_| self.readers.more.notify_one());
         }
-        if !locked.writes.is_empty() && locked.writing == 0 {
+        if locked.devices.is_one_held_up() {
             // Somebody is writing to what is to be written. The engine's own thread looks again.
             locked.wake_service();
         }
         Ok(locked)
     }
 
-    /// Who has asked for more writes than devices take waits until they have taken some.
+    /// Who has asked for more writes than a device takes waits until it has taken some.
     pub(super) fn await_room<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
-        if !locked.has_asked_for_writes || locked.has_room() {
-            return Ok(locked);
-        }
+        let Some(device) = locked.devices.asked_without_room() else { return Ok(locked) };
         locked = self.begin_writes(locked)?;
-        self.wait_while(locked, |inner| !inner.has_room())
+        self.wait_while(locked, |inner| !inner.devices[device].has_room())
     }
 
-    /// Makes the writes that were asked for, beside those who do it anyway.
-    fn write_now<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+    /// Makes the writes of a device that were asked for, beside those who do it anyway.
+    fn write_now<'a>(&'a self, mut locked: Locked<'a>, device: usize) -> Result<Locked<'a>, Error> {
         loop {
-            let ring = if locked.writes.len() > 1 { self.readers.lend() } else { None };
+            let ring = if locked.devices[device].writes.len() > 1 { self.readers.lend() } else { None };
             let most = if ring.is_some() { SYNCED_AT_ONCE } else { 1 };
-            let next = |_| locked.take_write(&self.arena, usize::MAX, usize::MAX);
+            let next = |_| locked.take_write(&self.arena, device, usize::MAX, usize::MAX);
             let mut writes: Vec<_> = (0..most).map_while(next).collect();
             if ring.is_none() && writes.len() == 1 {
-                locked = self.help_write(locked);
+                locked = self.help_write(locked, device);
             }
             let is_over = writes.is_empty();
             if !is_over {
@@ -262,8 +309,8 @@ impl Machine {
     }
 
     /// Threads that write do so beside who waits for it.
-    fn help_write<'a>(&self, locked: Locked<'a>) -> Locked<'a> {
-        let more = locked.writes.len().min(self.writers_max());
+    fn help_write<'a>(&self, locked: Locked<'a>, device: usize) -> Locked<'a> {
+        let more = locked.devices[device].writes.len().min(self.writers_max());
         (0..more).for_each(|_| self.readers.more.notify_one());
         locked
     }
@@ -365,21 +412,21 @@ impl Machine {
         let mut step = locked.engine.fsync(hired.task, lent)?;
         let of = locked.file_mut(file);
         of.busy += 1;
-        let flushes_failed = of.flushes_failed;
+        let (flushes_failed, device) = (of.flushes_failed, of.device);
         let written = loop {
             locked.settle();
             locked = match step {
                 Step::Done(Served::Synced(result)) => break result,
-                Step::Again if locked.has_room() => {
+                Step::Again if locked.devices[device].has_room() => {
                     // Neighbours become one write if they are asked for before it begins.
                     drop(locked);
                     self.lock()?
                 }
-                Step::Again => self.write_now(locked)?,
+                Step::Again => self.write_now(locked, device)?,
                 #[cfg(test)]
                 Step::Wait(_) if self.has_bug(super::Bug::ForgetsWriteback) => break Ok(()),
                 Step::Wait(Wait::Io(_) | Wait::Woken) => {
-                    let locked = self.write_now(locked)?;
+                    let locked = self.write_now(locked, device)?;
                     self.wait(locked, hired.task, None)?
                 }
                 other => unreachable!("fsync comes to {other:?}"),
