@@ -412,6 +412,10 @@ pub(crate) struct Writing<'a> {
 }
 
 impl Writing<'_> {
+    pub(crate) fn pfn(&self) -> Pfn {
+        self.pfn
+    }
+
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: a frame is a page of a mapping that lives as long as the arena; all of it is initialised, as the system hands out zeroes. The gate says
@@ -448,6 +452,10 @@ impl Pin<'_> {
     #[inline(always)]
     pub(crate) fn is_hold(&self) -> bool {
         self.hold.is_some()
+    }
+
+    pub(crate) fn pfn(&self) -> Pfn {
+        self.pfn
     }
 
     #[inline]
@@ -500,6 +508,7 @@ impl Drop for OwnedPin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::holds::ThreadNumber;
 
     /// An arena whose frame has been filled, and is open.
     fn open(pfn: Pfn) -> Arena {
@@ -511,17 +520,17 @@ mod tests {
     #[test]
     fn a_line_is_of_one_thread_at_a_time() {
         let arena = open(Pfn(0));
-        let lines: Vec<_> = std::iter::from_fn(|| arena.holds.take_line()).collect();
+        let lines: Vec<_> = std::iter::from_fn(|| arena.holds.take_line(ThreadNumber(1))).collect();
         assert!(lines.iter().copied().eq(0..64));
         arena.holds.give_back(7);
-        assert_eq!((arena.holds.take_line(), arena.holds.take_line()), (Some(7), None));
+        assert_eq!([arena.holds.take_line(ThreadNumber(2)), arena.holds.take_line(ThreadNumber(3))], [Some(7), None]);
     }
 
     #[test]
     fn a_frame_is_closed_when_all_have_let_it_go_whatever_says_so() {
         let pfn = Pfn(5);
         let arena = open(pfn);
-        let (one, other) = (arena.holds.take_line(), arena.holds.take_line());
+        let [one, other] = [1, 2].map(|thread| arena.holds.take_line(ThreadNumber(thread)));
         let by_one = arena.hold(pfn, one).ok();
         let by_other = arena.hold(pfn, other).ok();
         let by_gate = arena.hold(pfn, None).ok();
@@ -542,7 +551,7 @@ mod tests {
     fn who_has_no_place_left_pins_the_gate() {
         let pfn = Pfn(0);
         let arena = open(pfn);
-        let line = arena.holds.take_line();
+        let line = arena.holds.take_line(ThreadNumber(1));
         let pins: Vec<_> = (0..20).map_while(|_| arena.hold(pfn, line).ok()).collect();
         assert_eq!(pins.iter().filter(|pin| pin.hold.is_some()).count(), 16);
         assert_eq!(pins.len(), 20);

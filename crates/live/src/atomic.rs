@@ -70,6 +70,18 @@ mod watched {
                 }
 
                 #[allow(dead_code, reason = "of some of them")]
+                pub(crate) fn fetch_add(&self, more: $value, order: Ordering) -> $value {
+                    another_may_go_on();
+                    self.0.fetch_add(more, order)
+                }
+
+                #[allow(dead_code, reason = "of some of them")]
+                pub(crate) fn fetch_max(&self, value: $value, order: Ordering) -> $value {
+                    another_may_go_on();
+                    self.0.fetch_max(value, order)
+                }
+
+                #[allow(dead_code, reason = "of some of them")]
                 pub(crate) fn fetch_sub(&self, less: $value, order: Ordering) -> $value {
                     another_may_go_on();
                     self.0.fetch_sub(less, order)

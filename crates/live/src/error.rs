@@ -71,12 +71,48 @@ pub enum Error {
     /// No memory for a page, and none to be had. An access waits first: as long as pages of its group are being read, 66 ms for pages that others hold, and a
     /// tenth of a second for writes that can't begin while somebody holds their page to write it.
     OutOfMemory(Box<OomReport>),
-    /// Too many pages are held by guards ([`crate::PageRef`]), or this one by too many, or it is to go and a guard holds it.
+    /// Guards ([`crate::PageRef`], [`crate::PageMut`]) hold a page that a call needs for itself, or too many pages.
     Pinned {
-        /// Pages that are held.
+        /// The file.
+        path: PathBuf,
+        /// The page that is held; none where guards hold too many pages. A call waits for the guards of other threads, at most for
+        /// [`crate::Builder::guard_wait`]. It does not wait for a guard of its own thread, or for a thread that waits for a guard of this one.
+        page: Option<u64>,
+        /// Guards that hold pages.
         pinned: u64,
-        /// Pages that may be held.
+        /// Guards that may: a quarter of all frames.
         most: u64,
+    },
+    /// The file was made shorter, or was reloaded, while this call was under way, and what it has done by then is of no one moment. The same call may be made again.
+    CutMeanwhile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No file can have so many bytes.
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that it would have.
+        bytes: u64,
+        /// Bytes that it can have.
+        most: u64,
+    },
+    /// Another [`crate::Memory`], of this process or another, has the file open for writing: it has an exclusive flock(2).
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Somebody else has written the file while pages of it wait here to be written.
+    ChangedOutside {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The budget is larger than the machine's memory.
+    BudgetTooLarge {
+        /// The budget, in bytes.
+        budget: u64,
+        /// Bytes of memory that the machine has.
+        memory: u64,
     },
     /// The budget is too small for what it is to hold.
     BudgetTooSmall {
@@ -140,35 +176,65 @@ impl fmt::Display for Error {
                  `backend(Backend::Any)`, and threads read instead"
             ),
             Error::Sync { path, failed, lost, source } => {
-                write!(
-                    f,
-                    "{}: what was written is not all on its device, {failed} pages are not ({source}); they stay in memory and are tried again: see to the \
-                     device, `acknowledge` that it is known, and sync again",
-                    path.display()
-                )?;
+                write!(f, "sync of {}: {source}", path.display())?;
+                if *failed > 0 {
+                    write!(
+                        f,
+                        "; {failed} pages are not on the device: they stay in memory and are tried again"
+                    )?;
+                }
                 if *lost > 0 {
                     write!(
                         f,
-                        "; {lost} more had left memory when the device failed to keep them, and may be lost: write them again"
+                        "; {lost} pages had left memory when the device failed to keep them, and may be lost: write them again"
                     )?;
                 }
-                Ok(())
+                write!(f, "; help: repair the device or make space on it, call `acknowledge`, and sync again")
             }
             Error::ReadOnly { path } => {
                 write!(f, "{} was opened to be read: open it with `Open::read_write()`", path.display())
             }
             Error::Shortened { path, page } => write!(
                 f,
-                "{} has become shorter: page {page} is not there any more; forget the file and open it again",
+                "{}: another process has made the file shorter: page {page} is missing; help: call `reload`",
                 path.display()
             ),
             Error::BeyondEnd { path, end, bytes } => {
                 write!(f, "byte {end} of {} is beyond its end: it has {bytes} bytes", path.display())
             }
             Error::OutOfMemory(report) => report.fmt(f),
-            Error::Pinned { pinned, most } => write!(
+            Error::Pinned { path, page: Some(page), .. } => {
+                write!(f, "page {page} of {} is held by a guard; help: drop the guard first", path.display())
+            }
+            Error::Pinned { page: None, pinned, most, .. } => write!(
                 f,
-                "guards hold {pinned} pages, and may hold {most}: drop some, or read into a buffer, which holds none"
+                "{pinned} pages are held by guards (limit {most}); help: drop guards, or use `read_at` and `write_at`, which hold none"
+            ),
+            Error::CutMeanwhile { path } => write!(
+                f,
+                "{} was made shorter or reloaded during the call; help: make the call again",
+                path.display()
+            ),
+            Error::TooLong { path, bytes, most } => {
+                write!(f, "{} would have {bytes} bytes, and a file can have {most}", path.display())
+            }
+            Error::Locked { path } => write!(
+                f,
+                "{} is open for writing in another cache, of this process or another one; help: close or forget it there, or open it with \
+                 `own_locks(true)` if the callers lock it themselves",
+                path.display()
+            ),
+            Error::ChangedOutside { path } => write!(
+                f,
+                "{} was written by another program while pages of it wait here to be written; help: `reload` to take the file as it is on disk, or \
+                 `sync_data` to overwrite it",
+                path.display()
+            ),
+            Error::BudgetTooLarge { budget, memory } => write!(
+                f,
+                "the budget is {} MiB, and this machine has {} MiB of memory",
+                mib(*budget),
+                mib(*memory)
             ),
             Error::BudgetTooSmall { least } => {
                 write!(f, "the budget is too small: it takes {} MiB at least", mib(*least))

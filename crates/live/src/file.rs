@@ -1,21 +1,21 @@
 //! [`File`]: opening it, and reading pages through the cache. Writing is in `write.rs`.
 
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use pageout_engine::{Bdi, FileId, FileKind, FileSpec, ObjectId, PAGE_SIZE, Served, Word};
+use pageout_engine::{Bdi, FileId, ObjectId, PAGE_SIZE, Word};
 
 use crate::arena::Pin;
 use crate::error::Error;
 use crate::guard::PageRef;
+use crate::length::Length;
 use crate::local;
-use crate::machine::{Identity, Locked, OpenFile, Want};
+use crate::machine::{Opened, Unwritten, Want};
 use crate::memory::{Group, Shared};
 use crate::pending::{Flight, Pending, TOGETHER_MAX};
 use crate::ring::Read;
+use crate::stat::Identity;
 use crate::storage::{self, Storage};
 
 /// How often a page is copied without a pin before it is pinned for that.
@@ -25,10 +25,12 @@ pub(crate) const TRIES: u32 = 2;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Open {
-    is_buffered: bool,
+    pub(crate) is_buffered: bool,
     is_random: bool,
-    is_writable: bool,
-    creates: bool,
+    pub(crate) is_writable: bool,
+    pub(crate) creates: bool,
+    /// The caller locks the file for itself.
+    pub(crate) has_own_locks: bool,
     /// As the system says where nobody has.
     is_stable: Option<bool>,
     group: Option<Group>,
@@ -47,6 +49,7 @@ impl Open {
             is_random: false,
             is_writable: false,
             creates: false,
+            has_own_locks: false,
             is_stable: None,
             group: None,
             #[cfg(test)]
@@ -65,6 +68,18 @@ impl Open {
     pub fn create(mut self, creates: bool) -> Open {
         self.creates = creates;
         self
+    }
+
+    /// The callers see to it that nobody else writes the file meanwhile, by locks of their own. If not, a file that is opened for writing gets an exclusive
+    /// flock(2) until nobody has it open and all is written: another [`crate::Memory`], of this process or another one, that would write it
+    /// gets [`Error::Locked`]. Default: no.
+    pub fn own_locks(mut self, has_own_locks: bool) -> Open {
+        self.has_own_locks = has_own_locks;
+        self
+    }
+
+    pub(crate) fn takes_lock(&self) -> bool {
+        self.is_writable && !self.has_own_locks
     }
 
     /// Whoever writes to a page waits while its device has it: for devices and file systems that compute a checksum before they have read all of it. If
@@ -90,7 +105,7 @@ impl Open {
     }
 
     /// The number of the device that the file is on.
-    fn device_of(&self, identity: Identity) -> u64 {
+    pub(crate) fn device_of(&self, identity: Identity) -> u64 {
         #[cfg(test)]
         if let Some(number) = self.device {
             return number;
@@ -99,7 +114,7 @@ impl Open {
     }
 
     /// What the file is read and written by.
-    fn storage(&self, file: std::fs::File, path: &Path) -> Result<Arc<dyn Storage>, Error> {
+    fn storage(&self, file: Arc<std::fs::File>, path: &Path) -> Result<Arc<dyn Storage>, Error> {
         #[cfg(test)]
         if let Some(faults) = &self.faults {
             let real = storage::Real::new(file);
@@ -141,7 +156,7 @@ pub(crate) struct Inner {
     /// Tells it from all files that have its number before or after.
     pub(crate) serial: u64,
     pub(crate) group: usize,
-    length: Arc<AtomicU64>,
+    pub(crate) length: Arc<Length>,
     is_writable: bool,
     path: PathBuf,
 }
@@ -165,6 +180,11 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// The byte of the file before which it ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.want.page * PAGE_SIZE + (self.skip + self.to.len()) as u64
+    }
+
     /// Copies it out of its page.
     pub(crate) fn copy(&self, page: &[u8], buf: &mut [u8]) {
         let to = &mut buf[self.to.clone()];
@@ -199,20 +219,6 @@ impl File {
         {
             return Err(Error::NoRegularFile { path: path.to_owned() });
         }
-        let mut options = std::fs::OpenOptions::new();
-        options.read(true).write(how.is_writable).create(how.is_writable && how.creates);
-        if !how.is_buffered {
-            options.custom_flags(libc::O_DIRECT);
-        }
-        let file = options.open(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) if !how.is_buffered => Error::DirectRefused { path: path.to_owned() },
-            _ => io("opening", error),
-        })?;
-        let metadata = file.metadata().map_err(|error| io("opening", error))?;
-        let (bytes, identity) = (metadata.len(), Identity::of(&metadata));
-        let is_stable = how.is_writable
-            && how.is_stable.unwrap_or_else(|| !how.is_buffered && crate::stable::wants_stable_pages(&file));
-        let mut disk = Some(how.storage(file, path)?);
         let group = match &how.group {
             Some(group) if Arc::ptr_eq(&group.shared, memory) => group.number,
             Some(_) => {
@@ -222,59 +228,36 @@ impl File {
             }
             None => 0,
         };
-        let machine = &memory.machine;
-        let mut locked = machine.lock()?;
-        // A file that has been written here is as it is here, and not as it is on its device.
-        let same = |of: &OpenFile| {
-            let is_as_it_was = (of.identity, of.bytes(), of.is_direct) == (identity, bytes, !how.is_buffered);
-            !of.is_going && (is_as_it_was || of.is_written && of.identity.is_same_file(identity))
-        };
-        let known = locked.files.iter().position(|of| of.as_ref().is_some_and(same));
-        let id = match known {
-            Some(known) => FileId(known as u32),
-            None => {
-                locked = memory.make_room_for(locked, bytes)?;
-                let pages = bytes.div_ceil(PAGE_SIZE).max(1);
-                let spec = FileSpec {
-                    name: path.display().to_string(),
-                    pages,
-                    kind: FileKind::Regular,
-                    bdi: Bdi::default(),
-                };
-                let id = locked.engine.file_create(spec)?;
-                let at = id.0 as usize;
-                if locked.files.len() <= at {
-                    locked.files.resize_with(at + 1, || None);
-                }
-                let device = locked.device_numbered(how.device_of(identity));
-                let disk = (disk.take().expect("it was just opened"), device);
-                locked.files[at] =
-                    Some(OpenFile::new(path.to_owned(), disk, bytes, identity, !how.is_buffered));
-                id
+        let file = memory.guarded(|machine| machine.open_descriptor(path, how))?;
+        let identity = Identity::of(&file).map_err(|error| io("opening", error))?;
+        let is_stable = how.is_writable
+            && how.is_stable.unwrap_or_else(|| !how.is_buffered && crate::stable::wants_stable_pages(&file));
+        let file = Arc::new(file);
+        let disk = how.storage(Arc::clone(&file), path)?;
+        memory.guarded(|machine| {
+            let opened = Opened { path, how, file, disk, identity, is_stable };
+            let (mut locked, id, has_changed) = machine.meet_in_time(&opened)?;
+            let length = Arc::clone(&locked.file_mut(id).length);
+            let owner = locked.owner;
+            let object = locked.engine.open(owner, id)?;
+            let most = machine.limits.handles;
+            if object.0 >= most {
+                locked.engine.close(owner, object)?;
+                return Err(Error::TooManyHandles { most });
             }
-        };
-        let of = locked.file_mut(id);
-        if how.is_writable {
-            if let Some(disk) = disk.filter(|_| !of.is_written) {
-                // What it was opened by before is only to be read.
-                of.disk = disk;
+            if how.is_random {
+                locked.engine.fadvise(owner, object, pageout_engine::Advice::Random)?;
             }
-            (of.is_written, of.is_stable) = (true, of.is_stable || is_stable);
-        }
-        let length = Arc::clone(&of.length);
-        let owner = locked.owner;
-        let object = locked.engine.open(owner, id)?;
-        if object.0 >= memory.handles_max {
-            locked.engine.close(owner, object)?;
-            return Err(Error::TooManyHandles { most: memory.handles_max });
-        }
-        if how.is_random {
-            locked.engine.fadvise(owner, object, pageout_engine::Advice::Random)?;
-        }
-        let serial = locked.opened(id, object);
-        drop(locked);
-        let (memory, path, is_writable) = (Arc::clone(memory), path.to_owned(), how.is_writable);
-        Ok(File(Arc::new(Inner { memory, id, object, serial, group, length, is_writable, path })))
+            let serial = locked.opened(id, object);
+            drop(locked);
+            let (memory, path, is_writable) = (Arc::clone(memory), path.to_owned(), how.is_writable);
+            let file = File(Arc::new(Inner { memory, id, object, serial, group, length, is_writable, path }));
+            if has_changed {
+                // Another program has written it while other handles had it open: all see it as it is now.
+                machine.reload(&file.0, false)?;
+            }
+            Ok(file)
+        })
     }
 
     /// Bytes of the file.
@@ -302,10 +285,17 @@ impl File {
     #[inline]
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let file = &*self.0;
-        let len = file.bytes_of_page(page)?;
-        match file.try_pin(page, len) {
-            Some((pin, pins)) => PageRef::new(file, pin, len as usize, pins),
-            None => PageRef::counted(file, file.bring_in(Want { page, bytes: len })?, len as usize),
+        let mut len = file.bytes_of_page(page)?;
+        if let Some((pin, pins)) = file.try_pin(page, len) {
+            return PageRef::new(file, pin, len as usize, pins);
+        }
+        loop {
+            let pin = file.bring_in(Want { page, bytes: len })?;
+            if file.length.reaches(page * PAGE_SIZE + len) {
+                return PageRef::counted(file, pin, len as usize);
+            }
+            drop(pin);
+            len = file.bytes_of_page(page)?;
         }
     }
 
@@ -323,13 +313,14 @@ impl File {
     /// As [`File::read_at`], of any of them; the others may have been made.
     pub fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
         let file = &*self.0;
+        let cuts = file.length.cuts();
         let missing = file.copy_what_is_there(reads)?;
         for missing in missing.chunks(TOGETHER_MAX) {
             let brought = file.memory.guarded(|machine| {
                 let wants = missing.iter().map(|(_, piece)| piece.want);
                 machine.bring_in_all(file, file.group, wants, |at, pin| {
                     let (read, piece) = &missing[at];
-                    piece.copy(pin.bytes(), reads[*read].buf);
+                    file.show(piece, pin, reads[*read].buf)
                 })
             });
             // A small group may have no room for all of them at once: one after the other has, or says why not.
@@ -337,6 +328,13 @@ impl File {
                 for (read, piece) in missing {
                     file.read_piece(piece, reads[*read].buf)?;
                 }
+            }
+        }
+        if !file.length.is_uncut_since(cuts) {
+            // Pages of one read may be of different moments.
+            let several = reads.iter_mut().filter(|read| Inner::is_of_several(read));
+            for read in several {
+                file.read_at(read.buf, read.offset)?;
             }
         }
         Ok(())
@@ -348,8 +346,9 @@ impl File {
     /// # Errors
     /// [`Error::BeyondEnd`], [`Error::Forgotten`], [`Error::Poisoned`]; what else goes wrong is told to who waits.
     pub fn submit<'a>(&self, mut reads: Vec<ReadAt<'a>>) -> Result<Pending<'a>, Error> {
+        let cuts = self.0.length.cuts();
         let missing = self.0.copy_what_is_there(&mut reads)?;
-        Pending::new(self.clone(), reads, missing)
+        Pending::new(self.clone(), reads, missing, cuts)
     }
 
     /// Has bytes of the file read that are wanted soon, all of them as far as there is room, and waits for none of them.
@@ -386,21 +385,46 @@ impl File {
         })
     }
 
-    /// Drops all pages of the file, and forgets it: no handle of it reads any more. Where its pages were is known to each other thread that has
-    /// read it until that next misses a page or ends, which takes 8 bytes for each that was in memory.
+    /// Writes what is dirty of the file, drops all its pages, and forgets it: no handle of it reads any more. Where its pages were is known to each other thread
+    /// that has read it until that next misses a page or ends, which takes 8 bytes for each that was in memory.
     ///
     /// # Errors
-    /// [`Error::Pinned`] where a guard holds one of its pages.
+    /// [`Error::Pinned`] where a guard holds one of its pages; [`Error::Sync`] where a page could not be written: the file is as it was, and
+    /// [`File::forget_and_discard`] forgets it all the same. [`Error::Forgotten`] where another call has forgotten it.
     pub fn forget(self) -> Result<(), Error> {
-        let memory = &self.0.memory;
-        memory.guarded(|machine| {
-            // Somebody else may be at it, and not be able to.
+        self.0.memory.guarded(|machine| {
             let locked = machine.wait_if_going(machine.lock()?, &self.0)?;
-            if !locked.is_reachable(&self.0) {
-                return Err(self.0.forgotten());
-            }
-            memory.forget(locked, self.0.id).map(drop)
+            machine.forget(locked, self.0.id, Unwritten::IsWritten).map(drop)
         })
+    }
+
+    /// The same, and what could not be written, or was not yet, is lost: a way out where a device fails for good.
+    ///
+    /// # Errors
+    /// As [`File::forget`], but for [`Error::Sync`].
+    pub fn forget_and_discard(self) -> Result<(), Error> {
+        self.0.memory.guarded(|machine| {
+            let locked = machine.wait_if_going(machine.lock()?, &self.0)?;
+            machine.forget(locked, self.0.id, Unwritten::IsLost).map(drop)
+        })
+    }
+
+    /// How the file is read and written, in a line: past the system's page cache, or through it, so that its pages may be in memory twice.
+    ///
+    /// # Errors
+    /// [`Error::Forgotten`], [`Error::Poisoned`].
+    pub fn describe(&self) -> Result<String, Error> {
+        let mut locked = self.0.memory.machine.lock()?;
+        if !locked.is_reachable(&self.0) {
+            return Err(self.0.forgotten());
+        }
+        let of = locked.file_mut(self.0.id);
+        Ok(match (of.is_in_memory, of.is_direct) {
+            (true, _) => "its file system is in memory: each page here is in memory twice",
+            (false, true) => "direct I/O, past the system's page cache",
+            (false, false) => "through the system's page cache: pages may be in memory twice",
+        }
+        .to_owned())
     }
 }
 
@@ -423,12 +447,18 @@ impl Inner {
 
     #[cold]
     pub(crate) fn beyond_end(&self, end: u64) -> Error {
-        Error::BeyondEnd { path: self.path.clone(), end, bytes: self.bytes() }
+        let (path, bytes) = (self.path.clone(), self.bytes());
+        // It was shorter a moment ago.
+        if end <= bytes { Error::CutMeanwhile { path } } else { Error::BeyondEnd { path, end, bytes } }
     }
 
     #[cold]
     pub(crate) fn io_error(&self, op: &'static str, source: std::io::Error) -> Error {
         Error::Io { op, path: self.path.clone(), page: None, source }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// An error for who may only read it.
@@ -438,12 +468,7 @@ impl Inner {
 
     #[inline(always)]
     pub(crate) fn bytes(&self) -> u64 {
-        self.length.load(Relaxed)
-    }
-
-    /// It has a byte more than it had, at least up to here, which who has the page of that is about to show.
-    pub(crate) fn has_grown_to(&self, end: u64) {
-        self.length.fetch_max(end, Relaxed);
+        self.length.bytes()
     }
 
     /// Bytes that the file has of a page.
@@ -457,7 +482,36 @@ impl Inner {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
-        self.pieces(buf.len(), offset)?.try_for_each(|piece| self.read_piece(&piece, buf))
+        /// Whoever makes the file shorter all the time lets no read of several pages be of one moment.
+        const TRIES: u32 = 16;
+        let mut pieces = self.pieces(buf.len(), offset)?;
+        let Some(first) = pieces.next() else { return Ok(()) };
+        let Some(mut piece) = pieces.next() else { return self.read_piece(&first, buf) };
+        let cuts = self.length.cuts();
+        self.read_piece(&first, buf)?;
+        loop {
+            self.read_piece(&piece, buf)?;
+            match pieces.next() {
+                Some(next) => piece = next,
+                None => break,
+            }
+        }
+        if self.length.is_uncut_since(cuts) {
+            return Ok(());
+        }
+        for _ in 0..TRIES {
+            let cuts = self.length.cuts();
+            self.pieces(buf.len(), offset)?.try_for_each(|piece| self.read_piece(&piece, buf))?;
+            if self.length.is_uncut_since(cuts) {
+                return Ok(());
+            }
+        }
+        Err(Error::CutMeanwhile { path: self.path.clone() })
+    }
+
+    /// Whether a read is of several pages.
+    pub(crate) fn is_of_several(read: &ReadAt<'_>) -> bool {
+        read.offset % PAGE_SIZE + read.buf.len() as u64 > PAGE_SIZE
     }
 
     /// What a read is made of, a page each.
@@ -489,6 +543,10 @@ impl Inner {
         if bytes.end > self.bytes() {
             return Err(self.beyond_end(bytes.end));
         }
+        if bytes.start > bytes.end {
+            let what = format!("range {}..{}: it ends before it begins", bytes.start, bytes.end);
+            return Err(pageout_engine::ConfigError::Unknown(what).into());
+        }
         Ok(bytes.start / PAGE_SIZE..bytes.end.div_ceil(PAGE_SIZE))
     }
 
@@ -513,7 +571,7 @@ impl Inner {
     }
 
     /// Copies what is in memory of several reads; returns the rest: which read, and the part of it.
-    fn copy_what_is_there(&self, reads: &mut [ReadAt<'_>]) -> Result<Vec<(usize, Piece)>, Error> {
+    pub(crate) fn copy_what_is_there(&self, reads: &mut [ReadAt<'_>]) -> Result<Vec<(usize, Piece)>, Error> {
         let mut missing = Vec::new();
         for (at, read) in reads.iter_mut().enumerate() {
             for piece in self.pieces(read.buf.len(), read.offset)? {
@@ -529,9 +587,34 @@ impl Inner {
     #[inline(always)]
     fn read_piece(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
         let Piece { want, skip, to } = piece;
-        if !self.try_copy(want.page, *skip, &mut buf[to.clone()], want.bytes) {
-            piece.copy(self.bring_in(*want)?.bytes(), buf);
+        if self.try_copy(want.page, *skip, &mut buf[to.clone()], want.bytes) {
+            return Ok(());
         }
+        self.read_slowly(piece, buf)
+    }
+
+    #[cold]
+    fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
+        loop {
+            // It waits for whoever makes the file shorter.
+            let pin = match self.bring_in(piece.want) {
+                Err(Error::BeyondEnd { .. }) => return Err(self.beyond_end(piece.end())),
+                brought => brought?,
+            };
+            match self.show(piece, &pin, buf) {
+                Err(Error::CutMeanwhile { .. }) if piece.end() <= self.bytes() => {}
+                Err(Error::CutMeanwhile { .. }) => return Err(self.beyond_end(piece.end())),
+                shown => return shown,
+            }
+        }
+    }
+
+    /// Copies out of a page that somebody has pinned, if the file goes so far still.
+    fn show(&self, piece: &Piece, pin: &Pin<'_>, buf: &mut [u8]) -> Result<(), Error> {
+        if !self.length.reaches(piece.end()) {
+            return Err(Error::CutMeanwhile { path: self.path.clone() });
+        }
+        piece.copy(pin.bytes(), buf);
         Ok(())
     }
 
@@ -554,6 +637,9 @@ impl Inner {
                     }
                     break;
                 };
+                if !self.length.reaches(page * PAGE_SIZE + (skip + to.len()) as u64) {
+                    break;
+                }
                 arena.copy_out(pfn, skip, to);
                 let now = local.words.get(page);
                 if now.is_hit() && now.pfn() == pfn && gate.is_still(seen) {
@@ -565,7 +651,7 @@ impl Inner {
         copied.is_some()
     }
 
-    /// Pins a page that is in memory. Returns how many pins this thread has, too.
+    /// Pins a page that is in memory, if the file goes so far still. Returns how many pins this thread has, too.
     #[inline(always)]
     fn try_pin(&self, page: u64, wanted: u64) -> Option<(Pin<'_>, i64)> {
         let machine = &*self.memory.machine;
@@ -588,9 +674,15 @@ impl Inner {
                 if !now.is_hit() || now.pfn() != pfn {
                     continue;
                 }
+                if !self.length.reaches(page * PAGE_SIZE + wanted) {
+                    break;
+                }
                 self.note(ring, local, Read::new(self.object, page, wanted), now)?;
-                let pins = if pin.is_hold() { PageRef::UNCOUNTED } else { ring.count_pins(1) };
-                return Some((pin, pins));
+                if pin.is_hold() {
+                    return Some((pin, PageRef::UNCOUNTED));
+                }
+                machine.guards.taken(pfn);
+                return Some((pin, ring.count_pins(1)));
             }
             self.before_miss(ring, local)
         })
@@ -652,143 +744,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.memory.close(self.id, self.serial);
-    }
-}
-
-impl Shared {
-    /// Lets go of pages of files that nobody has open, until so many bytes of files may be open beside the others.
-    fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
-        loop {
-            let sum: u64 = locked.files.iter().flatten().map(|of| of.reserved).sum::<u64>() + bytes;
-            if sum <= self.files_max {
-                return Ok(locked);
-            }
-            let idle = |of: &OpenFile| of.is_idle() && !of.is_going && !of.is_unwritten();
-            let idle = locked.files.iter().position(|of| of.as_ref().is_some_and(idle));
-            let Some(idle) = idle else {
-                return Err(Error::TooManyFiles { bytes: sum, most: self.files_max });
-            };
-            locked = match self.forget(locked, FileId(idle as u32)) {
-                // Its writes fail: another one may go.
-                Err(Error::Sync { .. }) => self.machine.lock()?,
-                outcome => outcome?,
-            };
-        }
-    }
-
-    /// Room for an open file up to a byte, which somebody is about to write.
-    pub(crate) fn reserve<'a>(
-        &'a self,
-        mut locked: Locked<'a>,
-        file: &Inner,
-        end: u64,
-    ) -> Result<Locked<'a>, Error> {
-        let more = end.saturating_sub(locked.file_mut(file.id).reserved);
-        if more > 0 {
-            locked = self.make_room_for(locked, more)?;
-            if !locked.is_reachable(file) {
-                return Err(file.forgotten());
-            }
-            let of = locked.file_mut(file.id);
-            of.reserved = of.reserved.max(end);
-        }
-        let pages = end.div_ceil(PAGE_SIZE).max(1);
-        if pages > locked.engine.figures().file_pages(file.id) {
-            locked.engine.file_grow(file.id, pages)?;
-        }
-        Ok(locked)
-    }
-
-    /// Has all that is dirty of a file on its device.
-    fn write_back<'a>(&'a self, mut locked: Locked<'a>, id: FileId) -> Result<Locked<'a>, Error> {
-        let owner = locked.owner;
-        let object = locked.engine.open(owner, id)?;
-        let outcome;
-        (locked, outcome) = self.machine.sync_object(locked, id, object, false)?;
-        locked.engine.close(owner, object)?;
-        outcome.map(|()| locked)
-    }
-
-    /// What was written and not synced goes to its devices with the cache, as far as they take it.
-    pub(crate) fn write_all_back(&self) {
-        let _ = self.guarded(|machine| {
-            let files = machine.lock()?.files.len();
-            for at in 0..files {
-                let locked = machine.lock()?;
-                if locked.files[at].as_ref().is_some_and(|of| of.is_written && !of.is_going) {
-                    // Nobody is left to be told of an error.
-                    let _ = self.write_back(locked, FileId(at as u32));
-                }
-            }
-            Ok(())
-        });
-    }
-
-    /// Takes all pages of a file away, and its number.
-    pub(crate) fn forget<'a>(&'a self, mut locked: Locked<'a>, id: FileId) -> Result<Locked<'a>, Error> {
-        let owner = locked.owner;
-        if locked.file_mut(id).is_written {
-            locked = self.write_back(locked, id)?;
-        }
-        locked = self.machine.close_off(locked, id)?;
-        while locked.engine.figures().file_dirty(id) != (0, 0) {
-            // Somebody has written meanwhile.
-            locked.set_going(id, false);
-            self.machine.settled();
-            locked = self.write_back(locked, id)?;
-            locked = self.machine.close_off(locked, id)?;
-        }
-        let object = locked.engine.open(owner, id)?;
-        locked = self.machine.drain(locked)?;
-        let path = locked.files[id.0 as usize].as_ref().expect("it is open").path.clone();
-        let hired = locked.hire(0);
-        let lent = locked.engine.lend((owner, object), hired.task);
-        let unlinked = match lent.and_then(|lent| locked.engine.unlink(hired.task, lent)) {
-            Ok(step) => {
-                let served;
-                (locked, served) = self.machine.see_through(locked, hired.task, step)?;
-                locked = self.machine.read(locked, 0)?;
-                Ok(served)
-            }
-            Err(error) => Err(error),
-        };
-        // Of hits meanwhile nobody is told any more through a handle that goes.
-        locked = self.machine.drain(locked)?;
-        locked.engine.close(owner, object)?;
-        if !matches!(unlinked, Ok(Served::Truncated)) {
-            locked.set_going(id, false);
-            self.machine.settled();
-            unlinked?;
-            return Err(Error::Pinned { pinned: locked.pinned(), most: self.machine.pins_max });
-        }
-        // Whoever has it open still finds it forgotten.
-        for object in locked.take_objects(id) {
-            locked.engine.close(owner, object)?;
-        }
-        locked.files[id.0 as usize] = None;
-        self.machine.settled();
-        local::give_back(&self.machine, &locked);
-        locked.engine.file_forget(id).map_err(|error| Error::Io {
-            op: "forgetting",
-            path,
-            page: None,
-            source: std::io::Error::other(error),
-        })?;
-        Ok(locked)
-    }
-
-    /// A handle of a file is gone.
-    fn close(&self, id: FileId, serial: u64) {
-        // Of all hits through it the engine hears before it goes. Where something has panicked nobody needs to know.
-        let _ = self.guarded(|machine| {
-            let mut locked = machine.drain(machine.lock()?)?;
-            if let Some(object) = locked.drop_handle(id, serial) {
-                local::give_back(machine, &locked);
-                let owner = locked.owner;
-                locked.engine.close(owner, object)?;
-            }
-            Ok(())
-        });
+        // Where something has panicked nobody needs to know.
+        let _ = self.memory.guarded(|machine| machine.close(self.id, self.serial));
     }
 }

@@ -135,9 +135,17 @@ impl Gate {
         self.0.load(Ordering::Relaxed) & COUNT == WRITTEN
     }
 
-    /// Whether somebody has a pin, or writes.
+    /// Whether somebody has a pin, or writes. Whoever comes later sees what the caller has done before.
     pub(crate) fn is_taken(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & COUNT > OPEN
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            // Nothing changes, but the look has its place among all changes of the gate: who has come before it is seen, and who comes after it sees what
+            // was done before.
+            match self.0.compare_exchange_weak(seen, seen, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return seen & COUNT > OPEN,
+                Err(now) => seen = now,
+            }
+        }
     }
 
     /// Nobody else may come in as long as the caller writes to the page; not where somebody is there already. He looks afterwards whether the frame is

@@ -36,6 +36,7 @@ impl<'a> PageRef<'a> {
     /// The same of a pin that is yet to be counted.
     pub(crate) fn counted(file: &'a File, pin: Pin<'a>, len: usize) -> Result<PageRef<'a>, Error> {
         let machine = &file.memory.machine;
+        machine.guards.taken(pin.pfn());
         let pins = local::count_pins(machine, 1).unwrap_or_else(|| {
             machine.count_pins(1);
             0
@@ -51,7 +52,7 @@ impl<'a> PageRef<'a> {
         if pinned <= machine.pins_max {
             Ok(())
         } else {
-            Err(Error::Pinned { pinned, most: machine.pins_max })
+            Err(Error::Pinned { path: file.path().to_owned(), page: None, pinned, most: machine.pins_max })
         }
     }
 }
@@ -72,6 +73,7 @@ impl Drop for PageRef<'_> {
             return;
         }
         let machine = &self.file.memory.machine;
+        machine.let_go_of_guard(self.pin.pfn());
         if local::count_pins(machine, -1).is_none() {
             machine.count_pins(-1);
         }
@@ -89,6 +91,7 @@ impl<'a> PageMut<'a> {
     /// Takes over a frame that holds so many bytes of a page, which is dirty.
     pub(crate) fn new(file: &'a File, writing: Writing<'a>, len: usize) -> Result<PageMut<'a>, Error> {
         let machine = &file.memory.machine;
+        machine.guards.taken(writing.pfn());
         if local::count_pins(machine, 1).is_none() {
             machine.count_pins(1);
         }
@@ -97,7 +100,7 @@ impl<'a> PageMut<'a> {
         if pinned <= machine.pins_max {
             Ok(page)
         } else {
-            Err(Error::Pinned { pinned, most: machine.pins_max })
+            Err(Error::Pinned { path: file.path().to_owned(), page: None, pinned, most: machine.pins_max })
         }
     }
 }
@@ -121,6 +124,7 @@ impl DerefMut for PageMut<'_> {
 impl Drop for PageMut<'_> {
     fn drop(&mut self) {
         let machine = &self.file.memory.machine;
+        machine.let_go_of_guard(self.writing.pfn());
         if local::count_pins(machine, -1).is_none() {
             machine.count_pins(-1);
         }

@@ -11,6 +11,10 @@ use std::sync::atomic::AtomicU64;
 
 use crate::atomic::{AtomicU32, Ordering, between_two};
 
+/// A thread, by a number that no other has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct ThreadNumber(pub(crate) u64);
+
 /// A place in which one thread puts a frame at a time, and any thread takes it out.
 #[derive(Default)]
 pub(crate) struct Hold(pub(crate) AtomicU32);
@@ -61,19 +65,23 @@ pub(crate) struct Holds {
     taken: AtomicU64,
     /// One for each that a thread has ever had.
     used: AtomicU64,
+    /// The thread that has a line, or had it last.
+    owners: [AtomicU64; LINES],
 }
 
 impl Holds {
     pub(crate) fn new() -> Holds {
         let lines = (0..LINES).map(|_| Line::default()).collect();
-        Holds { lines, taken: AtomicU64::new(0), used: AtomicU64::new(0) }
+        let owners = std::array::from_fn(|_| AtomicU64::new(0));
+        Holds { lines, taken: AtomicU64::new(0), used: AtomicU64::new(0), owners }
     }
 
     /// A line for a thread, if one is left.
-    pub(crate) fn take_line(&self) -> Option<usize> {
+    pub(crate) fn take_line(&self, thread: ThreadNumber) -> Option<usize> {
         let first_free = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
         let before = self.taken.fetch_update(Ordering::AcqRel, Ordering::Relaxed, first_free).ok()?;
         let line = before.trailing_ones();
+        self.owners[line as usize].store(thread.0, Ordering::Relaxed);
         self.used.fetch_or(1 << line, Ordering::SeqCst);
         Some(line as usize)
     }
@@ -96,13 +104,25 @@ impl Holds {
 
     /// Whether a frame is held, to who has closed its gate.
     pub(crate) fn names(&self, pfn: u32) -> bool {
+        self.lines_that_name(pfn).next().is_some()
+    }
+
+    /// Threads in whose lines a frame is held.
+    pub(crate) fn holders(&self, pfn: u32) -> Vec<ThreadNumber> {
+        self.lines_that_name(pfn).map(|line| ThreadNumber(self.owners[line].load(Ordering::Relaxed))).collect()
+    }
+
+    fn lines_that_name(&self, pfn: u32) -> impl Iterator<Item = usize> {
         let mut used = self.used.load(Ordering::SeqCst);
-        while used != 0 {
-            if self.lines[used.trailing_zeros() as usize].0.iter().any(|hold| hold.names(pfn)) {
-                return true;
+        std::iter::from_fn(move || {
+            while used != 0 {
+                let line = used.trailing_zeros() as usize;
+                used &= used - 1;
+                if self.lines[line].0.iter().any(|hold| hold.names(pfn)) {
+                    return Some(line);
+                }
             }
-            used &= used - 1;
-        }
-        false
+            None
+        })
     }
 }

@@ -36,6 +36,9 @@ mod sync; // what threads meet at
 mod gate; // how readers and the engine keep clear of each other
 mod holds; // what threads say they look at
 mod storage; // a file on its device
+mod guards; // who holds which page, and waits that can't end
+mod length; // how long a file is, and how it gets shorter
+mod stat; // what the file system says of a file
 mod stable; // whether its pages may be written to meanwhile
 mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write

@@ -2,10 +2,12 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pageout_engine::WordReader;
 
 use crate::file::Inner as File;
+use crate::holds::ThreadNumber;
 use crate::machine::{Locked, Machine};
 use crate::ring::{Read, Ring};
 use crate::sync::thread_local;
@@ -42,6 +44,18 @@ struct Locals {
     caches: Vec<Local>,
     /// Which of them was read last.
     last: usize,
+}
+
+/// Numbers of threads.
+static THREADS: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    static THREAD: ThreadNumber = ThreadNumber(THREADS.fetch_add(1, Relaxed));
+}
+
+/// The number of this thread. One that is about to end has none of its own: it holds nothing that it waits for.
+pub(crate) fn thread_number() -> ThreadNumber {
+    THREAD.try_with(|&thread| thread).unwrap_or_default()
 }
 
 thread_local! {
@@ -87,7 +101,7 @@ impl Locals {
         // Of caches that are gone nobody else has the ring.
         self.caches.retain(|local| Arc::strong_count(&local.ring) > 1);
         let mut locked = machine.lock().ok()?;
-        let ring = Arc::new(Ring::new(machine.arena.holds.take_line()));
+        let ring = Arc::new(Ring::new(machine.arena.holds.take_line(thread_number())));
         locked.rings.push(Arc::clone(&ring));
         let (files, closed) = (Vec::new(), locked.closed);
         self.caches.push(Local { machine: machine.id, ring, files, closed });

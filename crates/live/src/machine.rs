@@ -11,6 +11,7 @@ mod device; // backing devices, and what each has to do
 mod driven; // misses that no thread waits for
 mod moves; // copies that are made without it
 mod locked; // what is under the lock, and what is done there
+mod files; // which files there are, and how one is forgotten
 mod open_file; // a file: its handles, its lengths, and what of it could not be written
 mod readers; // who reads what no thread makes for itself
 mod threads; // what the cache's own threads do
@@ -27,23 +28,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use pageout_engine::{Engine, FileId, FrameGate, Pfn, Served, Step, TaskId, Wait, WatchedReads};
+use pageout_engine::{
+    Engine, FileId, FrameGate, PAGE_SIZE, Pfn, Served, Step, TaskId, Wait, WatchedReads,
+};
 
 use crate::arena::{Arena, Pin};
 use crate::error::Error;
 use crate::file::Inner as File;
+use crate::guards::{GuardWait, Guards};
 use crate::local;
 use crate::stats::Histogram;
 use crate::sync::{Condvar, Instant, Mutex, thread};
 
+pub(crate) use files::{FileLimits, Opened, Unsaved, Unwritten};
 pub(crate) use locked::Locked;
 use locked::{Inner, Miss, Outcome};
 use moves::Moves;
-pub(crate) use open_file::{Identity, OpenFile};
+use open_file::OpenFile;
 pub use readers::Backend;
 use readers::Readers;
 use turns::Turns;
-pub(crate) use writes::{Part, Writable};
+pub(crate) use writes::{BYTES_MAX, Begun, Part, Writable};
 
 /// What all handles share.
 pub(crate) struct Machine {
@@ -65,8 +70,12 @@ pub(crate) struct Machine {
     pub(crate) id: u64,
     /// Copies that are being made.
     moves: Moves,
+    pub(crate) limits: FileLimits,
     /// Pages that guards may hold.
     pub(crate) pins_max: u64,
+    pub(crate) guards: Guards,
+    /// Nobody waits longer for a guard.
+    guard_wait: Duration,
     /// Which hits the engine has to hear of although nothing has to be noted in their words.
     pub(crate) watched_reads: WatchedReads,
     /// What it is made to do wrong.
@@ -95,6 +104,24 @@ pub(crate) struct Want {
     pub(crate) bytes: u64,
 }
 
+/// What a miss has come to.
+enum Found<'a> {
+    /// Its page, or why there is none.
+    Pin(Result<Pin<'a>, Error>),
+    /// Somebody writes to its page in place.
+    Taken(Pfn),
+}
+
+impl<'a> Found<'a> {
+    /// The page for a caller that does not wait for whoever writes to it, but comes again later.
+    fn at_once(self, file: &File) -> Result<Pin<'a>, Error> {
+        match self {
+            Found::Pin(found) => found,
+            Found::Taken(_) => Err(Error::CutMeanwhile { path: file.path().to_owned() }),
+        }
+    }
+}
+
 /// The engine asks by this whether somebody looks at a frame.
 pub(crate) struct Doors(pub(crate) Arc<Arena>);
 
@@ -120,7 +147,8 @@ impl Machine {
         engine: Engine,
         arena: Arc<Arena>,
         (backend, io_threads): (Backend, usize),
-        pins_max: u64,
+        limits: FileLimits,
+        (pins_max, guard_wait): (u64, Duration),
         holds_by_cpu: bool,
     ) -> Result<Machine, Error> {
         Ok(Machine {
@@ -137,7 +165,10 @@ impl Machine {
             holds_by_cpu,
             id: IDS.fetch_add(1, Relaxed),
             moves: Moves::default(),
+            limits,
             pins_max,
+            guards: Guards::default(),
+            guard_wait,
             #[cfg(test)]
             bug: std::sync::Mutex::default(),
         })
@@ -304,17 +335,25 @@ impl Machine {
         Ok(locked)
     }
 
-    /// Brings a page of a file in, on behalf of a group, and pins its frame.
+    /// Brings a page of a file in, on behalf of a group, and pins its frame. Waits until nobody writes to the page in place.
     pub(crate) fn bring_in(&self, file: &File, group: usize, want: Want) -> Result<Pin<'_>, Error> {
-        let mut locked = self.drain(self.lock()?)?;
-        local::give_back(self, &locked);
-        locked = self.wait_if_going(locked, file)?;
-        let mut miss = locked.begin(file, group, want)?;
-        locked.start(&mut miss);
-        let found;
-        (locked, found) = self.finish(locked, file, miss)?;
-        drop(self.read(locked, 0)?);
-        found
+        let mut wait = self.guard_wait();
+        loop {
+            let mut locked = self.drain(self.lock()?)?;
+            local::give_back(self, &locked);
+            locked = self.await_change(locked, file)?;
+            let mut miss = locked.begin(file, group, want)?;
+            locked.start(&mut miss);
+            let found;
+            (locked, found) = self.finish(locked, file, miss)?;
+            drop(self.read(locked, 0)?);
+            match found {
+                Found::Pin(found) => return found,
+                Found::Taken(pfn) => self.await_guard(&mut wait, file, want.page, pfn, || {
+                    !self.arena.gate(pfn).is_written()
+                })?,
+            }
+        }
     }
 
     /// Brings pages of a file in, whose reads are in flight together, and shows each in its frame. All have come to an end when this
@@ -324,10 +363,11 @@ impl Machine {
         file: &File,
         group: usize,
         wants: impl Iterator<Item = Want>,
-        mut show: impl FnMut(usize, &Pin<'_>),
+        mut show: impl FnMut(usize, &Pin<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut locked = self.drain(self.lock()?)?;
         local::give_back(self, &locked);
+        locked = self.await_change(locked, file)?;
         let (mut misses, mut outcome) = (Vec::new(), Ok(()));
         for (at, want) in wants.enumerate() {
             // The lock was free between two steps of another one: the file may be forgotten.
@@ -354,7 +394,7 @@ impl Machine {
                 // It has nothing to wait for, and its page can go as soon as the lock is free.
                 let found;
                 (locked, found) = self.finish(locked, file, miss)?;
-                outcome = outcome.and(found.map(|pin| show(at, &pin)));
+                outcome = outcome.and(found.at_once(file).and_then(|pin| show(at, &pin)));
                 continue;
             }
             misses.push((at, miss));
@@ -370,14 +410,14 @@ impl Machine {
         mut locked: Locked<'a>,
         file: &File,
         misses: &mut Vec<(usize, Miss)>,
-        show: &mut impl FnMut(usize, &Pin<'_>),
+        show: &mut impl FnMut(usize, &Pin<'_>) -> Result<(), Error>,
         outcome: &mut Result<(), Error>,
     ) -> Result<Locked<'a>, Error> {
         locked = self.read_together(locked, file.id)?;
         for (at, miss) in misses.drain(..) {
             let found;
             (locked, found) = self.finish(locked, file, miss)?;
-            let shown = found.map(|pin| show(at, &pin));
+            let shown = found.at_once(file).and_then(|pin| show(at, &pin));
             if outcome.is_ok() {
                 *outcome = shown;
             }
@@ -385,7 +425,7 @@ impl Machine {
         Ok(locked)
     }
 
-    /// Asks for pages of a file to be read that nobody waits for, so many at a time.
+    /// Asks for pages of a file to be read that nobody waits for, so many at a time, as far as the file goes.
     pub(crate) fn read_ahead(
         &self,
         file: &File,
@@ -393,38 +433,54 @@ impl Machine {
         pages: Range<u64>,
         at_once: u64,
     ) -> Result<(), Error> {
-        let mut locked = self.drain(self.lock()?)?;
-        locked = self.wait_if_going(locked, file)?;
-        for page in pages.clone().step_by(at_once as usize) {
-            let Miss { hired, access, .. } =
-                locked.begin(file, group, Want { page, bytes: pageout_engine::PAGE_SIZE })?;
-            let step =
-                locked.engine.readahead(hired.task, access.object, page, at_once.min(pages.end - page))?;
-            (locked, _) = self.see_through(locked, hired.task, step)?;
-            let step = locked.engine.pay(hired.task, access);
-            (locked, _) = self.see_through(locked, hired.task, step)?;
-            locked.ended(file.id, &hired);
-            locked = self.read(locked, 0)?;
+        let mut page = pages.start;
+        loop {
+            let mut locked = self.drain(self.lock()?)?;
+            locked = self.await_change(locked, file)?;
+            // It may have been made shorter since the caller looked.
+            let end = pages.end.min(file.bytes().div_ceil(PAGE_SIZE));
+            if page >= end {
+                return Ok(());
+            }
+            let miss = locked.begin(file, group, Want { page, bytes: PAGE_SIZE })?;
+            let (task, access) = (miss.hired.task, miss.access);
+            let begun = locked.engine.readahead(task, access.object, page, at_once.min(end - page));
+            let refused = match begun {
+                Ok(step) => {
+                    (locked, _) = self.see_through(locked, task, step)?;
+                    let step = locked.engine.pay(task, access);
+                    (locked, _) = self.see_through(locked, task, step)?;
+                    None
+                }
+                Err(error) => Some(error),
+            };
+            locked.ended(&miss);
+            drop(self.read(locked, 0)?);
+            if let Some(error) = refused {
+                return Err(error.into());
+            }
+            page += at_once;
         }
-        Ok(())
     }
 
-    /// Lets pages of a file go that nobody uses.
+    /// Lets pages of a file go that nobody uses, as far as the file goes.
     pub(crate) fn let_go(&self, file: &File, pages: Range<u64>) -> Result<(), Error> {
         /// The lock is free in between.
-        const AT_ONCE: usize = 64;
-        for first in pages.clone().step_by(AT_ONCE) {
+        const AT_ONCE: u64 = 64;
+        let mut page = pages.start;
+        loop {
             let mut locked = self.drain(self.lock()?)?;
-            if !locked.is_reachable(file) {
-                return Err(file.forgotten());
+            locked = self.await_change(locked, file)?;
+            let (owner, end) = (locked.owner, pages.end.min(file.bytes().div_ceil(PAGE_SIZE)));
+            if page >= end {
+                return Ok(());
             }
-            let owner = locked.owner;
-            for page in first..pages.end.min(first + AT_ONCE as u64) {
+            for page in page..end.min(page + AT_ONCE) {
                 locked.engine.fadvise_dontneed(owner, file.id, page)?;
             }
             locked.settle();
+            page += AT_ONCE;
         }
-        Ok(())
     }
 
     /// Sees a miss through to its end, and pins the frame of its page.
@@ -433,7 +489,7 @@ impl Machine {
         mut locked: Locked<'a>,
         file: &File,
         mut miss: Miss,
-    ) -> Result<(Locked<'a>, Result<Pin<'a>, Error>), Error> {
+    ) -> Result<(Locked<'a>, Found<'a>), Error> {
         loop {
             let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
             let served;
@@ -443,22 +499,35 @@ impl Machine {
                 locked.start(&mut miss);
                 continue;
             }
-            match locked.outcome(file.id, miss.access.page, served) {
+            let found = match locked.outcome(file.id, miss.access.page, served) {
                 Outcome::Found(found) => {
                     // With its page in hand: else that might take it, again and again while others of the group are in use.
                     let step = locked.engine.pay(task, miss.access);
                     (locked, _) = self.see_through(locked, task, step)?;
-                    locked.ended(file.id, &miss.hired);
-                    return Ok((locked, found));
+                    Found::Pin(found)
                 }
-                Outcome::Again => {}
-                Outcome::Taken(pfn) => {
-                    drop(self.read(locked, 0)?);
-                    self.await_gate(|| !self.arena.gate(pfn).is_written());
-                    locked = self.lock()?;
+                // The access ends here: who forgets the file, and may have the page, waits for accesses.
+                Outcome::Taken(pfn) => Found::Taken(pfn),
+                Outcome::Again => {
+                    locked.start(&mut miss);
+                    continue;
                 }
-            }
-            locked.start(&mut miss);
+            };
+            locked.ended(&miss);
+            return Ok((locked, found));
+        }
+    }
+
+    /// A wait for guards.
+    pub(crate) fn guard_wait(&self) -> GuardWait<'_> {
+        GuardWait::new(&self.guards, &self.arena, self.guard_wait)
+    }
+
+    /// A guard that is in no thread's line is gone.
+    pub(crate) fn let_go_of_guard(&self, pfn: Pfn) {
+        // In the child of a fork nobody may be left to unlock what a thread of the parent had locked.
+        if self.arena.is_of_this_process() {
+            self.guards.let_go(pfn);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Config, ConfigError, Engine, FailedWrite, Layout, MemcgId, MemoryType, NodeId,
@@ -11,7 +12,7 @@ use pageout_engine::{
 
 use crate::error::Error;
 use crate::file::{File, Open};
-use crate::machine::{Backend, Doors, Locked, Machine};
+use crate::machine::{Backend, Doors, FileLimits, Locked, Machine, Unsaved};
 use crate::node::{Node, Nodes, Place};
 use crate::ring::Read;
 use crate::stats::Stats;
@@ -27,6 +28,10 @@ const FRAME_BYTES: u64 = 72;
 /// What a page of a file takes whether it is in memory or not: its word, and a share of what tells of its neighbours. Words may move, and
 /// are there twice for a moment.
 const FILE_PAGE_BYTES: u64 = 9;
+/// A look at a page takes less.
+const GUARD_WAIT: Duration = Duration::from_secs(10);
+/// Of a budget, for each file that nobody has open: its name, its tables, and what is known of its pages.
+const IDLE_FILE_SHARE: u64 = 64 << 10;
 /// Fewer frames of a node would not do for the marks of free memory.
 const FRAMES_MIN: u64 = 1024;
 /// Pages that one step moves between nodes, under the lock: some 20 microseconds.
@@ -49,6 +54,7 @@ pub struct Builder {
     backend: Backend,
     io_threads: usize,
     holds_by_cpu: bool,
+    guard_wait: Duration,
     pub(crate) handles_max: u32,
 }
 
@@ -82,8 +88,6 @@ pub struct Group {
 pub(crate) struct Shared {
     pub(crate) machine: Arc<Machine>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    pub(crate) files_max: u64,
-    pub(crate) handles_max: u32,
     frames: u64,
     /// Frames of slow memory, and where they are.
     slow: Option<(u64, Place)>,
@@ -103,6 +107,7 @@ impl Default for Builder {
             backend: Backend::Any,
             io_threads: 8,
             holds_by_cpu: false,
+            guard_wait: GUARD_WAIT,
             handles_max: Read::HANDLES_MAX,
         }
     }
@@ -184,9 +189,18 @@ impl Builder {
         self
     }
 
+    /// The longest that a call waits for a guard ([`crate::PageRef`], [`crate::PageMut`]) of another thread, before it is [`Error::Pinned`]. So a guard
+    /// that is leaked holds nobody up for ever. A call that waits for a guard of its own thread, or for a thread that waits for it, gets the error
+    /// after a tenth of a second. Default: 10 s, as a guard is for a look.
+    pub fn guard_wait(mut self, longest: Duration) -> Builder {
+        self.guard_wait = longest;
+        self
+    }
+
     /// The least budget that would do for these files beside so many frames of slow memory.
     fn least(files: u64, slow: u64) -> u64 {
-        (FRAMES_MIN + slow) * (PAGE_SIZE + FRAME_BYTES) + FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES
+        let frames = FRAMES_MIN.saturating_add(slow).saturating_mul(PAGE_SIZE + FRAME_BYTES);
+        frames.saturating_add(FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES)
     }
 
     /// Builds it.
@@ -200,6 +214,10 @@ impl Builder {
             let (value, max) = (self.io_threads as u64, IO_THREADS_MAX as u64);
             return Err(ConfigError::OutOfRange { what: "threads that read", value, min: 0, max }.into());
         }
+        let memory = machine_bytes();
+        if self.budget > memory {
+            return Err(Error::BudgetTooLarge { budget: self.budget, memory });
+        }
         let nodes = Nodes::of(&self.nodes)?;
         let files_max = self.files.unwrap_or(self.budget.saturating_mul(16));
         let set_aside = FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES;
@@ -208,7 +226,7 @@ impl Builder {
         if nodes.slow.is_some() && slow < FRAMES_MIN {
             return Err(Error::Nodes("slow memory has 4 MiB at least"));
         }
-        if frames < FRAMES_MIN + slow {
+        if frames < FRAMES_MIN.saturating_add(slow) {
             return Err(Error::BudgetTooSmall { least: Builder::least(files_max, slow) });
         }
         let mut policy = Policy::by_name(&self.policy).ok_or_else(|| {
@@ -236,12 +254,15 @@ impl Builder {
         builder.bdi_register("0")?;
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
         let io = (self.backend, self.io_threads);
-        let machine = Machine::new(builder.build(), arena, io, frames / 4, self.holds_by_cpu)?;
+        let limits = FileLimits {
+            bytes: files_max,
+            handles: self.handles_max,
+            idle: (self.budget / IDLE_FILE_SHARE).min(descriptors_max() / 2) as usize,
+        };
+        let machine = Machine::new(builder.build(), arena, io, limits, (frames / 4, self.guard_wait), self.holds_by_cpu)?;
         let shared = Shared {
             machine: Arc::new(machine),
             threads: Mutex::default(),
-            files_max,
-            handles_max: self.handles_max,
             frames,
             slow: nodes.slow.map(|(_, place)| (slow, place)),
             policy: self.policy.clone(),
@@ -285,6 +306,21 @@ fn config_of_tiers() -> Config {
         step_moves: STEP_MOVES,
         ..config()
     }
+}
+
+/// Bytes of memory of the machine.
+fn machine_bytes() -> u64 {
+    // SAFETY: the call takes a number and returns one.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    u64::try_from(pages).map_or(u64::MAX, |pages| pages.saturating_mul(PAGE_SIZE))
+}
+
+/// Descriptors that the process may have.
+fn descriptors_max() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call writes to the one place that it is given.
+    let result = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    if result == 0 { limit.rlim_cur } else { 1024 }
 }
 
 impl Memory {
@@ -520,12 +556,16 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.write_all_back();
-        self.machine.stop();
         if !self.machine.arena.is_of_this_process() {
-            // The threads are the parent's.
+            // The threads are the parent's, and so are the files.
             return;
         }
+        let unsaved = self.guarded(Machine::write_all_back);
+        for Unsaved { path, pages, why } in unsaved.unwrap_or_else(|_| self.machine.unsaved_after_panic()) {
+            // Nobody is left to whom an error could be returned.
+            eprintln!("pageout: {}: {pages} dirty pages were not written: {why}", path.display());
+        }
+        self.machine.stop();
         let threads = std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
         threads.into_iter().for_each(|thread| _ = thread.join());
     }

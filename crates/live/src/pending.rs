@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::arena::OwnedPin;
 use crate::error::Error;
-use crate::file::{File, Piece, ReadAt};
+use crate::file::{File, Inner, Piece, ReadAt};
 use crate::sync::thread::{self, Thread};
 
 /// More would hold more frames, and keep no device busier.
@@ -77,6 +77,15 @@ impl Flight {
         landing.waker.take()
     }
 
+    /// What was found is kept as copies: the pages may be written.
+    pub(crate) fn copy_pins(&self) {
+        for (_, found) in &mut self.landing().found {
+            if let Ok(held @ Held::Pin(_)) = found {
+                *held = Held::Copy(held.bytes().into());
+            }
+        }
+    }
+
     fn give_up(&self) {
         let mut landing = self.landing();
         landing.is_given_up = true;
@@ -99,17 +108,26 @@ pub struct Pending<'a> {
     is_alone: bool,
     flight: Arc<Flight>,
     error: Option<Error>,
+    /// Times that bytes of the file had been taken away when it began.
+    cuts: u64,
+    /// How often it may begin anew, as that has happened meanwhile.
+    tries: u32,
 }
+
+/// Whoever makes the file shorter all the time lets no reads be of one moment.
+const TRIES: u32 = 16;
 
 impl<'a> Pending<'a> {
     pub(crate) fn new(
         file: File,
         reads: Vec<ReadAt<'a>>,
         missing: Vec<(usize, Piece)>,
+        cuts: u64,
     ) -> Result<Pending<'a>, Error> {
         let rest = (0..missing.len()).collect();
-        let (again, flight) = (Vec::new(), Arc::default());
-        let mut pending = Pending { file, reads, missing, rest, again, is_alone: false, flight, error: None };
+        let (again, flight, error) = (Vec::new(), Arc::default(), None);
+        let mut pending =
+            Pending { file, reads, missing, rest, again, is_alone: false, flight, error, cuts, tries: TRIES };
         pending.begin_next()?;
         Ok(pending)
     }
@@ -181,16 +199,39 @@ impl<'a> Pending<'a> {
             if left > 0 {
                 continue;
             }
-            if let Some(error) = self.error.take() {
-                return Poll::Ready(Err(error));
-            }
-            if self.rest.is_empty() && self.again.is_empty() {
-                return Poll::Ready(Ok(()));
+            let is_over = self.rest.is_empty() && self.again.is_empty();
+            match self.error.take() {
+                Some(Error::CutMeanwhile { .. }) if self.tries > 0 => match self.begin_anew() {
+                    Ok(()) => continue,
+                    Err(error) => return Poll::Ready(Err(error)),
+                },
+                Some(error) => return Poll::Ready(Err(error)),
+                // Pages of one read may be of different moments.
+                None if is_over && !self.file.0.length.is_uncut_since(self.cuts) && self.has_several() => {
+                    self.error = Some(Error::CutMeanwhile { path: self.file.0.path().to_owned() });
+                    continue;
+                }
+                None if is_over => return Poll::Ready(Ok(())),
+                None => {}
             }
             if let Err(error) = self.begin_next() {
                 return Poll::Ready(Err(error));
             }
         }
+    }
+
+    fn has_several(&self) -> bool {
+        self.reads.iter().any(|read| Inner::is_of_several(read))
+    }
+
+    /// Begins again: bytes of the file were taken away meanwhile.
+    fn begin_anew(&mut self) -> Result<(), Error> {
+        self.tries -= 1;
+        self.cuts = self.file.0.length.cuts();
+        self.missing = self.file.0.copy_what_is_there(&mut self.reads)?;
+        self.rest = (0..self.missing.len()).collect();
+        (self.again, self.is_alone) = (Vec::new(), false);
+        self.begin_next()
     }
 
     /// Copies out of a page that is there.

@@ -5,7 +5,6 @@
 //! another, as overlayfs, shows neither.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 /// `f_type` of a file system that computes checksums of data: btrfs.
@@ -20,25 +19,11 @@ pub(crate) fn wants_stable_pages(file: &File) -> bool {
         .map(|queue| format!("/sys/dev/block/{major}:{minor}/{queue}/stable_writes"))
         .into_iter()
         .find_map(|path| std::fs::read_to_string(path).ok());
-    decide(file_system(file), queue.as_deref())
+    decide(crate::stat::file_system(file), queue.as_deref())
 }
 
 fn decide(file_system: Option<u32>, queue: Option<&str>) -> bool {
     file_system == Some(BTRFS) || queue.is_some_and(|says| says.trim() == "1")
-}
-
-/// Which file system a file is on.
-fn file_system(file: &File) -> Option<u32> {
-    let mut stat = std::mem::MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the descriptor is that of an open file, and the call writes to the one place that it is given, which lives until it returns.
-    let result = unsafe { libc::fstatfs(file.as_raw_fd(), stat.as_mut_ptr()) };
-    if result != 0 {
-        return None;
-    }
-    // SAFETY: the call went well, and has filled it.
-    let stat = unsafe { stat.assume_init() };
-    // A number of 32 bits, whatever the width of the field.
-    Some(stat.f_type as u32)
 }
 
 #[cfg(test)]
@@ -66,7 +51,7 @@ mod tests {
     fn the_system_says_which_file_system_a_file_is_on() {
         const PROC: u32 = 0x9fa0;
         let file = File::open("/proc/version").unwrap();
-        assert_eq!(file_system(&file), Some(PROC));
+        assert_eq!(crate::stat::file_system(&file), Some(PROC));
         assert!(!wants_stable_pages(&file));
     }
 }

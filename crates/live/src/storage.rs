@@ -58,7 +58,7 @@ pub(crate) enum ByRing {
 ///
 /// # Errors
 /// With the feature `failing`: [`Error::Io`] if `PAGEOUT_FAILING` is malformed.
-pub(crate) fn of(file: File, path: &Path) -> Result<Arc<dyn Storage>, Error> {
+pub(crate) fn of(file: Arc<File>, path: &Path) -> Result<Arc<dyn Storage>, Error> {
     let real = Real::new(file);
     #[cfg(any(test, feature = "failing"))]
     if let Some(plan) = failing::plan_from_environment(path)? {

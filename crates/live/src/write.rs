@@ -6,9 +6,9 @@ use crate::file::{File, Inner, Piece, TRIES};
 use crate::gate::Unpinned;
 use crate::guard::PageMut;
 use crate::local;
-use crate::machine::{Part, Writable};
+use crate::machine::{BYTES_MAX, Begun, Part, Writable};
 
-use pageout_engine::PAGE_SIZE;
+use pageout_engine::{PAGE_SIZE, Pfn};
 
 impl File {
     /// Writes bytes from an offset on: all of them, or an error, after which some may be written. They are in memory, and dirty, when this returns; a sync
@@ -16,19 +16,27 @@ impl File {
     /// (`vm.dirty_ratio`), the writer is made to wait, and where a guard holds a page, too.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`]; [`Error::TooManyFiles`] where the file would get too long; [`Error::Io`], [`Error::Shortened`], [`Error::OutOfMemory`] where the
-    /// rest of a page can't be read, or there is no room for it.
+    /// [`Error::ReadOnly`]; [`Error::TooManyFiles`], [`Error::TooLong`] if the file would get too long; [`Error::Io`], [`Error::Shortened`],
+    /// [`Error::OutOfMemory`] if the rest of a page can't be read, or there is no memory for it. [`Error::Pinned`] if a guard keeps a page for too long,
+    /// and [`Error::CutMeanwhile`] if the file was made shorter while this waited for one.
+    ///
+    /// [`Error::Io`] with ENOSPC, EDQUOT, EFBIG or EIO, within a second, if the device takes none of what is dirty and too much is to accept more. What was
+    /// accepted before stays in memory, dirty, and is tried again. Make space, or discard it by [`File::set_len`] or [`File::forget_and_discard`].
     pub fn write_at(&self, buf: &[u8], offset: u64) -> Result<(), Error> {
         let file = &*self.0;
         file.writable()?;
-        let end = offset.checked_add(buf.len() as u64).ok_or_else(|| file.beyond_end(u64::MAX))?;
-        if buf.is_empty() || end <= file.bytes() {
-            return Inner::parts(buf.len(), offset).try_for_each(|piece| file.write_piece(&piece, buf));
+        let end = file.end_of_write(buf.len(), offset)?;
+        let mut pieces = Inner::parts(buf.len(), offset);
+        let (Some(first), None) = (pieces.next(), pieces.next()) else {
+            return if buf.is_empty() { Ok(()) } else { file.write_span(buf, offset, end) };
+        };
+        match file.try_overwrite(first.want.page, end) {
+            Some(mut writing) => {
+                writing.bytes_mut()[first.skip..first.skip + buf.len()].copy_from_slice(buf);
+                Ok(())
+            }
+            None => file.write_span(buf, offset, end),
         }
-        file.memory.guarded(|machine| machine.extend(file, end))?;
-        let written = Inner::parts(buf.len(), offset).try_for_each(|piece| file.write_piece(&piece, buf));
-        file.memory.machine.has_extended(file);
-        written
     }
 
     /// Has all that was written before on the device, with what it takes to find it there: fdatasync(2).
@@ -65,6 +73,7 @@ impl File {
     /// [`Error::TooManyFiles`]; [`Error::Io`].
     pub fn set_len(&self, bytes: u64) -> Result<(), Error> {
         self.0.writable()?;
+        self.0.check_length(bytes)?;
         self.0.memory.guarded(|machine| machine.set_len(&self.0, self.0.group, bytes))
     }
 
@@ -75,7 +84,7 @@ impl File {
     /// # Errors
     /// [`Error::Pinned`] where a guard holds one of its pages, and nothing has changed; [`Error::TooManyFiles`]; [`Error::Io`].
     pub fn reload(&self) -> Result<(), Error> {
-        self.0.memory.guarded(|machine| machine.reload(&self.0))
+        self.0.memory.guarded(|machine| machine.reload(&self.0, true))
     }
 
     /// Holds a page, to be read and written in place: it is dirty from now on. Who reads it or writes to it waits until the guard is gone, and so does a sync of
@@ -98,16 +107,60 @@ impl File {
 }
 
 impl Inner {
-    fn write_piece(&self, piece: &Piece, buf: &[u8]) -> Result<(), Error> {
+    /// Where a write ends, if a file can be so long.
+    #[inline(always)]
+    fn end_of_write(&self, len: usize, offset: u64) -> Result<u64, Error> {
+        match offset.checked_add(len as u64) {
+            Some(end) if end <= BYTES_MAX => Ok(end),
+            end => Err(self.too_long(end.unwrap_or(u64::MAX))),
+        }
+    }
+
+    #[cold]
+    fn too_long(&self, bytes: u64) -> Error {
+        Error::TooLong { path: self.path().to_owned(), bytes, most: BYTES_MAX }
+    }
+
+    /// An error for a length that no file can have.
+    fn check_length(&self, bytes: u64) -> Result<(), Error> {
+        if bytes <= BYTES_MAX { Ok(()) } else { Err(self.too_long(bytes)) }
+    }
+
+    /// Writes bytes while no byte of the file is taken away.
+    fn write_span(&self, buf: &[u8], offset: u64, end: u64) -> Result<(), Error> {
+        let machine = &*self.memory.machine;
+        let mut span = Span::up_to(self, end)?;
+        let mut wait = machine.guard_wait();
+        for piece in Inner::parts(buf.len(), offset) {
+            while let Some(held) = self.write_piece(&piece, buf)? {
+                // Who has the page may be about to make the file shorter.
+                let cuts = self.length.cuts();
+                drop(span);
+                machine.await_guard(&mut wait, self, piece.want.page, held, || machine.arena.is_free_to_write(held))?;
+                span = Span::up_to(self, end)?;
+                if piece.to.start > 0 && self.length.cuts() != cuts {
+                    return Err(Error::CutMeanwhile { path: self.path().to_owned() });
+                }
+            }
+        }
+        drop(span);
+        Ok(())
+    }
+
+    /// Writes to a page, within a span; returns its frame where somebody holds it.
+    fn write_piece(&self, piece: &Piece, buf: &[u8]) -> Result<Option<Pfn>, Error> {
         let (page, skip, from) = (piece.want.page, piece.skip, &buf[piece.to.clone()]);
         let end = page * PAGE_SIZE + (skip + from.len()) as u64;
-        if let Some(mut writing) = self.try_overwrite(page, end, true) {
+        if let Some(mut writing) = self.try_overwrite(page, end) {
             writing.bytes_mut()[skip..skip + from.len()].copy_from_slice(from);
-            return Ok(());
+            return Ok(None);
         }
         let part = Part { page, skip, len: from.len() };
-        let begun = self.memory.guarded(|machine| machine.begin_write(self, self.group, part, true))?;
-        let Writable { mut writing, is_new } = begun.expect("it waits for whoever has it");
+        let begun = self.memory.guarded(|machine| machine.begin_write(self, self.group, part))?;
+        let Writable { mut writing, is_new } = match begun {
+            Begun::Writable(writable) => writable,
+            Begun::Held(pfn) => return Ok(Some(pfn)),
+        };
         let bytes = writing.bytes_mut();
         if is_new {
             bytes[..skip].fill(0);
@@ -115,13 +168,13 @@ impl Inner {
         }
         bytes[skip..skip + from.len()].copy_from_slice(from);
         // Before anybody else, a device included, can see the page: its end is behind these bytes.
-        self.has_grown_to(end);
-        Ok(())
+        self.length.grow_to(end);
+        Ok(None)
     }
 
-    /// A page that is dirty already, to be written to up to a byte of the file; nothing where the engine has to hear of it.
+    /// A page that is dirty already, to be written to up to a byte of the file; nothing where the engine has to hear of it, or somebody holds the page.
     #[inline]
-    fn try_overwrite(&self, page: u64, end: u64, waits: bool) -> Option<Writing<'_>> {
+    fn try_overwrite(&self, page: u64, end: u64) -> Option<Writing<'_>> {
         let machine = &*self.memory.machine;
         let arena = &*machine.arena;
         local::with(machine, self, |ring, local| {
@@ -133,17 +186,16 @@ impl Inner {
                 let pfn = word.pfn();
                 match arena.begin_write(pfn) {
                     Ok(writing) => {
-                        // Between the two it may have been written to its device, or the frame may have become another page's.
+                        // Between the two it may have been written to its device, or the frame may have become another page's; and the file may be shorter.
                         let now = local.words.get(page);
-                        if now.is_overwritten_freely() && now.pfn() == pfn && end <= self.bytes() {
+                        if now.is_overwritten_freely() && now.pfn() == pfn && self.length.reaches(end) {
                             ring.count_hit(arena.is_slow(pfn));
                             return Some(writing);
                         }
                     }
                     Err(Unpinned::Closed) if machine.awaits_move(pfn) => {}
                     Err(Unpinned::Closed) => break,
-                    Err(_) if waits => machine.await_others(pfn),
-                    Err(_) => break,
+                    Err(_) => machine.await_copy(|| arena.is_free_to_write(pfn)),
                 }
             }
             self.before_miss(ring, local)
@@ -152,18 +204,60 @@ impl Inner {
 
     fn write_page(&self, page: u64, waits: bool) -> Result<Option<PageMut<'_>>, Error> {
         self.writable()?;
-        let len = self.bytes_of_page(page)? as usize;
-        let end = page * PAGE_SIZE + len as u64;
-        if let Some(writing) = self.try_overwrite(page, end, waits) {
-            return PageMut::new(self, writing, len).map(Some);
+        let machine = &*self.memory.machine;
+        let mut wait = machine.guard_wait();
+        loop {
+            let len = self.bytes_of_page(page)?;
+            if let Some(writing) = self.try_overwrite(page, page * PAGE_SIZE + len) {
+                return PageMut::new(self, writing, len as usize).map(Some);
+            }
+            // No byte is taken away before the page is in hand, and a call that does so afterwards sees that.
+            let span = Span::up_to(self, 0)?;
+            let len = self.bytes_of_page(page)?;
+            // All of it may stay as it is.
+            let part = Part { page, skip: PAGE_SIZE as usize, len: 0 };
+            match self.memory.guarded(|machine| machine.begin_write(self, self.group, part))? {
+                Begun::Writable(Writable { mut writing, is_new }) => {
+                    if is_new {
+                        writing.bytes_mut().fill(0);
+                    }
+                    drop(span);
+                    return PageMut::new(self, writing, len as usize).map(Some);
+                }
+                Begun::Held(_) if !waits => return Ok(None),
+                Begun::Held(pfn) => {
+                    drop(span);
+                    machine.await_guard(&mut wait, self, page, pfn, || machine.arena.is_free_to_write(pfn))?;
+                }
+            }
         }
-        // All of it may stay as it is.
-        let part = Part { page, skip: PAGE_SIZE as usize, len: 0 };
-        let begun = self.memory.guarded(|machine| machine.begin_write(self, self.group, part, waits))?;
-        let Some(Writable { mut writing, is_new }) = begun else { return Ok(None) };
-        if is_new {
-            writing.bytes_mut().fill(0);
+    }
+}
+
+/// A call beside which no byte of a file is taken away.
+struct Span<'a>(&'a Inner);
+
+impl<'a> Span<'a> {
+    /// One that may write up to a byte of the file, behind its end, too.
+    fn up_to(file: &'a Inner, end: u64) -> Result<Span<'a>, Error> {
+        if !file.length.enter() {
+            file.memory.guarded(|machine| machine.enter(file, end))?;
+            return Ok(Span(file));
         }
-        PageMut::new(self, writing, len).map(Some)
+        let span = Span(file);
+        if end > file.bytes() {
+            drop(span);
+            file.memory.guarded(|machine| machine.enter(file, end))?;
+            return Ok(Span(file));
+        }
+        Ok(span)
+    }
+}
+
+impl Drop for Span<'_> {
+    fn drop(&mut self) {
+        if self.0.length.leave() {
+            self.0.memory.machine.wake_after_span();
+        }
     }
 }

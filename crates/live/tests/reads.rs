@@ -84,7 +84,7 @@ fn guards_hold_a_quarter_of_the_frames_at_most() {
         }
         Err(error) => Some(error),
     });
-    let Some(Error::Pinned { pinned, most }) = refused else { panic!("{refused:?}") };
+    let Some(Error::Pinned { pinned, most, .. }) = refused else { panic!("{refused:?}") };
     assert!(pinned > most && pinned <= most + 16, "{pinned} of {most}");
     guards.clear();
     read_some(&file, 4, 500);
@@ -335,7 +335,7 @@ fn what_goes_wrong_says_what_to_do() {
     std::fs::OpenOptions::new().write(true).open(&made.0).unwrap().set_len(8 * PAGE as u64).unwrap();
     let error = file.read_at(&mut [0; 10], 20 * PAGE as u64).unwrap_err();
     assert!(matches!(error, Error::Shortened { page: 20, .. }), "{error}");
-    assert!(error.to_string().ends_with("forget the file and open it again"), "{error}");
+    assert!(error.to_string().ends_with("help: call `reload`"), "{error}");
     let other = file.clone();
     file.forget().unwrap();
     assert!(matches!(other.read_at(&mut [0; 10], 0), Err(Error::Forgotten { .. })));

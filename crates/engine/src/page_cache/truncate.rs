@@ -185,7 +185,7 @@ impl Core {
 
 impl State {
     /// The first page in this range of which the index of its file knows anything.
-    pub(super) fn next_in_index(&self, file: FileId, mut pages: Range<u64>) -> Option<u64> {
+    pub(crate) fn next_in_index(&self, file: FileId, mut pages: Range<u64>) -> Option<u64> {
         let index = &self.memory.file(file).index;
         while pages.start < pages.end {
             let leaf = pages.start / LEAF_PAGES;

@@ -11,7 +11,7 @@ use crate::memcg::MEMORY_EVENTS;
 use crate::memory::mempolicy::MemPolicy;
 use crate::memory::mm::Backing;
 use crate::memory::nodes::Nodes;
-use crate::memory::table::{ReadaheadStats, Table};
+use crate::memory::table::{Entry, ReadaheadStats, Table};
 use crate::page_alloc::info::ZoneInfo;
 use crate::reclaim::{KswapdActivity, Pageouts, ThrottleReason};
 use crate::serve::access::Object;
@@ -21,10 +21,11 @@ use crate::stat::{StaleDecision, StaleDecisions, Stat};
 use crate::story::{PageName, PageState};
 use crate::swap::contents::Contents;
 use crate::tiers::MemoryTiers;
-use crate::units::{CpuId, FileId, LruType, MemcgId, MmId, NodeId, ObjectId, TaskId};
+use crate::units::{CpuId, FileId, LruType, MemcgId, MmId, NodeId, ObjectId, Pfn, TaskId};
 use crate::writeback::WritebackReason;
 use crate::zswap::ZswapPool;
 use pageout_rules::lru::Lru;
+use std::ops::Range;
 
 /// What a policy that keeps a group's pages on a node tells of itself.
 #[derive(Clone, PartialEq, Debug)]
@@ -276,6 +277,22 @@ impl<'a> Figures<'a> {
     pub fn file_dirty(self, file: FileId) -> (u64, u64) {
         let inode = &self.core.mm.memory.file(file).inode;
         (inode.dirty.count(), inode.writeback.count())
+    }
+
+    /// Pages of a file that are in memory, in order, and the frame of each. Nothing of a file that there is not.
+    pub fn cached_pages(self, file: FileId, pages: Range<u64>) -> impl Iterator<Item = (u64, Pfn)> + use<'a> {
+        let mm = &self.core.mm;
+        let known = mm.memory.files.get(file.index()).map_or(0, |file| file.index.pages());
+        let mut rest = pages.start..pages.end.min(known);
+        std::iter::from_fn(move || {
+            loop {
+                let page = mm.next_in_index(file, rest.clone())?;
+                rest.start = page + 1;
+                if let Entry::Present(pfn) = mm.memory.file(file).index.word(page).decode() {
+                    return Some((page, pfn));
+                }
+            }
+        })
     }
 
     /// Pages of a task's object.

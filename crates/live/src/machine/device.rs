@@ -10,9 +10,11 @@
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-use pageout_engine::Nanos;
+use pageout_engine::{BdiId, Nanos};
 
+use super::locked::{KernelThread, Locked, Runs};
 use super::transfer::Transfer;
+use crate::error::Error;
 
 /// Writes of a device that wait for it, or are there, before those who ask for more have to sleep: the block layer's nr_requests.
 const BACKLOG_MAX: usize = 128;
@@ -21,6 +23,8 @@ const BACKLOG_MAX: usize = 128;
 pub(super) struct Device {
     /// By which the system knows it.
     number: u64,
+    /// By which the engine does.
+    pub(super) bdi: BdiId,
     /// Writes that were asked for, and not begun.
     pub(super) writes: VecDeque<Transfer>,
     /// Those that were begun and have not ended.
@@ -35,6 +39,8 @@ pub(super) struct Device {
     pub(super) was_asked: bool,
     /// Something was written to it once.
     pub(super) is_written: bool,
+    /// Why its last write has failed, if it has.
+    pub(super) write_error: Option<i32>,
 }
 
 impl Device {
@@ -54,21 +60,24 @@ pub(super) struct Devices {
 
 impl Devices {
     /// The index of a device by its number.
-    pub(super) fn numbered(&mut self, number: u64) -> usize {
-        let known = self.devices.iter().position(|device| device.number == number);
-        known.unwrap_or_else(|| {
-            self.devices.push(Device {
-                number,
-                writes: VecDeque::new(),
-                writing: 0,
-                writing_pages: 0,
-                threads: 0,
-                read_at: None,
-                was_asked: false,
-                is_written: false,
-            });
-            self.devices.len() - 1
-        })
+    fn numbered(&self, number: u64) -> Option<usize> {
+        self.devices.iter().position(|device| device.number == number)
+    }
+
+    fn add(&mut self, number: u64, bdi: BdiId) -> usize {
+        self.devices.push(Device {
+            number,
+            bdi,
+            writes: VecDeque::new(),
+            writing: 0,
+            writing_pages: 0,
+            threads: 0,
+            read_at: None,
+            was_asked: false,
+            is_written: false,
+            write_error: None,
+        });
+        self.devices.len() - 1
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Device> {
@@ -128,6 +137,24 @@ impl Index<usize> for Devices {
 impl IndexMut<usize> for Devices {
     fn index_mut(&mut self, device: usize) -> &mut Device {
         &mut self.devices[device]
+    }
+}
+
+impl Locked<'_> {
+    /// The index of a device by its number. The engine hears of a new one, and has a flusher for it.
+    pub(super) fn device_numbered(&mut self, number: u64) -> Result<usize, Error> {
+        if let Some(known) = self.devices.numbered(number) {
+            return Ok(known);
+        }
+        let bdi = match self.devices.devices.is_empty() {
+            true => BdiId(0),
+            false => self.engine.bdi_register(&format!("{number:x}"))?,
+        };
+        let now = self.now;
+        let started = self.engine.start_kernel_threads();
+        let runs = |wait| Runs::after(wait, now);
+        self.threads.extend(started.into_iter().map(|of| KernelThread { task: of.task, runs: runs(of.wait) }));
+        Ok(self.devices.add(number, bdi))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use pageout_engine::{FileId, Nanos, Step, TaskId, Wait};
+use pageout_engine::{FileId, Nanos, PAGE_SIZE, Step, TaskId, Wait};
 
 use super::locked::{Crowded, Locked, Miss, Outcome};
 use super::{Machine, Want};
@@ -46,6 +46,8 @@ impl Machine {
     ) -> Result<(), Error> {
         let (mut locked, mut outcome) = (self.drain(self.lock()?)?, Ok(()));
         local::give_back(self, &locked);
+        locked = self.await_change(locked, file)?;
+        locked.file_mut(file.id).flies(flight);
         for (at, want) in wants {
             let miss = match locked.begin(file, group, want) {
                 Ok(miss) => miss,
@@ -152,7 +154,8 @@ impl Locked<'_> {
                     }
                     match self.outcome(file, access.page, served) {
                         Outcome::Found(found) => {
-                            let found = found.and_then(|pin| self.hand_out(file, pin));
+                            let end = access.page * PAGE_SIZE + u64::from(access.wanted).min(PAGE_SIZE);
+                            let found = found.and_then(|pin| self.hand_out(file, end, pin));
                             self.waiter(task).driven.as_mut().expect("it is driven").found = Some(found);
                             step = self.engine.pay(task, access);
                         }
@@ -193,17 +196,21 @@ impl Locked<'_> {
         self.wake_service();
     }
 
-    /// The page of a miss for who may poll when he likes.
-    fn hand_out(&self, file: FileId, pin: Pin<'_>) -> Result<Held, Error> {
-        match self.files[file.0 as usize].as_ref().is_some_and(|of| of.is_written) {
+    /// The page of a miss, which is wanted up to a byte of the file, for who may poll when he likes.
+    fn hand_out(&self, file: FileId, end: u64, pin: Pin<'_>) -> Result<Held, Error> {
+        let of = self.files[file.0 as usize].as_ref().expect("an access to it is under way");
+        if !of.length.reaches(end) {
+            return Err(Error::CutMeanwhile { path: of.path.clone() });
+        }
+        match of.is_written {
             true => Ok(Held::Copy(pin.bytes().into())),
-            false => self.keep(pin).map(Held::Pin),
+            false => self.keep(file, pin).map(Held::Pin),
         }
     }
 
     /// A miss is over.
     fn land(&mut self, driven: Driven, found: Result<Held, Error>) {
-        self.ended(driven.file, &driven.miss.hired);
+        self.ended(&driven.miss);
         let waker = driven.flight.ends(driven.at, found);
         self.to_wake.extend(waker);
     }

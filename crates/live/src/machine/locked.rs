@@ -136,10 +136,14 @@ pub(crate) struct Inner {
     pub(crate) device_bytes: u64,
     pub(crate) device_writes: u64,
     pub(crate) device_bytes_written: u64,
+    /// Objects of handles that are gone.
+    pub(super) to_close: Vec<ObjectId>,
     /// Handles of files that there have been, and those that are gone.
     pub(super) serials: u64,
     pub(crate) closed: u64,
     pub(super) now: Nanos,
+    /// When files that nobody has open were looked at last.
+    pub(super) tended_at: Nanos,
     pub(super) stops: bool,
 }
 
@@ -198,9 +202,13 @@ pub(super) enum Outcome<T> {
 
 /// An access that is under way.
 pub(super) struct Miss {
+    /// The file, and the number of the handle.
+    of: (FileId, u64),
     pub(super) hired: Hired,
     pub(super) access: Access,
     pub(super) step: Step,
+    /// Dirty limits do not hold it up.
+    pub(super) is_spared: bool,
     /// Reads of the device that had ended when it was last made.
     pub(super) reads_before: u64,
     /// How often it has found no memory, and how often although nothing of its group was being read.
@@ -277,9 +285,11 @@ impl Inner {
             device_bytes: 0,
             device_writes: 0,
             device_bytes_written: 0,
+            to_close: Vec::new(),
             serials: 0,
             closed: 0,
             now: Nanos::ZERO,
+            tended_at: Nanos::ZERO,
             stops: false,
         }
     }
@@ -357,8 +367,10 @@ impl<'a> Locked<'a> {
         }
         let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
         let access = Access { wanted, ..Access::new(object, want.page, write) };
-        self.files[file.id.0 as usize].as_mut().expect("it is reachable").busy += 1;
-        Ok(Miss { hired, access, step: Step::Again, reads_before: self.device_reads, tries: 0, in_vain: 0 })
+        self.access_begins(file.id, file.serial);
+        let (of, reads_before) = ((file.id, file.serial), self.device_reads);
+        let step = Step::Again;
+        Ok(Miss { of, hired, access, step, is_spared: false, reads_before, tries: 0, in_vain: 0 })
     }
 
     /// Whether a miss that has come to this has found no memory for a moment's sake, so that it is to be made again.
@@ -372,18 +384,18 @@ impl<'a> Locked<'a> {
     /// Makes an access, for the first time or again.
     pub(super) fn start(&mut self, miss: &mut Miss) {
         miss.reads_before = self.device_reads;
+        if miss.is_spared {
+            self.engine.spare_next_throttle(miss.hired.task);
+        }
         miss.step = self.engine.start(miss.hired.task, miss.access);
     }
 
     /// An access is over, and its call perhaps not.
-    pub(super) fn ended(&mut self, file: FileId, hired: &Hired) {
+    pub(super) fn ended(&mut self, miss: &Miss) {
         let hitter = self.hitter;
-        self.engine.pass_call(hired.task, hitter);
-        let of = self.files[file.0 as usize].as_mut().expect("nobody forgets it before");
-        of.busy -= 1;
-        if of.is_going && of.busy == 0 {
-            self.machine.idle.notify_all();
-        }
+        self.engine.pass_call(miss.hired.task, hitter);
+        let (file, serial) = miss.of;
+        self.access_ends(file, serial);
     }
 
     /// Carries out what the last call of the engine has decided, and notes what it wants read.
@@ -604,9 +616,7 @@ impl<'a> Locked<'a> {
         match self.frame_of(file, page, served) {
             Outcome::Found(Ok(pfn)) => match self.machine.arena.pin(pfn) {
                 Ok(pin) => Outcome::Found(Ok(pin)),
-                Err(Unpinned::Full | Unpinned::Held) => {
-                    Outcome::Found(Err(Error::Pinned { pinned: u64::from(u8::MAX), most: 253 }))
-                }
+                Err(Unpinned::Full | Unpinned::Held) => Outcome::Found(Err(self.pinned_page(file, page))),
                 Err(Unpinned::Written) => Outcome::Taken(pfn),
                 Err(Unpinned::Closed) => panic!("page {page} was served from {pfn:?}, which is closed"),
             },
@@ -634,19 +644,33 @@ impl<'a> Locked<'a> {
     }
 
     /// Keeps a page for who has no thread here, unless too many are held.
-    pub(super) fn keep(&self, pin: Pin<'_>) -> Result<OwnedPin, Error> {
+    pub(super) fn keep(&self, file: FileId, pin: Pin<'_>) -> Result<OwnedPin, Error> {
         let (pinned, most) = (self.pinned() + 1, self.machine.pins_max);
         if pinned <= most {
             Ok(pin.into_owned(&self.machine.arena))
         } else {
-            Err(Error::Pinned { pinned, most })
+            Err(Error::Pinned { path: self.path_of(file), page: None, pinned, most })
         }
+    }
+
+    /// The error for who needs a page that somebody holds.
+    pub(super) fn pinned_page(&self, file: FileId, page: u64) -> Error {
+        let (pinned, most) = (self.pinned(), self.machine.pins_max);
+        Error::Pinned { path: self.path_of(file), page: Some(page), pinned, most }
+    }
+
+    /// The error for who needs all pages of a file, of which somebody holds one.
+    pub(crate) fn pinned_file(&self, file: FileId) -> Error {
+        self.pinned_page(file, self.held_page(file).unwrap_or(0))
+    }
+
+    fn path_of(&self, file: FileId) -> PathBuf {
+        self.files[file.0 as usize].as_ref().map_or_else(PathBuf::new, |of| of.path.clone())
     }
 
     /// What an access's failure means to who made it.
     fn failure(&self, file: FileId, page: u64, error: AccessError) -> Error {
-        let of = self.files[file.0 as usize].as_ref();
-        let path = of.map_or_else(PathBuf::new, |of| of.path.clone());
+        let (of, path) = (self.files[file.0 as usize].as_ref(), self.path_of(file));
         match (error, of.and_then(|of| of.failed)) {
             (AccessError::Oom(mut report), _) => {
                 report.held = self.pinned();
@@ -670,9 +694,10 @@ impl<'a> Locked<'a> {
                 }
             }
             (AccessError::Writeback, _) => {
-                let source =
-                    io::Error::from_raw_os_error(of.and_then(|of| of.write_error).unwrap_or(libc::EIO));
-                Error::Io { op: "a write", path, page: Some(page), source }
+                // What another file's pages have met, if its own have met nothing.
+                let of_device = || of.and_then(|of| self.devices[of.device].write_error);
+                let errno = of.and_then(|of| of.write_error).or_else(of_device).unwrap_or(libc::EIO);
+                Error::Io { op: "write-back", path, page: None, source: io::Error::from_raw_os_error(errno) }
             }
             (other, _) => panic!("an access to a file failed: {other}"),
         }

@@ -1,19 +1,24 @@
 //! A file as the machine reads and writes it: its handles, how long it is here and on its device, and what of it could not be written.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use pageout_engine::{FileId, ObjectId, PAGE_SIZE};
+use pageout_engine::{FileId, Nanos, ObjectId, PAGE_SIZE, Pfn};
 
 use super::locked::Locked;
 use super::transfer::Failed;
 use super::writes::Part;
 use crate::error::Error;
 use crate::file::Inner as File;
+use crate::length::Length;
+use crate::pending::Flight;
+use crate::stat::Identity;
 use crate::storage::Storage;
+
+/// How often files that nobody has open are looked at.
+const TENDED_EVERY: Nanos = Nanos::SECOND;
 
 /// A file as the machine reads and writes it.
 pub(crate) struct OpenFile {
@@ -21,26 +26,35 @@ pub(crate) struct OpenFile {
     pub(crate) disk: Arc<dyn Storage>,
     /// The device that it is on.
     pub(super) device: usize,
-    /// Bytes that it has to whoever reads it.
-    pub(crate) length: Arc<AtomicU64>,
+    /// Bytes that it has to callers.
+    pub(crate) length: Arc<Length>,
     /// Bytes that it has on its device: up to a page more where a write has not been followed by a sync, or less.
     pub(super) on_disk: u64,
     /// Bytes that there is room for.
     pub(crate) reserved: u64,
+    /// As it was when this cache last had looked at it or written to it.
     pub(crate) identity: Identity,
+    /// What `disk` reads and writes.
+    pub(crate) file: Arc<std::fs::File>,
+    /// It has the exclusive lock of the file.
+    pub(crate) lock: Option<Arc<std::fs::File>>,
     pub(crate) is_direct: bool,
+    /// Its file system keeps it in the system's page cache in any case.
+    pub(crate) is_in_memory: bool,
+    /// When its last handle went, in the order of all.
+    pub(crate) idle_since: u64,
+    /// Reads that were submitted and perhaps nobody polls.
+    flights: Vec<Weak<Flight>>,
     /// Somebody may have written it.
     pub(crate) is_written: bool,
     /// A page that is being written is not to be written to.
     pub(crate) is_stable: bool,
     /// Its length on its device is being changed, and no write of it begins.
     pub(super) is_cut: bool,
-    /// Its length is being changed, and nobody writes behind its end.
-    pub(super) is_resized: bool,
+    /// Its device has not been made as short as the file: what it has behind the end must not come back.
+    pub(super) is_uncut: bool,
     /// Writes of it that were begun and have not ended.
     pub(super) writing: u32,
-    /// Who is about to write behind its end.
-    pub(super) extending: u32,
     /// Something was written since its device was flushed last.
     pub(super) needs_flush: bool,
     /// Its device is being flushed.
@@ -55,8 +69,9 @@ pub(crate) struct OpenFile {
     pub(super) write_error: Option<i32>,
     /// Its device has not flushed what it had, and nobody has said to know of it.
     pub(super) flush_error: Option<i32>,
-    /// Its handles, each with the owner's object of it.
-    handles: Vec<(u64, ObjectId)>,
+    handles: Vec<Handle>,
+    /// A call is about to forget it, or it is being taken as it is on its device. One at a time does.
+    pub(crate) is_ending: bool,
     /// Its pages are going: nobody may bring in any.
     pub(crate) is_going: bool,
     /// Accesses that are under way.
@@ -65,40 +80,35 @@ pub(crate) struct OpenFile {
     pub(super) failed: Option<(u64, Failed)>,
 }
 
-/// By which a file is known to be the same, and not to have been written meanwhile: device, inode, and when it was last written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Identity(u64, u64, (i64, i64));
-
-impl Identity {
-    /// Whether it is the same file, perhaps written meanwhile.
-    pub(crate) fn is_same_file(self, other: Identity) -> bool {
-        (self.0, self.1) == (other.0, other.1)
-    }
-
-    /// The number of the device that it is on.
-    pub(crate) fn device(self) -> u64 {
-        self.0
-    }
-
-    pub(crate) fn of(metadata: &std::fs::Metadata) -> Identity {
-        Identity(metadata.dev(), metadata.ino(), (metadata.mtime(), metadata.mtime_nsec()))
-    }
+/// A handle of a file.
+struct Handle {
+    serial: u64,
+    /// The owner's object of the file.
+    object: ObjectId,
+    /// Accesses through it that are under way: it may be dropped before those of pending reads have ended.
+    under_way: u32,
+    is_dropped: bool,
 }
 
 impl OpenFile {
     /// A file that nobody has open yet.
     pub(crate) fn new(
         path: PathBuf,
-        (disk, device): (Arc<dyn Storage>, usize),
-        bytes: u64,
+        (file, disk, device): (Arc<std::fs::File>, Arc<dyn Storage>, usize),
         identity: Identity,
         is_direct: bool,
     ) -> OpenFile {
+        let bytes = identity.bytes();
         OpenFile {
             path,
             disk,
             device,
-            length: Arc::new(AtomicU64::new(bytes)),
+            is_in_memory: crate::stat::is_in_memory(&file),
+            file,
+            lock: None,
+            idle_since: 0,
+            flights: Vec::new(),
+            length: Arc::new(Length::new(bytes)),
             on_disk: bytes,
             reserved: bytes,
             identity,
@@ -106,9 +116,8 @@ impl OpenFile {
             is_written: false,
             is_stable: false,
             is_cut: false,
-            is_resized: false,
+            is_uncut: false,
             writing: 0,
-            extending: 0,
             needs_flush: false,
             is_flushing: false,
             flushes_failed: 0,
@@ -117,25 +126,52 @@ impl OpenFile {
             write_error: None,
             flush_error: None,
             handles: Vec::new(),
+            is_ending: false,
             is_going: false,
             busy: 0,
             failed: None,
         }
     }
 
-    /// Bytes that it has to whoever reads it.
+    /// Takes note of what the file system says of it now.
+    pub(crate) fn look(&mut self) {
+        self.identity = Identity::known(&self.file).unwrap_or(self.identity);
+    }
+
+    /// Pages of these reads may be pinned until somebody polls.
+    pub(super) fn flies(&mut self, flight: &Arc<Flight>) {
+        self.flights.retain(|of| of.strong_count() > 0);
+        if !self.flights.iter().any(|of| std::ptr::eq(of.as_ptr(), Arc::as_ptr(flight))) {
+            self.flights.push(Arc::downgrade(flight));
+        }
+    }
+
+    /// Reads that nobody may ever poll hold no page of it any more: who writes it waits for nobody but guards.
+    pub(crate) fn copy_pins(&mut self) {
+        self.flights.drain(..).filter_map(|of| of.upgrade()).for_each(|flight| flight.copy_pins());
+    }
+
+    /// Gives up its lock.
+    pub(crate) fn unlock(&mut self) {
+        if let Some(file) = self.lock.take() {
+            // A lock that can't be given up goes with the descriptor.
+            let _ = file.unlock();
+        }
+    }
+
+    /// Bytes that it has to callers.
     pub(crate) fn bytes(&self) -> u64 {
-        self.length.load(Relaxed)
+        self.length.bytes()
     }
 
     /// Whether a handle of this number is of it.
     pub(super) fn has(&self, serial: u64) -> bool {
-        self.handles.iter().any(|&(of, _)| of == serial)
+        self.handles.iter().any(|of| of.serial == serial && !of.is_dropped)
     }
 
-    /// Whether somebody changes its length, or is about to by writing behind its end.
+    /// Whether its length is being changed, or a call is under way beside which it may not be.
     pub(super) fn is_growing(&self) -> bool {
-        self.is_resized || self.extending > 0
+        self.length.is_changing() || self.length.has_spans()
     }
 
     /// Whether there is something of it that could not be written.
@@ -143,9 +179,14 @@ impl OpenFile {
         !self.unwritten.is_empty() || self.flush_error.is_some()
     }
 
+    /// Accesses that are under way.
+    pub(crate) fn busy(&self) -> u32 {
+        self.busy
+    }
+
     /// Whether no handle of it is left.
     pub(crate) fn is_idle(&self) -> bool {
-        self.handles.is_empty()
+        self.handles.iter().all(|of| of.is_dropped)
     }
 
     /// Whether a page that is not in memory has something on the device that a write leaves there.
@@ -176,17 +217,103 @@ impl Locked<'_> {
         self.serials += 1;
         let serial = self.serials;
         let of = self.files[file.0 as usize].as_mut().expect("it was just opened");
-        of.handles.push((serial, object));
+        of.handles.push(Handle { serial, object, under_way: 0, is_dropped: false });
         serial
     }
 
-    /// A handle is gone; the object that is to be closed with it.
-    pub(crate) fn drop_handle(&mut self, file: FileId, serial: u64) -> Option<ObjectId> {
-        let of = self.files.get_mut(file.0 as usize)?.as_mut()?;
-        let at = of.handles.iter().position(|&(of, _)| of == serial)?;
-        let object = of.handles.swap_remove(at).1;
-        self.closed += 1;
-        Some(object)
+    /// A handle is gone. Its object is closed with it, or after the last access through it.
+    pub(crate) fn drop_handle(&mut self, file: FileId, serial: u64) {
+        self.with_handle(file, serial, |handle| handle.is_dropped = true);
+    }
+
+    /// An access through a handle begins.
+    pub(super) fn access_begins(&mut self, file: FileId, serial: u64) {
+        self.file_mut(file).busy += 1;
+        self.with_handle(file, serial, |handle| handle.under_way += 1);
+    }
+
+    /// An access through a handle has ended.
+    pub(super) fn access_ends(&mut self, file: FileId, serial: u64) {
+        let of = self.file_mut(file);
+        of.busy -= 1;
+        if of.is_going && of.busy == 0 {
+            self.machine().wake_idle();
+        }
+        self.with_handle(file, serial, |handle| handle.under_way -= 1);
+    }
+
+    /// Changes a handle. Its object is to be closed if nobody needs that any more.
+    fn with_handle(&mut self, file: FileId, serial: u64, change: impl FnOnce(&mut Handle)) {
+        let Some(of) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
+        let Some(at) = of.handles.iter().position(|of| of.serial == serial) else { return };
+        let handle = &mut of.handles[at];
+        change(handle);
+        if handle.is_dropped && handle.under_way == 0 {
+            let object = of.handles.swap_remove(at).object;
+            self.closed += 1;
+            self.to_close.push(object);
+            self.wake_service();
+        }
+    }
+
+    /// A file that nobody has open has no lock once all of it is written.
+    pub(super) fn unlock_if_done(&mut self, file: FileId) {
+        let Some(of) = &self.files[file.0 as usize] else { return };
+        if of.lock.is_some() && of.is_idle() && self.engine.figures().file_dirty(file) == (0, 0) {
+            self.file_mut(file).unlock();
+        }
+    }
+
+    /// Whether nobody has a file open any more, which is noted.
+    pub(crate) fn becomes_idle(&mut self, file: FileId) -> bool {
+        self.serials += 1;
+        let now = self.serials;
+        let Some(of) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return false };
+        of.idle_since = now;
+        let is_idle = of.is_idle();
+        self.unlock_if_done(file);
+        is_idle
+    }
+
+    /// Whether files that nobody has open are to be looked at again: one may have been deleted.
+    pub(super) fn is_time_to_tend(&mut self) -> bool {
+        let now = self.now;
+        let is_due = self.tended_at + TENDED_EVERY <= now;
+        if is_due {
+            self.tended_at = now;
+        }
+        is_due && self.files.iter().flatten().any(OpenFile::is_idle)
+    }
+
+    /// When they are to be looked at next, if there is any.
+    pub(super) fn next_tending(&self) -> Option<Duration> {
+        let has_idle = self.files.iter().flatten().any(OpenFile::is_idle);
+        has_idle.then(|| Duration::from_nanos((self.tended_at + TENDED_EVERY).0.saturating_sub(self.now.0)))
+    }
+
+    /// Closes what nobody needs any more. The engine has heard of all hits: it may be in the middle of one else.
+    pub(crate) fn close_gone(&mut self) -> Result<(), Error> {
+        let owner = self.owner;
+        while let Some(object) = self.to_close.pop() {
+            self.engine.close(owner, object)?;
+        }
+        Ok(())
+    }
+
+    /// A page of a file that a guard holds, or somebody copies from.
+    pub(super) fn held_page(&self, file: FileId) -> Option<u64> {
+        let arena = &self.machine().arena;
+        let mut pages = self.engine.figures().cached_pages(file, 0..u64::MAX);
+        pages.find(|&(_, pfn)| !arena.is_free_to_write(pfn)).map(|(page, _)| page)
+    }
+
+    /// A page of a file whose write can't begin, as somebody writes to it in place.
+    pub(super) fn held_write(&self, file: FileId) -> Option<(u64, Pfn)> {
+        let arena = &self.machine().arena;
+        let device = self.files[file.0 as usize].as_ref()?.device;
+        let of_file = self.devices[device].writes.iter().filter(|write| write.file == file);
+        let mut pages = of_file.flat_map(|write| (write.page..).zip(write.frames.iter().copied()));
+        pages.find(|&(_, pfn)| arena.gate(pfn).is_written())
     }
 
     /// Whether there is a handle of this number.
@@ -199,7 +326,7 @@ impl Locked<'_> {
         let of = self.files[file.0 as usize].as_mut();
         let handles = of.map_or_else(Vec::new, |of| std::mem::take(&mut of.handles));
         self.closed += handles.len() as u64;
-        handles.into_iter().map(|(_, object)| object).collect()
+        handles.into_iter().map(|of| of.object).collect()
     }
 
     /// Nobody may bring in pages of a file, or anybody again.

@@ -35,7 +35,16 @@ impl Machine {
                     Err(_) => return,
                 };
             }
+            if locked.close_gone().is_err() {
+                return;
+            }
             locked.note_held_up_writes();
+            if locked.is_time_to_tend() {
+                drop(locked);
+                // What fails is tried again.
+                let _ = self.tend_idle_files();
+                continue;
+            }
             let now = locked.now;
             let is_due = |thread: &KernelThread| match thread.runs {
                 Runs::Now => true,
@@ -66,6 +75,7 @@ impl Machine {
                 _ => None,
             });
             let next = next.chain(locked.next_driven());
+            let next = next.chain(locked.next_tending());
             // Somebody was writing to a page that is to go to its device.
             let held_up = locked.devices.have_writes().then_some(HELD_UP);
             let next = next.chain(held_up).min().unwrap_or(Duration::from_secs(60));

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!   with the lock      a copy into a frame: it is short, and begun    await_move
-//!   without it         a copy, or a write, of a page                  awaits_move, await_gate
+//!   without it         a copy of a page                               awaits_move, await_copy
+//!                      a guard, and no longer than is worth it        await_guard
 //!                      a read, where a group has no other pages       await_room_beside
 //!                      a page that another has asked for              wait          parked, until the engine wakes the task
-//!                      a file that others are in                      wait_while    a condition of all of the cache
+//!                      a file that others are in, cut, or forget      close_off, await_change
+//!                      a condition of all of the cache                wait_while
 //! ```
 //! Who would have woken others may have panicked: no wait is for ever, and each looks whether the cache is poisoned.
 
@@ -18,6 +20,7 @@ use super::moves::Move;
 use super::{Inner, LOOK_AGAIN, Locked, Machine, OpenFile};
 use crate::error::Error;
 use crate::file::Inner as File;
+use crate::guards::GuardWait;
 use crate::sync::{Instant, thread, wait_at_most};
 
 impl Machine {
@@ -37,7 +40,8 @@ impl Machine {
         }
     }
 
-    /// Who finds a frame closed waits, without the lock, if that is because its page is being copied there, or written to. Whether it was.
+    /// Who finds a frame closed waits, without the lock, if that is because its page is being copied there, or somebody copies to it. Whether it was, and is
+    /// over: who writes in place may be there for long.
     #[cold]
     pub(crate) fn awaits_move(&self, pfn: Pfn) -> bool {
         let mut has_waited = false;
@@ -45,27 +49,48 @@ impl Machine {
             has_waited = true;
             thread::yield_now();
         }
-        if self.arena.gate(pfn).is_written() {
-            has_waited = true;
-            self.await_gate(|| !self.arena.gate(pfn).is_written());
+        let is_written = || self.arena.gate(pfn).is_written();
+        if is_written() {
+            self.await_copy(|| !is_written());
+            has_waited = !is_written();
         }
         has_waited
     }
 
-    /// Waits for whoever has a page without the lock: mostly he copies and is done, but he may hold it for long.
-    pub(crate) fn await_gate(&self, is_free: impl Fn() -> bool) {
+    /// Waits for a thread that copies to a page or from it, without the lock, and no longer than that takes.
+    pub(crate) fn await_copy(&self, is_free: impl Fn() -> bool) {
         const YIELDS: u32 = 64;
-        const LONGEST: Duration = Duration::from_millis(1);
-        let (mut yields, mut span) = (0, Duration::from_micros(20));
-        while !is_free() && !self.is_poisoned() {
-            if yields < YIELDS {
-                yields += 1;
-                thread::yield_now();
-            } else {
-                thread::sleep(span);
-                span = (2 * span).min(LONGEST);
+        for _ in 0..YIELDS {
+            if is_free() || self.is_poisoned() {
+                return;
             }
+            thread::yield_now();
         }
+    }
+
+    /// Waits for whoever holds a page without the lock: mostly a thread that copies and is done, but a guard may be there for long.
+    ///
+    /// # Errors
+    /// [`Error::Pinned`] where the guard is this thread's own, or this wait is too long.
+    pub(crate) fn await_guard(
+        &self,
+        wait: &mut GuardWait<'_>,
+        file: &File,
+        page: u64,
+        pfn: Pfn,
+        is_free: impl Fn() -> bool,
+    ) -> Result<(), Error> {
+        const LONGEST: Duration = Duration::from_millis(1);
+        self.await_copy(&is_free);
+        let mut span = Duration::from_micros(20);
+        while !is_free() && !self.is_poisoned() {
+            if !wait.may_go_on(pfn) {
+                return Err(self.lock()?.pinned_page(file.id, page));
+            }
+            thread::sleep(span);
+            span = (2 * span).min(LONGEST);
+        }
+        Ok(())
     }
 
     /// Waits until there may be room for the page of a miss that has found none beside what others read and hold.
@@ -98,35 +123,110 @@ impl Machine {
         task: TaskId,
         span: Option<Duration>,
     ) -> Result<Locked<'a>, Error> {
-        let until = span.map(|span| Instant::now() + span);
+        match span {
+            Some(span) => Ok(self.wait_for(locked, task, span)?.0),
+            None => loop {
+                let is_woken;
+                (locked, is_woken) = self.wait_for(locked, task, LOOK_AGAIN)?;
+                if is_woken {
+                    return Ok(locked);
+                }
+            },
+        }
+    }
+
+    /// The same, and whether the task was woken.
+    pub(super) fn wait_for<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        task: TaskId,
+        span: Duration,
+    ) -> Result<(Locked<'a>, bool), Error> {
+        let until = Instant::now() + span;
         loop {
             let waiter = locked.waiter(task);
-            if std::mem::take(&mut waiter.is_woken) || until.is_some_and(|until| until <= Instant::now()) {
+            let is_woken = std::mem::take(&mut waiter.is_woken);
+            if is_woken || until <= Instant::now() {
                 waiter.thread = None;
-                return Ok(locked);
+                return Ok((locked, is_woken));
             }
             waiter.thread = Some(thread::current());
             drop(locked);
-            let left = until.map_or(LOOK_AGAIN, |until| until.saturating_duration_since(Instant::now()));
+            let left = until.saturating_duration_since(Instant::now());
             thread::park_timeout(left.min(LOOK_AGAIN));
             locked = self.lock()?;
         }
     }
 
     /// Lets nobody begin to access a file, and waits for all who have.
+    ///
+    /// # Errors
+    /// [`Error::Pinned`] where they wait for a guard: who holds it may wait for this.
     pub(crate) fn close_off<'a>(&'a self, mut locked: Locked<'a>, file: FileId) -> Result<Locked<'a>, Error> {
-        locked = self.wait_while(locked, |locked| {
-            locked.files[file.0 as usize].as_ref().is_some_and(OpenFile::is_growing)
-        })?;
-        locked.set_going(file, true);
-        self.wait_while(locked, |locked| locked.files[file.0 as usize].as_ref().is_some_and(|of| of.busy > 0))
+        /// Longer than a device takes, mostly.
+        const IS_LONG: Duration = Duration::from_millis(200);
+        let began = Instant::now();
+        let of = |inner: &'_ Inner, is: fn(&OpenFile) -> bool| {
+            inner.files[file.0 as usize].as_ref().is_some_and(is)
+        };
+        loop {
+            let waits = if of(&locked, |of| of.is_going) {
+                of(&locked, |of| of.busy > 0)
+            } else {
+                let is_growing = of(&locked, OpenFile::is_growing);
+                if !is_growing {
+                    locked.set_going(file, true);
+                    continue;
+                }
+                is_growing
+            };
+            if !waits {
+                return Ok(locked);
+            }
+            if began.elapsed() > IS_LONG
+                && let Some(page) = locked.held_page(file)
+            {
+                locked.set_going(file, false);
+                self.settled();
+                return Err(locked.pinned_page(file, page));
+            }
+            let inner = locked.into_inner();
+            wait_at_most(&self.idle, inner, IS_LONG);
+            locked = self.lock()?;
+        }
     }
 
-    /// Whether a file that is going is forgotten in the end is known when it is: guards may hold its pages.
-    pub(crate) fn wait_if_going<'a>(&'a self, locked: Locked<'a>, file: &File) -> Result<Locked<'a>, Error> {
-        self.wait_while(locked, |locked| {
+    /// Waits until nobody takes bytes of a file away or forgets it: what an access may reach is known then. Whether it is forgotten in the end is known
+    /// when it is, as guards may hold its pages.
+    ///
+    /// # Errors
+    /// [`Error::Forgotten`].
+    pub(crate) fn await_change<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: &File,
+    ) -> Result<Locked<'a>, Error> {
+        locked = self.wait_while(locked, |inner| {
+            inner.files[file.id.0 as usize]
+                .as_ref()
+                .is_some_and(|of| (of.is_going || of.length.is_changing()) && of.has(file.serial))
+        })?;
+        if locked.is_reachable(file) { Ok(locked) } else { Err(file.forgotten()) }
+    }
+
+    /// Waits until nobody is about to take all pages of a file away.
+    ///
+    /// # Errors
+    /// [`Error::Forgotten`].
+    pub(crate) fn wait_if_going<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: &File,
+    ) -> Result<Locked<'a>, Error> {
+        locked = self.wait_while(locked, |locked| {
             locked.files[file.id.0 as usize].as_ref().is_some_and(|of| of.is_going && of.has(file.serial))
-        })
+        })?;
+        if locked.is_reachable(file) { Ok(locked) } else { Err(file.forgotten()) }
     }
 
     /// It is known of a file that was going.
@@ -139,7 +239,7 @@ impl Machine {
         self.idle.notify_all();
     }
 
-    pub(super) fn wait_while<'a>(
+    pub(crate) fn wait_while<'a>(
         &'a self,
         mut locked: Locked<'a>,
         holds: impl Fn(&Inner) -> bool,

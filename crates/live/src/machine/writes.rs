@@ -14,7 +14,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use pageout_engine::{
@@ -22,6 +21,7 @@ use pageout_engine::{
 };
 
 use super::locked::{Inner, Locked, Miss, Outcome, Runs};
+use super::open_file::OpenFile;
 use super::transfer::{Transfer, Written};
 use super::{Machine, Want};
 use crate::arena::{Arena, Writing};
@@ -40,6 +40,9 @@ const IS_READ_FOR: Nanos = Nanos(100_000_000);
 /// Writes that a sync has under way by itself.
 const SYNCED_AT_ONCE: usize = 32;
 
+/// Who syncs looks so often whether guards hold what is to be written.
+const LOOK_FOR_GUARDS: Duration = Duration::from_millis(20);
+
 /// The part of a page that is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
@@ -56,12 +59,25 @@ pub(crate) struct Writable<'a> {
     pub(crate) is_new: bool,
 }
 
-impl Inner {
-    /// The index of a device by its number.
-    pub(crate) fn device_numbered(&mut self, number: u64) -> usize {
-        self.devices.numbered(number)
-    }
+/// What a write to a page has come to.
+pub(crate) enum Begun<'a> {
+    /// The page is dirty, and the caller's.
+    Writable(Writable<'a>),
+    /// It is dirty, and somebody else has this frame of it.
+    Held(Pfn),
+}
 
+/// Whether a writer is held up where more is dirty than may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DirtyLimits {
+    HoldUp,
+    Spare,
+}
+
+/// Bytes that a file can have: as many as the words of its pages have numbers for.
+pub(crate) const BYTES_MAX: u64 = PAGE_SIZE << 30;
+
+impl Inner {
     /// The device of a file, unless it is forgotten.
     pub(super) fn device_of(&self, file: FileId) -> Option<usize> {
         self.files.get(file.0 as usize)?.as_ref().map(|of| of.device)
@@ -161,6 +177,7 @@ impl Locked<'_> {
         let had_room = self.devices[device].has_room();
         self.devices[device].writing -= 1;
         self.devices[device].writing_pages -= frames.len();
+        self.devices[device].write_error = failed.last().map(|&(_, errno)| errno);
         let mut is_awaited = false;
         if let Some(of) = &mut self.files[file.0 as usize] {
             of.writing -= 1;
@@ -176,6 +193,9 @@ impl Locked<'_> {
                     of.on_disk = of.on_disk.max((page + 1) * PAGE_SIZE);
                 }
             }
+            if of.writing == 0 {
+                of.look();
+            }
         }
         for (at, io) in ios.into_iter().enumerate() {
             let is_failed = failed.iter().any(|&(failed, _)| failed == at);
@@ -183,6 +203,7 @@ impl Locked<'_> {
             self.engine.io_done(io, CpuId(0), result);
         }
         self.settle();
+        self.unlock_if_done(file);
         let has_room = self.devices[device].has_room();
         if is_awaited || !had_room && has_room {
             machine.wake_idle();
@@ -315,49 +336,42 @@ impl Machine {
         locked
     }
 
-    /// A part of a page is to be written, on behalf of a group: its frame, for the caller alone. `None`: somebody holds it, and the caller does not wait.
-    pub(crate) fn begin_write(
+    /// A part of a page is to be written, on behalf of a group: its frame, for the caller alone, or who the caller has to wait for. No byte of the file is taken
+    /// away meanwhile: the caller has a span, or is who takes bytes away.
+    pub(crate) fn begin_write(&self, file: &File, group: usize, part: Part) -> Result<Begun<'_>, Error> {
+        self.begin_write_as(file, group, part, DirtyLimits::HoldUp)
+    }
+
+    fn begin_write_as(
         &self,
         file: &File,
         group: usize,
         part: Part,
-        waits: bool,
-    ) -> Result<Option<Writable<'_>>, Error> {
-        loop {
-            let mut locked = self.drain(self.lock()?)?;
-            local::give_back(self, &locked);
-            locked = self.wait_if_going(locked, file)?;
-            locked.misses += 1;
-            let want = Want { page: part.page, bytes: PAGE_SIZE };
-            let mut miss = locked.begin_access(file, group, want, true)?;
-            locked.say_what_is_written(&miss, file.id, part);
-            locked.start(&mut miss);
-            let found;
-            (locked, found) = self.finish_write(locked, file, miss, part)?;
-            let pfn = match found {
-                Ok(pfn) => pfn,
-                Err(error) => {
-                    drop(self.read(locked, 0)?);
-                    return Err(error);
-                }
-            };
+        limits: DirtyLimits,
+    ) -> Result<Begun<'_>, Error> {
+        let mut locked = self.drain(self.lock()?)?;
+        local::give_back(self, &locked);
+        locked = self.wait_if_going(locked, file)?;
+        locked.misses += 1;
+        let want = Want { page: part.page, bytes: PAGE_SIZE };
+        let mut miss = locked.begin_access(file, group, want, true)?;
+        miss.is_spared = limits == DirtyLimits::Spare;
+        locked.say_what_is_written(&miss, file.id, part);
+        locked.start(&mut miss);
+        let found;
+        (locked, found) = self.finish_write(locked, file, miss, part)?;
+        let begun = found.map(|pfn| {
             let gate = self.arena.gate(pfn);
-            let writable = if !gate.is_open() && !gate.is_written() {
-                Some(Writable { writing: self.arena.fill(pfn), is_new: true })
-            } else {
-                self.arena.begin_write(pfn).ok().map(|writing| Writable { writing, is_new: false })
-            };
-            drop(self.read(locked, 0)?);
-            if writable.is_some() || !waits {
-                return Ok(writable);
+            if !gate.is_open() && !gate.is_written() {
+                return Begun::Writable(Writable { writing: self.arena.fill(pfn), is_new: true });
             }
-            self.await_others(pfn);
-        }
-    }
-
-    /// Waits until nobody holds a frame or writes to it. What is in it then is to be looked up again.
-    pub(crate) fn await_others(&self, pfn: Pfn) {
-        self.await_gate(|| self.arena.is_free_to_write(pfn));
+            match self.arena.begin_write(pfn) {
+                Ok(writing) => Begun::Writable(Writable { writing, is_new: false }),
+                Err(_) => Begun::Held(pfn),
+            }
+        });
+        drop(self.read(locked, 0)?);
+        begun
     }
 
     /// Sees an access that writes through to its end.
@@ -380,7 +394,7 @@ impl Machine {
             if let Some(crowded) = locked.crowded(&mut miss, &served) {
                 locked = self.await_room_beside(locked, &miss, crowded)?;
             } else if let Outcome::Found(found) = locked.frame_of(file.id, part.page, served) {
-                locked.ended(file.id, &miss.hired);
+                locked.ended(&miss);
                 return Ok((locked, found));
             }
             locked.say_what_is_written(&miss, file.id, part);
@@ -392,9 +406,6 @@ impl Machine {
     pub(crate) fn sync(&self, file: &File, is_all: bool) -> Result<(), Error> {
         let mut locked = self.drain(self.lock()?)?;
         locked = self.wait_if_going(locked, file)?;
-        if !locked.is_reachable(file) {
-            return Err(file.forgotten());
-        }
         self.sync_object(locked, file.id, file.object, is_all)?.1
     }
 
@@ -413,6 +424,7 @@ impl Machine {
         let of = locked.file_mut(file);
         of.busy += 1;
         let (flushes_failed, device) = (of.flushes_failed, of.device);
+        let mut guard_wait = self.guard_wait();
         let written = loop {
             locked.settle();
             locked = match step {
@@ -424,10 +436,30 @@ impl Machine {
                 }
                 Step::Again => self.write_now(locked, device)?,
                 #[cfg(test)]
-                Step::Wait(_) if self.has_bug(super::Bug::ForgetsWriteback) => break Ok(()),
+                Step::Wait(_) if self.has_bug(super::Bug::ForgetsWriteback) => {
+                    locked.engine.give_up_fsync(hired.task);
+                    break Ok(());
+                }
                 Step::Wait(Wait::Io(_) | Wait::Woken) => {
-                    let locked = self.write_now(locked, device)?;
-                    self.wait(locked, hired.task, None)?
+                    locked = self.write_now(locked, device)?;
+                    loop {
+                        let is_woken;
+                        (locked, is_woken) = self.wait_for(locked, hired.task, LOOK_FOR_GUARDS)?;
+                        if is_woken {
+                            break locked;
+                        }
+                        // A guard may hold a page of it that is to be written.
+                        if let Some((page, pfn)) = locked.held_write(file)
+                            && !guard_wait.may_go_on(pfn)
+                        {
+                            locked.engine.give_up_fsync(hired.task);
+                            locked.file_mut(file).busy -= 1;
+                            self.wake_idle();
+                            let error = locked.pinned_page(file, page);
+                            return Ok((locked, Err(error)));
+                        }
+                        locked = self.write_now(locked, device)?;
+                    }
                 }
                 other => unreachable!("fsync comes to {other:?}"),
             };
@@ -436,8 +468,9 @@ impl Machine {
         let cut;
         (locked, cut) = self.set_len_on_device(locked, file)?;
         locked = self.flush(locked, file, object, is_all)?;
-        locked.ended(file, &hired);
         let of = locked.file_mut(file);
+        of.busy -= 1;
+        self.wake_idle();
         // What another's flush has lost is this one's to tell as well, whoever says to know of it.
         let has_lost = of.flushes_failed > flushes_failed;
         let outcome = match (written, cut, of.flush_error.or(has_lost.then_some(libc::EIO))) {
@@ -519,13 +552,24 @@ impl Machine {
     /// Has a file as long on its device as it is. No write of it is under way meanwhile.
     fn set_len_on_device<'a>(
         &'a self,
+        locked: Locked<'a>,
+        file: FileId,
+    ) -> Result<(Locked<'a>, std::io::Result<()>), Error> {
+        self.make_long_on_device(locked, file, OpenFile::bytes)
+    }
+
+    /// Gives a file a length on its device. No write of it is under way meanwhile.
+    fn make_long_on_device<'a>(
+        &'a self,
         mut locked: Locked<'a>,
         file: FileId,
+        length: impl Fn(&OpenFile) -> u64,
     ) -> Result<(Locked<'a>, std::io::Result<()>), Error> {
         let is_cut = |inner: &Inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_cut);
         locked = self.wait_while(locked, is_cut)?;
         let of = locked.file_mut(file);
-        if of.bytes() == of.on_disk {
+        if length(of) == of.on_disk {
+            of.is_uncut = false;
             return Ok((locked, Ok(())));
         }
         of.is_cut = true;
@@ -534,129 +578,221 @@ impl Machine {
         })?;
         let of = locked.file_mut(file);
         // Not before: what was written until then may have made it longer.
-        let (bytes, disk) = (of.bytes(), Arc::clone(&of.disk));
+        let (bytes, disk) = (length(of), Arc::clone(&of.disk));
         drop(locked);
         let outcome = disk.set_len(bytes);
         locked = self.lock()?;
         let of = locked.file_mut(file);
         of.is_cut = false;
-        if outcome.is_ok() {
-            (of.on_disk, of.needs_flush) = (bytes, true);
+        match outcome {
+            Ok(()) => {
+                (of.on_disk, of.needs_flush, of.is_uncut) = (bytes, true, false);
+                of.look();
+            }
+            Err(_) => of.is_uncut = bytes < of.on_disk,
         }
         self.wake_idle();
         Ok((self.begin_writes(locked)?, outcome))
     }
 
-    /// Makes a file longer for who is about to write behind its end, up to a byte. He says so when he has ended ([`Machine::has_extended`]).
-    pub(crate) fn extend(&self, file: &File, end: u64) -> Result<(), Error> {
+    /// Asks the file system about a file while no write of it is under way.
+    pub(crate) fn look_beside_no_write<'a, T>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: FileId,
+        look: impl FnOnce() -> T,
+    ) -> Result<(Locked<'a>, T), Error> {
+        // Who forgets the file waits for this.
+        locked.file_mut(file).busy += 1;
+        let is_cut = |inner: &Inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_cut);
+        locked = self.wait_while(locked, is_cut)?;
+        locked.file_mut(file).is_cut = true;
+        locked = self.wait_while(locked, |inner| {
+            inner.files[file.0 as usize].as_ref().is_some_and(|of| of.writing > 0)
+        })?;
+        let seen = look();
+        let of = locked.file_mut(file);
+        of.is_cut = false;
+        of.busy -= 1;
+        self.wake_idle();
+        Ok((self.begin_writes(locked)?, seen))
+    }
+
+    /// Begins a call beside which no byte of a file is taken away, and which may write up to a byte of it. The caller says when it has ended
+    /// ([`crate::length::Length::leave`]).
+    pub(crate) fn enter(&self, file: &File, end: u64) -> Result<(), Error> {
         let mut locked = self.lock()?;
-        locked = self.wait_if_going(locked, file)?;
-        locked = self.reserve(locked, file, end)?;
-        locked.file_mut(file.id).extending += 1;
-        Ok(())
-    }
-
-    /// See [`Machine::extend`].
-    pub(crate) fn has_extended(&self, file: &File) {
-        if let Ok(mut locked) = self.lock()
-            && let Some(of) = &mut locked.files[file.id.0 as usize]
-        {
-            of.extending -= 1;
-            if of.is_resized && of.extending == 0 {
-                self.wake_idle();
-            }
-        }
-    }
-
-    /// Waits for who changes a file's length.
-    fn await_resizing<'a>(&'a self, locked: Locked<'a>, file: FileId) -> Result<Locked<'a>, Error> {
-        self.wait_while(locked, |inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_resized))
-    }
-
-    /// Room up to a byte of a file whose length nobody changes.
-    fn reserve<'a>(&'a self, mut locked: Locked<'a>, file: &'a File, end: u64) -> Result<Locked<'a>, Error> {
         loop {
-            locked = self.await_resizing(locked, file.id)?;
-            if !locked.is_reachable(file) {
-                return Err(file.forgotten());
-            }
-            if end > locked.file_mut(file.id).bytes() {
+            locked = self.await_change(locked, file)?;
+            if end > file.bytes() {
                 // Others may have the lock while files are forgotten for it.
-                locked = file.memory.reserve(locked, file, end)?;
+                locked = self.reserve(locked, file, end)?;
             }
-            if !locked.file_mut(file.id).is_resized {
-                return Ok(locked);
+            if locked.is_reachable(file) && file.length.enter() {
+                return Ok(());
             }
         }
+    }
+
+    /// Somebody waits for a call that has ended ([`Machine::enter`]).
+    #[cold]
+    pub(crate) fn wake_after_span(&self) {
+        // With the lock: who has just looked sleeps by then.
+        if let Ok(locked) = self.lock() {
+            self.wake_idle();
+            drop(locked);
+        }
+    }
+
+    /// Room up to a byte of a file that is longer than the file is.
+    fn reserve<'a>(&'a self, mut locked: Locked<'a>, file: &'a File, end: u64) -> Result<Locked<'a>, Error> {
+        if locked.file_mut(file.id).is_uncut {
+            // What the device has behind the end would come back.
+            let cut;
+            (locked, cut) = self.set_len_on_device(locked, file.id)?;
+            cut.map_err(|source| file.io_error("setting the length", source))?;
+        }
+        self.reserve_room(locked, file, end)
+    }
+
+    /// Changes a file's length, to at most so many bytes: alone, and beside nobody who needs it to stay.
+    fn change_length<'a, T>(
+        &'a self,
+        file: &'a File,
+        bytes: u64,
+        change: impl FnOnce(Locked<'a>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut locked = self.drain(self.lock()?)?;
+        loop {
+            locked = self.await_change(locked, file)?;
+            if bytes > file.bytes() {
+                locked = self.reserve(locked, file, bytes)?;
+            }
+            // Others may have had the lock.
+            if locked.is_reachable(file) && !file.length.is_changing() {
+                break;
+            }
+        }
+        // Who forgets the file waits for this, too.
+        file.length.begin_change();
+        locked = self.wait_while(locked, |_| file.length.has_spans())?;
+        let outcome = change(locked);
+        locked = self.lock()?;
+        file.length.end_change();
+        self.wake_idle();
+        drop(locked);
+        outcome
     }
 
     /// Makes a file so many bytes long.
-    pub(crate) fn set_len(&self, file: &File, group: usize, bytes: u64) -> Result<(), Error> {
-        let mut locked = self.drain(self.lock()?)?;
-        locked = self.wait_if_going(locked, file)?;
-        locked = self.reserve(locked, file, bytes)?;
-        // Who forgets the file waits for this, too.
-        locked.file_mut(file.id).is_resized = true;
-        locked = self.wait_while(locked, |inner| {
-            inner.files[file.id.0 as usize].as_ref().is_some_and(|of| of.extending > 0)
-        })?;
-        let was = locked.file_mut(file.id).length.swap(bytes, Relaxed);
-        let mut outcome = Ok(());
-        if bytes < was {
+    pub(crate) fn set_len<'a>(&'a self, file: &'a File, group: usize, bytes: u64) -> Result<(), Error> {
+        self.change_length(file, bytes, |mut locked| {
+            let was = file.bytes();
+            if bytes > was {
+                let longer;
+                (locked, longer) = self.make_long_on_device(locked, file.id, |_| bytes)?;
+                if let Err(source) = longer {
+                    locked.file_mut(file.id).reserved = was;
+                    return Err(file.io_error("setting the length", source));
+                }
+                file.length.grow_to(bytes);
+            } else if bytes < was {
+                drop(locked);
+                self.cut(file, group, bytes, was)?;
+                locked = self.lock()?;
+                let of = locked.file_mut(file.id);
+                of.reserved = bytes;
+                of.unwritten.retain(|&page| page * PAGE_SIZE < bytes);
+                of.lost.retain(|&page| page * PAGE_SIZE < bytes);
+            }
+            let (_, cut) = self.set_len_on_device(locked, file.id)?;
+            cut.map_err(|source| file.io_error("setting the length", source))
+        })
+    }
+
+    /// Takes all away that a file has from a byte on, in memory; or says that somebody holds a page of that.
+    fn cut(&self, file: &File, group: usize, bytes: u64, was: u64) -> Result<(), Error> {
+        let (first, behind) = (bytes / PAGE_SIZE, bytes.div_ceil(PAGE_SIZE));
+        let end = was.div_ceil(PAGE_SIZE);
+        self.await_unpinned(file.id, first..end)?;
+        let skip = (bytes % PAGE_SIZE) as usize;
+        let mut last = None;
+        if skip > 0 {
+            let part = Part { page: first, skip, len: PAGE_SIZE as usize - skip };
+            last = Some(self.begin_cut(file, group, part)?);
+        }
+        file.length.narrow(bytes);
+        if let Err(error) = self.await_unpinned(file.id, behind..end) {
+            // Somebody came before that.
+            file.length.widen();
+            if let Some(Writable { mut writing, is_new: true }) = last {
+                writing.bytes_mut().fill(0);
+            }
+            return Err(error);
+        }
+        if let Some(Writable { writing, is_new }) = &mut last {
+            writing.bytes_mut()[if *is_new { 0 } else { skip }..].fill(0);
+        }
+        file.length.settle(bytes);
+        drop(last);
+        self.take_pages(file, |locked, task, object| locked.engine.file_shrink(task, object, behind.max(1)))?;
+        if behind == 0 {
+            self.take_pages(file, |locked, task, object| locked.engine.truncate(task, object, 0..1))?;
+        }
+        Ok(())
+    }
+
+    /// The last page of a file that is to be cut within it, for the caller alone. Dirty limits do not hold it up: to cut a file is a way out where a device
+    /// takes no more.
+    fn begin_cut(&self, file: &File, group: usize, part: Part) -> Result<Writable<'_>, Error> {
+        loop {
+            match self.begin_write_as(file, group, part, DirtyLimits::Spare)? {
+                Begun::Writable(writable) => return Ok(writable),
+                Begun::Held(_) => self.await_unpinned(file.id, part.page..part.page + 1)?,
+            }
+        }
+    }
+
+    /// Takes a file as it is on its device: no page that is in memory now is there any more. `discards`: what waits to be written is lost; else there may be no
+    /// such page.
+    pub(crate) fn reload<'a>(&'a self, file: &'a File, discards: bool) -> Result<(), Error> {
+        self.change_length(file, 0, |mut locked| {
+            if !discards && locked.engine.figures().file_dirty(file.id) != (0, 0) {
+                return Err(Error::ChangedOutside { path: file.path().to_owned() });
+            }
+            locked.file_mut(file.id).copy_pins();
             drop(locked);
-            outcome = self.take_behind(file, group, bytes, was);
-            locked = self.lock()?;
-        }
-        let of = locked.file_mut(file.id);
-        if outcome.is_err() {
-            of.length.store(was, Relaxed);
-        } else {
-            of.reserved = bytes;
-            of.unwritten.retain(|&page| page * PAGE_SIZE < bytes);
-            of.lost.retain(|&page| page * PAGE_SIZE < bytes);
-            let cut;
-            (locked, cut) = self.set_len_on_device(locked, file.id)?;
-            outcome = cut.map_err(|source| file.io_error("setting the length", source));
-        }
-        locked.file_mut(file.id).is_resized = false;
-        self.wake_idle();
-        outcome
+            file.length.narrow(0);
+            let outcome = self.take_as_on_device(file);
+            file.length.widen();
+            outcome
+        })
     }
 
-    /// Takes a file as it is on its device: no page that is in memory now is there any more.
-    pub(crate) fn reload(&self, file: &File) -> Result<(), Error> {
-        let mut locked = self.drain(self.lock()?)?;
-        locked = self.wait_if_going(locked, file)?;
-        locked = self.await_resizing(locked, file.id)?;
-        if !locked.is_reachable(file) {
-            return Err(file.forgotten());
-        }
-        locked.file_mut(file.id).is_resized = true;
-        locked = self.wait_while(locked, |inner| {
-            inner.files[file.id.0 as usize].as_ref().is_some_and(|of| of.extending > 0)
-        })?;
-        drop(locked);
-        let outcome = self.take_as_on_device(file);
-        locked = self.lock()?;
-        locked.file_mut(file.id).is_resized = false;
-        self.wake_idle();
-        outcome
-    }
-
-    /// Drops all pages of a file whose length nobody here changes, and takes its length from its device.
+    /// Drops all pages of a file whose length nobody else changes, and takes its length from its device.
     fn take_as_on_device(&self, file: &File) -> Result<(), Error> {
         /// Whoever appends to a file all the time lets nobody see an end.
         const CHANGES_MAX: u32 = 16;
         let pages = self.lock()?.engine.figures().file_pages(file.id);
-        self.await_unpinned(file, 0..pages)?;
+        self.await_unpinned(file.id, 0..pages)?;
         for _ in 0..CHANGES_MAX {
-            // Before pages go: who reads meanwhile brings in the last one up to this length, and zeroes behind it.
-            let bytes = self.take_length(file)?;
+            let bytes = self.length_on_device(file)?;
+            let mut locked = self.lock()?;
+            locked = self.reserve_room(locked, file, bytes)?;
+            drop(locked);
             self.take_pages(file, |locked, task, object| {
                 let pages = locked.engine.figures().file_pages(file.id);
                 locked.engine.truncate(task, object, 0..pages)
             })?;
-            if self.length_on_device(&mut self.lock()?, file)? == bytes {
+            // Nobody has read anything since it began.
+            let mut locked = self.lock()?;
+            let of = locked.file_mut(file.id);
+            of.length.resize(bytes);
+            of.reserved = bytes;
+            of.on_disk = bytes;
+            of.is_uncut = false;
+            drop(locked);
+            if self.length_on_device(file)? == bytes {
                 break;
             }
         }
@@ -664,69 +800,47 @@ impl Machine {
         let of = locked.file_mut(file.id);
         of.unwritten.clear();
         of.lost.clear();
+        of.look();
         Ok(())
     }
 
-    fn length_on_device(&self, locked: &mut Locked<'_>, file: &File) -> Result<u64, Error> {
-        let bytes = locked.file_mut(file.id).disk.len();
-        bytes.map_err(|source| file.io_error("looking at the length", source))
+    fn length_on_device(&self, file: &File) -> Result<u64, Error> {
+        let disk = Arc::clone(&self.lock()?.file_mut(file.id).disk);
+        disk.len().map_err(|source| file.io_error("looking at the length", source))
     }
 
-    /// Takes a file to be as long as it is on its device.
-    fn take_length(&self, file: &File) -> Result<u64, Error> {
-        let mut locked = self.lock()?;
-        let bytes = self.length_on_device(&mut locked, file)?;
-        locked = file.memory.reserve(locked, file, bytes)?;
-        let of = locked.file_mut(file.id);
-        of.length.store(bytes, Relaxed);
-        of.on_disk = bytes;
-        Ok(bytes)
-    }
-
-    /// Takes all away from memory that a file had behind its new end, or says that somebody holds it.
-    fn take_behind(&self, file: &File, group: usize, bytes: u64, was: u64) -> Result<(), Error> {
-        let (first, end) = (bytes / PAGE_SIZE, was.div_ceil(PAGE_SIZE));
-        self.await_unpinned(file, first..end)?;
-        let skip = (bytes % PAGE_SIZE) as usize;
-        if skip > 0 {
-            // The rest of the last page is zeroes, should the file ever be longer again.
-            let part = Part { page: first, skip, len: PAGE_SIZE as usize - skip };
-            if let Some(Writable { mut writing, is_new }) = self.begin_write(file, group, part, true)? {
-                writing.bytes_mut()[if is_new { 0 } else { skip }..].fill(0);
-            }
-        }
-        let pages = bytes.div_ceil(PAGE_SIZE);
-        self.take_pages(file, |locked, task, object| locked.engine.file_shrink(task, object, pages.max(1)))?;
-        if pages == 0 {
-            self.take_pages(file, |locked, task, object| locked.engine.truncate(task, object, 0..1))?;
-        }
-        Ok(())
-    }
-
-    /// Waits until nobody copies out of pages; an error where somebody holds one.
-    fn await_unpinned(&self, file: &File, pages: Range<u64>) -> Result<(), Error> {
+    /// Waits until nobody copies out of pages or to them; an error where somebody holds one.
+    pub(crate) fn await_unpinned(&self, file: FileId, pages: Range<u64>) -> Result<(), Error> {
         /// Who is there for longer holds the page, and does not just copy.
         const COPIED_WITHIN: u32 = 200;
-        let mut locked = self.lock()?;
-        let owner = locked.owner;
-        let mut words = locked.engine.words_of(owner, file.object);
-        let most = self.pins_max;
-        drop(locked);
-        for page in pages {
-            let mut tries = 0;
-            loop {
-                let word = words.get(page);
-                if !word.is_hit() || self.arena.is_free_to_write(word.pfn()) {
-                    break;
+        /// The lock is free in between.
+        const AT_ONCE: usize = 1024;
+        let mut rest = pages;
+        loop {
+            let locked = self.lock()?;
+            let there: Vec<_> =
+                locked.engine.figures().cached_pages(file, rest.clone()).take(AT_ONCE).collect();
+            drop(locked);
+            let Some(&(last, _)) = there.last() else { return Ok(()) };
+            rest.start = last + 1;
+            for (page, pfn) in there {
+                let mut tries = 0;
+                while !self.arena.is_free_to_write(pfn) {
+                    // The frame may be another page's by now.
+                    let locked = self.lock()?;
+                    let is_there = |cached: &(u64, Pfn)| *cached == (page, pfn);
+                    if !locked.engine.figures().cached_pages(file, page..page + 1).any(|at| is_there(&at)) {
+                        break;
+                    }
+                    if tries == COPIED_WITHIN {
+                        return Err(locked.pinned_page(file, page));
+                    }
+                    drop(locked);
+                    tries += 1;
+                    crate::sync::thread::sleep(Duration::from_micros(5));
                 }
-                if tries == COPIED_WITHIN {
-                    return Err(Error::Pinned { pinned: self.lock()?.pinned(), most });
-                }
-                tries += 1;
-                crate::sync::thread::sleep(Duration::from_micros(5));
             }
         }
-        Ok(())
     }
 
     /// Has the engine take pages of a file away, until nobody holds one any more who came before the file was shorter.

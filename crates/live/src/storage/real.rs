@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
 use pageout_engine::{PAGE_SIZE, Pfn};
 
@@ -11,12 +12,12 @@ use crate::arena::Arena;
 
 /// A file of the system.
 pub(crate) struct Real {
-    file: File,
+    file: Arc<File>,
 }
 
 impl Real {
-    pub(crate) fn new(file: File) -> Real {
-        Real { file }
+    pub(crate) fn new(file: impl Into<Arc<File>>) -> Real {
+        Real { file: file.into() }
     }
 
     /// Writes the first `most` bytes of frames.

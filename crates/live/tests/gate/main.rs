@@ -18,5 +18,10 @@ mod gate;
 #[path = "../../src/holds.rs"]
 mod holds;
 
+#[allow(dead_code, reason = "a file uses all of it")]
+#[path = "../../src/length.rs"]
+mod length;
+
+mod cuts; // a file that gets shorter beside those
 mod reads; // a reader and a guard beside an evictor
 mod writes; // a writer beside the flusher, a reader and a guard

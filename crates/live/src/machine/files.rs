@@ -1,0 +1,490 @@
+//! Which files there are: how one is met again when it is opened, how many may be open, and how one is forgotten.
+//!
+//! ```text
+//!   open      the system opens it ─▶ its inode is known? share its pages, else it gets a number          one object an inode, whoever opens it and how
+//!                                    └ another program has written it: no handle: forget it; dirty pages: an error; else reload it
+//!   idle      the last handle goes ─▶ pages stay ─▶ forgotten: for others' bytes, for a descriptor, when it is deleted, when there are too many
+//!   forget    is_ending ─▶ what is dirty is written ─▶ is_going: no access is under way, and none begins ─▶ no page is held ─▶ its pages and number go
+//! ```
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use pageout_engine::{Bdi, FileId, FileKind, FileSpec, PAGE_SIZE, Served};
+
+use super::Machine;
+use super::locked::Locked;
+use super::open_file::OpenFile;
+use crate::error::Error;
+use crate::file::{Inner as File, Open};
+use crate::local;
+use crate::stat::Identity;
+use crate::storage::Storage;
+use crate::sync::thread;
+
+/// What becomes of what a device has not got of a file that is forgotten.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unwritten {
+    IsWritten,
+    IsLost,
+}
+
+/// A file with pages that its device has not got, although nobody is left to write them.
+pub(crate) struct Unsaved {
+    pub(crate) path: PathBuf,
+    pub(crate) pages: u64,
+    pub(crate) why: String,
+}
+
+/// How much of files a cache may have open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileLimits {
+    pub(crate) bytes: u64,
+    pub(crate) handles: u32,
+    /// Files that nobody has open and that keep their descriptors.
+    pub(crate) idle: usize,
+}
+
+/// A file that the system has opened for a handle.
+pub(crate) struct Opened<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) how: &'a Open,
+    pub(crate) file: Arc<std::fs::File>,
+    pub(crate) disk: Arc<dyn Storage>,
+    pub(crate) identity: Identity,
+    pub(crate) is_stable: bool,
+}
+
+impl Opened<'_> {
+    /// The exclusive lock of a file that is written, which no two caches have.
+    fn lock(&self) -> Result<Arc<std::fs::File>, Error> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(Arc::clone(&self.file)),
+            Err(std::fs::TryLockError::WouldBlock) => Err(Error::Locked { path: self.path.to_owned() }),
+            Err(std::fs::TryLockError::Error(source)) => {
+                Err(Error::Io { op: "locking, by flock(2),", path: self.path.to_owned(), page: None, source })
+            }
+        }
+    }
+}
+
+impl Machine {
+    /// Has the system open a file. Where the process has no descriptor left, files that nobody has open give theirs.
+    pub(crate) fn open_descriptor(&self, path: &Path, how: &Open) -> Result<std::fs::File, Error> {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).write(how.is_writable).create(how.is_writable && how.creates);
+        if !how.is_buffered {
+            options.custom_flags(libc::O_DIRECT);
+        }
+        loop {
+            let error = match options.open(path) {
+                Ok(file) => return Ok(file),
+                Err(error) => error,
+            };
+            match error.raw_os_error() {
+                Some(libc::EINVAL) if !how.is_buffered => {
+                    return Err(Error::DirectRefused { path: path.to_owned() });
+                }
+                Some(libc::EMFILE | libc::ENFILE) if self.forget_an_idle_file()? => {}
+                _ => return Err(Error::Io { op: "opening", path: path.to_owned(), page: None, source: error }),
+            }
+        }
+    }
+
+    /// See [`Machine::meet`]. A process that was killed keeps its locks until the kernel has ended what it had under way.
+    pub(crate) fn meet_in_time(&self, opened: &Opened<'_>) -> Result<(Locked<'_>, FileId, bool), Error> {
+        const TRIES: u32 = 100;
+        const PAUSE: Duration = Duration::from_millis(10);
+        let mut tries = 0;
+        loop {
+            match self.meet(self.drain(self.lock()?)?, opened) {
+                Err(Error::Locked { .. }) if tries < TRIES => {
+                    tries += 1;
+                    thread::sleep(PAUSE);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// The number of a file that was just opened: each inode has one. Also whether another program has written it since this cache has looked at it, and
+    /// others have it open.
+    fn meet<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        opened: &Opened<'_>,
+    ) -> Result<(Locked<'a>, FileId, bool), Error> {
+        let &Opened { path, how, identity, .. } = opened;
+        loop {
+            let is_it = |of: &Option<OpenFile>| of.as_ref().is_some_and(|of| of.identity.is_same_file(identity));
+            let known = locked.files.iter().position(is_it);
+            let Some(at) = known else {
+                let lock = if how.takes_lock() { Some(opened.lock()?) } else { None };
+                // Whoever had the lock before may have written it.
+                let identity = self.look_at(opened)?;
+                locked = self.make_room_for(locked, identity.bytes())?;
+                if locked.files.iter().any(is_it) {
+                    continue;
+                }
+                let spec = FileSpec {
+                    name: path.display().to_string(),
+                    pages: identity.bytes().div_ceil(PAGE_SIZE).max(1),
+                    kind: FileKind::Regular,
+                    bdi: Bdi::default(),
+                };
+                let device = locked.device_numbered(how.device_of(identity))?;
+                let bdi = locked.devices[device].bdi;
+                let id = locked.engine.file_create_on(spec, bdi)?;
+                let at = id.0 as usize;
+                if locked.files.len() <= at {
+                    locked.files.resize_with(at + 1, || None);
+                }
+                let files = (Arc::clone(&opened.file), Arc::clone(&opened.disk), device);
+                let mut of = OpenFile::new(path.to_owned(), files, identity, !how.is_buffered);
+                of.lock = lock;
+                (of.is_written, of.is_stable) = (how.is_writable, opened.is_stable);
+                locked.files[at] = Some(of);
+                return Ok((locked, id, false));
+            };
+            let id = FileId(at as u32);
+            let of = locked.file_mut(id);
+            if of.is_going || of.is_ending || of.length.is_changing() {
+                locked = self.wait_while(locked, |inner| {
+                    let of = inner.files.get(at).and_then(Option::as_ref);
+                    of.is_some_and(|of| of.is_going || of.is_ending || of.length.is_changing())
+                })?;
+                continue;
+            }
+            if how.takes_lock() && of.lock.is_none() {
+                of.lock = Some(opened.lock()?);
+            }
+            let has_changed;
+            (locked, has_changed) = self.has_changed_outside(locked, id, opened)?;
+            // Others may have had the lock.
+            if !locked.files.get(at).is_some_and(is_it) {
+                continue;
+            }
+            let is_dirty = locked.engine.figures().file_dirty(id) != (0, 0);
+            let of = locked.file_mut(id);
+            if has_changed && is_dirty {
+                return Err(Error::ChangedOutside { path: path.to_owned() });
+            }
+            if has_changed && of.is_idle() {
+                locked = self.forget(locked, id, Unwritten::IsWritten)?;
+                continue;
+            }
+            if how.is_writable && !of.is_written || !how.is_buffered && !of.is_direct && !of.is_written {
+                // What it was opened by before is only to be read, or goes through the system's page cache.
+                (of.disk, of.file) = (Arc::clone(&opened.disk), Arc::clone(&opened.file));
+                of.is_direct = !how.is_buffered;
+            }
+            if how.is_writable && !of.is_written {
+                of.is_written = true;
+                of.copy_pins();
+            }
+            of.is_stable |= opened.is_stable;
+            return Ok((locked, id, has_changed));
+        }
+    }
+
+    fn look_at(&self, opened: &Opened<'_>) -> Result<Identity, Error> {
+        let path = || opened.path.to_owned();
+        Identity::of(&opened.file)
+            .map_err(|source| Error::Io { op: "opening", path: path(), page: None, source })
+    }
+
+    /// Whether another program has written a file since this cache has looked at it last.
+    fn has_changed_outside<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        id: FileId,
+        opened: &Opened<'_>,
+    ) -> Result<(Locked<'a>, bool), Error> {
+        if locked.file_mut(id).identity == opened.identity {
+            return Ok((locked, false));
+        }
+        // Writes of this cache may be under way, which change it as well.
+        let identity;
+        (locked, identity) = self.look_beside_no_write(locked, id, || self.look_at(opened))?;
+        let identity = identity?;
+        let is_dirty = locked.engine.figures().file_dirty(id) != (0, 0);
+        let of = locked.file_mut(id);
+        // Names change the inode as well. Where nothing would be lost by it, the file is read again all the same.
+        let is_renamed = is_dirty && {
+            !Identity::of_path(&of.path).is_ok_and(|there| there.is_same_file(identity))
+        };
+        let has_changed = match is_dirty {
+            true => !identity.has_its_contents(of.identity, is_renamed),
+            false => identity != of.identity,
+        };
+        if !has_changed {
+            of.identity = identity;
+        }
+        Ok((locked, has_changed))
+    }
+
+    /// Lets go of pages of files that nobody has open, until so many bytes of files may be open beside the others.
+    fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
+        loop {
+            let reserved = locked.files.iter().flatten().map(|of| of.reserved);
+            let sum = reserved.fold(bytes, u64::saturating_add);
+            if sum <= self.limits.bytes {
+                return Ok(locked);
+            }
+            // What can't be had in any case drives nobody out.
+            let idle = if bytes <= self.limits.bytes { self.oldest_idle(&locked, |_| true) } else { None };
+            let Some(idle) = idle else {
+                return Err(Error::TooManyFiles { bytes: sum, most: self.limits.bytes });
+            };
+            locked = match self.forget(locked, idle, Unwritten::IsWritten) {
+                // Its writes fail: another one may go.
+                Err(Error::Sync { .. }) => self.lock()?,
+                outcome => outcome?,
+            };
+        }
+    }
+
+    /// Of the files that nobody has open, and whose writes do not fail, the one that nobody has had open for the longest time.
+    fn oldest_idle(&self, locked: &Locked<'_>, may_go: impl Fn(FileId) -> bool) -> Option<FileId> {
+        let idle = |of: &OpenFile| of.is_idle() && of.busy() == 0 && !of.is_going && !of.is_ending && !of.is_unwritten();
+        let files = locked.files.iter().enumerate().filter_map(|(at, of)| Some((FileId(at as u32), of.as_ref()?)));
+        let idle = files.filter(|&(id, of)| idle(of) && may_go(id));
+        idle.min_by_key(|(_, of)| of.idle_since).map(|(id, _)| id)
+    }
+
+    /// Has a file that nobody has open give its descriptor back, a clean one if there is one. Whether there was any.
+    fn forget_an_idle_file(&self) -> Result<bool, Error> {
+        loop {
+            let locked = self.drain(self.lock()?)?;
+            let is_clean = |id| locked.engine.figures().file_dirty(id) == (0, 0);
+            let idle = self.oldest_idle(&locked, is_clean).or_else(|| self.oldest_idle(&locked, |_| true));
+            let Some(idle) = idle else { return Ok(false) };
+            match self.forget(locked, idle, Unwritten::IsWritten) {
+                Err(Error::Sync { .. }) => {}
+                outcome => return outcome.map(|_| true),
+            }
+        }
+    }
+
+    /// Files that nobody has open give back what they have: the descriptors and the disk space of those that are deleted, and the descriptors of the oldest, if
+    /// there are too many.
+    pub(crate) fn tend_idle_files(&self) -> Result<(), Error> {
+        let mut locked = self.lock()?;
+        let is_idle = |of: &OpenFile| of.is_idle() && !of.is_going && !of.is_ending && of.writing == 0;
+        let idle: Vec<_> = (0..)
+            .zip(&locked.files)
+            .filter_map(|(at, of)| of.as_ref().filter(|of| is_idle(of)).map(|of| (at, Arc::clone(&of.file))))
+            .collect();
+        let many = idle.len().saturating_sub(self.limits.idle);
+        drop(locked);
+        for (at, file) in idle {
+            if !Identity::known(&file).is_ok_and(Identity::is_deleted) {
+                continue;
+            }
+            locked = self.drain(self.lock()?)?;
+            let is_still = |of: &OpenFile| is_idle(of) && Arc::ptr_eq(&of.file, &file);
+            if locked.files[at as usize].as_ref().is_some_and(is_still) {
+                // No name leads to it: nobody can read what would be written.
+                drop(self.forget(locked, FileId(at), Unwritten::IsLost)?);
+            }
+        }
+        for _ in 0..many {
+            locked = self.drain(self.lock()?)?;
+            let is_clean = |id| locked.engine.figures().file_dirty(id) == (0, 0);
+            let Some(oldest) = self.oldest_idle(&locked, is_clean) else { break };
+            drop(self.forget(locked, oldest, Unwritten::IsWritten)?);
+        }
+        Ok(())
+    }
+
+    /// Room for an open file up to a byte, which somebody is about to write.
+    pub(super) fn reserve_room<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        file: &File,
+        end: u64,
+    ) -> Result<Locked<'a>, Error> {
+        let more = end.saturating_sub(locked.file_mut(file.id).reserved);
+        if more > 0 {
+            locked = self.make_room_for(locked, more)?;
+            if !locked.is_reachable(file) {
+                return Err(file.forgotten());
+            }
+            let of = locked.file_mut(file.id);
+            of.reserved = of.reserved.max(end);
+        }
+        let pages = end.div_ceil(PAGE_SIZE).max(1);
+        if pages > locked.engine.figures().file_pages(file.id) {
+            locked.engine.file_grow(file.id, pages)?;
+        }
+        Ok(locked)
+    }
+
+    /// Has all that is dirty of a file on its device.
+    fn write_back<'a>(&'a self, mut locked: Locked<'a>, id: FileId) -> Result<Locked<'a>, Error> {
+        let owner = locked.owner;
+        let object = locked.engine.open(owner, id)?;
+        let outcome;
+        (locked, outcome) = self.sync_object(locked, id, object, false)?;
+        locked = self.drain(locked)?;
+        locked.engine.close(owner, object)?;
+        outcome.map(|()| locked)
+    }
+
+    /// What was written and not synced goes to its devices with the cache, as far as they take it. Returns files with pages that are not there, how many, and
+    /// why.
+    pub(crate) fn write_all_back(&self) -> Result<Vec<Unsaved>, Error> {
+        let mut unsaved = Vec::new();
+        let files = self.lock()?.files.len();
+        for at in 0..files {
+            let locked = self.lock()?;
+            let id = FileId(at as u32);
+            if !locked.files[at].as_ref().is_some_and(|of| of.is_written && !of.is_going) {
+                continue;
+            }
+            let Err(error) = self.write_back(locked, id) else { continue };
+            let locked = self.lock()?;
+            let of = locked.files[at].as_ref().expect("nobody forgets it any more");
+            let (dirty, writing) = locked.engine.figures().file_dirty(id);
+            unsaved.push(Unsaved { path: of.path.clone(), pages: dirty.max(writing), why: error.to_string() });
+        }
+        Ok(unsaved)
+    }
+
+    /// Files of a cache that can't be used any more with pages that their devices have not got.
+    pub(crate) fn unsaved_after_panic(&self) -> Vec<Unsaved> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = || {
+            let files = inner.files.iter().enumerate().filter_map(|(at, of)| Some((at, of.as_ref()?)));
+            let unsaved = files.map(|(at, of)| {
+                let (dirty, writing) = inner.engine.figures().file_dirty(FileId(at as u32));
+                Unsaved { path: of.path.clone(), pages: dirty.max(writing), why: Error::Poisoned.to_string() }
+            });
+            unsaved.filter(|unsaved| unsaved.pages > 0).collect()
+        };
+        // The engine may be in the middle of anything.
+        catch_unwind(AssertUnwindSafe(look)).unwrap_or_default()
+    }
+
+    /// Takes all pages of a file away, and its number.
+    ///
+    /// # Errors
+    /// [`Error::Forgotten`] where another call has forgotten it meanwhile; [`Error::Sync`], [`Error::Pinned`]: the file is as it was.
+    pub(crate) fn forget<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        id: FileId,
+        unwritten: Unwritten,
+    ) -> Result<Locked<'a>, Error> {
+        let of = locked.file_mut(id);
+        let (length, path) = (Arc::clone(&of.length), of.path.clone());
+        // The number may be another file's when this has waited.
+        let is_it = |of: &OpenFile| Arc::ptr_eq(&of.length, &length);
+        let there = |inner: &super::Inner| inner.files[id.0 as usize].as_ref().is_some_and(is_it);
+        locked = self.wait_while(locked, |inner| {
+            inner.files[id.0 as usize].as_ref().is_some_and(|of| is_it(of) && of.is_ending)
+        })?;
+        if !there(&locked) {
+            return Err(Error::Forgotten { path });
+        }
+        locked.file_mut(id).is_ending = true;
+        match self.forget_alone(locked, id, unwritten) {
+            Ok(locked) => {
+                self.settled();
+                Ok(locked)
+            }
+            Err(error) => {
+                let mut locked = self.lock()?;
+                if let Some(of) = &mut locked.files[id.0 as usize] {
+                    (of.is_ending, of.is_going) = (false, false);
+                    of.length.widen();
+                }
+                self.settled();
+                Err(error)
+            }
+        }
+    }
+
+    /// The same of a file that nobody else forgets.
+    fn forget_alone<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        id: FileId,
+        unwritten: Unwritten,
+    ) -> Result<Locked<'a>, Error> {
+        let owner = locked.owner;
+        let is_to_be_written = |locked: &Locked<'_>| {
+            unwritten == Unwritten::IsWritten && locked.files[id.0 as usize].as_ref().is_some_and(|of| of.is_written)
+        };
+        if is_to_be_written(&locked) {
+            locked = self.write_back(locked, id)?;
+        }
+        locked = self.close_off(locked, id)?;
+        while is_to_be_written(&locked) && locked.engine.figures().file_dirty(id) != (0, 0) {
+            // Somebody has written meanwhile.
+            locked.set_going(id, false);
+            self.settled();
+            locked = self.write_back(locked, id)?;
+            locked = self.close_off(locked, id)?;
+        }
+        // Nobody comes to a page any more, and who is there holds it.
+        let of = locked.file_mut(id);
+        of.copy_pins();
+        of.length.narrow(0);
+        drop(locked);
+        self.await_unpinned(id, 0..u64::MAX)?;
+        locked = self.drain(self.lock()?)?;
+        if is_to_be_written(&locked) && locked.engine.figures().file_dirty(id) != (0, 0) {
+            // A thread was in the middle of it.
+            return Err(locked.pinned_file(id));
+        }
+        let object = locked.engine.open(owner, id)?;
+        let path = locked.file_mut(id).path.clone();
+        let hired = locked.hire(0);
+        let lent = locked.engine.lend((owner, object), hired.task);
+        let unlinked = match lent.and_then(|lent| locked.engine.unlink(hired.task, lent)) {
+            Ok(step) => {
+                let served;
+                (locked, served) = self.see_through(locked, hired.task, step)?;
+                locked = self.read(locked, 0)?;
+                Ok(served)
+            }
+            Err(error) => Err(error),
+        };
+        // Of hits meanwhile nobody is told any more through a handle that goes.
+        locked = self.drain(locked)?;
+        locked.engine.close(owner, object)?;
+        if !matches!(unlinked?, Served::Truncated) {
+            return Err(locked.pinned_file(id));
+        }
+        // Whoever has it open still finds it forgotten.
+        for object in locked.take_objects(id) {
+            locked.engine.close(owner, object)?;
+        }
+        locked.close_gone()?;
+        locked.files[id.0 as usize] = None;
+        local::give_back(self, &locked);
+        locked.engine.file_forget(id).map_err(|error| Error::Io {
+            op: "forgetting",
+            path,
+            page: None,
+            source: std::io::Error::other(error),
+        })?;
+        Ok(locked)
+    }
+
+    /// A handle of a file is gone.
+    pub(crate) fn close(&self, id: FileId, serial: u64) -> Result<(), Error> {
+        // Of all hits through it the engine hears before it goes.
+        let mut locked = self.drain(self.lock()?)?;
+        locked.drop_handle(id, serial);
+        locked.close_gone()?;
+        local::give_back(self, &locked);
+        let is_idle = locked.becomes_idle(id);
+        drop(locked);
+        if is_idle { self.tend_idle_files() } else { Ok(()) }
+    }
+}
