@@ -332,6 +332,47 @@ mod tests {
         }
     }
 
+    /// A request for several pages fails, and each of those for one of them is held.
+    #[derive(Debug)]
+    struct SilentRetries(Arc<Held>);
+
+    impl Faults for SilentRetries {
+        fn fate(&self, request: Request) -> Fate {
+            match request {
+                Request::Write { bytes, .. } if bytes > PAGE => Fate::Fails(libc::EIO),
+                _ => Fate::Well,
+            }
+        }
+
+        fn when(&self, request: Request) -> When {
+            match request {
+                Request::Write { bytes: PAGE, .. } => When::Released(Arc::clone(&self.0)),
+                _ => When::Now,
+            }
+        }
+    }
+
+    #[test]
+    fn silent_retries_hold_back_no_other_device() {
+        for backend in BACKENDS {
+            let two = two(backend, |_| false);
+            let (made, faults) = (Made::new(), Arc::new(SilentRetries(Arc::clone(&two.held))));
+            let how = Open::read_write().random().buffered(true).device(1).faults(faults);
+            let retried = two.memory.open(&made.0, how).unwrap();
+            retried.write_at(&[6; 20 * PAGE], 0).unwrap();
+            await_that("no page is written by itself", || two.held.waiting() > 0);
+            two.goes_on("a write, a sync or a read", || {
+                write(&two.other, 60, 7);
+                two.await_other_written(60, 7);
+                two.other.sync_data().unwrap();
+                two.read_other();
+            });
+            two.held.release();
+            retried.sync_data().unwrap();
+            assert!(std::fs::read(&made.0).unwrap()[..20 * PAGE] == [6; 20 * PAGE]);
+        }
+    }
+
     #[test]
     fn full_backlog_holds_back_no_sync_of_another_device() {
         for backend in BACKENDS {

@@ -19,7 +19,7 @@ use super::device::Devices;
 use super::driven::Driven;
 use super::moves::Move;
 use super::open_file::OpenFile;
-use super::transfer::{Failed, Transfer, WRITTEN_TOGETHER, Written};
+use super::transfer::{Failed, Progress, Transfer, WRITTEN_TOGETHER, Written};
 use super::{Machine, Want};
 use crate::arena::{OwnedPin, Pin};
 use crate::cpu_time;
@@ -418,7 +418,18 @@ impl<'a> Locked<'a> {
                     let frames: Vec<Pfn> = inner.engine.frames_of(io).collect();
                     frames.iter().for_each(|&pfn| machine.await_move(&mut inner.moves, pfn));
                     let disk = Arc::clone(&of.disk);
-                    inner.reads.push(Transfer { io, file, device, disk, page, frames, bytes, writes: None });
+                    let progress = Progress::default();
+                    inner.reads.push(Transfer {
+                        io,
+                        file,
+                        device,
+                        disk,
+                        page,
+                        frames,
+                        bytes,
+                        writes: None,
+                        progress,
+                    });
                 }
                 Op::WriteFile { io, file, page, pfn, .. } => {
                     machine.await_move(&mut inner.moves, pfn);
@@ -446,6 +457,7 @@ impl<'a> Locked<'a> {
                         frames: vec![pfn],
                         bytes: PAGE_SIZE,
                         writes: Some(written),
+                        progress: Progress::default(),
                     });
                 }
                 Op::FreeFrame { pfn, pages } => {

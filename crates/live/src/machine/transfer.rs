@@ -1,4 +1,11 @@
 //! A read of a file into frames, or a write of frames to a file.
+//!
+//! ```text
+//!   request ─▶ answer ─▶ all is there                                    it has ended
+//!                     ─▶ short, or interrupted                           a request for the rest
+//!                     ─▶ a write of several pages has failed             a request for each page
+//! ```
+//! What an answer means is decided here, for threads and rings alike: a thread makes one request after the other, and a ring begins each where the last has ended.
 
 use std::sync::Arc;
 
@@ -25,6 +32,20 @@ pub(super) struct Transfer {
     pub(super) bytes: u64,
     /// It is a write. To the engine each page is one of its own.
     pub(super) writes: Option<Written>,
+    pub(super) progress: Progress,
+}
+
+/// How far a transfer is.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Progress {
+    /// The page, from the first of the transfer on, with which its next request begins.
+    first: usize,
+    /// Bytes that are read.
+    done: u64,
+    /// A write has failed for several pages, and each is written by itself.
+    is_each: bool,
+    /// Answers in a row without a page more.
+    parts: u32,
 }
 
 /// What a write has beside.
@@ -50,11 +71,6 @@ fn is_passing(errno: i32) -> bool {
 }
 
 impl Transfer {
-    /// From which byte of its file on it reads or writes.
-    pub(super) fn offset(&self) -> u64 {
-        self.page * PAGE_SIZE
-    }
-
     pub(super) fn is_write(&self) -> bool {
         self.writes.is_some()
     }
@@ -81,85 +97,103 @@ impl Transfer {
             bytes: frames.len() as u64 * PAGE_SIZE,
             frames,
             writes: Some(Written { ios, failed: Vec::new(), is_stable: written.is_stable }),
+            progress: Progress::default(),
         })
     }
 
-    /// Makes it.
+    /// The frames of its next request: all that are left, or one page of a write that has failed for several.
+    pub(super) fn frames_of_request(&self) -> &[Pfn] {
+        let Progress { first, is_each, .. } = self.progress;
+        &self.frames[first..if is_each { first + 1 } else { self.frames.len() }]
+    }
+
+    /// From which byte of its file on its next request reads or writes.
+    pub(super) fn offset_of_request(&self) -> u64 {
+        (self.page + self.progress.first as u64) * PAGE_SIZE
+    }
+
+    /// Makes it, request after request.
     pub(super) fn perform(&mut self, arena: &Arena) -> Result<(), Failed> {
-        if self.is_write() { self.write_on(arena, 0) } else { self.read_on(arena, 0) }
-    }
-
-    /// The kernel has answered a request for all of it: with so many bytes, or the number of an error below zero.
-    pub(super) fn answered(&mut self, arena: &Arena, answer: i32) -> Result<(), Failed> {
-        match (answer, self.is_write()) {
-            (done @ 0.., true) => self.write_on(arena, done as u64),
-            (done @ 0.., false) => self.read_on(arena, done as u64),
-            _ if is_passing(-answer) => self.perform(arena),
-            // Which of its pages can't be written, if not all?
-            (_, true) => self.write_each(arena, 0),
-            (_, false) => Err(Failed::Errno(-answer)),
+        if !self.needs_device() {
+            self.fill_up(arena);
+            return Ok(());
         }
-    }
-
-    /// Reads what is left where so many bytes are there. The last page is filled up with zeroes, and all behind it.
-    fn read_on(&self, arena: &Arena, mut done: u64) -> Result<(), Failed> {
-        let mut parts = 0;
-        while done < self.bytes {
-            // A read that ends within a page begins at that page again: direct I/O is by whole blocks.
-            let skip = done / PAGE_SIZE * PAGE_SIZE;
-            match self.disk.read(arena, &self.frames, skip as usize, self.offset() + skip) {
-                Ok(read) if skip + read as u64 > done => done = skip + read as u64,
-                // A short answer may end where the one before it did. The end of a file always does.
-                Ok(_) if parts < PARTS_MAX => parts += 1,
-                Ok(_) => return Err(Failed::Shortened),
-                Err(error) if error.raw_os_error().is_some_and(is_passing) => {}
-                Err(error) => return Err(Failed::Errno(error.raw_os_error().unwrap_or(libc::EIO))),
+        loop {
+            let (frames, offset) = (self.frames_of_request(), self.offset_of_request());
+            let made = match self.is_write() {
+                true => self.disk.write(arena, frames, offset),
+                false => self.disk.read(arena, frames, 0, offset),
+            };
+            if let Some(result) = self.answered(arena, answer_of(made)) {
+                return result;
             }
         }
+    }
+
+    /// Its request has been answered: with so many bytes, or the number of an error below zero. None: it takes another request.
+    pub(super) fn answered(&mut self, arena: &Arena, answer: i32) -> Option<Result<(), Failed>> {
+        match answer {
+            ..0 if is_passing(-answer) => None,
+            _ if self.is_write() => self.write_answered(answer),
+            0.. => self.has_read(arena, answer as u64),
+            _ => Some(Err(Failed::Errno(-answer))),
+        }
+    }
+
+    /// So many bytes more are read, from the page on with which the request began. The last page is filled up with zeroes, and all behind it.
+    fn has_read(&mut self, arena: &Arena, bytes: u64) -> Option<Result<(), Failed>> {
+        let Progress { first, done, parts, .. } = &mut self.progress;
+        let there = *first as u64 * PAGE_SIZE + bytes;
+        if there >= self.bytes {
+            self.fill_up(arena);
+            return Some(Ok(()));
+        }
+        if there > *done {
+            // A read that ends within a page begins at that page again: direct I/O is by whole blocks.
+            (*first, *done, *parts) = ((there / PAGE_SIZE) as usize, there, 0);
+            return None;
+        }
+        // A short answer may end where the one before it did. The end of a file always does.
+        *parts += 1;
+        (*parts > PARTS_MAX).then_some(Err(Failed::Shortened))
+    }
+
+    fn fill_up(&self, arena: &Arena) {
         for (page, &pfn) in (0_u64..).zip(&self.frames).skip((self.bytes / PAGE_SIZE) as usize) {
             arena.zero(pfn, self.bytes.saturating_sub(page * PAGE_SIZE).min(PAGE_SIZE) as usize);
         }
-        Ok(())
     }
 
-    /// Writes what is left where so many bytes are there.
-    fn write_on(&mut self, arena: &Arena, done: u64) -> Result<(), Failed> {
+    /// A request of a write has been answered. If it has failed for several pages, some of them may be written yet: each by itself.
+    fn write_answered(&mut self, answer: i32) -> Option<Result<(), Failed>> {
+        let Progress { first, is_each, parts, .. } = &mut self.progress;
+        let failed = &mut self.writes.as_mut().expect("it is a write").failed;
         // A write that ends within a page begins at that page again: direct I/O is by whole blocks.
-        let mut first = (done / PAGE_SIZE) as usize;
-        while first < self.frames.len() {
-            match self.write_from(arena, first, self.frames.len()) {
-                Ok(written) => first += written,
-                Err(_) => return self.write_each(arena, first),
-            }
+        let pages = usize::try_from(answer).unwrap_or(0) / PAGE_SIZE as usize;
+        if pages > 0 {
+            *first += pages;
+            *parts = 0;
+        } else if answer >= 0 && *parts < PARTS_MAX {
+            *parts += 1;
+        } else if *is_each {
+            failed.push((*first, if answer < 0 { -answer } else { libc::EIO }));
+            *first += 1;
+            *parts = 0;
+        } else {
+            (*is_each, *parts) = (true, 0);
         }
-        Ok(())
+        if *first < self.frames.len() {
+            return None;
+        }
+        Some(failed.last().map_or(Ok(()), |&(_, errno)| Err(Failed::Errno(errno))))
     }
+}
 
-    /// Where a request has failed for several pages, some of them may be written yet: each by itself, from one on.
-    fn write_each(&mut self, arena: &Arena, first: usize) -> Result<(), Failed> {
-        let mut outcome = Ok(());
-        for page in first..self.frames.len() {
-            if let Err(errno) = self.write_from(arena, page, page + 1) {
-                outcome = Err(Failed::Errno(errno));
-                self.writes.as_mut().expect("it is a write").failed.push((page, errno));
-            }
-        }
-        outcome
-    }
-
-    /// Writes some of its pages; returns how many are written, which is one at least.
-    fn write_from(&self, arena: &Arena, first: usize, end: usize) -> Result<usize, i32> {
-        let mut parts = 0;
-        loop {
-            let offset = self.offset() + first as u64 * PAGE_SIZE;
-            match self.disk.write(arena, &self.frames[first..end], offset) {
-                Ok(written) if written as u64 >= PAGE_SIZE => return Ok(written / PAGE_SIZE as usize),
-                Ok(_) if parts < PARTS_MAX => parts += 1,
-                Ok(_) => return Err(libc::EIO),
-                Err(error) if error.raw_os_error().is_some_and(is_passing) => {}
-                Err(error) => return Err(error.raw_os_error().unwrap_or(libc::EIO)),
-            }
-        }
+/// What the system answers, as a ring says it.
+pub(super) fn answer_of(made: std::io::Result<usize>) -> i32 {
+    match made {
+        Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
+        Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
     }
 }
 
@@ -185,8 +219,14 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let frames = [7, 2, 5].map(Pfn).to_vec();
         let (io, file, bytes) = (IoId(0), FileId(0), BYTES as u64);
-        let transfer = Transfer { io, file, device: 0, disk, page: 0, frames, bytes, writes: None };
+        let progress = Progress::default();
+        let transfer = Transfer { io, file, device: 0, disk, page: 0, frames, bytes, writes: None, progress };
         (Arena::new(std::slice::from_ref(&(0..8)), None).unwrap(), transfer)
+    }
+
+    /// How a transfer ends whose first request has this answer.
+    fn ends(arena: &Arena, transfer: &mut Transfer, answer: i32) -> Result<(), Failed> {
+        transfer.answered(arena, answer).unwrap_or_else(|| transfer.perform(arena))
     }
 
     fn check(arena: &Arena, transfer: &Transfer) {
@@ -208,7 +248,7 @@ mod tests {
             for (page, &pfn) in transfer.frames.iter().enumerate() {
                 arena.zero(pfn, got.saturating_sub(page * PAGE).min(PAGE));
             }
-            assert_eq!(transfer.answered(&arena, got as i32), Ok(()));
+            assert_eq!(ends(&arena, &mut transfer, got as i32), Ok(()));
             check(&arena, &transfer);
         }
     }
@@ -233,7 +273,7 @@ mod tests {
             assert!(!transfer.needs_device());
             let result = match answer {
                 None => transfer.perform(&arena),
-                Some(bytes) => transfer.answered(&arena, bytes),
+                Some(bytes) => ends(&arena, &mut transfer, bytes),
             };
             assert_eq!(result, Ok(()));
             for &pfn in &transfer.frames {
@@ -247,7 +287,7 @@ mod tests {
     fn a_read_that_was_broken_off_is_made_again() {
         for errno in [libc::EINTR, libc::EAGAIN, libc::ECANCELED] {
             let (arena, mut transfer) = transfer("broken-off");
-            assert_eq!(transfer.answered(&arena, -errno), Ok(()));
+            assert_eq!(ends(&arena, &mut transfer, -errno), Ok(()));
             check(&arena, &transfer);
         }
     }
@@ -255,13 +295,14 @@ mod tests {
     #[test]
     fn a_read_that_fails_says_why() {
         let (arena, mut transfer) = transfer("fails");
-        assert_eq!(transfer.answered(&arena, -libc::EIO), Err(Failed::Errno(libc::EIO)));
+        assert_eq!(ends(&arena, &mut transfer, -libc::EIO), Err(Failed::Errno(libc::EIO)));
         transfer.page = 3;
-        assert_eq!(transfer.answered(&arena, 0), Err(Failed::Shortened));
-        transfer.page = 0;
+        assert_eq!(ends(&arena, &mut transfer, 0), Err(Failed::Shortened));
+        (transfer.page, transfer.progress) = (0, Progress::default());
         // A file that ends before it did.
         transfer.bytes += 100;
-        assert_eq!(transfer.answered(&arena, BYTES as i32), Err(Failed::Shortened));
+        assert_eq!(ends(&arena, &mut transfer, BYTES as i32), Err(Failed::Shortened));
+        transfer.progress = Progress::default();
         assert_eq!(transfer.perform(&arena), Err(Failed::Shortened));
     }
 }

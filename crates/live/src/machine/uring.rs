@@ -85,7 +85,7 @@ impl Flight {
 impl InFlight {
     /// What the kernel is to do.
     fn request(&self, file: RawFd) -> Entry {
-        let (file, offset) = (types::Fd(file), self.transfer.offset());
+        let (file, offset) = (types::Fd(file), self.transfer.offset_of_request());
         match (&self.vectors, self.transfer.is_write()) {
             (Vectors::One(frame), true) => {
                 opcode::Write::new(file, frame.iov_base.cast(), frame.iov_len as u32).offset(offset).build()
@@ -154,8 +154,8 @@ impl Uring {
         for transfer in transfers {
             let is_write = transfer.is_write();
             let vectors = match is_write {
-                true => arena.vectors_to_write(&transfer.frames),
-                false => arena.vectors(&transfer.frames),
+                true => arena.vectors_to_write(transfer.frames_of_request()),
+                false => arena.vectors(transfer.frames_of_request()),
             };
             let number = flight.put(transfer, vectors);
             let begun = flight.transfers[number].as_mut().expect("it was just put there");
@@ -196,8 +196,9 @@ impl Uring {
         }
     }
 
-    /// Waits until so many requests more have ended, and hands over all transfers that have. What one has not got or given at once is read or written here.
-    pub(super) fn wait(&self, arena: &Arena, least: usize, ended: &mut Vec<Ended>) {
+    /// Waits until so many requests more have ended, and hands over all transfers that have. A transfer that takes another
+    /// request has not ended: the request is begun here, and whoever waits is not held up by a device.
+    pub(super) fn wait(&self, arena: &Arc<Arena>, least: usize, ended: &mut Vec<Ended>) {
         let (mut count, mut answers) = (0, Vec::with_capacity(least));
         while count < least {
             match self.ring.submit_and_wait(least - count) {
@@ -206,12 +207,18 @@ impl Uring {
                 Err(error) => panic!("the kernel does not say which reads have ended: {error}"),
             }
             count += self.take_answers(&mut answers);
+            let mut again = Vec::new();
+            for (mut transfer, answer) in answers.drain(..) {
+                match transfer.answered(arena, answer) {
+                    Some(result) => ended.push((transfer, result)),
+                    None => again.push(transfer),
+                }
+            }
+            if !again.is_empty() {
+                count -= again.len();
+                self.begin(arena, again);
+            }
         }
-        let go_on = |(mut transfer, answer): (Transfer, i32)| {
-            let result = transfer.answered(arena, answer);
-            (transfer, result)
-        };
-        ended.extend(answers.into_iter().map(go_on));
     }
 
     /// Returns how many requests have ended, those about nothing included.

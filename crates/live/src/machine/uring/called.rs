@@ -14,39 +14,46 @@ use std::sync::{Arc, OnceLock};
 use io_uring::squeue::Entry;
 use io_uring::{opcode, types};
 
-use super::super::transfer::Transfer;
+use super::super::transfer::{Transfer, answer_of};
 use crate::arena::Arena;
 
 /// A request that a thread makes.
 pub(super) struct Call {
-    /// None: there are no descriptors left, and the transfer is made by whoever waits for it.
+    /// None: there are no descriptors left, and the request was made by whoever has begun it.
     polled: Option<PipeReader>,
     /// Bytes, or the number of an error below zero.
     answer: Arc<OnceLock<i32>>,
 }
 
 impl Call {
-    /// Has a thread make the request of a transfer.
+    /// Has a thread make the next request of a transfer.
     pub(super) fn begin(arena: &Arc<Arena>, transfer: &Transfer) -> Call {
-        let answer = Arc::new(OnceLock::new());
-        let Ok((polled, closes)) = std::io::pipe() else { return Call { polled: None, answer } };
-        let (arena, storage, frames) =
-            (Arc::clone(arena), Arc::clone(&transfer.disk), transfer.frames.clone());
-        let (offset, is_write, says) = (transfer.offset(), transfer.is_write(), Arc::clone(&answer));
-        let make = move || {
+        let call = Call { polled: None, answer: Arc::default() };
+        let (arena, storage) = (Arc::clone(arena), Arc::clone(&transfer.disk));
+        let (frames, offset) = (transfer.frames_of_request().to_vec(), transfer.offset_of_request());
+        let (is_write, answer) = (transfer.is_write(), Arc::clone(&call.answer));
+        let make = Arc::new(move || {
             let made = match is_write {
                 true => storage.write(&arena, &frames, offset),
                 false => storage.read(&arena, &frames, 0, offset),
             };
-            let errno = |error: std::io::Error| -error.raw_os_error().unwrap_or(libc::EIO);
-            let _ = says.set(made.map_or_else(errno, |bytes| bytes as i32));
-            // The transfer ends when the pipe is closed. Nothing of it may be in use then.
-            drop((arena, storage));
-            drop(closes);
+            let _ = answer.set(answer_of(made));
+        });
+        let Ok((polled, closes)) = std::io::pipe() else {
+            make();
+            return call;
         };
-        // If there is no thread, the pipe is closed, and nobody has answered.
-        let _ = std::thread::Builder::new().name("pageout-failing".to_owned()).spawn(make);
-        Call { polled: Some(polled), answer }
+        let made = Arc::clone(&make);
+        let thread = std::thread::Builder::new().name("pageout-failing".to_owned()).spawn(move || {
+            made();
+            // The request ends when the pipe is closed. Nothing of it may be in use then.
+            drop(made);
+            drop(closes);
+        });
+        if thread.is_err() {
+            make();
+        }
+        Call { polled: Some(polled), ..call }
     }
 
     /// What ends in the ring when the thread has ended.
@@ -57,8 +64,8 @@ impl Call {
         }
     }
 
-    /// What the thread has answered. A thread that has panicked, or was never started, has broken the request off: it is made again.
+    /// What the thread has answered, if it has not panicked.
     pub(super) fn answer(&self) -> i32 {
-        self.answer.get().copied().unwrap_or(-libc::ECANCELED)
+        self.answer.get().copied().unwrap_or(-libc::EIO)
     }
 }
