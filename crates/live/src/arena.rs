@@ -523,7 +523,10 @@ mod tests {
         let lines: Vec<_> = std::iter::from_fn(|| arena.holds.take_line(ThreadNumber(1))).collect();
         assert!(lines.iter().copied().eq(0..64));
         arena.holds.give_back(7);
-        assert_eq!([arena.holds.take_line(ThreadNumber(2)), arena.holds.take_line(ThreadNumber(3))], [Some(7), None]);
+        assert_eq!(
+            [arena.holds.take_line(ThreadNumber(2)), arena.holds.take_line(ThreadNumber(3))],
+            [Some(7), None]
+        );
     }
 
     #[test]

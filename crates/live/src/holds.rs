@@ -109,7 +109,9 @@ impl Holds {
 
     /// Threads in whose lines a frame is held.
     pub(crate) fn holders(&self, pfn: u32) -> Vec<ThreadNumber> {
-        self.lines_that_name(pfn).map(|line| ThreadNumber(self.owners[line].load(Ordering::Relaxed))).collect()
+        self.lines_that_name(pfn)
+            .map(|line| ThreadNumber(self.owners[line].load(Ordering::Relaxed)))
+            .collect()
     }
 
     fn lines_that_name(&self, pfn: u32) -> impl Iterator<Item = usize> {

@@ -28,9 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use pageout_engine::{
-    Engine, FileId, FrameGate, PAGE_SIZE, Pfn, Served, Step, TaskId, Wait, WatchedReads,
-};
+use pageout_engine::{Engine, FileId, FrameGate, PAGE_SIZE, Pfn, Served, Step, TaskId, Wait, WatchedReads};
 
 use crate::arena::{Arena, Pin};
 use crate::error::Error;
@@ -349,9 +347,9 @@ impl Machine {
             drop(self.read(locked, 0)?);
             match found {
                 Found::Pin(found) => return found,
-                Found::Taken(pfn) => self.await_guard(&mut wait, file, want.page, pfn, || {
-                    !self.arena.gate(pfn).is_written()
-                })?,
+                Found::Taken(pfn) => {
+                    self.await_guard(&mut wait, file, want.page, pfn, || !self.arena.gate(pfn).is_written())?
+                }
             }
         }
     }

@@ -259,7 +259,14 @@ impl Builder {
             handles: self.handles_max,
             idle: (self.budget / IDLE_FILE_SHARE).min(descriptors_max() / 2) as usize,
         };
-        let machine = Machine::new(builder.build(), arena, io, limits, (frames / 4, self.guard_wait), self.holds_by_cpu)?;
+        let machine = Machine::new(
+            builder.build(),
+            arena,
+            io,
+            limits,
+            (frames / 4, self.guard_wait),
+            self.holds_by_cpu,
+        )?;
         let shared = Shared {
             machine: Arc::new(machine),
             threads: Mutex::default(),

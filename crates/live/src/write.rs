@@ -136,7 +136,9 @@ impl Inner {
                 // Who has the page may be about to make the file shorter.
                 let cuts = self.length.cuts();
                 drop(span);
-                machine.await_guard(&mut wait, self, piece.want.page, held, || machine.arena.is_free_to_write(held))?;
+                machine.await_guard(&mut wait, self, piece.want.page, held, || {
+                    machine.arena.is_free_to_write(held)
+                })?;
                 span = Span::up_to(self, end)?;
                 if piece.to.start > 0 && self.length.cuts() != cuts {
                     return Err(Error::CutMeanwhile { path: self.path().to_owned() });
@@ -227,7 +229,8 @@ impl Inner {
                 Begun::Held(_) if !waits => return Ok(None),
                 Begun::Held(pfn) => {
                     drop(span);
-                    machine.await_guard(&mut wait, self, page, pfn, || machine.arena.is_free_to_write(pfn))?;
+                    machine
+                        .await_guard(&mut wait, self, page, pfn, || machine.arena.is_free_to_write(pfn))?;
                 }
             }
         }

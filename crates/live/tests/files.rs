@@ -188,7 +188,10 @@ fn file_that_another_cache_writes_is_refused() {
     let file = one.open(&made.0, how()).unwrap();
     let again = one.open(&made.0, how()).unwrap();
     let refused = two.open(&made.0, how()).unwrap_err();
-    assert!(matches!(refused, Error::Locked { .. }) && refused.to_string().contains("own_locks"), "{refused}");
+    assert!(
+        matches!(refused, Error::Locked { .. }) && refused.to_string().contains("own_locks"),
+        "{refused}"
+    );
     two.open(&made.0, Open::read().buffered(true)).unwrap();
     two.open(&made.0, how().own_locks(true)).unwrap();
     // Another process would be refused as well.
@@ -246,14 +249,21 @@ fn calls_in_any_order_from_many_threads_poison_nothing() {
                             6 => file.clone().forget_and_discard(),
                             _ => {
                                 let read = |buf| ReadAt { buf, offset: draw(end + 1) };
-                                let pending = file.submit(bufs.iter_mut().map(|buf| &mut buf[..]).map(read).collect());
+                                let pending =
+                                    file.submit(bufs.iter_mut().map(|buf| &mut buf[..]).map(read).collect());
                                 match draw(2) {
                                     0 => pending.map(drop),
                                     _ => pending.and_then(|pending| pending.wait()),
                                 }
                             }
                         };
-                        assert!(!matches!(outcome, Err(Error::Poisoned | Error::Config(_) | Error::Shortened { .. })), "{outcome:?}");
+                        assert!(
+                            !matches!(
+                                outcome,
+                                Err(Error::Poisoned | Error::Config(_) | Error::Shortened { .. })
+                            ),
+                            "{outcome:?}"
+                        );
                     }
                 }
             });

@@ -153,7 +153,8 @@ impl Locked<'_> {
         let now = self.now;
         let started = self.engine.start_kernel_threads();
         let runs = |wait| Runs::after(wait, now);
-        self.threads.extend(started.into_iter().map(|of| KernelThread { task: of.task, runs: runs(of.wait) }));
+        self.threads
+            .extend(started.into_iter().map(|of| KernelThread { task: of.task, runs: runs(of.wait) }));
         Ok(self.devices.add(number, bdi))
     }
 }

@@ -89,7 +89,9 @@ impl Machine {
                     return Err(Error::DirectRefused { path: path.to_owned() });
                 }
                 Some(libc::EMFILE | libc::ENFILE) if self.forget_an_idle_file()? => {}
-                _ => return Err(Error::Io { op: "opening", path: path.to_owned(), page: None, source: error }),
+                _ => {
+                    return Err(Error::Io { op: "opening", path: path.to_owned(), page: None, source: error });
+                }
             }
         }
     }
@@ -119,7 +121,8 @@ impl Machine {
     ) -> Result<(Locked<'a>, FileId, bool), Error> {
         let &Opened { path, how, identity, .. } = opened;
         loop {
-            let is_it = |of: &Option<OpenFile>| of.as_ref().is_some_and(|of| of.identity.is_same_file(identity));
+            let is_it =
+                |of: &Option<OpenFile>| of.as_ref().is_some_and(|of| of.identity.is_same_file(identity));
             let known = locked.files.iter().position(is_it);
             let Some(at) = known else {
                 let lock = if how.takes_lock() { Some(opened.lock()?) } else { None };
@@ -192,8 +195,12 @@ impl Machine {
 
     fn look_at(&self, opened: &Opened<'_>) -> Result<Identity, Error> {
         let path = || opened.path.to_owned();
-        Identity::of(&opened.file)
-            .map_err(|source| Error::Io { op: "opening", path: path(), page: None, source })
+        Identity::of(&opened.file).map_err(|source| Error::Io {
+            op: "opening",
+            path: path(),
+            page: None,
+            source,
+        })
     }
 
     /// Whether another program has written a file since this cache has looked at it last.
@@ -213,9 +220,8 @@ impl Machine {
         let is_dirty = locked.engine.figures().file_dirty(id) != (0, 0);
         let of = locked.file_mut(id);
         // Names change the inode as well. Where nothing would be lost by it, the file is read again all the same.
-        let is_renamed = is_dirty && {
-            !Identity::of_path(&of.path).is_ok_and(|there| there.is_same_file(identity))
-        };
+        let is_renamed =
+            is_dirty && { !Identity::of_path(&of.path).is_ok_and(|there| there.is_same_file(identity)) };
         let has_changed = match is_dirty {
             true => !identity.has_its_contents(of.identity, is_renamed),
             false => identity != of.identity,
@@ -249,8 +255,11 @@ impl Machine {
 
     /// Of the files that nobody has open, and whose writes do not fail, the one that nobody has had open for the longest time.
     fn oldest_idle(&self, locked: &Locked<'_>, may_go: impl Fn(FileId) -> bool) -> Option<FileId> {
-        let idle = |of: &OpenFile| of.is_idle() && of.busy() == 0 && !of.is_going && !of.is_ending && !of.is_unwritten();
-        let files = locked.files.iter().enumerate().filter_map(|(at, of)| Some((FileId(at as u32), of.as_ref()?)));
+        let idle = |of: &OpenFile| {
+            of.is_idle() && of.busy() == 0 && !of.is_going && !of.is_ending && !of.is_unwritten()
+        };
+        let files =
+            locked.files.iter().enumerate().filter_map(|(at, of)| Some((FileId(at as u32), of.as_ref()?)));
         let idle = files.filter(|&(id, of)| idle(of) && may_go(id));
         idle.min_by_key(|(_, of)| of.idle_since).map(|(id, _)| id)
     }
@@ -349,7 +358,11 @@ impl Machine {
             let locked = self.lock()?;
             let of = locked.files[at].as_ref().expect("nobody forgets it any more");
             let (dirty, writing) = locked.engine.figures().file_dirty(id);
-            unsaved.push(Unsaved { path: of.path.clone(), pages: dirty.max(writing), why: error.to_string() });
+            unsaved.push(Unsaved {
+                path: of.path.clone(),
+                pages: dirty.max(writing),
+                why: error.to_string(),
+            });
         }
         Ok(unsaved)
     }
@@ -417,7 +430,8 @@ impl Machine {
     ) -> Result<Locked<'a>, Error> {
         let owner = locked.owner;
         let is_to_be_written = |locked: &Locked<'_>| {
-            unwritten == Unwritten::IsWritten && locked.files[id.0 as usize].as_ref().is_some_and(|of| of.is_written)
+            unwritten == Unwritten::IsWritten
+                && locked.files[id.0 as usize].as_ref().is_some_and(|of| of.is_written)
         };
         if is_to_be_written(&locked) {
             locked = self.write_back(locked, id)?;

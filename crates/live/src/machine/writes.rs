@@ -779,19 +779,15 @@ impl Machine {
             let bytes = self.length_on_device(file)?;
             let mut locked = self.lock()?;
             locked = self.reserve_room(locked, file, bytes)?;
+            // Before pages go: an access that is under way still may bring one in up to this length, and zeroes behind it.
+            let of = locked.file_mut(file.id);
+            of.length.resize(bytes);
+            (of.reserved, of.on_disk, of.is_uncut) = (bytes, bytes, false);
             drop(locked);
             self.take_pages(file, |locked, task, object| {
                 let pages = locked.engine.figures().file_pages(file.id);
                 locked.engine.truncate(task, object, 0..pages)
             })?;
-            // Nobody has read anything since it began.
-            let mut locked = self.lock()?;
-            let of = locked.file_mut(file.id);
-            of.length.resize(bytes);
-            of.reserved = bytes;
-            of.on_disk = bytes;
-            of.is_uncut = false;
-            drop(locked);
             if self.length_on_device(file)? == bytes {
                 break;
             }
