@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use pageout_live::{File, Pending, ReadAt};
+use pageout_live::{Error, File, Pending, ReadAt};
 
 use crate::failure::Failure;
 
@@ -23,31 +23,79 @@ pub(crate) struct Read {
 /// `struct pageout_batch`.
 pub(crate) struct Batch(Pending<'static>);
 
+/// Checks what C has said of its buffers, before anything begins: each one exists, and shares no byte with another one or with the reads themselves.
+fn check_buffers(reads: &[Read]) -> Result<(), Failure> {
+    let own = reads.as_ptr_range();
+    let mut places = Vec::with_capacity(reads.len() + 1);
+    places.push((own.start.addr(), own.end.addr(), None));
+    for (at, read) in reads.iter().enumerate().filter(|(_, read)| read.size > 0) {
+        if read.buf.is_null() {
+            return Err(Failure::invalid(format!("read {at} of the batch: `buf` is NULL")));
+        }
+        let start = read.buf.addr();
+        let end = buffer_size(read.size).and_then(|size| start.checked_add(size)).ok_or_else(|| {
+            Failure::invalid(format!("read {at} of the batch: no buffer has {} bytes", read.size))
+        })?;
+        places.push((start, end, Some(at)));
+    }
+    places.sort_unstable();
+    // Sorted by their first byte, so the first one that overlaps any overlaps the next.
+    for pair in places.windows(2) {
+        let [(_, end, one), (start, _, other)] = pair else { unreachable!("windows of two") };
+        if start < end {
+            let text = match (one.min(other), one.max(other)) {
+                (Some(one), Some(other)) => {
+                    format!("the buffers of reads {one} and {other} of the batch overlap")
+                }
+                (_, other) => {
+                    let at = other.expect("`reads` is there once");
+                    format!("the buffer of read {at} of the batch overlaps `reads`")
+                }
+            };
+            return Err(Failure::invalid(text));
+        }
+    }
+    Ok(())
+}
+
+/// How many bytes a buffer of C's has, if any can have as many.
+pub(crate) fn buffer_size(size: u64) -> Option<usize> {
+    isize::try_from(size).ok().and_then(|size| usize::try_from(size).ok())
+}
+
 impl Batch {
     /// Begins reads, as far as the file goes.
     ///
     /// # Safety
-    /// Nobody but the batch uses the buffers as long as it is there.
+    /// The buffers are there. Nobody but the batch uses them as long as it is there.
     pub(crate) unsafe fn submit(file: &File, reads: &mut [Read]) -> Result<Batch, Failure> {
-        let len = file.len();
-        let mut begun = Vec::with_capacity(reads.len());
-        for (at, read) in reads.iter_mut().enumerate() {
-            let done = read.size.min(len.saturating_sub(read.offset));
-            if done > 0 {
-                if read.buf.is_null() {
-                    return Err(Failure::invalid(format!("read {at} of the batch has no buffer")));
+        if !reads.is_empty() {
+            check_buffers(reads)?;
+        }
+        loop {
+            let len = file.len();
+            let mut begun = Vec::with_capacity(reads.len());
+            for read in reads.iter() {
+                let done = read.size.min(len.saturating_sub(read.offset));
+                if done > 0 {
+                    // SAFETY: the caller's word: so many bytes are there, and nobody else uses them until the batch is over. They are no more than
+                    // a slice may have, and no part of another one of these. Bytes that nobody has written yet have come from C, and are as good as any.
+                    let buf = unsafe { std::slice::from_raw_parts_mut(read.buf, done as usize) };
+                    begun.push(ReadAt { buf, offset: read.offset });
                 }
-                // SAFETY: the caller's word: so many bytes are there, and nobody else uses them until the batch is over. Bytes that nobody has
-                // written yet have come from C, and are as good as any.
-                let buf = unsafe { std::slice::from_raw_parts_mut(read.buf, done as usize) };
-                begun.push(ReadAt { buf, offset: read.offset });
+            }
+            match file.submit(begun) {
+                // It was made shorter meanwhile.
+                Err(Error::BeyondEnd { .. }) if file.len() < len => {}
+                pending => {
+                    let batch = Batch(pending?);
+                    for read in reads {
+                        read.done = read.size.min(len.saturating_sub(read.offset));
+                    }
+                    return Ok(batch);
+                }
             }
         }
-        let batch = Batch(file.submit(begun)?);
-        for read in reads {
-            read.done = read.size.min(len.saturating_sub(read.offset));
-        }
-        Ok(batch)
     }
 
     /// Whether all is read, waiting so long at most; `None`: as long as it takes.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pageout_live::{Error, File, Open};
 
-use crate::batch::{Batch, Read};
+use crate::batch::{Batch, Read, buffer_size};
 use crate::failure::{self, Failure, outcome, outcome_int};
 use crate::held::Held;
 use crate::setup::Cache;
@@ -78,6 +78,22 @@ fn null(name: &str) -> Failure {
     Failure::invalid(format!("`{name}` is NULL"))
 }
 
+/// Checks how many bytes C says that a buffer has.
+fn check_size(size: usize) -> Result<(), Failure> {
+    match buffer_size(size as u64) {
+        Some(_) => Ok(()),
+        None => Err(Failure::invalid(format!("`size` is {size}: no buffer has so many bytes"))),
+    }
+}
+
+/// Checks where a file is to end.
+fn check_end(end: Option<u64>) -> Result<(), Failure> {
+    match end.map(i64::try_from) {
+        Some(Ok(_)) => Ok(()),
+        _ => Err(Failure::new(libc::EFBIG, format!("no file is so long: it has {} bytes at most", i64::MAX))),
+    }
+}
+
 /// A count that C can have.
 fn count(bytes: usize) -> i64 {
     i64::try_from(bytes).expect("no memory has so many bytes")
@@ -117,11 +133,12 @@ unsafe extern "C" fn pageout_text(
     outcome(|| {
         // SAFETY: the header: a handle, and a text.
         let (cache, path) = unsafe { (handle(cache, "cache")?, text(path, "path")?) };
+        check_size(size)?;
+        if size > 0 && to.is_null() {
+            return Err(null("text"));
+        }
         let whole = cache.text(path)?;
         if size > 0 {
-            if to.is_null() {
-                return Err(null("text"));
-            }
             let part = whole.len().min(size - 1);
             // SAFETY: the header: `size` bytes are there, these are no more, and nobody else uses them.
             unsafe {
@@ -236,7 +253,8 @@ unsafe extern "C" fn pageout_size(file: *mut File) -> i64 {
     outcome(|| {
         // SAFETY: the header: a handle.
         let bytes = unsafe { handle(file, "file") }?.len();
-        Ok(i64::try_from(bytes).expect("no file has so many bytes"))
+        check_end(Some(bytes))?;
+        Ok(bytes as i64)
     })
 }
 
@@ -247,13 +265,14 @@ unsafe extern "C" fn pageout_pread(file: *mut File, buf: *mut c_void, size: usiz
     outcome(|| {
         // SAFETY: the header: a handle.
         let file = unsafe { handle(file, "file") }?;
+        check_size(size)?;
+        if size > 0 && buf.is_null() {
+            return Err(null("buf"));
+        }
         loop {
             let len = (size as u64).min(file.len().saturating_sub(offset)) as usize;
             if len == 0 {
                 return Ok(0);
-            }
-            if buf.is_null() {
-                return Err(null("buf"));
             }
             // SAFETY: the header: `size` bytes are there, these are no more, and nobody else uses them. What C has not written
             // yet is as good as any.
@@ -277,12 +296,16 @@ unsafe extern "C" fn pageout_pwrite(file: *mut File, buf: *const c_void, size: u
     outcome(|| {
         // SAFETY: the header: a handle.
         let file = unsafe { handle(file, "file") }?;
+        check_size(size)?;
         let buf = match size {
             0 => &[],
             _ if buf.is_null() => return Err(null("buf")),
-            // SAFETY: the header: `size` bytes are there, and nobody writes to them.
+            // SAFETY: the header: `size` bytes are there, no more than a slice may have, and nobody writes to them.
             size => unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), size) },
         };
+        if size > 0 {
+            check_end(offset.checked_add(size as u64))?;
+        }
         file.write_at(buf, offset)?;
         Ok(count(size))
     })
@@ -321,7 +344,9 @@ unsafe extern "C" fn pageout_acknowledge(file: *mut File) -> c_int {
 unsafe extern "C" fn pageout_truncate(file: *mut File, size: u64) -> c_int {
     outcome_int(|| {
         // SAFETY: the header: a handle.
-        unsafe { handle(file, "file") }?.set_len(size)?;
+        let file = unsafe { handle(file, "file") }?;
+        check_end(Some(size))?;
+        file.set_len(size)?;
         Ok(0)
     })
 }
@@ -387,6 +412,9 @@ unsafe extern "C" fn pageout_submit(
             let reads = match n {
                 0 => &mut [],
                 _ if reads.is_null() => return Err(null("reads")),
+                n if n > isize::MAX as usize / size_of::<Read>() => {
+                    return Err(Failure::invalid(format!("`n` is {n}: no memory has so many reads")));
+                }
                 n => std::slice::from_raw_parts_mut(reads, n),
             };
             give(batch, "batch", || Batch::submit(file, reads))?;

@@ -34,7 +34,11 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let errno = match &error {
             Error::Io { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
-            Error::Sync { .. } => libc::EIO,
+            // A full device is another matter than a broken one: there the caller may make room, and sync again.
+            Error::Sync { source, .. } => match source.raw_os_error() {
+                Some(full @ (libc::ENOSPC | libc::EDQUOT | libc::EFBIG)) => full,
+                _ => libc::EIO,
+            },
             Error::ReadOnly { .. } => libc::EBADF,
             Error::DirectRefused { .. } | Error::UringRefused { .. } => libc::EOPNOTSUPP,
             Error::Shortened { .. } | Error::Forgotten { .. } => libc::ESTALE,
@@ -100,6 +104,9 @@ fn general(errno: i64) -> &'static CStr {
         libc::ENFILE => c"more files are open than the cache was built for",
         libc::EBADF => c"the file is open for reading only",
         libc::EIO => c"the device has failed; dirty pages stay in memory",
+        libc::ENOSPC => c"the device is full: make room, and dirty pages are written",
+        libc::EDQUOT => c"the disk quota is used up: make room, and dirty pages are written",
+        libc::EFBIG => c"longer than the file system, the process's limit or any file allows",
         libc::ENOMEM => c"no memory for a page, and none to be had",
         libc::EBUSY => c"pages are held that have to go: put some back",
         libc::ESTALE => c"the file was forgotten, or has become shorter: open it again",
@@ -115,6 +122,25 @@ mod tests {
     fn said(error: i64) -> String {
         // SAFETY: `strerror` returns a text that ends, and lasts until this thread's next failure.
         unsafe { CStr::from_ptr(strerror(error)) }.to_str().expect("UTF-8").to_owned()
+    }
+
+    #[test]
+    fn sync_on_a_full_device_keeps_its_errno() {
+        let sync = |errno| Error::Sync {
+            path: "data".into(),
+            failed: 1,
+            lost: 0,
+            source: std::io::Error::from_raw_os_error(errno),
+        };
+        for (device, told) in [
+            (libc::ENOSPC, libc::ENOSPC),
+            (libc::EDQUOT, libc::EDQUOT),
+            (libc::EFBIG, libc::EFBIG),
+            (libc::EIO, libc::EIO),
+            (libc::EINVAL, libc::EIO),
+        ] {
+            assert_eq!(Failure::from(sync(device)).errno, told);
+        }
     }
 
     #[test]

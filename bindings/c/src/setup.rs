@@ -115,8 +115,14 @@ struct Place {
 /// A second. Nobody's memory is as slow, and who wrote another unit would wait for ever.
 const DELAY_NS_MAX: u64 = 1_000_000_000;
 
+/// No address space is larger.
+const SLOW_BYTES_MAX: u64 = 1 << 56;
+
 impl Place {
     fn node(&self) -> Result<Node, Failure> {
+        if let Some(bytes) = self.slow.filter(|&bytes| bytes > SLOW_BYTES_MAX) {
+            return Err(Failure::invalid(format!("`slow` is {bytes}: at most {SLOW_BYTES_MAX} bytes")));
+        }
         match (self.slow, self.numa_node, self.delay_ns) {
             (None, Some(node), None) => Ok(Node::bound_to(node)),
             (Some(bytes), Some(node), None) => Ok(Node::slow(bytes).on_numa_node(node)),
@@ -243,6 +249,7 @@ mod tests {
             (r#"{"groups": {"a": [8388608]}}"#, "expected an object"),
             (r#"{"nodes": [[4194304, 0, 1]]}"#, "expected an object"),
             (r#"{"nodes": [{"slow": 4194304, "delay_ns": 18446744073709551615}]}"#, "1000000000 at most"),
+            (r#"{"nodes": [{"slow": 18446744073709551615, "delay_ns": 1}]}"#, "at most 72057594037927936"),
             (r#"{"io_threads": 100000000}"#, "in the range 0 to 1024"),
             (r#"{"budget": 16777216, "budget": 33554432}"#, "budget"),
             (r#"{"groups": {"a": {"max": 8388608}, "a": {}}}"#, "`a` is there twice"),
