@@ -1,32 +1,64 @@
 /*
  * pageout.h: a page cache that you link, for C.
  *
- * One budget for the process, the reclaim policies of Linux by their names, direct I/O, no runtime and no callbacks.
- * README.md beside this folder has an example. What the cache is and does, crates/live/README.md tells.
+ * One memory budget for the process, the reclaim policies of Linux by name, direct I/O, no callbacks.
+ * Example: README.md next to this directory. Background: crates/live/README.md.
  *
- * RESULTS. A function returns 0 or a count where it has done what was asked, and a negative number where it has not: an errno
- * value, negated, as io_uring does. pageout_strerror() says in words what was wrong and what to do. Outputs (`struct ... **`)
- * are written only where the call succeeds. Nothing here sets errno.
+ * READ THIS FIRST
  *
- *   -EINVAL           an argument, setting or name that can't be: a null pointer, an unknown key, a budget that is too small
- *   -ENOENT, -EACCES  no such file, kernel file or group; not allowed. What else the system answers is passed on as it is
- *   -EOPNOTSUPP       the file system has no direct I/O (PAGEOUT_BUFFERED reads without), or io_uring was demanded and is refused
- *   -ENFILE           more files, or bytes of files, are open than the cache was built for
- *   -EBADF            a write to a file that is open for reading only
- *   -EIO              the device has failed; and every sync of a file with pages that could not be written, until they are
- *                     written or pageout_acknowledge() is called. Such pages stay in memory, dirty and readable
- *   -ENOMEM           no memory for a page, and none to be had: the group's limit is too small, or guards hold too much
- *   -EBUSY            guards (pageout_page_get) hold a quarter of all frames, or the page that has to go
- *   -ESTALE           the file was forgotten, or somebody else has made it shorter
- *   -ENOTRECOVERABLE  the cache can't be used any more: it has panicked inside, or this is the child of a fork
+ *   For whom      Programs that read large files, and programs whose own format survives a crash (a log, checksums, copies).
+ *                 The interface may change with each version. No release has been in production for long: keep backups.
+ *   Full disk     A write or sync returns -ENOSPC, -EDQUOT or -EFBIG within a second. Pages that were accepted stay in memory,
+ *                 dirty and readable, and are written when there is space. FULL DISK below has what to do.
+ *   Torn reads    4 KiB within one page are read whole: never half of a concurrent write. A read or write of several pages is
+ *                 not atomic: a 16 KiB read next to a 16 KiB write may return pages of both versions. If that matters, hold
+ *                 your own lock around both. For a record within one page pageout_page_get() is such a lock: writers wait.
+ *   fork()        A child may only free its handles. Other calls return -ENOTRECOVERABLE. A child that touches the bytes of
+ *                 a page from pageout_page_get() gets SIGSEGV: the cache's memory is not mapped in the child.
+ *   Batches       The buffers of one batch must not overlap: -EINVAL.
+ *   tmpfs         Linux accepts O_DIRECT on tmpfs and keeps the file in memory all the same. Each page is in memory twice.
  *
- * UNITS. Sizes and offsets are bytes. A page is 4096 bytes, and page N begins at byte N * 4096.
+ * RESULTS. A function returns 0 or a count on success, and a negated errno value on failure, as io_uring does. pageout_strerror()
+ * has the text: what is wrong and what to do. Arguments are checked first; after -EINVAL and -EFBIG nothing has changed. Outputs
+ * (`struct ... **`) are written only on success. No function sets errno.
  *
- * THREADS. Any thread may call any function with any handle, at the same time as others, but for these: a batch is used by one
- * thread at a time, and so are the structs and buffers that are given to a call. A handle is not used while or after it is
- * freed. A child of fork() may use none of them (-ENOTRECOVERABLE), but may free them.
+ *   -EINVAL           invalid argument, setting or name: a null pointer, an unknown key, overlapping buffers, a `size` larger
+ *                     than PTRDIFF_MAX, a budget that is too small
+ *   -ENOENT, -EACCES  no such file, kernel file or group; not permitted. Other answers of the system are passed on unchanged
+ *   -EOPNOTSUPP       the file system has no direct I/O (PAGEOUT_BUFFERED works there), or io_uring is required and refused
+ *   -ENFILE           more files, or bytes of files, would be open than the cache was built for ("files")
+ *   -EBADF            write to a file that is open for reading only
+ *   -ENOSPC, -EDQUOT  the device is full, or the disk quota is used up
+ *   -EFBIG            the file would exceed what the file system or RLIMIT_FSIZE allows, or 2^63 - 1 bytes. The system sends
+ *                     SIGXFSZ, too, when RLIMIT_FSIZE is reached: ignore that signal, or it ends the process
+ *   -EIO              the device failed
+ *   -ENOMEM           no memory for a page: the group's limit is too small, or guards hold too much
+ *   -EBUSY            pages are held (pageout_page_get): a quarter of all frames, or the page that has to be dropped
+ *   -ESTALE           the file was forgotten, or another process made it shorter
+ *   -ENOTRECOVERABLE  the cache can't be used any more: it panicked inside, or this is the child of a fork
  *
- * No panic of the library crosses this boundary where it is built so that panics unwind (README.md has the command).
+ * FULL DISK. Which call returns which error, and what to do:
+ *
+ *   call               full device        broken device   then
+ *   pageout_pwrite     -ENOSPC, -EDQUOT,  -EIO            The bytes of this call are not all in the file: write them again
+ *   pageout_truncate   or -EFBIG                          later, or give them up. Earlier writes are unaffected.
+ *   pageout_sync       the same           -EIO            Some pages are not on disk. They stay dirty and readable. Each sync of
+ *                                                         the file fails until they are written or acknowledged:
+ *                                                           1. make space (or repair the device),
+ *                                                           2. pageout_acknowledge(), 3. pageout_sync().
+ *                                                         Or cut the pages off with pageout_truncate(), then 2 and 3.
+ *   pageout_forget     the same           -EIO            Nothing was dropped: as for pageout_sync.
+ *
+ * pageout_pwrite() fails this way only if it has to wait for dirty pages that can't be written. Otherwise it succeeds in memory, and
+ * pageout_sync() reports the full device. So success of a write does not mean that the disk has space for it.
+ *
+ * UNITS. Sizes and offsets are in bytes. A page is 4096 bytes; page N begins at byte N * 4096.
+ *
+ * THREADS. Any thread may call any function with any handle, at the same time as other threads. Two exceptions: one thread at a
+ * time uses a batch, and one thread at a time uses the structs and buffers of a call. Do not use a handle during or after the call
+ * that frees it.
+ *
+ * PANICS. No panic of the library crosses this boundary if it is built with a profile that unwinds (README.md has the command).
  */
 #ifndef PAGEOUT_H
 #define PAGEOUT_H
@@ -43,172 +75,171 @@ extern "C" {
 struct pageout;       /* a cache */
 struct pageout_file;  /* an open file */
 struct pageout_page;  /* a page that is held */
-struct pageout_batch; /* reads that are under way */
+struct pageout_batch; /* reads in flight */
 
 /* ---- A cache ---- */
 
 /*
- * Builds a cache. `json` is an object, or NULL for `{}`; a key that is not known is an error. With the defaults:
+ * Builds a cache. `json` is an object; NULL means `{}`. Unknown and duplicate keys are errors. Keys and defaults:
  *
- *   {"budget": 268435456,            bytes that the process grows by at most: frames, records, threads
- *    "files": 4294967296,            bytes of files that are open at once at most; 16 times the budget
- *    "policy": "mglru@6.12",         the kernel whose reclaim decides
- *    "sysctl": {},                   {"vm.swappiness": 60}: sysctls by their names
- *    "backend": "any",               "uring", "threads": by what is read that no thread waits for alone
- *    "io_threads": 8,                how many of the second
- *    "groups": {},                   {"tenant": {"max": BYTES, "high": BYTES, "low": BYTES, "min": BYTES}}, each of them optional
+ *   {"budget": 268435456,            max bytes that the process grows by: frames, records, threads
+ *    "files": 4294967296,            max bytes of open files; default: 16 times the budget
+ *    "policy": "mglru@6.12",         the kernel whose reclaim policy is used
+ *    "sysctl": {},                   sysctls by name: {"vm.swappiness": 60}
+ *    "backend": "any",               how batches and readahead are read: "uring", "threads" or "any"
+ *    "io_threads": 8,                number of threads of the backend "threads", max 1024
+ *    "groups": {},                   {"tenant": {"max": BYTES, "high": BYTES, "low": BYTES, "min": BYTES}}, each optional
  *    "nodes": []}                    [{"numa_node": 0}, {"slow": BYTES, "numa_node": 1}] or [{"slow": BYTES, "delay_ns": 60}]
  *
- * Errors: -EINVAL, -EOPNOTSUPP, and what the system answers where it gives no memory or threads.
+ * Errors: -EINVAL, -EOPNOTSUPP, and the system's answer if it has no memory or threads.
  */
 int pageout_new(const char *json, struct pageout **cache);
 
 /*
- * Lets go of a cache; NULL is none. Its memory goes with the last of its files, pages and batches, which work until they are
- * closed. What is dirty by then and was not synced is lost: pageout_sync() first.
+ * Frees a cache; NULL is allowed. Its memory is freed with the last of its files, pages and batches, which work until then. Dirty
+ * pages are written back at that moment, as far as the devices accept them. No call returns an error for pages that can't be
+ * written: the library reports files with unwritten pages on stderr. Call pageout_sync() first to get the error.
  */
 void pageout_free(struct pageout *cache);
 
 /*
- * The text of a kernel file into `text`, with a NUL at its end: "/proc/vmstat", "/sys/kernel/debug/lru_gen",
- * "/sys/fs/cgroup/TENANT/memory.stat" ...; and two of our own, "describe", a line that says what the cache is, and "stats", what
- * it counts beside the kernel's counters. At most `size` bytes are written, the NUL among them, and the rest is left out.
- * Returns the length of the whole text without the NUL, as snprintf(3): it was all of it if that is less than `size`.
- * `text` may be NULL where `size` is 0.
- * Errors: -ENOENT, -EACCES.
+ * Copies a kernel file's text into `text`, with a NUL at its end: "/proc/vmstat", "/sys/kernel/debug/lru_gen",
+ * "/sys/fs/cgroup/TENANT/memory.stat" and so on. Two names are ours: "describe" is one line about the cache, and "stats" has
+ * counters that the kernel does not have. At most `size` bytes are written, including the NUL; the rest is cut off.
+ * Returns the length of the complete text without the NUL, as snprintf(3). `text` may be NULL if `size` is 0.
+ * Errors: -EINVAL, -ENOENT, -EACCES.
  */
 int64_t pageout_text(struct pageout *cache, const char *path, char *text, size_t size);
 
 /*
- * Writes a kernel file, as a shell's `echo` does, and waits until that is done.
- * Errors: -ENOENT, -EACCES, -EINVAL.
+ * Writes a kernel file, as `echo` does in a shell, and waits for the effect.
+ * Errors: -EINVAL, -ENOENT, -EACCES.
  */
 int pageout_text_write(struct pageout *cache, const char *path, const char *value);
 
 /*
- * What was wrong, in words, given what a call has returned. Where that was this thread's last call that failed, the text names
- * the file, the page, and what to do; else it is general. Never NULL. The text lasts until the next call by this thread that
- * fails.
+ * Returns the text of an error code. If the code is from this thread's last failed call, the text names the file, the page and
+ * what to do; otherwise it is general. Never NULL. The text is valid until this thread's next failed call.
  */
 const char *pageout_strerror(int64_t error);
 
 /* ---- Files ---- */
 
-#define PAGEOUT_READ 0     /* for reading: nobody may write it meanwhile */
-#define PAGEOUT_RDWR 1     /* for reading and writing: the file is this cache's until it is forgotten */
+#define PAGEOUT_READ 0     /* read only: no other process may write the file while it is open */
+#define PAGEOUT_RDWR 1     /* read and write: the file belongs to this cache until it is forgotten */
 #define PAGEOUT_BUFFERED 2 /* through the system's page cache: for file systems without direct I/O */
-#define PAGEOUT_RANDOM 4   /* reads follow no order: nothing is read ahead */
-#define PAGEOUT_CREATE 8   /* with PAGEOUT_RDWR: made if there is none */
-#define PAGEOUT_STABLE 16  /* with PAGEOUT_RDWR: who writes to a page waits while its device has it: on btrfs it does anyway */
+#define PAGEOUT_RANDOM 4   /* reads are in random order: no readahead */
+#define PAGEOUT_CREATE 8   /* with PAGEOUT_RDWR: create the file if it does not exist */
+#define PAGEOUT_STABLE 16  /* with PAGEOUT_RDWR: a writer waits while the device has its page; always so on btrfs */
 
 /*
- * Opens a file. `flags` are of PAGEOUT_READ ...; `group` is the name of the group that pays for pages brought in
- * through this handle, NULL for none. Handles of one file share its pages.
- * Errors: -ENOENT, -EACCES, -EOPNOTSUPP, -ENFILE, -EINVAL (no such group), and what open(2) answers.
+ * Opens a file. `flags` is a combination of PAGEOUT_READ and so on. `group` names the group that is charged for pages read
+ * through this handle; NULL means none. Handles of one file share its pages.
+ * Errors: -ENOENT, -EACCES, -EOPNOTSUPP, -ENFILE, -EINVAL (unknown group or flag), and those of open(2).
  */
 int pageout_open(struct pageout *cache, const char *path, int flags, const char *group, struct pageout_file **file);
 
 /*
- * Closes a handle; NULL is none. Pages stay in memory as long as they are worth it, and dirty ones are written in time, but
- * nobody is told whether they were: pageout_sync() first.
+ * Closes a handle; NULL is allowed. Its pages stay in memory as long as the policy keeps them. Dirty pages are written later; no
+ * call returns an error if that fails. Call pageout_sync() first to get the error.
  */
 void pageout_close(struct pageout_file *file);
 
 /*
- * Drops all pages of the file, after what is dirty was written. All handles of it answer -ESTALE from then on, but for its size and
- * for reads of nothing, as at its end; and they have to be closed, this one too.
- * Errors: -EBUSY where a page of it is held, -EIO where a page could not be written: nothing is dropped then.
+ * Writes the dirty pages of a file, then drops all its pages. From then on all its handles return -ESTALE, except for the file's
+ * size and reads at its end. Close the handles, this one too.
+ * Errors: -EBUSY if a page is held; -EIO, -ENOSPC, -EDQUOT, -EFBIG if a page can't be written. Nothing is dropped then.
  */
 int pageout_forget(struct pageout_file *file);
 
 /*
- * Takes the file as it is on disk: somebody else has written it. All its pages are dropped and read again when they are wanted,
- * and its length is that on disk. What was written here and not synced is lost. Handles go on; the descriptor stays open, so
- * that POSIX locks of the process on the file stay, too, which a close would end.
- * Errors: -EBUSY where a page of it is held, -EIO, -ENFILE, -ESTALE.
+ * Reads the file again because another process has written it: drops all its pages and takes its length from disk. Writes that
+ * were not synced are lost. Handles stay valid. The file descriptor stays open, because closing it would release the process's
+ * POSIX locks on the file.
+ * Errors: -EBUSY if a page is held, -EIO, -ENFILE, -ESTALE.
  */
 int pageout_reload(struct pageout_file *file);
 
-/* Bytes of the file as it is now, writes and truncation included. Errors: -EINVAL. */
+/* Returns the file's length in bytes, including writes and truncations that are not synced. Errors: -EINVAL. */
 int64_t pageout_size(struct pageout_file *file);
 
 /*
- * Reads `size` bytes from `offset` on. Returns how many there were: fewer only where the file ends, as pread(2) on a file.
- * Errors: -EIO, -ENOMEM, -ESTALE.
+ * Reads `size` bytes at `offset`. Returns the number of bytes read: less than `size` only at the end of the file, as pread(2).
+ * Errors: -EINVAL, -EIO, -ENOMEM, -ESTALE.
  */
 int64_t pageout_pread(struct pageout_file *file, void *buf, size_t size, uint64_t offset);
 
 /*
- * Writes `size` bytes from `offset` on: all of them, or an error. Beyond the end the file grows, and what lies between reads as
- * zeroes. The bytes are in memory then, and on disk after pageout_sync(). It waits while too much is dirty, and does not fail
- * for that.
- * Errors: -EBADF, -EIO (a page that is written in part could not be read), -ENOMEM, -ESTALE.
+ * Writes `size` bytes at `offset`: all of them, or an error, after which some of them may be written. A write beyond the end makes
+ * the file longer, and the gap reads as zeroes. The bytes are in memory, and on disk after pageout_sync(). If too many pages are
+ * dirty, the call waits until some are written.
+ * Errors: -EINVAL, -EBADF, -EFBIG, -ENFILE, -ENOSPC, -EDQUOT, -EIO (also if the rest of a page can't be read), -ENOMEM, -ESTALE.
  */
 int64_t pageout_pwrite(struct pageout_file *file, const void *buf, size_t size, uint64_t offset);
 
-#define PAGEOUT_SYNC_ALL 0  /* as fsync(2): data and all that is known of the file */
-#define PAGEOUT_SYNC_DATA 1 /* as fdatasync(2): data, and what is needed to read it */
+#define PAGEOUT_SYNC_ALL 0  /* as fsync(2): data and all metadata */
+#define PAGEOUT_SYNC_DATA 1 /* as fdatasync(2): data, and the metadata needed to read it */
 
 /*
- * Has all written that was written to the file before, by whichever handle, and the device flush its cache. After 0 it survives
- * the process, and a power cut as far as the device tells the truth. `how` is PAGEOUT_SYNC_ALL or PAGEOUT_SYNC_DATA.
- * Errors: -EIO while any page could not be written (see above), -EBADF, -ESTALE.
+ * Writes all data that was written to the file before this call, through any handle, and flushes the device's cache. After 0 the
+ * data survives the process, and a power loss if the device's flush works. `how` is PAGEOUT_SYNC_ALL or PAGEOUT_SYNC_DATA.
+ * Errors: -ENOSPC, -EDQUOT, -EFBIG or -EIO while a page could not be written (FULL DISK above), -EINVAL, -EBADF, -ESTALE.
  */
 int pageout_sync(struct pageout_file *file, int how);
 
 /*
- * The caller knows that pages could not be written: syncs that find no other such page succeed again. The pages stay dirty and
- * are tried again. So are those that the device had taken and failed to keep, but for pages that had left memory by then, which
- * pageout_strerror() counts as lost: only who wrote them can write them again.
+ * Acknowledges that pages could not be written: later syncs fail only for new failures. The pages stay dirty, and each sync tries
+ * them again. If the device's flush failed, pages that the device had accepted are dirty again. Those that had left memory by then
+ * may be lost: pageout_strerror() has their number, and only their writer can write them again.
  * Errors: -ESTALE.
  */
 int pageout_acknowledge(struct pageout_file *file);
 
 /*
- * Makes the file so many bytes long, with zeroes where it grows.
- * Errors: -EBADF, -EBUSY where a page beyond is held, -EIO, -ESTALE.
+ * Sets the file's length. Added bytes are zeroes. Dirty pages beyond a new end are dropped.
+ * Errors: -EBADF, -EFBIG, -ENFILE, -EBUSY if a page beyond the end is held, -ENOSPC, -EDQUOT, -EIO, -ESTALE.
  */
 int pageout_truncate(struct pageout_file *file, uint64_t size);
 
 /* ---- Pages in place ---- */
 
 /*
- * Holds a page: it stays in memory, at `*data`, until it is put back, and must not be written to. Returns how many bytes of it
- * belong to the file: 4096, fewer for the last page. Pages are held for a look: a quarter of all frames may be, and whoever
- * writes to one waits.
+ * Holds a page for reading: it stays in memory at `*data` until pageout_page_put(). Do not write to it. Writers of the page wait.
+ * Returns how many of its bytes belong to the file: 4096, or less for the last page. Hold pages briefly: at most a quarter of all
+ * frames may be held.
  * Errors: -EINVAL beyond the end, -EBUSY, -EIO, -ENOMEM, -ESTALE.
  */
 int64_t pageout_page_get(struct pageout_file *file, uint64_t page, const void **data, struct pageout_page **held);
 
-/* Puts a page back; NULL is none. Any thread may. Its file may have been closed before. */
+/* Releases a page; NULL is allowed. Any thread may do this, also after the file and the cache were closed. */
 void pageout_page_put(struct pageout_page *held);
 
 /* ---- Many reads at a time ---- */
 
 struct pageout_read {
-    void *buf;       /* where to */
-    uint64_t size;   /* how much */
-    uint64_t offset; /* from which byte of the file on */
-    uint64_t done;   /* written by pageout_submit(): how much that is, less than `size` only where the file ends */
+    void *buf;       /* destination; NULL only if `size` is 0 */
+    uint64_t size;   /* bytes to read */
+    uint64_t offset; /* first byte in the file */
+    uint64_t done;   /* set by pageout_submit(): bytes that will be read, less than `size` only at the end of the file */
 };
 
 /*
- * Begins `n` reads and waits for none: what is in memory is copied at once, and the rest is in flight together, 32 pages at a
- * time. The buffers belong to the batch until pageout_poll() says that it is over, or it is cancelled; `reads` itself only until
- * this returns. Submit reads one by one where the order in which they end matters.
- * Errors: -EINVAL, -ESTALE; what else goes wrong pageout_poll() tells.
+ * Starts `n` reads without waiting. Pages in memory are copied immediately; the others are read with up to 32 pages in flight. The
+ * buffers belong to the batch until pageout_poll() returns 1 or an error, or pageout_cancel(). They must not overlap each other or
+ * `reads`. `reads` itself may be reused after the call. Submit reads one by one if the order of their completion matters.
+ * Errors: -EINVAL (names the read, or the two reads that overlap), -ESTALE. Other errors are returned by pageout_poll().
  */
 int pageout_submit(struct pageout_file *file, struct pageout_read *reads, size_t n, struct pageout_batch **batch);
 
 /*
- * Whether all reads of a batch are made, waiting so many milliseconds for that at most: 0 does not wait, -1 as long as it takes.
- * 1: they are, and the batch is freed. 0: not yet.
- * Errors, of any of its reads, after which it is freed, too, and the other reads are made: -EIO, -ENOMEM, -ESTALE.
- * -EINVAL (`batch` is NULL) frees nothing.
+ * Checks whether all reads of a batch are complete, and waits up to `timeout_ms` milliseconds: 0 does not wait, a negative number
+ * waits without limit. Returns 1 if they are complete (the batch is freed), 0 if not.
+ * Errors of any read: -EIO, -ENOMEM, -ESTALE. The other reads are complete then, and the batch is freed. -EINVAL (`batch` is NULL)
+ * frees nothing.
  */
 int pageout_poll(struct pageout_batch *batch, int timeout_ms);
 
-/* Gives the reads of a batch up, and frees it; NULL is none. Its buffers are left as they are then, and are the caller's. */
+/* Cancels the reads of a batch and frees it; NULL is allowed. The buffers are the caller's again, and may be partly filled. */
 void pageout_cancel(struct pageout_batch *batch);
 
 #ifdef __cplusplus
