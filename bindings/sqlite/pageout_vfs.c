@@ -17,6 +17,10 @@
  * ours write is given up, nothing dirty is left. Connections of the same process must all go through this VFS: closing a file
  * ends POSIX locks of the whole process on it.
  *
+ * A FULL DISK is SQLITE_FULL, whichever call finds it: ENOSPC, EDQUOT, EFBIG, and a database beyond the cache's `files`. The space
+ * that a transaction needs is reserved before its first page is written (SQLITE_FCNTL_SIZE_HINT), so even `journal_mode=OFF` has
+ * nothing to undo. Journals, WAL and temporary files are the files of the VFS below, with that one change (`other_said`).
+ *
  * Not here: memory maps (`PRAGMA mmap_size` is taken, and pages are copied nevertheless), batches of atomic writes.
  */
 #define _GNU_SOURCE /* fallocate */
@@ -28,7 +32,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "pageout.h"
@@ -77,6 +83,8 @@ struct file {
     int is_beginning;  /* writes a WAL of which nothing is copied, and our pages have what was before */
     int is_unsure;     /* could not drop what is old */
     int failed;        /* why a checkpoint has failed, until SQLite has been told: it asks for no outcome where that is known */
+    int has_no_room;   /* for what SQLite is about to write: the next write fails */
+    int has_left_room; /* reserved in vain, behind the end of the file */
     off_t room;        /* up to which byte a checkpoint finds room on disk, from where it is on */
     off_t grows_to;    /* the database, by a checkpoint */
     uint32_t was_copied;      /* before a checkpoint that has failed */
@@ -95,17 +103,46 @@ static sqlite3_file *under(sqlite3_file *file) {
 
 static struct file *of(sqlite3_file *file) { return (struct file *)file; }
 
+/* Errors of a device, a quota or a limit that has no space left. */
+static int is_full(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+
 /* An error of the cache as SQLite's, told in words where SQLite's log goes. */
 static int told(const char *name, int64_t error, int as) {
     sqlite3_log(as, "pageout: %s: %s", name, pageout_strerror(error));
     switch (-error) {
     case ENOMEM: return SQLITE_IOERR_NOMEM;
     case ENOSPC:
-    case EDQUOT: return SQLITE_FULL;
+    case EDQUOT:
+    case EFBIG:
+    case ENFILE: return SQLITE_FULL; /* ENFILE: the database would exceed the cache's `files` */
     case EBADF:
     case EROFS: return SQLITE_READONLY;
     default: return as;
     }
+}
+
+/* What the VFS below has said, where that was for want of space: it has SQLITE_FULL for ENOSPC of a write alone. `errno` was 0 before. */
+static int full_or(int said) { return (said & 0xff) == SQLITE_IOERR && is_full(errno) ? SQLITE_FULL : said; }
+
+/* Whether a file can't be made in a folder for want of space. The VFS below says that it can't be opened, and its errno is that of its last try. */
+static int has_no_space_for(const char *name) {
+    char folder[4096];
+    const char *end = name ? strrchr(name, '/') : NULL;
+    struct statvfs space;
+    int fd;
+    if (!name || access(name, F_OK) == 0 || (end && (size_t)(end - name) >= sizeof folder - 1))
+        return 0;
+    sqlite3_snprintf((int)sizeof folder, folder, "%.*s", end ? (int)(end - name + 1) : 1, end ? name : ".");
+    if (statvfs(folder, &space) == 0 && (space.f_bavail == 0 || (space.f_files > 0 && space.f_favail == 0)))
+        return 1;
+    fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && is_full(errno);
+}
+
+static int opened_or_full(int opened, const char *name, int flags) {
+    return (opened & 0xff) == SQLITE_CANTOPEN && (flags & SQLITE_OPEN_CREATE) && has_no_space_for(name) ? SQLITE_FULL : opened;
 }
 
 /* ---- What SQLite's tests ask of a VFS ---- */
@@ -260,6 +297,52 @@ static int settle(struct file *file, int as) {
     return SQLITE_OK;
 }
 
+/* ---- Room on disk ---- */
+
+static int has_room(struct file *file, off_t offset, off_t size) {
+    int said;
+    do
+        said = fallocate(file->database->fd, FALLOC_FL_KEEP_SIZE, offset, size);
+    while (said != 0 && errno == EINTR);
+    if (said == 0 || !is_full(errno))
+        return 1;
+    /* It may have got a part of it. */
+    file->has_left_room = 1;
+    return 0;
+}
+
+/* Gives back what was reserved in vain. All that was written is on disk, and nobody else may write. */
+static void give_room_back(struct file *file) {
+    struct stat now;
+    if (fstat(file->database->fd, &now) == 0 && now.st_size == (off_t)pageout_size(file->database->pages) && ftruncate(file->database->fd, now.st_size) == 0)
+        file->has_left_room = 0;
+}
+
+/*
+ * Whether a database may become so long: for the process's limit, the disk, and the cache. It is asked before a transaction writes its
+ * first page, and takes the space. The byte is where SQLite writes its last page next.
+ */
+static int may_become(struct file *file, sqlite3_int64 size) {
+    struct pageout_file *pages = file->database->pages;
+    sqlite3_int64 now = pageout_size(pages);
+    off_t from = now / PAGEOUT_PAGE_SIZE * PAGEOUT_PAGE_SIZE, end = (size + PAGEOUT_PAGE_SIZE - 1) / PAGEOUT_PAGE_SIZE * PAGEOUT_PAGE_SIZE;
+    struct rlimit limit;
+    int64_t said;
+    if (now < 0 || size <= now)
+        return SQLITE_OK;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && (rlim_t)end > limit.rlim_cur)
+        return SQLITE_FULL;
+    if (!has_room(file, from, end - from))
+        return SQLITE_FULL;
+    said = pageout_pwrite(pages, "", 1, (uint64_t)size - 1);
+    if (said < 0)
+        return told(file->name, said, SQLITE_IOERR_WRITE);
+    file->has_written = 1;
+    return SQLITE_OK;
+}
+
+/* ---- Who may write ---- */
+
 /* This connection has just got one of the two locks under which nobody else may write. */
 static void begin_writing(struct file *file, int *is_so) {
     file->database->writers += !*is_so;
@@ -279,6 +362,7 @@ static int end_writing(struct file *file, int *is_so) {
     if (!*is_so)
         return SQLITE_OK;
     file->failed = SQLITE_OK;
+    file->has_no_room = 0;
     settled = settle(file, SQLITE_IOERR_UNLOCK);
     pthread_mutex_lock(&database->lock);
     *is_so = 0;
@@ -288,6 +372,8 @@ static int end_writing(struct file *file, int *is_so) {
         while (revalidate_locked(file, NO_SIGN) != SQLITE_OK && ++drops < DROPS_MAX)
             sched_yield();
     }
+    if (file->has_left_room && database->writers == 0)
+        give_room_back(file);
     pthread_mutex_unlock(&database->lock);
     return settled;
 }
@@ -355,14 +441,6 @@ static void put_back_copied(struct file *file) {
 /* How much room is made at a time. */
 enum { ROOM_STEP = 1 << 20 };
 
-static int has_room(int fd, off_t offset, off_t size) {
-    int said;
-    do
-        said = fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, size);
-    while (said != 0 && errno == EINTR);
-    return said == 0 || !(errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
-}
-
 /*
  * Makes room for a page that is copied, where the file system can: for whole pages of ours, as these are written, and ahead of it, as
  * SQLite copies pages in their order.
@@ -378,9 +456,9 @@ static int make_room(struct file *file, int size, off_t offset) {
     file->room = lseek(fd, from, SEEK_HOLE);
     if (end <= file->room)
         return SQLITE_OK;
-    if (ahead > end && has_room(fd, from, ahead - from))
+    if (ahead > end && has_room(file, from, ahead - from))
         file->room = ahead;
-    else if (has_room(fd, from, end - from))
+    else if (has_room(file, from, end - from))
         file->room = end;
     else
         return SQLITE_FULL;
@@ -512,9 +590,9 @@ enum { CUTS_MAX = 16 };
 static int file_read(sqlite3_file *file, void *buf, int size, sqlite3_int64 offset) {
     struct file *our = of(file);
     int64_t there;
-    int cuts = 0;
-    if (our->is_unsure && revalidate(our, SIGN_OF_INDEX) != SQLITE_OK)
-        return SQLITE_IOERR_READ;
+    int cuts = 0, seen = our->is_unsure ? revalidate(our, SIGN_OF_INDEX) : SQLITE_OK;
+    if (seen != SQLITE_OK)
+        return seen;
     our->is_unsure = 0;
     /* Who copies a WAL writes whole pages of ours, and then cuts the file to its length: the length that we have seen may be one in between. */
     do
@@ -534,6 +612,11 @@ static int file_write(sqlite3_file *file, const void *buf, int size, sqlite3_int
     int64_t said;
     if (of(file)->is_read_only)
         return SQLITE_READONLY;
+    /* Said once: what SQLite writes next undoes what it could not do. */
+    if (of(file)->has_no_room) {
+        of(file)->has_no_room = 0;
+        return SQLITE_FULL;
+    }
     of(file)->has_written = 1;
     of(file)->failed = SQLITE_OK; /* of an earlier checkpoint */
     if (make_room(of(file), size, offset) != SQLITE_OK)
@@ -639,6 +722,14 @@ static int file_control(sqlite3_file *file, int op, void *arg) {
         if (!our->is_writer && !our->is_copying)
             return SQLITE_OK;
         our->grows_to = *(sqlite3_int64 *)arg;
+        if (!our->is_copying) {
+            /* SQLite asks for no outcome, and writes next. */
+            said = may_become(our, our->grows_to);
+            our->has_no_room = said == SQLITE_FULL;
+            /* A chunk that can't be had is none: it would be a hole. */
+            if (said != SQLITE_OK || our->chunk <= 0 || may_become(our, size) != SQLITE_OK)
+                return said;
+        }
         return our->chunk > 0 && size > pageout_size(our->database->pages) ? resize(our, size) : SQLITE_OK;
     case SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
     case SQLITE_FCNTL_COMMIT_ATOMIC_WRITE:
@@ -667,7 +758,9 @@ static int file_device_characteristics(sqlite3_file *file) {
 
 static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend, void volatile **at) {
     struct file *our = of(file);
-    int mapped = under(file)->pMethods->xShmMap(under(file), region, size, may_extend, at);
+    int mapped;
+    errno = 0;
+    mapped = full_or(under(file)->pMethods->xShmMap(under(file), region, size, may_extend, at));
     if ((mapped != SQLITE_OK && mapped != SQLITE_READONLY) || region != 0 || !*at || our->index)
         return mapped;
     pthread_mutex_lock(&our->database->lock);
@@ -816,6 +909,108 @@ static const sqlite3_io_methods methods_without_wal = {
     NULL,
 };
 
+/* ---- Journals, WAL and temporary files ---- */
+
+/* What the VFS below has said of such a file: it keeps the errno. */
+static int other_said(sqlite3_file *file, int said) {
+    int error = 0;
+    if ((said & 0xff) != SQLITE_IOERR || under(file)->pMethods->xFileControl(under(file), SQLITE_FCNTL_LAST_ERRNO, &error) != SQLITE_OK)
+        return said;
+    return is_full(error) ? SQLITE_FULL : said;
+}
+
+static int other_close(sqlite3_file *file) { return under(file)->pMethods->xClose(under(file)); }
+static int other_read(sqlite3_file *file, void *buf, int size, sqlite3_int64 offset) {
+    return under(file)->pMethods->xRead(under(file), buf, size, offset);
+}
+static int other_write(sqlite3_file *file, const void *buf, int size, sqlite3_int64 offset) {
+    return other_said(file, under(file)->pMethods->xWrite(under(file), buf, size, offset));
+}
+static int other_truncate(sqlite3_file *file, sqlite3_int64 size) {
+    return other_said(file, under(file)->pMethods->xTruncate(under(file), size));
+}
+static int other_sync(sqlite3_file *file, int flags) { return other_said(file, under(file)->pMethods->xSync(under(file), flags)); }
+static int other_size(sqlite3_file *file, sqlite3_int64 *size) { return under(file)->pMethods->xFileSize(under(file), size); }
+static int other_lock(sqlite3_file *file, int level) { return under(file)->pMethods->xLock(under(file), level); }
+static int other_unlock(sqlite3_file *file, int level) { return under(file)->pMethods->xUnlock(under(file), level); }
+static int other_control(sqlite3_file *file, int op, void *arg) {
+    int said = under(file)->pMethods->xFileControl(under(file), op, arg);
+    return op == SQLITE_FCNTL_LAST_ERRNO ? said : other_said(file, said);
+}
+static int other_device_characteristics(sqlite3_file *file) { return under(file)->pMethods->xDeviceCharacteristics(under(file)); }
+static int other_fetch(sqlite3_file *file, sqlite3_int64 offset, int size, void **at) {
+    return under(file)->pMethods->xFetch(under(file), offset, size, at);
+}
+static int other_unfetch(sqlite3_file *file, sqlite3_int64 offset, void *at) {
+    return under(file)->pMethods->xUnfetch(under(file), offset, at);
+}
+static int other_shm_map(sqlite3_file *file, int region, int size, int may_extend, void volatile **at) {
+    return under(file)->pMethods->xShmMap(under(file), region, size, may_extend, at);
+}
+static int other_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
+    return under(file)->pMethods->xShmLock(under(file), offset, n, flags);
+}
+static void other_shm_barrier(sqlite3_file *file) { under(file)->pMethods->xShmBarrier(under(file)); }
+static int other_shm_unmap(sqlite3_file *file, int is_deleted) { return under(file)->pMethods->xShmUnmap(under(file), is_deleted); }
+
+static const sqlite3_io_methods methods_of_others = {
+    3,
+    other_close,
+    other_read,
+    other_write,
+    other_truncate,
+    other_sync,
+    other_size,
+    other_lock,
+    other_unlock,
+    file_check_reserved_lock,
+    other_control,
+    file_sector_size,
+    other_device_characteristics,
+    other_shm_map,
+    other_shm_lock,
+    other_shm_barrier,
+    other_shm_unmap,
+    other_fetch,
+    other_unfetch,
+};
+
+/* The same below a VFS that has no maps. */
+static const sqlite3_io_methods methods_of_others_without_maps = {
+    1,
+    other_close,
+    other_read,
+    other_write,
+    other_truncate,
+    other_sync,
+    other_size,
+    other_lock,
+    other_unlock,
+    file_check_reserved_lock,
+    other_control,
+    file_sector_size,
+    other_device_characteristics,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+};
+
+static int open_other(const char *name, sqlite3_file *file, int flags, int *out_flags) {
+    int opened;
+    file->pMethods = under(file)->pMethods = NULL;
+    opened = below->xOpen(below, name, under(file), flags, out_flags);
+    if (opened != SQLITE_OK) {
+        if (under(file)->pMethods)
+            under(file)->pMethods->xClose(under(file));
+        return opened_or_full(opened, name, flags);
+    }
+    file->pMethods = under(file)->pMethods->iVersion >= 3 ? &methods_of_others : &methods_of_others_without_maps;
+    return SQLITE_OK;
+}
+
 /* ---- The VFS ---- */
 
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags) {
@@ -824,7 +1019,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     int opened, has_moved = 0, got = 0;
     (void)vfs;
     if (!(flags & SQLITE_OPEN_MAIN_DB) || !name)
-        return below->xOpen(below, name, file, flags, out_flags);
+        return open_other(name, file, flags, out_flags);
     memset(our, 0, sizeof *our);
     /* What is no file of bytes, a folder or a device, is none for a cache of pages. */
     if (stat(name, &now) == 0 && !S_ISREG(now.st_mode))
@@ -843,7 +1038,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
             under(file)->pMethods->xClose(under(file));
     }
     if (opened != SQLITE_OK)
-        return opened;
+        return opened_or_full(opened, name, flags);
     our->name = (char *)name;
     our->is_read_only = (got & SQLITE_OPEN_READONLY) != 0;
     our->base.pMethods = under(file)->pMethods->iVersion >= 2 ? &methods : &methods_without_wal;
@@ -855,7 +1050,8 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
 /* All else is the VFS's below, which expects to be called as itself. */
 static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync_folder) {
     (void)vfs;
-    return below->xDelete(below, name, sync_folder);
+    errno = 0;
+    return full_or(below->xDelete(below, name, sync_folder));
 }
 static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *is_so) {
     (void)vfs;
