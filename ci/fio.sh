@@ -47,5 +47,14 @@ for engine in "--ioengine=psync" "--ioengine=external:$PWD/pageout_engine.so"; d
         exit 1
     fi
 done
+# A full disk is its errno to fio: the process's limit of a file's size stands for the disk.
+rm -f data
+if (trap '' XFSZ && ulimit -f 1024 && timeout 120 fio --name=full --filename=data --size=2m --rw=write --bs=4k --end_fsync=1 --thread \
+    --ioengine="external:$PWD/pageout_engine.so" --budget=$budget) > full.txt 2>&1 || ! grep -q 'File too large' full.txt; then
+    cat full.txt
+    echo "a full disk is not reported" >&2
+    exit 1
+fi
+rm -f full.txt
 rm -f data ./*.log ./*.state wrong.txt
 echo "fio: $ran jobs verified through pageout, and from the disk"

@@ -7,9 +7,14 @@
  * says. Writes are copies into memory, and syncs wait: both are over when they are queued. Jobs that are threads of one process
  * (`thread`) share a cache, which is built as the first of them says; jobs that are processes must not share a file.
  *
+ * An error of a read, write or sync is its errno to fio: ENOSPC and EDQUOT end a job with `fill_device`, and `ignore_error` and
+ * `continue_on_error` work. A write is in memory when it is over, so the disk may be found full by a later write or sync: give
+ * the job an `end_fsync`.
+ *
  * It is compiled against the headers of the fio that runs it (ci/fio.sh), whose interface differs by version.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,17 +97,39 @@ static void told(struct thread_data *td, const char *what, int64_t error) {
     log_err("pageout: %s: %s\n", what, pageout_strerror(error));
 }
 
+/* A job has ended. The last one frees the cache. */
+static void leave(void) {
+    char stats[4096];
+    pthread_mutex_lock(&lock);
+    if (--jobs == 0) {
+        if (pageout_text(cache, "stats", stats, sizeof stats) > 0) {
+            char *newline;
+            while ((newline = strchr(stats, '\n')))
+                *newline = newline[1] ? ',' : ' ';
+            log_info("pageout: %s\n", stats);
+        }
+        pageout_free(cache);
+        cache = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 static int engine_init(struct thread_data *td) {
     const struct options *with = (const struct options *)td->eo;
     struct job *job;
     char json[512], line[512];
     int64_t said = 0;
+    int length;
     if (td->io_ops != &ioengine) {
         log_err("pageout: built against the headers of another fio (ci/fio.sh has the way)\n");
         return 1;
     }
-    snprintf(json, sizeof json, "{\"budget\": %llu, \"policy\": \"%s\", \"backend\": \"%s\"}", with->budget,
+    length = snprintf(json, sizeof json, "{\"budget\": %llu, \"policy\": \"%s\", \"backend\": \"%s\"}", with->budget,
              with->policy ? with->policy : "mglru@6.12", with->backend ? with->backend : "any");
+    if (length < 0 || (size_t)length >= sizeof json) {
+        log_err("pageout: `policy` or `backend` is too long\n");
+        return 1;
+    }
     pthread_mutex_lock(&lock);
     if (jobs == 0) {
         said = pageout_new(json, &cache);
@@ -117,7 +144,10 @@ static int engine_init(struct thread_data *td) {
         return 1;
     }
     job = (struct job *)calloc(1, sizeof *job);
-    if (job) {
+    if (!job) {
+        td_verror(td, ENOMEM, "a job");
+        leave();
+    } else {
         job->queued = (struct io_u **)calloc(td->o.iodepth, sizeof *job->queued);
         job->batches = (struct pageout_batch **)calloc(td->o.iodepth, sizeof *job->batches);
         job->done = (struct io_u **)calloc(td->o.iodepth, sizeof *job->done);
@@ -128,7 +158,6 @@ static int engine_init(struct thread_data *td) {
 
 static void engine_cleanup(struct thread_data *td) {
     struct job *job = (struct job *)td->io_ops_data;
-    char stats[4096];
     unsigned int at;
     if (!job)
         return;
@@ -139,18 +168,7 @@ static void engine_cleanup(struct thread_data *td) {
     free(job->done);
     free(job);
     td->io_ops_data = NULL;
-    pthread_mutex_lock(&lock);
-    if (--jobs == 0) {
-        if (pageout_text(cache, "stats", stats, sizeof stats) > 0) {
-            char *newline;
-            while ((newline = strchr(stats, '\n')))
-                *newline = newline[1] ? ',' : ' ';
-            log_info("pageout: %s\n", stats);
-        }
-        pageout_free(cache);
-        cache = NULL;
-    }
-    pthread_mutex_unlock(&lock);
+    leave();
 }
 
 static int engine_open_file(struct thread_data *td, struct fio_file *f) {
@@ -236,7 +254,9 @@ static void reap(struct job *job, int timeout_ms) {
 
 static int engine_getevents(struct thread_data *td, unsigned int min, unsigned int max, const struct timespec *t) {
     struct job *job = (struct job *)td->io_ops_data;
-    int timeout_ms = t ? (int)(t->tv_sec * 1000 + t->tv_nsec / 1000000) : -1;
+    int timeout_ms = -1;
+    if (t)
+        timeout_ms = t->tv_sec >= INT_MAX / 1000 ? INT_MAX : (int)(t->tv_sec * 1000 + t->tv_nsec / 1000000);
     (void)max; /* no more are under way than events may be had */
     job->n_done = 0;
     reap(job, 0);
