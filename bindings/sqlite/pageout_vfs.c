@@ -507,7 +507,8 @@ static int acquire(const char *name, int is_buffered, struct database **to) {
     struct stat now;
     struct database *database;
     struct pageout *built;
-    int flags = PAGEOUT_RDWR | (is_buffered ? PAGEOUT_BUFFERED : 0);
+    /* SQLite's locks say who may write: those of the VFS below. */
+    int flags = PAGEOUT_RDWR | PAGEOUT_OWN_LOCKS | (is_buffered ? PAGEOUT_BUFFERED : 0);
     int64_t said;
     if (stat(name, &now) != 0)
         return SQLITE_CANTOPEN;
@@ -525,7 +526,7 @@ static int acquire(const char *name, int is_buffered, struct database **to) {
         return SQLITE_NOMEM;
     said = pageout_open(built, name, flags, NULL, &database->pages);
     if (said == -EACCES || said == -EROFS || said == -EPERM)
-        said = pageout_open(built, name, flags & ~PAGEOUT_RDWR, NULL, &database->pages);
+        said = pageout_open(built, name, flags & ~(PAGEOUT_RDWR | PAGEOUT_OWN_LOCKS), NULL, &database->pages);
     database->fd = said < 0 ? -1 : open(name, O_RDWR | O_CLOEXEC);
     if (said == 0 && database->fd < 0)
         database->fd = open(name, O_RDONLY | O_CLOEXEC);
@@ -557,7 +558,9 @@ static void release(struct database *database) {
     while (*link != database)
         link = &(*link)->next;
     *link = database->next;
-    pageout_forget(database->pages);
+    /* What could not be written was reported, and a journal or a WAL has it. Left here it would be written later, over what others write. */
+    if (pageout_forget(database->pages) < 0)
+        pageout_forget_and_discard(database->pages);
     pageout_close(database->pages);
     close(database->fd);
     pthread_mutex_destroy(&database->lock);

@@ -10,6 +10,8 @@
  *                 The interface may change with each version. No release has been in production for long: keep backups.
  *   Full disk     A write or sync returns -ENOSPC, -EDQUOT or -EFBIG within a second. Pages that were accepted stay in memory,
  *                 dirty and readable, and are written when there is space. FULL DISK below has what to do.
+ *   Locks         PAGEOUT_RDWR takes an exclusive flock(2): no other cache or process opens the file for writing (-EAGAIN).
+ *                 PAGEOUT_OWN_LOCKS is for programs with locks of their own.
  *   Torn reads    4 KiB within one page are read whole: never half of a concurrent write. A read or write of several pages is
  *                 not atomic: a 16 KiB read next to a 16 KiB write may return pages of both versions. If that matters, hold
  *                 your own lock around both. For a record within one page pageout_page_get() is such a lock: writers wait.
@@ -34,7 +36,9 @@
  *   -EIO              the device failed
  *   -ENOMEM           no memory for a page: the group's limit is too small, or guards hold too much
  *   -EBUSY            pages are held (pageout_page_get): a quarter of all frames, or the page that has to be dropped
- *   -ESTALE           the file was forgotten, or another process made it shorter
+ *   -EAGAIN           another cache or process has the file open for writing
+ *   -ESTALE           the file was forgotten, or another process changed it: made it shorter, or wrote it while it had unwritten
+ *                     pages here
  *   -ENOTRECOVERABLE  the cache can't be used any more: it panicked inside, or this is the child of a fork
  *
  * FULL DISK. Which call returns which error, and what to do:
@@ -47,7 +51,8 @@
  *                                                           1. make space (or repair the device),
  *                                                           2. pageout_acknowledge(), 3. pageout_sync().
  *                                                         Or cut the pages off with pageout_truncate(), then 2 and 3.
- *   pageout_forget     the same           -EIO            Nothing was dropped: as for pageout_sync.
+ *   pageout_forget     the same           -EIO            Nothing was dropped: as for pageout_sync. Or give the unwritten pages
+ *                                                         up with pageout_forget_and_discard().
  *
  * pageout_pwrite() fails this way only if it has to wait for dirty pages that can't be written. Otherwise it succeeds in memory, and
  * pageout_sync() reports the full device. So success of a write does not mean that the disk has space for it.
@@ -131,11 +136,13 @@ const char *pageout_strerror(int64_t error);
 #define PAGEOUT_RANDOM 4   /* reads are in random order: no readahead */
 #define PAGEOUT_CREATE 8   /* with PAGEOUT_RDWR: create the file if it does not exist */
 #define PAGEOUT_STABLE 16  /* with PAGEOUT_RDWR: a writer waits while the device has its page; always so on btrfs */
+#define PAGEOUT_OWN_LOCKS 32 /* with PAGEOUT_RDWR: take no flock(2), because the caller locks the file itself */
 
 /*
  * Opens a file. `flags` is a combination of PAGEOUT_READ and so on. `group` names the group that is charged for pages read
  * through this handle; NULL means none. Handles of one file share its pages.
- * Errors: -ENOENT, -EACCES, -EOPNOTSUPP, -ENFILE, -EINVAL (unknown group or flag), and those of open(2).
+ * Errors: -ENOENT, -EACCES, -EOPNOTSUPP, -ENFILE, -EINVAL (unknown group or flag), -EAGAIN (PAGEOUT_RDWR, and another cache or
+ * process has the file open for writing), and those of open(2).
  */
 int pageout_open(struct pageout *cache, const char *path, int flags, const char *group, struct pageout_file **file);
 
@@ -151,6 +158,12 @@ void pageout_close(struct pageout_file *file);
  * Errors: -EBUSY if a page is held; -EIO, -ENOSPC, -EDQUOT, -EFBIG if a page can't be written. Nothing is dropped then.
  */
 int pageout_forget(struct pageout_file *file);
+
+/*
+ * The same, and gives up dirty pages that can't be written: they are lost.
+ * Errors: -EBUSY if a page is held: nothing is dropped then.
+ */
+int pageout_forget_and_discard(struct pageout_file *file);
 
 /*
  * Reads the file again because another process has written it: drops all its pages and takes its length from disk. Writes that

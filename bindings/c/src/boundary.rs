@@ -18,6 +18,7 @@ const BUFFERED: c_int = 2;
 const RANDOM: c_int = 4;
 const CREATE: c_int = 8;
 const STABLE: c_int = 16;
+const OWN_LOCKS: c_int = 32;
 
 const SYNC_ALL: c_int = 0;
 const SYNC_DATA: c_int = 1;
@@ -206,7 +207,7 @@ unsafe extern "C" fn pageout_open(
 }
 
 fn open_as(flags: c_int) -> Result<Open, Failure> {
-    const KNOWN: c_int = RDWR | BUFFERED | RANDOM | CREATE | STABLE;
+    const KNOWN: c_int = RDWR | BUFFERED | RANDOM | CREATE | STABLE | OWN_LOCKS;
     let unknown = flags & !KNOWN;
     if unknown != 0 {
         let told = format!(
@@ -215,15 +216,16 @@ fn open_as(flags: c_int) -> Result<Open, Failure> {
         return Err(Failure::invalid(told));
     }
     let has = |flag| flags & flag != 0;
-    if has(CREATE | STABLE) && !has(RDWR) {
-        return Err(Failure::invalid("PAGEOUT_CREATE and PAGEOUT_STABLE are of files with PAGEOUT_RDWR"));
+    if has(CREATE | STABLE | OWN_LOCKS) && !has(RDWR) {
+        let flags = "PAGEOUT_CREATE, PAGEOUT_STABLE and PAGEOUT_OWN_LOCKS need PAGEOUT_RDWR";
+        return Err(Failure::invalid(flags));
     }
     let how = match has(RDWR) {
         true if has(STABLE) => Open::read_write().create(has(CREATE)).stable_writes(true),
         true => Open::read_write().create(has(CREATE)),
         false => Open::read(),
     };
-    let how = how.buffered(has(BUFFERED));
+    let how = how.buffered(has(BUFFERED)).own_locks(has(OWN_LOCKS));
     Ok(if has(RANDOM) { how.random() } else { how })
 }
 
@@ -242,6 +244,17 @@ unsafe extern "C" fn pageout_forget(file: *mut File) -> c_int {
     outcome_int(|| {
         // SAFETY: the header: a handle.
         unsafe { handle(file, "file") }?.clone().forget()?;
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_forget_and_discard(file: *mut File) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        unsafe { handle(file, "file") }?.clone().forget_and_discard()?;
         Ok(0)
     })
 }

@@ -244,6 +244,34 @@ static void bad_texts_are_refused(struct pageout *cache) {
     CHECK(strlen(pageout_strerror(INT64_MIN)) > 0 && strlen(pageout_strerror(INT64_MAX)) > 0 && strlen(pageout_strerror(-99999999999)) > 0);
 }
 
+/* However a batch, its file and other handles end, other files keep what was written. */
+static void cancel_and_close_leave_other_files_alone(const char *path) {
+    enum { ROUNDS = 50, READS = 32 };
+    static char bufs[READS][PAGEOUT_PAGE_SIZE];
+    char name[4096];
+    int round, n;
+    snprintf(name, sizeof name, "%s.other", path);
+    for (round = 0; round < ROUNDS; round++) {
+        struct pageout *cache = NULL;
+        struct pageout_file *file = NULL, *written = NULL;
+        struct pageout_read reads[READS];
+        struct pageout_batch *batch = NULL;
+        FINE(pageout_new("{\"budget\": 8388608}", &cache));
+        FINE(pageout_open(cache, name, PAGEOUT_RDWR | PAGEOUT_CREATE, NULL, &written));
+        FINE(pageout_pwrite(written, "hello", 5, 0));
+        FINE(pageout_open(cache, path, PAGEOUT_RANDOM, NULL, &file));
+        for (n = 0; n < READS; n++)
+            set(&reads[n], bufs[n], PAGE, (uint64_t)((n * 61 + round) % PAGES) * PAGE);
+        FINE(pageout_submit(file, reads, READS, &batch));
+        pageout_cancel(batch);
+        pageout_close(file);
+        FINE(pageout_sync(written, PAGEOUT_SYNC_ALL));
+        pageout_close(written);
+        pageout_free(cache);
+    }
+    CHECK(unlink(name) == 0);
+}
+
 /* A page outlives its file's handle and the cache's. */
 static void held_page_outlives_close_and_free(const char *path) {
     struct pageout *cache = NULL;
@@ -285,6 +313,7 @@ int main(int argc, char **argv) {
     pageout_close(file);
     pageout_free(cache);
     held_page_outlives_close_and_free(argv[1]);
+    cancel_and_close_leave_other_files_alone(argv[1]);
     CHECK(unlink(argv[1]) == 0);
     printf("%s: %d checks hold\n", argv[0], checks);
     return 0;

@@ -51,6 +51,24 @@ static void needs_the_right_flags(struct pageout *cache, const char *path) {
     pageout_close(file);
 }
 
+/* One cache writes a file at a time, unless the program has locks of its own. */
+static void second_writer_is_refused(struct pageout *cache, const char *path) {
+    struct pageout *other = NULL;
+    struct pageout_file *file = NULL, *second = NULL, *same = NULL;
+    FINE(pageout_new("{\"budget\": 8388608}", &other));
+    CHECK(pageout_open(cache, path, PAGEOUT_OWN_LOCKS, NULL, &file) == -EINVAL && file == NULL);
+    FINE(pageout_open(cache, path, PAGEOUT_RDWR, NULL, &file));
+    FINE(pageout_open(cache, path, PAGEOUT_RDWR, NULL, &same));
+    CHECK(pageout_open(other, path, PAGEOUT_RDWR, NULL, &second) == -EAGAIN && second == NULL);
+    CHECK(strstr(pageout_strerror(-EAGAIN), path) != NULL);
+    FINE(pageout_open(other, path, PAGEOUT_RDWR | PAGEOUT_OWN_LOCKS, NULL, &second));
+    pageout_close(second);
+    pageout_close(same);
+    FINE(pageout_forget(file));
+    pageout_close(file);
+    pageout_free(other);
+}
+
 static void a_reader_may_not_write(struct pageout *cache, const char *path) {
     struct pageout_file *file = NULL;
     FINE(pageout_open(cache, path, PAGEOUT_READ, NULL, &file));
@@ -147,6 +165,7 @@ int main(int argc, char **argv) {
         return 2;
     FINE(pageout_new("{\"budget\": 8388608}", &cache));
     needs_the_right_flags(cache, argv[1]);
+    second_writer_is_refused(cache, argv[1]);
     a_reader_may_not_write(cache, argv[1]);
     FINE(pageout_open(cache, argv[1], PAGEOUT_RDWR | PAGEOUT_RANDOM, NULL, &file));
     what_is_synced_is_on_disk(file, argv[1]);
