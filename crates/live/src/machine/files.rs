@@ -90,7 +90,12 @@ impl Machine {
                 }
                 Some(libc::EMFILE | libc::ENFILE) if self.forget_an_idle_file()? => {}
                 _ => {
-                    return Err(Error::Io { op: "opening", path: path.to_owned(), page: None, source: error });
+                    return Err(Error::Io {
+                        op: "opening",
+                        path: path.to_owned(),
+                        page: None,
+                        source: error,
+                    });
                 }
             }
         }
