@@ -16,6 +16,7 @@ use super::{Backend, Bug};
 use crate::storage::failing::{Fate, Faults, Request};
 use crate::{Error, File, Limits, Memory, Open};
 
+mod full; // a device that takes no more
 mod power; // it is lost while several write
 
 const PAGE: usize = PAGE_SIZE as usize;
