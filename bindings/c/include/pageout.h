@@ -15,6 +15,10 @@
  *   Torn reads    4 KiB within one page are read whole: never half of a concurrent write. A read or write of several pages is
  *                 not atomic: a 16 KiB read next to a 16 KiB write may return pages of both versions. If that matters, hold
  *                 your own lock around both. For a record within one page pageout_page_get() is such a lock: writers wait.
+ *   Protection    "low" of a group depends on the policy. classic@6.12 keeps the group's pages while other groups have some to
+ *                 give. MGLRU, by the rule of Linux, passes the group once and then reclaims from it: use "min" there.
+ *   Waits         A call that waits for a page held by its own thread, or by a thread that waits for it, returns -EBUSY after
+ *                 0.1 s; any other wait for a held page ends with -EBUSY after 10 s.
  *   fork()        A child may only free its handles. Other calls return -ENOTRECOVERABLE. A child that touches the bytes of
  *                 a page from pageout_page_get() gets SIGSEGV: the cache's memory is not mapped in the child.
  *   Batches       The buffers of one batch must not overlap: -EINVAL.
@@ -37,8 +41,8 @@
  *   -ENOMEM           no memory for a page: the group's limit is too small, or guards hold too much
  *   -EBUSY            pages are held (pageout_page_get): a quarter of all frames, or the page that has to be dropped
  *   -EAGAIN           another cache or process has the file open for writing
- *   -ESTALE           the file was forgotten, or another process changed it: made it shorter, or wrote it while it had unwritten
- *                     pages here
+ *   -ESTALE           the file was forgotten; or another process changed it: made it shorter, or wrote it while it had unwritten
+ *                     pages here; or it was made shorter during this call, which may be made again
  *   -ENOTRECOVERABLE  the cache can't be used any more: it panicked inside, or this is the child of a fork
  *
  * FULL DISK. Which call returns which error, and what to do:

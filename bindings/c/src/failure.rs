@@ -41,7 +41,7 @@ impl From<Error> for Failure {
             },
             Error::ReadOnly { .. } => libc::EBADF,
             Error::DirectRefused { .. } | Error::UringRefused { .. } => libc::EOPNOTSUPP,
-            Error::Shortened { .. } | Error::Forgotten { .. } => libc::ESTALE,
+            Error::Shortened { .. } | Error::Forgotten { .. } | Error::CutMeanwhile { .. } => libc::ESTALE,
             Error::OutOfMemory(_) => libc::ENOMEM,
             Error::Pinned { .. } => libc::EBUSY,
             Error::TooLong { .. } => libc::EFBIG,
@@ -55,6 +55,7 @@ impl From<Error> for Failure {
             Error::BeyondEnd { .. }
             | Error::NoRegularFile { .. }
             | Error::BudgetTooSmall { .. }
+            | Error::BudgetTooLarge { .. }
             | Error::Nodes(_)
             | Error::NoSuchNode { .. }
             | Error::Config(_)

@@ -25,10 +25,13 @@ impl File {
     pub fn write_at(&self, buf: &[u8], offset: u64) -> Result<(), Error> {
         let file = &*self.0;
         file.writable()?;
+        if buf.is_empty() {
+            return Ok(());
+        }
         let end = file.end_of_write(buf.len(), offset)?;
         let mut pieces = Inner::parts(buf.len(), offset);
         let (Some(first), None) = (pieces.next(), pieces.next()) else {
-            return if buf.is_empty() { Ok(()) } else { file.write_span(buf, offset, end) };
+            return file.write_span(buf, offset, end);
         };
         match file.try_overwrite(first.want.page, end) {
             Some(mut writing) => {
