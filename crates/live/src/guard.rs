@@ -7,6 +7,21 @@ use crate::error::Error;
 use crate::file::Inner as File;
 use crate::local;
 
+/// So many more pins of a thread are counted before it looks how many there are of all threads.
+const COUNTED_AT_ONCE: i64 = 16;
+
+/// Too many pages that can't be evicted would leave no memory for others.
+#[cold]
+fn check_pins(file: &File) -> Result<(), Error> {
+    let machine = &file.memory.machine;
+    let (pinned, most) = (machine.lock()?.pinned(), machine.pins_max);
+    if pinned <= most {
+        Ok(())
+    } else {
+        Err(Error::Pinned { path: file.path().to_owned(), page: None, pinned, most })
+    }
+}
+
 /// A page of a file, held in memory: [`crate::File::page`].
 pub struct PageRef<'a> {
     file: &'a File,
@@ -21,10 +36,8 @@ impl<'a> PageRef<'a> {
     /// Takes over a pin of a frame that holds so many bytes of a page, the last of so many pins of this thread.
     #[inline(always)]
     pub(crate) fn new(file: &'a File, pin: Pin<'a>, len: usize, pins: i64) -> Result<PageRef<'a>, Error> {
-        /// So many more pins of a thread are counted before anybody looks how many there are in all.
-        const COUNTED_AT_ONCE: i64 = 16;
         if pins % COUNTED_AT_ONCE == 0
-            && let Err(error) = PageRef::check_pins(file)
+            && let Err(error) = check_pins(file)
         {
             drop(PageRef { file, pin, len });
             return Err(error);
@@ -42,18 +55,6 @@ impl<'a> PageRef<'a> {
             0
         });
         PageRef::new(file, pin, len, pins)
-    }
-
-    /// Too many pages that can't be evicted would leave no room for others.
-    #[cold]
-    fn check_pins(file: &File) -> Result<(), Error> {
-        let machine = &file.memory.machine;
-        let pinned = machine.lock()?.pinned();
-        if pinned <= machine.pins_max {
-            Ok(())
-        } else {
-            Err(Error::Pinned { path: file.path().to_owned(), page: None, pinned, most: machine.pins_max })
-        }
     }
 }
 
@@ -92,16 +93,15 @@ impl<'a> PageMut<'a> {
     pub(crate) fn new(file: &'a File, writing: Writing<'a>, len: usize) -> Result<PageMut<'a>, Error> {
         let machine = &file.memory.machine;
         machine.guards.taken(writing.pfn());
-        if local::count_pins(machine, 1).is_none() {
+        let pins = local::count_pins(machine, 1).unwrap_or_else(|| {
             machine.count_pins(1);
-        }
+            0
+        });
         let page = PageMut { file, writing, len };
-        let pinned = machine.lock()?.pinned();
-        if pinned <= machine.pins_max {
-            Ok(page)
-        } else {
-            Err(Error::Pinned { path: file.path().to_owned(), page: None, pinned, most: machine.pins_max })
+        if pins % COUNTED_AT_ONCE == 0 {
+            check_pins(file)?;
         }
+        Ok(page)
     }
 }
 

@@ -9,7 +9,6 @@
 //! taken it, so a circle counts only when it has been there for a while. A guard that is leaked never goes: no wait is longer than
 //! [`crate::Builder::guard_wait`].
 
-use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -31,8 +30,8 @@ pub(crate) struct Guards(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// By frame.
-    held: BTreeMap<u32, Vec<ThreadNumber>>,
+    /// Frames, and the thread that has taken each guard; the last one last, which mostly goes first.
+    held: Vec<(ThreadNumber, u32)>,
     waits: Vec<(ThreadNumber, u32)>,
 }
 
@@ -43,18 +42,17 @@ impl Guards {
 
     /// This thread has taken a guard of a frame.
     pub(crate) fn taken(&self, pfn: Pfn) {
-        self.state().held.entry(pfn.0).or_default().push(local::thread_number());
+        let thread = local::thread_number();
+        self.state().held.push((thread, pfn.0));
     }
 
     /// A guard of a frame is gone: this thread's, if it has taken one, else another's that was sent here.
     pub(crate) fn let_go(&self, pfn: Pfn) {
-        let mut state = self.state();
-        let Some(threads) = state.held.get_mut(&pfn.0) else { return };
-        let own = local::thread_number();
-        let at = threads.iter().position(|&thread| thread == own).unwrap_or(0);
-        threads.swap_remove(at);
-        if threads.is_empty() {
-            state.held.remove(&pfn.0);
+        let thread = local::thread_number();
+        let held = &mut self.state().held;
+        let own = held.iter().rposition(|&of| of == (thread, pfn.0));
+        if let Some(at) = own.or_else(|| held.iter().rposition(|&(_, of)| of == pfn.0)) {
+            held.swap_remove(at);
         }
     }
 }
@@ -65,7 +63,7 @@ impl State {
         let (mut frames, mut seen) = (vec![pfn], Vec::new());
         while let Some(pfn) = frames.pop() {
             let mut holders = arena.holds.holders(pfn);
-            holders.extend(self.held.get(&pfn).into_iter().flatten());
+            holders.extend(self.held.iter().filter(|&&(_, of)| of == pfn).map(|&(thread, _)| thread));
             for holder in holders {
                 if holder == thread {
                     return true;
@@ -85,7 +83,8 @@ pub(crate) struct GuardWait<'a> {
     guards: &'a Guards,
     arena: &'a Arena,
     longest: Duration,
-    began: Instant,
+    /// None before the wait is one: most calls wait for no guard.
+    began: Option<Instant>,
     /// For which frame others see it wait.
     pfn: Option<Pfn>,
     circle_since: Option<Instant>,
@@ -93,12 +92,12 @@ pub(crate) struct GuardWait<'a> {
 
 impl<'a> GuardWait<'a> {
     pub(crate) fn new(guards: &'a Guards, arena: &'a Arena, longest: Duration) -> GuardWait<'a> {
-        GuardWait { guards, arena, longest, began: Instant::now(), pfn: None, circle_since: None }
+        GuardWait { guards, arena, longest, began: None, pfn: None, circle_since: None }
     }
 
     /// Whether the wait may go on, which is for a guard of this frame now.
     pub(crate) fn may_go_on(&mut self, pfn: Pfn) -> bool {
-        let waited = self.began.elapsed();
+        let waited = self.began.get_or_insert_with(Instant::now).elapsed();
         if waited < IS_SHORT {
             return true;
         }

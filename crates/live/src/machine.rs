@@ -264,14 +264,14 @@ impl Machine {
         let is_alone = self.readers.threads == 0;
         let mut own = if is_alone { usize::MAX } else { own };
         while !locked.reads.is_empty() {
-            if own == 1 && locked.reads.len() == 1 {
+            if own > 0 && locked.reads.len() == 1 {
                 // A miss, mostly.
                 let mut read = locked.reads.pop().expect("there is one");
                 drop(locked);
                 let result = read.perform(&self.arena);
                 locked = self.lock()?;
                 locked.read_done(read, result);
-                own = 0;
+                own = if is_alone { usize::MAX } else { 0 };
                 continue;
             }
             let mut reads = std::mem::take(&mut locked.reads);
