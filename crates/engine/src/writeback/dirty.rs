@@ -12,7 +12,8 @@
 //! that the next store faults and is counted. [machine 5.1]
 //!
 //! A write that fails leaves a clean page: what was written is in memory until the page is reclaimed, and then lost. The file
-//! remembers the error for whoever asks (fsync). [machine 5.7] `writeback.failed_write=dirty` keeps the page dirty (`retry.rs`).
+//! remembers the error for whoever asks (fsync). [machine 5.7] `writeback.failed_write=dirty` keeps the page dirty (`retry.rs`,
+//! `failing.rs`).
 
 use crate::books::Deed;
 use crate::core::Core;

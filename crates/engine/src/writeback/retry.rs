@@ -13,7 +13,8 @@
 //!
 //! A file rests, and not a page: where one block of a device can't be written, its neighbours mostly can't either. Without a rest the
 //! flusher would try without end while more is dirty than may be. A page that is dirty again was not dirtied again: that would slow its writers
-//! down for what they have not done. syncfs tells each open file once, as a kernel does: no one file could be acknowledged there.
+//! down for what they have not done. What such pages mean to writers is in `failing.rs`. syncfs tells each open file once, as a kernel does: no
+//! one file could be acknowledged there.
 
 use crate::config::ConfigError;
 use crate::core::Core;
