@@ -381,6 +381,28 @@ fn writer_of_failing_device_gets_error_until_it_works() {
 }
 
 #[test]
+fn group_full_of_pages_that_cant_be_written_has_no_memory() {
+    check(
+        "
+        config writeback.failed_write=dirty oom_kill=false folio_batch=1 charge_stock=1 stat=live vm.dirty_ratio=100 vm.dirty_background_ratio=99
+        group job max=64
+        file data 128
+        task t in job
+        threads
+        t open data as f
+        t write f 0..64           => 64m
+        device fails
+        t syncs                   => synced    # it tells of no errors, and the file rests
+        vmstat nr_dirty           => 64
+        t read f 100              => O
+        device answers
+        wait 30
+        t read f 100              => M
+    ",
+    );
+}
+
+#[test]
 fn truncated_file_holds_its_device_up_no_more() {
     check(
         "

@@ -224,6 +224,12 @@ impl Transfers {
         }
     }
 
+    /// Whether somebody may wait once more for writes that others have yet to begin. Where failed writes are kept, these may find nothing but files that rest.
+    pub(crate) fn may_wait(&self, seen: &mut SeenWrites) -> bool {
+        seen.waits_in_vain += 1;
+        seen.waits_in_vain <= WAITS_IN_VAIN_MAX
+    }
+
     /// Where somebody begins who has seen no write end.
     pub(crate) fn seen_writes(&self) -> SeenWrites {
         SeenWrites { cleaned: self.writes_cleaned, waits_in_vain: 0 }

@@ -228,7 +228,11 @@ impl Core {
             Hope::None => {}
         }
         // Dirty pages that reclaim has met among others are no reason for a kill either.
-        if waits_for_files && !self.io.are_held_up && self.mm.memcg_stat_now(limited, Stat::NrDirty) > 0 {
+        if waits_for_files
+            && !self.io.are_held_up
+            && self.mm.memcg_stat_now(limited, Stat::NrDirty) > 0
+            && (!self.keeps_failed_writes() || self.io.may_wait(&mut charge.seen_writes))
+        {
             self.wakeup_flusher_threads(WritebackReason::Vmscan);
             if self.is_flushing() {
                 charge.attempts = 0;
