@@ -106,11 +106,6 @@ impl Core {
         if let Some(chunk) = &mut work.chunk {
             let before = chunk.left;
             let turn = match work.is_sync {
-                // What it has begun to write fails, and so would the rest.
-                false if self.is_resting(chunk.file) => {
-                    self.mm.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
-                    TurnStep::Over
-                }
                 false => self.write_chunk(chunk, work.reason),
                 true => self.write_whole(wb, chunk, work.reason),
             };
