@@ -41,7 +41,7 @@ const GRACE: Nanos = Nanos(500_000_000);
 /// A failure younger than that needs no probe: the device fails still.
 const FRESH: Nanos = Nanos(200_000_000);
 /// How long a probe may take.
-const ANSWER: Nanos = Nanos(300_000_000);
+const PROBE: Nanos = Nanos(300_000_000);
 /// A writer looks again after so long at most.
 const NAP: Nanos = Nanos(20_000_000);
 
@@ -56,7 +56,7 @@ pub(super) struct Failures {
 
 /// What a writer does about failures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verdict {
+enum Answer {
     Nap(Nanos),
     /// It begins a probe.
     Probe,
@@ -89,28 +89,28 @@ impl Failures {
         (self.last, self.probe) = (now, None);
     }
 
-    fn judge(&mut self, now: Nanos) -> Verdict {
-        let nap_until = |at: Nanos| Verdict::Nap(Nanos((at.0 - now.0).min(NAP.0)));
+    fn judge(&mut self, now: Nanos) -> Answer {
+        let nap_until = |at: Nanos| Answer::Nap(Nanos((at.0 - now.0).min(NAP.0)));
         if now < self.since + GRACE {
             return nap_until(self.since + GRACE);
         }
         match self.probe {
-            Some(begun) if now < begun + ANSWER => nap_until(begun + ANSWER),
+            Some(begun) if now < begun + PROBE => nap_until(begun + PROBE),
             // No answer is one, and all who wait get it.
             Some(_) => {
                 self.note(now);
-                Verdict::Fail
+                Answer::Fail
             }
-            None if now < self.last + FRESH => Verdict::Fail,
+            None if now < self.last + FRESH => Answer::Fail,
             None => {
                 self.probe = Some(now);
-                Verdict::Probe
+                Answer::Probe
             }
         }
     }
 
     fn is_probed(&self, now: Nanos) -> bool {
-        self.probe.is_some_and(|begun| now < begun + ANSWER)
+        self.probe.is_some_and(|begun| now < begun + PROBE)
     }
 }
 
@@ -232,16 +232,16 @@ impl Core {
             None => self.writeback.stuck.get_mut(&file)?,
         };
         Some(match failures.judge(now) {
-            Verdict::Nap(span) => {
+            Answer::Nap(span) => {
                 self.try_stuck(bdi);
                 ThrottleStep::Sleep(span)
             }
-            Verdict::Probe => {
+            Answer::Probe => {
                 self.end_rests(bdi, file);
                 self.try_stuck(bdi);
                 ThrottleStep::Sleep(NAP)
             }
-            Verdict::Fail => throttle.refuse(),
+            Answer::Fail => throttle.refuse(),
         })
     }
 
@@ -334,38 +334,79 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::*;
 
     const fn ms(ms: u64) -> Nanos {
         Nanos(ms * 1_000_000)
     }
 
     #[test]
+    fn failing_device_says_nothing_of_its_rate() {
+        let mut policy = Policy::of("classic@6.12");
+        policy.machine.writeback.failed_write = FailedWrite::Dirty;
+        let mut engine = Engine::new(Config { policy, ..Config::default() }).unwrap();
+        let (kind, bdi) = (FileKind::Regular, Bdi::NO_READAHEAD);
+        let file = engine.file_create(FileSpec { name: "data".to_owned(), pages: 8, kind, bdi }).unwrap();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let object = engine.open(task, file).unwrap();
+        assert!(matches!(engine.start(task, Access::new(object, 0, true)), Step::Done(_)));
+        let wb = engine.core.wb_for(BdiId(0), MemcgId::ROOT);
+        // Whether it counts as written, and the rate is another after a second.
+        let mut sync = |result| {
+            let mut step = engine.fsync(task, object).unwrap();
+            let mut ops = Vec::new();
+            while !matches!(step, Step::Done(_)) {
+                engine.take_ops(&mut ops);
+                for op in ops.drain(..) {
+                    if let Op::WriteFile { io, .. } = op {
+                        engine.io_done(io, CpuId(0), result);
+                    }
+                }
+                step = engine.resume(task);
+            }
+            let now = engine.core.by.now + Nanos::SECOND;
+            engine.set_now(now);
+            let before = engine.core.writeback.wb(wb).rates.average;
+            engine.core.update_bandwidth(wb, [None, None]);
+            let of = engine.core.writeback.wb(wb);
+            let written = (of.rates.written, of.completions.at(now) > 0);
+            (written, of.rates.average != before)
+        };
+        for _ in 0..3 {
+            assert_eq!(sync(Err(IoError::Device)), ((0, false), false));
+        }
+        assert_eq!(sync(Ok(())), ((1, true), false), "what it wrote follows only later");
+        assert_eq!(sync(Ok(())), ((1, true), true));
+    }
+
+    #[test]
     fn writer_naps_then_probes_then_fails() {
         let mut failures = Failures::new(ms(1000));
-        assert_eq!(failures.judge(ms(1000)), Verdict::Nap(ms(20)));
-        assert_eq!(failures.judge(ms(1495)), Verdict::Nap(ms(5)));
-        assert_eq!(failures.judge(ms(1500)), Verdict::Probe);
-        assert_eq!(failures.judge(ms(1501)), Verdict::Nap(ms(20)), "another one waits for the outcome");
+        assert_eq!(failures.judge(ms(1000)), Answer::Nap(ms(20)));
+        assert_eq!(failures.judge(ms(1495)), Answer::Nap(ms(5)));
+        assert_eq!(failures.judge(ms(1500)), Answer::Probe);
+        assert_eq!(failures.judge(ms(1501)), Answer::Nap(ms(20)), "another one waits for the outcome");
         failures.note(ms(1510));
-        assert_eq!(failures.judge(ms(1520)), Verdict::Fail);
-        assert_eq!(failures.judge(ms(1709)), Verdict::Fail);
-        assert_eq!(failures.judge(ms(1710)), Verdict::Probe);
+        assert_eq!(failures.judge(ms(1520)), Answer::Fail);
+        assert_eq!(failures.judge(ms(1709)), Answer::Fail);
+        assert_eq!(failures.judge(ms(1710)), Answer::Probe);
     }
 
     #[test]
     fn probe_without_answer_fails_for_all_who_wait() {
         let mut failures = Failures::new(ms(0));
-        assert_eq!(failures.judge(ms(600)), Verdict::Probe);
-        assert_eq!(failures.judge(ms(899)), Verdict::Nap(ms(1)));
+        assert_eq!(failures.judge(ms(600)), Answer::Probe);
+        assert_eq!(failures.judge(ms(899)), Answer::Nap(ms(1)));
         assert!(failures.is_probed(ms(899)) && !failures.is_probed(ms(900)));
-        assert_eq!([900, 905, 1099].map(|at| failures.judge(ms(at))), [Verdict::Fail; 3]);
-        assert_eq!(failures.judge(ms(1100)), Verdict::Probe);
+        assert_eq!([900, 905, 1099].map(|at| failures.judge(ms(at))), [Answer::Fail; 3]);
+        assert_eq!(failures.judge(ms(1100)), Answer::Probe);
     }
 
     #[test]
     fn failure_that_is_news_to_nobody_needs_no_probe() {
         let mut failures = Failures::new(ms(0));
         failures.note(ms(400));
-        assert_eq!(failures.judge(ms(500)), Verdict::Fail);
+        assert_eq!(failures.judge(ms(500)), Answer::Fail);
     }
 }

@@ -140,6 +140,16 @@ impl Bench {
         group
     }
 
+    /// An administrator lowers the limits, so that more is stuck than may be dirty.
+    fn lower_limits(&mut self) {
+        let mm = self.engine.process_create(MemcgId::ROOT);
+        let shell = self.engine.task_create(mm, CpuId(0));
+        for (file, percent) in [("dirty_background_ratio", "5"), ("dirty_ratio", "10")] {
+            let step = self.engine.write_file(shell, &format!("/proc/sys/vm/{file}"), percent).unwrap();
+            assert!(matches!(step, Step::Done(Served::Written { .. })), "{step:?}");
+        }
+    }
+
     /// A writer of a file of its own.
     fn writer(&mut self, disk: usize, group: MemcgId) -> usize {
         let mm = self.engine.process_create(group);
@@ -302,6 +312,8 @@ fn check_rates(policy: &str, groups: impl Fn(&mut Bench) -> [MemcgId; 2]) {
             bench.writer(1, full);
             bench.writer(1, full);
         }
+        bench.run(secs(3));
+        bench.lower_limits();
         bench.run(secs(14));
         assert_eq!(bench.writers[writer].errors, [], "its disk works");
         for failing in &bench.writers[1..] {
@@ -505,6 +517,8 @@ fn file_that_fails_alone_gives_errors_to_its_writers_alone() {
                 let writer = bench.writer(0, group);
                 bench.broken.insert(bench.file_of(writer));
             }
+            bench.run(secs(3));
+            bench.lower_limits();
             bench.run(secs(14));
             assert_eq!(bench.writers[healthy].errors, [], "its file works");
             for broken in &bench.writers[1..] {
