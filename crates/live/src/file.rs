@@ -610,6 +610,7 @@ impl Inner {
     }
 
     /// Copies out of a page that somebody has pinned, if the file goes so far still.
+    #[inline]
     fn show(&self, piece: &Piece, pin: &Pin<'_>, buf: &mut [u8]) -> Result<(), Error> {
         if !self.length.reaches(piece.end()) {
             return Err(Error::CutMeanwhile { path: self.path.clone() });

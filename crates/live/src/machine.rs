@@ -324,7 +324,7 @@ impl Machine {
         locked = self.read(locked, 1)?;
         // This thread reads, too, as long as there is something of the file's device that nobody has begun.
         let device = locked.device_of(file);
-        while let Some(mut read) = locked.take_read(|_, read| Some(read.device) == device) {
+        while let Some(mut read) = locked.take_read(|_, read| Some(read.device as usize) == device) {
             drop(locked);
             let result = read.perform(&self.arena);
             locked = self.lock()?;

@@ -31,14 +31,14 @@ impl File {
         let end = file.end_of_write(buf.len(), offset)?;
         let mut pieces = Inner::parts(buf.len(), offset);
         let (Some(first), None) = (pieces.next(), pieces.next()) else {
-            return file.write_span(buf, offset, end);
+            return file.write_span(buf, offset, end, false);
         };
         match file.try_overwrite(first.want.page, end) {
             Some(mut writing) => {
                 writing.bytes_mut()[first.skip..first.skip + buf.len()].copy_from_slice(buf);
                 Ok(())
             }
-            None => file.write_span(buf, offset, end),
+            None => file.write_span(buf, offset, end, true),
         }
     }
 
@@ -129,12 +129,15 @@ impl Inner {
         if bytes <= BYTES_MAX { Ok(()) } else { Err(self.too_long(bytes)) }
     }
 
-    /// Writes bytes while no byte of the file is taken away.
-    fn write_span(&self, buf: &[u8], offset: u64, end: u64) -> Result<(), Error> {
+    /// Writes bytes while no byte of the file is taken away. `was_tried`: they are of one page, which the engine has to hear of.
+    fn write_span(&self, buf: &[u8], offset: u64, end: u64, was_tried: bool) -> Result<(), Error> {
         let machine = &*self.memory.machine;
         let mut span = Span::up_to(self, end)?;
         let mut wait = machine.guard_wait();
         for piece in Inner::parts(buf.len(), offset) {
+            if !was_tried && self.try_write_piece(&piece, buf) {
+                continue;
+            }
             while let Some(held) = self.write_piece(&piece, buf)? {
                 // Who has the page may be about to make the file shorter.
                 let cuts = self.length.cuts();
@@ -152,14 +155,19 @@ impl Inner {
         Ok(())
     }
 
+    /// Writes to a page that is dirty already.
+    #[inline]
+    fn try_write_piece(&self, piece: &Piece, buf: &[u8]) -> bool {
+        let Some(mut writing) = self.try_overwrite(piece.want.page, piece.end()) else { return false };
+        let from = &buf[piece.to.clone()];
+        writing.bytes_mut()[piece.skip..piece.skip + from.len()].copy_from_slice(from);
+        true
+    }
+
     /// Writes to a page, within a span; returns its frame where somebody holds it.
     fn write_piece(&self, piece: &Piece, buf: &[u8]) -> Result<Option<Pfn>, Error> {
         let (page, skip, from) = (piece.want.page, piece.skip, &buf[piece.to.clone()]);
-        let end = page * PAGE_SIZE + (skip + from.len()) as u64;
-        if let Some(mut writing) = self.try_overwrite(page, end) {
-            writing.bytes_mut()[skip..skip + from.len()].copy_from_slice(from);
-            return Ok(None);
-        }
+        let end = piece.end();
         let part = Part { page, skip, len: from.len() };
         let begun = self.memory.guarded(|machine| machine.begin_write(self, self.group, part))?;
         let Writable { mut writing, is_new } = match begun {

@@ -95,6 +95,12 @@ impl Devices {
         self.turn = device + 1;
     }
 
+    /// Whether the last call of the engine has asked for no write, and all that were asked for have begun.
+    #[inline]
+    pub(super) fn are_idle(&self) -> bool {
+        self.iter().all(|device| !device.was_asked && device.writes.is_empty())
+    }
+
     /// Whether writes were asked for and not begun.
     pub(super) fn have_writes(&self) -> bool {
         self.iter().any(|device| !device.writes.is_empty())

@@ -19,7 +19,7 @@ use super::device::Devices;
 use super::driven::Driven;
 use super::moves::Move;
 use super::open_file::OpenFile;
-use super::transfer::{Failed, Progress, Transfer, WRITTEN_TOGETHER, Written};
+use super::transfer::{Failed, PAGE_BYTES, Progress, Transfer, WRITTEN_TOGETHER, Written};
 use super::{Machine, Want};
 use crate::arena::{OwnedPin, Pin};
 use crate::cpu_time;
@@ -212,8 +212,8 @@ pub(super) struct Miss {
     /// Reads of the device that had ended when it was last made.
     pub(super) reads_before: u64,
     /// How often it has found no memory, and how often although nothing of its group was being read.
-    tries: u32,
-    in_vain: u32,
+    tries: u8,
+    in_vain: u8,
 }
 
 /// An access that has found no memory is to be made again: after the shorter time, or where no read ends meanwhile, after the longer.
@@ -233,7 +233,7 @@ impl Miss {
     /// program's access would fail.
     fn crowded(&mut self, report: &OomReport) -> Option<Crowded> {
         /// As often as reclaim is tried, which takes 66 ms together: who copies is done by then, and who polls has polled. What is left is under guards.
-        const IN_VAIN_MAX: u32 = 16;
+        const IN_VAIN_MAX: u8 = 16;
         let span =
             |longest| Duration::from_micros(20 << self.tries.min(16)).min(Duration::from_millis(longest));
         let crowded = match report.being_read {
@@ -241,8 +241,8 @@ impl Miss {
             // Room comes when that has ended, or otherwise before.
             _ => Crowded { least: span(1), most: Duration::from_millis(10) },
         };
-        self.tries += 1;
-        self.in_vain += u32::from(report.being_read == 0);
+        self.tries = self.tries.saturating_add(1);
+        self.in_vain += u8::from(report.being_read == 0);
         (self.in_vain <= IN_VAIN_MAX).then_some(crowded)
     }
 }
@@ -422,13 +422,14 @@ impl<'a> Locked<'a> {
                     inner.reads.push(Transfer {
                         io,
                         file,
-                        device,
+                        device: device as u32,
                         disk,
                         page,
                         frames,
-                        bytes,
+                        bytes: bytes as u32,
                         writes: None,
                         progress,
+                        is_stable: false,
                     });
                 }
                 Op::WriteFile { io, file, page, pfn, .. } => {
@@ -443,21 +444,22 @@ impl<'a> Locked<'a> {
                     };
                     if let Some(last) = device.writes.back_mut().filter(is_next) {
                         last.frames.push(pfn);
-                        last.bytes += PAGE_SIZE;
+                        last.bytes += PAGE_BYTES;
                         last.writes.as_mut().expect("it is a write").ios.push(io);
                         continue;
                     }
-                    let written = Written { ios: vec![io], failed: Vec::new(), is_stable: of.is_stable };
+                    let written = Written { ios: vec![io], failed: Vec::new() };
                     device.writes.push_back(Transfer {
                         io,
                         file,
-                        device: of.device,
+                        device: of.device as u32,
                         disk: Arc::clone(&of.disk),
                         page,
                         frames: vec![pfn],
-                        bytes: PAGE_SIZE,
+                        bytes: PAGE_BYTES,
                         writes: Some(written),
                         progress: Progress::default(),
+                        is_stable: of.is_stable,
                     });
                 }
                 Op::FreeFrame { pfn, pages } => {
@@ -527,7 +529,7 @@ impl<'a> Locked<'a> {
         self.device_reads += 1;
         match result {
             Ok(()) => {
-                self.device_bytes += read.bytes;
+                self.device_bytes += u64::from(read.bytes);
                 read.frames.iter().for_each(|&pfn| self.machine.arena.gate(pfn).open());
             }
             Err(failed) => {

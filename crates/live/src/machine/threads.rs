@@ -136,7 +136,7 @@ impl Machine {
                 }
                 continue;
             };
-            let device = transfer.device;
+            let device = transfer.device as usize;
             inner.devices[device].threads += 1;
             if inner.devices.iter().count() > 1 && (inner.devices.have_writes() || !inner.queue.is_empty()) {
                 // What this thread has passed, or comes to only after this, may be of a device that has threads left.

@@ -18,34 +18,39 @@ use crate::storage::Storage;
 pub(super) const WRITTEN_TOGETHER: usize = 64;
 
 /// A device that answers so often without a whole page more will not give or take it.
-const PARTS_MAX: u32 = 8;
+const PARTS_MAX: u8 = 8;
+
+/// A page, in the units of a transfer.
+pub(super) const PAGE_BYTES: u32 = PAGE_SIZE as u32;
 
 /// A read or a write of a file that is in flight, or will be.
 pub(super) struct Transfer {
     pub(super) io: IoId,
     pub(super) file: FileId,
-    pub(super) device: usize,
+    pub(super) device: u32,
     pub(super) disk: Arc<dyn Storage>,
     pub(super) page: u64,
     pub(super) frames: Vec<Pfn>,
-    /// Bytes that are to be read, zeroes behind them; of a write all.
-    pub(super) bytes: u64,
+    /// Bytes that are to be read, zeroes behind them; of a write all. These numbers are short, as a transfer of more than 128 bytes is moved by a call.
+    pub(super) bytes: u32,
     /// It is a write. To the engine each page is one of its own.
     pub(super) writes: Option<Written>,
     pub(super) progress: Progress,
+    /// It is a write, and nobody may write to its frames until it has ended: each has a pin that says so.
+    pub(super) is_stable: bool,
 }
 
 /// How far a transfer is.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Progress {
     /// The page, from the first of the transfer on, with which its next request begins.
-    first: usize,
+    first: u32,
     /// Bytes that are read.
-    done: u64,
+    done: u32,
     /// A write has failed for several pages, and each is written by itself.
     is_each: bool,
     /// Answers in a row without a page more.
-    parts: u32,
+    parts: u8,
 }
 
 /// What a write has beside.
@@ -54,8 +59,6 @@ pub(super) struct Written {
     pub(super) ios: Vec<IoId>,
     /// Pages that could not be written, from the first of the transfer on, and why.
     pub(super) failed: Vec<(usize, i32)>,
-    /// Nobody may write to its frames until it has ended, and each has a pin that says so.
-    pub(super) is_stable: bool,
 }
 
 /// Why a page could not be read or written.
@@ -87,29 +90,31 @@ impl Transfer {
         }
         let written = self.writes.as_mut().expect("it is a write");
         let (frames, ios) = (self.frames.split_off(pages), written.ios.split_off(pages));
-        self.bytes = self.frames.len() as u64 * PAGE_SIZE;
+        self.bytes = self.frames.len() as u32 * PAGE_BYTES;
         Some(Transfer {
             io: ios[0],
             file: self.file,
             device: self.device,
             disk: Arc::clone(&self.disk),
             page: self.page + pages as u64,
-            bytes: frames.len() as u64 * PAGE_SIZE,
+            bytes: frames.len() as u32 * PAGE_BYTES,
             frames,
-            writes: Some(Written { ios, failed: Vec::new(), is_stable: written.is_stable }),
+            writes: Some(Written { ios, failed: Vec::new() }),
             progress: Progress::default(),
+            is_stable: self.is_stable,
         })
     }
 
     /// The frames of its next request: all that are left, or one page of a write that has failed for several.
     pub(super) fn frames_of_request(&self) -> &[Pfn] {
         let Progress { first, is_each, .. } = self.progress;
+        let first = first as usize;
         &self.frames[first..if is_each { first + 1 } else { self.frames.len() }]
     }
 
     /// From which byte of its file on its next request reads or writes.
     pub(super) fn offset_of_request(&self) -> u64 {
-        (self.page + self.progress.first as u64) * PAGE_SIZE
+        (self.page + u64::from(self.progress.first)) * PAGE_SIZE
     }
 
     /// Makes it, request after request.
@@ -143,14 +148,14 @@ impl Transfer {
     /// So many bytes more are read, from the page on with which the request began. The last page is filled up with zeroes, and all behind it.
     fn has_read(&mut self, arena: &Arena, bytes: u64) -> Option<Result<(), Failed>> {
         let Progress { first, done, parts, .. } = &mut self.progress;
-        let there = *first as u64 * PAGE_SIZE + bytes;
-        if there >= self.bytes {
+        let there = u64::from(*first) * PAGE_SIZE + bytes;
+        if there >= u64::from(self.bytes) {
             self.fill_up(arena);
             return Some(Ok(()));
         }
-        if there > *done {
+        if there > u64::from(*done) {
             // A read that ends within a page begins at that page again: direct I/O is by whole blocks.
-            (*first, *done, *parts) = ((there / PAGE_SIZE) as usize, there, 0);
+            (*first, *done, *parts) = ((there / PAGE_SIZE) as u32, there as u32, 0);
             return None;
         }
         // A short answer may end where the one before it did. The end of a file always does.
@@ -159,8 +164,8 @@ impl Transfer {
     }
 
     fn fill_up(&self, arena: &Arena) {
-        for (page, &pfn) in (0_u64..).zip(&self.frames).skip((self.bytes / PAGE_SIZE) as usize) {
-            arena.zero(pfn, self.bytes.saturating_sub(page * PAGE_SIZE).min(PAGE_SIZE) as usize);
+        for (page, &pfn) in (0_u64..).zip(&self.frames).skip(self.bytes as usize / PAGE_SIZE as usize) {
+            arena.zero(pfn, u64::from(self.bytes).saturating_sub(page * PAGE_SIZE).min(PAGE_SIZE) as usize);
         }
     }
 
@@ -169,20 +174,20 @@ impl Transfer {
         let Progress { first, is_each, parts, .. } = &mut self.progress;
         let failed = &mut self.writes.as_mut().expect("it is a write").failed;
         // A write that ends within a page begins at that page again: direct I/O is by whole blocks.
-        let pages = usize::try_from(answer).unwrap_or(0) / PAGE_SIZE as usize;
+        let pages = u32::try_from(answer).unwrap_or(0) / PAGE_SIZE as u32;
         if pages > 0 {
             *first += pages;
             *parts = 0;
         } else if answer >= 0 && *parts < PARTS_MAX {
             *parts += 1;
         } else if *is_each {
-            failed.push((*first, if answer < 0 { -answer } else { libc::EIO }));
+            failed.push((*first as usize, if answer < 0 { -answer } else { libc::EIO }));
             *first += 1;
             *parts = 0;
         } else {
             (*is_each, *parts) = (true, 0);
         }
-        if *first < self.frames.len() {
+        if (*first as usize) < self.frames.len() {
             return None;
         }
         Some(failed.last().map_or(Ok(()), |&(_, errno)| Err(Failed::Errno(errno))))
@@ -220,7 +225,7 @@ mod tests {
         let frames = [7, 2, 5].map(Pfn).to_vec();
         let (io, file, bytes) = (IoId(0), FileId(0), BYTES as u64);
         let progress = Progress::default();
-        let transfer = Transfer { io, file, device: 0, disk, page: 0, frames, bytes, writes: None, progress };
+        let transfer = Transfer { io, file, device: 0, disk, page: 0, frames, bytes: bytes as u32, writes: None, progress, is_stable: false };
         (Arena::new(std::slice::from_ref(&(0..8)), None).unwrap(), transfer)
     }
 

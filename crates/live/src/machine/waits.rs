@@ -142,14 +142,16 @@ impl Machine {
         task: TaskId,
         span: Duration,
     ) -> Result<(Locked<'a>, bool), Error> {
-        let until = Instant::now() + span;
+        // Who waits for a read that it has made itself is woken already, and asks for no time.
+        let mut until = None;
         loop {
             let waiter = locked.waiter(task);
             let is_woken = std::mem::take(&mut waiter.is_woken);
-            if is_woken || until <= Instant::now() {
+            if is_woken || until.is_some_and(|until| until <= Instant::now()) {
                 waiter.thread = None;
                 return Ok((locked, is_woken));
             }
+            let until = *until.get_or_insert_with(|| Instant::now() + span);
             waiter.thread = Some(thread::current());
             drop(locked);
             let left = until.saturating_duration_since(Instant::now());
@@ -206,6 +208,9 @@ impl Machine {
         mut locked: Locked<'a>,
         file: &File,
     ) -> Result<Locked<'a>, Error> {
+        if !file.length.is_changing() && locked.is_reachable(file) {
+            return Ok(locked);
+        }
         locked = self.wait_while(locked, |inner| {
             inner.files[file.id.0 as usize]
                 .as_ref()
@@ -223,6 +228,9 @@ impl Machine {
         mut locked: Locked<'a>,
         file: &File,
     ) -> Result<Locked<'a>, Error> {
+        if locked.is_reachable(file) {
+            return Ok(locked);
+        }
         locked = self.wait_while(locked, |locked| {
             locked.files[file.id.0 as usize].as_ref().is_some_and(|of| of.is_going && of.has(file.serial))
         })?;

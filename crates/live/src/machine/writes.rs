@@ -92,7 +92,7 @@ impl Inner {
     /// Takes the next read that one of so many threads of the cache may begin.
     pub(super) fn next_read(&mut self, threads: usize) -> Option<Transfer> {
         let most = self.devices.threads_of_each(threads);
-        self.take_read(|inner, read| inner.devices[read.device].threads < most)
+        self.take_read(|inner, read| inner.devices[read.device as usize].threads < most)
     }
 
     /// Takes the next write that one of so many threads of the cache may begin: of each device in its turn.
@@ -152,7 +152,7 @@ impl Inner {
 /// Whether nobody is in the middle of writing to the first so many frames of a write. If it keeps writers out, they have pins then.
 fn passes(write: &Transfer, pages: usize, arena: &Arena) -> bool {
     let frames = &write.frames[..write.frames.len().min(pages)];
-    if !write.writes.as_ref().is_some_and(|written| written.is_stable) {
+    if !write.is_stable {
         return frames.iter().all(|&pfn| arena.gate(pfn).pass());
     }
     let pinned = frames.iter().take_while(|&&pfn| arena.gate(pfn).pin().is_ok()).count();
@@ -166,14 +166,15 @@ impl Locked<'_> {
     /// A write has ended: its pages are on the device, or dirty again.
     pub(super) fn write_done(&mut self, write: Transfer) {
         let machine = self.machine();
-        let Transfer { file, device, page: first, frames, bytes, writes, .. } = write;
-        let Some(Written { ios, failed, is_stable }) = writes else { unreachable!("it is a write") };
+        let Transfer { file, device, page: first, frames, bytes, writes, is_stable, .. } = write;
+        let device = device as usize;
+        let Some(Written { ios, failed }) = writes else { unreachable!("it is a write") };
         if is_stable {
             frames.iter().for_each(|&pfn| machine.arena.gate(pfn).unpin());
         }
         self.device_writes += 1;
         self.held_up_since = None;
-        self.device_bytes_written += bytes - failed.len() as u64 * PAGE_SIZE;
+        self.device_bytes_written += u64::from(bytes) - failed.len() as u64 * PAGE_SIZE;
         let had_room = self.devices[device].has_room();
         self.devices[device].writing -= 1;
         self.devices[device].writing_pages -= frames.len();
@@ -252,10 +253,10 @@ impl Machine {
 
     /// Begins what may begin of the writes that were asked for.
     pub(super) fn begin_writes<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
-        locked.devices.forget_who_was_asked();
-        if !locked.devices.have_writes() {
+        if locked.devices.are_idle() {
             return Ok(locked);
         }
+        locked.devices.forget_who_was_asked();
         if self.io_threads() == 0 {
             let next = |locked: &mut Locked<'_>| {
                 let mut devices = locked.devices.in_turn();
