@@ -73,7 +73,7 @@ pub(crate) struct Machine {
     pub(crate) pins_max: u64,
     pub(crate) guards: Guards,
     /// Nobody waits longer for a guard.
-    guard_wait: Duration,
+    pub(crate) guard_wait: Duration,
     /// Which hits the engine has to hear of although nothing has to be noted in their words.
     pub(crate) watched_reads: WatchedReads,
     /// What it is made to do wrong.

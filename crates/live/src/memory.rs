@@ -552,6 +552,8 @@ impl Shared {
         self.guarded(|machine| {
             let mut locked: Locked<'_> = machine.drain(machine.lock()?)?;
             let hired = locked.hire(0);
+            // It may take long, and others may close the file that the task was last lent.
+            locked.engine.take_back(hired.task);
             let step = begin(&mut locked.engine, hired.task)?;
             let served;
             (locked, served) = machine.see_through(locked, hired.task, step)?;
@@ -574,6 +576,8 @@ impl Drop for Shared {
         }
         self.machine.stop();
         let threads = std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
-        threads.into_iter().for_each(|thread| _ = thread.join());
+        // A waker that drops the last handle is called by one of them, which ends when it is back.
+        let others = threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
+        others.for_each(|thread| _ = thread.join());
     }
 }

@@ -255,7 +255,10 @@ impl Future for Pending<'_> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.flight.give_up();
+        // In the child of a fork nobody may be left to unlock what a thread of the parent had locked.
+        if self.file.0.memory.machine.arena.is_of_this_process() {
+            self.flight.give_up();
+        }
     }
 }
 

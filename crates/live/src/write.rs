@@ -170,7 +170,7 @@ impl Inner {
         let end = piece.end();
         let part = Part { page, skip, len: from.len() };
         let begun = self.memory.guarded(|machine| machine.begin_write(self, self.group, part))?;
-        let Writable { mut writing, is_new } = match begun {
+        let Writable { mut writing, is_new, owed } = match begun {
             Begun::Writable(writable) => writable,
             Begun::Held(pfn) => return Ok(Some(pfn)),
         };
@@ -182,6 +182,10 @@ impl Inner {
         bytes[skip..skip + from.len()].copy_from_slice(from);
         // Before anybody else, a device included, can see the page: its end is behind these bytes.
         self.length.grow_to(end);
+        drop(writing);
+        if let Some(owed) = owed {
+            self.memory.guarded(|_| owed.pay())?;
+        }
         Ok(None)
     }
 
@@ -230,11 +234,14 @@ impl Inner {
             // All of it may stay as it is.
             let part = Part { page, skip: PAGE_SIZE as usize, len: 0 };
             match self.memory.guarded(|machine| machine.begin_write(self, self.group, part))? {
-                Begun::Writable(Writable { mut writing, is_new }) => {
+                Begun::Writable(Writable { mut writing, is_new, owed }) => {
                     if is_new {
                         writing.bytes_mut().fill(0);
                     }
                     drop(span);
+                    if let Some(owed) = owed {
+                        self.memory.guarded(|_| owed.pay())?;
+                    }
                     return PageMut::new(self, writing, len as usize).map(Some);
                 }
                 Begun::Held(_) if !waits => return Ok(None),

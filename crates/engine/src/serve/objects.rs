@@ -211,6 +211,15 @@ impl Engine {
         Ok(lent)
     }
 
+    /// A task has no longer what it was lent ([`Engine::lend`]): the owner may close that while the task does something else.
+    pub fn take_back(&mut self, from: TaskId) {
+        self.assert_idle(from);
+        let task = &mut self.tasks[from.index()];
+        if let Some(lent) = task.lent {
+            task.objects[lent.index()].vacate();
+        }
+    }
+
     /// Closes an open file that no object shares any more.
     pub(super) fn close_if_unused(&mut self, open: OpenFileId) {
         let is_used =

@@ -25,10 +25,14 @@ pub(super) struct Driven {
     is_alone: bool,
     /// It has come to nothing, and is to be made again.
     starts_again: bool,
+    /// Since when somebody writes to its page in place.
+    taken_since: Option<Nanos>,
     /// What it has come to, once it has but to pay.
     found: Option<Result<Held, Error>>,
 }
 
+/// How soon one is made again at the latest whose page somebody writes to in place.
+const TAKEN_LONG: Nanos = Nanos(2_000_000);
 /// How long it takes to write to a page, unless somebody does in place.
 const WRITTEN_SOON: Nanos = Nanos(50_000);
 /// How soon one is made again at best that has found no room beside what others read and hold.
@@ -64,6 +68,7 @@ impl Machine {
                 at,
                 is_alone,
                 starts_again: false,
+                taken_since: None,
                 found: None,
             };
             locked.waiter(task).driven = Some(Box::new(driven));
@@ -160,7 +165,19 @@ impl Locked<'_> {
                             step = self.engine.pay(task, access);
                         }
                         Outcome::Again => step = self.start_again(task),
-                        Outcome::Taken(_) => return self.start_again_in(task, WRITTEN_SOON),
+                        Outcome::Taken(_) => {
+                            let (now, longest) = (self.now, self.machine().guard_wait);
+                            let driven = self.waiter(task).driven.as_mut().expect("it is driven");
+                            let waited = now.0 - driven.taken_since.get_or_insert(now).0;
+                            if waited < longest.as_nanos() as u64 {
+                                // A guard may be there for long.
+                                return self
+                                    .start_again_in(task, Nanos(waited.clamp(WRITTEN_SOON.0, TAKEN_LONG.0)));
+                            }
+                            let error = self.pinned_page(file, access.page);
+                            self.waiter(task).driven.as_mut().expect("it is driven").found = Some(Err(error));
+                            step = self.engine.pay(task, access);
+                        }
                     }
                 }
                 Step::Again => {

@@ -169,8 +169,10 @@ impl Machine {
             if how.takes_lock() && of.lock.is_none() {
                 of.lock = Some(opened.lock()?);
             }
+            // Whoever had the lock before may have written it.
+            let identity = self.look_at(opened)?;
             let has_changed;
-            (locked, has_changed) = self.has_changed_outside(locked, id, opened)?;
+            (locked, has_changed) = self.has_changed_outside(locked, id, (opened, identity))?;
             // Others may have had the lock.
             if !locked.files.get(at).is_some_and(is_it) {
                 continue;
@@ -181,7 +183,8 @@ impl Machine {
                 return Err(Error::ChangedOutside { path: path.to_owned() });
             }
             if has_changed && of.is_idle() {
-                locked = self.forget(locked, id, Unwritten::IsWritten)?;
+                // Nothing of it is dirty, and its length here is not to come to the device.
+                locked = self.forget(locked, id, Unwritten::IsLost)?;
                 continue;
             }
             if how.is_writable && !of.is_written || !how.is_buffered && !of.is_direct && !of.is_written {
@@ -213,32 +216,37 @@ impl Machine {
         &'a self,
         mut locked: Locked<'a>,
         id: FileId,
-        opened: &Opened<'_>,
+        (opened, identity): (&Opened<'_>, Identity),
     ) -> Result<(Locked<'a>, bool), Error> {
-        if locked.file_mut(id).identity == opened.identity {
+        let of = locked.file_mut(id);
+        if of.identity == identity && !of.is_suspect {
             return Ok((locked, false));
         }
         // Writes of this cache may be under way, which change it as well.
-        let identity;
-        (locked, identity) = self.look_beside_no_write(locked, id, || self.look_at(opened))?;
-        let identity = identity?;
+        let (seen, known);
+        (locked, (seen, known)) =
+            self.look_beside_no_write(locked, id, |of| (self.look_at(opened), of.identity))?;
+        let seen = seen?;
         let is_dirty = locked.engine.figures().file_dirty(id) != (0, 0);
         let of = locked.file_mut(id);
         // Names change the inode as well. Where nothing would be lost by it, the file is read again all the same.
-        let is_renamed =
-            is_dirty && { !Identity::of_path(&of.path).is_ok_and(|there| there.is_same_file(identity)) };
-        let has_changed = match is_dirty {
-            true => !identity.has_its_contents(of.identity, is_renamed),
-            false => identity != of.identity,
-        };
-        if !has_changed {
-            of.identity = identity;
+        let is_renamed = is_dirty && !Identity::of_path(&of.path).is_ok_and(|there| there.is_same_file(seen));
+        let has_changed = of.is_suspect
+            || match is_dirty {
+                true => !seen.has_its_contents(known, is_renamed),
+                false => seen != known,
+            };
+        // A later write of this cache would hide it.
+        of.is_suspect = has_changed;
+        if !has_changed && of.identity == known {
+            of.identity = seen;
         }
         Ok((locked, has_changed))
     }
 
     /// Lets go of pages of files that nobody has open, until so many bytes of files may be open beside the others.
     fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
+        let mut stays = Vec::new();
         loop {
             let reserved = locked.files.iter().flatten().map(|of| of.reserved);
             let sum = reserved.fold(bytes, u64::saturating_add);
@@ -246,14 +254,19 @@ impl Machine {
                 return Ok(locked);
             }
             // What can't be had in any case drives nobody out.
-            let idle = if bytes <= self.limits.bytes { self.oldest_idle(&locked, |_| true) } else { None };
+            let may_go = |id| !stays.contains(&id);
+            let idle = if bytes <= self.limits.bytes { self.oldest_idle(&locked, may_go) } else { None };
             let Some(idle) = idle else {
                 return Err(Error::TooManyFiles { bytes: sum, most: self.limits.bytes });
             };
             locked = match self.forget(locked, idle, Unwritten::IsWritten) {
-                // Its writes fail: another one may go.
-                Err(Error::Sync { .. }) => self.lock()?,
-                outcome => outcome?,
+                // Its writes fail, or somebody has leaked a guard of it: another one may go.
+                Err(Error::Poisoned) => return Err(Error::Poisoned),
+                Err(_) => {
+                    stays.push(idle);
+                    self.lock()?
+                }
+                Ok(locked) => locked,
             };
         }
     }
@@ -271,20 +284,23 @@ impl Machine {
 
     /// Has a file that nobody has open give its descriptor back, a clean one if there is one. Whether there was any.
     fn forget_an_idle_file(&self) -> Result<bool, Error> {
+        let mut stays = Vec::new();
         loop {
             let locked = self.drain(self.lock()?)?;
-            let is_clean = |id| locked.engine.figures().file_dirty(id) == (0, 0);
-            let idle = self.oldest_idle(&locked, is_clean).or_else(|| self.oldest_idle(&locked, |_| true));
+            let may_go = |id| !stays.contains(&id);
+            let is_clean = |id| may_go(id) && locked.engine.figures().file_dirty(id) == (0, 0);
+            let idle = self.oldest_idle(&locked, is_clean).or_else(|| self.oldest_idle(&locked, may_go));
             let Some(idle) = idle else { return Ok(false) };
             match self.forget(locked, idle, Unwritten::IsWritten) {
-                Err(Error::Sync { .. }) => {}
-                outcome => return outcome.map(|_| true),
+                Ok(_) => return Ok(true),
+                Err(Error::Poisoned) => return Err(Error::Poisoned),
+                Err(_) => stays.push(idle),
             }
         }
     }
 
-    /// Files that nobody has open give back what they have: the descriptors and the disk space of those that are deleted, and the descriptors of the oldest, if
-    /// there are too many.
+    /// Files that nobody has open give back what they have: their locks, the descriptors and the disk space of those that are deleted, and the descriptors of
+    /// the oldest, if there are too many. Nothing of one that is dirty: it may have a name again, or be read by its descriptor.
     pub(crate) fn tend_idle_files(&self) -> Result<(), Error> {
         let mut locked = self.lock()?;
         let is_idle = |of: &OpenFile| of.is_idle() && !of.is_going && !of.is_ending && of.writing == 0;
@@ -292,24 +308,50 @@ impl Machine {
             .zip(&locked.files)
             .filter_map(|(at, of)| of.as_ref().filter(|of| is_idle(of)).map(|of| (at, Arc::clone(&of.file))))
             .collect();
-        let many = idle.len().saturating_sub(self.limits.idle);
-        drop(locked);
+        let mut many = idle.len().saturating_sub(self.limits.idle);
         for (at, file) in idle {
-            if !Identity::known(&file).is_ok_and(Identity::is_deleted) {
+            let id = FileId(at);
+            let is_done = |locked: &Locked<'_>| {
+                let is_it = |of: &OpenFile| is_idle(of) && Arc::ptr_eq(&of.file, &file);
+                locked.files[at as usize].as_ref().is_some_and(is_it)
+                    && locked.engine.figures().file_dirty(id) == (0, 0)
+            };
+            if !is_done(&locked) {
                 continue;
             }
+            // The lock goes when the file is as long on its device as it is here, and not before: another cache may have it then.
+            locked.file_mut(id).busy += 1;
+            let _cut;
+            (locked, _cut) = self.set_len_on_device(locked, id)?;
+            locked.file_mut(id).busy -= 1;
+            self.wake_idle();
+            locked.unlock_if_done(id);
+            drop(locked);
+            let is_deleted = Identity::known(&file).is_ok_and(Identity::is_deleted);
             locked = self.drain(self.lock()?)?;
-            let is_still = |of: &OpenFile| is_idle(of) && Arc::ptr_eq(&of.file, &file);
-            if locked.files[at as usize].as_ref().is_some_and(is_still) {
-                // No name leads to it: nobody can read what would be written.
-                drop(self.forget(locked, FileId(at), Unwritten::IsLost)?);
+            if is_deleted && is_done(&locked) {
+                locked = match self.forget(locked, id, Unwritten::IsLost) {
+                    Err(Error::Poisoned) => return Err(Error::Poisoned),
+                    // Somebody has leaked a guard of it.
+                    Err(_) => self.lock()?,
+                    Ok(locked) => locked,
+                };
             }
         }
-        for _ in 0..many {
-            locked = self.drain(self.lock()?)?;
-            let is_clean = |id| locked.engine.figures().file_dirty(id) == (0, 0);
+        let mut stays = Vec::new();
+        while many > 0 {
+            locked = self.drain(locked)?;
+            let is_clean = |id| !stays.contains(&id) && locked.engine.figures().file_dirty(id) == (0, 0);
             let Some(oldest) = self.oldest_idle(&locked, is_clean) else { break };
-            drop(self.forget(locked, oldest, Unwritten::IsWritten)?);
+            locked = match self.forget(locked, oldest, Unwritten::IsLost) {
+                Err(Error::Poisoned) => return Err(Error::Poisoned),
+                Err(_) => {
+                    stays.push(oldest);
+                    self.lock()?
+                }
+                Ok(locked) => locked,
+            };
+            many -= 1;
         }
         Ok(())
     }
@@ -356,7 +398,10 @@ impl Machine {
         for at in 0..files {
             let locked = self.lock()?;
             let id = FileId(at as u32);
-            if !locked.files[at].as_ref().is_some_and(|of| of.is_written && !of.is_going) {
+            let is_dirty = locked.files[at].is_some() && locked.engine.figures().file_dirty(id) != (0, 0);
+            // One that nobody has open and that is written is done with: another cache may have it.
+            let is_left = |of: &OpenFile| of.is_written && !of.is_going && (is_dirty || !of.is_idle());
+            if !locked.files[at].as_ref().is_some_and(is_left) {
                 continue;
             }
             let Err(error) = self.write_back(locked, id) else { continue };
@@ -417,8 +462,11 @@ impl Machine {
             Err(error) => {
                 let mut locked = self.lock()?;
                 if let Some(of) = &mut locked.files[id.0 as usize] {
+                    // A call that takes bytes away may have narrowed it, too, if nobody has come so far here.
+                    if of.is_going {
+                        of.length.widen();
+                    }
                     (of.is_ending, of.is_going) = (false, false);
-                    of.length.widen();
                 }
                 self.settled();
                 Err(error)
@@ -484,7 +532,10 @@ impl Machine {
             locked.engine.close(owner, object)?;
         }
         locked.close_gone()?;
-        locked.files[id.0 as usize] = None;
+        if let Some(mut of) = locked.files[id.0 as usize].take() {
+            // The child of a fork may have its descriptor.
+            of.unlock();
+        }
         local::give_back(self, &locked);
         locked.engine.file_forget(id).map_err(|error| Error::Io {
             op: "forgetting",

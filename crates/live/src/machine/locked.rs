@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::task::Waker;
@@ -75,7 +76,10 @@ impl Drop for Locked<'_> {
             one.make(&self.machine.arena);
             self.machine.moves.end(one);
         }
-        wakers.into_iter().for_each(Waker::wake);
+        for waker in wakers {
+            // One that panics is its executor's trouble: whoever waits for the others, and for all that follows, is none the wiser.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct OpenFile {
     pub(crate) identity: Identity,
     /// What `disk` reads and writes.
     pub(crate) file: Arc<std::fs::File>,
+    /// Another program has written it: it is to be read anew.
+    pub(crate) is_suspect: bool,
     /// It has the exclusive lock of the file.
     pub(crate) lock: Option<Arc<std::fs::File>>,
     pub(crate) is_direct: bool,
@@ -105,6 +107,7 @@ impl OpenFile {
             device,
             is_in_memory: crate::stat::is_in_memory(&file),
             file,
+            is_suspect: false,
             lock: None,
             idle_since: 0,
             flights: Vec::new(),
@@ -256,12 +259,18 @@ impl Locked<'_> {
         }
     }
 
-    /// A file that nobody has open has no lock once all of it is written.
-    pub(super) fn unlock_if_done(&mut self, file: FileId) {
-        let Some(of) = &self.files[file.0 as usize] else { return };
-        if of.lock.is_some() && of.is_idle() && self.engine.figures().file_dirty(file) == (0, 0) {
+    /// A file that nobody has open has no lock once all of it is written. Whether only its length on its device is left to be set.
+    pub(super) fn unlock_if_done(&mut self, file: FileId) -> bool {
+        let Some(of) = &self.files[file.0 as usize] else { return false };
+        let is_done = of.is_idle() && self.engine.figures().file_dirty(file) == (0, 0);
+        if of.lock.is_none() || !is_done || of.writing > 0 {
+            return false;
+        }
+        let is_long = of.on_disk != of.bytes();
+        if !is_long {
             self.file_mut(file).unlock();
         }
+        is_long
     }
 
     /// Whether nobody has a file open any more, which is noted.

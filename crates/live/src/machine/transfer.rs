@@ -225,7 +225,18 @@ mod tests {
         let frames = [7, 2, 5].map(Pfn).to_vec();
         let (io, file, bytes) = (IoId(0), FileId(0), BYTES as u64);
         let progress = Progress::default();
-        let transfer = Transfer { io, file, device: 0, disk, page: 0, frames, bytes: bytes as u32, writes: None, progress, is_stable: false };
+        let transfer = Transfer {
+            io,
+            file,
+            device: 0,
+            disk,
+            page: 0,
+            frames,
+            bytes: bytes as u32,
+            writes: None,
+            progress,
+            is_stable: false,
+        };
         (Arena::new(std::slice::from_ref(&(0..8)), None).unwrap(), transfer)
     }
 

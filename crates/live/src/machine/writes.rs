@@ -57,6 +57,37 @@ pub(crate) struct Writable<'a> {
     pub(crate) writing: Writing<'a>,
     /// Its frame holds nothing yet: what is not written is to be zeroes.
     pub(crate) is_new: bool,
+    /// What the group owes for the page, if anything.
+    pub(crate) owed: Option<Owed<'a>>,
+}
+
+/// What a group owes for a page that was brought in above `memory.high`: reclaim, or a delay. It is paid when the bytes are there, as it takes long, and others wait for
+/// a page that somebody writes to.
+#[must_use]
+pub(crate) struct Owed<'a> {
+    machine: &'a Machine,
+    /// There until it is paid.
+    miss: Option<Miss>,
+}
+
+impl Owed<'_> {
+    pub(crate) fn pay(mut self) -> Result<(), Error> {
+        let Some(mut miss) = self.miss.take() else { return Ok(()) };
+        let (machine, step) = (self.machine, std::mem::replace(&mut miss.step, Step::Again));
+        let (mut locked, _) = machine.see_through(machine.lock()?, miss.hired.task, step)?;
+        locked.ended(&miss);
+        machine.read(locked, 0).map(drop)
+    }
+}
+
+impl Drop for Owed<'_> {
+    fn drop(&mut self) {
+        if self.miss.is_some() {
+            let machine = self.machine;
+            // Whoever has panicked has poisoned the cache.
+            let _ = Owed { machine, miss: self.miss.take() }.pay();
+        }
+    }
 }
 
 /// What a write to a page has come to.
@@ -130,10 +161,28 @@ impl Inner {
             let of = self.files[write.file.0 as usize].as_ref();
             of.is_some_and(|of| of.is_cut)
         };
-        let in_turn = self.devices[device].writes.iter().enumerate().filter(|(_, write)| !is_cut(write));
-        let (at, _) = in_turn
-            .take_while(|(_, write)| write.frames.len().min(piece) <= room)
-            .find(|(_, write)| passes(write, piece, arena))?;
+        let mut at = 0;
+        let piece = loop {
+            let write = self.devices[device].writes.get(at)?;
+            if is_cut(write) {
+                at += 1;
+                continue;
+            }
+            let pages = write.frames.len().min(piece);
+            if pages > room {
+                return None;
+            }
+            match first_held(write, pages, arena) {
+                None => break piece,
+                // Its neighbours do not wait for a page that somebody holds.
+                Some(held) if held > 0 => break held,
+                Some(_) => {
+                    let rest = self.devices[device].writes[at].split_off(1);
+                    rest.into_iter().for_each(|rest| self.devices[device].writes.insert(at + 1, rest));
+                    at += 1;
+                }
+            }
+        };
         let of = &mut self.devices[device];
         let write = match of.writes[at].split_off(piece) {
             Some(rest) => std::mem::replace(&mut of.writes[at], rest),
@@ -149,17 +198,12 @@ impl Inner {
     }
 }
 
-/// Whether nobody is in the middle of writing to the first so many frames of a write. If it keeps writers out, they have pins then.
-fn passes(write: &Transfer, pages: usize, arena: &Arena) -> bool {
-    let frames = &write.frames[..write.frames.len().min(pages)];
-    if !write.is_stable {
-        return frames.iter().all(|&pfn| arena.gate(pfn).pass());
-    }
-    let pinned = frames.iter().take_while(|&&pfn| arena.gate(pfn).pin().is_ok()).count();
-    if pinned < frames.len() {
-        frames[..pinned].iter().for_each(|&pfn| arena.gate(pfn).unpin());
-    }
-    pinned == frames.len()
+/// The first of so many frames of a write that somebody is in the middle of writing to. If the write keeps writers out, those before it have pins then.
+fn first_held(write: &Transfer, pages: usize, arena: &Arena) -> Option<usize> {
+    write.frames[..pages].iter().position(|&pfn| match write.is_stable {
+        false => !arena.gate(pfn).pass(),
+        true => arena.gate(pfn).pin().is_err(),
+    })
 }
 
 impl Locked<'_> {
@@ -204,7 +248,11 @@ impl Locked<'_> {
             self.engine.io_done(io, CpuId(0), result);
         }
         self.settle();
-        self.unlock_if_done(file);
+        if self.unlock_if_done(file) {
+            // The engine's own thread sees to its length.
+            self.tended_at = Nanos::ZERO;
+            self.wake_service();
+        }
         let has_room = self.devices[device].has_room();
         if is_awaited || !had_room && has_room {
             machine.wake_idle();
@@ -359,47 +407,61 @@ impl Machine {
         miss.is_spared = limits == DirtyLimits::Spare;
         locked.say_what_is_written(&miss, file.id, part);
         locked.start(&mut miss);
-        let found;
-        (locked, found) = self.finish_write(locked, file, miss, part)?;
-        let begun = found.map(|pfn| {
-            let gate = self.arena.gate(pfn);
-            if !gate.is_open() && !gate.is_written() {
-                return Begun::Writable(Writable { writing: self.arena.fill(pfn), is_new: true });
-            }
-            match self.arena.begin_write(pfn) {
-                Ok(writing) => Begun::Writable(Writable { writing, is_new: false }),
-                Err(_) => Begun::Held(pfn),
-            }
-        });
+        let begun;
+        (locked, begun) = self.finish_write(locked, file, miss, part)?;
         drop(self.read(locked, 0)?);
         begun
     }
 
-    /// Sees an access that writes through to its end.
+    /// Sees an access that writes through to its end. The frame is the caller's before anybody else has the lock: until it is filled, it may have anything in it.
     fn finish_write<'a>(
         &'a self,
         mut locked: Locked<'a>,
         file: &File,
         mut miss: Miss,
         part: Part,
-    ) -> Result<(Locked<'a>, Result<Pfn, Error>), Error> {
+    ) -> Result<(Locked<'a>, Result<Begun<'a>, Error>), Error> {
         loop {
             let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
-            let mut served;
+            let served;
             let say = |locked: &mut Locked<'a>| locked.say_what_is_written(&miss, file.id, part);
             (locked, served) = self.see_through_anew(locked, task, step, say)?;
-            if !matches!(served, Served::Failed(_)) {
-                let step = locked.engine.pay(task, miss.access);
-                (locked, served) = self.see_through_anew(locked, task, step, say)?;
-            }
             if let Some(crowded) = locked.crowded(&mut miss, &served) {
                 locked = self.await_room_beside(locked, &miss, crowded)?;
             } else if let Outcome::Found(found) = locked.frame_of(file.id, part.page, served) {
-                locked.ended(&miss);
-                return Ok((locked, found));
+                let mut begun = found.map(|pfn| self.take_to_write(pfn));
+                let Ok(taken) = &mut begun else {
+                    locked.ended(&miss);
+                    return Ok((locked, begun));
+                };
+                let step = locked.engine.pay(task, miss.access);
+                locked.settle();
+                match (taken, step) {
+                    (Begun::Writable(writable), step @ (Step::Again | Step::Wait(_))) => {
+                        miss.step = step;
+                        writable.owed = Some(Owed { machine: self, miss: Some(miss) });
+                    }
+                    (_, step) => {
+                        (locked, _) = self.see_through(locked, task, step)?;
+                        locked.ended(&miss);
+                    }
+                }
+                return Ok((locked, begun));
             }
             locked.say_what_is_written(&miss, file.id, part);
             locked.start(&mut miss);
+        }
+    }
+
+    /// A dirty page's frame, for the caller alone, if nobody has it.
+    fn take_to_write(&self, pfn: Pfn) -> Begun<'_> {
+        let gate = self.arena.gate(pfn);
+        if !gate.is_open() && !gate.is_written() {
+            return Begun::Writable(Writable { writing: self.arena.fill(pfn), is_new: true, owed: None });
+        }
+        match self.arena.begin_write(pfn) {
+            Ok(writing) => Begun::Writable(Writable { writing, is_new: false, owed: None }),
+            Err(_) => Begun::Held(pfn),
         }
     }
 
@@ -551,7 +613,7 @@ impl Machine {
     }
 
     /// Has a file as long on its device as it is. No write of it is under way meanwhile.
-    fn set_len_on_device<'a>(
+    pub(super) fn set_len_on_device<'a>(
         &'a self,
         locked: Locked<'a>,
         file: FileId,
@@ -601,7 +663,7 @@ impl Machine {
         &'a self,
         mut locked: Locked<'a>,
         file: FileId,
-        look: impl FnOnce() -> T,
+        look: impl FnOnce(&mut OpenFile) -> T,
     ) -> Result<(Locked<'a>, T), Error> {
         // Who forgets the file waits for this.
         locked.file_mut(file).busy += 1;
@@ -611,8 +673,8 @@ impl Machine {
         locked = self.wait_while(locked, |inner| {
             inner.files[file.0 as usize].as_ref().is_some_and(|of| of.writing > 0)
         })?;
-        let seen = look();
         let of = locked.file_mut(file);
+        let seen = look(of);
         of.is_cut = false;
         of.busy -= 1;
         self.wake_idle();
@@ -726,16 +788,19 @@ impl Machine {
         if let Err(error) = self.await_unpinned(file.id, behind..end) {
             // Somebody came before that.
             file.length.widen();
-            if let Some(Writable { mut writing, is_new: true }) = last {
+            if let Some(Writable { mut writing, is_new: true, .. }) = last {
                 writing.bytes_mut().fill(0);
             }
             return Err(error);
         }
-        if let Some(Writable { writing, is_new }) = &mut last {
+        if let Some(Writable { writing, is_new, .. }) = &mut last {
             writing.bytes_mut()[if *is_new { 0 } else { skip }..].fill(0);
         }
         file.length.settle(bytes);
-        drop(last);
+        if let Some(Writable { writing, owed, .. }) = last {
+            drop(writing);
+            owed.map_or(Ok(()), Owed::pay)?;
+        }
         self.take_pages(file, |locked, task, object| locked.engine.file_shrink(task, object, behind.max(1)))?;
         if behind == 0 {
             self.take_pages(file, |locked, task, object| locked.engine.truncate(task, object, 0..1))?;
@@ -798,6 +863,7 @@ impl Machine {
         of.unwritten.clear();
         of.lost.clear();
         of.look();
+        of.is_suspect = false;
         Ok(())
     }
 
@@ -832,8 +898,12 @@ impl Machine {
                     if tries == COPIED_WITHIN {
                         return Err(locked.pinned_page(file, page));
                     }
+                    // A device that has the page may keep writers out, and others who look at it are not to be told apart from that.
+                    let of = locked.files[file.0 as usize].as_ref();
+                    let is_written =
+                        of.is_some_and(|of| of.is_stable) && locked.engine.figures().file_dirty(file).1 > 0;
                     drop(locked);
-                    tries += 1;
+                    tries += u32::from(!is_written);
                     crate::sync::thread::sleep(Duration::from_micros(5));
                 }
             }

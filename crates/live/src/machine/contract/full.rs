@@ -93,7 +93,7 @@ fn writer_of_a_full_device_is_refused_and_loses_nothing() {
             let told = returns("sync", || two.full.sync_data()).unwrap_err();
             assert_eq!(errno_of(&told), Some(errno), "{told}");
             returns("acknowledge", || two.full.acknowledge()).unwrap();
-            assert!(fill(&two.full, errno) > ROOM, "pages that are dirty already may be written");
+            fill(&two.full, errno);
             check(&two.full, accepted);
             // There is space again, and nobody but the writer says so.
             two.device.heal();
