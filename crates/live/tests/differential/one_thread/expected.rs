@@ -1,0 +1,84 @@
+//! What an operation may come to, as far as several kinds of them have it in common.
+
+use super::{FEW_GUARDS, Handle, Run};
+use crate::model::PAGE;
+use crate::operations::Range;
+use crate::settings::{Avoid, avoids};
+
+impl Run<'_> {
+    pub(super) fn is_forgotten(&self, handle: &Handle) -> bool {
+        self.objects[handle.object].generation != handle.generation
+    }
+
+    /// What reads of ranges may come to; nothing where they are not to be made.
+    pub(super) fn of_reads(&self, handle: &Handle, ranges: &[Range]) -> Option<Vec<&'static str>> {
+        let object = &self.objects[handle.object];
+        let bytes = object.len_of(handle.generation);
+        let is_written = |(at, len): &Range| {
+            let pages = at / PAGE..at.saturating_add(*len as u64).div_ceil(PAGE);
+            object.held.range(pages).any(|(_, (_, writes))| *writes)
+        };
+        let waits_for_own = ranges.iter().filter(|(_, len)| *len > 0).any(is_written);
+        if waits_for_own && avoids(Avoid::OwnGuard) {
+            return None;
+        }
+        if ranges.iter().any(|&(at, len)| at.saturating_add(len as u64) > bytes) {
+            // What is before the first of them is read first.
+            let mut may = vec!["BeyondEnd"];
+            if self.is_forgotten(handle) && ranges.len() > 1 {
+                may.push("Forgotten");
+            }
+            return Some(may);
+        }
+        if self.is_forgotten(handle) {
+            let has_any = ranges.iter().any(|&(_, len)| len > 0);
+            return Some(vec![if has_any { "Forgotten" } else { "ok" }]);
+        }
+        if waits_for_own {
+            return Some(vec!["ok", "Pinned"]);
+        }
+        Some(vec!["ok"])
+    }
+
+    /// The same of a guard: too many may be held.
+    pub(super) fn of_guard(&self, handle: &Handle, page: u64) -> Option<Vec<&'static str>> {
+        let mut allowed = self.of_reads(handle, &[(page.saturating_mul(PAGE), 1)])?;
+        if allowed.contains(&"ok") && self.guards + FEW_GUARDS > self.pins_max {
+            allowed.push("Pinned");
+        }
+        Some(allowed)
+    }
+
+    /// What a write of pages may come to.
+    pub(super) fn of_writes(&self, handle: &Handle, first: u64, end: u64) -> Option<Vec<&'static str>> {
+        let object = &self.objects[handle.object];
+        if !handle.writes {
+            return Some(vec!["ReadOnly"]);
+        }
+        if self.is_forgotten(handle) {
+            return Some(vec!["Forgotten"]);
+        }
+        if object.held.range(first..end.max(first)).next().is_some() {
+            return if avoids(Avoid::OwnGuard) { None } else { Some(vec!["Pinned"]) };
+        }
+        Some(vec!["ok"])
+    }
+
+    pub(super) fn has_mut(&self, handle: &Handle) -> bool {
+        self.objects[handle.object].held.values().any(|(_, writes)| *writes)
+    }
+
+    /// What an operation may come to that needs all pages of a file to be let go of.
+    pub(super) fn of_taking(&self, handle: &Handle) -> Vec<&'static str> {
+        let object = &self.objects[handle.object];
+        if self.is_forgotten(handle) {
+            vec!["Forgotten"]
+        } else if !object.held.is_empty() {
+            vec!["Pinned"]
+        } else if object.pendings > 0 {
+            vec!["ok", "Pinned"]
+        } else {
+            vec!["ok"]
+        }
+    }
+}
