@@ -141,6 +141,9 @@ impl<'a> Pending<'a> {
         } else {
             self.rest.drain(..self.rest.len().min(TOGETHER_MAX)).collect()
         };
+        if next.is_empty() {
+            return Ok(());
+        }
         let wants = next.iter().map(|&at| (at, self.missing[at].1.want));
         self.file.0.begin_all(wants, self.is_alone, &self.flight)
     }

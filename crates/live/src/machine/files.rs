@@ -399,8 +399,10 @@ impl Machine {
             let locked = self.lock()?;
             let id = FileId(at as u32);
             let is_dirty = locked.files[at].is_some() && locked.engine.figures().file_dirty(id) != (0, 0);
-            // One that nobody has open and that is written is done with: another cache may have it.
-            let is_left = |of: &OpenFile| of.is_written && !of.is_going && (is_dirty || !of.is_idle());
+            // One that nobody has open, and that is on its device as it is here, is done with: another cache may have it.
+            let is_left = |of: &OpenFile| {
+                of.is_written && !of.is_going && (is_dirty || !of.is_idle() || of.is_rounded())
+            };
             if !locked.files[at].as_ref().is_some_and(is_left) {
                 continue;
             }
@@ -496,6 +498,11 @@ impl Machine {
             self.settled();
             locked = self.write_back(locked, id)?;
             locked = self.close_off(locked, id)?;
+        }
+        if locked.file_mut(id).is_rounded() {
+            // What is lost is pages, and not the end of the file. A device that fails keeps its own.
+            let _cut;
+            (locked, _cut) = self.set_len_on_device(locked, id)?;
         }
         // Nobody comes to a page any more, and who is there holds it.
         let of = locked.file_mut(id);

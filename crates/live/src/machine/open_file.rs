@@ -187,6 +187,11 @@ impl OpenFile {
         self.busy
     }
 
+    /// Whether it is longer on its device than it is, as pages are written whole, or shorter.
+    pub(super) fn is_rounded(&self) -> bool {
+        self.is_written && self.on_disk != self.bytes()
+    }
+
     /// Whether no handle of it is left.
     pub(crate) fn is_idle(&self) -> bool {
         self.handles.iter().all(|of| of.is_dropped)

@@ -841,6 +841,15 @@ impl Machine {
         const CHANGES_MAX: u32 = 16;
         let pages = self.lock()?.engine.figures().file_pages(file.id);
         self.await_unpinned(file.id, 0..pages)?;
+        let mut locked = self.lock()?;
+        let of = locked.file_mut(file.id);
+        let (disk, on_disk) = (Arc::clone(&of.disk), of.on_disk);
+        if of.on_disk > of.bytes() && disk.len().is_ok_and(|bytes| bytes == on_disk) {
+            // Only this cache has made it longer, by a part of a page.
+            let _cut;
+            (locked, _cut) = self.set_len_on_device(locked, file.id)?;
+        }
+        drop(locked);
         for _ in 0..CHANGES_MAX {
             let bytes = self.length_on_device(file)?;
             let mut locked = self.lock()?;

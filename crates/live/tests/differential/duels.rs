@@ -40,6 +40,7 @@ fn kind_of(error: &Error) -> &'static str {
         Error::Forgotten { .. } => "Forgotten",
         Error::Pinned { .. } => "Pinned",
         Error::Shortened { .. } => "Shortened",
+        Error::CutMeanwhile { .. } => "CutMeanwhile",
         Error::OutOfMemory(_) => "OutOfMemory",
         Error::Poisoned => "Poisoned",
         Error::Io { op: "forgetting", .. } => "Io: forgetting",

@@ -202,7 +202,7 @@ impl Actor<'_> {
                 lock(&of.lengths).push((Length::Extend(offset + of.slot_bytes), begin, end));
                 self.counts.count("write_at", true);
             }
-            Err(Error::Forgotten { .. }) => {
+            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
                 // It may be written or not.
                 lock(&of.lengths).push((Length::Extend(offset + of.slot_bytes), begin, u64::MAX));
                 self.counts.count("write_at", false);
@@ -231,7 +231,7 @@ impl Actor<'_> {
                 return Ok(());
             }
             Err(Error::BeyondEnd { .. }) => return self.check_end(of, slot, begin, kind),
-            Err(Error::Forgotten { .. }) => {
+            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
                 self.counts.count(kind, false);
                 return Ok(());
             }
@@ -290,7 +290,7 @@ impl Actor<'_> {
                 self.check(of, slot, Some(&buf), begin, end, "read_at")
             }
             Err(Error::BeyondEnd { .. }) => self.check_end(of, slot, begin, "read_at"),
-            Err(Error::Forgotten { .. }) => {
+            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
                 self.counts.count("read_at", false);
                 Ok(())
             }
@@ -317,7 +317,7 @@ impl Actor<'_> {
                 Ok(())
             }
             Err(Error::BeyondEnd { .. }) => self.check_end(of, slot, begin, "page"),
-            Err(Error::Forgotten { .. }) => {
+            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
                 self.counts.count("page", false);
                 Ok(())
             }
@@ -358,7 +358,7 @@ impl Actor<'_> {
                 self.counts.count("read_batch", false);
                 Ok(())
             }
-            Err(Error::Forgotten { .. }) => {
+            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
                 self.counts.count("read_batch", false);
                 Ok(())
             }
@@ -409,7 +409,7 @@ impl Actor<'_> {
                 self.counts.count("submit, wait", false);
                 Ok(())
             }
-            Err(Error::Forgotten { .. }) => {
+            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
                 self.counts.count("submit, wait", false);
                 Ok(())
             }
@@ -533,7 +533,7 @@ impl Actor<'_> {
         };
         match result {
             Ok(()) => self.counts.count("advise, prefetch", true),
-            Err(Error::BeyondEnd { .. } | Error::Forgotten { .. }) => {
+            Err(Error::BeyondEnd { .. } | Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
                 self.counts.count("advise, prefetch", false)
             }
             Err(error) => return Err(self.wrong(kind, &error)),

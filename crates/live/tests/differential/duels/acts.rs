@@ -186,6 +186,11 @@ impl Model {
         let len = self.bytes.len() as u64;
         let refused = |kind| vec![Came::Refused(kind)];
         let done = || vec![Came::Done];
+        let is_read = !matches!(act, Act::Write(_) | Act::SetLen(_));
+        if is_read && matches!(came, Came::Refused("CutMeanwhile")) {
+            // It names the race, and has changed nothing.
+            return refused("CutMeanwhile");
+        }
         match *act {
             Act::Read(at, bytes) | Act::Pending(at, bytes) if at + bytes as u64 > len => refused("BeyondEnd"),
             Act::DroppedPending(at, bytes) if at + bytes as u64 > len => refused("BeyondEnd"),
