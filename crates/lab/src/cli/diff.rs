@@ -12,6 +12,8 @@ Examples:
   pageout diff before after --interval 60s
   pageout diff before after --by-mtime --json | jq '.means[].says'
   cat /sys/fs/cgroup/web/memory.stat > web.before
+  grep -E 'pgscan|pgsteal' /proc/vmstat > before
+  pageout diff /proc/pressure/memory
 Exit code 2 with a report: counters went back, so the figures are not all there is.";
 
 /// Arguments of `diff`.
@@ -21,9 +23,9 @@ pub(crate) struct DiffArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) before: PathBuf,
 
-    /// The later one, of the same file of the same machine
+    /// The later one, of the same file of the same machine. A file of /proc/pressure alone is compared with the boot
     #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) after: PathBuf,
+    pub(crate) after: Option<PathBuf>,
 
     /// The time between the two, such as 60s; a number alone is seconds. Without it there are no rates
     #[arg(long, alias = "seconds", value_name = "DURATION")]

@@ -22,13 +22,13 @@ use crate::failure::{Failure, Outcome};
 use crate::print::output;
 use change::Change;
 use report::Report;
-use snapshot::Snapshot;
+use snapshot::{Kind, Snapshot};
 
 /// Reads both snapshots and prints what happened between them.
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
     let page_size = page_size(&args.page_size)?;
-    let (before, after) = (Snapshot::open(&args.before)?, Snapshot::open(&args.after)?);
-    if before.kind != after.kind {
+    let (before, after) = snapshots(args)?;
+    let Some(kind) = Kind::of_both(&before, &after) else {
         return Err(Failure::Input(anyhow!(
             "{} is {}, and {} is {}: two snapshots of one file are compared",
             before.file,
@@ -36,9 +36,9 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
             after.file,
             after.kind.name()
         )));
-    }
+    };
     let seconds = seconds(args)?;
-    let change = Change::of(&before, &after);
+    let change = Change::of(kind, &before, &after);
     if change.is_started_anew() {
         return Err(Failure::Input(anyhow!(
             "{} of {} counters that differ are lower in {} than in {}, such as {}: the files are in the wrong order, or what they are of \
@@ -76,6 +76,21 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
     )))
 }
 
+/// Both snapshots; of pressure one is enough.
+fn snapshots(args: &DiffArgs) -> anyhow::Result<(Snapshot, Snapshot)> {
+    let before = Snapshot::open(&args.before)?;
+    let Some(after) = &args.after else {
+        ensure!(
+            before.kind == Kind::Pressure,
+            "{}: found one snapshot of {}, expected two; write the later one behind it",
+            before.file,
+            before.kind.name()
+        );
+        return Ok((before.origin(), before));
+    };
+    Ok((before, Snapshot::open(after)?))
+}
+
 fn page_size(text: &str) -> anyhow::Result<u64> {
     let size: Size = text.parse().with_context(|| format!("--page-size {text}"))?;
     ensure!(
@@ -105,11 +120,12 @@ fn seconds(args: &DiffArgs) -> anyhow::Result<Option<f64>> {
         let modified = path.metadata().and_then(|metadata| metadata.modified());
         modified.with_context(|| format!("the time of modification of {}", path.display()))
     };
-    match modified(&args.after)?.duration_since(modified(&args.before)?) {
+    let Some(after) = &args.after else { bail!("--by-mtime: found one file, expected two") };
+    match modified(after)?.duration_since(modified(&args.before)?) {
         Ok(between) if between.as_secs_f64() > 0.0 => Ok(Some(between.as_secs_f64())),
         _ => bail!(
             "--by-mtime: {} was not modified later than {}; say --interval",
-            args.after.display(),
+            after.display(),
             args.before.display()
         ),
     }
@@ -159,7 +175,8 @@ mod tests {
         fn any_two_snapshots_are_compared(before in snapshot(), after in snapshot(), seconds in proptest::option::of(1e-9..1e9)) {
             let parse = |text: &str| Snapshot::parse("a", text);
             let (Ok(before), Ok(after)) = (parse(&before), parse(&after)) else { return Ok(()) };
-            let change = Change::of(&before, &after);
+            let Some(kind) = Kind::of_both(&before, &after) else { return Ok(()) };
+            let change = Change::of(kind, &before, &after);
             let means = meaning::means(&change, seconds);
             let report = Report {
                 before: &before,

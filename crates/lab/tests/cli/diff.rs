@@ -33,7 +33,22 @@ fn read(output: &Output) -> Value {
 fn says(result: &Value, topic: &str) -> String {
     let means = result["means"].as_array().unwrap();
     let of_topic = means.iter().find(|meaning| meaning["topic"] == topic);
-    of_topic.map_or(String::new(), |meaning| meaning["says"].as_str().unwrap().to_string())
+    of_topic.map_or(String::new(), |meaning| match meaning["says"].as_str() {
+        Some(says) => says.to_string(),
+        None => format!("unknown: {}", meaning["unknown"]),
+    })
+}
+
+/// Lines of names and values.
+fn stat(values: &[(&str, u64)]) -> String {
+    values.iter().map(|(name, value)| format!("{name} {value}\n")).collect()
+}
+
+/// Two snapshots that differ by how much each name grew.
+fn grown(values: &[(&str, u64)], more: &[&str]) -> Output {
+    let before: Vec<_> = values.iter().map(|(name, _)| (*name, 1000)).collect();
+    let after: Vec<_> = values.iter().map(|(name, change)| (*name, 1000 + change)).collect();
+    diff(&stat(&before), &stat(&after), more)
 }
 
 #[test]
@@ -42,7 +57,8 @@ fn what_happened_is_told_with_what_it_means_and_the_figures_it_rests_on() {
     assert_eq!(
         says(&result, "reclaim"),
         "Reclaim looked at 40,000 pages (4.00 k/s) and freed 10,000 of them (1.00 k/s), 25.00%. It works hard for little: most of what it \
-         looks at is in use, dirty or protected."
+         looks at is in use, dirty or protected. How much went at cgroups' limits is unknown: no pgsteal_anon; a kernel before 7.1 does not \
+         count it above."
     );
     let who = says(&result, "who");
     assert!(who.starts_with("Tasks freed 4,000 pages (40.00%) themselves, while they waited, in 100 calls (allocstall); kswapd freed 6,000."), "{who}");
@@ -135,7 +151,10 @@ fn counters_that_go_back_are_named_and_no_zero() {
         (&result["complete"], &result["went_back"]["pswpin"]),
         (&false.into(), &json!({"before": 7, "after": 0}))
     );
-    assert_eq!((&result["counters"]["pswpin"], says(&result, "swap").as_str()), (&Value::Null, ""));
+    assert_eq!(
+        (&result["counters"]["pswpin"], says(&result, "swap").as_str()),
+        (&Value::Null, r#"unknown: ["pswpin went back"]"#)
+    );
     let said = text(&diff(&BEFORE.replace("pswpin 0", "pswpin 7"), &one, &[]).stdout);
     assert!(said.contains("WARNING: counters went back"), "{said}");
     // A reboot, or the wrong order: nothing can be told.
@@ -169,7 +188,7 @@ fn names_that_are_not_known_or_in_one_file_alone_are_listed() {
             .collect::<String>()
     };
     let result = read(&diff(&without(BEFORE), &without(AFTER), &["--json"]));
-    assert!(says(&result, "refaults of files").starts_with("No counter of refaults tells"));
+    assert_eq!(says(&result, "refaults of files"), r#"unknown: ["no workingset_refault_file"]"#);
 }
 
 #[test]
@@ -205,4 +224,141 @@ fn a_memory_stat_is_read_in_bytes_and_compared_with_its_own_kind_alone() {
     );
     let quiet = check_success(&diff(&stat(0, 0, 0, 0), &stat(0, 0, 0, 0), &[]));
     assert!(quiet.contains("Nothing was reclaimed."), "{quiet}");
+}
+
+#[test]
+fn reclaim_at_limits_before_7_1_is_what_types_have_beyond_reclaimers() {
+    let counters = [
+        ("pgscan_kswapd", 10),
+        ("pgscan_direct", 0),
+        ("pgscan_khugepaged", 0),
+        ("pgsteal_kswapd", 7),
+        ("pgsteal_direct", 0),
+        ("pgsteal_khugepaged", 0),
+        ("pgscan_anon", 0),
+        ("pgscan_file", 1010),
+        ("pgsteal_anon", 3),
+        ("pgsteal_file", 904),
+    ];
+    let result = read(&grown(&counters, &["--json"]));
+    let reclaim = says(&result, "reclaim");
+    assert!(reclaim.starts_with("Reclaim looked at 1,010 pages and freed 907 of them"), "{reclaim}");
+    assert!(reclaim.contains("900 of those freed went at cgroups' limits"), "{reclaim}");
+    // Without the counters by type nothing is said of limits, and by type alone the total is known all the same.
+    let result = read(&grown(&counters[..6], &["--json"]));
+    let reclaim = says(&result, "reclaim");
+    assert!(reclaim.contains("freed 7 of them"), "{reclaim}");
+    assert!(!reclaim.contains("limits"), "{reclaim}");
+    let by_type = read(&grown(&counters[6..], &["--json"]));
+    assert!(
+        says(&by_type, "reclaim").starts_with("Reclaim looked at 1,010 pages and freed 907"),
+        "{by_type}"
+    );
+}
+
+#[test]
+fn counters_by_zone_are_summed_over_every_zone_or_unknown() {
+    let families = ["pgscan_kswapd", "pgscan_direct", "pgsteal_kswapd", "pgsteal_direct"];
+    let zones = ["dma", "dma32", "normal", "high", "movable", "device"];
+    let names: Vec<String> =
+        families.iter().flat_map(|family| zones.map(|zone| format!("{family}_{zone}"))).collect();
+    let mut counters: Vec<(&str, u64)> = vec![("allocstall", 5)];
+    counters.extend(names.iter().map(|name| (name.as_str(), 100)));
+    let result = read(&grown(&counters, &["--json"]));
+    assert!(
+        says(&result, "reclaim").starts_with("Reclaim looked at 1,200 pages and freed 1,200"),
+        "{result}"
+    );
+    let who = says(&result, "who");
+    assert!(who.contains("vm.min_free_kbytes") && !who.contains("watermark_scale_factor"), "{who}");
+    for missing in ["pgsteal_kswapd_high", "pgsteal_direct_device"] {
+        let part: Vec<_> = counters.iter().copied().filter(|(name, _)| *name != missing).collect();
+        let result = read(&grown(&part, &["--json"]));
+        let expected = format!("unknown: [\"no {missing}\"]");
+        assert_eq!([says(&result, "reclaim"), says(&result, "who")], [expected.clone(), expected]);
+    }
+}
+
+#[test]
+fn sum_with_a_missing_part_is_unknown_and_names_it() {
+    let all = [
+        ("pgscan_kswapd", 10),
+        ("pgscan_direct", 10),
+        ("pgscan_khugepaged", 10),
+        ("pgsteal_kswapd", 5),
+        ("pgsteal_direct", 5),
+        ("pgsteal_khugepaged", 5),
+    ];
+    for missing in 0..all.len() {
+        let part: Vec<_> = all.into_iter().filter(|(name, _)| *name != all[missing].0).collect();
+        let result = read(&grown(&part, &["--json"]));
+        assert!(
+            says(&result, "reclaim").starts_with(&format!("unknown: [\"no {}\"", all[missing].0)),
+            "{result}"
+        );
+    }
+    // In one file alone, or gone back.
+    let (before, after): (Vec<_>, Vec<_>) =
+        all.iter().map(|(name, change)| ((*name, 1000), (*name, 1000 + change))).unzip();
+    let output = diff(&stat(&before), &stat(&after[..5]), &[]);
+    let said = check_success(&output);
+    assert!(said.contains("Reclaim: unknown: pgsteal_khugepaged is in one file only."), "{said}");
+    let mut back = after.clone();
+    back[4].1 = 3;
+    let said = text(&diff(&stat(&before), &stat(&back), &[]).stdout);
+    assert!(said.contains("Reclaim: unknown: pgsteal_direct went back."), "{said}");
+    assert!(said.contains("Who: unknown: pgsteal_direct went back."), "{said}");
+}
+
+#[test]
+fn excerpt_of_a_file_is_judged_by_what_it_has() {
+    let result = read(&grown(
+        &[("pswpin", 100), ("pswpout", 100), ("nr_free_pages", 1)],
+        &["--interval", "1s", "--json"],
+    ));
+    assert_eq!(
+        (result["kind"].as_str().unwrap(), result["means"].as_array().unwrap().len()),
+        ("/proc/vmstat", 1)
+    );
+    // Nothing tells whether these are the machine's or a cgroup's.
+    let result = read(&grown(&[("pgsteal_kswapd", 1), ("pgsteal_direct", 100)], &["--json"]));
+    let who = says(&result, "who");
+    assert!(who.contains("Whether the machine or a cgroup was short is unknown"), "{who}");
+    assert!(!who.contains("watermark"), "{who}");
+}
+
+#[test]
+fn pressure_is_read_as_two_snapshots_or_one() {
+    let pressure = |some: u64, full: u64| {
+        format!(
+            "some avg10=0.00 avg60=0.12 avg300=0.17 total={some}\nfull avg10=0.00 avg60=0.00 avg300=1.00 total={full}\n"
+        )
+    };
+    let two = diff(&pressure(1_086_220, 197_216), &pressure(7_086_220, 1_197_216), &["--interval", "60s"]);
+    let said = check_success(&two);
+    assert!(said.contains("For 6.00 s (10.00% of the time) at least one task waited"), "{said}");
+    let said = said.replace('\n', " ");
+    assert!(said.contains("for 1.00 s (1.67% of the time) of it all tasks"), "{said}");
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("memory.pressure"), pressure(1_086_220, 197_216)).unwrap();
+    let said = check_success(&pageout(directory.path(), &["diff", "memory.pressure"]));
+    assert!(said.contains("since the boot of the machine") && said.contains("For 1.09 s"), "{said}");
+    assert!(said.contains("0.17 %"), "{said}");
+    fs::write(directory.path().join("one"), BEFORE).unwrap();
+    check_failure(
+        &pageout(directory.path(), &["diff", "one"]),
+        2,
+        &["one: found one snapshot", "expected two"],
+    );
+}
+
+#[test]
+fn gauge_below_zero_is_reported_with_its_sign() {
+    let below = AFTER.replace("nr_inactive_file 5000", "nr_inactive_file 18446744073709551613");
+    let output = diff(BEFORE, &below, &["--json"]);
+    let result = read(&output);
+    assert_eq!(result["gauges_below_zero"], json!(["nr_inactive_file"]));
+    assert_eq!(result["gauges"]["nr_inactive_file"]["change"], -5003);
+    let said = check_success(&diff(BEFORE, &below, &[]));
+    assert!(said.contains("Gauges below zero") && said.contains("-12 KiB"), "{said}");
 }

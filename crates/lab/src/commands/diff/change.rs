@@ -23,6 +23,8 @@ pub(super) enum Unit {
     Kibibytes,
     /// Things: huge pages, nodes.
     Things,
+    /// Hundredths of a percent of time.
+    Hundredths,
 }
 
 impl Unit {
@@ -33,6 +35,7 @@ impl Unit {
             Unit::Bytes => "bytes",
             Unit::Kibibytes => "KiB",
             Unit::Things => "number",
+            Unit::Hundredths => "0.01 %",
         }
     }
 
@@ -42,7 +45,7 @@ impl Unit {
             Unit::Pages => Some(page_size),
             Unit::Bytes => Some(1),
             Unit::Kibibytes => Some(1024),
-            Unit::Things => None,
+            Unit::Things | Unit::Hundredths => None,
         }
     }
 }
@@ -153,12 +156,29 @@ const BYTES_V1: &[&str] = &[
     "hierarchical_memsw_limit",
 ];
 
+/// Whether a file of this kind has the name, as far as is known here.
+pub(super) fn is_of(kind: Kind, name: &str) -> bool {
+    holds(kind, name) != Holds::Unknown
+}
+
+/// Whether the name is a counter's in a file of this kind.
+pub(super) fn is_counter_of(kind: Kind, name: &str) -> bool {
+    holds(kind, name) == Holds::Counter
+}
+
+/// Whether the name is a counter's, in whatever file.
+pub(super) fn is_counter(name: &str) -> bool {
+    COUNTERS.iter().any(|begin| name.starts_with(begin))
+}
+
 fn holds(kind: Kind, name: &str) -> Holds {
     // The only one of its family that does not count events.
     if name == "workingset_nodes" {
         return Holds::Gauge(Unit::Things);
     }
-    let is_counter = || COUNTERS.iter().any(|begin| name.starts_with(begin));
+    if kind == Kind::Pressure {
+        return if name.ends_with("_total_us") { Holds::Counter } else { Holds::Gauge(Unit::Hundredths) };
+    }
     match kind {
         Kind::Vmstat if COUNTERS_NR.contains(&name) => Holds::Counter,
         Kind::Vmstat if THINGS.contains(&name) => Holds::Gauge(Unit::Things),
@@ -170,14 +190,8 @@ fn holds(kind: Kind, name: &str) -> Holds {
         Kind::MemoryStatV1 if BYTES_V1.contains(&name.strip_prefix("total_").unwrap_or(name)) => {
             Holds::Gauge(Unit::Bytes)
         }
-        Kind::MemoryStatV1
-            if name
-                .strip_prefix("total_")
-                .is_some_and(|name| COUNTERS.iter().any(|begin| name.starts_with(begin))) =>
-        {
-            Holds::Counter
-        }
-        _ if is_counter() => Holds::Counter,
+        Kind::MemoryStatV1 if name.strip_prefix("total_").is_some_and(is_counter) => Holds::Counter,
+        _ if is_counter(name) => Holds::Counter,
         _ => Holds::Unknown,
     }
 }
@@ -194,6 +208,26 @@ impl Pair {
     pub(super) fn change(&self) -> i128 {
         i128::from(self.after) - i128::from(self.before)
     }
+
+    /// Whether a gauge was below zero. The kernel prints that as a number close to 2^64.
+    pub(super) fn is_below_zero(&self) -> bool {
+        self.before.cast_signed() < 0 || self.after.cast_signed() < 0
+    }
+
+    /// The change of a gauge that may be below zero.
+    pub(super) fn signed_change(&self) -> i128 {
+        i128::from(self.after.cast_signed()) - i128::from(self.before.cast_signed())
+    }
+}
+
+/// What is known of a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// By how much it grew.
+    Grew(u64),
+    WentBack,
+    InOneFile,
+    Absent,
 }
 
 /// All that differs, and all that does not.
@@ -213,7 +247,8 @@ pub(super) struct Change {
 }
 
 impl Change {
-    pub(super) fn of(before: &Snapshot, after: &Snapshot) -> Change {
+    /// Of two snapshots of `kind`.
+    pub(super) fn of(kind: Kind, before: &Snapshot, after: &Snapshot) -> Change {
         let earlier: BTreeMap<&str, u64> =
             before.values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let later: BTreeMap<&str, u64> =
@@ -223,7 +258,7 @@ impl Change {
             names.filter(|name| !known.contains_key(name.as_str())).collect()
         };
         let mut change = Change {
-            kind: after.kind,
+            kind,
             counters: Vec::new(),
             gauges: Vec::new(),
             unknown: Vec::new(),
@@ -234,7 +269,7 @@ impl Change {
         for (name, value) in &after.values {
             let Some(&before) = earlier.get(name.as_str()) else { continue };
             let pair = Pair { name: name.clone(), before, after: *value };
-            match holds(after.kind, name) {
+            match holds(kind, name) {
                 Holds::Counter if pair.change() < 0 => change.went_back.push(pair),
                 Holds::Counter => change.counters.push(pair),
                 Holds::Gauge(unit) => change.gauges.push((pair, unit)),
@@ -242,6 +277,31 @@ impl Change {
             }
         }
         change
+    }
+
+    /// What is known of the counter of this name.
+    pub(super) fn state(&self, name: &str) -> State {
+        if let Some(counter) = self.counters.iter().find(|counter| counter.name == name) {
+            return State::Grew(u64::try_from(counter.change()).unwrap_or(0));
+        }
+        if self.went_back.iter().any(|counter| counter.name == name) {
+            State::WentBack
+        } else if self.only_before.iter().chain(&self.only_after).any(|known| known == name) {
+            State::InOneFile
+        } else {
+            State::Absent
+        }
+    }
+
+    /// All counters that either file has, and names that one of them has alone.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let pairs = self.counters.iter().chain(&self.went_back).map(|pair| pair.name.as_str());
+        pairs.chain(self.only_before.iter().chain(&self.only_after).map(String::as_str))
+    }
+
+    /// Gauges that were below zero.
+    pub(super) fn below_zero(&self) -> impl Iterator<Item = &Pair> {
+        self.gauges.iter().map(|(gauge, _)| gauge).filter(|gauge| gauge.is_below_zero())
     }
 
     /// Whether as many counters fell as grew: no counter tells what happened then.

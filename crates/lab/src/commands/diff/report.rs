@@ -24,14 +24,20 @@ impl Report<'_> {
             Some(seconds) => format!("{} apart", figures::time((seconds * 1e9) as u64)),
             None => "the time between them is not known (--interval), so there are no rates".to_string(),
         };
-        let heading =
-            format!("{} of {} and {}: {between}", self.change.kind.name(), self.before.file, self.after.file);
+        let kind = self.change.kind.name();
+        let heading = match self.before.file.is_empty() {
+            true => format!(
+                "{kind} of {}, since the boot of the machine or the making of the cgroup: {between}",
+                self.after.file
+            ),
+            false => format!("{kind} of {} and {}: {between}", self.before.file, self.after.file),
+        };
         let mut parts = vec![wrap(&heading)];
         if !self.change.went_back.is_empty() {
             let names: Vec<&str> =
                 self.change.went_back.iter().map(|counter| counter.name.as_str()).collect();
             parts.push(wrap(&format!(
-                "WARNING: counters went back, so what they counted is not known, nor what hangs on it: {}.",
+                "WARNING: counters went back, so what they counted is unknown, and all that depends on it: {}.",
                 names.join(", ")
             )));
         }
@@ -39,13 +45,16 @@ impl Report<'_> {
             .means
             .iter()
             .map(|meaning| {
+                let says = match &meaning.says {
+                    Ok(says) => says,
+                    Err(unknown) => return wrap(&format!("{}: {unknown}.", capitalized(meaning.topic))),
+                };
                 let rests: Vec<String> = meaning
                     .rests_on
                     .iter()
                     .map(|(name, change)| format!("{name} +{}", figures::count(*change)))
                     .collect();
-                wrap(&meaning.says)
-                    + &output::wrap(&format!("[{}]", rests.join(", ")), output::width(), "    ")
+                wrap(says) + &output::wrap(&format!("[{}]", rests.join(", ")), output::width(), "    ")
             })
             .collect();
         parts.push(if means.is_empty() {
@@ -76,15 +85,24 @@ impl Report<'_> {
 
     fn gauges(&self) -> Option<String> {
         let mut rows = vec![row(["gauge", "before", "after", "change"])];
-        for (gauge, unit) in self.change.gauges.iter().filter(|(gauge, _)| self.all || gauge.change() != 0) {
+        let is_shown =
+            |(gauge, unit): &&(Pair, Unit)| self.all || gauge.change() != 0 || *unit == Unit::Hundredths;
+        for (gauge, unit) in self.change.gauges.iter().filter(is_shown) {
             let shown = |value: u64| match unit.bytes(self.page_size) {
                 Some(bytes) => figures::bytes(value.saturating_mul(bytes)),
+                None if *unit == Unit::Hundredths => format!("{:.2} %", value as f64 / 100.0),
                 None => figures::count(value),
             };
-            let sign = if gauge.change() < 0 { "-" } else { "+" };
-            let change = u64::try_from(gauge.change().unsigned_abs()).unwrap_or(u64::MAX);
+            let signed = |value: i64| match value {
+                0.. => shown(value.unsigned_abs()),
+                _ => format!("-{}", shown(value.unsigned_abs())),
+            };
+            let change = gauge.signed_change();
+            let sign = if change < 0 { "-" } else { "+" };
+            let change = u64::try_from(change.unsigned_abs()).unwrap_or(u64::MAX);
             let change = if change == 0 { "0".to_string() } else { format!("{sign}{}", shown(change)) };
-            rows.push(row([&gauge.name, &shown(gauge.before), &shown(gauge.after), &change]));
+            let [before, after] = [gauge.before, gauge.after].map(|value| signed(value.cast_signed()));
+            rows.push(row([&gauge.name, &before, &after, &change]));
         }
         (rows.len() > 1).then(|| table::layout(&rows, 1))
     }
@@ -93,6 +111,14 @@ impl Report<'_> {
     fn remarks(&self) -> Vec<String> {
         let change = self.change;
         let mut remarks = Vec::new();
+        let below: Vec<&str> = change.below_zero().map(|gauge| gauge.name.as_str()).collect();
+        if !below.is_empty() {
+            remarks.push(format!(
+                "Gauges below zero, which the file has as a number close to 2^64: {}. The kernel adds such a gauge up from its CPUs while \
+                 they change it.",
+                below.join(", ")
+            ));
+        }
         if !change.unknown.is_empty() {
             let told = |pair: &Pair| format!("{} ({} to {})", pair.name, pair.before, pair.after);
             let told: Vec<String> = change.unknown.iter().map(told).collect();
@@ -111,7 +137,11 @@ impl Report<'_> {
             }
         }
         let unchanged = change.counters.iter().filter(|counter| counter.change() == 0).count()
-            + change.gauges.iter().filter(|(gauge, _)| gauge.change() == 0).count();
+            + change
+                .gauges
+                .iter()
+                .filter(|(gauge, unit)| gauge.change() == 0 && *unit != Unit::Hundredths)
+                .count();
         if unchanged > 0 && !self.all {
             remarks.push(format!("{} did not change (--all).", figures::counted(unchanged as u64, "other")));
         }
@@ -134,7 +164,11 @@ impl Report<'_> {
             )
         });
         let gauges = change.gauges.iter().map(|(gauge, unit)| {
-            row("gauge", gauge, json!({ "change": i64::try_from(gauge.change()).ok(), "unit": unit.name() }))
+            row(
+                "gauge",
+                gauge,
+                json!({ "change": i64::try_from(gauge.signed_change()).ok(), "unit": unit.name() }),
+            )
         });
         let back = change.went_back.iter().map(|pair| row("went_back", pair, json!({})));
         let unknown = change.unknown.iter().map(|pair| row("unknown", pair, json!({})));
@@ -156,18 +190,20 @@ impl Report<'_> {
         let means = self.means.iter().map(|meaning| {
             let rests_on: Map<String, Value> =
                 meaning.rests_on.iter().map(|(name, grown)| (name.clone(), json!(grown))).collect();
-            json!({ "topic": meaning.topic, "says": meaning.says, "rests_on": rests_on })
+            let lacking = meaning.says.as_ref().err().map(|unknown| unknown.lacking());
+            json!({ "topic": meaning.topic, "says": meaning.says.as_ref().ok(), "unknown": lacking, "rests_on": rests_on })
         });
         json!({
             "complete": change.went_back.is_empty(),
             "kind": change.kind.name(),
-            "before": self.before.file,
+            "before": Some(&self.before.file).filter(|file| !file.is_empty()),
             "after": self.after.file,
             "seconds": self.seconds,
             "page_bytes": self.page_size,
             "means": means.collect::<Vec<_>>(),
             "counters": counters.collect::<Map<_, _>>(),
             "gauges": gauges.collect::<Map<_, _>>(),
+            "gauges_below_zero": change.below_zero().map(|gauge| &gauge.name).collect::<Vec<_>>(),
             "went_back": pairs(&change.went_back),
             "unknown": pairs(&change.unknown),
             "only_before": change.only_before,
@@ -177,8 +213,13 @@ impl Report<'_> {
 }
 
 fn gauge_json(gauge: &Pair, unit: Unit) -> Value {
-    let change = i64::try_from(gauge.change()).ok();
+    let change = i64::try_from(gauge.signed_change()).ok();
     json!({ "before": gauge.before, "after": gauge.after, "change": change, "unit": unit.name() })
+}
+
+fn capitalized(topic: &str) -> String {
+    let mut letters = topic.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn wrap(text: &str) -> String {

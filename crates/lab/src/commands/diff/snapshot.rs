@@ -7,6 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
+use super::change::{is_counter, is_counter_of, is_of};
+
 /// Longer than any file of counters; what is none may have no end.
 const LENGTH_MAX: u64 = 1 << 20;
 
@@ -19,6 +21,10 @@ pub(super) enum Kind {
     MemoryStat,
     /// `memory.stat` of a cgroup v1.
     MemoryStatV1,
+    /// Lines that `/proc/vmstat` and `memory.stat` both have: an excerpt.
+    Unclear,
+    /// `/proc/pressure/*`, or a cgroup's `*.pressure`.
+    Pressure,
 }
 
 impl Kind {
@@ -28,21 +34,59 @@ impl Kind {
             Kind::Vmstat => "/proc/vmstat",
             Kind::MemoryStat => "memory.stat",
             Kind::MemoryStatV1 => "memory.stat of cgroup v1",
+            Kind::Unclear => "/proc/vmstat or memory.stat",
+            Kind::Pressure => "/proc/pressure",
         }
     }
 
+    /// The kind of a file with these names, or of an excerpt of it.
     fn of(names: &BTreeSet<&str>) -> Option<Kind> {
-        let has = |all: &[&str]| all.iter().all(|name| names.contains(name));
-        if names.contains("nr_free_pages")
-            || has(&["pgfault", "pgscan_kswapd", "pswpin"]) && !names.contains("anon")
-        {
-            Some(Kind::Vmstat)
-        } else if has(&["anon", "file"]) {
+        const V1_ALONE: [&str; 4] = ["cache", "rss", "mapped_file", "hierarchical_memory_limit"];
+        const VMSTAT_ALONE: [&str; 9] = [
+            "allocstall",
+            "pgalloc_",
+            "pgskip_",
+            "kswapd_",
+            "pageoutrun",
+            "oom_kill",
+            "drop_",
+            "compact_",
+            "balloon_",
+        ];
+        let has = |is_one: &dyn Fn(&str) -> bool| names.iter().any(|name| is_one(name));
+        let is_vmstat = |name: &str| {
+            name.starts_with("nr_") && is_of(Kind::Vmstat, name)
+                || VMSTAT_ALONE.iter().any(|begin| name.starts_with(begin))
+                || ["pgscan_anon", "pgscan_file", "pgsteal_anon", "pgsteal_file"].contains(&name)
+        };
+        // The sums over all reclaimers and the sizes by type are a cgroup's alone.
+        let is_group = |name: &str| {
+            ["pgscan", "pgsteal"].contains(&name) || !is_counter(name) && is_of(Kind::MemoryStat, name)
+        };
+        if names.contains("anon") && names.contains("file") {
             Some(Kind::MemoryStat)
-        } else if has(&["cache", "rss"]) {
+        } else if has(&is_vmstat) {
+            Some(Kind::Vmstat)
+        } else if has(&|name| V1_ALONE.contains(&name) || name.starts_with("total_")) {
             Some(Kind::MemoryStatV1)
+        } else if has(&is_group) {
+            Some(Kind::MemoryStat)
+        } else if has(&|name| is_of(Kind::Unclear, name)) {
+            Some(Kind::Unclear)
         } else {
             None
+        }
+    }
+
+    /// The kind of two snapshots. Errors: they are of different files.
+    pub(super) fn of_both(before: &Snapshot, after: &Snapshot) -> Option<Kind> {
+        use Kind::{MemoryStat, Unclear, Vmstat};
+        match (before.kind, after.kind) {
+            (one, other) if one == other => Some(one),
+            (Unclear, known @ (Vmstat | MemoryStat)) | (known @ (Vmstat | MemoryStat), Unclear) => {
+                Some(known)
+            }
+            _ => None,
         }
     }
 }
@@ -56,6 +100,16 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
+    /// What a snapshot of pressure was when the machine booted, or the cgroup was made: totals of 0. The averages are those of now.
+    pub(super) fn origin(&self) -> Snapshot {
+        let value = |(name, value): &(String, u64)| match is_counter_of(self.kind, name) {
+            true => (name.clone(), 0),
+            false => (name.clone(), *value),
+        };
+        let values = self.values.iter().map(value).collect();
+        Snapshot { file: String::new(), kind: self.kind, values }
+    }
+
     /// Reads the snapshot at `path`.
     pub(super) fn open(path: &Path) -> anyhow::Result<Snapshot> {
         let file = path.display().to_string();
@@ -76,6 +130,9 @@ impl Snapshot {
             "expected: lines of a name and a number, as /proc/vmstat and a cgroup's memory.stat have them";
         let mut values = Vec::new();
         let mut names = BTreeSet::new();
+        if let Some(values) = pressure(file, text)? {
+            return Ok(Snapshot { file: file.to_string(), kind: Kind::Pressure, values });
+        }
         for (number, line) in (1..).zip(text.lines()) {
             let mut words = line.split_whitespace();
             let Some(name) = words.next() else { continue };
@@ -103,12 +160,56 @@ impl Snapshot {
         ensure!(text.ends_with('\n'), "{file}: the last line has no end, so its number may be cut");
         let Some(kind) = Kind::of(&names) else {
             bail!(
-                "{file}: it is of neither /proc/vmstat (which has nr_free_pages) nor a memory.stat (which has anon and file); is a part of it \
-                 missing?"
+                "{file}: found no name that is known here, expected: lines of /proc/vmstat (such as nr_free_pages), of a memory.stat (such \
+                 as anon), or of /proc/pressure"
             );
         };
         Ok(Snapshot { file: file.to_string(), kind, values })
     }
+}
+
+/// The lines of `/proc/pressure/*`, `some avg10=0.00 avg60=0.12 avg300=0.17 total=1086220`: times in microseconds, averages in hundredths
+/// of a percent. `None` for another file. Errors: a line of it that has another form.
+fn pressure(file: &str, text: &str) -> anyhow::Result<Option<Vec<(String, u64)>>> {
+    let is_pressure = |line: &str| ["some avg10=", "full avg10="].iter().any(|begin| line.starts_with(begin));
+    if !text.lines().any(is_pressure) {
+        return Ok(None);
+    }
+    let mut values = Vec::new();
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let expected = || {
+            format!(
+                "{file}: line {number}: found `{}`, expected `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, or the same of `full`",
+                line.escape_debug()
+            )
+        };
+        let (who, fields) = line.split_once(' ').with_context(expected)?;
+        ensure!(["some", "full"].contains(&who), expected());
+        for field in fields.split_whitespace() {
+            let (name, value) = field.split_once('=').with_context(expected)?;
+            let (name, value) = match name {
+                "total" => (format!("{who}_total_us"), value.parse().ok()),
+                "avg10" | "avg60" | "avg300" => (format!("{who}_{name}"), hundredths(value)),
+                _ => (format!("{who}_{name}"), None),
+            };
+            let value = value.with_context(expected)?;
+            ensure!(
+                values.iter().all(|(known, _)| *known != name),
+                "{file}: line {number}: `{who}` comes twice; one snapshot a file"
+            );
+            values.push((name, value));
+        }
+    }
+    ensure!(text.ends_with('\n'), "{file}: the last line has no end, so its number may be cut");
+    Ok(Some(values))
+}
+
+/// `12.34` as 1234.
+fn hundredths(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(whole) && is_number(part) && part.len() == 2)
+        .then(|| whole.parse::<u64>().ok()?.checked_mul(100)?.checked_add(part.parse().ok()?))?
 }
 
 /// What a line says of files that look alike and are others.
@@ -133,11 +234,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_known_by_its_names() {
+    fn file_is_known_by_names_of_an_excerpt() {
         let kind = |text: &str| Snapshot::parse("a", text).unwrap().kind;
         assert_eq!(kind("nr_free_pages 7\n\npgfault 9\n"), Kind::Vmstat);
         assert_eq!(kind("anon 4096\nfile 0\n"), Kind::MemoryStat);
         assert_eq!(kind("cache 4096\nrss 0\n"), Kind::MemoryStatV1);
+        assert_eq!(kind("pgscan_kswapd 1\npgscan_direct 2\n"), Kind::Unclear);
+        assert_eq!(kind("pgscan_kswapd 1\nallocstall_normal 2\n"), Kind::Vmstat);
+        assert_eq!(kind("pgscan 1\npgsteal 2\n"), Kind::MemoryStat);
+        assert_eq!(kind("total_pgfault 1\n"), Kind::MemoryStatV1);
+        assert_eq!(kind("some avg10=0.00 avg60=0.12 avg300=0.17 total=1086220\n"), Kind::Pressure);
     }
 
     #[test]
@@ -149,7 +255,11 @@ mod tests {
         check_refused("anon 1 2\n", &["line 1", "no name with a number"]);
         check_refused("anon 1\nanon 2\n", &["line 2", "comes twice"]);
         check_refused("anon 1\nfile 2", &["no end"]);
-        check_refused("pgfault 1\n", &["neither", "nr_free_pages"]);
+        check_refused("of_tomorrow 1\n", &["no name that is known", "nr_free_pages"]);
+        check_refused(
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=x\n",
+            &["line 1", "expected `some avg10"],
+        );
         check_refused("MemTotal:  16 kB\n", &["line 1", "/proc/meminfo"]);
         check_refused("anon N0=1 N1=2\n", &["memory.numa_stat"]);
     }
