@@ -1,6 +1,9 @@
 //! The command that a recording is of: started stopped, followed to its end.
 
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -16,7 +19,9 @@ pub(crate) struct Started {
 }
 
 impl Started {
+    /// Errors: the command is not a program that can run here.
     pub(crate) fn new(argv: &[String]) -> Result<Started, Error> {
+        runnable(argv.first().map_or("", String::as_str))?;
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]).args(argv);
         let child = command.spawn().map_err(|source| Error::File {
@@ -74,6 +79,54 @@ impl Started {
     }
 }
 
+/// Looks whether the shell can become this program: otherwise what is recorded is the shell's own failure.
+fn runnable(name: &str) -> Result<(), Error> {
+    let cannot = |source: io::Error| Error::File {
+        what: "cannot start",
+        path: name.escape_debug().to_string(),
+        source,
+        help: "",
+    };
+    let error = |number: rustix::io::Errno| io::Error::from_raw_os_error(number.raw_os_error());
+    let access = |path: &Path| -> io::Result<()> {
+        rustix::fs::access(path, rustix::fs::Access::EXEC_OK).map_err(error)?;
+        // A folder can be "executed", too.
+        if path.is_dir() { Err(error(rustix::io::Errno::ACCESS)) } else { interpreter(path) }
+    };
+    if name.contains('/') {
+        return access(Path::new(name)).map_err(cannot);
+    }
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&paths).map(|folder| folder.join(name));
+    let mut why = error(rustix::io::Errno::NOENT);
+    for path in found.filter(|path| path.exists()) {
+        match access(&path) {
+            Ok(()) => return Ok(()),
+            Err(error) => why = error,
+        }
+    }
+    Err(cannot(why))
+}
+
+/// Looks whether the program of a script's first line, `#!/bin/sh`, is there.
+fn interpreter(path: &Path) -> io::Result<()> {
+    let mut first = Vec::new();
+    // A program that may be run and not read is none that a shell interprets.
+    let Ok(file) = File::open(path) else { return Ok(()) };
+    BufReader::new(file.take(256)).read_until(b'\n', &mut first)?;
+    let line = String::from_utf8_lossy(&first);
+    let Some(program) = line.strip_prefix("#!").and_then(|rest| rest.split_whitespace().next()) else {
+        return Ok(());
+    };
+    match Path::new(program).exists() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("its interpreter {} is missing", program.escape_debug()),
+        )),
+    }
+}
+
 impl Drop for Started {
     fn drop(&mut self) {
         if self.ended().is_none()
@@ -91,5 +144,34 @@ pub(crate) fn told(status: ExitStatus) -> String {
         (Some(code), _) => format!("the command has ended with exit code {code}"),
         (None, Some(signal)) => format!("the command was ended by signal {signal}"),
         (None, None) => "the command has ended".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &str) -> String {
+        runnable(name).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn command_that_cannot_run_is_refused_with_its_error() {
+        assert!(runnable("sh").is_ok() && runnable("/bin/sh").is_ok());
+        assert!(
+            refused("/nosuch").starts_with("cannot start /nosuch: No such file"),
+            "{}",
+            refused("/nosuch")
+        );
+        assert!(refused("no-such-program").contains("No such file"), "{}", refused("no-such-program"));
+        assert!(refused("/").contains("Permission denied"), "{}", refused("/"));
+        assert!(refused("/etc/passwd").contains("Permission denied"), "{}", refused("/etc/passwd"));
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("script");
+        std::fs::write(&script, "#!/nowhere/sh -e\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+        let told = refused(script.to_str().unwrap());
+        assert!(told.contains("its interpreter /nowhere/sh is missing"), "{told}");
     }
 }

@@ -227,7 +227,7 @@ parameters! {
         "Bits of a page in which memory tiering keeps when it was marked: 8, and as many as CPU numbers have (CONFIG_NR_CPUS). Up to 12 they hold 4096 ms, and each bit more twice that; a page that is accessed later than that looks hot."
         "10: a kernel for up to 4 CPUs, which the recorded runs had. One for 8192 has 21.";
     Sysctl "kernel.numa_balancing": numa_balancing: u8 = 0, Values::Number(0, 3), "",
-        "What the kernel does to have pages near those who use them, in bits. 1: pages follow the CPUs of their tasks. 2: pages of slow tiers of memory that are in use are promoted, and kswapd of every node keeps free what lies between its high and its promo mark besides, for pages to come."
+        "What the kernel does to have pages near those who use them, in bits. 1: pages would follow the CPUs of their tasks; accepted, and without effect here: nothing is marked, counted or moved, and the result says so. 2: pages of slow tiers of memory that are in use are promoted, and kswapd of every node keeps free what lies between its high and its promo mark besides, for pages to come."
         "0: nothing, as on a machine with one node.",
         Mechanism::shown("mechanisms-tiers.toml", None, "0").trying(&["0", "2"]);
     Sysctl "kernel.numa_balancing_promote_rate_limit_MBps": promote_rate_limit_mbps: u32 = 65_536, Values::Number(0, u32::MAX), "MiB/s",

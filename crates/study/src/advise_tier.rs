@@ -412,10 +412,6 @@ impl Advice {
 
 impl Advice {
     /// How much longer a run takes than with fast memory alone, in percent.
-    fn loss(&self, runs: &Runs) -> Option<f64> {
-        Some(self.interval(runs)?.percent)
-    }
-
     fn interval(&self, runs: &Runs) -> Option<Loss> {
         self.between(&self.all_fast, runs)
     }
@@ -454,9 +450,30 @@ impl Advice {
         ])
     }
 
+    /// Why a cell says nothing of its source, if that did not act while it ran.
+    fn not_tried(&self, cell: &Cell) -> Option<String> {
+        let unknown = SOURCES[cell.source].acted(&cell.runs.results).err()?;
+        let run = cell.result()?;
+        Some(format!(
+            "it looked at nothing in {} ({})",
+            figures::time(run.end_ns),
+            unknown.lacking().join(", ")
+        ))
+    }
+
+    /// How much longer a cell takes than with fast memory alone, if its source acted.
+    fn cell_interval(&self, cell: &Cell) -> Option<Loss> {
+        self.interval(&cell.runs).filter(|_| self.not_tried(cell).is_none())
+    }
+
+    fn cell_loss(&self, cell: &Cell) -> Option<f64> {
+        Some(self.cell_interval(cell)?.percent)
+    }
+
     /// What stands where the figures of a cell would be.
     fn missing(&self, cell: &Cell) -> String {
         match cell.runs.is_whole() {
+            true if self.interval(&cell.runs).is_some() => "not tried".to_string(),
             true if self.is_in_warm_up(cell) => "not past warm-up".to_string(),
             true => "killed".to_string(),
             false => cell.runs.missing(),
@@ -519,7 +536,7 @@ impl Advice {
     fn best(&self, ratio: Ratio, device: &str) -> Option<(usize, f64)> {
         let here =
             self.cells.iter().enumerate().filter(|(_, cell)| cell.ratio == ratio && cell.device == device);
-        let losses = here.filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
+        let losses = here.filter_map(|(at, cell)| Some((at, self.cell_loss(cell)?)));
         losses.min_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 
@@ -553,7 +570,7 @@ impl Advice {
     /// The first device's advice, or else what loses least.
     fn chosen(&self) -> usize {
         let advised = self.asked.devices.iter().find_map(|device| self.advised(device));
-        let all = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
+        let all = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, self.cell_loss(cell)?)));
         advised.or(all.min_by(|(_, one), (_, other)| one.total_cmp(other))).map_or(0, |(at, _)| at)
     }
 
@@ -567,7 +584,7 @@ impl Advice {
             (cell.ratio, &cell.device) == (here.ratio, &here.device) && SOURCES[cell.source].promotes()
         };
         let beside = self.cells.iter().enumerate().filter(|(_, cell)| is_beside(cell));
-        let losses = beside.filter_map(|(at, cell)| Some((at, self.loss(&cell.runs)?)));
+        let losses = beside.filter_map(|(at, cell)| Some((at, self.cell_loss(cell)?)));
         losses.min_by(|(_, one), (_, other)| one.total_cmp(other)).map_or(at, |(at, _)| at)
     }
 

@@ -45,24 +45,33 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// What `say` makes of the needs, if `evidence` has all of them. Errors: all that are missing.
-pub fn verdict<E: Evidence + ?Sized, T, const N: usize>(
+/// What `say` makes of needs whose number is known when it runs. Errors: as of [`verdict`].
+pub fn verdict_of<E: Evidence + ?Sized, T>(
     evidence: &E,
-    needs: [E::Need; N],
-    say: impl FnOnce([E::Seen; N]) -> T,
+    needs: &[E::Need],
+    say: impl FnOnce(Vec<E::Seen>) -> T,
 ) -> Verdict<T> {
-    let (mut seen, mut lacking) = (Vec::with_capacity(N), Vec::new());
-    for need in &needs {
+    let (mut seen, mut lacking) = (Vec::with_capacity(needs.len()), Vec::new());
+    for need in needs {
         match evidence.seen(need) {
             Ok(fact) => seen.push(fact),
             Err(missing) if lacking.contains(&missing) => {}
             Err(missing) => lacking.push(missing),
         }
     }
-    match seen.try_into() {
-        Ok(seen) => Ok(say(seen)),
-        Err(_) => Err(Unknown { lacking }),
-    }
+    if lacking.is_empty() { Ok(say(seen)) } else { Err(Unknown { lacking }) }
+}
+
+/// What `say` makes of the needs, if `evidence` has all of them. Errors: all that are missing.
+pub fn verdict<E: Evidence + ?Sized, T, const N: usize>(
+    evidence: &E,
+    needs: [E::Need; N],
+    say: impl FnOnce([E::Seen; N]) -> T,
+) -> Verdict<T> {
+    verdict_of(evidence, &needs, |seen| match seen.try_into() {
+        Ok(seen) => say(seen),
+        Err(_) => unreachable!("one fact was seen of each need"),
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   --vary A=1,2              columns: what is asked        (or the scenario's variants)
-//!   --unknown B=x,y  seeds    runs of each column: what is not known    ──▶ the middle of them, and the least and the most
+//!   --unknown B=x,y  seeds    runs of each column: what is not known    ──▶ their median, and the least and the most
 //! ```
 //! A figure is worth something as a prediction only if it was there first, says how far it may be off, and can be checked. So the page has its time
 //! and the program's commit, ranges over what is not known, and the commands by which someone with a kernel finds out.
@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use pageout_sim::scenario::Scenario;
+use pageout_study::basis::{Evidence, verdict};
 use pageout_study::result::metrics::{Metric, Unit, metrics};
 use pageout_study::result::run_result::RunResult;
 use pageout_study::result::variants::{Extent, Made, Runs};
@@ -177,16 +178,33 @@ impl Figures {
         figures
     }
 
-    /// The least, the middle one and the most.
+    /// The least, the median and the most.
     fn range(&self, metric: &Metric) -> Option<[f64; 3]> {
         let values = self.values.get(&metric.place())?;
-        Some([values[0], values[values.len() / 2], values[values.len() - 1]])
+        let (below, above) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+        let median = if below == above { below } else { below / 2.0 + above / 2.0 };
+        Some([values[0], median, values[values.len() - 1]])
     }
 
     fn show(&self, metric: &Metric) -> String {
         let Some(range) = self.range(metric) else { return "-".to_string() };
-        let [least, middle, most] = range.map(|value| metric.unit.show(value));
-        if least == most { middle } else { format!("{middle} ({least} to {most})") }
+        let [least, median, most] = range.map(|value| metric.unit.show(value));
+        if least == most { median } else { format!("{median} ({least} to {most})") }
+    }
+}
+
+/// Seeds at least by which a range can be refuted: of fewer the least and the most lie too close together.
+const SEEDS_MIN: u64 = 5;
+
+/// How many seeds there were.
+struct Seeds(u64);
+
+impl Evidence for Seeds {
+    type Need = u64;
+    type Seen = u64;
+
+    fn seen(&self, least: &u64) -> Result<u64, String> {
+        if self.0 >= *least { Ok(self.0) } else { Err(format!("fewer than {least} seeds")) }
     }
 }
 
@@ -243,7 +261,15 @@ impl Page<'_> {
             1 => writeln!(text, "- One run: nothing is varied, and no figure says how far it may be off."),
             runs => writeln!(
                 text,
-                "- A figure is the middle one of {runs} runs, with the least and the most of them. A kernel that is outside of a range refutes it."
+                "- A figure is the median of {runs} runs, with the least and the most of them. {}",
+                verdict(&Seeds(self.extent.seeds.into()), [SEEDS_MIN], |_| {
+                    "A kernel that is outside of a range refutes it.".to_string()
+                })
+                .unwrap_or_else(|unknown| {
+                    format!(
+                        "Whether a kernel outside of a range refutes it is {unknown} (--repeat {SEEDS_MIN})."
+                    )
+                })
             ),
         };
         for said in
@@ -298,8 +324,8 @@ impl Page<'_> {
     fn json(&self) -> Value {
         let columns = self.columns.iter().zip(self.figures).map(|(column, figures)| {
             let of = |metric: &Metric| {
-                let [least, middle, most] = figures.range(metric).expect("it is one of this column's");
-                (metric.full_name(), json!({ "least": least, "middle": middle, "most": most }))
+                let [least, median, most] = figures.range(metric).expect("it is one of this column's");
+                (metric.full_name(), json!({ "least": least, "middle": median, "most": most }))
             };
             let figures: serde_json::Map<String, Value> = figures.names.iter().map(of).collect();
             json!({

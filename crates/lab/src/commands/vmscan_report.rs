@@ -64,7 +64,11 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::None)?;
     }
-    let options = Options { ignore_pid: args.ignore_pid, items_max: if is_script { ITEMS_MAX } else { 0 } };
+    let options = Options {
+        ignore_pid: args.ignore_pid,
+        items_max: if is_script { ITEMS_MAX } else { 0 },
+        is_run: false,
+    };
     let mut readings = Vec::new();
     for (path, times) in args.traces.iter().zip(times) {
         readings.push(read(path, options, times, args)?);
@@ -151,7 +155,7 @@ fn read(path: &Path, options: Options, times: Times, args: &VmscanReportArgs) ->
     }
     Ok(Reading {
         name,
-        sums: tally.finish(totals.span_ns),
+        sums: tally.finish(&totals),
         totals,
         times,
         faults,
@@ -163,7 +167,7 @@ fn read(path: &Path, options: Options, times: Times, args: &VmscanReportArgs) ->
 /// Reads bytes as a trace and makes every form of the report; for fuzzers.
 #[doc(hidden)]
 pub fn drain(bytes: &[u8]) {
-    let mut tally = Tally::new(Options { ignore_pid: bytes.len() % 2 == 1, items_max: 100 });
+    let mut tally = Tally::new(Options { ignore_pid: bytes.len() % 2 == 1, items_max: 100, is_run: false });
     let mut reader = Reader::new(bytes);
     for record in reader.by_ref() {
         tally.add(record);
@@ -171,7 +175,7 @@ pub fn drain(bytes: &[u8]) {
     let (totals, _) = reader.finish();
     assert!(totals.events + totals.others + totals.skipped.total() <= totals.lines);
     assert!(totals.late <= totals.displaced && totals.bytes <= bytes.len() as u64);
-    let sums = tally.finish(totals.span_ns);
+    let sums = tally.finish(&totals);
     let faults = faults(&totals);
     let times = Times::default();
     let name = "fuzzed".to_string();

@@ -68,7 +68,8 @@ fn a_prediction_has_ranges_over_what_is_not_known_its_time_and_the_commands_to_c
         "# Does the loop fit?",
         "- **Predicted at 20",
         "before an answer was known**, by pageout ",
-        "middle one of 4 runs",
+        "median of 4 runs",
+        "refutes it is unknown: fewer than 5 seeds (--repeat 5).",
         "| `file.text.size` | 1 pages, 20 pages |",
         "| what a generator draws | seeds 1 to 2 |",
         "| | tight | wide |",
@@ -137,4 +138,45 @@ fn what_can_not_be_predicted_is_said() {
     check_failure(&output, 2, &["--unknown file.text.size=no"]);
     let output = predict(dir.path(), &["--set", "memcg./g.memory.max=1 pages"]);
     assert!(!output.status.success(), "{}", text(&output.stdout));
+}
+
+#[test]
+fn range_refutes_from_five_seeds_on() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("loop.toml"), LOOP).unwrap();
+    let page = |seeds: &str| {
+        check_success(&pageout(dir.path(), &["predict", "loop.toml", "--quiet", "--repeat", seeds]))
+    };
+    assert!(page("5").contains("A kernel that is outside of a range refutes it."));
+    let few = page("4");
+    assert!(few.contains("unknown: fewer than 5 seeds") && !few.contains("range refutes it."), "{few}");
+}
+
+#[test]
+fn median_of_an_even_number_is_between_the_middle_two() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = predict(dir.path(), &[UNKNOWN, &["--json"]].concat());
+    let page: Value = serde_json::from_str(&check_success(&output)).unwrap();
+    // Two worlds of two seeds: 398, 398, 4000 and 4000.
+    assert_eq!(page["columns"][0]["figures"]["task reader: misses"]["middle"], 2199.0, "{page}");
+}
+
+#[test]
+fn commands_to_check_name_what_exists() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario =
+        LOOP.replace("read_ahead_kb = 0", "read_ahead_kb = 64").replace("mglru@6.12", "classic@5.15")
+            + "[[swap]]\nkind = \"disk\"\nsize = \"8MiB\"\n[[swap]]\nkind = \"zram\"\nsize = \"8MiB\"\n";
+    fs::write(dir.path().join("loop.toml"), scenario).unwrap();
+    let page = check_success(&pageout(dir.path(), &["predict", "loop.toml", "--quiet"]));
+    for part in [
+        "/sys/class/bdi/$(mountpoint -d /mnt)/read_ahead_kb",
+        "[ ! -e /sys/kernel/mm/lru_gen/enabled ]",
+        "/dev/zram0",
+    ] {
+        assert!(page.contains(part), "{part:?} is not in\n{page}");
+    }
+    for part in ["/sys/block/disk/", "/dev/SWAP", "/dev/zram1"] {
+        assert!(!page.contains(part), "{part:?} is in\n{page}");
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::basis::{Evidence, Verdict, verdict};
+use crate::result::run_result::{RunResult, counter};
 use crate::scenario::switches::{Table, with_knob};
 use pageout_sim::scenario::Scenario;
 
@@ -11,6 +13,8 @@ pub(super) struct Noticing {
     pub(super) sets: &'static [Knob],
     /// Knobs that act where it is on.
     acts_on: &'static [&'static [Knob]],
+    /// Counters of which at least one grows when it looks for hot pages; none if it does not look for them.
+    looks: &'static [&'static str],
 }
 
 /// A knob and what it is set to.
@@ -111,17 +115,19 @@ const OF_KLRUSCAND: &[Knob] = &[
 const OF_SAMPLES: &[Knob] = &[Knob::hints_period("1000"), Knob::hints_period("100000")];
 
 pub(super) const SOURCES: [Noticing; 7] = [
-    Noticing { name: "no migration", sets: &[], acts_on: &[] },
-    Noticing { name: "demotion only", sets: &[DEMOTION], acts_on: &[OF_DEMOTION] },
+    Noticing { name: "no migration", sets: &[], acts_on: &[], looks: &[] },
+    Noticing { name: "demotion only", sets: &[DEMOTION], acts_on: &[OF_DEMOTION], looks: &[] },
     Noticing {
         name: "hint faults",
         sets: &[DEMOTION, TIERING],
         acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_SCANS],
+        looks: &["numa_pte_updates"],
     },
     Noticing {
         name: "hint faults and reads",
         sets: &[DEMOTION, TIERING, Knob::kernel("numa.pagecache_promotion_enabled", "true")],
         acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_SCANS],
+        looks: &["numa_pte_updates", "numa_hint_page_cache", "pgpromote_success"],
     },
     Noticing {
         name: "pghot",
@@ -132,22 +138,46 @@ pub(super) const SOURCES: [Noticing; 7] = [
             Knob::sysctl("vm.pghot_record_fma_enable", "1"),
         ],
         acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_SCANS, OF_RECORDS],
+        looks: &["numa_pte_updates", "pghot_recorded_fma"],
     },
     Noticing {
         name: "page-table scan",
         sets: &[DEMOTION, TIERING, NO_SCANS, Knob::sysctl(PGTSCANS, "1")],
         acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_RECORDS, OF_KLRUSCAND],
+        looks: &["pghot_recorded_pgtscans"],
     },
     Noticing {
         name: "hardware",
         sets: &[DEMOTION, TIERING, NO_SCANS, Knob::sysctl("vm.pghot_record_hwhints_enable", "1")],
         acts_on: &[OF_DEMOTION, OF_PROMOTION, OF_RECORDS, OF_SAMPLES],
+        looks: &["hwhint_nr_events"],
     },
 ];
 
 const PGTSCANS: &str = "vm.pghot_record_pgtscans_enable";
 
+/// Runs of a source, as evidence that it looked for hot pages at all.
+struct Looked<'a>(&'a [RunResult]);
+
+impl Evidence for Looked<'_> {
+    type Need = &'static [&'static str];
+    type Seen = ();
+
+    fn seen(&self, counters: &Self::Need) -> Result<(), String> {
+        let grew = |name: &str| self.0.iter().any(|run| counter(&run.vmstat, name) > 0);
+        match counters.is_empty() || counters.iter().any(|name| grew(name)) {
+            true => Ok(()),
+            false => Err(format!("no {}", counters.join(" and no "))),
+        }
+    }
+}
+
 impl Noticing {
+    /// Whether it acted in these runs. Errors: what it would have counted.
+    pub(super) fn acted(&self, runs: &[RunResult]) -> Verdict<()> {
+        verdict(&Looked(runs), [self.looks], |_| ())
+    }
+
     /// Whether it brings hot pages back.
     pub(super) fn promotes(&self) -> bool {
         self.sets.contains(&TIERING)

@@ -2,6 +2,8 @@
 
 use crate::result::caveats;
 
+use crate::basis::{Evidence, verdict_of};
+
 use super::{Advice, Cell, KNOBS_TOLD, Ratio, SOURCES, is_any, longer, signed, tried};
 use crate::figures;
 
@@ -43,8 +45,8 @@ impl Advice {
                             each => format!(", each page standing for {}", figures::count(each.into())),
                         },
                         match cell.source {
-                            0 => "pages need not migrate.".to_string(),
-                            1 => "demotion is enough, nobody need look for hot pages.".to_string(),
+                            0 => self.without(cell, "pages need not migrate"),
+                            1 => self.without(cell, "demotion is enough, no source of hot pages is needed"),
                             source => format!("hot pages are found by {}.", SOURCES[source].name),
                         },
                         self.hits(cell).map_or(String::new(), |hits| format!(" {hits}")),
@@ -58,6 +60,7 @@ impl Advice {
             });
             story.extend(self.advised(device).and_then(|(at, _)| self.unsettled(&self.cells[at])));
             story.extend(self.gaps(device));
+            story.extend(self.untried(device));
             story.extend(self.gains(device));
         }
         story.extend(self.scale_story());
@@ -124,6 +127,39 @@ impl Advice {
             .then(|| format!("{device}: this speaks of {whole} of {all} runs; the others have no figures."))
     }
 
+    /// That a source is not needed at a ratio, if every source that finds hot pages acted there.
+    fn without(&self, cell: &Cell, says: &str) -> String {
+        let finds: Vec<usize> = self
+            .here(cell.ratio, &cell.device)
+            .filter(|cell| SOURCES[cell.source].promotes())
+            .map(|cell| cell.source)
+            .collect();
+        let here = Here { advice: self, cell };
+        verdict_of(&here, &finds, |_| format!("{says}."))
+            .unwrap_or_else(|unknown| format!("whether finding hot pages would save more is {unknown}."))
+    }
+
+    /// The sources that did not act in any run with a device, and how to give them time.
+    fn untried(&self, device: &str) -> Vec<String> {
+        let mut told = Vec::new();
+        for (source, noticing) in SOURCES.iter().enumerate() {
+            let mut of_source = self
+                .cells
+                .iter()
+                .filter(|cell| cell.device == device && cell.source == source && cell.runs.is_whole());
+            let Some(first) = of_source.clone().next() else { continue };
+            if of_source.all(|cell| self.not_tried(cell).is_some())
+                && let Some(why) = self.not_tried(first)
+            {
+                told.push(format!(
+                    "{device}, {}: not tried: {why}. A workload that runs longer than its scan period tries it.",
+                    noticing.name
+                ));
+            }
+        }
+        told
+    }
+
     /// Whether no access went to slower memory, where nothing moved pages there.
     fn is_slow_memory_unused(&self) -> bool {
         let mut still = self.cells.iter().filter(|cell| cell.source == 0).peekable();
@@ -140,5 +176,23 @@ impl Advice {
             figures::percent(hits),
             figures::percent(best)
         ))
+    }
+}
+
+/// All sources at the ratio and on the device of a cell.
+struct Here<'a> {
+    advice: &'a Advice,
+    cell: &'a Cell,
+}
+
+impl Evidence for Here<'_> {
+    type Need = usize;
+    type Seen = f64;
+
+    fn seen(&self, source: &usize) -> Result<f64, String> {
+        let mut here = self.advice.here(self.cell.ratio, &self.cell.device);
+        let cell = here.find(|cell| cell.source == *source);
+        let loss = cell.and_then(|cell| self.advice.cell_loss(cell));
+        loss.ok_or_else(|| format!("{} was not tried", SOURCES[*source].name))
     }
 }

@@ -29,7 +29,7 @@ impl Advice {
         let line = |source: usize| {
             let loss = |&ratio: &Ratio| {
                 let cell = self.here(ratio, device).find(|cell| cell.source == source)?;
-                self.loss(&cell.runs)
+                self.cell_loss(cell)
             };
             let losses: Vec<Option<f64>> = ratios.iter().map(loss).collect();
             let is_known = losses.iter().any(Option::is_some);
@@ -81,7 +81,7 @@ impl Advice {
                 cell.ratio.to_string(),
                 cell.device.clone(),
                 SOURCES[cell.source].name.to_string(),
-                self.interval(&cell.runs).map_or_else(|| self.missing(cell), Loss::show),
+                self.cell_interval(cell).map_or_else(|| self.missing(cell), Loss::show),
                 show(tiers.and_then(|tiers| tiers.fast_hit_ratio)),
                 show(tiers.and_then(|tiers| tiers.offline_fast_hit_ratio)),
                 tiers.map_or("-".to_string(), |tiers| figures::count(tiers.promoted)),
@@ -111,8 +111,9 @@ impl Advice {
                 "settings": SOURCES[cell.source].settings(),
                 "slow_share": 1.0 - cell.ratio.share(),
                 "fast_memory_saved_bytes": self.saved(cell.ratio),
-                "loss_percent": self.loss(&cell.runs),
-                "loss_half_width_percent": self.interval(&cell.runs).and_then(|loss| loss.half_width),
+                "loss_percent": self.cell_loss(cell),
+                "loss_half_width_percent": self.cell_interval(cell).and_then(|loss| loss.half_width),
+                "not_tried": self.not_tried(cell),
                 "complete": cell.runs.is_whole(),
                 "failures": cell.runs.failures,
                 "tiers": cell.result().and_then(|result| result.tiers.as_ref()),

@@ -41,6 +41,7 @@ pub fn of_scenario(scenario: &Scenario) -> Vec<Note> {
     [
         no_min_ttl(scenario),
         no_lower_tier(scenario),
+        without_effect(scenario),
         limits_out_of_reach(scenario),
         limits_of_nobody(scenario),
         pages_of_many(scenario),
@@ -194,6 +195,42 @@ fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
         "{value} in {path} has no effect: kswapd keeps it by killing a process, which machine.oom = \"kill\" allows."
     );
     Some(Note { about: "min_ttl_ms", text })
+}
+
+/// A value that Linux acts on, and that is accepted here without effect.
+struct WithoutEffect {
+    /// The key of the scenario, without the table.
+    key: &'static str,
+    /// Whether a value is, or holds, the one without effect.
+    is: fn(&str) -> bool,
+    /// What it does in Linux, and what of the result is missing.
+    says: &'static str,
+}
+
+/// All of them. `pageout keys` says the same of each.
+const WITHOUT_EFFECT: &[WithoutEffect] = &[WithoutEffect {
+    key: "kernel.numa_balancing",
+    is: |value| value.parse::<u8>().is_ok_and(|bits| bits & 1 != 0),
+    says: "bit 1, by which pages follow the CPUs of their tasks, is not modelled: no hint fault is counted for it, and no page moves \
+           between nodes of one tier",
+}];
+
+/// Values without effect that the scenario sets, at its start or by an event.
+fn without_effect(scenario: &Scenario) -> Option<Note> {
+    let told: Vec<String> = WITHOUT_EFFECT
+        .iter()
+        .filter_map(|value| {
+            let at_start = scenario.sysctl.get(value.key);
+            let writes = scenario.event.iter().filter_map(|event| {
+                let is_it = matches!(KernelFile::parse(event.write.as_deref()?), Some(KernelFile::Sysctl(name)) if name == value.key);
+                event.value.as_ref().filter(|_| is_it)
+            });
+            let set = at_start.into_iter().chain(writes).map(|set| set.to_string());
+            let set = set.map(|set| set.trim_matches('"').to_string()).find(|set| (value.is)(set))?;
+            Some(format!("{} = {set} has no effect here: {}.", value.key, value.says))
+        })
+        .collect();
+    (!told.is_empty()).then(|| Note { about: "values without effect", text: told.join(" ") })
 }
 
 /// What moves pages between tiers can be turned on while a machine with one runs: Linux takes it, and so do we. Before a run it is refused.

@@ -74,7 +74,11 @@ fn kernel(scenario: &Scenario, lines: &mut Vec<String>) {
     boot.push(format!("transparent_hugepage={huge}"));
     lines.push(format!("uname -r    # {version}, booted with {}", boot.join(" ")));
     match lists {
-        "classic" => lines.push("echo 0 > /sys/kernel/mm/lru_gen/enabled".to_string()),
+        // Kernels before 6.1, and those built without MGLRU, have no such file.
+        "classic" => {
+            const FILE: &str = "/sys/kernel/mm/lru_gen/enabled";
+            lines.push(format!("[ ! -e {FILE} ] || echo 0 > {FILE}"));
+        }
         "mglru" => lines.push("echo 7 > /sys/kernel/mm/lru_gen/enabled".to_string()),
         other => lines.push(format!("# no kernel has the rules of {other}")),
     }
@@ -92,18 +96,31 @@ fn kernel(scenario: &Scenario, lines: &mut Vec<String>) {
         lines.push(format!("sysctl -w {key}={}", shown(value)));
     }
     for (device, kb) in scenario.readahead() {
-        lines.push(format!("echo {kb} > /sys/block/{device}/queue/read_ahead_kb    # the disk below /mnt"));
+        lines.push(format!(
+            "echo {kb} > /sys/class/bdi/$(mountpoint -d /mnt)/read_ahead_kb    # of {device}, the disk below /mnt"
+        ));
     }
 }
 
 fn memory(scenario: &Scenario, lines: &mut Vec<String>) {
+    let zrams = scenario.swap.iter().filter(|swap| swap.kind == SwapKind::Zram).count();
+    let mut next = 0..zrams;
     for (at, swap) in scenario.swap.iter().enumerate() {
         let bytes = swap.size.0;
-        lines.push(match swap.kind {
-            SwapKind::Zram => format!(
-                "modprobe zram && echo {bytes} > /sys/block/zram{at}/disksize && mkswap /dev/zram{at} && swapon /dev/zram{at}"
-            ),
-            SwapKind::Disk => format!("mkswap /dev/SWAP{at} && swapon /dev/SWAP{at}    # a disk of {bytes} bytes"),
+        lines.push(match (swap.kind, next.clone().next()) {
+            (SwapKind::Zram, Some(zram)) => {
+                next.next();
+                format!(
+                    "modprobe zram num_devices={zrams}; echo {bytes} > /sys/block/zram{zram}/disksize && mkswap /dev/zram{zram} && \
+                     swapon /dev/zram{zram}"
+                )
+            }
+            _ => {
+                let file = format!("/mnt/swap{at}");
+                format!(
+                    "fallocate -l {bytes} {file} && chmod 600 {file} && mkswap {file} && swapon {file}    # or a disk of so many bytes"
+                )
+            }
         });
     }
     let mut paths: Vec<(String, u64)> = Vec::new();

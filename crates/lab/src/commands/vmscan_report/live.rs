@@ -21,13 +21,16 @@ pub(in crate::commands) struct Heard(Reading);
 
 impl Listener {
     pub(in crate::commands) fn new() -> Listener {
-        Listener { tally: Tally::new(Options::default()), tasks: Tasks::default() }
+        Listener {
+            tally: Tally::new(Options { is_run: true, ..Options::default() }),
+            tasks: Tasks::default(),
+        }
     }
 
     /// The run has ended.
     pub(in crate::commands) fn finish(self, end_ns: u64) -> Heard {
         let totals = Totals { span_ns: Some((0, end_ns)), ..Totals::default() };
-        let sums = self.tally.finish(totals.span_ns);
+        let sums = self.tally.finish(&totals);
         let outside = "on request (memory.reclaim)";
         Heard(Reading {
             name: "run".to_string(),
@@ -100,7 +103,7 @@ fn event(told: &Tracepoint) -> Option<Event> {
         }
         Tracepoint::LruIsolate { nr_scanned, nr_taken, kind, is_active, .. } => Event::Isolate(Isolated {
             scanned: nr_scanned,
-            taken: nr_taken,
+            taken: Some(nr_taken),
             is_active,
             lru: Some(lru(kind)),
             contig_dirty: 0,

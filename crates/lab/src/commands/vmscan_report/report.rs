@@ -9,9 +9,11 @@ mod page; // pictures
 pub(super) use page::pictures;
 pub(super) use story::story;
 
+use pageout_study::basis::verdict;
+
 use super::Reading;
 use super::ftrace::CallKind;
-use super::tally::{Class, Process, Sums, Work};
+use super::tally::{Class, Need, Process, Sums, Work};
 use crate::print::figures;
 
 /// All that is to be printed.
@@ -43,48 +45,67 @@ impl Reading {
     fn summary(&self) -> Vec<(&'static str, Value)> {
         let mut rows = Vec::new();
         let sums = &self.sums;
-        let count = |value: u64| Value::Count(value);
-        let direct = sums.calls(CallKind::Direct);
-        let work = sums.work(Class::Direct);
-        rows.push(("Direct reclaims", count(direct.begun)));
-        rows.push(("Direct reclaim pages scanned", sums.told(work.scanned.total())));
-        rows.push(("Direct reclaim pages reclaimed", count(direct.freed(&work))));
-        rows.push(("Direct reclaim write async I/O", sums.told(work.written_async.total())));
-        rows.push(("Direct reclaim write sync I/O", sums.told(work.written_sync.total())));
-        rows.push(("Wake kswapd requests", count(sums.wake_requests())));
-        let kswapd = sums.kswapd();
-        let work = sums.work(Class::Kswapd);
-        rows.push(("Kswapd wakeups", count(kswapd.wakes)));
-        rows.push(("Kswapd wakeups while awake", count(kswapd.rewakes)));
-        rows.push(("Kswapd pages scanned", sums.told(work.scanned.total())));
-        rows.push(("Kswapd pages reclaimed", sums.told_batches(&work)));
-        rows.push(("Kswapd reclaim write async I/O", sums.told(work.written_async.total())));
-        rows.push(("Kswapd reclaim write sync I/O", sums.told(work.written_sync.total())));
-        rows.push(("Time stalled direct reclaim (ms)", Value::Milliseconds(direct.stalled_ns)));
-        rows.push(("Time kswapd awake (ms)", Value::Milliseconds(kswapd.awake_ns)));
+        let (direct, work) = (CallKind::Direct, sums.work(Class::Direct));
+        rows.push(("Direct reclaims", sums.calls_made(direct)));
+        rows.push(("Direct reclaim pages scanned", sums.scanned(direct.into(), &work)));
+        rows.push(("Direct reclaim pages reclaimed", sums.freed(direct)));
+        rows.push((
+            "Direct reclaim write async I/O",
+            sums.written(direct.into(), work.written_async.total()),
+        ));
+        rows.push(("Direct reclaim write sync I/O", sums.written(direct.into(), work.written_sync.total())));
+        rows.push((
+            "Wake kswapd requests",
+            sums.told([Need::WakeRequests], Value::Count(sums.wake_requests())),
+        ));
+        let (kswapd, work) = (sums.kswapd(), sums.work(Class::Kswapd));
+        let wakes = |count: u64| sums.told([Need::KswapdWakes], Value::Count(count));
+        rows.push(("Kswapd wakeups", wakes(kswapd.wakes)));
+        rows.push(("Kswapd wakeups while awake", wakes(kswapd.rewakes)));
+        rows.push(("Kswapd pages scanned", sums.scanned(Class::Kswapd, &work)));
+        rows.push(("Kswapd pages reclaimed", sums.freed_in_batches(&work)));
+        rows.push((
+            "Kswapd reclaim write async I/O",
+            sums.written(Class::Kswapd, work.written_async.total()),
+        ));
+        rows.push(("Kswapd reclaim write sync I/O", sums.written(Class::Kswapd, work.written_sync.total())));
+        rows.push(("Time stalled direct reclaim (ms)", sums.stalled(direct)));
+        rows.push(("Time kswapd awake (ms)", sums.told(KSWAPD_EDGES, Value::Milliseconds(kswapd.awake_ns))));
         for (kind, labels) in [
             (CallKind::Memcg, MEMCG_ROWS),
             (CallKind::SoftLimit, SOFT_LIMIT_ROWS),
             (CallKind::Node, NODE_ROWS),
         ] {
-            let calls = sums.calls(kind);
             let work = sums.work(kind.into());
-            rows.push((labels[0], count(calls.begun)));
-            rows.push((labels[1], sums.told(work.scanned.total())));
-            rows.push((labels[2], count(calls.freed(&work))));
-            rows.push((labels[3], sums.told(work.written())));
-            rows.push((labels[4], Value::Milliseconds(calls.stalled_ns)));
+            rows.push((labels[0], sums.calls_made(kind)));
+            rows.push((labels[1], sums.scanned(kind.into(), &work)));
+            rows.push((labels[2], sums.freed(kind)));
+            rows.push((labels[3], sums.written(kind.into(), work.written())));
+            rows.push((labels[4], sums.stalled(kind)));
         }
-        let stalled_s = direct.stalled_ns as f64 / 1e9;
-        let share =
-            self.times.cpu_s.map_or(Value::Unknown, |cpu| Value::Share(stalled_s / (cpu + stalled_s)));
+        let share = match (self.times.cpu_s, sums.stalled(direct)) {
+            (Some(cpu_s), Value::Milliseconds(ns)) => {
+                let stalled_s = ns as f64 / 1e9;
+                Value::Share(stalled_s / (cpu_s + stalled_s))
+            }
+            _ => Value::Unknown,
+        };
         rows.push(("User/Sys time (seconds)", self.times.cpu_s.map_or(Value::Unknown, Value::Seconds)));
         rows.push(("Percentage time direct reclaim", share));
         rows.push(("Total elapsed time (seconds)", Value::Seconds(self.elapsed_ns() / 1e9)));
         let awake = kswapd.awake_ns as f64 / kswapd.threads.max(1) as f64;
-        rows.push(("Percentage time kswapd awake", Value::Share(ratio(awake, self.elapsed_ns()))));
+        let share = Value::Share(ratio(awake, self.elapsed_ns()));
+        rows.push(("Percentage time kswapd awake", sums.told(KSWAPD_EDGES, share)));
         rows
     }
+}
+
+/// What the time that kswapd was awake needs.
+const KSWAPD_EDGES: [Need; 2] = [Need::KswapdWakes, Need::KswapdSleeps];
+
+/// What the time that tasks were stalled needs.
+fn edges(kind: CallKind) -> [Need; 2] {
+    [Need::Begins(kind), Need::Ends(kind)]
 }
 
 const MEMCG_ROWS: [&str; 5] = [
@@ -137,6 +158,14 @@ impl Value {
         }
     }
 
+    /// A count, as far as it is known.
+    fn count(self) -> Option<u64> {
+        match self {
+            Value::Count(count) => Some(count),
+            _ => None,
+        }
+    }
+
     fn is_zero(self) -> bool {
         matches!(self, Value::Count(0) | Value::Milliseconds(0) | Value::Unknown)
     }
@@ -149,16 +178,9 @@ fn ratio(part: f64, whole: f64) -> f64 {
 /// Calls of one kind, of all tasks.
 #[derive(Default)]
 struct AllCalls {
-    begun: u64,
     reclaimed: u64,
+    reclaimed_beginless: u64,
     stalled_ns: u64,
-}
-
-impl AllCalls {
-    /// Pages freed: by the batches, or by the ends of calls in the dialect of 2010, which tells of no batches.
-    fn freed(&self, work: &Work) -> u64 {
-        if work.batches > 0 { work.reclaimed.total() } else { self.reclaimed }
-    }
 }
 
 /// All kswapds.
@@ -171,23 +193,82 @@ struct AllKswapds {
 }
 
 impl Sums {
-    /// A count of work, where any event tells of work.
-    fn told(&self, count: u64) -> Value {
-        if self.tells_work { Value::Count(count) } else { Value::Unknown }
+    /// A figure, where events tell all that it needs.
+    fn told<const N: usize>(&self, needs: [Need; N], value: Value) -> Value {
+        verdict(&self.seen, needs, |_| value).unwrap_or(Value::Unknown)
     }
 
-    /// Pages freed, where batches tell it.
-    fn told_batches(&self, work: &Work) -> Value {
-        let is_untold = work.batches == 0 && work.scanned.total() > 0;
-        if is_untold { Value::Unknown } else { self.told(work.reclaimed.total()) }
+    /// Calls of one kind: begins, or ends where no begin was recorded.
+    fn calls_made(&self, kind: CallKind) -> Value {
+        let made = |process: &Process| self.calls_of(process, kind);
+        let need = if self.seen.has_ends_alone(kind) { Need::Ends(kind) } else { Need::Begins(kind) };
+        self.told([need], Value::Count(self.processes.iter().map(made).sum()))
+    }
+
+    fn calls_of(&self, process: &Process, kind: CallKind) -> u64 {
+        let calls = process.calls(kind);
+        if self.seen.has_ends_alone(kind) { calls.beginless } else { calls.begun.total() }
+    }
+
+    /// Pages looked at by one class.
+    fn scanned(&self, class: Class, work: &Work) -> Value {
+        self.by(class, Need::Scans, work.scanned.total())
+    }
+
+    /// Pages written by one class.
+    fn written(&self, class: Class, pages: u64) -> Value {
+        self.by(class, Need::Writes, pages)
+    }
+
+    /// A count of a class: what was done in calls is known where their begins are.
+    fn by(&self, class: Class, need: Need, count: u64) -> Value {
+        match CallKind::ALL.into_iter().find(|kind| Class::from(*kind) == class) {
+            Some(kind) => self.told([Need::Begins(kind), need], Value::Count(count)),
+            None => self.told([need], Value::Count(count)),
+        }
+    }
+
+    /// Pages that batches freed.
+    fn freed_in_batches(&self, work: &Work) -> Value {
+        self.told([Need::Batches], Value::Count(work.reclaimed.total()))
+    }
+
+    /// Pages freed by calls of one kind.
+    fn freed(&self, kind: CallKind) -> Value {
+        let (work, calls) = (self.work(kind.into()), self.calls(kind));
+        self.freed_by(kind, &work, calls.reclaimed, calls.reclaimed_beginless)
+    }
+
+    /// Pages that a task's calls of one kind freed.
+    fn freed_of(&self, process: &Process, kind: CallKind) -> Value {
+        let calls = process.calls(kind);
+        self.freed_by(kind, process.work_of(kind.into()), calls.reclaimed, calls.reclaimed_beginless)
+    }
+
+    /// Batches tell it, or else the ends of calls.
+    fn freed_by(&self, kind: CallKind, work: &Work, reclaimed: u64, beginless: u64) -> Value {
+        let by_batches = [Need::Begins(kind), Need::Batches];
+        if work.batches > 0 {
+            return self.told(by_batches, Value::Count(work.reclaimed.total()));
+        }
+        let by_ends = if self.seen.has_ends_alone(kind) { beginless } else { reclaimed };
+        match self.told([Need::Ends(kind)], Value::Count(by_ends)) {
+            Value::Unknown => self.told(by_batches, Value::Count(0)),
+            told => told,
+        }
+    }
+
+    /// How long calls of one kind lasted.
+    fn stalled(&self, kind: CallKind) -> Value {
+        self.told(edges(kind), Value::Milliseconds(self.calls(kind).stalled_ns))
     }
 
     fn calls(&self, kind: CallKind) -> AllCalls {
         let mut all = AllCalls::default();
         for process in &self.processes {
             let calls = process.calls(kind);
-            all.begun += calls.begun.total();
             all.reclaimed += calls.reclaimed;
+            all.reclaimed_beginless += calls.reclaimed_beginless;
             all.stalled_ns = all.stalled_ns.saturating_add(calls.latency.total().0);
         }
         all
@@ -207,10 +288,4 @@ impl Sums {
     fn wake_requests(&self) -> u64 {
         self.processes.iter().map(|process| process.wake_requests.total()).sum()
     }
-}
-
-/// Pages that a task's calls of one kind freed.
-fn freed(process: &Process, kind: CallKind) -> u64 {
-    let work = process.work_of(kind.into());
-    if work.batches > 0 { work.reclaimed.total() } else { process.calls(kind).reclaimed }
 }

@@ -13,6 +13,7 @@
 
 mod process; // one task: its calls, and kswapd's waking hours
 mod off_cpu; // the time of calls that was spent off the CPU
+mod seen; // which kinds of events there were
 mod refaults; // whether what was removed came back
 mod stall; // the longest calls, and why they took long
 mod timeline; // reclaim by whom over time
@@ -26,12 +27,13 @@ use off_cpu::Callers;
 pub(super) use off_cpu::OffCpu;
 pub(super) use process::{ByOrder, Item, Process};
 pub(super) use refaults::Refaults;
+pub(super) use seen::{Need, Seen};
 pub(super) use stall::{Absence, Stall};
 pub(super) use timeline::Slice;
 use timeline::Timeline;
 pub(super) use work::{ByType, Class, Work};
 
-use super::ftrace::{Event, Record, Task};
+use super::ftrace::{Dialect, Event, Record, Task, Totals};
 use process::Ended;
 use stall::Stalls;
 
@@ -48,6 +50,8 @@ pub(super) struct Options {
     pub(super) ignore_pid: bool,
     /// Keep so many single calls for the kernel script's list of latencies.
     pub(super) items_max: usize,
+    /// The events are those of a run here, and not a record that may lack some.
+    pub(super) is_run: bool,
 }
 
 /// The sums of a trace: work of calls, tasks and kswapds.
@@ -70,6 +74,7 @@ pub(super) struct Tally {
     refaults: Refaults,
     /// Events tell what was done, and not only by whom and how long.
     tells_work: bool,
+    seen: Seen,
     end_ns: u64,
     /// Calls that the list of latencies had no room for.
     items_left_out: u64,
@@ -91,6 +96,7 @@ impl Tally {
             off_cpu: Default::default(),
             refaults: Refaults::default(),
             tells_work: false,
+            seen: Seen::new(options.is_run),
             end_ns: 0,
             items_left_out: 0,
             items: 0,
@@ -105,6 +111,7 @@ impl Tally {
             self.aside(record);
             return;
         }
+        self.seen.count(&event);
         self.timeline.begin(time_ns);
         let at = self.process_of(task);
         let process = &mut self.processes[at];
@@ -220,16 +227,21 @@ impl Tally {
     }
 
     /// The sums, with what is still going on up to the end of the trace.
-    pub(super) fn finish(mut self, span_ns: Option<(u64, u64)>) -> Sums {
-        let end_ns = span_ns.map_or(self.end_ns, |(_, last)| last.max(self.end_ns));
+    pub(super) fn finish(mut self, totals: &Totals) -> Sums {
+        self.seen.is_early = totals.dialect() == Some(Dialect::Early.name());
+        let end_ns = totals.span_ns.map_or(self.end_ns, |(_, last)| last.max(self.end_ns));
         for (at, process) in self.processes.iter_mut().enumerate() {
-            for (class, since_ns, call) in process.unfinished() {
+            for (class, since_ns, call) in process.unfinished(&self.seen) {
                 self.timeline.busy(class, (since_ns, end_ns));
                 match call {
                     Some(call) => self.stalls.add(Stall::of(at, class, (since_ns, end_ns), false, call)),
                     None => self.awake.add(Stall::awake(at, 0, (since_ns, end_ns), false)),
                 }
             }
+        }
+        if self.seen.scans_by_batches() {
+            self.processes.iter_mut().for_each(Process::count_judged_as_scanned);
+            self.timeline.count_judged_as_scanned();
         }
         let items_left_out = self.items_left_out;
 
@@ -245,7 +257,12 @@ impl Tally {
             stalls.into_iter().map(|stall| Stall { process: place[stall.process], ..stall }).collect()
         };
         let (mut stalls, awake) = (placed(self.stalls.longest()), placed(self.awake.longest()));
-        stalls.iter_mut().for_each(|stall| stall.tells_work = self.tells_work);
+        for stall in &mut stalls {
+            stall.tells_work = self.tells_work;
+            if self.seen.scans_by_batches() {
+                stall.work.count_judged_as_scanned();
+            }
+        }
         let mut processes: Vec<Option<Process>> = self.processes.into_iter().map(Some).collect();
         let processes =
             order.iter().map(|&old| processes[old].take().expect("each place is taken once")).collect();
@@ -258,6 +275,7 @@ impl Tally {
             off_cpu: self.callers.is_told().then_some(self.off_cpu),
             refaults: self.refaults,
             tells_work: self.tells_work,
+            seen: self.seen,
             end_ns,
             items_left_out,
         }
@@ -278,6 +296,8 @@ pub(super) struct Sums {
     off_cpu: Option<[OffCpu; Class::ALL.len()]>,
     /// Whether events tell what was done, and not only by whom and how long.
     pub(super) tells_work: bool,
+    /// Which kinds of events there were.
+    pub(super) seen: Seen,
     /// What became of the pages of files that were freed.
     pub(super) refaults: Refaults,
     /// When the trace ends.

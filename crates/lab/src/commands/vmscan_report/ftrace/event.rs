@@ -127,6 +127,11 @@ pub enum CallKind {
     Node,
 }
 
+impl CallKind {
+    /// Each of them.
+    pub const ALL: [CallKind; 4] = [CallKind::Direct, CallKind::Memcg, CallKind::SoftLimit, CallKind::Node];
+}
+
 /// The dialect of an event, where that can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -160,8 +165,8 @@ pub enum Lru {
 pub struct Isolated {
     /// Pages looked at.
     pub scanned: u64,
-    /// Pages taken.
-    pub taken: u64,
+    /// Pages taken, where that is told.
+    pub taken: Option<u64>,
     /// From an active list: that is aging, and no scanning.
     pub is_active: bool,
     /// The type, where it is told.
@@ -337,7 +342,10 @@ fn isolate(fields: &Fields) -> Option<Event> {
     };
     Some(Event::Isolate(Isolated {
         scanned: fields.pages(b"nr_scanned")?,
-        taken: fields.pages(b"nr_taken")?,
+        taken: match fields.get(b"nr_taken") {
+            Some(_) => Some(fields.pages(b"nr_taken")?),
+            None => None,
+        },
         // Two stands for the active lists alone; looking at both, or at inactive ones, is scanning.
         is_active: list.map_or(mode == Some(b"2"), |name| !name.starts_with(b"inactive_")),
         lru,
@@ -360,7 +368,7 @@ fn shrink_inactive(fields: &Fields) -> Option<Event> {
     Some(Event::ShrinkInactive(Shrunk {
         scanned: fields.pages(b"nr_scanned")?,
         reclaimed: fields.pages(b"nr_reclaimed")?,
-        lru: fields.flags()?.lru,
+        lru: fields.flags().and_then(|kind| kind.lru),
         dirty,
         writeback,
         immediate,
@@ -377,7 +385,8 @@ fn write(fields: &Fields) -> Option<Event> {
         Some(b"0") => WriteKind { is_sync: false, lru: None },
         Some(b"1") => WriteKind { is_sync: true, lru: None },
         Some(_) => return None,
-        None => fields.flags()?,
+        // A page was written, whatever flags a newer kernel has.
+        None => fields.flags().unwrap_or(WriteKind { is_sync: false, lru: None }),
     };
     Some(Event::Write(kind))
 }
@@ -385,7 +394,7 @@ fn write(fields: &Fields) -> Option<Event> {
 fn throttled(fields: &Fields) -> Option<Event> {
     // The kernel spells it so; another may one day spell it right.
     let delayed = fields.get(b"usect_delayed").or_else(|| fields.get(b"usec_delayed"))?;
-    let reason = fields.get(b"reason")?.to_ascii_lowercase();
+    let reason = fields.get(b"reason").unwrap_or_default().to_ascii_lowercase();
     let reasons = REASONS
         .iter()
         .enumerate()
@@ -547,7 +556,6 @@ mod tests {
                 "nr_sca   dd-3 [001]  1.000000: e: nr_scanned=3 nr_taken=3",
                 Unreadable::Fields,
             ),
-            ("mm_vmscan_write_folio", "page=0 pfn=0 flags=RECLAIM_WB_NEW", Unreadable::Fields),
             (
                 "mm_vmscan_throttled",
                 "nid=0 usec_timeout=1 usect_delayed=4294967296 reason=VMSCAN_THROTTLE_ISOLATED",
@@ -561,6 +569,25 @@ mod tests {
         ] {
             assert_eq!(read(event, fields), Err(why), "{event}: {fields}");
         }
+    }
+
+    #[test]
+    fn event_with_unknown_other_fields_is_counted() {
+        let written = Event::Write(WriteKind { is_sync: false, lru: None });
+        assert_eq!(read("mm_vmscan_write_folio", "page=0 pfn=0 flags=RECLAIM_WB_NEW").unwrap().0, written);
+        let shrink = "nid=0 nr_scanned=9 nr_reclaimed=7 flags=RECLAIM_WB_NEW";
+        let Ok((Event::ShrinkInactive(shrunk), _)) = read("mm_vmscan_lru_shrink_inactive", shrink) else {
+            panic!("{shrink}")
+        };
+        assert_eq!((shrunk.scanned, shrunk.reclaimed, shrunk.lru), (9, 7, None));
+        let Ok((Event::Isolate(isolated), _)) =
+            read("mm_vmscan_lru_isolate", "nr_scanned=9 lru=inactive_new")
+        else {
+            panic!("an isolation")
+        };
+        assert_eq!((isolated.scanned, isolated.taken), (9, None));
+        let throttled = Event::Throttled { delayed_us: 4000, reasons: 0 };
+        assert_eq!(read("mm_vmscan_throttled", "nid=0 usect_delayed=4000").unwrap().0, throttled);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! The result of `vmscan-report` as JSON, with everything in it, times in nanoseconds.
 
 use pageout_sim::latency::LatencyHistogram;
+use pageout_study::basis::{Evidence, verdict};
 use serde_json::{Map, Value, json};
 
 use super::story::{lacking, story};
-use super::{Report, Value as Figure, freed};
+use super::{KSWAPD_EDGES, Report, Value as Figure, edges};
 use crate::commands::vmscan_report::Reading;
 use crate::commands::vmscan_report::ftrace::{CallKind, REASONS, Totals};
 use crate::commands::vmscan_report::tally::{
-    Absence, ByOrder, ByType, Class, OffCpu, Process, Refaults, Stall, Sums, Work,
+    Absence, ByOrder, ByType, Class, Need, OffCpu, Process, Refaults, Stall, Sums, Work,
 };
 
 impl Report<'_> {
@@ -33,7 +34,7 @@ fn reading_json(reading: &Reading) -> Value {
         "tells_work": sums.tells_work,
         "story": story(reading),
         "refaults": refaults_json(&sums.refaults),
-        "record_next": lacking(reading).iter().flat_map(|(events, _)| events.iter()).collect::<Vec<_>>(),
+        "record_next": lacking(reading).iter().flat_map(|lack| lack.events.iter()).collect::<Vec<_>>(),
         "summary": summary.collect::<Map<_, _>>(),
         "work": Map::from_iter(work),
         "processes": sums.processes.iter().map(|process| process_json(sums, process)).collect::<Vec<_>>(),
@@ -91,14 +92,15 @@ fn work_json(sums: &Sums, work: &Work) -> Value {
         return Value::Null;
     }
     let kept = work.kept();
+    let seen = |need: Need| sums.seen.seen(&need).is_ok();
     let throttled = REASONS.iter().zip(work.throttled_for_us);
     let throttled = throttled.map(|(reason, us)| (reason.to_string(), json!(us)));
     json!({
-        "scanned": by_type(work.scanned),
-        "taken": by_type(work.taken),
-        "reclaimed": by_type(work.reclaimed),
-        "written_sync": by_type(work.written_sync),
-        "written_async": by_type(work.written_async),
+        "scanned": Some(by_type(work.scanned)).filter(|_| seen(Need::Scans)),
+        "taken": work.taken().map(by_type),
+        "reclaimed": Some(by_type(work.reclaimed)).filter(|_| seen(Need::Batches)),
+        "written_sync": Some(by_type(work.written_sync)).filter(|_| seen(Need::Writes)),
+        "written_async": Some(by_type(work.written_async)).filter(|_| seen(Need::Writes)),
         "contig_dirty": work.contig_dirty,
         "activated": kept[0],
         "ref_keep": kept[1],
@@ -106,10 +108,15 @@ fn work_json(sums: &Sums, work: &Work) -> Value {
         "writeback": kept[3],
         "immediate": kept[4],
         "unmap_fail": kept[5],
-        "throttled_us": work.throttled_us,
-        "throttled_us_by_reason": throttled.collect::<Map<_, _>>(),
+        "throttled_us": Some(work.throttled_us).filter(|_| seen(Need::Throttles)),
+        "throttled_us_by_reason": Some(throttled.collect::<Map<_, _>>()).filter(|_| seen(Need::Throttles)),
         "lowest_priority": work.priority,
     })
+}
+
+/// Null without the events that the value needs.
+fn told<const N: usize>(sums: &Sums, needs: [Need; N], value: impl FnOnce() -> Value) -> Value {
+    verdict(&sums.seen, needs, |_| value()).unwrap_or(Value::Null)
 }
 
 fn latency_json(latency: &LatencyHistogram) -> Value {
@@ -129,10 +136,10 @@ fn process_json(sums: &Sums, process: &Process) -> Value {
         let calls = process.calls(kind);
         if calls.begun.total() + calls.beginless > 0 {
             json[Class::from(kind).name()] = json!({
-                "calls": calls.begun.total(),
+                "calls": sums.calls_of(process, kind),
                 "calls_by_order": by_order(&calls.begun),
-                "stalled": latency_json(&calls.latency),
-                "reclaimed": freed(process, kind),
+                "stalled": told(sums, edges(kind), || latency_json(&calls.latency)),
+                "reclaimed": figure_json(sums.freed_of(process, kind)),
                 "unfinished_calls": calls.unfinished.map_or(0, |(count, _)| count),
                 "unfinished_since_ns": calls.unfinished.map(|(_, since_ns)| since_ns),
                 "begins_without_end": calls.endless,
@@ -143,18 +150,18 @@ fn process_json(sums: &Sums, process: &Process) -> Value {
     }
     if let Some(kswapd) = &process.kswapd {
         json["kswapd"] = json!({
-            "wakeups": kswapd.wakes.total(),
+            "wakeups": told(sums, [Need::KswapdWakes], || json!(kswapd.wakes.total())),
             "wakeups_by_order": by_order(&kswapd.wakes),
-            "wakeups_while_awake": kswapd.rewakes.total(),
+            "wakeups_while_awake": told(sums, [Need::KswapdWakes], || json!(kswapd.rewakes.total())),
             "wakeups_while_awake_by_order": by_order(&kswapd.rewakes),
-            "sleeps": kswapd.sleeps,
-            "awake": latency_json(&kswapd.awake),
+            "sleeps": told(sums, [Need::KswapdSleeps], || json!(kswapd.sleeps)),
+            "awake": told(sums, KSWAPD_EDGES, || latency_json(&kswapd.awake)),
             "awake_before_until_ns": kswapd.awake_before_ns,
             "awake_at_end_since_ns": kswapd.since.map(|(since_ns, _)| since_ns),
             "work": work_json(sums, process.work_of(Class::Kswapd)),
         });
     }
-    json["wake_requests"] = json!(process.wake_requests.total());
+    json["wake_requests"] = told(sums, [Need::WakeRequests], || json!(process.wake_requests.total()));
     json["wake_requests_by_order"] = by_order(&process.wake_requests);
     json["outside"] = work_json(sums, process.work_of(Class::Outside));
     json

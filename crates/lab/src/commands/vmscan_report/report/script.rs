@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use super::{Report, freed};
+use super::Report;
 use crate::commands::vmscan_report::Reading;
 use crate::commands::vmscan_report::ftrace::CallKind;
 use crate::commands::vmscan_report::tally::{ByOrder, ByType, Class, Item, Process, Work};
@@ -82,7 +82,7 @@ fn process_table(reading: &Reading, callers: &[&Process], width: usize, text: &m
             calls.begun.total(),
             process.wake_requests.total(),
             work.scanned.total(),
-            freed(process, CallKind::Direct),
+            reading.sums.freed_of(process, CallKind::Direct).count().unwrap_or(0),
             work.written_sync.total(),
             work.written_async.total(),
             calls.latency.total().0 as f64 / 1e9,
@@ -154,7 +154,9 @@ fn summary(reading: &Reading, callers: &[&Process], kswapds: &[&Process], text: 
         count(|process| process.calls(CallKind::Direct).begun.total()),
     );
     types(&mut row, ["Direct reclaim", "\t\t", "\t", "scanned"], is_there, has_types, direct.scanned);
-    let freed = ByType { untold: count(|process| freed(process, CallKind::Direct)), ..ByType::default() };
+    let freed: u64 =
+        callers.iter().filter_map(|process| reading.sums.freed_of(process, CallKind::Direct).count()).sum();
+    let freed = ByType { untold: freed, ..ByType::default() };
     let freed = if direct.batches > 0 { direct.reclaimed } else { freed };
     types(&mut row, ["Direct reclaim", "\t\t", "\t", "reclaimed"], is_there, has_types, freed);
     writes(&mut row, "Direct reclaim", is_there, &direct);

@@ -1,11 +1,13 @@
 //! The story of a trace in sentences: which tasks were stalled, when and why, whether freed pages refaulted, and what to record next
 //! where the events leave that open.
 
-use super::ratio;
+use pageout_study::basis::{Evidence, Verdict, verdict};
+
 use super::text::seconds;
+use super::{KSWAPD_EDGES, edges, ratio};
 use crate::commands::vmscan_report::Reading;
-use crate::commands::vmscan_report::ftrace::CallKind;
-use crate::commands::vmscan_report::tally::{Absence, Class, Process, Sums, Work};
+use crate::commands::vmscan_report::ftrace::{CallKind, Dialect};
+use crate::commands::vmscan_report::tally::{Absence, Class, Need, Process, Sums};
 use crate::print::figures;
 
 /// Kinds of calls in which tasks wait; a soft limit's are within others.
@@ -15,6 +17,9 @@ const STALLS: [CallKind; 3] = [CallKind::Direct, CallKind::Memcg, CallKind::Node
 pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String> {
     let mut says = Vec::new();
     let sums = &reading.sums;
+    let told: Vec<Verdict<CallKind>> =
+        STALLS.iter().map(|kind| verdict(&sums.seen, edges(*kind), |_| *kind)).collect();
+    let known: Vec<CallKind> = told.iter().filter_map(|kind| kind.clone().ok()).collect();
     let stalled = |process: &Process, kind: CallKind| process.calls(kind).latency.total().0;
     let all =
         |process: &Process| STALLS.iter().map(|kind| stalled(process, *kind)).fold(0, u64::saturating_add);
@@ -22,7 +27,17 @@ pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String
     let Some(worst) =
         sums.processes.iter().max_by_key(|process| all(process)).filter(|process| all(process) > 0)
     else {
-        says.push("No task was stalled in reclaim, as far as this trace shows.".to_string());
+        let names: Vec<&str> = known.iter().map(|kind| what(*kind)).collect();
+        match names.len() {
+            0 => {}
+            count if count == STALLS.len() => {
+                says.push("No task was stalled in reclaim, as far as this trace shows.".to_string());
+            }
+            _ => {
+                says.push(format!("No task was stalled {}, as far as this trace shows.", names.join(" or ")))
+            }
+        }
+        says.extend(untold(&told));
         says.extend(again(reading, CallKind::Direct));
         says.extend(kswapd_story(reading));
         return says;
@@ -37,6 +52,9 @@ pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String
     let share = figures::percent(ratio(all(worst) as f64, reading.elapsed_ns()));
     let others = sums.processes.iter().filter(|process| all(process) > 0).count() - 1;
     let others = match others {
+        0 if known.len() < STALLS.len() => {
+            "No other task was, in the kinds of calls that the trace has.".to_string()
+        }
         0 => "No other task was stalled.".to_string(),
         1 => format!("One other task was, too; both together {}.", figures::time(total)),
         more => format!(
@@ -51,6 +69,7 @@ pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String
         figures::time(all(worst)),
         figures::counted(calls.begun.total(), "call"),
     ));
+    says.extend(untold(&told));
     if let Some(longest) = sums.stalls.first() {
         let lasted = figures::time(longest.lasted_ns);
         let half = half_of_the_stalls(reading).map_or(String::new(), |(from, to)| {
@@ -69,6 +88,32 @@ pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String
     says.extend(again(reading, kind));
     says.extend(kswapd_story(reading));
     says
+}
+
+/// Where tasks wait, in words.
+fn what(kind: CallKind) -> &'static str {
+    match kind {
+        CallKind::Direct => "in direct reclaim",
+        CallKind::Memcg => "at a cgroup's limit",
+        CallKind::SoftLimit => "at a soft limit",
+        CallKind::Node => "in node reclaim",
+    }
+}
+
+/// The kinds of calls of which the trace does not say how long tasks were stalled. Node reclaim is rare: it is left out.
+fn untold(told: &[Verdict<CallKind>]) -> Option<String> {
+    let unknown = STALLS.iter().zip(told).filter(|(kind, _)| **kind != CallKind::Node);
+    let unknown: Vec<String> = unknown
+        .filter_map(|(kind, told)| {
+            let unknown = told.as_ref().err()?;
+            Some(format!("whether and how long tasks were stalled {} is {unknown}", what(*kind)))
+        })
+        .collect();
+    let mut letters = unknown.join("; ");
+    (!letters.is_empty()).then(|| {
+        letters.replace_range(..1, "W");
+        letters + "."
+    })
 }
 
 /// The shortest time into which half of all waiting fell, in seconds.
@@ -100,12 +145,14 @@ fn half_of_the_stalls(reading: &Reading) -> Option<(f64, f64)> {
 fn causes(sums: &Sums, kind: CallKind) -> String {
     let class = Class::from(kind);
     let (work, calls) = (sums.work(class), sums.calls(kind));
-    let (freed, stalled_ns) = (calls.freed(&work), calls.stalled_ns);
+    let stalled_ns = calls.stalled_ns;
     if !sums.tells_work {
+        let unknown = verdict(&sums.seen, [Need::Scans], |_| ())
+            .map_or_else(|unknown| unknown.to_string(), |()| "unknown".to_string());
         return format!(
-            "only the begins and ends of calls were recorded, so it is not known what they spent their time on{}.",
+            "what calls spent their time on is {unknown}{}.",
             sums.off_cpu(class).map_or(String::new(), |off| format!(
-                ", but that they were off the CPU for {} of it",
+                "; they were off the CPU for {} of it",
                 figures::time(off.total_ns())
             ))
         );
@@ -135,7 +182,8 @@ fn causes(sums: &Sums, kind: CallKind) -> String {
     } else {
         says.extend(probable_absence(sums, class));
     }
-    if scanned > 0 {
+    let freed = sums.freed(kind).count();
+    if let Some(freed) = freed.filter(|_| scanned > 0) {
         let share = figures::percent(figures::share(freed.min(scanned), scanned));
         let kept = work.kept();
         let kept = [
@@ -236,46 +284,72 @@ fn again(reading: &Reading, kind: CallKind) -> Option<String> {
     }
     if refaults.told > 0 {
         let freed = Class::ALL.iter().map(|class| reading.sums.work(*class).reclaimed.total()).sum::<u64>();
-        let share = figures::share(refaults.told, freed);
-        let verdict = if share >= NEEDED {
-            format!(" What reclaim frees is needed again: {what} is too small for what is in use.")
-        } else {
-            String::new()
-        };
-        return Some(format!(
-            "Again: {} were told while {} were freed ({}).{verdict}",
-            figures::counted(refaults.told, "refault"),
-            figures::counted(freed, "page"),
-            figures::percent(share)
-        ));
+        let refaulted = figures::counted(refaults.told, "refault");
+        let says = verdict(&reading.sums.seen, [Need::Batches], |_| {
+            let share = figures::share(refaults.told, freed);
+            let verdict = if share >= NEEDED {
+                format!(" What reclaim frees is needed again: {what} is too small for what is in use.")
+            } else {
+                String::new()
+            };
+            format!(
+                "Again: {refaulted} were told while {} were freed ({}).{verdict}",
+                figures::counted(freed, "page"),
+                figures::percent(share)
+            )
+        });
+        return Some(says.unwrap_or_else(|unknown| {
+            format!("Again: {refaulted} were told; of how many pages freed is {unknown}.")
+        }));
     }
     None
 }
 
-/// Events that this trace lacks, each with what it would tell.
-pub(super) fn lacking(reading: &Reading) -> Vec<(&'static [&'static str], &'static str)> {
-    let (sums, mut events) = (&reading.sums, Vec::new());
-    let (work, has_calls) =
-        (sums.work(Class::Kswapd), sums.stalls.iter().any(|stall| stall.class != Class::Kswapd));
-    if !reading.is_recorded || !has_calls && work == Work::default() {
-        return events;
+/// Events that this trace lacks, and what they would tell.
+pub(super) struct Lack {
+    pub(super) events: Vec<&'static str>,
+    tells: &'static str,
+}
+
+/// All that this trace lacks: exactly those events, of the ones that its kernel has.
+pub(super) fn lacking(reading: &Reading) -> Vec<Lack> {
+    let (sums, mut lacks) = (&reading.sums, Vec::new());
+    let is_early = reading.totals.dialect() == Some(Dialect::Early.name());
+    let has_calls = sums.stalls.iter().any(|stall| stall.class != Class::Kswapd);
+    if !reading.is_recorded || reading.totals.events == 0 {
+        return lacks;
     }
-    if !sums.tells_work {
-        events.push((&["vmscan:*"], "what calls looked at, freed, wrote and waited for"));
+    let mut ask = |needs: &[Need], tells: &'static str| {
+        let missing = needs.iter().filter(|need| sums.seen.seen(need).is_err());
+        let events: Vec<&str> = missing.map(|need| need.event()).collect();
+        if !events.is_empty() {
+            lacks.push(Lack { events, tells });
+        }
+    };
+    let calls = [edges(CallKind::Direct), edges(CallKind::Memcg)].concat();
+    ask(&calls, "whether and how long tasks were stalled");
+    ask(&KSWAPD_EDGES, "when kswapd was awake");
+    ask(&[Need::WakeRequests], "how often tasks asked for kswapd");
+    match is_early {
+        true => ask(&[Need::Scans], "what calls looked at"),
+        false => ask(&[Need::Scans, Need::Batches], "what calls looked at and freed"),
     }
+    ask(&[Need::Writes], "what calls wrote");
+    if is_early {
+        return lacks;
+    }
+    ask(&[Need::Throttles], "what calls waited for");
     if !sums.refaults.is_told() && sums.refaults.told == 0 {
-        const EVENTS: &[&str] =
-            &["filemap:mm_filemap_add_to_page_cache", "filemap:mm_filemap_delete_from_page_cache"];
-        events.push((
-            EVENTS,
-            "whether what was freed was needed again, so that memory or a limit is too small",
-        ));
+        lacks.push(Lack {
+            events: vec!["filemap:mm_filemap_add_to_page_cache", "filemap:mm_filemap_delete_from_page_cache"],
+            tells: "whether what was freed was needed again, so that memory or a limit is too small",
+        });
     }
     if has_calls && Class::ALL.iter().all(|class| sums.off_cpu(*class).is_none()) {
-        const EVENTS: &[&str] = &["sched:sched_switch", "sched:sched_wakeup"];
-        events.push((EVENTS, "how long calls were off the CPU"));
+        let events = vec!["sched:sched_switch", "sched:sched_wakeup"];
+        lacks.push(Lack { events, tells: "how long calls were off the CPU" });
     }
-    events
+    lacks
 }
 
 /// What to record next, in a sentence.
@@ -284,9 +358,10 @@ pub(super) fn next(reading: &Reading) -> Option<String> {
     if lacking.is_empty() {
         return None;
     }
-    let says = lacking.iter().map(|(events, tells)| {
-        let names: Vec<&str> = events.iter().map(|event| event.rsplit(':').next().unwrap_or(event)).collect();
-        format!("{} would tell {tells}", names.join(" and "))
+    let says = lacking.iter().map(|lack| {
+        let names: Vec<&str> =
+            lack.events.iter().map(|event| event.rsplit(':').next().unwrap_or(event)).collect();
+        format!("{} would tell {}", names.join(" and "), lack.tells)
     });
     let says = says.collect::<Vec<_>>().join("; ");
     Some(format!("Next: {says}. Recorded with {}", record_with_trace_cmd(&lacking)))
@@ -298,9 +373,9 @@ pub(super) fn how_to_record(reading: &Reading) -> String {
     if lacking.is_empty() {
         return String::new();
     }
-    let mut text = "To know more, record other events beside those of vmscan\n".to_string();
-    for (events, tells) in &lacking {
-        text += &format!("{}: {tells}\n", events.join(", "));
+    let mut text = "To know more, record these events, too\n".to_string();
+    for lack in &lacking {
+        text += &format!("{}: {}\n", lack.events.join(", "), lack.tells);
     }
     let events = beside_vmscan(&lacking);
     let files: Vec<String> =
@@ -308,19 +383,24 @@ pub(super) fn how_to_record(reading: &Reading) -> String {
     text += &format!("  {}\n", record_with_trace_cmd(&lacking));
     let all: Vec<&str> = std::iter::once("vmscan:*").chain(events.iter().copied()).collect();
     text += &format!("  perf record -a -e '{}'; perf script > trace.txt\n", all.join(","));
-    text += &format!("  cd /sys/kernel/tracing/events; echo 1 | tee vmscan/enable {}\n", files.join(" "));
+    // Kernels before 4.1 have it below debugfs alone.
+    let tracing = match reading.totals.dialect() == Some(Dialect::Early.name()) {
+        true => "/sys/kernel/debug/tracing",
+        false => "/sys/kernel/tracing",
+    };
+    text += &format!("  cd {tracing}/events; echo 1 | tee vmscan/enable {}\n", files.join(" "));
     text
 }
 
-fn record_with_trace_cmd(lacking: &[(&[&str], &str)]) -> String {
+fn record_with_trace_cmd(lacking: &[Lack]) -> String {
     let events = beside_vmscan(lacking);
     let more: String = events.iter().map(|event| format!(" -e {event}")).collect();
     format!("trace-cmd record -e vmscan{more}")
 }
 
 /// Events that those of vmscan, which are recorded in any case, are not.
-fn beside_vmscan<'a>(lacking: &[(&[&'a str], &str)]) -> Vec<&'a str> {
-    let events = lacking.iter().flat_map(|(events, _)| events.iter().copied());
+fn beside_vmscan(lacking: &[Lack]) -> Vec<&'static str> {
+    let events = lacking.iter().flat_map(|lack| lack.events.iter().copied());
     events.filter(|event| !event.starts_with("vmscan:")).collect()
 }
 
@@ -331,8 +411,6 @@ fn kswapd_story(reading: &Reading) -> Option<String> {
         return None;
     }
     let work = sums.work(Class::Kswapd);
-    let by_tasks: u64 = STALLS.iter().map(|kind| sums.work(Class::from(*kind)).reclaimed.total()).sum();
-    let all = by_tasks + work.reclaimed.total();
     // A time awake that is not over when the trace ends counts up to there.
     let lasting = sums.processes.iter().filter_map(|process| process.kswapd.as_ref()?.since);
     let lasting: u64 = lasting.map(|(since_ns, _)| sums.end_ns.saturating_sub(since_ns)).sum();
@@ -342,16 +420,22 @@ fn kswapd_story(reading: &Reading) -> Option<String> {
         1 => "once".to_string(),
         count => format!("{} times", figures::count(count)),
     };
-    let mut text = format!(
-        "kswapd, for which nobody waits, was awake {share} of the time (woken {}, {} times more while awake)",
-        times(kswapd.wakes),
-        figures::count(kswapd.rewakes)
-    );
-    if all > 0 && work.batches > 0 {
-        text += &format!(
-            " and freed {} of all pages freed",
-            figures::percent(figures::share(work.reclaimed.total(), all))
-        );
+    let awake = verdict(&sums.seen, KSWAPD_EDGES, |_| {
+        format!(
+            "kswapd, for which nobody waits, was awake {share} of the time (woken {}, {} times more while awake)",
+            times(kswapd.wakes),
+            figures::count(kswapd.rewakes)
+        )
+    });
+    let mut text = awake.unwrap_or_else(|unknown| format!("How long kswapd was awake is {unknown}"));
+    let needs = [Need::Batches, Need::Begins(CallKind::Direct), Need::Begins(CallKind::Memcg)];
+    let freed = verdict(&sums.seen, needs, |_| {
+        let by_tasks: u64 = STALLS.iter().map(|kind| sums.work(Class::from(*kind)).reclaimed.total()).sum();
+        let all = by_tasks + work.reclaimed.total();
+        (all > 0 && work.batches > 0).then(|| figures::percent(figures::share(work.reclaimed.total(), all)))
+    });
+    if let Ok(Some(share)) = freed {
+        text += &format!(" and freed {share} of all pages freed");
     }
     text.push('.');
     Some(text)

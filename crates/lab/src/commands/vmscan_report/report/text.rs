@@ -3,10 +3,12 @@
 use std::cmp::Reverse;
 
 use super::story::{how_to_record, story};
-use super::{MEMCG_ROWS, Report, Value, freed, is_rare, ratio};
+use super::{KSWAPD_EDGES, MEMCG_ROWS, Report, Value, edges, is_rare, ratio};
 use crate::commands::vmscan_report::Reading;
 use crate::commands::vmscan_report::ftrace::CallKind;
-use crate::commands::vmscan_report::tally::{Class, Process, Stall, Work};
+use crate::commands::vmscan_report::tally::{Class, Need, Process, Stall, Work};
+use pageout_study::basis::verdict;
+
 use crate::print::figures::counted;
 use crate::print::{figures, output, table};
 use crate::report::Table;
@@ -90,30 +92,40 @@ impl Report<'_> {
         let shown = if self.all { processes.len() } else { processes.len().min(ROWS) };
         for process in &processes[..shown] {
             let (calls, work) = (process.calls(kind), process.work_of(kind.into()));
+            let sums = &reading.sums;
             let latency = calls.latency.summary();
+            // Calls of which no one has both of its ends have no durations.
+            let lasted = verdict(&sums.seen, edges(kind), |_| latency.count > 0).unwrap_or(false);
+            let time = |ns: u64| if lasted { figures::time(ns) } else { Value::Unknown.text() };
+            let share = Value::Share(ratio(latency.total.0 as f64, reading.elapsed_ns()));
             let mut cells = vec![
                 process.name(),
-                figures::count(calls.begun.total()),
-                figures::time(latency.total.0),
-                figures::percent(ratio(latency.total.0 as f64, reading.elapsed_ns())),
-                figures::time(latency.p50.0),
-                figures::time(latency.p99.0),
-                figures::time(latency.max.0),
-                reading.sums.told(work.scanned.total()).text(),
-                figures::count(freed(process, kind)),
-                reading.sums.told(work.written()).text(),
+                figures::count(sums.calls_of(process, kind)),
+                time(latency.total.0),
+                if lasted { share } else { Value::Unknown }.text(),
+                time(latency.p50.0),
+                time(latency.p99.0),
+                time(latency.max.0),
+                sums.scanned(kind.into(), work).text(),
+                sums.freed_of(process, kind).text(),
+                sums.written(kind.into(), work.written()).text(),
             ];
             if is_direct {
-                cells.push(figures::count(process.wake_requests.total()));
+                let asked = Value::Count(process.wake_requests.total());
+                cells.push(sums.told([Need::WakeRequests], asked).text());
             }
             rows.push(cells);
         }
         let mut says = String::new();
         if shown < processes.len() {
             let rest = &processes[shown..];
-            let calls: u64 = rest.iter().map(|process| process.calls(kind).begun.total()).sum();
+            let calls: u64 = rest.iter().map(|process| reading.sums.calls_of(process, kind)).sum();
             let stalled = rest.iter().map(|process| process.calls(kind).latency.total().0);
-            let stalled = figures::time(stalled.fold(0, u64::saturating_add));
+            let stalled = Value::Milliseconds(stalled.fold(0, u64::saturating_add));
+            let stalled = match reading.sums.told(edges(kind), stalled) {
+                Value::Milliseconds(ns) => figures::time(ns),
+                _ => "for a time that is unknown".to_string(),
+            };
             says = format!("{} more tasks: {} calls, {stalled} (--all)\n", rest.len(), figures::count(calls));
         }
         let orders: Vec<String> =
@@ -189,10 +201,16 @@ impl Report<'_> {
                  /sys/kernel/tracing/events/vmscan/enable"
             ));
         }
-        if totals.events > 0 && !sums.tells_work {
+        if totals.events > 0
+            && let Err(unknown) = verdict(&sums.seen, [Need::Scans, Need::Batches], |_| ())
+            && !sums.tells_work
+        {
+            remarks.push(format!("{name}: what was looked at, freed and written is {unknown}."));
+        }
+        if sums.seen.scans_by_batches() {
             remarks.push(format!(
-                "{name} has begins, ends and wake-ups alone: what was looked at and written is not known (-). Record all events of \
-                 vmscan."
+                "{name}: it has no isolations (mm_vmscan_lru_isolate), so pages scanned are those that batches judged. MGLRU looks at \
+                 more."
             ));
         }
         if totals.lost + totals.losses > 0 {
@@ -238,12 +256,17 @@ impl Report<'_> {
         }
         let outside = sums.work(Class::Outside);
         if outside.scanned.total() + outside.written() > 0 {
+            let begins = [CallKind::Direct, CallKind::Memcg].map(Need::Begins);
+            let whose = match verdict(&sums.seen, begins, |_| ()) {
+                Ok(()) => " outside of any call that the trace shows: madvise, or calls that began before it"
+                    .to_string(),
+                Err(unknown) => format!("; in which calls is {unknown}"),
+            };
             remarks.push(format!(
-                "{name}: {} pages scanned, {} reclaimed and {} written by tasks outside of any call that the trace shows: \
-                 madvise, or calls that began before it.",
-                figures::count(outside.scanned.total()),
-                figures::count(outside.reclaimed.total()),
-                figures::count(outside.written())
+                "{name}: {} pages scanned, {} reclaimed and {} written by tasks{whose}.",
+                sums.scanned(Class::Outside, &outside).text(),
+                sums.freed_in_batches(&outside).text(),
+                sums.written(Class::Outside, outside.written()).text()
             ));
         }
         remarks
@@ -334,18 +357,23 @@ fn kswapds(reading: &Reading) -> Option<Table> {
         let Some(kswapd) = &process.kswapd else { continue };
         let (work, awake) = (process.work_of(Class::Kswapd), kswapd.awake.summary());
         by_order.extend(kswapd.wakes.iter());
+        let sums = &reading.sums;
+        let count = |need: Need, count: u64| sums.told([need], Value::Count(count)).text();
+        let has_edges = verdict(&sums.seen, KSWAPD_EDGES, |_| ()).is_ok();
+        let time = |ns: u64| if has_edges { figures::time(ns) } else { Value::Unknown.text() };
+        let share = Value::Share(ratio(awake.total.0 as f64, reading.elapsed_ns()));
         rows.push(vec![
             process.name(),
-            figures::count(kswapd.wakes.total()),
-            figures::count(kswapd.rewakes.total()),
-            figures::count(kswapd.sleeps),
-            figures::time(awake.total.0),
-            figures::percent(ratio(awake.total.0 as f64, reading.elapsed_ns())),
-            figures::time(awake.p50.0),
-            figures::time(awake.max.0),
-            reading.sums.told(work.scanned.total()).text(),
-            reading.sums.told_batches(work).text(),
-            reading.sums.told(work.written()).text(),
+            count(Need::KswapdWakes, kswapd.wakes.total()),
+            count(Need::KswapdWakes, kswapd.rewakes.total()),
+            count(Need::KswapdSleeps, kswapd.sleeps),
+            time(awake.total.0),
+            sums.told(KSWAPD_EDGES, share).text(),
+            time(awake.p50.0),
+            time(awake.max.0),
+            sums.scanned(Class::Kswapd, work).text(),
+            sums.freed_in_batches(work).text(),
+            sums.written(Class::Kswapd, work.written()).text(),
         ]);
     }
     if rows.len() == 1 {
@@ -389,7 +417,7 @@ fn fates(reading: &Reading) -> Option<Table> {
             class.name().to_string(),
             figures::count(work.scanned.total()),
             figures::percent(figures::share(work.scanned.file, work.scanned.total())),
-            figures::count(work.taken.total()),
+            work.taken().map_or("-".to_string(), |taken| figures::count(taken.total())),
             figures::count(work.reclaimed.total()),
             figures::percent(figures::share(work.reclaimed.file, work.reclaimed.total())),
             kept(0),
@@ -397,7 +425,10 @@ fn fates(reading: &Reading) -> Option<Table> {
             kept(2),
             kept(3),
             kept(5),
-            figures::time(work.throttled_us.saturating_mul(1000)),
+            match reading.sums.told([Need::Throttles], Value::Count(work.throttled_us)) {
+                Value::Count(us) => figures::time(us.saturating_mul(1000)),
+                _ => "-".to_string(),
+            },
         ]);
     }
     let title = "What became of the pages".to_string();

@@ -2,7 +2,9 @@
 
 use pageout_engine::Nanos;
 use pageout_sim::latency::LatencyHistogram;
+use pageout_study::basis::Evidence;
 
+use super::seen::{Need, Seen};
 use super::work::{Class, Work};
 use crate::commands::vmscan_report::ftrace::{CallKind, Event, ORDERS};
 
@@ -65,6 +67,8 @@ pub(in crate::commands::vmscan_report) struct Calls {
     pub(in crate::commands::vmscan_report) begun: ByOrder,
     /// Pages freed, as the ends say of calls whose begin is there.
     pub(in crate::commands::vmscan_report) reclaimed: u64,
+    /// Pages freed, as the ends say of calls whose begin is missing.
+    pub(in crate::commands::vmscan_report) reclaimed_beginless: u64,
     /// How long those took of which begin and end are there.
     pub(in crate::commands::vmscan_report) latency: LatencyHistogram,
     /// Begins without an end, and not the task's last: the end was lost.
@@ -233,6 +237,7 @@ impl Process {
         // Of a call that began before the trace nobody knows what of it was freed since.
         let Some((call, is_outermost)) = found else {
             calls.beginless += 1;
+            calls.reclaimed_beginless += reclaimed;
             return None;
         };
         calls.reclaimed += reclaimed;
@@ -283,14 +288,28 @@ impl Process {
         self.items[usize::from(class == Class::Kswapd)].push(item);
     }
 
-    /// What lasts until the trace ends: since when, and which call. Counted as unfinished from here on.
-    pub(super) fn unfinished(&mut self) -> Vec<(Class, u64, Option<Call>)> {
+    /// No isolation was recorded: the batches say what was looked at.
+    pub(super) fn count_judged_as_scanned(&mut self) {
+        self.work.iter_mut().for_each(Work::count_judged_as_scanned);
+    }
+
+    /// What lasts until the trace ends: since when, and which call. Counted as unfinished from here on. Without events of its end
+    /// nothing is known to last.
+    pub(super) fn unfinished(&mut self, seen: &Seen) -> Vec<(Class, u64, Option<Call>)> {
         let mut lasting = Vec::new();
+        if let Some(kswapd) = &mut self.kswapd {
+            kswapd.since = kswapd.since.filter(|_| seen.seen(&Need::KswapdSleeps).is_ok());
+            kswapd.awake_before_ns = kswapd.awake_before_ns.filter(|_| seen.seen(&Need::KswapdWakes).is_ok());
+        }
         if let Some((since_ns, _)) = self.kswapd.as_ref().and_then(|kswapd| kswapd.since) {
             lasting.push((Class::Kswapd, since_ns, None));
         }
         for (_, open) in &self.open {
             for (depth, call) in open.iter().enumerate() {
+                if seen.seen(&Need::Ends(call.kind)).is_err() {
+                    self.calls[call.kind as usize].endless += 1;
+                    continue;
+                }
                 let unfinished = &mut self.calls[call.kind as usize].unfinished;
                 let (count, since_ns) = unfinished.unwrap_or((0, u64::MAX));
                 *unfinished = Some((count + 1, since_ns.min(call.begin_ns)));

@@ -12,6 +12,8 @@ const STEP_NS: u64 = 100_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::commands::vmscan_report) struct Slice {
     pub(in crate::commands::vmscan_report) scanned: u64,
+    /// Pages judged in batches.
+    judged: u64,
     pub(in crate::commands::vmscan_report) reclaimed: u64,
     pub(in crate::commands::vmscan_report) written: u64,
     /// Time spent in calls, of all tasks together; of kswapd, awake.
@@ -47,6 +49,7 @@ impl Timeline {
         let at = self.step_at(time_ns);
         let slice = &mut self.steps[at][class as usize];
         slice.scanned += work.scanned.total();
+        slice.judged += work.judged.total();
         slice.reclaimed += work.reclaimed.total();
         slice.written += work.written();
     }
@@ -63,6 +66,11 @@ impl Timeline {
             let slice = &mut self.steps[at][class as usize];
             slice.busy_ns = slice.busy_ns.saturating_add(busy_ns);
         }
+    }
+
+    /// No isolation was recorded: the batches say what was looked at.
+    pub(super) fn count_judged_as_scanned(&mut self) {
+        self.steps.iter_mut().flatten().for_each(|slice| slice.scanned = slice.judged);
     }
 
     /// The step of a moment, which makes room for it.
@@ -84,6 +92,7 @@ impl Timeline {
 fn joined(mut sum: Step, other: &Step) -> Step {
     for (slice, more) in sum.iter_mut().zip(other) {
         slice.scanned += more.scanned;
+        slice.judged += more.judged;
         slice.reclaimed += more.reclaimed;
         slice.written += more.written;
         slice.busy_ns = slice.busy_ns.saturating_add(more.busy_ns);

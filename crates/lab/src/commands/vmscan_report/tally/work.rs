@@ -82,7 +82,11 @@ pub(in crate::commands::vmscan_report) struct Work {
     /// Pages looked at on inactive lists.
     pub(in crate::commands::vmscan_report) scanned: ByType,
     /// Pages taken to be judged. Generations look at more than they take.
-    pub(in crate::commands::vmscan_report) taken: ByType,
+    taken: ByType,
+    /// Pages judged in batches.
+    pub(super) judged: ByType,
+    /// Isolations that did not say how many pages they took.
+    pub(super) takes_untold: u64,
     /// Pages freed.
     pub(in crate::commands::vmscan_report) reclaimed: ByType,
     /// Whether anything was said about freeing: the dialect of 2010 says it at the end of a call only.
@@ -124,11 +128,13 @@ impl Work {
                 work.contig_dirty = isolated.contig_dirty;
                 if !isolated.is_active {
                     work.scanned.count(isolated.lru, isolated.scanned);
-                    work.taken.count(isolated.lru, isolated.taken);
+                    work.taken.count(isolated.lru, isolated.taken.unwrap_or(0));
+                    work.takes_untold = u64::from(isolated.taken.is_none());
                 }
             }
             Event::ShrinkInactive(shrunk) => {
                 work.batches = 1;
+                work.judged.count(shrunk.lru, shrunk.scanned);
                 work.reclaimed.count(shrunk.lru, shrunk.reclaimed);
                 work.dirty = shrunk.dirty;
                 work.writeback = shrunk.writeback;
@@ -159,6 +165,16 @@ impl Work {
         std::array::from_fn(|at| Some(pages[at]).filter(|_| self.batches == 0 || self.told >> at & 1 == 1))
     }
 
+    /// No isolation was recorded: the batches say what was looked at.
+    pub(super) fn count_judged_as_scanned(&mut self) {
+        (self.scanned, self.taken) = (self.judged, self.judged);
+    }
+
+    /// Pages taken to be judged, if every isolation said it.
+    pub(in crate::commands::vmscan_report) fn taken(&self) -> Option<ByType> {
+        Some(self.taken).filter(|_| self.takes_untold == 0)
+    }
+
     /// Pages written.
     pub(in crate::commands::vmscan_report) fn written(&self) -> u64 {
         self.written_sync.total() + self.written_async.total()
@@ -167,6 +183,8 @@ impl Work {
     pub(in crate::commands::vmscan_report) fn add(&mut self, other: &Work) {
         self.scanned.add(other.scanned);
         self.taken.add(other.taken);
+        self.judged.add(other.judged);
+        self.takes_untold += other.takes_untold;
         self.reclaimed.add(other.reclaimed);
         self.batches += other.batches;
         self.written_sync.add(other.written_sync);
