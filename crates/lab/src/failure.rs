@@ -54,10 +54,30 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
     pageout_study::told(error.as_ref())
 }
 
+/// A file of results that can't be made or written, among errors that are otherwise the input's.
+#[derive(Debug)]
+struct Unwritten(std::io::Error);
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Unwritten {}
+
+/// An error of making or writing a file of results: whoever adds context to it, the exit code is that of a result that can't be written.
+pub(crate) fn unwritten(error: std::io::Error) -> anyhow::Error {
+    anyhow::Error::new(Unwritten(error))
+}
+
 impl From<anyhow::Error> for Failure {
     /// What is not said to be anything else is a fault of the input: everything a command reads comes before it runs.
     fn from(error: anyhow::Error) -> Failure {
-        Failure::Input(error)
+        match error.downcast_ref::<Unwritten>() {
+            Some(Unwritten(source)) => Failure::Output(std::io::Error::new(source.kind(), told(&error))),
+            None => Failure::Input(error),
+        }
     }
 }
 

@@ -167,12 +167,27 @@ fn find(name: &str) -> Option<&'static Listed> {
     if is_allowed { load(name) } else { refuse(name) }
 }
 
+/// Why a policy that is a file is refused.
+fn not_allowed(name: &str) -> String {
+    format!("{name}: a policy that is a file runs with your rights: --allow-plugins lets it")
+}
+
 fn refuse(name: &str) -> Option<&'static Listed> {
     if pageout_policy::is_file(name) {
-        let why = "a policy that is a file runs with your rights: --allow-plugins lets it";
-        note_refused(name, format!("{name}: {why}"));
+        note_refused(name, not_allowed(name));
     }
     None
+}
+
+/// The policy of a file that has no name of a library, if files may run. Errors: they may not, or it is no policy.
+pub(crate) fn named_library(name: &str) -> Result<&'static Listed, String> {
+    let is_allowed = asked().as_ref().is_some_and(|asked| asked.allow_plugins);
+    let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+    match (is_allowed, refused) {
+        (_, Some(why)) => Err(why),
+        (false, None) => Err(not_allowed(name)),
+        (true, None) => bring_library(name, Path::new(name)),
+    }
 }
 
 fn load(name: &str) -> Option<&'static Listed> {
@@ -196,7 +211,7 @@ fn load(name: &str) -> Option<&'static Listed> {
 }
 
 /// Makes the policy of a library known by a name.
-pub(crate) fn bring_library(name: &str, path: &Path) -> Result<&'static Listed, String> {
+fn bring_library(name: &str, path: &Path) -> Result<&'static Listed, String> {
     let library = load_library(name, path)?;
     let hash = content_hash(path);
     Listed::bring(name, hash, move |seed| library.make(seed))

@@ -3,6 +3,7 @@
 pub(crate) mod summary; // a run in words and tables
 pub(crate) mod access; // how long accesses took, by what made them wait
 pub(crate) mod remarks; // what is said around figures
+pub(crate) mod visible; // names that a terminal does not obey
 pub(crate) mod table; // aligned columns
 pub(crate) mod form; // in which form a result is printed, and where to
 pub(crate) mod csv; // a row an element of a result's list

@@ -114,7 +114,7 @@ impl Library {
         let whole = std::path::absolute(path).map_err(|error| wrong(error.to_string()))?;
         // SAFETY: what a library does when it is loaded can't be known. Who calls has been told that it runs with their rights.
         let library = unsafe { libloading::Library::new(&whole) };
-        let library = library.map_err(|error| wrong(format!("it can't be loaded: {error}")))?;
+        let library = library.map_err(|error| wrong(format!("it can't be loaded: {}", reason(&error))))?;
         // Never unloaded: its code may be called as long as there is a policy of it.
         let library: &'static libloading::Library = Box::leak(Box::new(library));
         // SAFETY: the header says that what is called so has this type.
@@ -148,6 +148,14 @@ impl Library {
         // SAFETY: `make` may be called at any time with any seed.
         let of = unsafe { (self.calls.make)(seed) };
         Box::new(Loaded { library: *self, of, victims: Vec::new() })
+    }
+}
+
+/// Why the system did not load it: the error says that, and its source why.
+fn reason(error: &libloading::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
     }
 }
 

@@ -17,6 +17,7 @@
 // It records a real machine: files, clocks and waiting are its business.
 #![allow(clippy::disallowed_methods)]
 
+pub mod regular; // files of folders that others wrote
 mod error; // how it can fail
 
 #[cfg(target_os = "linux")]

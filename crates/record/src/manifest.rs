@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, read};
+use crate::regular::{self, TEXT_MAX};
 
 /// The manifest's name in the folder of a recording,
 pub const MANIFEST: &str = "recording.toml";
@@ -452,6 +453,24 @@ impl Manifest {
                 (true, false) => "it is no recording: it has no recording.toml",
             };
             return Err(Error::Form(format!("{}: {what}", folder.display())));
+        }
+        // The accesses are read bit by bit, and may be larger than memory.
+        for (name, most) in [
+            (MANIFEST, TEXT_MAX),
+            (SAMPLES, TEXT_MAX),
+            (EVICTIONS, TEXT_MAX),
+            (ROOMS, TEXT_MAX),
+            (FILE_CALLS, TEXT_MAX),
+            (ACCESSES, u64::MAX),
+            (BEFORE, u64::MAX),
+        ] {
+            let path = folder.join(name);
+            match regular::check(&path, most) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::Form(format!("{}: {error}", path.display())));
+                }
+                _ => {}
+            }
         }
         Manifest::parse(&path.to_string_lossy(), &read(&path)?)
     }

@@ -6,8 +6,8 @@ use super::options::OutputOptions;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout check-policy ./libmine.so       a shared library: naming it here lets it run, with your rights
-  mine check-policy mine                  of a program that `pageout new-policy` has written
+  pageout check-policy ./libmine.so --allow-plugins   a shared library, which runs with your rights
+  mine check-policy mine                              of a program that `pageout new-policy` has written
   pageout check-policy sieve";
 
 /// Arguments of `check-policy`.

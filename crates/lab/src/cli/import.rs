@@ -14,7 +14,8 @@ Examples:
   pageout import bpf.txt --source lines --pattern '{pid} {op} {file} {offset} {bytes}' -o bpf.pgt
   pageout replay reads.pgt --memory 20%,50%
 For text of the kernel record `filemap:mm_filemap_get_pages` (Linux 6.12), and `filemap:mm_filemap_add_to_page_cache` with it.
-Formats that `replay` reads by itself (pageout help replay) need no import.";
+Formats that `replay` reads by itself (pageout help replay) need no import.
+Exit code 2 with a trace: the text says that events were lost, so accesses are missing in it.";
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]

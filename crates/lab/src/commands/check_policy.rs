@@ -22,7 +22,7 @@ pub(crate) fn check_policy(args: &CheckPolicyArgs) -> Outcome {
     let listed = match Listed::by_name(name) {
         Some(listed) => listed,
         None if pageout_policy::is_file(name) || Path::new(name).is_file() => {
-            own::bring_library(name, Path::new(name)).map_err(anyhow::Error::msg)?
+            own::named_library(name).map_err(anyhow::Error::msg)?
         }
         None => return Err(Failure::Input(unknown(name))),
     };

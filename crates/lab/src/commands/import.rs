@@ -1,5 +1,6 @@
 //! `pageout import`: what other tools wrote, as a trace to replay.
 
+mod losses; // what a tool says that it lost
 mod sources; // from a line to accesses, one reader a format
 
 use std::fs::File;
@@ -14,6 +15,7 @@ use crate::cli::{ImportArgs, ImportFormat};
 use crate::failure::{Failure, Outcome};
 use crate::print::unfinished::Unfinished;
 use crate::print::{figures, output, progress};
+use losses::Losses;
 use sources::Source;
 
 /// Reads `args.from` line by line, and writes what it accesses.
@@ -36,20 +38,33 @@ pub(crate) fn import(args: &ImportArgs) -> Outcome {
     let bar =
         progress::bar(&args.output, std::fs::metadata(&args.from).ok().map(|file| file.len()), "importing");
     let (mut accesses, mut records, mut skipped, mut first_skipped) = (Vec::new(), 0, 0, None);
-    for_each_line(&args.from, |number, line| {
+    let mut losses = Losses::default();
+    let mut unwritten = None;
+    let read = for_each_line(&args.from, |number, line| {
         let is_read = source.line(line, &mut accesses)?;
         records += u64::from(is_read == Some(true));
+        // What a pattern or a format has is no report of a tool, whatever its names are.
+        if is_read != Some(true) && losses.add(line) {
+            return Ok(());
+        }
         if is_read == Some(false) {
             skipped += 1;
             first_skipped.get_or_insert_with(|| (number, line.to_string()));
         }
         bar.inc(line.len() as u64 + 1);
         if accesses.len() >= 1 << 16 {
-            writer.write(&accesses).map_err(|error| anyhow!("cannot write {}: {error}", to.display()))?;
+            if let Err(error) = writer.write(&accesses) {
+                unwritten = Some(error);
+                bail!("it can't be written");
+            }
             accesses.clear();
         }
         Ok(())
-    })?;
+    });
+    if let Some(error) = unwritten {
+        return Err(Failure::Output(error));
+    }
+    read?;
     bar.finish_and_clear();
     writer.write(&accesses).map_err(Failure::Output)?;
     if records == 0 {
@@ -59,21 +74,27 @@ pub(crate) fn import(args: &ImportArgs) -> Outcome {
             }
             None => String::new(),
         };
-        return Err(Failure::Input(anyhow!("{}: {}{hint}", args.from.display(), source.nothing())));
+        let other = other_text(&args.from).map_or(String::new(), |other| format!("\n  {other}"));
+        let told = format!("{}: {}{hint}{other}", args.from.display(), source.nothing());
+        return Err(Failure::Input(anyhow!(told)));
     }
     let header = writer.finish(&source.names(), None, records).map_err(Failure::Output)?;
     let target = out.into_inner().map_err(|error| Failure::Output(error.into_error()))?;
     target.finish(to).map_err(Failure::Output)?;
     let remarks = source.remarks();
     if args.output.is_data() {
-        return output::print_json(&json!({
+        output::print_json(&json!({
+            "complete": !losses.are_there(),
+            "lost_events": losses.events,
+            "uncounted_losses": losses.uncounted,
             "trace": to.to_string_lossy(),
             "records": records,
             "accesses": header.accesses,
             "objects": header.objects.len(),
             "lines_skipped": skipped,
             "remarks": remarks,
-        }));
+        }))?;
+        return verdict(args, losses);
     }
     let mut text = format!(
         "{}: {}, {} accesses, {}\n",
@@ -92,7 +113,46 @@ pub(crate) fn import(args: &ImportArgs) -> Outcome {
     for remark in remarks {
         text += &format!("note: {remark}\n");
     }
-    output::print_text(&text)
+    output::print_text(&text)?;
+    verdict(args, losses)
+}
+
+/// Whether the trace is all there was. Errors: events were lost, so accesses are missing in it.
+fn verdict(args: &ImportArgs, losses: Losses) -> Outcome {
+    if !losses.are_there() {
+        return Ok(());
+    }
+    let counted = (losses.events > 0).then(|| figures::counted(losses.events, "event"));
+    let uncounted = (losses.uncounted > 0).then(|| {
+        format!("events that the tool did not count, {}", figures::counted(losses.uncounted, "time"))
+    });
+    let lost: Vec<String> = counted.into_iter().chain(uncounted).collect();
+    Err(Failure::Input(anyhow!(
+        "{}: LOST: {}; {} has what is left, and accesses are missing in it: record with larger buffers, or less at a time",
+        args.from.display(),
+        lost.join(", and "),
+        args.output_file.display()
+    )))
+}
+
+/// What a file is that is none of another tool's lines, and which command reads it.
+fn other_text(path: &Path) -> Option<String> {
+    use std::io::Read;
+    let mut start = [0; 16];
+    let length = File::open(path).ok()?.read(&mut start).ok()?;
+    let path = path.display();
+    Some(match &start[..length] {
+        [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..] => {
+            format!("this is a perf.data: `perf script -i {path} > trace.txt` makes text of it")
+        }
+        [0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g', ..] => {
+            format!("this is a trace.dat: `trace-cmd report -i {path} > trace.txt` makes text of it")
+        }
+        _ => format!(
+            "`pageout replay {path}` reads traces of accesses (.pgt, .csv, .lis, .oracleGeneral and others); `perf script` and `trace-cmd report` \
+             make text of what they recorded"
+        ),
+    })
 }
 
 fn source(args: &ImportArgs) -> anyhow::Result<Source> {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::csv;
 use super::form::{self, Form};
+use super::visible;
 use crate::api;
 use crate::cli::OutputOptions;
 use crate::failure::{Failure, Outcome};
@@ -19,6 +20,7 @@ pub(crate) fn print(text: &str) -> Outcome {
     if api::is_call() {
         return print_json(&json!({ "text": text }));
     }
+    let text = &*visible::lines(text);
     if form::keep(text.as_bytes()) {
         return Ok(());
     }
@@ -96,7 +98,7 @@ pub(crate) fn to_json(value: &impl Serialize) -> String {
         Value::Array(list) => list.iter_mut().for_each(say_version),
         value => say_version(value),
     }
-    serde_json::to_string_pretty(&value).expect("a value is JSON") + "\n"
+    visible::json(serde_json::to_string_pretty(&value).expect("a value is JSON") + "\n")
 }
 
 fn say_version(value: &mut Value) {
@@ -116,11 +118,9 @@ pub(crate) fn no_result(options: &OutputOptions, failure: Failure, so_far: Value
 }
 
 /// Prints a remark to standard error. If that fails, the command goes on. Remarks quote their input, so control characters are
-/// taken out before a terminal obeys them.
+/// escaped before a terminal obeys them.
 pub(crate) fn remark(text: &str) {
-    let is_obeyed = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
-    let text: String =
-        text.chars().map(|c| if is_obeyed(c) { char::REPLACEMENT_CHARACTER } else { c }).collect();
+    let text = visible::lines(text);
     if !api::keep_remark(&text) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }

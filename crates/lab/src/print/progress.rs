@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pageout_study::{Stage, Watcher};
 
 use super::signals::{self, Listening};
+use super::visible;
 use crate::api;
 use crate::cli::OutputOptions;
 
@@ -40,7 +41,7 @@ pub(crate) fn bar(options: &OutputOptions, length: Option<u64>, what: &str) -> P
 
 /// The file's name without its directory, for progress.
 pub(crate) fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    visible::name(&path.file_name().unwrap_or_default().to_string_lossy()).into_owned()
 }
 
 /// Watches a study for whoever sits before the terminal: shows a bar for each stage, and has runs end when a signal comes.

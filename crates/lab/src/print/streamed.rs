@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, unwritten};
 use crate::print::unfinished::Unfinished;
 
 /// Bytes that wait to be written together.
@@ -31,11 +31,13 @@ impl Streamed {
             anyhow::bail!("{option} {}: this is a directory; write the name of a file", path.display());
         }
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            let file = File::options().write(true).open(path).with_context(cannot)?;
+            let file = File::options().write(true).open(path).map_err(unwritten).with_context(cannot)?;
             return Ok(Streamed::Special(BufWriter::with_capacity(BUFFER, file)));
         }
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        let file = Unfinished::new_in(directory.unwrap_or(Path::new("."))).with_context(cannot)?;
+        let file = Unfinished::new_in(directory.unwrap_or(Path::new(".")))
+            .map_err(unwritten)
+            .with_context(cannot)?;
         Ok(Streamed::File(BufWriter::with_capacity(BUFFER, file), path.to_path_buf()))
     }
 

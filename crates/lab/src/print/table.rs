@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::form::{Form, form};
-use super::output;
+use super::{output, visible};
 
 /// Characters between two columns.
 const GAP: usize = 2;
@@ -41,7 +41,7 @@ fn markdown(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> String {
         let cell = row.get(column).map_or("", String::as_str);
         // What stands below another name is to the right of it.
         let depth = cell.len() - cell.trim_start().len();
-        "&nbsp;".repeat(depth) + &cell.trim().replace('|', "\\|").replace('\n', " ")
+        "&nbsp;".repeat(depth) + &visible::lines(cell.trim()).replace('|', "\\|").replace('\n', " ")
     };
     let mut text = String::new();
     for (at, row) in rows.iter().enumerate() {
@@ -119,7 +119,10 @@ fn within(
 fn table(rows: &[Vec<String>], columns: &[usize], is_figure: &impl Fn(usize) -> bool) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.add_rows(rows.iter().map(|row| columns.iter().filter_map(|&column| row.get(column))));
+    table
+        .add_rows(rows.iter().map(|row| {
+            columns.iter().filter_map(|&column| row.get(column)).map(|cell| visible::lines(cell))
+        }));
     for (column, &index) in table.column_iter_mut().zip(columns) {
         column.set_padding((0, GAP as u16));
         column.set_cell_alignment(if is_figure(index) { CellAlignment::Right } else { CellAlignment::Left });

@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::Page;
 use super::svg::svg;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, unwritten};
 use crate::print::output;
 use crate::print::unfinished::Unfinished;
 
@@ -37,10 +37,16 @@ pub(crate) fn check_name(path: &Path, picture: Picture) -> anyhow::Result<()> {
     ensure!(is_html || is_svg(path), "--report {}: write a name that ends in {names}", path.display());
     let directory = directory(path);
     if !directory.is_dir() {
-        bail!("--report {}: there is no directory {}", path.display(), directory.display());
+        let missing = std::io::Error::new(
+            std::io::ErrorKind::NotFound,
+            format!("--report {}: there is no directory {}", path.display(), directory.display()),
+        );
+        return Err(unwritten(missing));
     }
     // Whether a file can be made there is found out before an hour of simulation, not after it.
-    Unfinished::new_in(directory).with_context(|| format!("--report {}", path.display()))?;
+    Unfinished::new_in(directory)
+        .map_err(unwritten)
+        .with_context(|| format!("--report {}", path.display()))?;
     Ok(())
 }
 

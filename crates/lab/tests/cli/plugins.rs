@@ -41,7 +41,8 @@ fn refused(folder: &Path, words: &[&str]) -> String {
 fn a_library_misses_where_the_policy_built_in_does_bare_and_in_the_machine() {
     let folder = folder();
     library(folder.path(), "mine", UNCHANGED);
-    let checked = check_success(&pageout(folder.path(), &["check-policy", "mine/mine.so"]));
+    let checked =
+        check_success(&pageout(folder.path(), &["check-policy", "mine/mine.so", "--allow-plugins"]));
     assert!(checked.starts_with("mine/mine.so keeps the contract"), "{checked}");
     let policies = "fifo,./mine/mine.so,fifo@machine,./mine/mine.so@machine";
     let words = ["replay", "a.u32", "--allow-plugins", "--policy", policies, "--memory", "10%,40%", "--json"];
@@ -136,11 +137,15 @@ fn a_library_of_another_version_or_without_a_table_is_refused() {
     ];
     for (name, change, why) in wrong {
         library(folder.path(), name, change);
-        let told = refused(folder.path(), &["check-policy", &format!("{name}/mine.so")]);
+        let told = refused(folder.path(), &["check-policy", &format!("{name}/mine.so"), "--allow-plugins"]);
         assert!(told.contains(why) && told.contains("mine.so"), "{why}: {told}");
     }
     let told = refused(folder.path(), &["replay", "a.u32", "--allow-plugins", "--policy", "./a.u32.so"]);
     assert!(told.contains("./a.u32.so: it can't be loaded"), "{told}");
+    // The system says why.
+    std::fs::write(folder.path().join("text.so"), "no library").unwrap();
+    let told = refused(folder.path(), &["check-policy", "./text.so", "--allow-plugins"]);
+    assert!(told.contains("dlopen failed: ") && told.matches("text.so").count() > 1, "{told}");
 }
 
 #[test]
@@ -170,9 +175,10 @@ fn a_library_that_ends_the_program_when_it_is_loaded_is_named_and_in_a_sweep_a_r
     ];
     for (name, why) in ends {
         let file = format!("./{name}/mine.so");
-        for words in
-            [vec!["check-policy", &file], vec!["replay", "a.u32", "--allow-plugins", "--policy", &file]]
-        {
+        for words in [
+            vec!["check-policy", &file, "--allow-plugins"],
+            vec!["replay", "a.u32", "--allow-plugins", "--policy", &file],
+        ] {
             let words = [words, vec!["--call-limit", "200ms"]].concat();
             let told = refused(folder.path(), &words);
             assert!(told.contains(&format!("policy {file}: call 0, load(): {why}")), "{told}");
@@ -264,7 +270,8 @@ fn a_library_that_does_wrong_is_told_with_its_call_and_slot() {
     for (name, code, why) in wrong {
         library(folder.path(), name, (nominate, &code));
         let file = format!("./{name}/mine.so");
-        let told = refused(folder.path(), &["check-policy", &file, "--call-limit", "300ms"]);
+        let told =
+            refused(folder.path(), &["check-policy", &file, "--allow-plugins", "--call-limit", "300ms"]);
         assert!(told.contains(why) && told.contains("nominate("), "{name}: {told}");
         if name == "twice" {
             continue; // a replay asks for one at a time
@@ -305,4 +312,19 @@ fn a_project_is_written_once_and_under_a_name_of_its_own() {
         let told = refused(folder.path(), &words);
         assert!(told.contains(why), "{told}");
     }
+}
+
+#[test]
+fn library_to_be_checked_needs_leave_to_run() {
+    let folder = folder();
+    library(folder.path(), "mine", UNCHANGED);
+    for file in ["mine/mine.so", "./mine/mine.so"] {
+        let told = refused(folder.path(), &["check-policy", file]);
+        assert!(told.contains("--allow-plugins lets it"), "{told}");
+    }
+    // A file whose name is none of a library's is no exception.
+    std::fs::copy(folder.path().join("mine/mine.so"), folder.path().join("plain")).unwrap();
+    let told = refused(folder.path(), &["check-policy", "plain"]);
+    assert!(told.contains("--allow-plugins lets it"), "{told}");
+    check_success(&pageout(folder.path(), &["check-policy", "plain", "--allow-plugins"]));
 }

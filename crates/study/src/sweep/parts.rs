@@ -6,10 +6,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use pageout_record::regular;
 use serde_json::{Map, Value};
 
 /// Rows that a part has at most.
 const ROWS_MAX: usize = 1_000;
+/// Bytes that a part has at most: a mebibyte per row.
+const PART_MAX: u64 = (ROWS_MAX as u64) << 20;
 const PREFIX: &str = "part-";
 const SUFFIX: &str = ".jsonl";
 
@@ -51,7 +54,7 @@ impl Parts {
         }
         let mut text = String::new();
         for row in self.pending.drain(..) {
-            text += &serde_json::to_string(&row).expect("a row is JSON");
+            text += &sealed(&serde_json::to_string(&row).expect("a row is JSON"));
             text.push('\n');
         }
         // Named by what is in it: whoever else writes here has another name, unless it has the same rows.
@@ -77,7 +80,7 @@ pub fn rows(directory: &Path) -> io::Result<(BTreeMap<String, Row>, Vec<PathBuf>
     paths.sort();
     let (mut all, mut damaged) = (BTreeMap::new(), Vec::new());
     for path in paths {
-        match fs::read_to_string(&path).ok().and_then(|text| parsed(&text)) {
+        match regular::read_text(&path, PART_MAX).ok().and_then(|text| parsed(&text)) {
             Some(rows) => all.extend(rows),
             None => damaged.push(path),
         }
@@ -85,10 +88,34 @@ pub fn rows(directory: &Path) -> io::Result<(BTreeMap<String, Row>, Vec<PathBuf>
     Ok((all, damaged))
 }
 
-/// The rows of a part; nothing if it is not whole.
+/// What stands before and behind the hash of a row.
+const SEAL: [&str; 2] = [",\"row_hash\":\"", "\"}"];
+/// Hexadecimal digits of it.
+const DIGITS: usize = 32;
+
+/// The hash of a row's text without its hash.
+fn row_hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_string()
+}
+
+/// A row with a hash of its own: a row that was changed is known from the others of its part.
+fn sealed(row: &str) -> String {
+    let open = row.strip_suffix('}').expect("a row is an object");
+    format!("{open}{}{}{}", SEAL[0], row_hash(row), SEAL[1])
+}
+
+/// The text of a row without its hash; nothing if that is missing or another.
+fn unsealed(line: &str) -> Option<String> {
+    let rest = line.strip_suffix(SEAL[1])?;
+    let (open, hash) = rest.split_at_checked(rest.len().checked_sub(DIGITS)?)?;
+    let row = open.strip_suffix(SEAL[0])?.to_string() + "}";
+    (row_hash(&row) == hash).then_some(row)
+}
+
+/// The rows of a part; nothing if it is not whole, or a row is not as it was written.
 fn parsed(text: &str) -> Option<Vec<(String, Row)>> {
     let row = |line: &str| {
-        let row: Row = serde_json::from_str(line).ok()?;
+        let row: Row = serde_json::from_str(&unsealed(line)?).ok()?;
         Some((row.get("key")?.as_str()?.to_string(), row))
     };
     text.ends_with('\n').then(|| text.lines().map(row).collect())?
@@ -120,5 +147,33 @@ mod tests {
         let (left, damaged) = rows(directory.path()).unwrap();
         assert_eq!(damaged, [files[0].clone()]);
         assert_eq!(left.len() + text.lines().count(), 4_500);
+    }
+
+    #[test]
+    fn row_that_was_changed_is_not_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut parts = Parts::open(directory.path(), Duration::from_secs(3600)).unwrap();
+        let mut changed = row(7);
+        changed.insert("misses".to_string(), Value::from(0.1));
+        parts.add(vec![changed.clone()]).unwrap();
+        parts.write().unwrap();
+        let (all, damaged) = rows(directory.path()).unwrap();
+        assert_eq!((&all["00007"], damaged.len()), (&changed, 0), "the hash is none of its figures");
+        let file = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+        let text = fs::read_to_string(&file).unwrap();
+        let without = text.split(",\"row_hash\"").next().unwrap().to_string() + "}\n";
+        for other in [text.replace("0.1", "0.2"), without, text.replace("row_hash", "row_hush")] {
+            fs::write(&file, other).unwrap();
+            let (all, damaged) = rows(directory.path()).unwrap();
+            assert_eq!((all.len(), damaged.len()), (0, 1));
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn part_that_is_no_regular_file_is_damaged() {
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/zero", directory.path().join("part-1.jsonl")).unwrap();
+        assert_eq!(rows(directory.path()).unwrap().1.len(), 1);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pageout_record::regular;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{SEED_MAX, Scalar, Table};
 use serde::Deserialize;
@@ -110,8 +111,8 @@ impl Plan {
         glob: &dyn Fn(&str) -> Result<Vec<PathBuf>, String>,
     ) -> Result<Plan, Error> {
         let wrong = |why: String| Error::asked(format!("{}: {why}", path.display()));
-        let text =
-            fs::read_to_string(path).map_err(|error| wrong(format!("the plan can't be read: {error}")))?;
+        let text = regular::read_text(path, PLAN_MAX)
+            .map_err(|error| wrong(format!("the plan can't be read: {error}")))?;
         let written: Written = toml_edit::de::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let seeds = written.seeds;
         if !(1..=10_000).contains(&seeds) {
@@ -301,9 +302,13 @@ fn inputs(
     Ok(found.into_iter().map(input).collect())
 }
 
+/// Bytes that a plan has at most.
+const PLAN_MAX: u64 = 16 << 20;
+
 /// The hash of a file's bytes, as rows have it; nothing if it can't be read.
 pub fn content_hash(path: &Path) -> Option<String> {
     let mut hash = blake3::Hasher::new();
+    regular::check(path, u64::MAX).ok()?;
     let mut file = fs::File::open(path).ok()?;
     std::io::copy(&mut file, &mut hash).ok()?;
     Some(hash.finalize().to_hex()[..32].to_string())

@@ -11,7 +11,7 @@ use super::info::file_length;
 use super::options::remark_columns;
 use super::read_options;
 use crate::cli::{OutputOptions, ReadingOptions};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, unwritten};
 use crate::print::figures::counted;
 use crate::print::outputs::is_same_file;
 use crate::print::unfinished::Unfinished;
@@ -46,8 +46,7 @@ pub(crate) fn convert(
     if !is_special {
         check_name(to)?;
     }
-    let target =
-        if is_special { Target::special(to) } else { Target::beside(&place) }.map_err(Failure::Input)?;
+    let target = if is_special { Target::special(to) } else { Target::beside(&place) }?;
     let mut writer = Noting { inner: BufWriter::new(target), fault: None };
     let bar = progress::bar(options, file_length(from), &from.to_string_lossy());
     let converted = trace::convert(from, &read, &mut writer, &mut |bytes| bar.set_position(bytes));
@@ -119,13 +118,16 @@ impl Target {
         let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = Unfinished::new_in(directory);
         Ok(Target::Unfinished(
-            file.with_context(|| format!("cannot create a file in {}", directory.display()))?,
+            file.map_err(unwritten)
+                .with_context(|| format!("cannot create a file in {}", directory.display()))?,
         ))
     }
 
     fn special(to: &Path) -> anyhow::Result<Target> {
         let file = File::options().write(true).open(to);
-        Ok(Target::Special(file.with_context(|| format!("cannot write to {}", to.display()))?))
+        Ok(Target::Special(
+            file.map_err(unwritten).with_context(|| format!("cannot write to {}", to.display()))?,
+        ))
     }
 
     /// The output is whole.

@@ -1,0 +1,92 @@
+//! Lines by which a tool says that it lost events: they are no lines that could not be read.
+//!
+//! ```text
+//!   CPU:1 [LOST 33 EVENTS]           the kernel           Lost 240000 events                 bpftrace
+//!   CPU:1 [33 EVENTS DROPPED]        trace-cmd            Possibly lost 12 samples           bcc
+//!   ... PERF_RECORD_LOST lost 12     perf script          LOST 12 events!                    perf trace
+//!   Skips: 12 forward (...)          blkparse             You have 33 dropped events         blktrace
+//! ```
+
+/// What a tool lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Losses {
+    /// Events that were counted.
+    pub(super) events: u64,
+    /// Times that a tool did not say how many.
+    pub(super) uncounted: u64,
+}
+
+impl Losses {
+    /// Adds what a line says; `false` if it says nothing of losses.
+    pub(super) fn add(&mut self, line: &str) -> bool {
+        match of_line(line) {
+            None => return false,
+            Some(Some(events)) => self.events = self.events.saturating_add(events),
+            Some(None) => self.uncounted += 1,
+        }
+        true
+    }
+
+    pub(super) fn are_there(self) -> bool {
+        self != Losses::default()
+    }
+}
+
+/// What a line says of lost events: how many, if it says that. `None` for another line.
+fn of_line(line: &str) -> Option<Option<u64>> {
+    const LOST: [&str; 4] = ["lost", "dropped", "skips", "overrun"];
+    const WHAT: [&str; 10] = [
+        "event",
+        "events",
+        "sample",
+        "samples",
+        "record",
+        "records",
+        "chunks",
+        "forward",
+        "perf_record_lost",
+        "perf_record_lost_samples",
+    ];
+    let lower = line.to_lowercase();
+    // Thousands may have commas.
+    let without_commas = lower.replace(',', "");
+    let words: Vec<&str> = without_commas
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let what = words.iter().rposition(|word| WHAT.contains(word))?;
+    let number = |at: Option<usize>| words.get(at?)?.parse::<u64>().ok();
+    let Some(lost) = words.iter().rposition(|word| LOST.contains(word)) else {
+        return words[what].starts_with("perf_record_lost").then_some(None);
+    };
+    // The count stands beside one of the two words.
+    let places = [Some(lost + 1), lost.checked_sub(1), what.checked_sub(1), Some(what + 1)];
+    Some(places.into_iter().find_map(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_of_each_tool_is_a_loss_of_as_many_events() {
+        for (line, events) in [
+            ("Lost 240000 events", Some(240_000)),
+            ("Possibly lost 12 samples", Some(12)),
+            ("CPU:1 [LOST 33 EVENTS]", Some(33)),
+            ("CPU:1 [33 EVENTS DROPPED]", Some(33)),
+            ("CPU:0 [LOST EVENTS]", None),
+            ("dd  2001   100.300000: PERF_RECORD_LOST lost 12", Some(12)),
+            ("LOST 1,234 events!", Some(1_234)),
+            ("You have 33 dropped events", Some(33)),
+            ("Skips: 12 forward (1,234 -   0.1%)", Some(12)),
+            ("Lost events: 7", Some(7)),
+            ("0 events lost", Some(0)),
+        ] {
+            assert_eq!(of_line(line), Some(events), "{line}");
+        }
+        for line in ["Attaching 1 probe...", "4411 R 771751 0 4096", "lost+found", "events: 7", ""] {
+            assert_eq!(of_line(line), None, "{line}");
+        }
+    }
+}
