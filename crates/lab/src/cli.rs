@@ -64,7 +64,7 @@ Exit codes:
   0  done, and the result is complete
   1  the simulated workload failed: out of memory, an I/O error, a page beyond the file
   2  the input is no good: the command line, a scenario, a trace, a dump, a recording, a policy of one's own
-  3  the result could not be written: disk full, no permission
+  3  the result could not be written: disk full, no permission, no such directory
   4  the result is not what the scenario expects, or not what the real kernel did (validate)
   130, 143  interrupted (SIGINT, SIGTERM): simulations under way have ended, and what there is so far is printed
 Of several runs that fail, one that was interrupted makes it 130 or 143, or else one with bad input 2.

@@ -19,6 +19,7 @@ mod tracing; // what happened in a run, in the forms of real traces
 mod report; // a result as a page to look at
 pub mod commands; // what is done with all of that: one file a command
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -33,7 +34,7 @@ use commands::{
     vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
-use print::{form, output};
+use print::{form, output, visible};
 
 pub use own::{MakePolicy, Watchdog, before_the_end, end_with_fault};
 
@@ -140,7 +141,12 @@ fn usage(error: &clap::Error) -> u8 {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if !is_help {
-        let _ = error.print();
+        // It quotes arguments, which may be names of files.
+        let plain = error.render().to_string();
+        match visible::lines(&plain) {
+            Cow::Borrowed(_) => _ = error.print(),
+            Cow::Owned(shown) => output::remark(shown.trim_end()),
+        }
         return 2;
     }
     // Not clap's own print: it would not notice a full disk, and sends the help of a bare `pageout` to standard error.
@@ -148,7 +154,7 @@ fn usage(error: &clap::Error) -> u8 {
     let is_styled =
         std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     let text = if is_styled { text.ansi().to_string() } else { text.to_string() };
-    match output::print(&text) {
+    match output::print_own(&text) {
         Ok(()) => 0,
         Err(failure) => {
             output::remark(&format!("error: {failure}"));

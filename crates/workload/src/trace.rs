@@ -67,5 +67,5 @@ pub use load::{Loaded, keep, load, load_within};
 pub use open::{from_reader, header, open, open_ahead, original_ids};
 pub use options::{ColumnNames, CsvOptions, Delimiter, PageIds, ReadOptions, TimeUnit};
 pub use packed::Packed;
-pub use parted::{Part, Parted, load_parted};
+pub use parted::{Outlier, Part, Parted, load_parted};
 pub use pgt::{ObjectInfo, PgtWriter, TraceHeader};

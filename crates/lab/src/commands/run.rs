@@ -128,9 +128,9 @@ fn over_time(
     };
     let timeline =
         args.timeline.as_ref().map(|path| Timeline::new(path, &args.timeline_columns, &machine)).transpose();
-    let mut timeline = timeline.map_err(Failure::Input)?;
+    let mut timeline = timeline?;
     let tracing = args.trace.as_ref().map(|path| Tracing::new(path, args, machine.engine().figures().cpus()));
-    let mut tracing = tracing.transpose().map_err(Failure::Input)?;
+    let mut tracing = tracing.transpose()?;
     if let Some(tracing) = &mut tracing {
         tracing.begin();
     }

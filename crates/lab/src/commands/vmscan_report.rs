@@ -229,6 +229,7 @@ fn no_trace(name: &str, totals: &Totals, faults: &[String]) -> anyhow::Error {
     for fault in faults {
         text += &format!("\n  {fault}");
     }
+    text += "\n  text of what pages were accessed is read by `pageout import`, and traces of accesses by `pageout replay`";
     anyhow!(text)
 }
 

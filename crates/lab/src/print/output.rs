@@ -20,7 +20,11 @@ pub(crate) fn print(text: &str) -> Outcome {
     if api::is_call() {
         return print_json(&json!({ "text": text }));
     }
-    let text = &*visible::lines(text);
+    print_own(&visible::lines(text))
+}
+
+/// Prints a text that quotes nothing: help, which may have colours.
+pub(crate) fn print_own(text: &str) -> Outcome {
     if form::keep(text.as_bytes()) {
         return Ok(());
     }

@@ -702,27 +702,71 @@ fn reads(scenario: &Scenario, reads: &[ReadResult]) -> String {
             );
             continue;
         }
+        let matches: Vec<Vec<Match>> =
+            of_file.iter().take(LINES_MAX).map(|read| matches(&read.text, &names)).collect();
+        let has_parts = matches.iter().any(|of_read| of_read.len() > 1);
         let mut heading = vec!["at".to_string()];
+        if has_parts {
+            heading.push("of".to_string());
+        }
         if is_single {
             heading.push("value".to_string());
         }
         heading.extend(names.iter().map(|name| name.to_string()));
         let mut rows = vec![heading];
-        for read in of_file.iter().take(LINES_MAX) {
-            let mut row = vec![figures::time(read.at_ns)];
-            if is_single {
-                row.push(grouped(read.text.trim()));
+        for (read, of_read) in of_file.iter().zip(matches) {
+            for (at, Match { part, values }) in of_read.into_iter().enumerate() {
+                let mut row = vec![if at == 0 { figures::time(read.at_ns) } else { String::new() }];
+                if has_parts {
+                    row.push(part.to_string());
+                }
+                if is_single {
+                    row.push(grouped(read.text.trim()));
+                }
+                row.extend(values.into_iter().map(|value| value.map_or("-".to_string(), grouped)));
+                rows.push(row);
             }
-            for name in &names {
-                let line = read.text.lines().find_map(|line| behind(line, name));
-                row.push(line.map_or("-".to_string(), grouped));
-            }
-            rows.push(row);
         }
         text += &table::layout(&rows, 0);
         text += &more(of_file.len());
     }
     text
+}
+
+/// What one part of a reading says of the names.
+struct Match<'a> {
+    /// The line that begins the part, as `Node 0, zone   Normal` of zoneinfo; empty in a file without parts.
+    part: &'a str,
+    /// A value of each name, if the part has it.
+    values: Vec<Option<&'a str>>,
+}
+
+/// All matches of the names in a reading, a row each: every part of the file that has any, and in it as often as a name comes. One row of
+/// nothing if there is none.
+fn matches<'a>(text: &'a str, names: &[&String]) -> Vec<Match<'a>> {
+    let mut parts: Vec<(&str, Vec<&str>)> = vec![("", Vec::new())];
+    for line in text.lines() {
+        match line.starts_with("Node ") {
+            true => parts.push((line, Vec::new())),
+            false => parts.last_mut().expect("there is one from the beginning").1.push(line),
+        }
+    }
+    let mut rows = Vec::new();
+    for (part, lines) in parts {
+        let found: Vec<Vec<&str>> =
+            names.iter().map(|name| lines.iter().filter_map(|line| behind(line, name)).collect()).collect();
+        let most = found.iter().map(Vec::len).max().unwrap_or(0);
+        rows.extend(
+            (0..most).map(|at| Match {
+                part,
+                values: found.iter().map(|values| values.get(at).copied()).collect(),
+            }),
+        );
+    }
+    if rows.is_empty() {
+        rows.push(Match { part: "", values: vec![None; names.len()] });
+    }
+    rows
 }
 
 /// What a line says of this name. Lines of zoneinfo are indented, and those of meminfo have a colon.

@@ -82,3 +82,44 @@ fn what_holds_nothing_is_refused_and_leaves_no_file() {
     check_failure(&pageout(directory.path(), &["import", "in.txt", "-o", "out.txt"]), 2, &["a .pgt"]);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "only the input is left");
 }
+
+#[test]
+fn lines_that_report_losses_are_losses_and_no_unread_lines() {
+    let text = "Attaching 1 probe...\n4411 R 771751 0 4096\nLost 240000 events\nPossibly lost 2 samples\n4411 R 771751 4096 4096\n";
+    let directory = with_text(text);
+    let pattern = ["--source", "lines", "--pattern", "{pid} {op} {file} {offset} {bytes}"];
+    let import = |more: &[&str]| {
+        let arguments = [&["import", "in.txt", "-o", "out.pgt", "--force"], &pattern[..], more].concat();
+        pageout(directory.path(), &arguments)
+    };
+    let output = import(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    let (told, error) = (super::text(&output.stdout), super::text(&output.stderr));
+    assert!(error.contains("LOST: 240,002 events") && error.contains("out.pgt has what is left"), "{error}");
+    assert!(told.contains("2 records") && told.contains("1 line could not be read"), "{told}");
+    let json: serde_json::Value = serde_json::from_str(&super::text(&import(&["--json"]).stdout)).unwrap();
+    assert_eq!(
+        (&json["complete"], &json["lost_events"], &json["lines_skipped"]),
+        (&false.into(), &240_002.into(), &1.into())
+    );
+    // The kernel's own words, in the text of events.
+    let kernel = " dd-7 [000] ..... 1.000001: mm_filemap_get_pages: dev=254:0 ino=1f ofs=0-4095\nCPU:1 [LOST EVENTS]\n";
+    let directory = with_text(kernel);
+    let output = pageout(directory.path(), &["import", "in.txt", "-o", "out.pgt"]);
+    let error = super::text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.contains("LOST: events that the tool did not count, 1 time"), "{error}");
+}
+
+#[test]
+fn texts_of_others_are_refused_with_the_command_that_reads_them() {
+    let directory = with_text("page,time\n1,2\n");
+    let import = pageout(directory.path(), &["import", "in.txt", "-o", "out.pgt"]);
+    check_failure(&import, 2, &["`pageout replay in.txt`", "`perf script`"]);
+    let directory = with_text("PERFILE2 and more\n");
+    let import = pageout(directory.path(), &["import", "in.txt", "-o", "out.pgt"]);
+    check_failure(&import, 2, &["perf script -i in.txt > trace.txt"]);
+    let directory = with_text(" dd-7 [000] ..... 1.000001: mm_vmscan_kswapd_sleep: nid=0\n");
+    let replay = pageout(directory.path(), &["replay", "in.txt", "--memory", "50%"]);
+    check_failure(&replay, 2, &["`pageout import`", "`perf script`", "`pageout vmscan-report`"]);
+}

@@ -160,3 +160,16 @@ fn one_cpu_is_one() {
     };
     assert!(of("1").contains("machine: 1 CPU, ") && of("2").contains("machine: 2 CPUs, "));
 }
+
+#[test]
+fn reading_with_several_matches_shows_all_of_them() {
+    let event =
+        "[[event]]\nat = \"1ms\"\nread = \"/proc/zoneinfo\"\nshow = [\"pages free\", \"min\"]\n\n[[memcg]]";
+    let scenario = super::GOOD.replacen("[[memcg]]", event, 1);
+    let two = "[[machine.node]]\nmemory = \"64MiB\"\ncpus = 1\ndistance = 20\n\n[[machine.node]]\nmemory = \"64MiB\"\ncpus = 1\ndistance = 20\n";
+    let scenario = format!("{scenario}\n{two}");
+    let printed = check_success(&pageout(super::with_scenario(&scenario).path(), &["run", "scenario.toml"]));
+    for node in ["Node 0, zone", "Node 1, zone"] {
+        assert!(printed.contains(node), "{node} is not in:\n{printed}");
+    }
+}

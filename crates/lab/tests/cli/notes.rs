@@ -288,7 +288,7 @@ fn tiering_that_is_turned_on_where_there_is_one_tier_is_told() {
     for (path, on, off) in [
         ("/sys/kernel/mm/numa/demotion_enabled", "\"on\"", "false"),
         ("/sys/kernel/mm/numa/pagecache_promotion_enabled", "\"T\"", "\"N\""),
-        ("/proc/sys/kernel/numa_balancing", "2", "1"),
+        ("/proc/sys/kernel/numa_balancing", "2", "0"),
         ("/proc/sys/vm/pghot_record_fma_enable", "1", "0"),
     ] {
         assert_eq!(about(&event(path, on)), ["tiers"], "{path}");
@@ -412,4 +412,25 @@ fn what_can_make_no_difference_is_told() {
     let below = GOOD
         .replace("path = \"/web\"", "path = \"/web\"\nmemory.high = \"max\"\n[[memcg]]\npath = \"/web/a\"");
     assert!(about(&below.replace("memcg = \"/web\"", "memcg = \"/web/a\"")).is_empty());
+}
+
+#[test]
+fn value_without_effect_is_in_the_result_and_in_keys() {
+    let at_start = |value: &str| format!("{GOOD}\n[sysctl]\nkernel.numa_balancing = {value}\n");
+    let written = |value: &str| {
+        format!(
+            "{GOOD}\n[[event]]\nat = \"1ms\"\nwrite = \"/proc/sys/kernel/numa_balancing\"\nvalue = {value}\n"
+        )
+    };
+    for scenario in [at_start("1"), written("1")] {
+        assert_eq!(about(&scenario), ["values without effect"]);
+        let notes = notes(&scenario);
+        let (_, text) = notes.iter().find(|(about, _)| about == "values without effect").unwrap();
+        assert!(text.starts_with("kernel.numa_balancing = 1 has no effect here: "), "{text}");
+    }
+    for scenario in [at_start("0"), written("0")] {
+        assert_eq!(about(&scenario), Vec::<String>::new());
+    }
+    let keys = check_success(&pageout(std::path::Path::new("."), &["keys", "sysctl.kernel.numa_balancing"]));
+    assert!(keys.replace("\n    ", " ").contains("without effect here"), "{keys}");
 }

@@ -177,3 +177,24 @@ fn an_open_loop_needs_one_trace_and_one_thread() {
     let trace = "trace = \"poisson.csv\"\n        read = { csv = { time_unit = \"ns\" } }";
     fails(trace, workload, &["are not all from one trace"]);
 }
+
+#[test]
+fn gap_longer_than_the_rest_of_a_trace_is_told_before_it_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = |jump: u64| {
+        let row = |at: u64| format!("{},a,{}\n", at * 1_000 + if at > 90 { jump } else { 0 }, at % 40);
+        "time,host,page\n".to_string() + &(0..100).map(row).collect::<String>()
+    };
+    let told = |jump: u64, more: &[&str]| {
+        fs::write(directory.path().join("t.csv"), trace(jump)).unwrap();
+        let arguments = ["t.csv", "--timed", "--read", "csv.time_unit=us", "--memory", "64pages"];
+        let output = replay(directory.path(), &[&arguments, more].concat());
+        assert!(output.status.success(), "{}", super::text(&output.stderr));
+        super::text(&output.stderr)
+    };
+    for more in [&[][..], &["--by", "host"]] {
+        let said = told(1_000_000, more);
+        assert!(said.contains("a gap of 1.00 s before the last 9 accesses is longer"), "{said}");
+        assert!(!told(2_000, more).contains("a gap of"));
+    }
+}

@@ -83,7 +83,7 @@ fn a_place_where_no_file_may_be_made_is_named_as_it_was_asked_for() {
         let path = format!("/sys/kernel/{file}");
         let output = pageout(directory.path(), &["run", "scenario.toml", option, &path]);
         let said = text(&output.stderr);
-        assert!(!output.status.success(), "{said}");
+        assert_eq!(output.status.code(), Some(3), "{said}");
         assert!(said.contains(&format!("{option} {path}")) && !said.contains(".tmp"), "{said}");
     }
     std::fs::write(directory.path().join("a.u32"), [0; 4000]).unwrap();
@@ -116,7 +116,7 @@ fn a_full_disk_is_an_error_of_a_conversion_too() {
     let output = pageout(directory.path(), &["trace", "convert", "a.u32", "/dev/full", "--force"]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     let output = pageout(directory.path(), &["trace", "convert", "a.u32", "nowhere/a.pgt"]);
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -158,8 +158,9 @@ fn a_directory_that_is_not_there_is_named() {
         &["run", "scenario.toml", "--timeline", "nowhere/x.csv"],
         &["run", "scenario.toml", "--report", "nowhere/x.html"],
         &["trace", "convert", "a.u32", "nowhere/a.pgt"],
+        &["run", "scenario.toml", "--out", "nowhere/x.json"],
     ] {
-        check_failure(&pageout(directory.path(), arguments), 2, &["there is no directory nowhere\n"]);
+        check_failure(&pageout(directory.path(), arguments), 3, &["there is no directory nowhere"]);
     }
 }
 
@@ -377,4 +378,38 @@ fn every_example_in_the_scenarios_directory_is_valid_and_listed() {
         }
     }
     assert!(count >= 8, "{count}");
+}
+
+/// A trace whose hosts and whose own name have characters that terminals obey.
+#[test]
+#[cfg(unix)]
+fn names_that_a_terminal_would_obey_are_printed_escaped() {
+    let directory = tempfile::tempdir().unwrap();
+    let evil = "ev\u{1b}[31mil\u{9b}2J\u{202e}\u{7}";
+    let name = format!("{evil}.csv");
+    let rows: String = (0..400).map(|at| format!("{at},{evil},{},4096\n", at % 90 * 4096)).collect();
+    std::fs::write(directory.path().join(&name), format!("time,host,offset,size\n{rows}")).unwrap();
+    std::fs::write(directory.path().join(format!("{evil}.toml")), GOOD).unwrap();
+    let by = ["replay", &name, "--by", "host", "--memory", "50%", "--policy", "lru"];
+    for more in
+        [&[][..], &["--json"], &["--format", "csv"], &["--format", "markdown"], &["--out", "result.txt"]]
+    {
+        let output = pageout(directory.path(), &[&by[..], more].concat());
+        let mut said = text(&output.stdout) + &text(&output.stderr);
+        if more.contains(&"--out") {
+            said += &std::fs::read_to_string(directory.path().join("result.txt")).unwrap();
+        }
+        assert!(output.status.success(), "{said}");
+        let obeyed = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+        assert!(!said.contains(obeyed), "{more:?}: {said:?}");
+        assert!(said.contains("[31mil"), "{more:?}: {said}");
+    }
+    let scenario = format!("{evil}.toml");
+    for arguments in
+        [&["run", &scenario][..], &["replay", &name, "--memory", "50%"], &["run", &format!("no{evil}")]]
+    {
+        let output = pageout(directory.path(), arguments);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(!said.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}']), "{said:?}");
+    }
 }

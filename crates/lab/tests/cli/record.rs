@@ -57,6 +57,9 @@ fn what_cannot_be_recorded_is_refused_before_anything_is_made() {
     refused(&["--cgroup", "no/such/group"], &["no/such/group"]);
     if cfg!(target_os = "linux") {
         refused(&["--pid", "4194303"], &["4194303"]);
+        // The error is the command's, and not that of a shell which can't start it.
+        refused(&["--events", "none", "--", "/nosuch"], &["cannot start /nosuch: No such file or directory"]);
+        refused(&["--events", "none", "--", "no-such-program"], &["cannot start no-such-program"]);
     }
     std::fs::create_dir(directory.path().join("full")).unwrap();
     std::fs::write(directory.path().join("full/x"), "").unwrap();

@@ -191,7 +191,10 @@ impl TextLine {
                 "; as text with columns that no line names: --trace-format csv --read csv.header=false, and the columns by their places, \
                  such as --read csv.page=#1"
             }
-            TextLine::Words => "; as text with columns that the first line names: --trace-format csv",
+            TextLine::Words => {
+                "; as text with columns that the first line names: --trace-format csv; text of ftrace, `perf script`, blkparse, bpftrace \
+                 and lackey becomes a trace by `pageout import`, and text of reclaim events is read by `pageout vmscan-report`"
+            }
         }
     }
 }

@@ -113,7 +113,32 @@ fn by_number_or_text(name: &str) -> (u64, &str) {
     (name.parse().unwrap_or(u64::MAX), name)
 }
 
+/// A gap in the times of a trace that is longer than all its other gaps together: a time is wrong, or two traces are one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outlier {
+    /// How long the gap is, in nanoseconds.
+    pub gap_ns: u64,
+    /// How long all others are.
+    pub rest_ns: u64,
+    /// Accesses behind it.
+    pub behind: u64,
+}
+
 impl Parted {
+    /// The gap that is longer than the rest, if times were asked for and there is one. Of two accesses there is only one gap.
+    pub fn outlier(&self) -> Option<Outlier> {
+        let mut times: Vec<u64> = Vec::new();
+        for part in &self.parts {
+            times.extend_from_slice(part.times.as_deref()?);
+        }
+        times.sort_unstable();
+        let (first, last) = (*times.first()?, *times.last()?);
+        let gaps = times.windows(2).map(|two| two[1] - two[0]).enumerate();
+        let (at, gap_ns) = gaps.max_by_key(|&(_, gap)| gap).filter(|_| times.len() > 2)?;
+        let rest_ns = last - first - gap_ns;
+        (gap_ns > rest_ns).then(|| Outlier { gap_ns, rest_ns, behind: (times.len() - 1 - at) as u64 })
+    }
+
     /// All accesses in their order.
     pub fn stream(&self) -> impl AccessStream + use<> {
         let packed = |part: &Part| part.loaded.accesses.clone().expect("a part is kept whole");

@@ -12,7 +12,7 @@ use pageout_study::Watcher;
 use pageout_study::bench::{NotShared, Policy, Question, Shares, Tenants, steps};
 use pageout_study::result::run_result::TaskResult;
 use pageout_study::result::variants::Plan;
-use pageout_workload::trace::{Footprint, Interpretation, Part, Parted};
+use pageout_workload::trace::{Footprint, Interpretation, Outlier, Part, Parted};
 use serde_json::Value;
 
 use super::bench::check_options;
@@ -22,7 +22,7 @@ use crate::cli::ReplayArgs;
 use crate::commands::trace::remark_interpretation;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, bar, name_of};
-use crate::print::{output, signals};
+use crate::print::{figures, output, signals};
 
 /// Parts of memory that tenants are given under a textbook policy, and under one of the machine, where each takes a run of it.
 const PARTS: u32 = 100;
@@ -213,6 +213,17 @@ pub(super) fn parted(
     );
     bar.finish_and_clear();
     let parted = parted?;
+    // Before it runs: the run waits for the gap, and what waits may be the reader.
+    if let Some(Outlier { gap_ns, rest_ns, behind }) = parted.as_ref().and_then(Parted::outlier) {
+        output::remark(&format!(
+            "note: {}: a gap of {2} before the last {1} accesses is longer than all other gaps together ({3}); is a time damaged? \
+             With --timed the run lasts as long",
+            path.display(),
+            figures::count(behind),
+            figures::time(gap_ns),
+            figures::time(rest_ns)
+        ));
+    }
     let option = if by.is_some() { "--by" } else { "--timed" };
     anyhow::ensure!(
         parted.is_some() || !is_read,
