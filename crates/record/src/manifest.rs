@@ -625,6 +625,19 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
+    fn file_of_a_recording_that_is_a_device_is_refused() {
+        for name in [MANIFEST, ACCESSES, BEFORE, FILE_CALLS, EVICTIONS, ROOMS, SAMPLES] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join(MANIFEST), "format_version = 1\n").unwrap();
+            let _ = std::fs::remove_file(folder.path().join(name));
+            std::os::unix::fs::symlink("/dev/zero", folder.path().join(name)).unwrap();
+            let told = Manifest::read(folder.path()).unwrap_err().to_string();
+            assert!(told.contains(name) && told.contains("expected a regular file"), "{name}: {told}");
+        }
+    }
+
+    #[test]
     fn what_no_machine_can_have_is_refused_by_its_key() {
         let manifest = Manifest {
             format_version: FORMAT_VERSION,
