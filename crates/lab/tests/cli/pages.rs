@@ -142,7 +142,7 @@ fn a_page_that_cannot_be_written_is_told_before_or_after_the_work() {
     let directory = with_scenario(MIXED);
     let report = |name: &str| pageout(directory.path(), &["run", "scenario.toml", "--report", name]);
     check_failure(&report("scenario.toml"), 2, &["--report scenario.toml: write a name that ends in .html"]);
-    check_failure(&report("nowhere/page.html"), 2, &["there is no directory nowhere"]);
+    check_failure(&report("nowhere/page.html"), 3, &["there is no directory nowhere"]);
     let before = fs::read_to_string(directory.path().join("scenario.toml")).unwrap();
     assert_eq!(before, MIXED);
     #[cfg(target_os = "linux")]

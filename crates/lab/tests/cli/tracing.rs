@@ -541,7 +541,7 @@ fn a_trace_that_can_not_be_written_is_told() {
         check_failure(&output, 3, &["No space left on device"]);
     }
     let output = run_with("[[memcg]]", "[[memcg]]", &["--trace", "no/such/directory/t.txt"]);
-    check_failure(&output, 2, &["--trace no/such/directory/t.txt"]);
+    check_failure(&output, 3, &["--trace no/such/directory/t.txt"]);
     let directory = with_scenario(GOOD);
     check_failure(
         &pageout(directory.path(), &["run", "scenario.toml", "--trace", "."]),

@@ -55,7 +55,12 @@ fn of_line(line: &str) -> Option<Option<u64>> {
         .filter(|word| !word.is_empty())
         .collect();
     let what = words.iter().rposition(|word| WHAT.contains(word))?;
-    let number = |at: Option<usize>| words.get(at?)?.parse::<u64>().ok();
+    // The number of a CPU is no count.
+    let is_cpu = |at: usize| at > 0 && words[at - 1] == "cpu";
+    let number = |at: Option<usize>| {
+        let at = at.filter(|&at| !is_cpu(at))?;
+        words.get(at)?.parse::<u64>().ok()
+    };
     let Some(lost) = words.iter().rposition(|word| LOST.contains(word)) else {
         return words[what].starts_with("perf_record_lost").then_some(None);
     };
@@ -76,6 +81,7 @@ mod tests {
             ("CPU:1 [LOST 33 EVENTS]", Some(33)),
             ("CPU:1 [33 EVENTS DROPPED]", Some(33)),
             ("CPU:0 [LOST EVENTS]", None),
+            ("CPU 3: 12 events lost", Some(12)),
             ("dd  2001   100.300000: PERF_RECORD_LOST lost 12", Some(12)),
             ("LOST 1,234 events!", Some(1_234)),
             ("You have 33 dropped events", Some(33)),
