@@ -355,6 +355,31 @@ class Program(Case):
         self.assertTrue(program("--version", cwd=self.folder.name).startswith("pageout "))
         self.assertIn("fifo", program("keys", "policy", cwd=self.folder.name))
 
+    def test_several_traces_are_several_pictures_and_wide_sizes_have_a_logarithmic_axis(self):
+        from pageout._call import _picture
+
+        class Column(list):
+            def to_list(self):
+                return list(self)
+
+        class Frame(dict):
+            @property
+            def columns(self):
+                return list(self)
+
+        sizes = Column([4096, 409600, 4096, 409600])
+        frame = Frame(trace=Column("aabb"), policy=Column(["lru"] * 4), memory_bytes=sizes, miss_ratio=Column([0.5, 0.2, 0.7, 0.3]))
+        picture = _picture(frame, "memory_bytes", "miss_ratio", "policy", "trace")
+        self.assertEqual(picture["facet"]["field"], "trace")
+        self.assertEqual(picture["spec"]["encoding"]["x"]["scale"], {"type": "log"})
+        self.assertEqual([row["trace"] for row in picture["data"]["values"]], list("aabb"))
+        frame["memory_bytes"] = Column([4096, 8192, 4096, 8192])
+        frame["miss_ratio_least"] = frame["miss_ratio_most"] = frame["miss_ratio"]
+        picture = _picture(frame, "memory_bytes", "miss_ratio", "policy", None)
+        self.assertEqual([layer["mark"]["type"] for layer in picture["layer"]], ["area", "line"])
+        self.assertEqual(picture["layer"][1]["encoding"]["x"]["scale"], {"type": "linear"})
+        self.assertIn("estimated", picture["layer"][1]["encoding"]["y"]["title"])
+
 
 def resident():
     with open("/proc/self/statm") as file:

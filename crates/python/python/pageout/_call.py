@@ -148,7 +148,8 @@ class Result:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
 
     def plot(self, x=None, y=None, color=None):
-        """A picture by altair: by default miss ratios over memory, a line a policy."""
+        """A picture by altair: by default miss ratios over memory, a line per policy. Several traces are several pictures, side by side. Sizes
+        that differ by more than a factor of ten have a logarithmic axis; estimates have a band from the least to the largest sample."""
         import altair
         import polars
 
@@ -156,8 +157,39 @@ class Result:
         x = x or ("memory_bytes" if "memory_bytes" in frame.columns else self._shown()[0])
         y = y or ("miss_ratio" if "miss_ratio" in frame.columns else self._shown()[-1])
         color = color or ("policy" if "policy" in frame.columns else None)
-        encoding = {"x": altair.X(f"{x}:Q", axis=altair.Axis(format="~s")), "y": altair.Y(f"{y}:Q")}
-        if color:
-            encoding["color"] = f"{color}:N"
-        keep = [name for name in dict.fromkeys([x, y, color]) if name]
-        return altair.Chart(frame.select(keep)).mark_line(point=True).encode(**encoding)
+        facet = next((name for name in ("trace", "input") if name not in (x, y, color) and name in frame.columns), None)
+        if facet and frame[facet].n_unique() < 2:
+            facet = None
+        return altair.Chart.from_dict(_picture(frame, x, y, color, facet))
+
+
+def _is_wide(values):
+    """Whether sizes differ by more than a factor of ten: then equal factors are equally far apart."""
+    sizes = [value for value in values if isinstance(value, (int, float)) and value > 0]
+    return bool(sizes) and len(sizes) == sum(value is not None for value in values) and max(sizes) > 10 * min(sizes)
+
+
+def _picture(frame, x, y, color, facet):
+    """A chart as Vega-Lite has it. ``frame`` has columns by name."""
+    names = frame.columns
+    least, most = f"{y}_least", f"{y}_most"
+    has_band = least in names and most in names
+    keep = [name for name in dict.fromkeys([x, y, color, facet, *([least, most] if has_band else [])]) if name]
+    lists = [frame[name].to_list() for name in keep]
+    rows = [dict(zip(keep, row)) for row in zip(*lists)]
+    scale = {"type": "log"} if x.endswith(("_bytes", "_pages", "_kb")) and _is_wide(frame[x].to_list()) else {"type": "linear"}
+    colours = {"color": {"field": color, "type": "nominal"}} if color else {}
+    across = {"field": x, "type": "quantitative", "axis": {"format": "~s"}, "scale": scale}
+    title = f"{y} (estimated)" if has_band else y
+    line = {
+        "mark": {"type": "line", "point": True},
+        "encoding": {"x": across, "y": {"field": y, "type": "quantitative", "title": title}, **colours},
+    }
+    layers = [line]
+    if has_band:
+        band = {"x": across, "y": {"field": least, "type": "quantitative", "title": title}, "y2": {"field": most}, **colours}
+        layers.insert(0, {"mark": {"type": "area", "opacity": 0.2}, "encoding": band})
+    spec = line if len(layers) == 1 else {"layer": layers}
+    if facet:
+        spec = {"facet": {"field": facet, "type": "nominal"}, "columns": 2, "spec": spec, "resolve": {"scale": {"x": "independent"}}}
+    return {**spec, "data": {"values": rows}}
