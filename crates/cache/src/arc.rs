@@ -41,6 +41,10 @@ impl Arc {
 
     /// A page leaves, and its name is kept.
     fn replace(&mut self, is_from_often: bool) {
+        if self.lists.len(In::Once) + self.lists.len(In::Often) < self.capacity {
+            // What was deleted has left a place.
+            return;
+        }
         let once = f64::from(self.lists.len(In::Once));
         let gives = once > self.target || is_from_often && once == self.target;
         let once = self.lists.tail(In::Once).filter(|_| gives || self.lists.len(In::Often) == 0);
@@ -105,6 +109,10 @@ impl Simulation for Arc {
             }
         }
         false
+    }
+
+    fn remove(&mut self, page: u32) {
+        self.lists.forget(page);
     }
 
     fn check(&self) -> Result<(), String> {

@@ -92,6 +92,13 @@ impl Simulation for Bare {
         pages.chunks(STINT).map(stint).sum()
     }
 
+    fn remove(&mut self, page: u32) {
+        let slot = std::mem::replace(&mut self.slots[page as usize], ABSENT);
+        if slot != ABSENT && self.fault.is_none() {
+            self.seat.end(Slot(slot), PageId(page.into()), End::Gone);
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         let there = self.slots.iter().filter(|&&slot| slot != ABSENT).count();
         let is_so = self.seat.iter().all(|(slot, page)| self.slots[page as usize] == slot.0);

@@ -62,12 +62,31 @@ impl Simulation for Clock {
         }
         *uses = 1;
         if self.ring.len() < self.capacity {
-            self.ring.push(page);
+            // The newest page stands right behind the hand.
+            match self.hand {
+                0 => self.ring.push(page),
+                hand => {
+                    self.ring.insert(hand, page);
+                    self.hand += 1;
+                }
+            }
         } else {
             let at = self.evict();
             self.ring[at] = page;
         }
         false
+    }
+
+    fn remove(&mut self, page: u32) {
+        if std::mem::take(&mut self.uses[page as usize]) == 0 {
+            return;
+        }
+        let at = self.ring.iter().position(|&there| there == page).expect("a page with uses is in the ring");
+        self.ring.remove(at);
+        self.hand -= usize::from(at < self.hand);
+        if self.hand == self.ring.len() {
+            self.hand = 0;
+        }
     }
 
     fn check(&self) -> Result<(), String> {

@@ -85,7 +85,7 @@ impl Lfu {
     }
 
     /// Takes a page out of its list, and the list away if it was the last.
-    fn remove(&mut self, page: u32) {
+    fn take(&mut self, page: u32) {
         let number = std::mem::replace(&mut self.of[page as usize], NONE);
         let list = &mut self.lists[number as usize];
         list.pages.remove(&mut self.links, Slot(page));
@@ -116,19 +116,26 @@ impl Simulation for Lfu {
         if number != NONE {
             let uses = self.list(number).uses + 1;
             let next = self.behind(number, uses);
-            self.remove(page);
+            self.take(page);
             self.push(page, next);
             return true;
         }
         if self.len == self.capacity {
             let victim = self.lists[self.fewest as usize].pages.tail().expect("no list is empty");
-            self.remove(victim.0);
+            self.take(victim.0);
         } else {
             self.len += 1;
         }
         let first = self.behind(NONE, 1);
         self.push(page, first);
         false
+    }
+
+    fn remove(&mut self, page: u32) {
+        if self.of[page as usize] != NONE {
+            self.take(page);
+            self.len -= 1;
+        }
     }
 
     fn check(&self) -> Result<(), String> {

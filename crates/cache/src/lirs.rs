@@ -139,6 +139,13 @@ impl Simulation for Lirs {
         was_there
     }
 
+    fn remove(&mut self, page: u32) {
+        self.low_len -= u32::from(std::mem::take(&mut self.is_low[page as usize]));
+        self.stack.forget(page);
+        self.high.forget(page);
+        self.prune();
+    }
+
     fn check(&self) -> Result<(), String> {
         let (high, left) = (self.high.len(High::There), self.high.len(High::Left));
         if self.low_len > self.low_max || self.low_len + high > self.low_max + self.high_max {

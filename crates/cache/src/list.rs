@@ -146,9 +146,17 @@ pub static POLICIES: &[Row] = &[
                 "what W-TinyLFU's paper gives the protected part",
             ),
             SEGMENTS,
+            whole(
+                "fill",
+                "1: until memory is full, new pages enter the lowest list that has room",
+                (0.0, 1.0),
+                0.0,
+                "the paper's: new pages enter probation; libCacheSim has them fill its four lists, which is segments=4,protected=0.75,fill=1",
+            ),
         ],
         make: Make::Simulation(|capacity, values, _| {
-            Box::new(Slru::new(capacity, values[0], values[1] as u32))
+            let slru = Slru::new(capacity, values[0], values[1] as u32);
+            Box::new(if values[2] == 1.0 { slru.filling() } else { slru })
         }),
     },
     Row {

@@ -176,6 +176,14 @@ impl Simulation for Lru {
         misses
     }
 
+    fn remove(&mut self, page: u32) {
+        let place = std::mem::replace(&mut self.last[page as usize], ABSENT);
+        if place != ABSENT {
+            self.log.take(place);
+            self.len -= 1;
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         let there = self.last.iter().filter(|&&last| last != ABSENT).count();
         let is_told = |(page, &last): (usize, &u32)| {

@@ -117,6 +117,15 @@ impl Simulation for Lru2 {
         is_there
     }
 
+    fn remove(&mut self, page: u32) {
+        let uses = std::mem::take(&mut self.uses[page as usize]);
+        if self.queues.place(page) != In::Nowhere {
+            self.queues.remove(page);
+        } else if uses.last != NEVER {
+            self.twice.retain(|Reverse((_, there))| *there != page);
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         let (once, twice, left) = (self.queues.len(In::Once), self.twice.len(), self.queues.len(In::Left));
         if once as usize + twice > self.capacity as usize || left > self.remembered_max {

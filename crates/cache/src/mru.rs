@@ -45,6 +45,11 @@ impl Simulation for Mru {
         was_there
     }
 
+    fn remove(&mut self, page: u32) {
+        // Whoever fills the place is then the one that was used last.
+        self.len -= u32::from(std::mem::take(&mut self.is_there[page as usize]));
+    }
+
     fn check(&self) -> Result<(), String> {
         let there = self.is_there.iter().filter(|is_there| **is_there).count();
         if there != self.len as usize || self.len > self.capacity {

@@ -49,6 +49,13 @@ impl Simulation for Random {
         false
     }
 
+    fn remove(&mut self, page: u32) {
+        if std::mem::take(&mut self.is_there[page as usize]) {
+            let at = self.pages.iter().position(|&there| there == page);
+            self.pages.swap_remove(at.expect("a page that is there is in the array"));
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         let there = self.is_there.iter().filter(|is_there| **is_there).count();
         let is_so = self.pages.iter().all(|&page| self.is_there[page as usize]);

@@ -103,6 +103,11 @@ impl Simulation for S3Fifo {
         false
     }
 
+    fn remove(&mut self, page: u32) {
+        self.uses[page as usize] = 0;
+        self.queues.forget(page);
+    }
+
     fn check(&self) -> Result<(), String> {
         let (small, main, left) =
             (self.queues.len(In::Small), self.queues.len(In::Main), self.queues.len(In::Left));

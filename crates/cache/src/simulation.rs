@@ -11,6 +11,9 @@ pub trait Simulation: Send {
     /// A page is accessed; says whether it was in memory. Afterwards it is there. Its number was reserved.
     fn access(&mut self, page: u32) -> bool;
 
+    /// A page is deleted: it leaves, its place is free, and nothing is remembered of it. Its number was reserved; it need not be there.
+    fn remove(&mut self, page: u32);
+
     /// Looks whether all of it fits together, and says what does not.
     fn check(&self) -> Result<(), String>;
 
@@ -92,6 +95,13 @@ impl<T: Place, const N: usize> Queues<T, N> {
     pub(crate) fn remove(&mut self, page: u32) {
         let from = std::mem::take(&mut self.places[page as usize]);
         self.queues[from.number()].remove(&mut self.links, Slot(page));
+    }
+
+    /// Takes a page out of the queue that it is in, if it is in one.
+    pub(crate) fn forget(&mut self, page: u32) {
+        if self.place(page) != T::default() {
+            self.remove(page);
+        }
     }
 
     /// Puts a page that is in a queue at the head of one: of the same, or of another.

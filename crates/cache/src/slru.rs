@@ -7,6 +7,7 @@
 //! ```
 //! *What.* Two lists in order of use. The protected one has a share of memory at most. With more `segments` than two, the protected part is
 //! as many lists of the same size: each use takes a page one further up, and who is too many goes one down.
+//! With `fill`, new pages enter the lowest segment that has room while memory is not full, as libCacheSim has it.
 //!
 //! *Why.* A scan goes through probation and leaves what is protected alone.
 //!
@@ -39,6 +40,8 @@ pub(crate) struct Slru {
     top: Segment,
     /// Most pages of each segment but probation.
     segment_max: u32,
+    /// While memory is not full, new pages enter the lowest segment that has room.
+    fills: bool,
     len: u32,
     lists: Queues<Segment, SEGMENTS_MAX>,
 }
@@ -47,7 +50,32 @@ impl Slru {
     /// With room for so many pages, of which a share is protected, in so many segments with probation, two at least.
     pub(crate) fn new(capacity: u32, protected: f64, segments: u32) -> Slru {
         let segment_max = part(protected / f64::from(segments - 1), capacity);
-        Slru { capacity, top: Segment(segments as u8), segment_max, len: 0, lists: Queues::new() }
+        Slru {
+            capacity,
+            top: Segment(segments as u8),
+            segment_max,
+            fills: false,
+            len: 0,
+            lists: Queues::new(),
+        }
+    }
+
+    /// The same, where new pages enter the lowest segment that has room while memory is not full.
+    pub(crate) fn filling(self) -> Slru {
+        Slru { fills: true, ..self }
+    }
+
+    /// Where a new page enters.
+    fn entrance(&self) -> Segment {
+        if !self.fills || self.len == self.capacity {
+            return PROBATION;
+        }
+        let probation_max = self.capacity - self.segment_max * u32::from(self.top.0 - 1);
+        let has_room = |segment: &Segment| {
+            let most = if *segment == PROBATION { probation_max } else { self.segment_max };
+            self.lists.len(*segment) < most
+        };
+        (PROBATION.0..=self.top.0).map(Segment).find(has_room).unwrap_or(PROBATION)
     }
 
     pub(crate) fn len(&self) -> u32 {
@@ -70,9 +98,9 @@ impl Slru {
         true
     }
 
-    /// A page comes, on probation. There is room for it.
+    /// A page comes. There is room for it.
     pub(crate) fn add(&mut self, page: u32) {
-        self.lists.push(page, PROBATION);
+        self.lists.push(page, self.entrance());
         self.len += 1;
     }
 
@@ -81,7 +109,8 @@ impl Slru {
         (PROBATION.0..=self.top.0).find_map(|segment| self.lists.tail(Segment(segment)))
     }
 
-    pub(crate) fn remove(&mut self, page: u32) {
+    /// Takes a page that is here out.
+    pub(crate) fn take(&mut self, page: u32) {
         self.lists.remove(page);
         self.len -= 1;
     }
@@ -97,10 +126,16 @@ impl Simulation for Slru {
             return true;
         }
         if self.len == self.capacity {
-            self.remove(self.victim().expect("memory is full"));
+            self.take(self.victim().expect("memory is full"));
         }
         self.add(page);
         false
+    }
+
+    fn remove(&mut self, page: u32) {
+        if self.lists.place(page) != Segment::default() {
+            self.take(page);
+        }
     }
 
     fn check(&self) -> Result<(), String> {

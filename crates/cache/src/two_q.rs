@@ -78,6 +78,10 @@ impl Simulation for TwoQ {
         }
     }
 
+    fn remove(&mut self, page: u32) {
+        self.queues.forget(page);
+    }
+
     fn check(&self) -> Result<(), String> {
         let (newer, main, out) =
             (self.queues.len(At::In), self.queues.len(At::Main), self.queues.len(At::Out));

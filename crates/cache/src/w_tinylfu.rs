@@ -104,7 +104,7 @@ impl WTinyLfu {
             let wins =
                 |victim: &u32| self.uses(candidate) + u32::from(self.newer_wins_ties) > self.uses(*victim);
             let Some(victim) = self.main.victim().filter(wins) else { return };
-            self.main.remove(victim);
+            self.main.take(victim);
         }
         self.main.add(candidate);
     }
@@ -131,6 +131,12 @@ impl Simulation for WTinyLfu {
         self.window.push(page, In::Window);
         self.shrink_window();
         false
+    }
+
+    fn remove(&mut self, page: u32) {
+        self.counts[page as usize] = Count { uses: 0, at: self.halvings };
+        self.window.forget(page);
+        self.main.remove(page);
     }
 
     fn check(&self) -> Result<(), String> {

@@ -24,7 +24,7 @@ mod page; // parts in order, as HTML
 mod scenario; // what was run
 
 pub(crate) use bars::{Bar, Bars};
-pub(crate) use chart::{Axis, Chart, Colour, Lanes, Line, Shape, Span, Unit};
+pub(crate) use chart::{Axis, Band, Chart, Colour, Lanes, Line, Shape, Span, Unit};
 pub(crate) use file::{Picture, check_name};
 pub(crate) use heat::Heat;
 pub(crate) use letters::{Badge, Letter};

@@ -11,6 +11,7 @@ pub mod columns; // figures of a machine by their names, at any time
 pub mod trail; // how far a run had come by when
 pub mod samples; // a run over time, for a picture
 pub mod marks; // moments in it
+pub mod requests; // what traces say that is no access
 pub mod notes; // what a run leaves out that its user would miss
 pub mod parallel; // runs side by side
 pub mod variants; // several scenarios with several seeds

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::trace::TraceError;
+use crate::trace::{PlacedCall, Requests, TraceError};
 
 const WRITE: u64 = 1 << 63;
 const OBJECT_SHIFT: u32 = 40;
@@ -82,6 +82,17 @@ pub trait AccessStream: Send {
 
     /// Accesses in all from the start of the stream, when known before reading (for progress bars).
     fn len_hint(&self) -> Option<u64>;
+
+    /// What the records read so far say besides their accesses; `None` of a stream that has no records.
+    fn requests(&self) -> Option<Requests> {
+        None
+    }
+
+    /// Pages that deletes ended, in order, since this was last asked: each before the access of that number from the start of the
+    /// stream, and none past the accesses that were handed out.
+    fn take_removals(&mut self) -> Vec<PlacedCall> {
+        Vec::new()
+    }
 }
 
 impl<S: AccessStream + ?Sized> AccessStream for Box<S> {
@@ -91,6 +102,14 @@ impl<S: AccessStream + ?Sized> AccessStream for Box<S> {
 
     fn len_hint(&self) -> Option<u64> {
         (**self).len_hint()
+    }
+
+    fn requests(&self) -> Option<Requests> {
+        (**self).requests()
+    }
+
+    fn take_removals(&mut self) -> Vec<PlacedCall> {
+        (**self).take_removals()
     }
 }
 

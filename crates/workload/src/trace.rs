@@ -24,6 +24,7 @@ mod source; // bytes with a position: decompression, fixed records, lines
 mod intern; // dense page numbers for sparse ids
 mod chunk; // accesses read many at a time
 mod record; // what one record of a foreign format says
+mod requests; // counts over the records, besides accesses
 mod replay; // from records to accesses
 
 mod csv; // text with columns
@@ -54,7 +55,7 @@ mod parted; // a trace kept in memory by tenant
 mod open; // from a path to a reader
 
 pub use convert::{convert, record};
-pub use dense::{DenseReader, Numbering};
+pub use dense::{DenseReader, Numbering, Removal};
 pub use details::{Detail, DetailReader, TENANTS_MAX};
 pub use error::{Place, TraceError};
 pub use file_calls::{COLUMNS as FILE_CALL_COLUMNS, FileCall, PlacedCall, file_calls};
@@ -64,8 +65,9 @@ pub use info::{TimeSpan, TraceInfo, info};
 pub use intern::OriginalId;
 pub use interpretation::{Column, ColumnUse, Interpretation, interpretation};
 pub use load::{Loaded, keep, load, load_within};
-pub use open::{from_reader, header, open, open_ahead, original_ids};
+pub use open::{from_reader, has_neighbours, header, open, open_ahead, original_ids};
 pub use options::{ColumnNames, CsvOptions, Delimiter, PageIds, ReadOptions, TimeUnit};
 pub use packed::Packed;
 pub use parted::{Outlier, Part, Parted, load_parted};
 pub use pgt::{ObjectInfo, PgtWriter, TraceHeader};
+pub use requests::Requests;

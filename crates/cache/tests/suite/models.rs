@@ -28,7 +28,7 @@ fn model(policy: &str, capacity: usize, value: impl Fn(&str) -> f64) -> Option<M
         "slru" => {
             let segments = value("segments") as usize;
             let segment = (value("protected") / (segments - 1) as f64 * capacity as f64 + 1e-9) as usize;
-            slru(capacity, segment, segments)
+            slru(capacity, segment, segments, value("fill") == 1.0)
         }
         "lfu" => lfu(capacity),
         "lru-2" => lru_2(capacity, share("history")),
@@ -154,7 +154,7 @@ impl Segments {
     }
 }
 
-fn slru(capacity: usize, segment: usize, segments: usize) -> Model {
+fn slru(capacity: usize, segment: usize, segments: usize, fills: bool) -> Model {
     let mut slru = Segments { lists: vec![VecDeque::new(); segments], segment };
     Box::new(move |page| {
         if slru.is_hit(page) {
@@ -164,7 +164,11 @@ fn slru(capacity: usize, segment: usize, segments: usize) -> Model {
             let victim = slru.victim().expect("it is full");
             slru.lists.iter_mut().for_each(|list| _ = take(list, victim));
         }
-        slru.lists[0].push_front(page);
+        // By the sizes of libCacheSim's segments: the lowest takes what division leaves.
+        let room = |at: usize| if at == 0 { capacity - segment * (segments - 1) } else { segment };
+        let lowest = (0..segments).find(|&at| slru.lists[at].len() < room(at));
+        let to = if fills && slru.len() < capacity { lowest.expect("memory is not full") } else { 0 };
+        slru.lists[to].push_front(page);
         false
     })
 }
@@ -438,6 +442,8 @@ fn choices() -> Vec<Choice> {
     let others = [
         "clock:bits=2",
         "slru:segments=4,protected=0.75",
+        "slru:segments=4,protected=0.75,fill=1",
+        "slru:fill=1",
         "slru:protected=0",
         "slru:protected=1",
         "lru-2:history=0",
@@ -458,6 +464,54 @@ fn choices() -> Vec<Choice> {
 }
 
 const CAPACITIES: [u32; 6] = [1, 2, 3, 10, 30, 100];
+
+#[test]
+fn removed_page_leaves_and_its_place_is_free() {
+    for choice in choices().iter().filter(|choice| !choice.is_bound()) {
+        for capacity in [2, 10, 100] {
+            for removed in [0, capacity / 2, capacity - 1] {
+                let mut simulation = choice.simulation(capacity, 5).expect("it is no bound");
+                let pages: Vec<u32> = (0..capacity).collect();
+                simulation.run(&pages);
+                simulation.remove(removed);
+                simulation.check().unwrap();
+                assert_eq!(simulation.run(&[capacity]), 1);
+                let others = pages.iter().copied().filter(|page| *page != removed);
+                let others: Vec<u32> = others.chain([capacity]).collect();
+                let misses = simulation.run(&others);
+                assert_eq!(misses, 0, "{choice}, room for {capacity}, without {removed}");
+                assert_eq!(simulation.run(&[removed]), 1, "{choice}: it is still there");
+            }
+        }
+    }
+}
+
+#[test]
+fn removals_keep_every_policy_whole() {
+    for choice in choices().iter().filter(|choice| !choice.is_bound()) {
+        for (seed, capacity) in (0..).zip(CAPACITIES) {
+            let mut simulation = choice.simulation(capacity, 5).expect("it is no bound");
+            let mut draws = Random::new(seed);
+            let pages = 3 * capacity + 9;
+            for (at, page) in random(seed, pages, 3_000).into_iter().enumerate() {
+                simulation.run(&[page]);
+                let mut removed = None;
+                if draws.below(3) == 0 {
+                    let other = draws.below(pages.into()) as u32;
+                    simulation.reserve(pages);
+                    simulation.remove(other);
+                    removed = Some(other);
+                }
+                let told =
+                    |what: String| panic!("{choice}, room for {capacity}, seed {seed}, access {at}: {what}");
+                simulation.check().unwrap_or_else(told);
+                if let Some(removed) = removed.filter(|_| draws.below(2) == 0) {
+                    assert_eq!(simulation.run(&[removed]), 1, "{choice}: page {removed} is still there");
+                }
+            }
+        }
+    }
+}
 
 #[test]
 fn every_policy_hits_where_a_naive_model_of_it_does_and_holds_together() {

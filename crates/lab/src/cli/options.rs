@@ -161,7 +161,7 @@ pub(crate) struct ReadingOptions {
     ///
     /// pgt, oracle-general and lcs (libCacheSim), csv (columns by their usual names: timestamp, volume, disk, host, file, offset, lba, size,
     /// op, ...), csv of known columns, with a header line or without: msr (MSR Cambridge), alibaba (block traces), tencent (CBS), spc
-    /// (UMass); vscsi (VMware, versions 1 and 2), fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
+    /// (UMass), lis (first block, number of blocks); vscsi (VMware, versions 1 and 2), fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
     /// means, unless they can hardly be words), pages-text (one page number a line, decimal or 0x; told by its content), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace_format: Option<String>,
@@ -172,7 +172,8 @@ pub(crate) struct ReadingOptions {
 
     /// More options of the trace reader, as in a scenario's `read` table: csv.offset=lba, csv.offset_unit=512, csv.delimiter=tab
     ///
-    /// csv.object=["host","disk"] names the columns that keep pages apart, csv.object=[] none. `pageout keys read.` lists all.
+    /// csv.object=["host","disk"] names the columns that keep pages apart, csv.object=[] none. csv.op_read, csv.op_write, csv.op_delete and csv.op_skip
+    /// name operations by their values, csv.skip_unknown_ops=true skips the others; csv.count is a column that multiplies. `pageout keys read.` lists all.
     #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub(crate) read: Vec<Setting>,
 }

@@ -101,11 +101,14 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "PRESET", default_value = "nvme")]
     pub(crate) device: String,
 
-    /// How far a file is read ahead at most while it is read in order, in KiB: `device[].read_ahead_kb`, whose default is Linux's in
-    /// `run` as well. 0: nothing is read ahead, of swap neither, as cache simulators have it and as a trace of block I/O wants it,
-    /// which has in it what was read ahead
-    #[arg(long, value_name = "KIB", default_value_t = Device::READ_AHEAD_KB, value_parser = clap::value_parser!(u32).range(..=4_194_304))]
-    pub(crate) read_ahead_kb: u32,
+    /// Read a file ahead up to this size while it is read in order, in KiB [default: 128, as Linux; 0 for a trace of opaque ids]
+    ///
+    /// It is `device[].read_ahead_kb`. 0: nothing is read ahead, of swap neither, as in cache simulators and as a trace of block I/O needs it,
+    /// which contains what was read ahead. Opaque ids (oracleGeneral, lcs, keys and ids of a CSV, --read page_ids=dense) have no
+    /// neighbours: they are numbered as they first appear, so what lies behind a page is what is asked for next. With a kernel policy that
+    /// reads ahead, the table has `opt` as well: a bound of policies that read only what is asked for.
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(..=4_194_304))]
+    pub(crate) read_ahead_kb: Option<u32>,
 
     /// Swap for anonymous memory
     #[arg(long, value_enum, default_value_t = SwapArg::None)]
@@ -138,6 +141,14 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) page: PageOptions,
+}
+
+impl ReplayArgs {
+    /// How far files are read ahead at most, in KiB, of a trace whose pages have neighbours or don't.
+    pub(crate) fn window_kb(&self, has_neighbours: bool) -> u32 {
+        let usual = if has_neighbours { Device::READ_AHEAD_KB } else { 0 };
+        self.read_ahead_kb.unwrap_or(usual)
+    }
 }
 
 fn parse_speed(text: &str) -> Result<f64, String> {

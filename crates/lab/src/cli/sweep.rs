@@ -14,6 +14,7 @@ A plan is the product of its lists, less what [[except]] names:
   memory = [\"1%..80%/12log\"]                      # as in replay; of traces alone
   seeds = 5                                       # for what draws: `random`, and the machine
   read = { ignore_size = true }                   # how traces are read
+  read_ahead_kb = 0                               # of traces in the machine; default 128, and 0 for opaque ids
   [vary]                                          # keys of the machine
   \"device.nvme.read_latency\" = [\"20us\", \"80us\"]
   [[except]]                                      # trace, scenario, policy, memory, seed: all that is said holds
@@ -27,7 +28,7 @@ Examples:
   pageout sweep --status results
   pageout sweep --collect results --out all.csv
 A key stands for all that a cell's result depends on: the trace's bytes, policy, parameters, memory, seed, settings, and which build of pageout runs
-it. Shards count from 0, and may share a folder. A cell that fails is a row with its error; it is not run again.";
+it. If a policy of the machine reads a trace ahead, cells of opt are added: the bound. Shards count from 0, and may share a folder. A cell that fails is a row with its error; it is not run again.";
 
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]

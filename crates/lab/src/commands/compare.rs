@@ -12,7 +12,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use pageout_sim::scenario::{Percentage, Scenario};
+use pageout_sim::scenario::{Channel, Percentage, Scenario};
 use pageout_study::Failed;
 use pageout_study::result::effect;
 use pageout_study::result::metrics::{Metric, Unit, metrics};
@@ -32,7 +32,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::summary::TRUNCATED;
 use crate::print::summary::percentages;
-use crate::print::{output, remarks, table};
+use crate::print::{figures, output, remarks, table};
 use crate::report::{Picture, check_name};
 
 /// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
@@ -230,6 +230,7 @@ fn to_text(args: &CompareArgs, extent: &Extent, base: &Scenario, columns: &[Colu
     if !says.is_empty() {
         let _ = writeln!(text, "{says}");
     }
+    text += &readahead(columns);
     let figures: Vec<Figures> = columns.iter().map(|column| column.figures(args.all)).collect();
     // Names, the base, and of each other variant its figures and how they differ.
     text += &table::layout_joined(&rows(columns, &figures), |column| column > 2 && column % 2 == 1);
@@ -257,6 +258,29 @@ fn to_text(args: &CompareArgs, extent: &Extent, base: &Scenario, columns: &[Colu
         let _ = write!(text, "\n{}", effect::noise_legend(extent.seeds, false));
     }
     text
+}
+
+/// A line on how far files are read ahead, of all variants or of each; none where no file is on a device.
+fn readahead(columns: &[Column]) -> String {
+    let window = |column: &Column| {
+        let scenario = &column.variant.scenario;
+        let mut objects = scenario.task.iter().flat_map(|task| &task.object);
+        let has_file = objects.any(|object| matches!(object.channel, Channel::File | Channel::Mapped));
+        let widest = scenario.readahead().into_iter().map(|(_, kib)| kib).max();
+        widest.filter(|_| has_file).map(|kib| match kib {
+            0 => "off".to_string(),
+            kib => format!("up to {}", figures::bytes(u64::from(kib) << 10)),
+        })
+    };
+    let windows: Vec<Option<String>> = columns.iter().map(window).collect();
+    let Some(first) = windows.iter().flatten().next() else { return String::new() };
+    if windows.iter().flatten().all(|window| window == first) {
+        return format!("readahead: {first}\n\n");
+    }
+    let each = columns.iter().zip(&windows);
+    let each =
+        each.filter_map(|(column, window)| Some(format!("{} {}", column.variant.label, window.as_ref()?)));
+    output::wrap(&format!("readahead: {}", each.collect::<Vec<_>>().join("; ")), output::width(), "") + "\n"
 }
 
 /// A line for each figure that any column has and that says something of its own.

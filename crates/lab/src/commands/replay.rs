@@ -3,6 +3,7 @@
 mod bench; // textbook policies, and several policies or traces in one table
 mod tenants; // several that share a memory
 mod curve;
+pub(super) mod readahead; // what is read ahead, and figures below a bound for it
 #[cfg(target_os = "linux")]
 mod live; // on real files
 mod page; // the curves as pictures
@@ -14,16 +15,17 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use pageout_sim::scenario::keys::Limit;
-use pageout_sim::scenario::{Device, Problem, Size};
+use pageout_sim::scenario::{Problem, Size};
 use pageout_sim::{Cause, Pace};
 use pageout_study::Failed;
 use pageout_study::bench::{Policy, parse_policies, parse_sizes};
 use pageout_study::result::notes::{self, Note};
 use pageout_study::result::own_policies;
+use pageout_study::result::requests;
 use pageout_study::result::run_result::{RunResult, TaskResult, counter};
 use pageout_study::result::variants::{Extent, Made, Plan, Runs};
 use pageout_study::scenario::nearest::nearest;
-use pageout_workload::trace::{self, Footprint, Interpretation, Loaded, Part};
+use pageout_workload::trace::{self, Footprint, Interpretation, Loaded, Part, Requests};
 use pageout_workload::{ReadOptions, TraceError};
 use serde_json::{Value, json};
 
@@ -34,6 +36,7 @@ use crate::own;
 use crate::print::progress::{Terminal, name_of};
 use crate::print::{figures, output, progress, remarks, table};
 use crate::report::{Picture, check_name};
+use readahead::Bound;
 use setup::{Accesses, Setup};
 
 /// Least memory that is worth simulating: one batch of reclaim and the page being read.
@@ -52,7 +55,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     // The options are checked before a trace is read, which may take a while.
     for policy in &policies {
         let Policy::Machine { profile, .. } = policy else { continue };
-        let setup = Setup { args, trace: &args.traces[0], profile, read: &read };
+        let setup = Setup { args, trace: &args.traces[0], profile, read: &read, has_neighbours: true };
         let mut template = setup.scenario(&Footprint::default(), PAGES_MIN)?;
         template.task[0].object.push(setup.object(Some(1)));
         check(&template.validate())?;
@@ -66,9 +69,13 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     }
     match (&args.traces[..], &policies[..]) {
         ([trace], [Policy::Machine { name, profile }]) if args.warm_up.is_none() && args.sample.is_none() => {
-            alone(name, Setup { args, trace, profile, read: &read }, &limits)
+            let has_neighbours = has_neighbours(trace, &read)?;
+            alone(name, Setup { args, trace, profile, read: &read, has_neighbours }, &limits)
         }
-        _ => bench::bench(args, &read, &policies, &limits),
+        _ => {
+            let policies = readahead::with_bound(args, &read, policies)?;
+            bench::bench(args, &read, &policies, &limits)
+        }
     }
 }
 
@@ -80,6 +87,15 @@ fn on_files(args: &ReplayArgs, policies: &[Policy], limits: &[Limit]) -> Outcome
 #[cfg(not(target_os = "linux"))]
 fn on_files(_: &ReplayArgs, _: &[Policy], _: &[Limit]) -> Outcome {
     Err(Failure::Input(anyhow::anyhow!("--live: the live page cache is for Linux")))
+}
+
+/// Whether pages of a trace have neighbours. Pages of a program's memory have.
+fn has_neighbours(trace: &Path, read: &pageout_sim::scenario::Table) -> anyhow::Result<bool> {
+    if pageout_study::bench::kept(trace).is_some() {
+        return Ok(true);
+    }
+    let options = read.options().map_err(|error| anyhow::anyhow!("--read: {}", error.message))?;
+    Ok(trace::has_neighbours(trace, &options)?)
 }
 
 /// One policy of the machine and one trace: all that is known of each size.
@@ -98,6 +114,7 @@ fn alone(policy: &str, setup: Setup, limits: &[Limit]) -> Outcome {
     if footprint.accesses == 0 {
         return Err(Failure::Input(anyhow::anyhow!("{} has no accesses to replay", trace.display())));
     }
+    remark_later(trace, &interpretation, loaded.requests.as_ref());
 
     let sizes = limits
         .iter()
@@ -126,10 +143,18 @@ fn alone(policy: &str, setup: Setup, limits: &[Limit]) -> Outcome {
     }
     let plan = Plan { name: name_of(trace), repeat: 1, jobs: args.parallel.jobs, watcher: &terminal };
     let Made { variants, extent } = plan.run(&runs)?;
+    let bounds = readahead::bounds(setup, loaded, &options, &sizes, &terminal)?;
     let points = sizes.into_iter().zip(limits).zip(variants);
     let points = points.map(|((pages, &limit), runs)| Point { pages, limit, runs });
-    let replayed =
-        Replayed { setup, policy, interpretation: &interpretation, loaded, extent, points: points.collect() };
+    let replayed = Replayed {
+        setup,
+        policy,
+        interpretation: &interpretation,
+        loaded,
+        extent,
+        points: points.collect(),
+        bounds,
+    };
 
     let mut failures: Vec<Failed> = replayed.points.iter().flat_map(|point| point.failures(args)).collect();
     if replayed.points.iter().all(|point| point.result().is_none()) {
@@ -164,7 +189,10 @@ fn loaded(
     if replays <= 1
         && let Some(footprint) = trace::header(path, options)?.and_then(|header| header.footprint)
     {
-        return Ok(Loaded { footprint, accesses: None });
+        return Ok(Loaded {
+            has_neighbours: trace::has_neighbours(path, options)?,
+            ..Loaded::of(footprint, None)
+        });
     }
     let bar = progress::bar(&args.output, None, &format!("reading {}", name_of(path)));
     let loaded = trace::load(path, options, args.trace_memory.0, &mut |accesses| {
@@ -198,10 +226,11 @@ fn accesses(
     Ok(Some(match whole {
         Some(Part { loaded, times, .. }) => {
             let times = times.expect("times were asked for");
-            Accesses { loaded, pace: Some(Pace::arrivals(&times, speed)) }
+            let loaded = Loaded { requests: parted.requests, ..(*loaded).clone() };
+            Accesses { loaded: Arc::new(loaded), pace: Some(Pace::arrivals(&times, speed)) }
         }
         None => {
-            let loaded = Loaded { footprint: Footprint::default(), accesses: None };
+            let loaded = Loaded::of(Footprint::default(), None);
             Accesses { loaded: Arc::new(loaded), pace: None }
         }
     }))
@@ -216,6 +245,8 @@ struct Replayed<'a> {
     loaded: &'a Loaded,
     extent: Extent,
     points: Vec<Point>,
+    /// Misses of the bound at each size, where the policy reads ahead; none where there is no need of one.
+    bounds: Option<Vec<Option<Bound>>>,
 }
 
 /// One size and what came of it.
@@ -421,7 +452,8 @@ fn heading(replayed: &Replayed) -> String {
         args.device
     );
     text += &loop_line(args);
-    text += &machine(args, footprint.writes());
+    text += &machine(args, footprint.writes(), setup.has_neighbours);
+    text += &requests_lines(loaded.requests.as_ref(), are_deletes_played(args));
     if points.len() > PERCENTAGES_TOLD {
         text += &percentages(footprint.distinct_pages());
     } else {
@@ -453,6 +485,29 @@ fn touched(trace: &Path, accesses: u64, distinct_pages: u64) -> String {
     )
 }
 
+/// Lines on what the trace says that is no access.
+fn requests_lines(requests: Option<&Requests>, are_deletes_played: bool) -> String {
+    let says = requests.map(|of| requests::says(of, are_deletes_played)).unwrap_or_default();
+    says.into_iter().map(|says| says + "\n").collect()
+}
+
+/// Whether deletes end pages in the machine: files can be truncated, and tenants have no deletes.
+fn are_deletes_played(args: &ReplayArgs) -> bool {
+    args.channel != ChannelArg::Anonymous && args.by.is_none() && args.timed.is_none()
+}
+
+/// What may have been meant otherwise, as far as was read.
+fn doubts(interpretation: &Interpretation, requests: Option<&Requests>) -> Vec<String> {
+    let of_all = requests.map(|of| &of.doubts).filter(|doubts| !doubts.is_empty());
+    of_all.unwrap_or(&interpretation.doubts).clone()
+}
+
+/// Remarks on what only the rest of a trace has shown.
+fn remark_later(trace: &Path, interpretation: &Interpretation, requests: Option<&Requests>) {
+    let later = requests.into_iter().flat_map(|of| of.doubts.iter().skip(interpretation.doubts.len()));
+    later.for_each(|doubt| output::remark(&format!("note: {}: {doubt}", trace.display())));
+}
+
 /// A line on what percentages are of.
 fn percentages(distinct_pages: u64) -> String {
     format!("percentages are of the {} distinct pages\n", figures::count(distinct_pages))
@@ -471,7 +526,7 @@ fn loop_line(args: &ReplayArgs) -> String {
 }
 
 /// Lines on what the machine makes of a trace.
-fn machine(args: &ReplayArgs, writes: u64) -> String {
+fn machine(args: &ReplayArgs, writes: u64, has_neighbours: bool) -> String {
     let mut text = String::new();
     if writes > 0 && args.channel != ChannelArg::Anonymous {
         let writes = figures::count(writes);
@@ -483,35 +538,20 @@ fn machine(args: &ReplayArgs, writes: u64) -> String {
             false => writeln!(text, "{writes} writes are replayed as reads; --writes lets them dirty pages"),
         };
     }
-    text += &readahead(args);
+    text += &readahead::line(args, has_neighbours);
     text += "memory is for these pages alone: the kernel's own is not charged (kernel.memcg.kmem = false)\n";
     text
 }
 
-/// A line on what is read ahead, and how to have it otherwise.
-fn readahead(args: &ReplayArgs) -> String {
-    let is_anonymous = args.channel == ChannelArg::Anonymous;
-    match args.read_ahead_kb {
-        _ if is_anonymous && args.swap == SwapArg::None => String::new(),
-        0 if is_anonymous => "swap is read a page at a time (--read-ahead-kb 0)\n".to_string(),
-        0 => "nothing is read ahead (--read-ahead-kb 0)\n".to_string(),
-        _ if is_anonymous => {
-            "swap is read ahead as in a scenario (vm.page-cluster = 3); --read-ahead-kb 0: a page at a time\n"
-                .to_string()
-        }
-        kib => format!(
-            "files are read ahead up to {}{}; --read-ahead-kb 0: not at all\n",
-            figures::bytes(u64::from(kib) << 10),
-            if kib == Device::READ_AHEAD_KB { ", as in a scenario" } else { "" }
-        ),
-    }
-}
+/// The column of the bound: right behind the miss ratio.
+const BOUND_COLUMN: usize = 4;
 
 /// A line for each size.
-fn rows(Replayed { setup, loaded, points, .. }: &Replayed) -> Vec<Vec<String>> {
+fn rows(Replayed { setup, loaded, points, bounds, .. }: &Replayed) -> Vec<Vec<String>> {
     let heading = [
         "memory",
         "of pages",
+        "readahead",
         "miss ratio",
         "misses",
         "runtime",
@@ -521,14 +561,18 @@ fn rows(Replayed { setup, loaded, points, .. }: &Replayed) -> Vec<Vec<String>> {
         "reclaim p99",
     ];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
+    if bounds.is_some() {
+        rows[0].insert(BOUND_COLUMN, "opt".to_string());
+    }
     if setup.args.timed.is_some() {
         rows[0].extend(OpenLoop::HEADINGS.map(str::to_string));
     }
     let columns = rows[0].len();
-    for point in points {
+    for (at, point) in points.iter().enumerate() {
         let mut row = vec![
             figures::bytes(point.pages * 4096),
             figures::percent(figures::share(point.pages, loaded.footprint.distinct_pages())),
+            readahead::shown(setup.args, setup.has_neighbours),
         ];
         match point.figures() {
             Some(of) => {
@@ -541,6 +585,9 @@ fn rows(Replayed { setup, loaded, points, .. }: &Replayed) -> Vec<Vec<String>> {
                     figures::count(of.refaults),
                     figures::time(of.reclaim_p99_ns),
                 ]);
+                if let Some(bounds) = bounds {
+                    row.insert(BOUND_COLUMN, bounds[at].as_ref().map_or("-".to_string(), Bound::shown));
+                }
                 row.extend(of.open_loop.iter().flat_map(OpenLoop::cells));
             }
             None => {
@@ -559,6 +606,7 @@ fn to_text(replayed: &Replayed) -> String {
     text += &remarks::warning(&replayed.extent);
     text.push('\n');
     text += &table::layout(&rows(replayed), 0);
+    text += &readahead::below(&replayed.below(), setup_window(replayed));
     let noted: Vec<(String, &[Note])> = points
         .iter()
         .filter_map(|point| Some((figures::bytes(point.pages * 4096), point.result()?.notes.as_slice())))
@@ -587,19 +635,46 @@ fn to_text(replayed: &Replayed) -> String {
     text
 }
 
+/// How far ahead it reads at most, in KiB.
+fn setup_window(Replayed { setup, .. }: &Replayed) -> u32 {
+    setup.args.window_kb(setup.has_neighbours)
+}
+
+impl Replayed<'_> {
+    /// Where the policy misses less than the bound.
+    fn below(&self) -> Vec<readahead::Below> {
+        let bounds = self.bounds.iter().flatten();
+        let below = |(point, bound): (&Point, &Option<Bound>)| {
+            let (of, bound) = (point.figures()?, bound.as_ref()?);
+            bound.is_above(of.miss_ratio).then(|| readahead::Below {
+                policy: self.policy.to_string(),
+                memory: figures::bytes(point.pages * 4096),
+                miss_ratio: of.miss_ratio,
+                bound: bound.miss_ratio,
+            })
+        };
+        self.points.iter().zip(bounds).filter_map(below).collect()
+    }
+}
+
 fn to_json(replayed: &Replayed) -> Value {
-    let Replayed { setup, policy, interpretation, loaded, points, .. } = replayed;
+    let Replayed { setup, policy, interpretation, loaded, points, bounds, .. } = replayed;
     let args = setup.args;
     let footprint = &loaded.footprint;
-    let list = points.iter().map(|point| {
+    let window_kb = setup_window(replayed);
+    let list = points.iter().enumerate().map(|(at, point)| {
         let of = point.figures();
+        let bound = bounds.as_ref().and_then(|bounds| bounds[at].as_ref());
         let of = of.as_ref();
         let mut json = json!({
             "memory_pages": point.pages,
             "memory_bytes": point.pages * 4096,
             "share_of_pages": figures::share(point.pages, footprint.distinct_pages()),
+            "read_ahead_kb": window_kb,
             "complete": of.is_some(),
             "miss_ratio": of.map(|of| of.miss_ratio),
+            "bound_miss_ratio": bound.map(|bound| bound.miss_ratio),
+            "is_below_bound": bound.zip(of).map(|(bound, of)| bound.is_above(of.miss_ratio)),
             "misses": of.map(|of| of.misses),
             "runtime_ns": of.map(|of| of.end_ns),
             "device_pages_read": of.map(|of| of.device_pages_read),
@@ -624,13 +699,15 @@ fn to_json(replayed: &Replayed) -> Value {
         "trace": setup.trace.to_string_lossy(),
         "trace_in_memory": loaded.accesses.is_some(),
         "accesses": footprint.accesses,
-        "doubts": interpretation.doubts,
+        "doubts": doubts(interpretation, loaded.requests.as_ref()),
+        "requests": loaded.requests.as_ref().map(requests::json),
+        "has_neighbours": setup.has_neighbours,
         "writes_replayed_as_reads": replayed_as_reads,
         "distinct_pages": footprint.distinct_pages(),
         "channel": setup.object(None).channel.name(),
         "policy": policy,
         "device": args.device,
-        "read_ahead_kb": args.read_ahead_kb,
+        "read_ahead_kb": window_kb,
         "timed": args.timed,
         "points": list.collect::<Vec<_>>(),
     })

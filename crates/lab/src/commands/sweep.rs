@@ -3,6 +3,7 @@
 mod guarded; // cells of own policies, in processes of their own
 mod run; // from cells to rows
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use pageout_study::sweep::{Cell, Parts, Plan, Row, rows};
 use serde_json::{Value, json};
 
 use crate::cli::SweepArgs;
+use crate::commands::replay::readahead::is_below;
 use crate::failure::{Failure, Outcome};
 use crate::own;
 use crate::print::progress::Terminal;
@@ -218,6 +220,41 @@ fn status(args: &SweepArgs, directory: &Path) -> Outcome {
     output::print_text(&text)
 }
 
+/// Marks rows whose miss ratio is below that of the bound on the same trace in the same memory, and says why that is.
+fn mark_below_bound(rows: &mut [Row]) {
+    let about =
+        |row: &Row| ["input", "input_hash", "memory"].map(|column| row.get(column).map(Value::to_string));
+    let ratio = |row: &Row| row.get("miss_ratio").and_then(Value::as_f64);
+    let is_bound = |row: &Row| row.get("policy").and_then(Value::as_str) == Some("opt");
+    let bounds: BTreeMap<_, f64> =
+        rows.iter().filter(|row| is_bound(row)).filter_map(|row| Some((about(row), ratio(row)?))).collect();
+    let mut below = Vec::new();
+    for row in rows.iter_mut().filter(|row| !is_bound(row)) {
+        let Some((ratio, bound)) = ratio(row).zip(bounds.get(&about(row)).copied()) else { continue };
+        let is_below = is_below(ratio, bound);
+        row.insert("is_below_bound".to_string(), json!(is_below));
+        if is_below {
+            let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+            below.push(format!(
+                "{} on {} at {}: {ratio:.4}, and opt has {bound:.4}",
+                text("policy"),
+                text("input"),
+                text("memory")
+            ));
+        }
+    }
+    if let Some(first) = below.first() {
+        let more = match below.len() {
+            1 => String::new(),
+            count => format!(", and {} more", figures::counted(count as u64 - 1, "row")),
+        };
+        output::remark(&format!(
+            "note: {first}{more}: opt is a bound of policies that read only what is asked for, and these read ahead (column read_ahead_kb); \
+             `read_ahead_kb = 0` in the plan compares like with like"
+        ));
+    }
+}
+
 /// All rows, sorted by what they are about.
 fn collect(args: &SweepArgs, directory: &Path) -> Outcome {
     let (rows, damaged) = found(directory)?;
@@ -244,10 +281,12 @@ fn collect(args: &SweepArgs, directory: &Path) -> Outcome {
             text(row, "key"),
         )
     });
+    mark_below_bound(&mut rows);
     if args.output.is_data() {
         return output::print_json(&rows);
     }
-    let columns = ["input", "policy", "memory", "seed", "miss_ratio", "misses", "runtime_ns", "error"];
+    let columns =
+        ["input", "policy", "memory", "seed", "read_ahead_kb", "miss_ratio", "misses", "runtime_ns", "error"];
     let shown = |row: &Row| {
         let cell = |column: &&str| match row.get(*column) {
             None | Some(Value::Null) => "-".to_string(),

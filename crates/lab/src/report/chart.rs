@@ -118,6 +118,15 @@ pub(crate) struct Line {
     pub(crate) ys: Vec<Option<f64>>,
 }
 
+/// Between which figures those of a line lie, by samples: a shape behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct Band {
+    /// The number of the line.
+    pub(crate) line: usize,
+    /// The least and the largest figure at each x; nothing where there is none.
+    pub(crate) ends: Vec<Option<(f64, f64)>>,
+}
+
 /// Spans of time, each in the lane of whoever spent it.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::bars::Bars;
-use super::chart::{Chart, Lanes};
+use super::chart::{Band, Chart, Lanes};
 use super::escape::{html, json};
 use super::heat::Heat;
 use super::letters::{self, Letter};
@@ -32,6 +32,11 @@ pub(crate) struct Page {
 #[derive(Clone, Debug)]
 pub(crate) enum Part {
     Chart(Chart),
+    /// Lines that are estimates, with the spread of each.
+    Estimates {
+        chart: Chart,
+        bands: Vec<Band>,
+    },
     Lanes(Lanes),
     Bars(Bars),
     Heat(Heat),
@@ -102,6 +107,7 @@ impl Part {
     fn to_html(&self, body: &mut String, charts: &mut Vec<Value>) {
         let (title, says) = match self {
             Part::Chart(Chart { title, says, .. })
+            | Part::Estimates { chart: Chart { title, says, .. }, .. }
             | Part::Lanes(Lanes { title, says, .. })
             | Part::Bars(Bars { title, says, .. })
             | Part::Heat(Heat { title, says, .. })
@@ -142,7 +148,7 @@ impl Part {
             charts.push(chart);
         };
         match self {
-            Part::Chart(chart) => place(chart.json()),
+            Part::Chart(chart) | Part::Estimates { chart, .. } => place(chart.json()),
             Part::Lanes(lanes) => place(lanes.json()),
             Part::Bars(bars) => *body += &bars.to_html(),
             Part::Heat(heat) => *body += &heat.to_html(),

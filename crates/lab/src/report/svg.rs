@@ -13,7 +13,7 @@ use std::fmt::Write;
 use pageout_study::result::better::Verdict;
 
 use super::bars::{Bar, Bars};
-use super::chart::{Axis, Chart, Scale, Shape, Unit};
+use super::chart::{Axis, Band, Chart, Scale, Shape, Unit};
 use super::escape::html;
 use super::{Page, Part};
 use crate::print::figures;
@@ -38,6 +38,10 @@ const ENTRY: f64 = 170.0;
 /// Marks of a line are so many at most: more would hide it.
 const MARKS: usize = 12;
 
+/// What a band is.
+const ESTIMATED: &str =
+    "estimated from samples; a band is from the least to the largest of them, and no bound";
+
 /// Ticks of an axis, about.
 const TICKS: f64 = 6.0;
 
@@ -47,7 +51,7 @@ const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
 /// The curves and bars of a page.
 pub(super) fn svg(page: &Page) -> String {
-    let charts: Vec<&Chart> = page.parts.iter().filter_map(of_lines).collect();
+    let charts: Vec<(&Chart, &[Band])> = page.parts.iter().filter_map(of_lines).collect();
     let bars = page.parts.iter().filter_map(|part| match part {
         Part::Bars(bars) => Some(bars),
         _ => None,
@@ -56,7 +60,7 @@ pub(super) fn svg(page: &Page) -> String {
     let columns = charts.len().min(2);
     let width = (CHART.0 * columns as f64).max(if bars.is_empty() { CHART.0 } else { 2.0 * CHART.0 });
     let mut names: Vec<&str> = Vec::new();
-    for line in charts.iter().flat_map(|chart| &chart.lines) {
+    for line in charts.iter().flat_map(|(chart, _)| &chart.lines) {
         if !names.contains(&line.name.as_str()) {
             names.push(&line.name);
         }
@@ -64,13 +68,17 @@ pub(super) fn svg(page: &Page) -> String {
     let mut body = String::new();
     let mut y = TITLE;
     for row in charts.chunks(2) {
-        for (column, chart) in row.iter().enumerate() {
-            body += &drawn(chart, &names, CHART.0 * column as f64, y);
+        for (column, (chart, bands)) in row.iter().enumerate() {
+            body += &drawn(chart, bands, &names, CHART.0 * column as f64, y);
         }
         y += CHART.1;
     }
     if !charts.is_empty() {
         body += &legend(&names, width, &mut y);
+    }
+    if charts.iter().any(|(_, bands)| !bands.is_empty()) {
+        _ = writeln!(body, "<text x=\"10\" y=\"{:.1}\" font-size=\"11\">{ESTIMATED}</text>", y + 6.0);
+        y += LEGEND;
     }
     for bars in &bars {
         body += &drawn_bars(bars, width, &mut y);
@@ -101,9 +109,10 @@ pub(super) fn svg(page: &Page) -> String {
 }
 
 /// A part that is lines over an axis, and no picture of one run over time.
-fn of_lines(part: &Part) -> Option<&Chart> {
+fn of_lines(part: &Part) -> Option<(&Chart, &[Band])> {
     match part {
-        Part::Chart(chart) if chart.shape == Shape::Points => Some(chart),
+        Part::Chart(chart) if chart.shape == Shape::Points => Some((chart, &[])),
+        Part::Estimates { chart, bands } => Some((chart, bands)),
         _ => None,
     }
 }
@@ -195,12 +204,14 @@ fn powers(least: f64, most: f64, base: f64) -> Vec<f64> {
 }
 
 /// A chart in its frame.
-fn drawn(chart: &Chart, names: &[&str], left: f64, top: f64) -> String {
+fn drawn(chart: &Chart, bands: &[Band], names: &[&str], left: f64, top: f64) -> String {
     let (x0, x1) = (left + LEFT, left + CHART.0 - RIGHT);
     let (y0, y1) = (top + CHART.1 - BOTTOM, top + TOP);
     let x = Place::of(&chart.x, chart.xs.iter().copied(), (x0, x1));
-    let y =
-        Place::of(&chart.y, chart.lines.iter().flat_map(|line| line.ys.iter().flatten().copied()), (y0, y1));
+    let ends =
+        bands.iter().flat_map(|band| band.ends.iter().flatten()).flat_map(|&(least, most)| [least, most]);
+    let values = chart.lines.iter().flat_map(|line| line.ys.iter().flatten().copied()).chain(ends);
+    let y = Place::of(&chart.y, values, (y0, y1));
     let middle = (x0 + x1) / 2.0;
     let mut body = format!(
         "<g>\n<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
@@ -248,11 +259,20 @@ fn drawn(chart: &Chart, names: &[&str], left: f64, top: f64) -> String {
         html(&chart.y.label),
         is_log(&chart.y)
     );
-    for line in &chart.lines {
+    for (number, line) in chart.lines.iter().enumerate() {
         let style = names.iter().position(|name| *name == line.name).unwrap_or(0);
         let points: Vec<Option<(f64, f64)>> =
             chart.xs.iter().zip(&line.ys).map(|(x, y)| Some((*x, (*y)?))).collect();
-        let exact: Vec<String> = points.iter().flatten().map(|(x, y)| format!("{x} {y}")).collect();
+        let band = bands.iter().find(|band| band.line == number);
+        let end = |at: usize| band.and_then(|band| band.ends.get(at).copied().flatten());
+        let exact: Vec<String> = (0..)
+            .zip(&points)
+            .filter_map(|(at, point)| {
+                let (x, y) = (*point)?;
+                let ends = end(at).map(|(least, most)| format!(" ({least} to {most})")).unwrap_or_default();
+                Some(format!("{x} {y}{ends}"))
+            })
+            .collect();
         _ = writeln!(
             body,
             "<g stroke=\"{colour}\" fill=\"none\" stroke-width=\"1.5\">\n<title>{}</title>\n<desc>{}</desc>",
@@ -267,6 +287,25 @@ fn drawn(chart: &Chart, names: &[&str], left: f64, top: f64) -> String {
             .iter()
             .map(|point| point.map(|(x_value, y_value)| (x.at(x_value), y.at(y_value))))
             .collect();
+        if let Some(band) = band {
+            let placed = chart
+                .xs
+                .iter()
+                .zip(&band.ends)
+                .map(|(at, ends)| ends.map(|(least, most)| (x.at(*at), y.at(least), y.at(most))));
+            let placed: Vec<Option<(f64, f64, f64)>> = placed.collect();
+            for part in placed.split(Option::is_none).filter(|part| !part.is_empty()) {
+                let below = part.iter().flatten().map(|(x, least, _)| format!("{x:.2},{least:.2}"));
+                let above = part.iter().rev().flatten().map(|(x, _, most)| format!("{x:.2},{most:.2}"));
+                let corners: Vec<String> = below.chain(above).collect();
+                _ = writeln!(
+                    body,
+                    "<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.2\" stroke=\"none\"/>",
+                    corners.join(" "),
+                    COLOURS[style % COLOURS.len()]
+                );
+            }
+        }
         // Where a figure is missing there is no line.
         for part in placed.split(Option::is_none).filter(|part| !part.is_empty()) {
             let part: Vec<String> = part.iter().flatten().map(|(x, y)| format!("{x:.2},{y:.2}")).collect();
@@ -453,6 +492,19 @@ mod tests {
             drawn.contains("Misses &amp; &lt;more&gt;") && drawn.contains("memory, logarithmic"),
             "{drawn}"
         );
+    }
+
+    #[test]
+    fn estimates_have_a_band_and_a_word() {
+        let page = chart(&[("lru", [0.9, 0.5, 0.25, 0.1].map(Some))]);
+        assert!(!svg(&page).contains("estimated"));
+        let Some(Part::Chart(chart)) = page.parts.into_iter().next() else { panic!("it has a chart") };
+        let ends = vec![Some((0.8, 0.95)), None, Some((0.2, 0.3)), Some((0.05, 0.2))];
+        let parts = vec![Part::Estimates { chart, bands: vec![Band { line: 0, ends }] }];
+        let drawn = svg(&Page { parts, ..Page::default() });
+        assert!(drawn.contains("estimated from samples"), "{drawn}");
+        assert_eq!(drawn.matches("<polygon").count(), 2, "{drawn}");
+        assert!(drawn.contains("4096 0.9 (0.8 to 0.95), 65536 0.5,"), "{drawn}");
     }
 
     #[test]

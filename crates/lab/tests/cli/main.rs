@@ -8,6 +8,7 @@ mod ablate; // mechanisms turned and exchanged
 mod advise_tier; // how much memory may be slower
 mod bad_scenario; // scenario files and settings
 mod bad_trace; // traces
+mod basis; // what a figure is made from, beside it
 mod bench; // textbook policies over traces
 mod bisect; // which rule did it, and versions as values
 mod causes; // how long accesses took, and why

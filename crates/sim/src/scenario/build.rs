@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(problem.key, "memcg[0].memory.max");
         let object = |distinct_pages| ObjectFootprint { pages: 50, distinct_pages, writes: 0 };
         let footprint = Footprint { objects: vec![object(3)], ..Footprint::default() };
-        let loaded = Some(Arc::new(Loaded { footprint, accesses: None }));
+        let loaded = Some(Arc::new(Loaded::of(footprint, None)));
         scenario.task[0].object[1].trace.as_mut().unwrap().loaded = loaded;
         assert_eq!(Touchable::of(&scenario).pages("/a"), Some(100 + 2 * 3), "anonymous memory once a copy");
         assert_eq!(scenario.percentages()[0].pages, 53);

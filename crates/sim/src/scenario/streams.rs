@@ -36,7 +36,7 @@ pub(super) enum OriginKind {
     /// A pattern that was found valid for its object.
     Pattern(Pattern),
     /// A trace, read as it is replayed.
-    Trace(PathBuf, ReadOptions),
+    Trace(PathBuf, Box<ReadOptions>),
     /// A trace that has been read.
     InMemory(Packed),
 }

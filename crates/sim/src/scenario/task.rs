@@ -153,6 +153,8 @@ section! {
             "Size of each read(2) and write(2), of which whole pages count: fio's bs. The workload then draws requests, which lie one behind the other, and its `pages` and `ops` count them; each of their pages is an access. Readahead goes by the size, and the pages of a large request are cheaper, as they share a call. For workloads on file and tmpfs objects.";
         advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS) => Same,
             "What the task tells the kernel before its first access: of a mapping by madvise, of a file by posix_fadvise. sequential: an open file's readahead window is twice as large, and a mapped file is read ahead as if it were read in order. random: nothing is read but what is asked for. willneed: as much of the file's beginning is read as the largest window or request holds, however much more there is. noreuse: nothing that is accessed through a mapping of this open file counts as recent use, nor does it in a mapping that is sequential or random.";
+        read_ahead: Option<bool>, [absent "false for a trace of opaque ids, else true"] in Accepts::Bool => Same,
+            "Whether the object's file is read ahead, as far as its device says. A trace of opaque ids (oracleGeneral, lcs, keys and ids of a CSV, or pages numbered anew by page_ids = \"dense\") is numbered in order of first appearance: what lies behind a page is what is asked for next, and readahead would know the future. Swap is read ahead by vm.page-cluster, whose default is 0 if all anonymous objects are of such traces.";
         opened_by: OpenedBy, [default OpenedBy::Process] in Accepts::Choice(OpenedBy::WORDS) => Same,
             "Who opens a file or tmpfs object. process: once for all threads, which then share its position and readahead window, as those of a server do. thread: each for itself.";
         per_copy: bool, [unless false] in Accepts::Bool => Same,
@@ -218,6 +220,9 @@ pub struct TraceFile {
     /// When its accesses start, where the task does not say: of a trace whose parts are several tasks'.
     #[serde(skip)]
     pub pace: Option<Pace>,
+    /// Whether it is of opaque ids, so that a page's number says nothing of its neighbours.
+    #[serde(skip)]
+    pub is_of_ids: bool,
 }
 
 /// A list of calls on whole files; in a scenario its path.
@@ -233,7 +238,36 @@ pub struct CallsFile {
 
 impl From<PathBuf> for TraceFile {
     fn from(path: PathBuf) -> TraceFile {
-        TraceFile { path, loaded: None, pace: None }
+        TraceFile { path, loaded: None, pace: None, is_of_ids: false }
+    }
+}
+
+impl Task {
+    /// The trace whose accesses an object of the task has: its own, or that of an object before it, which may hold several.
+    pub fn trace_of(&self, at: usize) -> Option<&TraceFile> {
+        let has_accesses = |object: &&Object| object.trace.is_some() || object.workload.is_some();
+        self.object[..=at].iter().rev().find(has_accesses)?.trace.as_ref()
+    }
+
+    /// Whether an object's file is read ahead, as far as its device is.
+    pub fn is_read_ahead(&self, at: usize) -> bool {
+        let is_of_ids = || {
+            let of = self.trace_of(at);
+            of.is_some_and(|of| {
+                of.is_of_ids || of.loaded.as_ref().is_some_and(|loaded| !loaded.has_neighbours)
+            })
+        };
+        self.object[at].read_ahead.unwrap_or_else(|| !is_of_ids())
+    }
+
+    /// Pages that deletes in a trace end, if the task makes the trace's accesses and no others: places of deletes count those.
+    pub fn removals(&self) -> Option<(usize, &[PlacedCall])> {
+        let has_accesses = |object: &Object| object.trace.is_some() || object.workload.is_some();
+        let mut with = self.object.iter().enumerate().filter(|(_, object)| has_accesses(object));
+        let (Some((at, object)), None) = (with.next(), with.next()) else { return None };
+        let is_once = self.loops == 1 && self.threads == 1 && self.depth == 1;
+        let removals = &object.trace.as_ref()?.loaded.as_ref()?.removals;
+        (is_once && !removals.is_empty()).then_some((at, &removals[..]))
     }
 }
 

@@ -84,7 +84,7 @@ impl Question<'_> {
         let mut share_of_bounds = None;
         for policy in self.policies {
             let (times, cost) = match policy.name() {
-                "lru" if sizes > 1 => (1, Cost::of_curve(sizes)),
+                "lru" if sizes > 1 && !trace.has_removals() => (1, Cost::of_curve(sizes)),
                 _ => (sizes, Cost::of(policy)),
             };
             runs += times;

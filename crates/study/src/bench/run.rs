@@ -10,7 +10,7 @@ use pageout_cache::curve::sampling::{Estimate, PAGES_MIN, Refused, SALTS, Sample
 use pageout_cache::{Choice, Opt, OptMemory, Simulation};
 use pageout_policy::Fault;
 use pageout_workload::TraceError;
-use pageout_workload::trace::DenseReader;
+use pageout_workload::trace::{DenseReader, Removal};
 
 use super::Trace;
 use crate::result::parallel;
@@ -210,6 +210,22 @@ impl Running<'_> {
         }
     }
 
+    /// Makes these accesses, the first of which has the number `begins`, and the removals among them.
+    fn run_with(&mut self, pages: &[u32], begins: u64, removals: &[Removal]) {
+        let ends = begins + pages.len() as u64;
+        let first = removals.partition_point(|removal| removal.access < begins);
+        let mut at = 0;
+        for removal in removals[first..].iter().take_while(|removal| removal.access < ends) {
+            let until = (removal.access - begins) as usize;
+            self.run(&pages[at..until]);
+            at = until;
+            if let Running::One { simulation, .. } = self {
+                simulation.remove(removal.page);
+            }
+        }
+        self.run(&pages[at..]);
+    }
+
     fn run(&mut self, pages: &[u32]) {
         match self {
             Running::Marks { marks, .. } => marks.run(pages),
@@ -248,11 +264,11 @@ impl Running<'_> {
 impl Question<'_> {
     /// Simulates the trace under each policy at each size.
     pub fn exactly(&self, trace: &Trace) -> Result<Answer, TraceError> {
-        let jobs = self.all_jobs();
+        let jobs = self.all_jobs(trace.has_removals());
         let work = trace.accesses.saturating_mul(jobs.len() as u64);
         self.watcher.begin(&Stage::Running { name: &self.name, runs: jobs.len(), accesses: Some(work) });
         let done = match &trace.pages {
-            Some(pages) => Ok(self.in_memory(&jobs, pages)),
+            Some(pages) => Ok(self.in_memory(&jobs, pages, trace)),
             None => self.streaming(&jobs, trace),
         };
         self.watcher.end();
@@ -272,7 +288,7 @@ impl Question<'_> {
         let mut distinct = scaled.clone();
         distinct.dedup();
         let small = Question { sizes: &distinct, name: self.name.clone(), warm_up: 0, ..*self };
-        let jobs = small.all_jobs();
+        let jobs = small.all_jobs(false);
         let accesses: usize = samples.samples().iter().map(|sample| sample.accesses.len()).sum();
         let work = (accesses * jobs.len()) as u64;
         self.watcher.begin(&Stage::Running { name: &self.name, runs: jobs.len(), accesses: Some(work) });
@@ -280,7 +296,8 @@ impl Question<'_> {
         let done = parallel::map_while(jobs.len(), self.jobs, |at| {
             let of = |number: usize| {
                 let sample = &samples.samples()[number];
-                match small.job(jobs[at], &sample.accesses, &futures[number], sample.warm_up) {
+                let future = || Some(futures[number].get_or_init(|| Opt::new(&sample.accesses)));
+                match small.job(jobs[at], &sample.accesses, &[], future, sample.warm_up) {
                     Done::Misses(misses, _) => Some(Ok(misses)),
                     Done::Broken(fault) => Some(Err(fault)),
                     _ => None,
@@ -367,8 +384,9 @@ impl Question<'_> {
     }
 
     /// The long ones first, so that none is left over at the end.
-    fn all_jobs(&self) -> Vec<Job> {
-        let is_curve = |policy: &Choice| policy.name() == "lru" && self.sizes.len() > 1;
+    /// Deletes take pages out of the middle of a stack, so LRU is run at each size then.
+    fn all_jobs(&self, has_removals: bool) -> Vec<Job> {
+        let is_curve = |policy: &Choice| policy.name() == "lru" && self.sizes.len() > 1 && !has_removals;
         let curves = (0..self.policies.len()).filter(|&at| is_curve(&self.policies[at]));
         let others = (0..self.policies.len()).filter(|&at| !is_curve(&self.policies[at]));
         let others =
@@ -396,16 +414,23 @@ impl Question<'_> {
     }
 
     /// Misses of one job over accesses in memory.
-    fn job<'a>(&'a self, job: Job, pages: &'a [u32], future: &'a OnceLock<Opt<'a>>, warm_up: usize) -> Done {
-        let Some(mut running) = self.begin(job, || Some(future.get_or_init(|| Opt::new(pages)))) else {
+    fn job<'a>(
+        &'a self,
+        job: Job,
+        pages: &'a [u32],
+        removals: &[Removal],
+        future: impl FnOnce() -> Option<&'a Opt<'a>>,
+        warm_up: usize,
+    ) -> Done {
+        let Some(mut running) = self.begin(job, future) else {
             return Done::NoRoom;
         };
         let (warming, counted) = pages.split_at(warm_up.min(pages.len()));
-        for block in warming.chunks(BLOCK) {
+        for (at, block) in warming.chunks(BLOCK).enumerate() {
             if self.watcher.stop().is_some() {
                 return Done::NotRun;
             }
-            running.run(block);
+            running.run_with(block, (at * BLOCK) as u64, removals);
             if let Some(fault) = running.fault() {
                 return Done::Broken(fault.clone());
             }
@@ -418,7 +443,7 @@ impl Question<'_> {
             if self.watcher.stop().is_some() {
                 return Done::of_first(&running, (at * BLOCK) as u64);
             }
-            running.run(block);
+            running.run_with(block, (warming.len() + at * BLOCK) as u64, removals);
             if let Some(fault) = running.fault() {
                 return Done::Broken(fault.clone());
             }
@@ -427,12 +452,16 @@ impl Question<'_> {
         running.done()
     }
 
-    fn in_memory(&self, jobs: &[Job], pages: &[u32]) -> Vec<Done> {
+    fn in_memory(&self, jobs: &[Job], pages: &[u32], trace: &Trace) -> Vec<Done> {
+        let has_bound = self.policies.iter().any(Choice::is_bound);
+        let renamed = if has_bound && !trace.removals.is_empty() { trace.renamed() } else { None };
+        let futured = renamed.as_deref().unwrap_or(pages);
         let future = OnceLock::new();
         let warm_up = usize::try_from(self.warm_up).unwrap_or(usize::MAX);
         let done = parallel::map_while(jobs.len(), self.jobs, |at| {
             let has_begun = self.watcher.stop().is_none();
-            has_begun.then(|| self.job(jobs[at], pages, &future, warm_up))
+            let future = || Some(future.get_or_init(|| Opt::new(futured)));
+            has_begun.then(|| self.job(jobs[at], pages, &trace.removals, future, warm_up))
         });
         let mut all: Vec<Done> = jobs.iter().map(|_| Done::NotRun).collect();
         done.into_iter().for_each(|(at, done)| all[at] = done);
@@ -478,8 +507,8 @@ impl Question<'_> {
     ) -> Result<(bool, u64), TraceError> {
         let mut at = 0;
         loop {
-            let mut pages = Vec::with_capacity(BLOCK);
-            if !reader.read(&mut pages)? {
+            let (mut pages, mut removals) = (Vec::with_capacity(BLOCK), Vec::new());
+            if !reader.read_with(&mut pages, &mut removals)? {
                 return Ok((true, at));
             }
             let begins = at;
@@ -489,6 +518,8 @@ impl Question<'_> {
                 warm_up: warm_up as usize,
                 begins_to_count: begins < self.warm_up && self.warm_up <= at,
                 pages: pages.into(),
+                begins,
+                removals: removals.into(),
             };
             to.iter().for_each(|send| _ = send.send(block.clone()));
             if self.watcher.stop().is_some() {
@@ -503,11 +534,11 @@ impl Question<'_> {
         for block in blocks {
             let (warming, counted) = block.pages.split_at(block.warm_up);
             for running in running.iter_mut().flatten() {
-                running.run(warming);
+                running.run_with(warming, block.begins, &block.removals);
                 if block.begins_to_count {
                     running.begin_to_count();
                 }
-                running.run(counted);
+                running.run_with(counted, block.begins + warming.len() as u64, &block.removals);
             }
             self.watcher.advance((block.pages.len() * own.len()) as u64);
         }
@@ -582,6 +613,10 @@ impl Done {
 #[derive(Clone)]
 struct Block {
     pages: Arc<[u32]>,
+    /// The number of the first.
+    begins: u64,
+    /// Pages that deletes end before one of them.
+    removals: Arc<[Removal]>,
     /// So many of them come before those that count.
     warm_up: usize,
     /// Whether the first that counts is among them, or comes next.

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use pageout_workload::trace::{DenseReader, Packed};
+use pageout_workload::trace::{DenseReader, Loaded, Removal, Requests};
 use pageout_workload::{ReadOptions, TraceError};
 
 use super::memory::{self, InMemory};
@@ -23,6 +23,12 @@ pub struct Trace {
     pub writes: u64,
     /// Distinct pages.
     pub distinct_pages: u32,
+    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    pub has_neighbours: bool,
+    /// What its records say besides; `None` of a trace without.
+    pub requests: Option<Requests>,
+    /// Pages that deletes end, in order; none of a trace that has to be read anew, which has them as it is read.
+    pub removals: Vec<Removal>,
 }
 
 /// The page of each access.
@@ -96,6 +102,9 @@ impl Trace {
                 writes: 0,
                 distinct_pages: kept.distinct_pages,
                 pages: Some(Pages::Kept(kept)),
+                has_neighbours: true,
+                requests: None,
+                removals: Vec::new(),
             }));
         }
         let bytes = path.metadata().map_or(0, |file| file.len());
@@ -127,15 +136,39 @@ impl Trace {
         Ok(true)
     }
 
-    /// The same of accesses that were loaded already.
+    /// The same of a trace that was loaded already; nothing if its accesses are not in memory.
     pub fn of(
         path: &Path,
         options: &ReadOptions,
-        packed: &Packed,
+        loaded: &Loaded,
         bytes_max: u64,
-    ) -> Result<Trace, TraceError> {
-        let reader = DenseReader::of(path, packed.stream());
-        read(path, options, reader, bytes_max, &()).map(|trace| trace.expect("nobody ends it"))
+    ) -> Result<Option<Trace>, TraceError> {
+        let Some(reader) = DenseReader::of_loaded(path, loaded) else { return Ok(None) };
+        let trace = read(path, options, reader, bytes_max, &())?;
+        Ok(trace.map(|trace| Trace { requests: loaded.requests.clone(), ..trace }))
+    }
+
+    /// Whether deletes end pages of it.
+    pub fn has_removals(&self) -> bool {
+        self.requests.as_ref().is_some_and(|requests| requests.pages_deleted > 0)
+    }
+
+    /// The page of each access, where a page that was deleted is another one from then on: so they are to whoever knows the future. `None`
+    /// if they are not in memory.
+    pub(super) fn renamed(&self) -> Option<Vec<u32>> {
+        let pages = self.pages.as_deref()?;
+        let mut next = self.distinct_pages;
+        let mut names: Vec<u32> = (0..next).collect();
+        let mut removals = self.removals.iter().peekable();
+        let mut renamed = Vec::with_capacity(pages.len());
+        for (at, &page) in (0u64..).zip(pages) {
+            while let Some(removal) = removals.next_if(|removal| removal.access <= at) {
+                names[removal.page as usize] = next;
+                next = next.checked_add(1)?;
+            }
+            renamed.push(names[page as usize]);
+        }
+        Some(renamed)
     }
 }
 
@@ -148,9 +181,10 @@ pub(super) fn read(
 ) -> Result<Option<Trace>, TraceError> {
     let most = usize::try_from(bytes_max / 4).unwrap_or(usize::MAX);
     let (mut pages, mut is_kept, mut accesses, mut told) = (Vec::new(), true, 0, 0);
+    let mut removals = Vec::new();
     loop {
         let before = pages.len();
-        if !reader.read(&mut pages)? {
+        if !reader.read_with(&mut pages, &mut removals)? {
             break;
         }
         accesses += (pages.len() - before) as u64;
@@ -158,6 +192,7 @@ pub(super) fn read(
         if !is_kept {
             // What was kept is given back, and only the next block takes memory.
             pages = Vec::new();
+            removals = Vec::new();
         }
         if watcher.stop().is_some() {
             return Ok(None);
@@ -173,5 +208,8 @@ pub(super) fn read(
         accesses,
         writes: reader.writes(),
         distinct_pages: reader.distinct_pages(),
+        has_neighbours: reader.has_neighbours(),
+        requests: reader.requests(),
+        removals,
     }))
 }

@@ -8,6 +8,7 @@ use pageout_sim::scenario::{Advice, Channel, KernelFile, OomRule, Scalar, Scenar
 use pageout_sim::{Report, TaskReport, Watched};
 use serde::Serialize;
 
+use super::requests;
 use super::run_result::{Counters, counter};
 use crate::figures;
 use crate::scenario::nearest::nearest;
@@ -46,6 +47,8 @@ pub fn of_scenario(scenario: &Scenario) -> Vec<Note> {
         limits_of_nobody(scenario),
         pages_of_many(scenario),
         accesses_of_many(scenario),
+        ids_not_read_ahead(scenario),
+        requests_of_traces(scenario),
     ]
     .into_iter()
     .flatten()
@@ -320,7 +323,8 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
     let files = scenario.task.iter().flat_map(|task| &task.object);
     let mut files = files.filter(|object| matches!(object.channel, Channel::File | Channel::Mapped));
     // Who says that it reads at random is not read ahead for on Linux either.
-    let is_wanted = files.any(|object| object.advice != Advice::Random);
+    let is_wanted =
+        files.any(|object| object.advice != Advice::Random) && scenario.objects_of_ids().is_empty();
     let (pages, in_order) = (report.file_pages_read, report.file_pages_read_in_order);
     let share = figures::share(in_order, pages);
     if !is_off || !is_wanted || share < FILE_SHARE {
@@ -336,6 +340,39 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
         figures::bandwidth(read * 4096, busy)
     );
     Some(Note { about: "readahead", text })
+}
+
+/// Pages of ids have no neighbours.
+fn ids_not_read_ahead(scenario: &Scenario) -> Option<Note> {
+    let objects = scenario.objects_of_ids();
+    let first = objects.first()?;
+    let others = match objects.len() {
+        1 => String::new(),
+        count => format!(" and {}", figures::counted(count as u64 - 1, "other")),
+    };
+    let text = format!(
+        "Nothing is read ahead for {first}{others}: the trace is of opaque ids, which have no neighbours. `read_ahead = true` of the object \
+         reads ahead."
+    );
+    Some(Note { about: "readahead", text })
+}
+
+/// What traces say that is no access.
+fn requests_of_traces(scenario: &Scenario) -> Option<Note> {
+    let mut says = Vec::new();
+    for task in &scenario.task {
+        let traces = task.object.iter().filter_map(|object| object.trace.as_ref());
+        for trace in traces {
+            let Some(requests) = trace.loaded.as_ref().and_then(|loaded| loaded.requests.as_ref()) else {
+                continue;
+            };
+            let is_played = task.removals().is_some();
+            says.extend(
+                requests::says(requests, is_played).into_iter().map(|of| format!("{}: {of}", task.name)),
+            );
+        }
+    }
+    (!says.is_empty()).then(|| Note { about: "trace", text: format!("{}.", says.join(". ")) })
 }
 
 /// Figures of others for these policies are of caches that bring in what is asked for and nothing else.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageout_sim::scenario::{Object, Problem, Scenario, Size, Task, TraceFile};
+use pageout_sim::scenario::{Channel, Object, Problem, Scalar, Scenario, Size, Task, TraceFile};
 use pageout_workload::trace::Footprint;
 use pageout_workload::{ReadOptions, TraceError, trace};
 
@@ -46,13 +46,33 @@ pub(super) fn prepare(
                 if is_to_size {
                     size_by_trace(task, at, &loaded.footprint, &key)?;
                 }
-                task.object[at].trace = Some(TraceFile { path: trace, loaded: Some(loaded), pace: None });
+                let file = TraceFile::from(trace);
+                task.object[at].trace =
+                    Some(TraceFile { is_of_ids: !loaded.has_neighbours, loaded: Some(loaded), ..file });
             } else {
-                read_head(&trace, &read).map_err(|error| Problem::new(&key, error.to_string()))?;
+                let fail = |error: TraceError| Problem::new(&key, error.to_string());
+                read_head(&trace, &read).map_err(fail)?;
+                let has_neighbours = trace::has_neighbours(&trace, &read).map_err(fail)?;
+                if let Some(file) = &mut task.object[at].trace {
+                    file.is_of_ids = !has_neighbours;
+                }
             }
         }
     }
+    page_by_page(scenario);
     Ok(())
+}
+
+/// Swap of ids is read page by page, as their files are, where the scenario doesn't say and has no other anonymous memory.
+fn page_by_page(scenario: &mut Scenario) {
+    const PAGE_CLUSTER: &str = "vm.page-cluster";
+    let objects = scenario.task.iter().flat_map(|task| (0..task.object.len()).map(move |at| (task, at)));
+    let mut anonymous =
+        objects.filter(|(task, at)| task.object[*at].channel == Channel::Anonymous).peekable();
+    let are_ids = anonymous.peek().is_some() && anonymous.all(|(task, at)| !task.is_read_ahead(at));
+    if are_ids && scenario.sysctl.get(PAGE_CLUSTER).is_none() {
+        scenario.sysctl.0.push((PAGE_CLUSTER.to_string(), Scalar::Integer(0)));
+    }
 }
 
 fn needs_size(object: &Object) -> bool {

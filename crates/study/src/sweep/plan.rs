@@ -13,6 +13,9 @@ use crate::Error;
 use crate::bench::{Policy, parse_policies, parse_sizes};
 use crate::scenario::source::Setting;
 
+/// How the key of a window ends.
+const READ_AHEAD_KB: &str = ".read_ahead_kb";
+
 /// Cells that a plan has at most.
 const CELLS_MAX: usize = 10_000_000;
 
@@ -28,6 +31,7 @@ struct Written {
     policy: Vec<String>,
     #[serde(default)]
     memory: Vec<String>,
+    read_ahead_kb: Option<u32>,
     #[serde(default = "one")]
     seeds: u64,
     #[serde(default)]
@@ -96,6 +100,8 @@ pub struct Cell {
 pub struct Plan {
     /// How traces are read.
     pub read: Table,
+    /// How far files are read ahead in the machine, in KiB; by the trace where the plan does not say.
+    pub read_ahead_kb: Option<u32>,
     /// Traces and scenarios, in the order of their names.
     pub inputs: Vec<Input>,
     /// All cells, those of an input one after the other.
@@ -157,7 +163,18 @@ impl Plan {
         };
         let inputs = inputs(path, patterns, kind, glob).map_err(wrong)?;
         let combinations = combinations(&written.vary).map_err(wrong)?;
-        let mut plan = Plan { read: written.read, inputs, cells: Vec::new() };
+        if !is_of_traces && written.read_ahead_kb.is_some() {
+            return Err(wrong(
+                "`read_ahead_kb` is for traces; a scenario's devices have it: [vary] \"device.nvme.read_ahead_kb\" = [0, 128]".to_string(),
+            ));
+        }
+        let mut policies = policies;
+        let (own, read_ahead_kb) = (policies.len(), written.read_ahead_kb);
+        let mut plan = Plan { read: written.read, read_ahead_kb, inputs, cells: Vec::new() };
+        let has_bound = policies.iter().any(Policy::is_bound);
+        if is_of_traces && !has_bound && policies.iter().any(|policy| policy.textbook().is_none()) {
+            policies.push(Policy::Textbook("opt".parse().expect("it is a policy")));
+        }
         let policies: Vec<Option<Policy>> = match policies.is_empty() {
             true => vec![None],
             false => policies.into_iter().map(Some).collect(),
@@ -172,7 +189,12 @@ impl Plan {
         }
         let mut is_used = vec![false; written.except.len()];
         for input in 0..plan.inputs.len() {
-            for policy in &policies {
+            // The bound stands beside what is read ahead.
+            let reads_ahead = has_bound || plan.reads_ahead(input, &combinations);
+            for (at, policy) in policies.iter().enumerate() {
+                if at >= own.max(1) && !reads_ahead {
+                    continue;
+                }
                 let textbook = policy.as_ref().and_then(Policy::textbook);
                 // What sees pages alone knows no key of a machine, and only who draws has several seeds.
                 let combinations = if textbook.is_some() { &combinations[..0] } else { &combinations[..] };
@@ -215,6 +237,22 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Whether policies of the machine read a trace ahead in some cell.
+    fn reads_ahead(&self, input: usize, combinations: &[Vec<Setting>]) -> bool {
+        let window =
+            |setting: &Setting| setting.key.ends_with(READ_AHEAD_KB).then(|| setting.value.to_string());
+        let mut varied = combinations.iter().flatten().filter_map(window).peekable();
+        if varied.peek().is_some() {
+            return varied.any(|kib| kib != "0");
+        }
+        let has_neighbours = || {
+            let options = self.read.options().unwrap_or_default();
+            // What can't be read fails in its cells.
+            pageout_workload::trace::has_neighbours(&self.inputs[input].path, &options).unwrap_or(false)
+        };
+        self.read_ahead_kb.map_or_else(has_neighbours, |kib| kib > 0)
+    }
+
     fn key(&self, cell: &Cell, build: &str) -> String {
         let mut hash = blake3::Hasher::new();
         let mut add = |part: &str| {
@@ -232,6 +270,8 @@ impl Plan {
         add(&cell.memory.map(label).unwrap_or_default());
         add(&cell.seed.to_string());
         cell.settings.iter().for_each(|setting| add(&setting.to_string()));
+        let is_machine = cell.policy.as_ref().is_some_and(|policy| policy.textbook().is_none());
+        self.read_ahead_kb.filter(|_| is_machine).iter().for_each(|kib| add(&format!("read_ahead_kb {kib}")));
         hash.finalize().to_hex()[..32].to_string()
     }
 }
@@ -352,8 +392,8 @@ mod tests {
     #[test]
     fn a_plan_is_the_product_of_its_lists_as_far_as_they_matter() {
         let plan = read(PLAN).unwrap();
-        // Two sizes: of lru one seed, of random three, and of the machine three with two settings.
-        assert_eq!(plan.cells.len(), 2 * (1 + 3 + 3 * 2));
+        // Two sizes: of lru one seed, of random three, of the machine three with two settings, and of the bound, as that reads ahead, one.
+        assert_eq!(plan.cells.len(), 2 * (1 + 3 + 3 * 2 + 1));
         let mut keys: Vec<&str> = plan.cells.iter().map(|cell| cell.key.as_str()).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -362,6 +402,23 @@ mod tests {
             let shard = |shard| plan.cells.iter().filter(|cell| cell.is_of(shard, of)).count();
             assert_eq!((0..of).map(shard).sum::<usize>(), plan.cells.len());
         }
+    }
+
+    #[test]
+    fn bound_is_added_only_where_a_machine_reads_ahead() {
+        let policies = |more: &str| {
+            let text = format!("traces = ['a.u32']\npolicy = ['classic@6.12']\nmemory = ['10%']\n{more}");
+            let plan = read(&text).unwrap();
+            plan.cells.iter().filter_map(|cell| cell.policy.as_ref().map(Policy::name)).collect::<Vec<_>>()
+        };
+        assert_eq!(policies(""), ["classic@6.12", "opt"]);
+        assert_eq!(policies("read_ahead_kb = 0\n"), ["classic@6.12"]);
+        assert_eq!(policies("read_ahead_kb = 64\n"), ["classic@6.12", "opt"]);
+        assert_eq!(policies("read.page_ids = 'dense'\n"), ["classic@6.12"]);
+        let both = policies("read_ahead_kb = 0\nvary.'device.nvme.read_ahead_kb' = [0, 128]\n");
+        assert_eq!(both, ["classic@6.12", "classic@6.12", "opt"]);
+        let refused = read("scenarios = ['s.toml']\nread_ahead_kb = 0\n").err().unwrap();
+        assert!(refused.contains("`read_ahead_kb` is for traces"), "{refused}");
     }
 
     #[test]
@@ -377,7 +434,7 @@ mod tests {
     #[test]
     fn what_is_excepted_is_left_out() {
         let plan = read(&format!("{PLAN}[[except]]\npolicy = 'lru'\nmemory = '20%'\n")).unwrap();
-        assert_eq!(plan.cells.len(), 19);
+        assert_eq!(plan.cells.len(), 21);
         let nothing = read(&format!("{PLAN}[[except]]\npolicy = 'lur'\n")).err().unwrap();
         assert!(nothing.contains("[[except]] number 1 leaves nothing out"), "{nothing}");
     }

@@ -8,6 +8,8 @@ use std::thread;
 
 use super::chunk::Chunk;
 use super::error::TraceError;
+use super::file_calls::PlacedCall;
+use super::requests::Requests;
 use crate::{Access, AccessStream};
 
 /// Accesses that are read at a time.
@@ -17,12 +19,21 @@ const WAITING: usize = 2;
 
 pub(super) struct Ahead {
     /// What was read, up to an empty chunk or an error.
-    chunks: Receiver<Result<Vec<Access>, TraceError>>,
+    chunks: Receiver<Result<Read, TraceError>>,
     /// Chunks that were taken, to be filled again: else each would be memory that the process has not touched before.
     taken: Sender<Vec<Access>>,
     chunk: Chunk,
     is_over: bool,
     len_hint: Option<u64>,
+    requests: Option<Requests>,
+    removals: Vec<PlacedCall>,
+}
+
+/// What was read at a time.
+struct Read {
+    accesses: Vec<Access>,
+    removals: Vec<PlacedCall>,
+    requests: Option<Requests>,
 }
 
 impl Ahead {
@@ -36,7 +47,8 @@ impl Ahead {
         let (send, chunks) = sync_channel(WAITING);
         let (taken, empties) = channel();
         thread::spawn(move || read(stream, &send, &empties));
-        Ahead { chunks, taken, chunk: Chunk::default(), is_over: false, len_hint }
+        let (requests, removals) = (None, Vec::new());
+        Ahead { chunks, taken, chunk: Chunk::default(), is_over: false, len_hint, requests, removals }
     }
 
     /// Puts the next accesses in place of those that were taken.
@@ -45,16 +57,19 @@ impl Ahead {
             return Ok(());
         }
         let next = self.chunks.recv().expect("the thread that reads a trace ends with an end or an error");
-        self.is_over = next.as_ref().map_or(true, Vec::is_empty);
+        self.is_over = next.as_ref().map_or(true, |next| next.accesses.is_empty());
+        let Read { accesses: next, removals, requests } = next?;
+        self.removals.extend(removals);
+        self.requests = requests;
         // Who has read everything needs no more chunks.
-        _ = self.taken.send(std::mem::replace(accesses, next?));
+        _ = self.taken.send(std::mem::replace(accesses, next));
         Ok(())
     }
 }
 
 fn read(
     mut stream: Box<dyn AccessStream>,
-    send: &SyncSender<Result<Vec<Access>, TraceError>>,
+    send: &SyncSender<Result<Read, TraceError>>,
     empties: &Receiver<Vec<Access>>,
 ) {
     loop {
@@ -63,7 +78,9 @@ fn read(
         let failed = stream.fill(&mut chunk, CHUNK).err();
         let is_over = chunk.is_empty() || failed.is_some();
         // What was read before an error comes before it.
-        let mut is_wanted = chunk.is_empty() && failed.is_some() || send.send(Ok(chunk)).is_ok();
+        let (removals, requests) = (stream.take_removals(), stream.requests());
+        let mut is_wanted = chunk.is_empty() && failed.is_some()
+            || send.send(Ok(Read { accesses: chunk, removals, requests })).is_ok();
         if let Some(error) = failed {
             is_wanted &= send.send(Err(error)).is_ok();
         }
@@ -83,6 +100,14 @@ impl AccessStream for Ahead {
 
     fn len_hint(&self) -> Option<u64> {
         self.len_hint
+    }
+
+    fn requests(&self) -> Option<Requests> {
+        self.requests.clone()
+    }
+
+    fn take_removals(&mut self) -> Vec<PlacedCall> {
+        std::mem::take(&mut self.removals)
     }
 }
 

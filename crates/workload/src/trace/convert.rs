@@ -23,7 +23,8 @@ pub fn convert(
     progress: &mut dyn FnMut(u64),
 ) -> Result<TraceHeader, TraceError> {
     let (mut reader, bytes_read) = open_reader(path, options)?;
-    let mut writer = PgtWriter::new(out, reader.page_size(), reader.tells_writes()).map_err(write_error)?;
+    let writer = PgtWriter::of(out, reader.page_size(), reader.tells_writes(), reader.has_neighbours());
+    let mut writer = writer.map_err(write_error)?;
     let mut chunk = Vec::with_capacity(CHUNK);
     while reader.fill(&mut chunk, CHUNK)? > 0 {
         writer.write(&chunk).map_err(write_error)?;
@@ -31,7 +32,8 @@ pub fn convert(
         progress(bytes_read.load(Ordering::Relaxed));
     }
     progress(bytes_read.load(Ordering::Relaxed));
-    writer.finish(reader.object_names(), reader.originals(), reader.records_read()).map_err(write_error)
+    let header = writer.finish(reader.object_names(), reader.originals(), reader.records_read());
+    Ok(TraceHeader { requests: reader.requests(), ..header.map_err(write_error)? })
 }
 
 /// Writes any stream as `.pgt`, so that what a generator made can be handed on. `names` are those of the objects by

@@ -2,24 +2,28 @@
 //!
 //! Each line is a record: where (an opaque `id`, a `page` or an `offset`, within an optional `object`), how much, which
 //! operation. Several columns can be the object together: a host and the number of its disk. Fields may be quoted; a
-//! quoted field ends on its line, so that line numbers and truncation are always known. Blank lines are skipped.
+//! quoted field ends on its line, so that line numbers and truncation are always known. Blank lines are skipped, and so are comments,
+//! which begin with a `#`.
 
 mod columns; // which column is what
 mod line; // lines into fields
+mod operation; // what an operation does
 mod published; // collections of known columns
 
-use columns::{Columns, PlaceColumn};
+use columns::{Columns, PlaceColumn, Units};
 use line::LineSplitter;
+use operation::{Op, Operations};
 use published::{Published, is_number};
 
 use super::details::TENANTS_MAX;
 use super::error::TraceError;
 use super::fio_iolog::shown;
-use super::format::plain_name;
+use super::format::{Format, plain_name};
 use super::intern::Names;
 use super::interpretation::Column;
 use super::options::{CsvOptions, Delimiter, ReadOptions, TimeUnit};
-use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range};
+use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range, whole_pages_of_range};
+use super::requests::Requests;
 use super::source::Source;
 use crate::Access;
 
@@ -43,7 +47,19 @@ pub(super) struct Csv {
     /// Ids that are no numbers.
     text_ids: Names,
     tenants: Option<Tenants>,
+    operations: Operations,
+    /// The last record, and how many more times its line stands for it.
+    repeated: Option<(Record, u64)>,
+    /// Offsets and sizes so far, where there are both and options don't say the units of both.
+    units: Option<Units>,
+    /// Records so far with a time to live.
+    ttls: u64,
+    /// Records so far whose operation is skipped.
+    skipped: Requests,
 }
+
+/// A line of more requests than this has a count that is none.
+const REQUESTS_MAX: u64 = 1 << 24;
 
 /// The column that tells tenants apart, where one is asked for.
 struct Tenants {
@@ -61,7 +77,10 @@ impl Csv {
             return Err(source.error("the read options `offset_unit` and `size_unit` must be at least 1"));
         }
         let is_tsv = plain_name(source.file()).ends_with(".tsv");
-        let usual = Delimiter::Byte(if is_tsv { b'\t' } else { b',' });
+        let usual = match source.format() {
+            Some(Format::Lis) => Delimiter::Blanks,
+            _ => Delimiter::Byte(if is_tsv { b'\t' } else { b',' }),
+        };
         let mut lines = LineSplitter::new(csv.delimiter.unwrap_or(usual));
         let has_line = lines.read(&mut source, options.unterminated_ok)?;
         let published = source.format().and_then(Published::of);
@@ -69,15 +88,30 @@ impl Csv {
         if published.is_none() && csv.delimiter.is_none() && has_line {
             found_delimiter = lines.find_delimiter(&source)?;
         }
-        let names = if published.is_none() && !csv.header { Vec::new() } else { lines.names() };
+        let mut commented = None;
+        if published.is_none() && csv.header && has_line {
+            commented = lines.names_in_comment(&source);
+        }
+        let is_commented = commented.is_some();
+        let names = match commented {
+            Some(names) => names,
+            None if published.is_none() && !csv.header => Vec::new(),
+            None => lines.names(),
+        };
         let (mut described, mut is_pending) = match published {
-            Some(published) => (published.columns(), has_line && !published.is_named(&names)),
+            Some(published) => {
+                (published.columns(options.page_bytes().into()), has_line && !published.is_named(&names))
+            }
             None if csv.header && !has_line => {
                 return Err(source.error("the file is empty: there is no header line"));
             }
             None => {
-                let found = named_columns(&names, &lines, csv).map_err(|reason| source.error(reason))?;
-                (found, has_line && !csv.header)
+                let fields: Vec<&[u8]> = match is_commented {
+                    true => names.iter().map(|name| name.as_bytes()).collect(),
+                    false => (0..lines.len()).map(|column| lines.field(column)).collect(),
+                };
+                let found = named_columns(&names, &fields, csv).map_err(|reason| source.error(reason))?;
+                (found, has_line && (is_commented || !csv.header))
             }
         };
         let mut doubts = Vec::new();
@@ -100,6 +134,10 @@ impl Csv {
                 format!("the read option `{option}` needs a column `{column}`, and none was chosen or found");
             return Err(source.error(reason));
         }
+        let is_offset = matches!(columns.place, PlaceColumn::Offset(_));
+        let are_chosen = csv.offset_unit.is_some() && csv.size_unit.is_some();
+        let has_units = is_offset && columns.size.is_some() && published.is_none() && !are_chosen;
+        let units = has_units.then(Units::default);
         Ok(Csv {
             lines,
             is_pending,
@@ -118,6 +156,11 @@ impl Csv {
             object: Vec::new(),
             text_ids: Names::unlisted(),
             tenants: None,
+            operations: Operations::of(csv).map_err(|reason| source.error(reason))?,
+            repeated: None,
+            units,
+            ttls: 0,
+            skipped: Requests::default(),
             source,
         })
     }
@@ -139,17 +182,23 @@ impl Csv {
         let source = &self.source;
         let field = |column: usize| self.lines.field(column).trim_ascii();
         let time = self.columns.time.map(|column| real(source, "time", field(column))).transpose()?;
-        let op = self.columns.op.map_or(Some(Op::Read), |column| Op::parse(field(column)));
+        let given = self.columns.op.map(field);
+        let op = given.map_or(Some(Op::Read), |given| self.operations.parse(given));
         let is_write = match op {
-            Some(Op::Read) => false,
+            Some(Op::Read | Op::Delete) => false,
             Some(Op::Write) => true,
             Some(Op::NoAccess) => return Ok(Record::without_access(time)),
+            Some(Op::Skip) => {
+                self.skipped.skip(&shown(given.unwrap_or_default()));
+                return Ok(Record::without_access(time));
+            }
             None => {
-                let given = self.columns.op.map(field).unwrap_or_default();
+                let given = shown(given.unwrap_or_default());
                 let reason = format!(
-                    "unknown operation `{}` (r, read, get, w, write, set, ..., or 28 and 2a as SCSI has them); if column {} holds \
-                     none, set `csv.op = \"\"`",
-                    shown(given),
+                    "unknown operation `{given}` in column {}: found `{given}`, expected one such as r, read, get, w, write, set, delete, \
+                     or 28 and 2a as SCSI has them. Say what it does by the read option `csv.op_read`, `csv.op_write`, `csv.op_delete` or \
+                     `csv.op_skip`, such as `csv.op_read = \"{given}\"`; `csv.skip_unknown_ops = true` skips all that are unknown, and counts \
+                     them; if operations are in another column, choose it by `csv.op`",
                     self.columns.op.map_or(0, |column| column + 1)
                 );
                 return Err(source.error(reason));
@@ -174,6 +223,7 @@ impl Csv {
         let bytes = size.unwrap_or(0);
         // What has a size but no offset starts at a page border.
         let whole_pages = || size.map_or(1, |bytes| bytes.div_ceil(self.page_size).max(1));
+        let is_delete = matches!(op, Some(Op::Delete));
         let (target, pages) = match self.columns.place {
             PlaceColumn::Id(column) => {
                 let pages = if self.ignore_size { 1 } else { whole_pages() };
@@ -192,8 +242,18 @@ impl Csv {
             }
             PlaceColumn::Offset(column) => {
                 let offset = scaled(source, "offset", field(column), self.columns.offset_unit)?;
+                if let (Some(units), Some(at)) = (&mut self.units, self.columns.size) {
+                    // What was read once can be read again.
+                    let (offset, size) =
+                        (whole(source, "offset", field(column))?, whole(source, "size", field(at))?);
+                    units.add(offset, self.columns.offset_unit, size, self.columns.size_unit);
+                }
                 let bytes = size.unwrap_or(1);
-                let Some((first, pages)) = pages_of_range(offset, bytes, self.page_size) else {
+                let range = match is_delete {
+                    true => whole_pages_of_range(offset, bytes, self.page_size),
+                    false => pages_of_range(offset, bytes, self.page_size),
+                };
+                let Some((first, pages)) = range else {
                     return Err(source.error("offset and size reach past the end of the number range"));
                 };
                 (Target::Place(first), pages)
@@ -210,12 +270,39 @@ impl Csv {
                 ))
             })?;
         }
-        Ok(Record { object, target, pages, is_write, time, bytes })
+        if let Some(column) = self.columns.ttl {
+            let ttl = self.lines.field(column).trim_ascii();
+            self.ttls += u64::from(real(&self.source, "ttl", ttl).is_ok_and(|ttl| ttl > 0.0));
+        }
+        if is_delete {
+            let removes = if matches!(target, Target::Id { .. }) { u64::MAX } else { pages };
+            return Ok(match removes {
+                0 => Record::without_access(time),
+                removes => Record::delete(object, target, removes, time),
+            });
+        }
+        let record = Record { object, target, pages, is_write, time, bytes, removes: 0 };
+        if let Some(column) = self.columns.count {
+            let count = whole(&self.source, "count", self.lines.field(column).trim_ascii())?;
+            if count > REQUESTS_MAX {
+                return Err(self.source.error(format!("a line of {count} requests, more than 2^24")));
+            }
+            match count {
+                0 => return Ok(Record::without_access(time)),
+                1 => {}
+                count => self.repeated = Some((record, count - 1)),
+            }
+        }
+        Ok(record)
     }
 }
 
 impl RecordReader for Csv {
     fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
+        if let Some((record, left)) = self.repeated {
+            self.repeated = Some((record, left - 1)).filter(|_| left > 1);
+            return Ok(Some(record));
+        }
         let is_pending = std::mem::take(&mut self.is_pending);
         if !is_pending && !self.lines.read(&mut self.source, self.unterminated_ok)? {
             return self.source.end();
@@ -271,21 +358,28 @@ impl RecordReader for Csv {
     }
 
     fn doubts(&self) -> Vec<String> {
-        self.doubts.clone()
+        let (offset_unit, size_unit) = (self.columns.offset_unit, self.columns.size_unit);
+        let of_units = self.units.iter().flat_map(|units| units.doubts(offset_unit, size_unit));
+        self.doubts.iter().cloned().chain(of_units).collect()
+    }
+
+    fn has_ids(&self) -> bool {
+        matches!(self.columns.place, PlaceColumn::Id(_))
+    }
+
+    fn count_in(&self, requests: &mut Requests) {
+        requests.ttls += self.ttls;
+        requests.skipped.clone_from(&self.skipped.skipped);
+        requests.doubts = self.doubts();
     }
 }
 
 /// The columns of a text that is no published one, by the names on its first line or, if there are none, by their
 /// places.
-fn named_columns(
-    names: &[String],
-    first: &LineSplitter,
-    options: &CsvOptions,
-) -> Result<Vec<Column>, String> {
-    let fields: Vec<&[u8]> = (0..first.len()).map(|column| first.field(column)).collect();
+fn named_columns(names: &[String], fields: &[&[u8]], options: &CsvOptions) -> Result<Vec<Column>, String> {
     let found = columns::find(names, fields.len(), options);
     if let Some(Published { format, title, .. }) =
-        Published::looking_like(&fields).filter(|_| options.header || found.is_err())
+        Published::looking_like(fields).filter(|_| options.header || found.is_err())
     {
         return Err(format!("the first line looks like one of {title}, which the format `{format}` reads"));
     }
@@ -325,6 +419,11 @@ fn unused_option(columns: &Columns, options: &ReadOptions) -> Option<(&'static s
         ("ignore_size", "id", options.ignore_size && !has_id),
         ("csv.offset_unit", "offset", scales(options.csv.offset_unit) && !has_offset),
         ("csv.size_unit", "size", scales(options.csv.size_unit) && columns.size.is_none()),
+        ("csv.op_read", "op", options.csv.op_read.is_some() && columns.op.is_none()),
+        ("csv.op_write", "op", options.csv.op_write.is_some() && columns.op.is_none()),
+        ("csv.op_delete", "op", options.csv.op_delete.is_some() && columns.op.is_none()),
+        ("csv.op_skip", "op", options.csv.op_skip.is_some() && columns.op.is_none()),
+        ("csv.skip_unknown_ops", "op", options.csv.skip_unknown_ops && columns.op.is_none()),
     ];
     unused.into_iter().find(|(.., is_unused)| *is_unused).map(|(option, column, _)| (option, column))
 }
@@ -342,30 +441,6 @@ fn join<'a>(name: &mut Vec<u8>, fields: impl Iterator<Item = &'a [u8]>) {
             }
             name.push(byte);
         }
-    }
-}
-
-enum Op {
-    Read,
-    Write,
-    NoAccess,
-}
-
-impl Op {
-    fn parse(field: &[u8]) -> Option<Op> {
-        let field = str::from_utf8(field).ok()?.to_ascii_lowercase();
-        Some(match field.as_str() {
-            "r" | "read" | "rs" | "ra" | "rm" | "rsm" | "ram" | "get" | "gets" | "load" | "0" => Op::Read,
-            // READ and WRITE of 6, 10, 16 and 12 bytes.
-            "08" | "28" | "88" | "a8" | "0x8" | "0x08" | "0x28" | "0x88" | "0xa8" => Op::Read,
-            "0a" | "2a" | "8a" | "aa" | "0xa" | "0x0a" | "0x2a" | "0x8a" | "0xaa" => Op::Write,
-            "w" | "write" | "ws" | "wm" | "wsm" | "wfs" | "fws" | "set" | "put" | "store" | "add"
-            | "replace" | "cas" | "append" | "prepend" | "incr" | "decr" | "update" | "insert" | "1" => {
-                Op::Write
-            }
-            "d" | "trim" | "discard" | "delete" | "flush" | "sync" => Op::NoAccess,
-            _ => return None,
-        })
     }
 }
 

@@ -4,6 +4,7 @@
 //! nothing is looked up here. Where pages are places, they are numbered by a table of pieces; a piece is found without hashing as long as no
 //! other of the recent ones has its place.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +14,11 @@ use hashbrown::HashMap;
 
 use super::ahead::Ahead;
 use super::error::TraceError;
+use super::file_calls::{FileCall, PlacedCall};
+use super::load::Loaded;
 use super::open::{open_reader, require_regular};
 use super::options::ReadOptions;
+use super::requests::Requests;
 use crate::{Access, AccessStream};
 
 /// Accesses that are read at a time.
@@ -54,6 +58,27 @@ impl Numbering {
     /// Distinct pages so far.
     pub fn pages(&self) -> u32 {
         self.pages
+    }
+
+    /// The numbers of those of some pages of an object that have one.
+    fn known(&self, object: u32, first: u64, end: u64) -> Vec<u32> {
+        if self.is_in_order {
+            let end = if object == 0 { end.min(self.pages.into()) } else { 0 };
+            return (first..end).map(|page| page as u32).collect();
+        }
+        let mut numbers = Vec::new();
+        let mut at = first;
+        while at < end {
+            let behind = (at / PIECE_PAGES + 1) * PIECE_PAGES;
+            let name = (u64::from(object) << 34) | (at / PIECE_PAGES);
+            if let Some(&piece) = self.places.get(&name) {
+                let within = at % PIECE_PAGES..behind.min(end) - at + at % PIECE_PAGES;
+                let of = within.map(|page| self.numbers[piece + page as usize]);
+                numbers.extend(of.filter(|&number| number != NONE));
+            }
+            at = behind;
+        }
+        numbers
     }
 
     /// Appends the numbers of these accesses' pages; `None` if there are more pages than have a number (2^32 - 1).
@@ -129,6 +154,19 @@ pub struct DenseReader {
     numbering: Numbering,
     chunk: Vec<Access>,
     writes: u64,
+    accesses: u64,
+    has_neighbours: bool,
+    /// Calls that end pages, read and not yet due.
+    removals: VecDeque<PlacedCall>,
+}
+
+/// A page that a delete ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Removal {
+    /// Accesses that are made before it.
+    pub access: u64,
+    /// The page's number.
+    pub page: u32,
 }
 
 impl DenseReader {
@@ -136,12 +174,22 @@ impl DenseReader {
     pub fn open(path: &Path, options: &ReadOptions) -> Result<DenseReader, TraceError> {
         require_regular(path)?;
         let (reader, bytes_read) = open_reader(path, options)?;
-        Ok(DenseReader::new(path, Box::new(Ahead::new(reader)), bytes_read))
+        let has_neighbours = reader.has_neighbours();
+        let dense = DenseReader::new(path, Box::new(Ahead::new(reader)), bytes_read);
+        Ok(DenseReader { has_neighbours, ..dense })
     }
 
     /// The same of accesses that are in memory already.
     pub fn of(path: &Path, stream: impl AccessStream + 'static) -> DenseReader {
         DenseReader::new(path, Box::new(stream), Arc::default())
+    }
+
+    /// The same of a loaded trace; nothing if its accesses are not in memory.
+    pub fn of_loaded(path: &Path, loaded: &Loaded) -> Option<DenseReader> {
+        let packed = loaded.accesses.as_ref()?;
+        let removals = loaded.removals.iter().copied().collect();
+        let has_neighbours = loaded.has_neighbours;
+        Some(DenseReader { removals, has_neighbours, ..DenseReader::of(path, packed.stream()) })
     }
 
     fn new(path: &Path, stream: Box<dyn AccessStream>, bytes_read: Arc<AtomicU64>) -> DenseReader {
@@ -153,15 +201,46 @@ impl DenseReader {
             numbering: Numbering::default(),
             chunk: Vec::with_capacity(CHUNK),
             writes: 0,
+            accesses: 0,
+            has_neighbours: true,
+            removals: VecDeque::new(),
         }
     }
 
-    /// Appends the page numbers of the next accesses; false at the end.
+    /// Appends the page numbers of the next accesses; false at the end. Deletes are left out.
     pub fn read(&mut self, pages: &mut Vec<u32>) -> Result<bool, TraceError> {
+        self.read_with(pages, &mut Vec::new())
+    }
+
+    /// Appends the page numbers of the next accesses, and what deletes end before one of them, in order; false at the end.
+    pub fn read_with(
+        &mut self,
+        pages: &mut Vec<u32>,
+        removals: &mut Vec<Removal>,
+    ) -> Result<bool, TraceError> {
         self.chunk.clear();
         let filled = self.stream.fill(&mut self.chunk, CHUNK)?;
         self.writes += self.chunk.iter().map(|access| u64::from(access.is_write())).sum::<u64>();
-        match self.numbering.number(&self.chunk, pages) {
+        self.removals.extend(self.stream.take_removals());
+        // A page is known by its number from its first access on, and one that is not known ends nothing.
+        let (mut at, begins, ends) = (0, self.accesses, self.accesses + filled as u64);
+        self.accesses = ends;
+        let mut numbered = Some(());
+        while let Some(&PlacedCall { access, object, call }) = self.removals.front() {
+            if access >= ends {
+                break;
+            }
+            self.removals.pop_front();
+            let until = access.saturating_sub(begins) as usize;
+            numbered = numbered.and_then(|()| self.numbering.number(&self.chunk[at..until], pages));
+            at = until;
+            if let FileCall::Truncate { first, end } = call {
+                let known = self.numbering.known(object, first, end);
+                removals.extend(known.into_iter().map(|page| Removal { access, page }));
+            }
+        }
+        numbered = numbered.and_then(|()| self.numbering.number(&self.chunk[at..], pages));
+        match numbered {
             Some(()) => Ok(filled > 0),
             None => Err(TraceError::new(
                 &self.path,
@@ -180,6 +259,16 @@ impl DenseReader {
     /// Accesses so far that write.
     pub fn writes(&self) -> u64 {
         self.writes
+    }
+
+    /// Whether the numbers of the trace's pages are places, so that those beside each other are neighbours.
+    pub fn has_neighbours(&self) -> bool {
+        self.has_neighbours
+    }
+
+    /// What the records read so far say besides their accesses.
+    pub fn requests(&self) -> Option<Requests> {
+        self.stream.requests()
     }
 
     /// Bytes of the file that were read, as it is stored; 0 of accesses in memory.

@@ -11,6 +11,7 @@ use super::error::{Place, TraceError};
 use super::open::open_to_look;
 use super::options::ReadOptions;
 use super::replay::{Told, TraceReader};
+use super::requests::Requests;
 use crate::{Access, AccessStream};
 
 /// Tenants that a trace has at most: a column of more values tells something else apart.
@@ -129,6 +130,16 @@ impl DetailReader {
             Some(name) => name.to_string(),
             None => format!("object-{tenant}"),
         }
+    }
+
+    /// Whether the numbers of its pages are places.
+    pub(super) fn has_neighbours(&self) -> bool {
+        self.reader.has_neighbours()
+    }
+
+    /// What its records said so far besides.
+    pub(super) fn requests(&self) -> Option<Requests> {
+        self.reader.requests()
     }
 
     /// Accesses so far whose time was before that of an earlier one.

@@ -18,7 +18,7 @@
 use super::error::TraceError;
 use super::intern::Names;
 use super::options::ReadOptions;
-use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range};
+use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range, whole_pages_of_range};
 use super::source::Source;
 use crate::Access;
 
@@ -94,7 +94,24 @@ impl FioIolog {
                 self.waited = Some(over);
                 return Ok(Record::without_access(Some(begun as f64)));
             }
-            b"sync" | b"datasync" | b"trim" | b"wait" => return Ok(Record::without_access(time)),
+            b"sync" | b"datasync" | b"wait" => return Ok(Record::without_access(time)),
+            b"trim" => {
+                let (offset, length) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+                let offset = number(&self.source, "offset", offset)?;
+                let bytes = number(&self.source, "length", length)?;
+                let Some((first, pages)) = whole_pages_of_range(offset, bytes, self.page_size) else {
+                    return Err(self
+                        .source
+                        .error("offset and length reach past the end of the number range"));
+                };
+                let Some(object) = self.files.number(file, Access::OBJECTS_MAX) else {
+                    return Err(self.source.error("more than 2^23 files"));
+                };
+                return Ok(match pages {
+                    0 => Record::without_access(time),
+                    pages => Record::delete(object, Target::Place(first), pages, time),
+                });
+            }
             other => return Err(self.source.error(format!("unknown action `{}`", shown(other)))),
         };
         let (Some(offset), Some(length), None) = (fields.next(), fields.next(), fields.next()) else {
@@ -111,7 +128,7 @@ impl FioIolog {
         let Some(object) = self.files.number(file, Access::OBJECTS_MAX) else {
             return Err(self.source.error("more than 2^23 files"));
         };
-        Ok(Record { object, target: Target::Place(first), pages, is_write, time, bytes })
+        Ok(Record { object, target: Target::Place(first), pages, is_write, time, bytes, removes: 0 })
     }
 }
 

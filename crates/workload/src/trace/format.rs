@@ -23,7 +23,7 @@ pub enum Format {
     Lcs,
     /// Text with named columns.
     Csv,
-    /// Block traces of MSR Cambridge: text with fixed columns, as the next three.
+    /// Block traces of MSR Cambridge: text with fixed columns, as the next four.
     Msr,
     /// Alibaba's block traces.
     Alibaba,
@@ -31,6 +31,8 @@ pub enum Format {
     Tencent,
     /// The SPC trace file format, of the UMass repository.
     Spc,
+    /// ARC's block traces: the first block, how many, and two columns that are not read.
+    Lis,
     /// Block traces of VMware's vscsi tracer, version 1 or 2.
     Vscsi,
     /// fio's I/O log, version 2 or 3.
@@ -47,7 +49,7 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which errors list them.
-    pub const ALL: [Format; 14] = [
+    pub const ALL: [Format; 15] = [
         Format::Pgt,
         Format::OracleGeneral,
         Format::Lcs,
@@ -56,6 +58,7 @@ impl Format {
         Format::Alibaba,
         Format::Tencent,
         Format::Spc,
+        Format::Lis,
         Format::Vscsi,
         Format::FioIolog,
         Format::Words,
@@ -75,6 +78,7 @@ impl Format {
             Format::Alibaba => "alibaba",
             Format::Tencent => "tencent",
             Format::Spc => "spc",
+            Format::Lis => "lis",
             Format::Vscsi => "vscsi",
             Format::FioIolog => "fio-iolog",
             Format::Words => "words",
@@ -96,6 +100,7 @@ impl Format {
             // Their files are called `.csv`, too.
             Format::Msr | Format::Alibaba | Format::Tencent => &[],
             Format::Spc => &[".spc"],
+            Format::Lis => &[".lis"],
             Format::Vscsi => &[".vscsi", ".vscsi1", ".vscsi2"],
             Format::FioIolog => &[".iolog", ".fio"],
             Format::Words => &[".u32", ".words"],
@@ -107,8 +112,8 @@ impl Format {
 
     /// Whether it is lines of text.
     pub(super) fn is_text(self) -> bool {
-        use Format::{Alibaba, Csv, FioIolog, Msr, PagesText, Spc, Tencent};
-        matches!(self, Csv | Msr | Alibaba | Tencent | Spc | FioIolog | PagesText)
+        use Format::{Alibaba, Csv, FioIolog, Lis, Msr, PagesText, Spc, Tencent};
+        matches!(self, Csv | Lis | Msr | Alibaba | Tencent | Spc | FioIolog | PagesText)
     }
 
     /// The format that a file's name stands for.
@@ -188,8 +193,9 @@ impl TextLine {
         match self {
             TextLine::Number => "",
             TextLine::Numbers => {
-                "; as text with columns that no line names: --trace-format csv --read csv.header=false, and the columns by their places, \
-                 such as --read csv.page=#1"
+                "; as text with columns that no line names: --trace-format csv --read csv.header=false, and what each column holds by its \
+                 place: one of csv.id, csv.page and csv.offset, and csv.size, csv.op, csv.time as far as they are there (a time is not a \
+                 page); lines of a first block and a number of blocks: --trace-format lis"
             }
             TextLine::Words => {
                 "; as text with columns that the first line names: --trace-format csv; text of ftrace, `perf script`, blkparse, bpftrace \

@@ -13,6 +13,7 @@ use super::interpretation::Interpretation;
 use super::open::open_reader;
 use super::options::ReadOptions;
 use super::replay::TraceReader;
+use super::requests::Requests;
 use crate::{Access, AccessStream};
 
 const CHUNK: usize = 1 << 16;
@@ -24,6 +25,8 @@ pub struct TraceInfo {
     pub interpretation: Interpretation,
     /// Records in the trace.
     pub records: u64,
+    /// What the records say besides their accesses; `None` in a `.pgt`, which does not keep it.
+    pub requests: Option<Requests>,
     /// Records that access no page, such as syncs, trims and sizes of 0; `None` in a `.pgt`, which does not keep them.
     pub records_without_access: Option<u64>,
     /// Accesses: records split into pages, less those that access none.
@@ -130,6 +133,7 @@ impl Counts {
         TraceInfo {
             interpretation: Interpretation::of(reader),
             records: reader.records_read(),
+            requests: reader.requests(),
             records_without_access: reader.records_without_access(),
             accesses: self.accesses,
             objects: self.objects.iter().filter(|&&is_accessed| is_accessed).count() as u64,

@@ -129,6 +129,20 @@ impl Interner {
         Some(())
     }
 
+    /// The number of a page that has one.
+    pub(super) fn known(&self, name: &PageName) -> Option<u64> {
+        let (hash, mask) = (name.hash(), self.slots.len() - 1);
+        let mut at = (hash >> self.shift) as usize;
+        while self.slots[at] != 0 {
+            let slot = self.slots[at];
+            if slot >> 32 == hash >> 32 && self.ids[entry(slot)] == name.id && self.is_of(slot, hash, name) {
+                return Some(self.page(entry(slot)));
+            }
+            at = (at + 1) & mask;
+        }
+        None
+    }
+
     /// Whether the slot's entry, which has the name's id, is the name's.
     #[inline]
     fn is_of(&self, slot: u64, hash: u64, name: &PageName) -> bool {

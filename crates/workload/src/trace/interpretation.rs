@@ -11,6 +11,9 @@ use super::open::open_to_look;
 use super::options::ReadOptions;
 use super::replay::TraceReader;
 
+/// Accesses of a text whose units are looked at.
+const LOOKED_AT: usize = 1 << 12;
+
 /// How a trace is understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interpretation {
@@ -20,6 +23,9 @@ pub struct Interpretation {
     pub page_size: u32,
     /// Whether it says which accesses write; where it does not, all are taken for reads.
     pub tells_writes: bool,
+    /// Whether the numbers of its pages are places, so that those beside each other are neighbours. Opaque ids have none, nor have
+    /// pages that are numbered anew.
+    pub has_neighbours: bool,
     /// The columns of a text that has them, in their order.
     pub columns: Vec<Column>,
     /// Columns or values that may have been meant otherwise, each with what to do then.
@@ -60,6 +66,10 @@ pub enum ColumnUse {
     },
     /// The column says whether the access reads or writes.
     Op,
+    /// How many requests the line stands for.
+    Count,
+    /// A time to live. Lines that have one are counted, and nothing else is made of it.
+    Ttl,
     /// The column is not read.
     Ignored,
 }
@@ -75,6 +85,8 @@ impl ColumnUse {
             ColumnUse::Offset { .. } => "offset",
             ColumnUse::Size { .. } => "size",
             ColumnUse::Op => "op",
+            ColumnUse::Count => "count",
+            ColumnUse::Ttl => "ttl",
             ColumnUse::Ignored => "ignored",
         }
     }
@@ -96,6 +108,10 @@ pub fn interpretation(path: &Path, options: &ReadOptions) -> Result<Interpretati
     while reader.is_ambiguous() && reader.fill(&mut chunk, 1 << 16)? > 0 {
         chunk.clear();
     }
+    if !reader.columns().is_empty() {
+        // Units that don't fit show in the values. What can't be read is told by whoever reads on.
+        _ = reader.fill(&mut chunk, LOOKED_AT);
+    }
     Ok(Interpretation::of(&*reader))
 }
 
@@ -106,6 +122,7 @@ impl Interpretation {
             format: reader.format(),
             page_size: reader.page_size(),
             tells_writes: reader.tells_writes(),
+            has_neighbours: reader.has_neighbours(),
             columns: reader.columns().to_vec(),
             doubts: reader.doubts(),
         }

@@ -11,7 +11,7 @@
 //! An id is opaque, as in oracleGeneral: it is the pages (id, 0), (id, 1), ... of its own, and one of size 0 is one page. All ids are one object,
 //! as libCacheSim has them; times to live, features and next accesses are left aside, and tenants unless they are asked for. Only from version 2 on
 //! operations are told.
-//! What deletes an id accesses nothing.
+//! What deletes an id accesses nothing, and its pages end.
 //!
 //! Layouts are those of the files that libCacheSim 0.3.5 (<https://pypi.org/project/libcachesim/>) writes; its own reader gives the same accesses.
 
@@ -20,6 +20,7 @@ use super::error::TraceError;
 use super::intern::Names;
 use super::options::ReadOptions;
 use super::record::{Record, RecordReader, Target};
+use super::requests::Requests;
 use super::source::Source;
 
 /// How a file begins, and how its header ends.
@@ -38,6 +39,8 @@ pub(super) struct Lcs {
     /// Tenants as they are numbered here, if they are asked for, and that of the last record.
     tenants: Option<Names>,
     tenant: u32,
+    /// Records so far with a time to live.
+    ttls: u64,
 }
 
 impl Lcs {
@@ -65,6 +68,7 @@ impl Lcs {
             ignore_size: options.ignore_size,
             tenants: None,
             tenant: 0,
+            ttls: 0,
             source,
         })
     }
@@ -115,6 +119,8 @@ impl RecordReader for Lcs {
             2 => more,
             _ => {
                 size |= u64::from(u32::from_le_bytes(more)) << 32;
+                let ttl = u32::from_le_bytes([rest[4], rest[5], rest[6], rest[7]]);
+                self.ttls += u64::from(ttl > 0 && ttl != u32::MAX);
                 [rest[0], rest[1], rest[2], rest[3]]
             }
         };
@@ -132,6 +138,7 @@ impl RecordReader for Lcs {
             return Err(self.source.error(format!("{operation} is no operation of libCacheSim's")));
         };
         self.source.count_records(1);
+        let is_delete = matches!(operation, Operation::Delete);
         let pages = match operation {
             Operation::Delete => 0,
             _ if self.ignore_size => 1,
@@ -143,12 +150,21 @@ impl RecordReader for Lcs {
             pages,
             is_write: matches!(operation, Operation::Write),
             time: Some(time.into()),
-            bytes: size,
+            bytes: if is_delete { 0 } else { size },
+            removes: if is_delete { u64::MAX } else { 0 },
         }))
     }
 
     fn source(&self) -> &Source {
         &self.source
+    }
+
+    fn has_ids(&self) -> bool {
+        true
+    }
+
+    fn count_in(&self, requests: &mut Requests) {
+        requests.ttls += self.ttls;
     }
 
     fn tells_writes(&self) -> bool {

@@ -1,12 +1,16 @@
 //! Loaded traces: a trace is read once, for its footprint, and its accesses stay in memory as far as there is room for them.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use super::ahead::Ahead;
 use super::error::TraceError;
+use super::file_calls::PlacedCall;
 use super::footprint::{Footprint, SeenPages};
-use super::open::{header, open_ahead};
+use super::open::{header, open_to_look};
 use super::options::ReadOptions;
 use super::packed::{Packed, Packer};
+use super::requests::Requests;
 use crate::{Access, AccessStream};
 
 const CHUNK: usize = 1 << 16;
@@ -18,6 +22,19 @@ pub struct Loaded {
     pub footprint: Footprint,
     /// The trace's accesses; `None` if they are past the budget, and have to be read anew.
     pub accesses: Option<Packed>,
+    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    pub has_neighbours: bool,
+    /// What its records say besides; `None` of a trace without, and of one that was not read to its end.
+    pub requests: Option<Requests>,
+    /// Pages that deletes end, each before the access of that number.
+    pub removals: Arc<[PlacedCall]>,
+}
+
+impl Loaded {
+    /// What is known of places whose footprint alone was looked at.
+    pub fn of(footprint: Footprint, accesses: Option<Packed>) -> Loaded {
+        Loaded { footprint, accesses, has_neighbours: true, requests: None, removals: Arc::default() }
+    }
 }
 
 /// Reads the trace at `path`, and keeps its accesses if they take no more than `bytes_max`. `progress` is told the accesses
@@ -29,8 +46,8 @@ pub fn load(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Loaded, TraceError> {
     let mut packer = Packer::new(bytes_max);
-    let footprint = read(path, options, progress, &mut packer, true)?;
-    Ok(Loaded { footprint, accesses: packer.finish() })
+    let loaded = read(path, options, progress, &mut packer, true)?;
+    Ok(Loaded { accesses: packer.finish(), ..loaded })
 }
 
 /// Loads a trace for who has no use for its footprint alone: `None` as soon as the accesses are past the budget.
@@ -41,8 +58,8 @@ pub fn load_within(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Option<Loaded>, TraceError> {
     let mut packer = Packer::new(bytes_max);
-    let footprint = read(path, options, progress, &mut packer, false)?;
-    Ok(packer.finish().map(|accesses| Loaded { footprint, accesses: Some(accesses) }))
+    let loaded = read(path, options, progress, &mut packer, false)?;
+    Ok(packer.finish().map(|accesses| Loaded { accesses: Some(accesses), ..loaded }))
 }
 
 /// Keeps what a stream gives, all of it.
@@ -55,7 +72,7 @@ pub fn keep(stream: &mut dyn AccessStream) -> Result<Loaded, TraceError> {
         packer.pack(&chunk);
         chunk.clear();
     }
-    Ok(Loaded { footprint, accesses: packer.finish() })
+    Ok(Loaded::of(footprint, packer.finish()))
 }
 
 /// Reads to the end, or until the accesses are past the budget. `counts`: also beyond, if else it is not known what they touch.
@@ -65,10 +82,13 @@ fn read(
     progress: &mut dyn FnMut(u64),
     packer: &mut Packer,
     counts: bool,
-) -> Result<Footprint, TraceError> {
+) -> Result<Loaded, TraceError> {
     // A `.pgt` says what it touches. Its reader holds it to that.
     let said = header(path, options)?.and_then(|header| header.footprint);
-    let mut stream = open_ahead(path, options)?;
+    let reader = open_to_look(path, options)?;
+    let has_neighbours = reader.has_neighbours();
+    let mut stream = Ahead::new(reader);
+    let mut removals = Vec::new();
     let (mut counted, mut seen) = (Footprint::default(), SeenPages::new());
     let mut accesses = 0;
     let mut chunk: Vec<Access> = Vec::with_capacity(CHUNK);
@@ -81,8 +101,16 @@ fn read(
             break;
         }
         accesses += chunk.len() as u64;
+        removals.extend(stream.take_removals());
         chunk.clear();
         progress(accesses);
     }
-    Ok(said.unwrap_or(counted))
+    removals.extend(stream.take_removals());
+    Ok(Loaded {
+        footprint: said.unwrap_or(counted),
+        accesses: None,
+        has_neighbours,
+        requests: stream.requests(),
+        removals: removals.into(),
+    })
 }

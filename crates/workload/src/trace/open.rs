@@ -57,6 +57,11 @@ pub fn header(path: &Path, options: &ReadOptions) -> Result<Option<TraceHeader>,
     Ok(Some(reader.set_tables(tables)))
 }
 
+/// Whether the numbers of a trace's pages are places, so that those beside each other are neighbours: opaque ids have none.
+pub fn has_neighbours(path: &Path, options: &ReadOptions) -> Result<bool, TraceError> {
+    Ok(open_to_look(path, options)?.has_neighbours())
+}
+
 /// What the pages of a converted trace were called, by object and page. Empty unless `keep_ids` was set when it was
 /// converted; `None` where [`header`] is.
 pub fn original_ids(path: &Path, options: &ReadOptions) -> Result<Option<Vec<Vec<OriginalId>>>, TraceError> {
@@ -218,7 +223,7 @@ pub(super) fn reader_of(
         Format::OracleGeneral => Box::new(Replay::new(OracleGeneral::new(source, options), options)),
         Format::Lcs => Box::new(Replay::new(Lcs::new(source, options)?, options)),
         Format::Vscsi => Box::new(Replay::new(Vscsi::new(source, options)?, options)),
-        Format::Csv | Format::Msr | Format::Alibaba | Format::Tencent | Format::Spc => {
+        Format::Csv | Format::Msr | Format::Alibaba | Format::Tencent | Format::Spc | Format::Lis => {
             Box::new(Replay::new(Csv::new(source, options)?, options))
         }
         Format::FioIolog => Box::new(Replay::new(FioIolog::new(source, options)?, options)),

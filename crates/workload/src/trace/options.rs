@@ -63,8 +63,8 @@ impl ReadOptions {
     /// An option that was set although `format` has no use for it, and the formats that have.
     pub(super) fn unused_by(&self, format: Format) -> Option<(&'static str, &'static [Format])> {
         use Format::{
-            Alibaba, Csv, FioIolog, Lcs, Msr, OracleGeneral, PagesText, PagesU32, PagesU64, Spc, Tencent,
-            Vscsi, Words,
+            Alibaba, Csv, FioIolog, Lcs, Lis, Msr, OracleGeneral, PagesText, PagesU32, PagesU64, Spc,
+            Tencent, Vscsi, Words,
         };
         let uses: [(&str, bool, &[Format]); 5] = [
             ("ignore_size", self.ignore_size, &[OracleGeneral, Lcs, Csv]),
@@ -79,6 +79,7 @@ impl ReadOptions {
                     Alibaba,
                     Tencent,
                     Spc,
+                    Lis,
                     Vscsi,
                     FioIolog,
                     Words,
@@ -90,12 +91,12 @@ impl ReadOptions {
             (
                 "unterminated_ok",
                 self.unterminated_ok,
-                &[Csv, Msr, Alibaba, Tencent, Spc, FioIolog, PagesText],
+                &[Csv, Msr, Alibaba, Tencent, Spc, Lis, FioIolog, PagesText],
             ),
             (
                 "implausible_ok",
                 self.implausible_ok,
-                &[OracleGeneral, Lcs, Csv, Msr, Alibaba, Tencent, Spc, Vscsi, FioIolog],
+                &[OracleGeneral, Lcs, Csv, Msr, Alibaba, Tencent, Spc, Lis, Vscsi, FioIolog],
             ),
             (self.csv.first_set().unwrap_or_default(), self.csv.first_set().is_some(), &[Csv]),
         ];
@@ -146,6 +147,21 @@ pub struct CsvOptions {
     /// Column of the operation: r, read, get, ... or w, write, set, put, ... in any case, or SCSI's codes in hexadecimal (28, 2a).
     /// Without one it is unknown which accesses write, and all are taken for reads.
     pub op: Option<String>,
+    /// Values of the operation that read: one, or a list. Before the usual ones, in any case.
+    pub op_read: Option<ColumnNames>,
+    /// Values of the operation that write.
+    pub op_write: Option<ColumnNames>,
+    /// Values of the operation that delete: what the record names ends, and is not accessed.
+    pub op_delete: Option<ColumnNames>,
+    /// Values of the operation whose records are skipped, and counted.
+    pub op_skip: Option<ColumnNames>,
+    /// Whether records of unknown operations are skipped, and counted. Default false: the first one is an error.
+    pub skip_unknown_ops: bool,
+    /// Column of how many requests a line stands for, which are made one after the other. Default: a column called `op_count` or the
+    /// like, where there is one.
+    pub count: Option<String>,
+    /// Column of the time to live. Lines that have one are counted; nothing expires. Default: a column called `ttl` or the like.
+    pub ttl: Option<String>,
     /// Bytes in a unit of `offset`, such as 512 for sectors; at least 1. Default: 512 where the column is called like a number of
     /// sectors (`lba`, `lbn`, `sector`, `blkno`), else 1.
     pub offset_unit: Option<u64>,
@@ -229,18 +245,38 @@ impl<'de> Deserialize<'de> for Delimiter {
     }
 }
 
-/// Columns by their names: one, or a list.
+/// Names of columns, or values in one: one, or a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnNames(pub Vec<String>);
 
 impl<'de> Deserialize<'de> for ColumnNames {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ColumnNames, D::Error> {
+        /// A text, or a number as one: operations are often numbers.
+        struct Text(String);
+        impl<'de> Deserialize<'de> for Text {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+                let ColumnNames(mut names) = deserializer.deserialize_any(Names)?;
+                match names.pop() {
+                    Some(name) if names.is_empty() => Ok(Text(name)),
+                    _ => Err(serde::de::Error::custom("a list within a list")),
+                }
+            }
+        }
+
         struct Names;
         impl<'de> Visitor<'de> for Names {
             type Value = ColumnNames;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a column or a list of names")
+                f.write_str("a name or a list of names")
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<ColumnNames, E> {
+                Ok(ColumnNames(vec![number.to_string()]))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<ColumnNames, E> {
+                Ok(ColumnNames(vec![number.to_string()]))
             }
 
             fn visit_str<E>(self, name: &str) -> Result<ColumnNames, E> {
@@ -249,7 +285,7 @@ impl<'de> Deserialize<'de> for ColumnNames {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<ColumnNames, A::Error> {
                 let mut list = Vec::new();
-                while let Some(name) = names.next_element()? {
+                while let Some(Text(name)) = names.next_element()? {
                     list.push(name);
                 }
                 Ok(ColumnNames(list))
@@ -260,6 +296,13 @@ impl<'de> Deserialize<'de> for ColumnNames {
 }
 
 impl CsvOptions {
+    /// Whether an option says what this operation is.
+    pub(super) fn names_op(&self, operation: &str) -> bool {
+        let lists = [&self.op_read, &self.op_write, &self.op_delete, &self.op_skip];
+        let mut names = lists.into_iter().flatten().flat_map(|names| &names.0);
+        names.any(|name| name.trim().eq_ignore_ascii_case(operation))
+    }
+
     /// The first option that is set.
     fn first_set(&self) -> Option<&'static str> {
         let set = [
@@ -273,6 +316,13 @@ impl CsvOptions {
             ("csv.offset", self.offset.is_some()),
             ("csv.size", self.size.is_some()),
             ("csv.op", self.op.is_some()),
+            ("csv.op_read", self.op_read.is_some()),
+            ("csv.op_write", self.op_write.is_some()),
+            ("csv.op_delete", self.op_delete.is_some()),
+            ("csv.op_skip", self.op_skip.is_some()),
+            ("csv.skip_unknown_ops", self.skip_unknown_ops),
+            ("csv.count", self.count.is_some()),
+            ("csv.ttl", self.ttl.is_some()),
             ("csv.offset_unit", self.offset_unit.is_some()),
             ("csv.size_unit", self.size_unit.is_some()),
         ];
@@ -293,6 +343,13 @@ impl Default for CsvOptions {
             offset: None,
             size: None,
             op: None,
+            op_read: None,
+            op_write: None,
+            op_delete: None,
+            op_skip: None,
+            skip_unknown_ops: false,
+            count: None,
+            ttl: None,
             offset_unit: None,
             size_unit: None,
         }

@@ -118,6 +118,7 @@ impl RecordReader for OracleGeneral {
             is_write: false,
             time: Some(fields.time.into()),
             bytes: fields.size.into(),
+            removes: 0,
         }))
     }
 
@@ -145,6 +146,10 @@ impl RecordReader for OracleGeneral {
 
     fn source(&self) -> &Source {
         &self.source
+    }
+
+    fn has_ids(&self) -> bool {
+        true
     }
 
     fn tells_writes(&self) -> bool {

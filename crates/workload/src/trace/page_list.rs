@@ -34,7 +34,7 @@ impl RecordReader for PageList {
         let Some(page) = self.next_page()? else { return Ok(None) };
         self.source.count_records(1);
         let target = Target::Place(page);
-        Ok(Some(Record { object: 0, target, pages: 1, is_write: false, time: None, bytes: 0 }))
+        Ok(Some(Record { object: 0, target, pages: 1, is_write: false, time: None, bytes: 0, removes: 0 }))
     }
 
     fn source(&self) -> &Source {

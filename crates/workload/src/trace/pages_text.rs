@@ -86,7 +86,15 @@ impl RecordReader for PagesText {
             self.has_other_than_0 |= page != 0;
             self.source.count_records(1);
             let target = Target::Place(page);
-            return Ok(Some(Record { object: 0, target, pages: 1, is_write: false, time: None, bytes: 0 }));
+            return Ok(Some(Record {
+                object: 0,
+                target,
+                pages: 1,
+                is_write: false,
+                time: None,
+                bytes: 0,
+                removes: 0,
+            }));
         }
     }
 

@@ -9,6 +9,7 @@ use super::footprint::{Footprint, SeenPages};
 use super::load::Loaded;
 use super::options::ReadOptions;
 use super::packed::{Packed, Packer};
+use super::requests::Requests;
 use crate::{Access, AccessStream};
 
 /// A trace by tenant.
@@ -20,6 +21,8 @@ pub struct Parted {
     pub parts: Vec<Part>,
     /// Accesses whose time was before that of an earlier one.
     pub went_back: u64,
+    /// What its records say besides; `None` of a trace without.
+    pub requests: Option<Requests>,
 }
 
 /// The accesses of a tenant.
@@ -102,10 +105,16 @@ pub fn load_parted(
     for (tenant, name) in named {
         let Reading { packer, footprint, times, .. } = parts[tenant].take().expect("each is taken once");
         let Some(packed) = packer.finish() else { return Ok(None) };
-        let loaded = Arc::new(Loaded { footprint, accesses: Some(packed) });
+        let has_neighbours = reader.has_neighbours();
+        let loaded = Arc::new(Loaded { has_neighbours, ..Loaded::of(footprint, Some(packed)) });
         finished.push(Part { name, loaded, times: wants_times.then(|| times.into()) });
     }
-    Ok(Some(Parted { order: order.into(), parts: finished, went_back: reader.went_back() }))
+    Ok(Some(Parted {
+        order: order.into(),
+        parts: finished,
+        went_back: reader.went_back(),
+        requests: reader.requests(),
+    }))
 }
 
 /// Numbers by what they are, and names behind them.

@@ -14,7 +14,9 @@
 //!                                  | offset of the first block after the accesses u64; then the file ends
 //! ```
 //!
-//! Flags are 0 before version 3. There bit 0 says that the source did not tell which accesses write, so that none does.
+//! Flags are 0 before version 3. There bit 0 says that the source did not tell which accesses write, so that none does. Bit 1 says that
+//! pages were numbered in order of first appearance, as opaque ids are: page 7 is no neighbour of page 8. A file whose numbers are places
+//! has the bit clear.
 //!
 //! All numbers are little-endian; raw bytes are varints. A conversion streams and learns the tables last, so they are at the end.
 //! The end block has a fixed length and is found from the file's end. Every byte is under a checksum or compared with a
@@ -33,6 +35,7 @@ pub use writer::PgtWriter;
 use std::ops::RangeInclusive;
 
 use super::footprint::Footprint;
+use super::requests::Requests;
 
 /// First bytes of a `.pgt`. Like PNG's, they show a transfer that changed line ends or stripped the eighth bit.
 pub(super) const MAGIC: [u8; 8] = *b"\x89PGT\r\n\x1a\n";
@@ -44,6 +47,8 @@ const VERSIONS: RangeInclusive<u16> = 1..=VERSION;
 const HEADER_BYTES: usize = 32;
 /// A flag: it is not known which accesses write.
 const FLAG_WRITES_UNKNOWN: u16 = 1;
+/// A flag: pages were numbered as they came, so that the numbers of neighbours say nothing.
+const FLAG_NO_NEIGHBOURS: u16 = 2;
 
 /// The header of a `.pgt`, and the tables behind its accesses that can be read without them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,8 +63,12 @@ pub struct TraceHeader {
     pub page_size: u32,
     /// Whether the trace says which accesses write; where it does not, none does.
     pub tells_writes: bool,
+    /// Whether the numbers of pages are places, so that those beside each other are neighbours.
+    pub has_neighbours: bool,
     /// The footprint of the file's accesses; `None` in files of version 1, which don't have it.
     pub footprint: Option<Footprint>,
+    /// What the records say besides their accesses, right after a conversion; a `.pgt` does not keep it.
+    pub requests: Option<Requests>,
 }
 
 /// An object of a `.pgt`.

@@ -2,6 +2,7 @@
 
 use super::error::TraceError;
 use super::interpretation::Column;
+use super::requests::Requests;
 use super::source::Source;
 
 /// A request of at most this many bytes is believed; a larger one is a corrupt size, and would replay for hours.
@@ -27,6 +28,8 @@ pub(super) struct Record {
     pub(super) time: Option<f64>,
     /// Bytes asked for, where the format says.
     pub(super) bytes: u64,
+    /// Pages that leave, from the target's first on; `u64::MAX` for all that the id has.
+    pub(super) removes: u64,
 }
 
 /// Location of a record's pages.
@@ -50,7 +53,12 @@ impl Record {
 
     /// A record that accesses nothing.
     pub(super) fn without_access(time: Option<f64>) -> Record {
-        Record { object: 0, target: Target::Place(0), pages: 0, is_write: false, time, bytes: 0 }
+        Record { object: 0, target: Target::Place(0), pages: 0, is_write: false, time, bytes: 0, removes: 0 }
+    }
+
+    /// A record that deletes so many pages from the target on.
+    pub(super) fn delete(object: u32, target: Target, removes: u64, time: Option<f64>) -> Record {
+        Record { object, target, removes, ..Record::without_access(time) }
     }
 }
 
@@ -81,6 +89,14 @@ pub(super) trait RecordReader: Send {
     fn object_names(&self) -> &[String] {
         &[]
     }
+
+    /// Whether a page's number says nothing of its neighbours, as records name opaque ids.
+    fn has_ids(&self) -> bool {
+        false
+    }
+
+    /// Adds what it has counted itself: times to live, skipped operations, doubts.
+    fn count_in(&self, _requests: &mut Requests) {}
 
     /// Unit of the records' times.
     fn time_unit(&self) -> &'static str {
@@ -148,6 +164,12 @@ pub(super) fn pages_of_range(offset: u64, bytes: u64, page_size: u64) -> Option<
     Some((first, last - first + 1))
 }
 
+/// The pages that lie within `bytes` bytes from byte `offset` on: the first and how many. What is deleted in part stays.
+pub(super) fn whole_pages_of_range(offset: u64, bytes: u64, page_size: u64) -> Option<(u64, u64)> {
+    let (first, end) = (offset.div_ceil(page_size), offset.checked_add(bytes)? / page_size);
+    Some((first, end.saturating_sub(first)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,5 +186,13 @@ mod tests {
         assert_eq!(pages(512, 69_632), (0, 18));
         assert_eq!(pages(8192, 0), (2, 0));
         assert_eq!(pages_of_range(u64::MAX, 2, 4096), None);
+    }
+
+    #[test]
+    fn whole_pages_of_range_leave_parts_of_pages_out() {
+        assert_eq!(whole_pages_of_range(0, 8192, 4096), Some((0, 2)));
+        assert_eq!(whole_pages_of_range(1, 8192, 4096), Some((1, 1)));
+        assert_eq!(whole_pages_of_range(1, 4096, 4096), Some((1, 0)));
+        assert_eq!(whole_pages_of_range(u64::MAX, 2, 4096), None);
     }
 }

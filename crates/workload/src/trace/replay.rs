@@ -1,11 +1,13 @@
 //! From records of a trace to accesses: one access a page of the record, under the number that the page has for the simulator.
 
 use super::error::TraceError;
+use super::file_calls::{FileCall, PlacedCall};
 use super::format::Format;
 use super::intern::{Interner, OriginalId, PageName};
 use super::interpretation::Column;
 use super::options::{PageIds, ReadOptions};
 use super::record::{Record, RecordReader, Target};
+use super::requests::Requests;
 use crate::{Access, AccessStream};
 
 /// A stream that comes from a trace and can say more about it than its accesses.
@@ -32,6 +34,9 @@ pub(super) trait TraceReader: AccessStream {
 
     /// Whether the trace says which accesses write; where it does not, all are taken for reads.
     fn tells_writes(&self) -> bool;
+
+    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    fn has_neighbours(&self) -> bool;
 
     /// Records so far that access no page, such as syncs and trims; `None` where that is not known any more.
     fn records_without_access(&self) -> Option<u64>;
@@ -114,6 +119,17 @@ pub(super) struct Replay<R> {
     pages: u64,
     /// Records so far that have none.
     without_access: u64,
+    /// Records so far that access pages; one that counts for several is several.
+    requests: u64,
+    /// Records so far that delete what they name.
+    deletes: u64,
+    /// The delete that was read last and is still to be made.
+    deleting: Option<Record>,
+    /// Pages that deletes have ended and nobody has taken, and how many there were.
+    removals: Vec<PlacedCall>,
+    pages_deleted: u64,
+    /// Accesses handed out.
+    accesses: u64,
     implausible_ok: bool,
     time_span: Option<(f64, f64)>,
     /// What records say besides, where it is kept.
@@ -137,6 +153,12 @@ impl<R: RecordReader> Replay<R> {
             request_bytes: 0,
             pages: 0,
             without_access: 0,
+            requests: 0,
+            deletes: 0,
+            deleting: None,
+            removals: Vec::new(),
+            pages_deleted: 0,
+            accesses: 0,
             implausible_ok: options.implausible_ok,
             time_span: None,
             told: None,
@@ -153,6 +175,11 @@ impl<R: RecordReader> Replay<R> {
         self.request_bytes += record.bytes;
         self.pages += record.pages;
         self.without_access += u64::from(record.pages == 0);
+        self.requests += u64::from(record.pages > 0);
+        if record.removes > 0 {
+            self.deletes += 1;
+            self.deleting = Some(record);
+        }
         if !self.implausible_ok {
             self.check_pages(record)?;
         }
@@ -237,7 +264,8 @@ impl<R: RecordReader> Replay<R> {
                 if self.gather_ids(out, start + max) {
                     continue;
                 }
-                if !self.advance()? {
+                // Pages before a delete are numbered first: it ends those that are known.
+                if !self.advance()? || self.deleting.is_some() {
                     break;
                 }
                 continue;
@@ -271,10 +299,50 @@ impl<R: RecordReader> Replay<R> {
         }
         self.request_bytes += run.bytes;
         self.pages += count as u64;
+        self.requests += count as u64;
         self.names.extend(self.ids.iter().map(|&id| PageName::new(0, id, 0, false)));
         self.places.extend(out.len()..out.len() + count);
         out.extend(std::iter::repeat_n(Access::new(0, 0, false), count));
         count > 0
+    }
+
+    /// Ends the pages that a record deletes, before the access that comes next.
+    fn delete(&mut self, record: Record) {
+        let mut end = |first: u64, end: u64| {
+            self.pages_deleted += end - first;
+            let (access, object) = (self.accesses, record.object);
+            match self.removals.last_mut() {
+                Some(PlacedCall { access: of, object: on, call: FileCall::Truncate { end: last, .. } })
+                    if (*of, *on, *last) == (access, object, first) =>
+                {
+                    *last = end;
+                }
+                _ => {
+                    self.removals.push(PlacedCall { access, object, call: FileCall::Truncate { first, end } })
+                }
+            }
+        };
+        match (record.target, self.page_ids) {
+            (Target::Id { id, .. }, PageIds::AsGiven) => end(id, id + 1),
+            (Target::Place(first), PageIds::Auto | PageIds::AsGiven) => {
+                let last = first.saturating_add(record.removes).min(Access::PAGES_MAX);
+                if first < last {
+                    end(first, last);
+                }
+            }
+            (Target::Id { id, was_text }, PageIds::Auto | PageIds::Dense) => {
+                // An id's pages are accessed from its first on.
+                let known = (0..)
+                    .map_while(|at| self.interner.known(&PageName::new(record.object, id, at, was_text)));
+                known.for_each(|page| end(page, page + 1));
+            }
+            (Target::Place(first), PageIds::Dense) => {
+                let places = first..first.saturating_add(record.removes);
+                let known = places
+                    .filter_map(|place| self.interner.known(&PageName::new(record.object, place, 0, false)));
+                known.for_each(|page| end(page, page + 1));
+            }
+        }
     }
 
     /// Numbers the pages of accesses gathered.
@@ -310,9 +378,13 @@ impl<R: RecordReader> AccessStream for Replay<R> {
             let gathered = self.gather(out, BATCH.min(max - filled));
             // What was read before a fault has its numbers.
             self.number(out)?;
-            match gathered? {
-                0 => break,
-                count => filled += count,
+            let count = gathered?;
+            filled += count;
+            self.accesses += count as u64;
+            match self.deleting.take() {
+                Some(record) => self.delete(record),
+                None if count == 0 => break,
+                None => {}
             }
         }
         Ok(filled)
@@ -320,6 +392,24 @@ impl<R: RecordReader> AccessStream for Replay<R> {
 
     fn len_hint(&self) -> Option<u64> {
         None
+    }
+
+    fn requests(&self) -> Option<Requests> {
+        let mut requests = Requests {
+            requests: self.requests,
+            pages: self.accesses,
+            bytes: self.request_bytes,
+            has_ids: self.reader.has_ids(),
+            deletes: self.deletes,
+            pages_deleted: self.pages_deleted,
+            ..Requests::default()
+        };
+        self.reader.count_in(&mut requests);
+        Some(requests)
+    }
+
+    fn take_removals(&mut self) -> Vec<PlacedCall> {
+        std::mem::take(&mut self.removals)
     }
 }
 
@@ -354,6 +444,10 @@ impl<R: RecordReader> TraceReader for Replay<R> {
 
     fn tells_writes(&self) -> bool {
         self.reader.tells_writes()
+    }
+
+    fn has_neighbours(&self) -> bool {
+        !self.reader.has_ids() && self.page_ids != PageIds::Dense
     }
 
     fn records_without_access(&self) -> Option<u64> {

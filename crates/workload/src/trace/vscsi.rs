@@ -112,7 +112,7 @@ impl RecordReader for Vscsi {
             return Err(self.source.error(format!("sector {} is past the number range", request.sector)));
         };
         self.source.count_records(1);
-        Ok(Some(Record { object: 0, target: Target::Place(first), pages, is_write, time, bytes }))
+        Ok(Some(Record { object: 0, target: Target::Place(first), pages, is_write, time, bytes, removes: 0 }))
     }
 
     fn source(&self) -> &Source {

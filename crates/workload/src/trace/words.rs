@@ -88,6 +88,7 @@ impl RecordReader for Words {
             is_write: word >> 31 != 0,
             time: None,
             bytes: 0,
+            removes: 0,
         }))
     }
 

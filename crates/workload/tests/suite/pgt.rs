@@ -119,7 +119,7 @@ fn a_newer_version_is_refused_as_such() {
     }
     // A flag that nobody knows may mean anything.
     let mut bytes = written(&small());
-    bytes[10] = 2;
+    bytes[10] = 4;
     let crc = crc32fast::hash(&bytes[..28]);
     bytes[28..32].copy_from_slice(&crc.to_le_bytes());
     assert!(read(&bytes).unwrap_err().reason().contains("does not know"));

@@ -43,6 +43,35 @@ struct OfTrace {
     cells: Vec<Vec<Shown>>,
     /// What misses were estimated from, if any were.
     sampled: Option<SampledFrom>,
+    /// Whether the numbers of its pages are places.
+    has_neighbours: bool,
+}
+
+impl OfTrace {
+    /// Figures of policies of the machine that are below a bound.
+    fn below(&self, policies: &[Policy]) -> Vec<super::readahead::Below> {
+        let bound = policies.iter().position(Policy::is_bound);
+        let Some(bounds) = bound.map(|at| &self.cells[at]) else { return Vec::new() };
+        let mut below = Vec::new();
+        for (policy, cells) in policies.iter().zip(&self.cells).filter(|(policy, _)| !policy.is_bound()) {
+            for ((size, cell), bound_cell) in self.sizes.iter().zip(cells).zip(bounds) {
+                // The bound is of all accesses, and may be an estimate.
+                let is_whole =
+                    cell.is_whole() && bound_cell.is_whole() && self.warm_up == 0 && cell.spread.is_none();
+                let Some((miss_ratio, bound)) =
+                    cell.miss_ratio.zip(bound_cell.miss_ratio).filter(|_| is_whole)
+                else {
+                    continue;
+                };
+                let least = bound_cell.spread.map_or(bound, |(least, _)| least);
+                if super::readahead::is_below(miss_ratio, least) {
+                    let memory = figures::bytes(size.1 * 4096);
+                    below.push(super::readahead::Below { policy: policy.name(), memory, miss_ratio, bound });
+                }
+            }
+        }
+        below
+    }
 }
 
 /// A row for each textbook policy, and what estimates among them were made from.
@@ -212,7 +241,8 @@ impl<'a> Bench<'a> {
         failures: &mut Vec<Failed>,
     ) -> anyhow::Result<Option<OfTrace>> {
         let args = self.args;
-        let setup = |profile: &'a str| Setup { args, trace: path, profile, read };
+        let has_neighbours = super::has_neighbours(path, read)?;
+        let setup = |profile: &'a str| Setup { args, trace: path, profile, read, has_neighbours };
         let options = setup("").object(Some(1)).read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
         let interpretation =
             remark_interpretation(path, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -224,15 +254,19 @@ impl<'a> Bench<'a> {
                 return Ok(None);
             }
         }
-        let packed = loaded.as_ref().and_then(|of| of.loaded.accesses.as_ref());
-        let trace = match packed {
-            Some(packed) => Trace::of(path, &options, packed, args.trace_memory.0)?,
+        let of_loaded = match &loaded {
+            Some(of) => Trace::of(path, &options, &of.loaded, args.trace_memory.0)?,
+            None => None,
+        };
+        let trace = match of_loaded {
+            Some(trace) => trace,
             None => match Trace::load(path, &options, args.trace_memory.0, terminal)? {
                 Some(trace) => trace,
                 None => return Ok(None),
             },
         };
         anyhow::ensure!(trace.accesses > 0, "{} has no accesses to replay", path.display());
+        super::remark_later(path, &interpretation, trace.requests.as_ref());
         let warm_up = args.warm_up.map_or(0, |warm_up| warm_up.of(trace.accesses));
         anyhow::ensure!(
             warm_up < trace.accesses,
@@ -257,7 +291,7 @@ impl<'a> Bench<'a> {
                 }
             });
         }
-        Ok(Some(OfTrace { interpretation, trace, warm_up, sizes, cells, sampled }))
+        Ok(Some(OfTrace { interpretation, trace, warm_up, sizes, cells, sampled, has_neighbours }))
     }
 
     /// A row for each textbook policy, in their order.
@@ -389,12 +423,11 @@ impl ReplayArgs {
     /// Options given that concern the machine alone.
     fn of_machine(&self) -> Vec<&'static str> {
         use crate::cli::{ChannelArg, SwapArg};
-        use pageout_sim::scenario::Device;
         let given = [
             ("--channel", self.channel != ChannelArg::File),
             ("--writes", self.writes),
             ("--device", self.device != "nvme"),
-            ("--read-ahead-kb", self.read_ahead_kb != Device::READ_AHEAD_KB),
+            ("--read-ahead-kb", self.read_ahead_kb.is_some()),
             ("--swap", self.swap != SwapArg::None),
             ("--think-time", self.think_time != "0s"),
             ("--timed", self.timed.is_some()),

@@ -122,10 +122,11 @@ fn refuse(args: &ReplayArgs) -> anyhow::Result<()> {
     for (option, is_given, why) in given {
         ensure!(!is_given, "{option} can't be with --live: {why}");
     }
+    let window_kb = args.window_kb(true);
     ensure!(
-        [0, Device::READ_AHEAD_KB].contains(&args.read_ahead_kb),
+        [0, Device::READ_AHEAD_KB].contains(&window_kb),
         "--read-ahead-kb {} can't be with --live: files are read ahead as the kernel does by itself ({}), or not at all (0)",
-        args.read_ahead_kb,
+        window_kb,
         Device::READ_AHEAD_KB
     );
     Ok(())
@@ -227,7 +228,7 @@ impl Replay<'_> {
     }
 
     fn is_random(&self) -> bool {
-        self.args.read_ahead_kb == 0
+        self.args.window_kb(self.loaded.has_neighbours) == 0
     }
 
     /// A page cache in which the group's limit is what is short.

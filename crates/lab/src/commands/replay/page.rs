@@ -3,21 +3,24 @@
 use anyhow::Context;
 use pageout_sim::scenario::Scenario;
 
-use super::{Figures, Replayed, heading, rows};
+use super::{Figures, Replayed, heading, readahead, rows};
 use crate::print::figures;
 use crate::print::progress::name_of;
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(super) fn page(replayed: &Replayed, scenario: &Scenario) -> anyhow::Result<Page> {
-    let Replayed { setup, policy, points, extent, .. } = replayed;
+    let Replayed { setup, policy, points, extent, bounds, .. } = replayed;
+    let window = readahead::shown(setup.args, setup.has_neighbours);
     let mut measured: Vec<(u64, Figures)> =
         points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
     measured.sort_by_key(|(pages, _)| *pages);
     measured.dedup_by_key(|(pages, _)| *pages);
+    let below = readahead::below(&replayed.below(), setup.args.window_kb(setup.has_neighbours));
+    let below = (!below.is_empty()).then(|| below.trim().replace('\n', " "));
     let mut page = Page {
         title: format!("How much memory does {} want?", name_of(setup.trace)),
         of: heading(replayed).trim_end().replace('\n', "; "),
-        story: extent.warning().into_iter().chain(story(&measured)).collect(),
+        story: extent.warning().into_iter().chain(story(&measured)).chain(below).collect(),
         parts: Vec::new(),
     };
     if measured.len() > 1 {
@@ -25,7 +28,7 @@ pub(super) fn page(replayed: &Replayed, scenario: &Scenario) -> anyhow::Result<P
         let memory = if is_wide { Axis::logarithmic } else { Axis::linear };
         let chart = |title: &str, says: &str, y: Axis, of: fn(&Figures) -> f64| {
             let line = Line {
-                name: policy.to_string(),
+                name: format!("{policy}, readahead {window}"),
                 colour: Colour::nth(1),
                 ys: measured.iter().map(|(_, figures)| Some(of(figures))).collect(),
             };
@@ -39,6 +42,11 @@ pub(super) fn page(replayed: &Replayed, scenario: &Scenario) -> anyhow::Result<P
                 shape: Shape::Points,
             })
         };
+        let by_size = |pages: u64| {
+            let at = points.iter().position(|point| point.pages == pages)?;
+            bounds.as_ref()?[at].as_ref().map(|bound| bound.miss_ratio)
+        };
+        let of_bound: Vec<Option<f64>> = measured.iter().map(|(pages, _)| by_size(*pages)).collect();
         page.parts = vec![
             chart(
                 "Miss ratio over memory",
@@ -50,6 +58,11 @@ pub(super) fn page(replayed: &Replayed, scenario: &Scenario) -> anyhow::Result<P
                 of.end_ns as f64
             }),
         ];
+        if let (Some(Part::Chart(chart)), true) =
+            (page.parts.first_mut(), of_bound.iter().any(Option::is_some))
+        {
+            chart.lines.push(Line { name: "opt (bound)".to_string(), colour: Colour::nth(0), ys: of_bound });
+        }
     }
     page.parts.push(Part::Table(Table {
         title: "Figures".to_string(),

@@ -25,6 +25,8 @@ pub(in crate::commands) struct Setup<'a> {
     pub(in crate::commands) profile: &'a str,
     /// How the trace is read.
     pub(in crate::commands) read: &'a Table,
+    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    pub(in crate::commands) has_neighbours: bool,
 }
 
 /// A trace's accesses, or a tenant's.
@@ -76,7 +78,7 @@ impl Setup<'_> {
         Ok(scenario)
     }
     pub(in crate::commands) fn object(&self, pages: Option<u64>) -> Object {
-        let Setup { args, trace, read, .. } = *self;
+        let Setup { args, trace, read, has_neighbours, .. } = *self;
         let channel = match args.channel {
             ChannelArg::File => Channel::File,
             ChannelArg::Mapped => Channel::Mapped,
@@ -89,6 +91,8 @@ impl Setup<'_> {
             device: None,
             request_size: None,
             advice: Advice::Normal,
+            // Who asks for it has it.
+            read_ahead: (!has_neighbours && args.window_kb(has_neighbours) > 0).then_some(true),
             populate_node: None,
             hugepage: None,
             locked: false,
@@ -124,7 +128,8 @@ impl Setup<'_> {
         footprint: &Footprint,
         pages: u64,
     ) -> anyhow::Result<Scenario> {
-        let Setup { args, profile, .. } = *self;
+        let Setup { args, profile, has_neighbours, .. } = *self;
+        let window_kb = args.window_kb(has_neighbours);
         let think_time: TimeSpan = args.think_time.parse().with_context(|| "--think-time".to_string())?;
         let mut objects: Vec<Object> = footprint
             .objects
@@ -175,7 +180,7 @@ impl Setup<'_> {
                 lists: None,
                 switches: Knobs(vec![("memcg.kmem".to_string(), Scalar::Bool(false))]),
             },
-            sysctl: Knobs(match args.read_ahead_kb {
+            sysctl: Knobs(match window_kb {
                 0 => vec![("vm.page-cluster".to_string(), Scalar::Integer(0))],
                 _ => Vec::new(),
             }),
@@ -185,7 +190,7 @@ impl Setup<'_> {
                 files: Knobs(vec![("memory.max".to_string(), Scalar::Text(limit.to_string()))]),
             }],
             device: vec![Device {
-                read_ahead_kb: args.read_ahead_kb,
+                read_ahead_kb: window_kb,
                 ..Device::of_preset(&args.device, &args.device)
             }],
             swap: match args.swap {

@@ -42,6 +42,10 @@ struct Found<'a> {
 /// What was found out of a trace.
 struct OfTrace {
     interpretation: Interpretation,
+    /// Whether the numbers of its pages are places.
+    has_neighbours: bool,
+    /// What its records say besides.
+    requests: Option<pageout_workload::trace::Requests>,
     tenants: Tenants,
     names: Vec<String>,
     /// Accesses of each that don't count.
@@ -126,7 +130,8 @@ impl<'a> Found<'a> {
         terminal: &Terminal,
     ) -> anyhow::Result<Option<OfTrace>> {
         let args = self.args;
-        let setup = |profile: &'a str| Setup { args, trace: path, profile, read };
+        let has_neighbours = super::has_neighbours(path, read)?;
+        let setup = |profile: &'a str| Setup { args, trace: path, profile, read, has_neighbours };
         let options = setup("").object(Some(1)).read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
         let interpretation =
             remark_interpretation(path, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -143,6 +148,8 @@ impl<'a> Found<'a> {
         );
         let mut of = OfTrace {
             interpretation,
+            has_neighbours,
+            requests: parted.requests.clone(),
             names: parted.parts.iter().map(|part| part.name.clone()).collect(),
             warm_up: tenants.of_first(warm_up),
             shares_pages: tenants.own().iter().map(|own| u64::from(own.distinct_pages)).sum::<u64>()

@@ -17,7 +17,7 @@ use pageout_study::scenario::source::{Setting, Source};
 use pageout_study::scenario::traces::TRACE_MEMORY;
 use pageout_study::sweep::{Cell, Input, InputKind, Plan, Row};
 use pageout_workload::ReadOptions;
-use pageout_workload::trace::{self, Loaded};
+use pageout_workload::trace::{self, Loaded, Requests};
 use serde_json::{Value, json};
 
 use super::{BUILD, guarded};
@@ -187,6 +187,8 @@ impl Group<'_> {
             match answer.cells[0][at] {
                 bench::Cell::Misses(misses) => {
                     row["accesses"] = json!(trace.accesses);
+                    row["read_ahead_kb"] = json!(0);
+                    tell_requests(&mut row, trace.requests.as_ref());
                     row["misses"] = json!(misses);
                     row["miss_ratio"] = json!(misses as f64 / trace.accesses.max(1) as f64);
                     for of in answer.figures.iter().filter(|of| of.size == at) {
@@ -218,7 +220,12 @@ impl Group<'_> {
         let loaded = Arc::new(loaded.map_err(anyhow::Error::from)?);
         let args = self.replay_args();
         let replayed = |cell: &Cell| self.replayed(&args, &loaded, cell);
-        self.simulate(cells, &replayed, take)
+        let requests = loaded.requests.clone();
+        let mut tell = |mut rows: Vec<Row>| {
+            rows.iter_mut().for_each(|row| tell_requests(row, requests.as_ref()));
+            take(rows)
+        };
+        self.simulate(cells, &replayed, &mut tell)
     }
 
     /// What `pageout replay` would make of it without an option.
@@ -226,7 +233,7 @@ impl Group<'_> {
         let words =
             [std::ffi::OsStr::new("pageout"), "replay".as_ref(), "--".as_ref(), self.input.path.as_os_str()];
         match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Replay(args)) => args,
+            Ok(Command::Replay(args)) => ReplayArgs { read_ahead_kb: self.plan.read_ahead_kb, ..args },
             _ => unreachable!("these words are a replay"),
         }
     }
@@ -240,7 +247,8 @@ impl Group<'_> {
         let Some(Policy::Machine { profile, .. }) = &cell.policy else {
             anyhow::bail!("no policy of the machine")
         };
-        let setup = Setup { args, trace: &self.input.path, profile, read: &self.plan.read };
+        let has_neighbours = loaded.has_neighbours;
+        let setup = Setup { args, trace: &self.input.path, profile, read: &self.plan.read, has_neighbours };
         let pages = self.pages(cell, loaded.footprint.distinct_pages(), PAGES_MIN)?;
         let mut scenario = setup.scenario(&loaded.footprint, pages)?;
         scenario.seed = cell.seed;
@@ -249,6 +257,10 @@ impl Group<'_> {
             let name = self.input.path.file_name().unwrap_or_default();
             let source = Source::parse(Path::new(name), toml_edit::ser::to_string_pretty(&scenario)?)?;
             scenario = source.scenario(&cell.settings)?;
+        }
+        if !has_neighbours && scenario.device.iter().any(|device| device.read_ahead_kb > 0) {
+            // Who asks for it has it.
+            scenario.task[0].object.iter_mut().for_each(|object| object.read_ahead = Some(true));
         }
         let trace = scenario.task[0].object[0].trace.as_mut().expect("the first object has the trace");
         trace.loaded = Some(Arc::clone(loaded));
@@ -320,10 +332,12 @@ impl Group<'_> {
         if let Some(failure) = runs.failures.first() {
             return Some(self.failed(cell, &failure.to_string()));
         }
-        let accesses = runs.results.first()?.accesses;
+        let result = runs.results.first()?.clone();
+        let accesses = result.accesses;
         let of = Point { pages, limit: Limit::Max, runs }.figures()?;
         let mut row = self.row(cell, cell.memory.map(|_| pages));
         row["accesses"] = json!(accesses);
+        row["read_ahead_kb"] = json!(result.readahead.read_ahead_kb.values().max());
         row["misses"] = json!(of.misses);
         row["miss_ratio"] = json!(of.miss_ratio);
         row["runtime_ns"] = json!(of.end_ns);
@@ -372,6 +386,10 @@ fn row(plan: &Plan, cell: &Cell, pages: Option<u64>) -> Row {
         row[setting.key.as_str()] = json!(setting.value);
     }
     let rest = [
+        "read_ahead_kb",
+        "requests",
+        "request_bytes",
+        "deletes",
         "accesses",
         "misses",
         "miss_ratio",
@@ -390,6 +408,14 @@ fn row(plan: &Plan, cell: &Cell, pages: Option<u64>) -> Row {
         Value::Object(row) => row,
         _ => unreachable!("it was made as an object"),
     }
+}
+
+/// What a trace says that is no access.
+fn tell_requests(row: &mut Row, requests: Option<&Requests>) {
+    let Some(of) = requests else { return };
+    row.insert("requests".to_string(), json!(of.requests));
+    row.insert("request_bytes".to_string(), json!((of.bytes > 0).then_some(of.bytes)));
+    row.insert("deletes".to_string(), json!(of.deletes));
 }
 
 /// A figure that a policy tells of itself has a column.

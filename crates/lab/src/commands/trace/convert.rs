@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
+use pageout_study::result::requests;
 use pageout_workload::trace::{self, Format};
 
 use super::info::file_length;
@@ -67,6 +68,9 @@ pub(crate) fn convert(
         }
         output::print(text)
     };
+    for says in header.requests.iter().flat_map(|of| requests::says(of, false)) {
+        output::remark(&format!("note: {}: {says}; a .pgt does not keep that", from.display()));
+    }
     if options.is_data() {
         let json = serde_json::json!({
             "trace": to.to_string_lossy(),

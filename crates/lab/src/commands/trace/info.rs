@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use pageout_study::result::requests;
 use pageout_workload::trace::{self, Column, TraceInfo};
 use serde_json::{Value, json};
 
@@ -44,6 +45,8 @@ fn to_json(path: &Path, info: &TraceInfo) -> Value {
         "columns": info.interpretation.columns.iter().map(column).collect::<Vec<_>>(),
         "doubts": info.interpretation.doubts,
         "records": info.records,
+        "requests": info.requests.as_ref().map(requests::json),
+        "has_neighbours": info.interpretation.has_neighbours,
         "records_without_access": info.records_without_access,
         "accesses": info.accesses,
         "reads": info.writes.map(|writes| info.accesses - writes),
@@ -86,7 +89,10 @@ fn to_text(path: &Path, info: &TraceInfo) -> String {
     let idle = match info.records_without_access {
         None | Some(0) => String::new(),
         Some(idle) => {
-            format!(", {} of them without an access (syncs, trims, sizes of 0)", figures::count(idle))
+            format!(
+                ", {} of them without an access (syncs, deletes, skipped operations, sizes of 0)",
+                figures::count(idle)
+            )
         }
     };
     row("records", format!("{}{idle}", figures::count(info.records)));
@@ -118,6 +124,10 @@ fn to_text(path: &Path, info: &TraceInfo) -> String {
         ),
     );
     text += &reuse(info);
+    let says = info.requests.iter().flat_map(|of| requests::says(of, true));
+    for says in says {
+        text += &output::wrap(&format!("{says}."), output::width(), "  ");
+    }
     for doubt in &info.interpretation.doubts {
         text += &output::wrap(&format!("Note: {doubt}."), output::width(), "  ");
     }

@@ -45,7 +45,14 @@ pub(crate) fn remark_interpretation(
         // Pages of a program's memory: there is nothing to interpret.
         let format = trace::Format::Words;
         let (columns, doubts) = (Vec::new(), Vec::new());
-        return Ok(Interpretation { format, page_size: 4096, tells_writes: false, columns, doubts });
+        return Ok(Interpretation {
+            format,
+            page_size: 4096,
+            tells_writes: false,
+            has_neighbours: true,
+            columns,
+            doubts,
+        });
     }
     let interpretation = remark_columns(trace, options)?;
     let page_size = u64::from(interpretation.page_size);
@@ -85,7 +92,7 @@ pub(super) fn columns(interpretation: &Interpretation) -> String {
     };
     let of = |role: &str| columns.iter().filter(|column| column.holds.name() == role).collect::<Vec<_>>();
     let mut parts = Vec::new();
-    for role in ["object", "id", "page", "offset", "size", "op", "time", "ignored"] {
+    for role in ["object", "id", "page", "offset", "size", "op", "count", "time", "ttl", "ignored"] {
         let of = of(role);
         let Some(first) = of.first() else { continue };
         let names = of.iter().map(|column| name(column)).collect::<Vec<_>>().join(", ");

@@ -34,7 +34,7 @@ impl Scenario {
                 name: file.name.clone(),
                 pages: file.size.pages_ceil(),
                 kind,
-                bdi: self.bdi(kind, file.device.as_deref()),
+                bdi: self.bdi_of(kind, file.device.as_deref(), self.is_read_ahead(&file.name)),
             };
             let device = (kind == EngineFileKind::Regular).then(|| self.device_index(file.device.as_deref()));
             let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
@@ -54,7 +54,7 @@ impl Scenario {
                     Channel::Tmpfs => EngineFileKind::Tmpfs,
                     _ => EngineFileKind::Regular,
                 };
-                let bdi = self.bdi(kind, object.device.as_deref());
+                let bdi = self.bdi_of(kind, object.device.as_deref(), task.is_read_ahead(index));
                 let device =
                     (kind == EngineFileKind::Regular).then(|| self.device_index(object.device.as_deref()));
                 let apart = object.copies_per_file().unwrap_or(task.copies);
@@ -68,6 +68,12 @@ impl Scenario {
             }
         }
         Ok(files)
+    }
+
+    /// The same of a file that may be read page by page, however far the device is read ahead.
+    fn bdi_of(&self, kind: EngineFileKind, device: Option<&str>, is_read_ahead: bool) -> Bdi {
+        let bdi = self.bdi(kind, device);
+        if is_read_ahead { bdi } else { Bdi { ra_pages: 0, ..bdi } }
     }
 
     /// What readahead knows of the device of a file; tmpfs is on none.

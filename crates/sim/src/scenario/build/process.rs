@@ -230,7 +230,7 @@ impl Scenario {
 fn file_calls(task: &Task, sizes: &Files<'_>) -> Result<Vec<(u64, ObjectId, FileCall)>, Problem> {
     let listed = |(at, object): (usize, &'_ Object)| Some((at, object.file_calls.clone()?));
     let Some((at, CallsFile { path, loaded })) = (0..).zip(&task.object).find_map(listed) else {
-        return Ok(Vec::new());
+        return Ok(deletes(task, sizes));
     };
     let key = format!("object[{at}].file_calls");
     let listed = match loaded {
@@ -266,6 +266,26 @@ fn file_calls(task: &Task, sizes: &Files<'_>) -> Result<Vec<(u64, ObjectId, File
         }
     }
     Ok(calls)
+}
+
+/// What the deletes of a task's trace take out of its files. Anonymous memory stays.
+fn deletes(task: &Task, sizes: &Files<'_>) -> Vec<(u64, ObjectId, FileCall)> {
+    let Some((at, removals)) = task.removals() else { return Vec::new() };
+    let mut calls = Vec::new();
+    for placed in removals {
+        let index = at + placed.object as usize;
+        let is_file = |of: &Object| of.channel != Channel::Anonymous;
+        if !task.object.get(index).is_some_and(is_file) {
+            continue;
+        }
+        let pages = sizes.pages_of(task, index).unwrap_or(0);
+        let FileCall::Truncate { first, end } = placed.call else { continue };
+        if first < pages {
+            let end = end.min(pages);
+            calls.push((placed.access, ObjectId(index as u32), FileCall::Truncate { first, end }));
+        }
+    }
+    calls
 }
 
 impl Advice {
@@ -355,5 +375,7 @@ fn origin_kind(index: usize, object: &Object, sizes: &Files<'_>) -> Result<Optio
     let options =
         object.read_options().map_err(|error| Problem::in_table(&format!("object[{index}].read"), error))?;
     let kept = trace.loaded.as_ref().and_then(|loaded| loaded.accesses.clone());
-    Ok(Some(kept.map_or_else(|| OriginKind::Trace(trace.path.clone(), options), OriginKind::InMemory)))
+    Ok(Some(
+        kept.map_or_else(|| OriginKind::Trace(trace.path.clone(), Box::new(options)), OriginKind::InMemory),
+    ))
 }

@@ -5,6 +5,8 @@
 //! within matters most, since without it pages of different volumes would become one. So a column that is left out, but called
 //! like an id, is reported.
 //!
+//! **Units.** An offset and a size that are in different units show in their values: [`Units`] looks at all of them.
+//!
 //! **Sectors.** Columns called like a number of sectors (`lba`, `blkno`) count 512 bytes, as in Linux, in DiskSim (www.pdl.cmu.edu/DiskSim)
 //! and in the block traces of SNIA's repository (iotta.snia.org). Nothing but the name says so, therefore it is told as a guess.
 
@@ -15,13 +17,64 @@ use super::published::is_number;
 
 /// Names that are understood without being told, by what they hold.
 const USUAL_TIME: &[&str] = &["time", "timestamp", "ts", "clocktime"];
-const USUAL_ID: &[&str] = &["id", "objid", "objectid", "key", "block"];
+const USUAL_ID: &[&str] = &[
+    "id",
+    "objid",
+    "objectid",
+    "key",
+    "cachekey",
+    "anonymizedkey",
+    "hash",
+    "keyhash",
+    "objhash",
+    "objecthash",
+    "url",
+    "urlhash",
+    "block",
+];
 const USUAL_PAGE: &[&str] = &["page", "pageid", "pagenumber"];
 const USUAL_OFFSET: &[&str] = &["offset", "byteoffset", "address"];
 const USUAL_SIZE: &[&str] =
     &["size", "objsize", "iosize", "length", "len", "bytes", "nbytes", "reqsize", "requestsize", "sizebytes"];
 const USUAL_OP: &[&str] =
     &["op", "operation", "opcode", "type", "iotype", "rw", "rwbs", "rwflag", "optype", "readwrite"];
+
+/// Requests that a line stands for.
+const USUAL_COUNT: &[&str] = &["opcount", "opscount", "numops", "nops", "repeat", "repeats", "repeatcount"];
+/// Names that may say so, and may say something else.
+const LIKE_COUNT: &[&str] = &[
+    "count",
+    "counts",
+    "cnt",
+    "freq",
+    "frequency",
+    "weight",
+    "hits",
+    "times",
+    "requests",
+    "requestcount",
+    "reqcount",
+    "numrequests",
+    "nrequests",
+    "accesses",
+    "accesscount",
+    "multiplicity",
+    "ops",
+    "occurrences",
+    "samples",
+];
+const USUAL_TTL: &[&str] = &[
+    "ttl",
+    "ttls",
+    "ttlsec",
+    "ttlseconds",
+    "timetolive",
+    "exptime",
+    "expiry",
+    "expiration",
+    "expires",
+    "lifetime",
+];
 
 /// Offsets and sizes that are counted in sectors.
 const SECTOR: u64 = 512;
@@ -107,6 +160,8 @@ pub(super) struct Columns {
     pub(super) size: Option<usize>,
     pub(super) size_unit: u64,
     pub(super) op: Option<usize>,
+    pub(super) count: Option<usize>,
+    pub(super) ttl: Option<usize>,
     /// One more than the last column used.
     pub(super) needed: usize,
 }
@@ -136,6 +191,8 @@ impl Columns {
             size_unit: unit_at(size),
             size,
             op: at(|holds| holds == ColumnUse::Op),
+            count: at(|holds| holds == ColumnUse::Count),
+            ttl: at(|holds| holds == ColumnUse::Ttl),
             needed: last_used.map_or(0, |last| last + 1),
         }
     }
@@ -189,6 +246,8 @@ pub(super) fn find(header: &[String], count: usize, options: &CsvOptions) -> Res
         (&options.time, USUAL_TIME, ColumnUse::Time),
         (&options.size, USUAL_SIZE, size(1)),
         (&options.op, USUAL_OP, ColumnUse::Op),
+        (&options.count, USUAL_COUNT, ColumnUse::Count),
+        (&options.ttl, USUAL_TTL, ColumnUse::Ttl),
     ] {
         if !found.choose(choice.as_deref(), holds)? && choice.is_none() {
             found.take_usual(names, holds)?;
@@ -335,6 +394,10 @@ pub(super) fn doubts(columns: &[Column], options: &CsvOptions) -> Vec<String> {
             ColumnUse::Ignored if options.object.is_none() && is_like_id(name) => doubts.push(format!(
                 "the column `{name}` is ignored, and its name is like one that tells volumes or files apart; if it does, add `{name}` to the read option `csv.object`"
             )),
+            ColumnUse::Ignored if options.count.is_none() && LIKE_COUNT.contains(&plain(name).as_str()) => doubts.push(format!(
+                "the column `{name}` is ignored, and its name is like one that says how many requests a line stands for; if it does, set the \
+                 read option `csv.count` to it"
+            )),
             ColumnUse::Offset { unit: SECTOR } if options.offset_unit.is_none() => doubts.push(format!(
                 "the column `{name}` is taken for a number of sectors of {SECTOR} bytes, by its name alone: the read option \
                  `csv.offset_unit` has the bytes of one if that is wrong"
@@ -355,7 +418,6 @@ pub(super) fn doubts_of_data(
     options: &CsvOptions,
     field: impl Fn(usize) -> Option<String>,
 ) -> Vec<String> {
-    let counts_sectors = columns.iter().any(|column| column.holds == ColumnUse::Offset { unit: SECTOR });
     let mut doubts = Vec::new();
     for (at, column) in columns.iter_mut().enumerate() {
         let Some(given) = field(at) else { continue };
@@ -365,25 +427,110 @@ pub(super) fn doubts_of_data(
                 column.holds = ColumnUse::Ignored;
                 doubts.push(format!("the times in column {name} are no numbers and are not read, as in `{given}`"));
             }
+            ColumnUse::Op if options.names_op(&given) => {}
             ColumnUse::Op if matches!(given.as_str(), "0" | "1") => doubts.push(format!(
                 "the operations in column {name} are numbers: 0 is taken for a read and 1 for a write"
             )),
             ColumnUse::Op if is_number(given.as_bytes()) || given.starts_with("2a") => doubts.push(format!(
                 "the operations in column {name} are taken for SCSI's codes in hexadecimal, such as 28 for a read and 2a for a write"
             )),
-            ColumnUse::Size { unit: 1 } if options.size_unit.is_none() && counts_sectors => {
-                let is_odd = given.parse::<u64>().is_ok_and(|bytes| bytes % SECTOR != 0);
-                if is_odd {
-                    doubts.push(format!(
-                        "offsets are sectors, and sizes in column {name} are taken for bytes, though {given} is no multiple of {SECTOR}: \
-                         if they are sectors, too, set `csv.size_unit = {SECTOR}`"
-                    ));
-                }
-            }
             _ => {}
         }
     }
     doubts
+}
+
+/// Values of offsets and sizes, and whether their units fit.
+#[derive(Default)]
+pub(super) struct Units {
+    /// Lines with an offset and a size that is not 0.
+    lines: u64,
+    /// Lines whose offset in bytes, or size, is no multiple of a sector, and the first such value.
+    odd_offsets: u64,
+    odd_sizes: u64,
+    odd_offset: u64,
+    odd_size: u64,
+    /// The largest size, as it is written.
+    size_max: u64,
+    /// Sizes that are as far from the one offset as the next, as it is written: a request behind the other.
+    adjacent_in_sectors: u64,
+    adjacent: u64,
+    last: Option<(u64, u64)>,
+}
+
+/// Of so many lines something can be said.
+const LINES_MIN: u64 = 2;
+
+impl Units {
+    /// Takes an offset and a size in, as they are written.
+    pub(super) fn add(&mut self, offset: u64, offset_unit: u64, size: u64, size_unit: u64) {
+        if size == 0 {
+            return;
+        }
+        self.lines += 1;
+        if !offset.wrapping_mul(offset_unit).is_multiple_of(SECTOR) {
+            self.odd_offset = if self.odd_offsets == 0 { offset } else { self.odd_offset };
+            self.odd_offsets += 1;
+        }
+        if !size.wrapping_mul(size_unit).is_multiple_of(SECTOR) {
+            self.odd_size = if self.odd_sizes == 0 { size } else { self.odd_size };
+            self.odd_sizes += 1;
+        }
+        self.size_max = self.size_max.max(size);
+        if let Some((before, of_before)) = self.last
+            && offset > before
+        {
+            let apart = offset - before;
+            self.adjacent += u64::from(apart.checked_mul(offset_unit) == of_before.checked_mul(size_unit));
+            let is_sectors =
+                offset_unit == 1 && size_unit == 1 && apart.checked_mul(SECTOR) == Some(of_before);
+            self.adjacent_in_sectors += u64::from(is_sectors);
+        }
+        self.last = Some((offset, size));
+    }
+
+    /// What does not fit, by the units that were read, with what to do.
+    pub(super) fn doubts(&self, offset_unit: u64, size_unit: u64) -> Vec<String> {
+        let mut doubts = Vec::new();
+        let Units { lines, odd_offsets, odd_sizes, odd_offset, odd_size, size_max, .. } = *self;
+        if offset_unit.is_multiple_of(SECTOR) && size_unit == 1 && odd_sizes > 0 {
+            doubts.push(format!(
+                "offsets are in units of {offset_unit} bytes and sizes in bytes, though {odd_sizes} of {lines} sizes are no multiple of \
+                 {SECTOR}, such as {odd_size}: if sizes are in sectors, too, set the read option `csv.size_unit = {SECTOR}`"
+            ));
+        }
+        if size_unit.is_multiple_of(SECTOR) && offset_unit == 1 && odd_offsets > 0 {
+            doubts.push(format!(
+                "sizes are in units of {size_unit} bytes and offsets in bytes, though {odd_offsets} of {lines} offsets are no multiple \
+                 of {SECTOR}, such as {odd_offset}: if offsets are in sectors, too, set the read option `csv.offset_unit = {SECTOR}`"
+            ));
+        }
+        if offset_unit == 1 && size_unit == 1 && lines >= LINES_MIN {
+            let follows = self.adjacent_in_sectors > self.adjacent;
+            if odd_offsets > 0 && odd_sizes == 0 || follows {
+                let why = match follows {
+                    true => "requests lie one behind the other if offsets are sectors".to_string(),
+                    false => format!(
+                        "{odd_offsets} of {lines} offsets are no multiple of {SECTOR}, such as {odd_offset}, and all sizes are"
+                    ),
+                };
+                doubts.push(format!(
+                    "offsets are taken for bytes, though {why}: if offsets are in sectors, set the read option `csv.offset_unit = {SECTOR}`"
+                ));
+            } else if odd_sizes == lines && odd_offsets == 0 && size_max < SECTOR {
+                doubts.push(format!(
+                    "sizes are taken for bytes, though none is above {size_max} and all offsets are multiples of {SECTOR}: if sizes are in \
+                     sectors, set the read option `csv.size_unit = {SECTOR}`"
+                ));
+            } else if odd_sizes == lines && odd_offsets * 2 > lines && size_max < SECTOR {
+                doubts.push(format!(
+                    "offsets and sizes are taken for bytes, though no size is above {size_max}: if both are in sectors or in blocks, set the \
+                     read options `csv.offset_unit` and `csv.size_unit`, such as to {SECTOR}"
+                ));
+            }
+        }
+        doubts
+    }
 }
 
 /// The first line, if it can't be one that names columns: a column that is used is called like a number.

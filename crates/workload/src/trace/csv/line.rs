@@ -3,6 +3,7 @@
 use super::super::error::TraceError;
 use super::super::options::Delimiter;
 use super::super::source::Source;
+use super::published::is_number;
 
 /// More columns than any trace has.
 pub(super) const FIELDS_MAX: usize = 1024;
@@ -18,6 +19,8 @@ pub(super) struct LineSplitter {
     /// End of each field in `text`, in bytes.
     ends: Vec<usize>,
     fields: usize,
+    /// The last comment before the line, without its sign.
+    comment: Vec<u8>,
 }
 
 impl LineSplitter {
@@ -30,16 +33,23 @@ impl LineSplitter {
             text: Vec::new(),
             ends: vec![0; FIELDS_MAX],
             fields: 0,
+            comment: Vec::new(),
         }
     }
 
-    /// Takes the next line that is not blank; `false` at the end.
+    /// Takes the next line that is neither blank nor a comment, which begins with a `#`; `false` at the end.
     pub(super) fn read(&mut self, source: &mut Source, unterminated_ok: bool) -> Result<bool, TraceError> {
         loop {
             if !source.read_line(&mut self.line, unterminated_ok)? {
                 return Ok(false);
             }
-            if self.line.trim_ascii().is_empty() {
+            let line = self.line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.line).trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            if let Some(comment) = line.strip_prefix(b"#") {
+                self.comment.clear();
+                self.comment.extend_from_slice(comment);
                 continue;
             }
             self.line.push(b'\n');
@@ -69,6 +79,24 @@ impl LineSplitter {
         (self.delimiter, self.core) = (found, core(found));
         self.split(source)?;
         Ok(Some(found))
+    }
+
+    /// The names in the comment above the first line, if it names as many columns as that has fields: some people put a `#` in front of
+    /// names. Only above a line that has numbers, which can't be names.
+    pub(super) fn names_in_comment(&mut self, source: &Source) -> Option<Vec<String>> {
+        let has_number = (0..self.len()).any(|column| is_number(self.field(column)));
+        if self.comment.is_empty() || !has_number {
+            return None;
+        }
+        let fields = self.len();
+        let mut line = std::mem::take(&mut self.comment);
+        line.push(b'\n');
+        std::mem::swap(&mut self.line, &mut line);
+        let names = self.split(source).ok().map(|()| self.names());
+        std::mem::swap(&mut self.line, &mut line);
+        self.split(source).ok()?;
+        let is_name = |name: &String| !name.is_empty() && !is_number(name.as_bytes());
+        names.filter(|names| names.len() == fields && names.iter().all(is_name))
     }
 
     fn split(&mut self, source: &Source) -> Result<(), TraceError> {

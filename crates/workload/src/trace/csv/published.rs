@@ -6,7 +6,7 @@
 //!
 //! Sources: the collections' own descriptions. MSR Cambridge: SNIA IOTTA, "MSR Cambridge Block I/O Traces". Alibaba:
 //! github.com/alibaba/block-traces. Tencent: SNIA IOTTA, "Tencent Block Storage Traces". SPC: UMass Trace Repository,
-//! "SPC Trace File Format Specification".
+//! "SPC Trace File Format Specification". Lis: the traces of N. Megiddo and D. S. Modha, ARC, FAST 2003.
 
 use super::super::format::Format;
 use super::super::interpretation::{Column, ColumnUse};
@@ -26,7 +26,10 @@ pub(super) struct Published {
     fits: fn(&[&[u8]]) -> bool,
 }
 
-const ALL: [Published; 4] = [
+/// A unit that is as many bytes as a page has.
+const PAGE: u64 = 0;
+
+const ALL: [Published; 5] = [
     Published {
         format: Format::Msr,
         title: "the MSR Cambridge traces",
@@ -82,6 +85,19 @@ const ALL: [Published; 4] = [
         time_unit: "s",
         fits: |fields| are_whole(fields, &[0, 1, 2]) && is_op(fields[3]) && is_number(fields[4]),
     },
+    Published {
+        format: Format::Lis,
+        title: "the traces of ARC's authors",
+        columns: &[
+            ("first block", ColumnUse::Offset { unit: PAGE }),
+            ("blocks", ColumnUse::Size { unit: PAGE }),
+            ("ignored", ColumnUse::Ignored),
+            ("request", ColumnUse::Ignored),
+        ],
+        time_unit: "",
+        // Four numbers are anything: nothing but the name of a file says so.
+        fits: |_| false,
+    },
 ];
 
 impl Published {
@@ -108,11 +124,16 @@ impl Published {
             && names.iter().zip(own).all(|(name, own)| name.eq_ignore_ascii_case(own))
     }
 
-    pub(super) fn columns(&self) -> Vec<Column> {
+    /// Its columns. A block is as large as a page where the collection does not say.
+    pub(super) fn columns(&self, page_size: u64) -> Vec<Column> {
         let column = |(at, (name, holds)): (usize, &(&str, ColumnUse))| Column {
             place: at + 1,
             name: name.to_string(),
-            holds: *holds,
+            holds: match *holds {
+                ColumnUse::Offset { unit: PAGE } => ColumnUse::Offset { unit: page_size },
+                ColumnUse::Size { unit: PAGE } => ColumnUse::Size { unit: page_size },
+                holds => holds,
+            },
         };
         self.columns.iter().enumerate().map(column).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::block::{BLOCK_ACCESSES, BlockDecoder, KIND_ACCESSES, decode_accesses};
 use super::tables::{End, Tables, TablesBuilder};
-use super::{FLAG_WRITES_UNKNOWN, HEADER_BYTES, MAGIC, TraceHeader, VERSIONS};
+use super::{FLAG_NO_NEIGHBOURS, FLAG_WRITES_UNKNOWN, HEADER_BYTES, MAGIC, TraceHeader, VERSIONS};
 use crate::trace::chunk::Chunk;
 use crate::trace::error::TraceError;
 use crate::trace::footprint::{Footprint, SeenPages};
@@ -19,6 +19,7 @@ pub(in crate::trace) struct PgtReader {
     version: u16,
     page_size: u32,
     tells_writes: bool,
+    has_neighbours: bool,
     /// The block being replayed.
     chunk: Chunk,
     /// What has been accessed so far, and which pages that is: the end of the file says it, too.
@@ -50,7 +51,7 @@ impl PgtReader {
         let crc = u32::from_le_bytes([header[28], header[29], header[30], header[31]]);
         let version = u16::from_le_bytes([header[8], header[9]]);
         let flags = u16::from_le_bytes([header[10], header[11]]);
-        let known_flags = if version >= 3 { FLAG_WRITES_UNKNOWN } else { 0 };
+        let known_flags = if version >= 3 { FLAG_WRITES_UNKNOWN | FLAG_NO_NEIGHBOURS } else { 0 };
         let page_size = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
         let fault = if header[..8] != MAGIC {
             Some("not a `.pgt`, or one damaged in transfer: the magic does not match".to_string())
@@ -79,6 +80,7 @@ impl PgtReader {
             version,
             page_size,
             tells_writes: flags & FLAG_WRITES_UNKNOWN == 0,
+            has_neighbours: flags & FLAG_NO_NEIGHBOURS == 0,
             chunk: Chunk::default(),
             footprint: Footprint::default(),
             seen: SeenPages::new(),
@@ -113,7 +115,9 @@ impl PgtReader {
             records: tables.end.records,
             page_size: self.page_size,
             tells_writes: self.tells_writes,
+            has_neighbours: self.has_neighbours,
             footprint: tables.footprint,
+            requests: None,
         };
         self.ahead = Some(TableOfContents {
             end: tables.end,
@@ -226,6 +230,10 @@ impl TraceReader for PgtReader {
 
     fn tells_writes(&self) -> bool {
         self.tells_writes
+    }
+
+    fn has_neighbours(&self) -> bool {
+        self.has_neighbours
     }
 
     fn object_titles(&self) -> &'static [&'static str] {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::block::{BLOCK_ACCESSES, BlockEncoder, KIND_ACCESSES, KIND_END, encode_accesses};
 use super::tables::{End, encode_ids, encode_objects};
-use super::{FLAG_WRITES_UNKNOWN, HEADER_BYTES, MAGIC, ObjectInfo, TraceHeader, VERSION};
+use super::{FLAG_NO_NEIGHBOURS, FLAG_WRITES_UNKNOWN, HEADER_BYTES, MAGIC, ObjectInfo, TraceHeader, VERSION};
 use crate::Access;
 use crate::trace::footprint::{Footprint, ObjectFootprint, SeenPages};
 use crate::trace::intern::OriginalId;
@@ -18,6 +18,7 @@ pub struct PgtWriter<'a> {
     encoder: BlockEncoder,
     page_size: u32,
     tells_writes: bool,
+    has_neighbours: bool,
     /// Bytes written so far.
     offset: u64,
     /// What was accessed so far, and which pages that is.
@@ -31,10 +32,21 @@ pub struct PgtWriter<'a> {
 impl<'a> PgtWriter<'a> {
     /// Writes the file header. `tells_writes`: what is written says which accesses write.
     pub fn new(out: &'a mut dyn Write, page_size: u32, tells_writes: bool) -> io::Result<PgtWriter<'a>> {
+        PgtWriter::of(out, page_size, tells_writes, true)
+    }
+
+    /// Writes the file header of a trace whose pages are places, or have no neighbours.
+    pub(in crate::trace) fn of(
+        out: &'a mut dyn Write,
+        page_size: u32,
+        tells_writes: bool,
+        has_neighbours: bool,
+    ) -> io::Result<PgtWriter<'a>> {
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(&MAGIC);
         header[8..10].copy_from_slice(&VERSION.to_le_bytes());
-        let flags = if tells_writes { 0 } else { FLAG_WRITES_UNKNOWN };
+        let flags = if tells_writes { 0 } else { FLAG_WRITES_UNKNOWN }
+            | if has_neighbours { 0 } else { FLAG_NO_NEIGHBOURS };
         header[10..12].copy_from_slice(&flags.to_le_bytes());
         header[12..16].copy_from_slice(&page_size.to_le_bytes());
         let crc = crc32fast::hash(&header[..28]);
@@ -45,6 +57,7 @@ impl<'a> PgtWriter<'a> {
             encoder: BlockEncoder::new()?,
             page_size,
             tells_writes,
+            has_neighbours,
             offset: HEADER_BYTES as u64,
             footprint: Footprint::default(),
             seen: SeenPages::new(),
@@ -122,7 +135,9 @@ impl<'a> PgtWriter<'a> {
             records,
             page_size: self.page_size,
             tells_writes: self.tells_writes,
+            has_neighbours: self.has_neighbours,
             footprint: Some(self.footprint),
+            requests: None,
         })
     }
 }

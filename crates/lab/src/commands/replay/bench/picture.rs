@@ -1,8 +1,9 @@
 //! The comparison as a page: a chart of curves a trace, a line a policy.
 
-use super::{Bench, OfTrace, print};
+use super::{Bench, OfTrace, print, told};
+use crate::commands::replay::readahead;
 use crate::print::progress::name_of;
-use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
+use crate::report::{Axis, Band, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(super) fn page(bench: &Bench) -> Page {
     let names: Vec<String> = bench.traces.iter().map(|of| name_of(&of.trace.path)).collect();
@@ -19,8 +20,10 @@ pub(super) fn page(bench: &Bench) -> Page {
     };
     for (of, name) in bench.traces.iter().zip(&names) {
         page.story.push(print::heading(bench, of).trim_end().replace('\n', "; "));
+        let below = readahead::below(&of.below(bench.policies), bench.args.window_kb(of.has_neighbours));
+        page.story.extend((!below.is_empty()).then(|| below.trim().replace('\n', " ")));
         if of.sizes.len() > 1 {
-            page.parts.push(Part::Chart(chart(bench, of, name)));
+            page.parts.push(chart(bench, of, name));
         }
         let table = |title: &str, rows, words| {
             Part::Table(Table {
@@ -37,26 +40,42 @@ pub(super) fn page(bench: &Bench) -> Page {
     page
 }
 
-fn chart(bench: &Bench, of: &OfTrace, name: &str) -> Chart {
+fn chart(bench: &Bench, of: &OfTrace, name: &str) -> Part {
     let mut order: Vec<usize> = (0..of.sizes.len()).collect();
     order.sort_by_key(|&at| of.sizes[at].1);
     order.dedup_by_key(|at| of.sizes[*at].1);
     let pages = |at: &usize| of.sizes[*at].1;
     let is_wide = pages(&order[order.len() - 1]) / pages(&order[0]).max(1) > 10;
     let memory = if is_wide { Axis::logarithmic } else { Axis::linear };
+    let mut bands = Vec::new();
+    for (line, cells) in of.cells.iter().enumerate() {
+        let ends: Vec<Option<(f64, f64)>> = order.iter().map(|&at| cells[at].spread).collect();
+        if ends.iter().any(Option::is_some) {
+            bands.push(Band { line, ends });
+        }
+    }
+    let is_estimate = |line: usize| bands.iter().any(|band| band.line == line);
+    let estimated = |line: usize| if is_estimate(line) { ", estimated" } else { "" };
     let lines = bench.policies.iter().zip(&of.cells).enumerate().map(|(number, (policy, cells))| Line {
-        name: policy.label(),
+        name: print::with_window(bench, of, policy) + estimated(number),
         colour: Colour::nth(number),
         ys: order.iter().map(|&at| cells[at].miss_ratio).collect(),
     });
-    Chart {
-        title: format!("Miss ratio over memory, {name}"),
-        says: "Where a line stops falling, more memory earns nothing; a bound is what no policy can pass."
-            .to_string(),
+    let sampled = of.sampled.as_ref().filter(|_| !bands.is_empty()).map(told);
+    let chart = Chart {
+        title: format!("Miss ratio over memory, {name}{}", if bands.is_empty() { "" } else { ", estimated" }),
+        says: format!(
+            "Where a line stops falling, more memory earns nothing; a bound is what no policy that reads only what is asked for can pass.{}",
+            sampled.map(|told| format!(" {told}.")).unwrap_or_default()
+        ),
         x: memory("memory", Unit::Bytes),
         y: Axis::linear("miss ratio", Unit::Number),
         xs: order.iter().map(|at| (pages(at) * 4096) as f64).collect(),
         lines: lines.collect(),
         shape: Shape::Points,
+    };
+    match bands.is_empty() {
+        true => Part::Chart(chart),
+        false => Part::Estimates { chart, bands },
     }
 }

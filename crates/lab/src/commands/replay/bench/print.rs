@@ -4,11 +4,13 @@ use std::fmt::Write;
 
 use pageout_sim::scenario::keys::Limit;
 use pageout_study::bench::Policy;
+use pageout_study::result::requests;
 use serde_json::{Value, json};
 
 use super::{Bench, OfTrace, Shown, told};
 use crate::commands::replay::{
-    OpenLoop, PAGES_MIN, curve, loop_line, machine, own_figures, own_json, percentages, touched,
+    OpenLoop, PAGES_MIN, are_deletes_played, curve, doubts, loop_line, machine, own_figures, own_json,
+    percentages, readahead, requests_lines, touched,
 };
 use crate::print::{figures, output, table};
 
@@ -32,6 +34,7 @@ pub(super) fn text(bench: &Bench) -> String {
         text += &heading(bench, of);
         text.push('\n');
         text += &table::layout(&rows(bench, of), 1);
+        text += &readahead::below(&of.below(bench.policies), bench.args.window_kb(of.has_neighbours));
         if let Some(rows) = machine_rows(bench, of) {
             let _ = write!(text, "\n{}", table::layout(&rows, 1));
         }
@@ -55,7 +58,11 @@ pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
     if !machines.is_empty() {
         let _ = writeln!(text, "{} run in the machine, on {}:", machines.join(", "), args.device);
         text += &loop_line(args);
-        text += &machine(args, of.trace.writes);
+        text += &machine(args, of.trace.writes, of.has_neighbours);
+    }
+    text += &requests_lines(of.trace.requests.as_ref(), machines.is_empty() || are_deletes_played(args));
+    if of.sampled.is_some() && of.trace.has_removals() {
+        text += "estimates leave deletes out\n";
     }
     if of.sizes.iter().any(|(limit, _)| matches!(limit, Limit::Percent(_))) {
         text += &percentages(distinct);
@@ -138,22 +145,26 @@ impl Shown {
 /// The table: policies by sizes, or all that is known of each where there is one of either.
 pub(super) fn rows(bench: &Bench, of: &OfTrace) -> Vec<Vec<String>> {
     let names = || bench.policies.iter().map(|policy| policy.label());
+    let windows = || bench.policies.iter().map(|policy| window(bench, of, policy));
+    let has_machine = bench.policies.iter().any(|policy| policy.textbook().is_none());
     if of.sizes.len() == 1 {
-        let has_machine = bench.policies.iter().any(|policy| policy.textbook().is_none());
         let mut heading = vec!["policy", "memory", "miss ratio", "misses"];
         if has_machine {
+            heading.insert(1, "readahead");
             heading.extend(machine_headings(bench));
         }
         let heading = heading.into_iter().map(str::to_string).collect();
-        let row = |(name, cells): (String, &Vec<Shown>)| {
+        let row = |((name, window), cells): ((String, String), &Vec<Shown>)| {
             let cell = &cells[0];
             let mut row = vec![name, figures::bytes(of.sizes[0].1 * 4096), cell.miss_ratio(), cell.misses()];
             if has_machine {
+                row.insert(1, window);
                 row.extend(of_machine(bench, cell));
             }
             row
         };
-        return std::iter::once(heading).chain(names().zip(&of.cells).map(row)).collect();
+        let named = names().zip(windows());
+        return std::iter::once(heading).chain(named.zip(&of.cells).map(row)).collect();
     }
     if bench.policies.len() == 1 {
         let heading = ["memory", "of pages", "miss ratio", "misses"].map(str::to_string).to_vec();
@@ -163,18 +174,40 @@ pub(super) fn rows(bench: &Bench, of: &OfTrace) -> Vec<Vec<String>> {
         return std::iter::once(heading).chain(of.sizes.iter().zip(&of.cells[0]).map(row)).collect();
     }
     if of.sizes.len() > COLUMNS_MAX {
-        let heading = ["memory".to_string(), "of pages".to_string()].into_iter().chain(names()).collect();
+        let names = bench.policies.iter().map(|policy| with_window(bench, of, policy));
+        let heading = ["memory".to_string(), "of pages".to_string()].into_iter().chain(names).collect();
         let row = |(at, size): (usize, &(Limit, u64))| {
             let front = [figures::bytes(size.1 * 4096), share(of, size.1)];
             front.into_iter().chain(of.cells.iter().map(|row| row[at].miss_ratio())).collect()
         };
         return std::iter::once(heading).chain(of.sizes.iter().enumerate().map(row)).collect();
     }
-    let heading = std::iter::once("miss ratio".to_string()).chain(of.sizes.iter().map(label)).collect();
-    let row = |(name, cells): (String, &Vec<Shown>)| {
-        std::iter::once(name).chain(cells.iter().map(Shown::miss_ratio)).collect()
+    let mut heading: Vec<String> =
+        std::iter::once("miss ratio".to_string()).chain(of.sizes.iter().map(label)).collect();
+    if has_machine {
+        heading.insert(1, "readahead".to_string());
+    }
+    let row = |((name, window), cells): ((String, String), &Vec<Shown>)| {
+        let front = std::iter::once(name).chain(has_machine.then_some(window));
+        front.chain(cells.iter().map(Shown::miss_ratio)).collect()
     };
-    std::iter::once(heading).chain(names().zip(&of.cells).map(row)).collect()
+    std::iter::once(heading).chain(names().zip(windows()).zip(&of.cells).map(row)).collect()
+}
+
+/// What is read ahead under a policy; a textbook policy reads what is asked for.
+fn window(bench: &Bench, of: &OfTrace, policy: &Policy) -> String {
+    match policy.textbook() {
+        Some(_) => "-".to_string(),
+        None => readahead::shown(bench.args, of.has_neighbours),
+    }
+}
+
+/// A policy with what is read ahead under it.
+pub(super) fn with_window(bench: &Bench, of: &OfTrace, policy: &Policy) -> String {
+    match policy.textbook() {
+        Some(_) => policy.label(),
+        None => format!("{}, readahead {}", policy.label(), readahead::shown(bench.args, of.has_neighbours)),
+    }
 }
 
 fn share(of: &OfTrace, pages: u64) -> String {
@@ -207,11 +240,11 @@ pub(super) fn machine_rows(bench: &Bench, of: &OfTrace) -> Option<Vec<Vec<String
     if of.sizes.len() == 1 {
         return None;
     }
-    let heading = ["policy", "memory", "misses"].into_iter().chain(machine_headings(bench));
+    let heading = ["policy", "readahead", "memory", "misses"].into_iter().chain(machine_headings(bench));
     let mut rows = vec![heading.map(str::to_string).collect::<Vec<_>>()];
     for (policy, cells) in bench.policies.iter().zip(&of.cells) {
         for (size, cell) in of.sizes.iter().zip(cells).filter(|(_, cell)| cell.machine.is_some()) {
-            let mut row = vec![policy.name(), label(size), cell.misses()];
+            let mut row = vec![policy.name(), window(bench, of, policy), label(size), cell.misses()];
             row.extend(of_machine(bench, cell));
             rows.push(row);
         }
@@ -247,8 +280,15 @@ fn plot(bench: &Bench, of: &OfTrace) -> String {
 
 pub(super) fn json(bench: &Bench) -> Value {
     let traces = bench.traces.iter().map(|of| {
+        let bound = bench.policies.iter().position(Policy::is_bound);
+        let window_kb = bench.args.window_kb(of.has_neighbours);
         let cells = bench.policies.iter().zip(&of.cells).flat_map(|(policy, cells)| {
-            of.sizes.iter().zip(cells).map(move |((_, pages), cell)| {
+            of.sizes.iter().zip(cells).enumerate().map(move |(at, ((_, pages), cell))| {
+                let is_below = || {
+                    let bound = bound.filter(|_| of.warm_up == 0).map(|of_bound| &of.cells[of_bound][at])?;
+                    let (of, ratio) = cell.miss_ratio.zip(bound.miss_ratio)?;
+                    Some(readahead::is_below(of, bound.spread.map_or(ratio, |(least, _)| least)))
+                };
                 let mut json = json!({
                     "policy": policy.name(),
                     "is_textbook": policy.textbook().is_some(),
@@ -257,9 +297,13 @@ pub(super) fn json(bench: &Bench) -> Value {
                     "memory_bytes": pages * 4096,
                     "share_of_pages": figures::share(*pages, of.trace.distinct_pages.into()),
                     "complete": cell.is_whole(),
+                    "read_ahead_kb": if policy.textbook().is_some() { 0 } else { window_kb },
                     "miss_ratio": cell.miss_ratio,
                     "misses": cell.misses,
                 });
+                if let Some(is_below) = is_below() {
+                    json["is_below_bound"] = json!(is_below);
+                }
                 if let Some(accesses) = cell.partial_accesses {
                     json["accesses_seen"] = json!(accesses);
                 }
@@ -292,7 +336,9 @@ pub(super) fn json(bench: &Bench) -> Value {
             "accesses": of.trace.accesses,
             "accesses_not_counted": of.warm_up,
             "distinct_pages": of.trace.distinct_pages,
-            "doubts": of.interpretation.doubts,
+            "doubts": doubts(&of.interpretation, of.trace.requests.as_ref()),
+            "requests": of.trace.requests.as_ref().map(requests::json),
+            "has_neighbours": of.has_neighbours,
             "sample_rate": of.sampled.map(|sampled| sampled.rate),
             "sample_pages": of.sampled.map(|sampled| sampled.pages),
             "cells": cells.collect::<Vec<_>>(),

@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use pageout_cache::curve::split::Split;
 use pageout_study::bench::Shares;
+use pageout_study::result::requests;
 use serde_json::{Value, json};
 
 use super::{Cell, Found, OfTrace};
-use crate::commands::replay::{loop_line, machine, percentages, touched};
+use crate::commands::replay::{doubts, loop_line, machine, percentages, readahead, requests_lines, touched};
 use crate::print::progress::name_of;
 use crate::print::{figures, output, table};
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
@@ -24,7 +25,11 @@ pub(super) fn text(found: &Found) -> String {
         }
         text += &heading(found, of);
         for cell in &of.cells {
-            let _ = write!(text, "\n{}\n", cell.name());
+            let window = match cell.policy.textbook() {
+                Some(_) => String::new(),
+                None => format!(", readahead {}", readahead::shown(found.args, of.has_neighbours)),
+            };
+            let _ = write!(text, "\n{}{window}\n", cell.name());
             match &cell.shares {
                 Some(shares) => {
                     text += &table::layout(&rows(of, shares), 1);
@@ -75,8 +80,9 @@ fn heading(found: &Found, of: &OfTrace) -> String {
             if machines.iter().any(|other| other != name) { ", ..." } else { "" }
         );
         text += &loop_line(args);
-        text += &machine(args, all.writes);
+        text += &machine(args, all.writes, of.has_neighbours);
     }
+    text += &requests_lines(of.requests.as_ref(), false);
     if of.cells.iter().any(|cell| matches!(cell.limit, pageout_sim::scenario::keys::Limit::Percent(_))) {
         text += &percentages(all.distinct_pages.into());
     }
@@ -181,7 +187,12 @@ fn verdict(shares: &Shares) -> String {
 
 pub(super) fn json(found: &Found) -> Value {
     let traces = found.traces.iter().map(|of| {
-        let cells = of.cells.iter().map(|cell| cell_json(of, cell));
+        let cells = of.cells.iter().map(|cell| {
+            let window_kb = found.args.window_kb(of.has_neighbours);
+            let mut json = cell_json(of, cell);
+            json["read_ahead_kb"] = json!(if cell.policy.textbook().is_some() { 0 } else { window_kb });
+            json
+        });
         let all = of.tenants.all();
         json!({
             "trace": all.path.to_string_lossy(),
@@ -190,7 +201,9 @@ pub(super) fn json(found: &Found) -> Value {
             "accesses_not_counted": of.warm_up.iter().sum::<u64>(),
             "distinct_pages": all.distinct_pages,
             "tenants_share_pages": of.shares_pages,
-            "doubts": of.interpretation.doubts,
+            "doubts": doubts(&of.interpretation, of.requests.as_ref()),
+            "requests": of.requests.as_ref().map(requests::json),
+            "has_neighbours": of.has_neighbours,
             "cells": cells.collect::<Vec<_>>(),
         })
     });

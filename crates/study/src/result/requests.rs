@@ -1,0 +1,98 @@
+//! What the records of a trace say that is no access, in words: a figure over accesses stands beside what it leaves out.
+
+use pageout_workload::trace::Requests;
+use serde_json::{Value, json};
+
+use crate::figures;
+
+/// Operations that are named one by one.
+const NAMED_MAX: usize = 5;
+
+/// A sentence, without its stop, for each thing that the model leaves out or that is no access. `are_played`: deletes end what they name.
+pub fn says(of: &Requests, are_played: bool) -> Vec<String> {
+    let mut says = Vec::new();
+    if of.has_sizes() {
+        let bytes = match of.bytes {
+            0 => String::new(),
+            bytes => format!(" for {}", figures::bytes(bytes)),
+        };
+        says.push(format!(
+            "{}{bytes} became {}; object sizes are not modelled: see --ignore-size",
+            figures::counted(of.requests, "request"),
+            figures::counted(of.pages, "page"),
+        ));
+    }
+    if of.deletes > 0 {
+        says.push(match are_played || of.pages_deleted == 0 {
+            true => format!("{}: what they name leaves memory", figures::counted(of.deletes, "delete")),
+            false => format!("{} not replayed here", figures::counted(of.deletes, "delete")),
+        });
+    }
+    if of.ttls > 0 {
+        says.push(format!(
+            "{} with a time to live: nothing expires here",
+            figures::counted(of.ttls, "request")
+        ));
+    }
+    if of.skipped() > 0 {
+        let mut named: Vec<(&String, &u64)> = of.skipped.iter().collect();
+        named.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
+        let more = if named.len() > NAMED_MAX { ", ..." } else { "" };
+        let named =
+            named.iter().take(NAMED_MAX).map(|(name, count)| format!("`{name}` {}", figures::count(**count)));
+        says.push(format!(
+            "{} skipped by operation: {}{more}",
+            figures::counted(of.skipped(), "record"),
+            named.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    says
+}
+
+/// The same as data.
+pub fn json(of: &Requests) -> Value {
+    json!({
+        "requests": of.requests,
+        "pages": of.pages,
+        "bytes": (of.bytes > 0).then_some(of.bytes),
+        "sizes_modelled": !of.has_sizes(),
+        "deletes": of.deletes,
+        "pages_deleted": of.pages_deleted,
+        "with_ttl": of.ttls,
+        "skipped": of.skipped(),
+        "skipped_by_operation": of.skipped,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_deletes_ttls_and_skips_are_each_a_sentence() {
+        let mut of = Requests {
+            requests: 2_000,
+            pages: 123_360,
+            bytes: 1 << 29,
+            has_ids: true,
+            ..Requests::default()
+        };
+        assert_eq!(
+            says(&of, true),
+            [
+                "2,000 requests for 512 MiB became 123,360 pages; object sizes are not modelled: see --ignore-size"
+            ]
+        );
+        (of.pages, of.deletes, of.pages_deleted, of.ttls) = (2_000, 1, 3, 2);
+        of.skipped.insert("HEAD".to_string(), 4);
+        assert_eq!(
+            says(&of, true),
+            [
+                "1 delete: what they name leaves memory",
+                "2 requests with a time to live: nothing expires here",
+                "4 records skipped by operation: `HEAD` 4"
+            ]
+        );
+        assert_eq!(says(&of, false)[0], "1 delete not replayed here");
+    }
+}
