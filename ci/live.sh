@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# What shows of the live crate more than its tests do: undefined behaviour, by Miri, and data races, by the thread sanitizer. `cargo test` has tried all
+# What shows of the live crate more than its tests do: random operations compared with a model for 20 minutes (MINUTES), and again on a device whose requests are short,
+# late and out of order; undefined behaviour, by Miri, and data races, by the thread sanitizer. `cargo test` has tried all
 # orders of its gates by then (loom), and ci/shuttle.sh draws orders of the whole. Both take a nightly toolchain (components miri, rust-src), and are
 # left out where that is not there. Not part of .ci/run: a quarter of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+seconds=$((${MINUTES:-20} * 15))
+(set -x; PAGEOUT_DIFFERENTIAL_SECONDS=$seconds cargo test --locked -p pageout --test differential -- --nocapture)
+(set -x; PAGEOUT_FAILING="match=pageout-differential short=20 reorder=20 delay_ms=1 seed=7" PAGEOUT_DIFFERENTIAL_SECONDS=$seconds \
+    cargo test --locked -p pageout --features failing --test differential -- --nocapture)
+
 has() { rustup component list --toolchain nightly --installed 2> /dev/null | grep -q "^$1"; }
 
 # What makes no system call that Miri does not know: copies, rings, statistics, and what gates and holds say.

@@ -1,5 +1,9 @@
 //! Guards and calls that wait for them: a wait that can't end is an error, and the others go on.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that makes files, and looks at the clock"
+)]
 
 mod made;
 

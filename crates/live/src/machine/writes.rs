@@ -907,10 +907,9 @@ impl Machine {
                     if tries == COPIED_WITHIN {
                         return Err(locked.pinned_page(file, page));
                     }
-                    // A device that has the page may keep writers out, and others who look at it are not to be told apart from that.
+                    // A device that has the page may keep writers out as a guard does. It ends.
                     let of = locked.files[file.0 as usize].as_ref();
-                    let is_written =
-                        of.is_some_and(|of| of.is_stable) && locked.engine.figures().file_dirty(file).1 > 0;
+                    let is_written = of.is_some_and(|of| of.is_stable && of.writing > 0);
                     drop(locked);
                     tries += u32::from(!is_written);
                     crate::sync::thread::sleep(Duration::from_micros(5));
