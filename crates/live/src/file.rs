@@ -72,7 +72,8 @@ impl Open {
 
     /// The callers see to it that nobody else writes the file meanwhile, by locks of their own. If not, a file that is opened for writing gets an exclusive
     /// flock(2) until nobody has it open and all is written: another [`crate::Memory`], of this process or another one, that would write it
-    /// gets [`Error::Locked`]. Default: no.
+    /// gets [`Error::Locked`]. Another handle opens no descriptor if the file has one that serves, as to close one would end all POSIX locks of the
+    /// process on the file; it is closed when the file is forgotten, or nobody has it open. Default: no.
     pub fn own_locks(mut self, has_own_locks: bool) -> Open {
         self.has_own_locks = has_own_locks;
         self
@@ -228,12 +229,20 @@ impl File {
             }
             None => 0,
         };
-        let file = memory.guarded(|machine| machine.open_descriptor(path, how))?;
+        // A descriptor that is closed ends all POSIX locks of the process on the file: callers with locks of their own get no second one.
+        let known =
+            if how.has_own_locks { memory.guarded(|machine| machine.known(path, how))? } else { None };
+        let (file, disk) = match known {
+            Some((file, disk)) => (file, Some(disk)),
+            None => (Arc::new(memory.guarded(|machine| machine.open_descriptor(path, how))?), None),
+        };
         let identity = Identity::of(&file).map_err(|error| io("opening", error))?;
         let is_stable = how.is_writable
             && how.is_stable.unwrap_or_else(|| !how.is_buffered && crate::stable::wants_stable_pages(&file));
-        let file = Arc::new(file);
-        let disk = how.storage(Arc::clone(&file), path)?;
+        let disk = match disk {
+            Some(disk) => disk,
+            None => how.storage(Arc::clone(&file), path)?,
+        };
         memory.guarded(|machine| {
             let opened = Opened { path, how, file, disk, identity, is_stable };
             let (mut locked, id, has_changed) = machine.meet_in_time(&opened)?;

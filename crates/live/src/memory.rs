@@ -336,10 +336,13 @@ impl Memory {
         Builder::default()
     }
 
-    /// Opens a file.
+    /// Opens a file, or another handle of one that is open.
     ///
     /// # Errors
-    /// [`Error::DirectRefused`], [`Error::TooManyFiles`], or [`Error::Io`].
+    /// [`Error::DirectRefused`], [`Error::NoRegularFile`], [`Error::Io`]: the file can't be opened so. [`Error::TooManyFiles`], [`Error::TooManyHandles`]: too much is open.
+    /// [`Error::Locked`]: another cache has it open for writing, after a second of tries. [`Error::ChangedOutside`]: another program has written it (or changed its
+    /// times, or an attribute and changed that back, which looks the same) while pages of it wait here to be written. [`Error::Pinned`]: it has to be read anew, and a guard
+    /// holds one of its pages. [`Error::Config`]: the group is another cache's.
     pub fn open(&self, path: impl AsRef<Path>, how: Open) -> Result<File, Error> {
         self.0.guarded(|_| File::open(&self.0, path.as_ref(), &how))
     }

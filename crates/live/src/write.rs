@@ -21,7 +21,8 @@ impl File {
     /// and [`Error::CutMeanwhile`] if the file was made shorter while this waited for one.
     ///
     /// [`Error::Io`] with ENOSPC, EDQUOT, EFBIG or EIO, within a second, if the device takes none of what is dirty and too much is to accept more. What was
-    /// accepted before stays in memory, dirty, and is tried again. Make space, or discard it by [`File::set_len`] or [`File::forget_and_discard`].
+    /// accepted before stays in memory, dirty, and is tried again. Make space, or discard it by [`File::set_len`] or [`File::forget_and_discard`]. A file size
+    /// limit (RLIMIT_FSIZE) also sends SIGXFSZ, which ends a process that does not ignore it.
     pub fn write_at(&self, buf: &[u8], offset: u64) -> Result<(), Error> {
         let file = &*self.0;
         file.writable()?;
@@ -46,7 +47,7 @@ impl File {
     ///
     /// # Errors
     /// [`Error::Sync`] where some of it could not be written. It stays dirty and readable, is tried again, and each sync of the file says so until
-    /// [`File::acknowledge`].
+    /// [`File::acknowledge`]. [`Error::Pinned`] where a guard holds a page to be written to, for too long or of this thread; [`Error::Forgotten`].
     pub fn sync_data(&self) -> Result<(), Error> {
         self.0.memory.guarded(|machine| machine.sync(&self.0, false))
     }

@@ -277,3 +277,21 @@ fn calls_in_any_order_from_many_threads_poison_nothing() {
     });
     memory.stats().unwrap();
 }
+
+#[test]
+fn second_handle_with_own_locks_keeps_posix_locks() {
+    use std::os::fd::AsRawFd;
+    let (made, memory) = (Made::new("posix", 2 * PAGE), memory());
+    let how = || Open::read_write().buffered(true).own_locks(true);
+    let reader = memory.open(&made.0, Open::read().buffered(true).own_locks(true)).unwrap();
+    let caller = fs::OpenOptions::new().read(true).write(true).open(&made.0).unwrap();
+    let mut lock = libc::flock { l_type: libc::F_WRLCK as _, l_whence: 0, l_start: 0, l_len: 0, l_pid: 0 };
+    assert_eq!(unsafe { libc::fcntl(caller.as_raw_fd(), libc::F_SETLK, &raw mut lock) }, 0);
+    let one = memory.open(&made.0, how()).unwrap();
+    drop(memory.open(&made.0, how()).unwrap());
+    drop((reader, one));
+    let inode = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&made.0).unwrap());
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    let is_held = locks.lines().any(|line| line.contains("POSIX") && line.contains(&format!(":{inode} ")));
+    assert!(is_held, "{locks}");
+}

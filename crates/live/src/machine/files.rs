@@ -101,6 +101,23 @@ impl Machine {
         }
     }
 
+    /// The descriptor of a file that this cache knows, if it serves to open the file so.
+    pub(crate) fn known(
+        &self,
+        path: &Path,
+        how: &Open,
+    ) -> Result<Option<(Arc<std::fs::File>, Arc<dyn Storage>)>, Error> {
+        let Ok(identity) = Identity::of_path(path) else { return Ok(None) };
+        let serves = |of: &&OpenFile| {
+            of.identity.is_same_file(identity)
+                && (of.is_written || !how.is_writable)
+                && (of.is_written || of.is_direct || how.is_buffered)
+        };
+        let locked = self.lock()?;
+        let known = locked.files.iter().flatten().find(serves);
+        Ok(known.map(|of| (Arc::clone(&of.file), Arc::clone(&of.disk))))
+    }
+
     /// See [`Machine::meet`]. A process that was killed keeps its locks until the kernel has ended what it had under way.
     pub(crate) fn meet_in_time(&self, opened: &Opened<'_>) -> Result<(Locked<'_>, FileId, bool), Error> {
         const TRIES: u32 = 100;
@@ -188,7 +205,9 @@ impl Machine {
                 continue;
             }
             if how.is_writable && !of.is_written || !how.is_buffered && !of.is_direct && !of.is_written {
-                // What it was opened by before is only to be read, or goes through the system's page cache.
+                // What it was opened by before is only to be read, or goes through the system's page cache. It stays open for locks of the callers.
+                let former = Arc::clone(&of.file);
+                of.formers.extend(how.has_own_locks.then_some(former));
                 (of.disk, of.file) = (Arc::clone(&opened.disk), Arc::clone(&opened.file));
                 of.is_direct = !how.is_buffered;
             }

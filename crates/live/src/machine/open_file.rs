@@ -38,6 +38,8 @@ pub(crate) struct OpenFile {
     pub(crate) file: Arc<std::fs::File>,
     /// Another program has written it: it is to be read anew.
     pub(crate) is_suspect: bool,
+    /// By which it was opened before, where the callers have locks of their own.
+    pub(crate) formers: Vec<Arc<std::fs::File>>,
     /// It has the exclusive lock of the file.
     pub(crate) lock: Option<Arc<std::fs::File>>,
     pub(crate) is_direct: bool,
@@ -108,6 +110,7 @@ impl OpenFile {
             is_in_memory: crate::stat::is_in_memory(&file),
             file,
             is_suspect: false,
+            formers: Vec::new(),
             lock: None,
             idle_since: 0,
             flights: Vec::new(),
