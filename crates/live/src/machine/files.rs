@@ -48,6 +48,9 @@ pub(crate) struct FileLimits {
     pub(crate) idle: usize,
 }
 
+/// A file of the system, and what reads and writes it.
+type Descriptor = (Arc<std::fs::File>, Arc<dyn Storage>);
+
 /// A file that the system has opened for a handle.
 pub(crate) struct Opened<'a> {
     pub(crate) path: &'a Path,
@@ -102,11 +105,7 @@ impl Machine {
     }
 
     /// The descriptor of a file that this cache knows, if it serves to open the file so.
-    pub(crate) fn known(
-        &self,
-        path: &Path,
-        how: &Open,
-    ) -> Result<Option<(Arc<std::fs::File>, Arc<dyn Storage>)>, Error> {
+    pub(crate) fn known(&self, path: &Path, how: &Open) -> Result<Option<Descriptor>, Error> {
         let Ok(identity) = Identity::of_path(path) else { return Ok(None) };
         let serves = |of: &&OpenFile| {
             of.identity.is_same_file(identity)
