@@ -212,7 +212,7 @@ impl Ring<'_> {
         let came: Vec<Came> = std::mem::take(&mut *self.under_way()).came.into_values().collect();
         drop(file);
         if came.contains(&Came::Refused("Poisoned")) {
-            return Err(format!("the cache has panicked: {}", watch::take_panics().join("\n    ")));
+            return Err(format!("the cache has panicked: {}", watch::panics().join("\n    ")));
         }
         let file =
             folder::open(self.memory, self.path, self.how()).map_err(|error| format!("open: {error}"))?;

@@ -90,6 +90,15 @@ impl Shared {
     }
 }
 
+/// Whether an operation may fail so, as others forget its file.
+fn is_passing(error: &Error) -> bool {
+    match error {
+        Error::Forgotten { .. } | Error::CutMeanwhile { .. } => true,
+        Error::Shortened { .. } => avoids(Avoid::Shortened),
+        _ => false,
+    }
+}
+
 /// One thread.
 struct Actor<'w> {
     world: &'w World,
@@ -139,7 +148,7 @@ impl Actor<'_> {
     fn wrong(&self, what: &str, error: &Error) -> String {
         match error {
             Error::Poisoned => {
-                format!("{what}: the cache has panicked: {}", watch::take_panics().join("\n    "))
+                format!("{what}: the cache has panicked: {}", watch::panics().join("\n    "))
             }
             error => format!("{what}: {error} ({error:?})"),
         }
@@ -202,7 +211,7 @@ impl Actor<'_> {
                 lock(&of.lengths).push((Length::Extend(offset + of.slot_bytes), begin, end));
                 self.counts.count("write_at", true);
             }
-            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
+            Err(error) if is_passing(&error) => {
                 // It may be written or not.
                 lock(&of.lengths).push((Length::Extend(offset + of.slot_bytes), begin, u64::MAX));
                 self.counts.count("write_at", false);
@@ -231,7 +240,7 @@ impl Actor<'_> {
                 return Ok(());
             }
             Err(Error::BeyondEnd { .. }) => return self.check_end(of, slot, begin, kind),
-            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
+            Err(error) if is_passing(&error) => {
                 self.counts.count(kind, false);
                 return Ok(());
             }
@@ -290,7 +299,7 @@ impl Actor<'_> {
                 self.check(of, slot, Some(&buf), begin, end, "read_at")
             }
             Err(Error::BeyondEnd { .. }) => self.check_end(of, slot, begin, "read_at"),
-            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
+            Err(error) if is_passing(&error) => {
                 self.counts.count("read_at", false);
                 Ok(())
             }
@@ -317,7 +326,7 @@ impl Actor<'_> {
                 Ok(())
             }
             Err(Error::BeyondEnd { .. }) => self.check_end(of, slot, begin, "page"),
-            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
+            Err(error) if is_passing(&error) => {
                 self.counts.count("page", false);
                 Ok(())
             }
@@ -358,7 +367,7 @@ impl Actor<'_> {
                 self.counts.count("read_batch", false);
                 Ok(())
             }
-            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
+            Err(error) if is_passing(&error) => {
                 self.counts.count("read_batch", false);
                 Ok(())
             }
@@ -409,7 +418,7 @@ impl Actor<'_> {
                 self.counts.count("submit, wait", false);
                 Ok(())
             }
-            Err(Error::Forgotten { .. } | Error::CutMeanwhile { .. }) => {
+            Err(error) if is_passing(&error) => {
                 self.counts.count("submit, wait", false);
                 Ok(())
             }
@@ -451,7 +460,7 @@ impl Actor<'_> {
         self.worker.begins(format!("sync_data of file {}", of.number));
         match of.handle().sync_data() {
             Ok(()) => self.counts.count("sync_data", true),
-            Err(Error::Forgotten { .. }) => self.counts.count("sync_data", false),
+            Err(error) if is_passing(&error) => self.counts.count("sync_data", false),
             Err(error) => return Err(self.wrong("sync_data", &error)),
         }
         Ok(())
@@ -698,7 +707,7 @@ fn of_one_cache(seed: u64, until: Instant, counts: &mut Counts) {
                                 Err(_) => world.fails(format!(
                                     "thread {}: a panic: {}",
                                     actor.number,
-                                    watch::take_panics().join("\n")
+                                    watch::panics().join("\n")
                                 )),
                             }
                         }

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use pageout::{Backend, Error, File, Group, Memory, PageMut, Pending, ReadAt};
 
+use expected::again;
+
 use crate::draw::{Draw, filled};
 use crate::folder::Folder;
 use crate::memory::Setup;
@@ -405,7 +407,10 @@ impl<'a> Run<'a> {
         result: Result<T, Error>,
         allowed: &[&str],
     ) -> Result<Option<T>, Failure> {
-        let is_many = self.guards >= FEW_GUARDS;
+        // A page that is held to be written keeps others from being written, which are then all that a group has.
+        let is_written = |object: &Object| object.held.values().any(|(_, writes)| *writes);
+        let is_many =
+            self.guards >= FEW_GUARDS || avoids(Avoid::HeldNeighbours) && self.objects.iter().any(is_written);
         match result {
             Ok(value) if allowed.contains(&"ok") => {
                 self.counts.count(kind, true);
@@ -449,7 +454,7 @@ impl<'a> Run<'a> {
         for page in page..page.saturating_add(count) {
             let text = format!("h{slot}.page({page})");
             let Some(allowed) = self.of_guard(&handle, page) else { break };
-            let result = handle.file.page(page);
+            let result = again(|| handle.file.page(page));
             let Some(guard) = self.check(&text, kind, result, &allowed)? else { break };
             self.check_bytes(&text, kind, &guard, self.objects[handle.object].page(page), page * PAGE)?;
             let seen = guard.to_vec();
@@ -520,11 +525,11 @@ impl<'a> Run<'a> {
             None => return self.empty_scope(),
         };
         let mut allowed = allowed;
-        if allowed.contains(&"ok") && self.guards + FEW_GUARDS > self.pins_max {
+        if allowed.contains(&"ok") && self.are_many(self.guards) {
             allowed.push("Pinned");
         }
         let text = format!("h{slot}.page_mut({page})");
-        let result = handle.file.page_mut(page);
+        let result = again(|| handle.file.page_mut(page));
         let Some(mut guard) = self.check(&text, kind, result, &allowed)? else { return self.empty_scope() };
         self.check_bytes(&text, kind, &guard, self.objects[handle.object].page(page), page * PAGE)?;
         self.objects[handle.object].held.insert(page, (1, true));
@@ -595,7 +600,7 @@ impl<'a> Run<'a> {
         if is_forgotten {
             allowed.push("Forgotten");
         }
-        if self.most_guards + FEW_GUARDS > self.pins_max {
+        if self.are_many(self.most_guards) {
             // It may have been looked at when too many were held.
             allowed.push("Pinned");
         }

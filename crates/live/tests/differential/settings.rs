@@ -29,15 +29,19 @@ pub(crate) enum Avoid {
     HeldNeighbours,
     /// A file is forgotten while other threads read it: each holds a page while it copies, and the forget fails.
     ForgetReads,
-    /// A read in flight fails with `Error::Shortened` if `set_len` cuts its file.
+    /// `submit`, `advise` and `acknowledge` fail with `Error::Forgotten` while a forget is under way that then fails.
+    ForgetGoing,
+    /// A read in flight fails with `Error::Shortened` if `set_len` cuts its file, and with it the next access to the page.
     Shortened,
+    /// `set_len` and `reload` fail with `Error::Pinned` while the device has a page of a file with stable writes.
+    StablePinned,
     /// A file is reloaded while another thread takes a guard: the reload can wait for the guard instead of failing.
     ReloadHeld,
     /// A thread that holds a guard accesses the same page in a way that waits for the guard.
     OwnGuard,
 }
 
-const ALL: [(&str, Avoid); 15] = [
+const ALL: [(&str, Avoid); 17] = [
     ("pending_drop", Avoid::PendingDrop),
     ("forgets", Avoid::Forgets),
     ("holes", Avoid::Holes),
@@ -51,6 +55,8 @@ const ALL: [(&str, Avoid); 15] = [
     ("held_neighbours", Avoid::HeldNeighbours),
     ("forget_reads", Avoid::ForgetReads),
     ("shortened", Avoid::Shortened),
+    ("stable_pinned", Avoid::StablePinned),
+    ("forget_going", Avoid::ForgetGoing),
     ("reload_held", Avoid::ReloadHeld),
     ("own_guard", Avoid::OwnGuard),
 ];

@@ -142,6 +142,11 @@ impl Counts {
     }
 }
 
+/// The panics so far, for any thread to tell of.
+pub(crate) fn panics() -> Vec<String> {
+    lock(&PANICS).clone()
+}
+
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The panics since this was last called, of any thread. They are not printed but kept: the library takes those of its own, and a failure tells of them.

@@ -359,6 +359,7 @@ pub(super) fn is_fit(start: &Start, acts: &[Act]) -> bool {
     let dropped = count(|act| matches!(act, Act::DroppedPending(..)));
     let pendings = dropped + count(|act| matches!(act, Act::Pending(..)));
     let reads = count(|act| matches!(act, Act::Read(..) | Act::PageMut(..) | Act::Write(_)));
+    let asks = pendings + count(|act| matches!(act, Act::DontNeed | Act::Prefetch));
     let opens = count(|act| matches!(act, Act::Open));
     let reloads = count(|act| matches!(act, Act::Reload));
     // A thread that writes to a page that another holds waits for that one, which waits for all others.
@@ -383,9 +384,11 @@ pub(super) fn is_fit(start: &Start, acts: &[Act]) -> bool {
     if reloads > 0 && (writes + lens > 0 || !start.is_synced) {
         return false;
     }
-    !(lens > 0 && acts.len() > 1 && avoids(Avoid::SetLenRaces)
+    !(start.is_stable && avoids(Avoid::StablePinned)
+        || lens > 0 && acts.len() > 1 && avoids(Avoid::SetLenRaces)
         || forgets > 1 && avoids(Avoid::Forgets)
         || reloads > 0 && !held.is_empty() && avoids(Avoid::ReloadHeld)
+        || forgets > 0 && !held.is_empty() && asks > 0 && avoids(Avoid::ForgetGoing)
         || forgets > 0 && reads > 0 && avoids(Avoid::ForgetReads)
         || forgets > 0 && opens + pendings > 0 && avoids(Avoid::ForgetOpen)
         || pendings > 0 && (extends > 0 || !start.is_synced) && avoids(Avoid::Holes)

@@ -1,5 +1,7 @@
 //! What an operation may come to, as far as several kinds of them have it in common.
 
+use pageout::Error;
+
 use super::{FEW_GUARDS, Handle, Run};
 use crate::model::PAGE;
 use crate::operations::Range;
@@ -40,10 +42,18 @@ impl Run<'_> {
         Some(vec!["ok"])
     }
 
+    /// Whether so many guards may be too many, with the pages that reads in flight hold.
+    pub(super) fn are_many(&self, guards: usize) -> bool {
+        /// Pages of one pending read at a time.
+        const OF_PENDING: usize = 32;
+        let pendings: usize = self.objects.iter().map(|object| object.pendings).sum();
+        guards + pendings * OF_PENDING + FEW_GUARDS > self.pins_max
+    }
+
     /// The same of a guard: too many may be held.
     pub(super) fn of_guard(&self, handle: &Handle, page: u64) -> Option<Vec<&'static str>> {
         let mut allowed = self.of_reads(handle, &[(page.saturating_mul(PAGE), 1)])?;
-        if allowed.contains(&"ok") && self.guards + FEW_GUARDS > self.pins_max {
+        if allowed.contains(&"ok") && self.are_many(self.guards) {
             allowed.push("Pinned");
         }
         Some(allowed)
@@ -68,6 +78,11 @@ impl Run<'_> {
         self.objects[handle.object].held.values().any(|(_, writes)| *writes)
     }
 
+    /// Whether the device may hold a page of a file.
+    pub(super) fn may_be_pinned(&self, handle: &Handle) -> bool {
+        self.objects[handle.object].is_stable && avoids(Avoid::StablePinned)
+    }
+
     /// What an operation may come to that needs all pages of a file to be let go of.
     pub(super) fn of_taking(&self, handle: &Handle) -> Vec<&'static str> {
         let object = &self.objects[handle.object];
@@ -75,10 +90,23 @@ impl Run<'_> {
             vec!["Forgotten"]
         } else if !object.held.is_empty() {
             vec!["Pinned"]
-        } else if object.pendings > 0 {
+        } else if object.pendings > 0 || self.may_be_pinned(handle) {
             vec!["ok", "Pinned"]
         } else {
             vec!["ok"]
         }
     }
+}
+
+/// Makes an access again that meets a read that was in flight when its file was cut.
+pub(super) fn again<T>(mut access: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    const TRIES: usize = 8;
+    let mut result = access();
+    for _ in 0..TRIES {
+        if !(avoids(Avoid::Shortened) && matches!(result, Err(Error::Shortened { .. }))) {
+            break;
+        }
+        result = access();
+    }
+    result
 }

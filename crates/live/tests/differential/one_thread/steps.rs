@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use pageout::{Error, Open};
 
-use super::{FEW_GUARDS, Handle, Outcome, Run, reads};
+use super::expected::again;
+use super::{Handle, Outcome, Run, reads};
 use crate::draw::filled;
 use crate::folder;
 use crate::memory::FILES_MAX;
@@ -92,7 +93,7 @@ impl Run<'_> {
             Op::Read { range: (at, len), .. } => {
                 let Some(allowed) = self.of_reads(&handle, &[(*at, *len)]) else { return Ok(()) };
                 let mut buf = vec![0xa5; *len];
-                let result = handle.file.read_at(&mut buf, *at);
+                let result = again(|| handle.file.read_at(&mut buf, *at));
                 if self.check(text, kind, result, &allowed)?.is_some() && *len > 0 {
                     let expected = &self.objects[number].bytes[*at as usize..][..*len];
                     self.check_bytes(text, kind, &buf, expected, *at)?;
@@ -102,8 +103,8 @@ impl Run<'_> {
             Op::Page { page, .. } | Op::WithPage { page, .. } => {
                 let Some(allowed) = self.of_guard(&handle, *page) else { return Ok(()) };
                 let result = match op {
-                    Op::Page { .. } => handle.file.page(*page).map(|guard| guard.to_vec()),
-                    _ => handle.file.with_page(*page, <[u8]>::to_vec),
+                    Op::Page { .. } => again(|| handle.file.page(*page).map(|guard| guard.to_vec())),
+                    _ => again(|| handle.file.with_page(*page, <[u8]>::to_vec)),
                 };
                 match self.check(text, kind, result, &allowed)? {
                     Some(seen) => {
@@ -115,7 +116,7 @@ impl Run<'_> {
             Op::Batch { ranges, .. } => {
                 let Some(allowed) = self.of_reads(&handle, ranges) else { return Ok(()) };
                 let mut bufs: Vec<Vec<u8>> = ranges.iter().map(|&(_, len)| vec![0xa5; len]).collect();
-                let result = handle.file.read_batch(&mut reads(&mut bufs, ranges));
+                let result = again(|| handle.file.read_batch(&mut reads(&mut bufs, ranges)));
                 if self.check(text, kind, result, &allowed)?.is_some() {
                     for (buf, (at, _)) in bufs.iter().zip(ranges).filter(|(buf, _)| !buf.is_empty()) {
                         let expected = &self.objects[number].bytes[*at as usize..][..buf.len()];
@@ -280,7 +281,7 @@ impl Run<'_> {
             },
         };
         let buf = filled(data.fill, data.at, data.len);
-        let result = handle.file.write_at(&buf, data.at);
+        let result = again(|| handle.file.write_at(&buf, data.at));
         if self.check(text, "write_at", result, &allowed)?.is_some() {
             self.objects[handle.object].write(data.at, &buf);
         }
@@ -303,11 +304,13 @@ impl Run<'_> {
                 None => return Ok(()),
             }
         };
-        if allowed.contains(&"ok") && self.guards + FEW_GUARDS > self.pins_max {
+        if allowed.contains(&"ok") && self.are_many(self.guards) {
             allowed.push("Pinned");
         }
         let result =
-            if tries { handle.file.try_page_mut(page) } else { handle.file.page_mut(page).map(Some) };
+            again(
+                || if tries { handle.file.try_page_mut(page) } else { handle.file.page_mut(page).map(Some) },
+            );
         let Some(guard) = self.check(text, kind, result, &allowed)? else { return Ok(()) };
         let object = &self.objects[handle.object];
         let Some(mut guard) = guard else {
@@ -356,12 +359,12 @@ impl Run<'_> {
             return Ok(());
         } else if is_cut && object.held.range(bytes / PAGE..).next().is_some() {
             vec!["Pinned"]
-        } else if is_cut && object.pendings > 0 {
+        } else if is_cut && (object.pendings > 0 || self.may_be_pinned(handle)) {
             vec!["ok", "Pinned"]
         } else {
             vec!["ok"]
         };
-        let result = handle.file.set_len(bytes);
+        let result = again(|| handle.file.set_len(bytes));
         if self.check(text, "set_len", result, &allowed)?.is_some() {
             self.objects[handle.object].set_len(bytes);
         }
@@ -399,6 +402,9 @@ impl Run<'_> {
         let kind = "written by another";
         let object = &self.objects[handle.object];
         if !object.is_written && avoids(Avoid::ReloadIdentity) {
+            return Ok(());
+        }
+        if self.may_be_pinned(handle) {
             return Ok(());
         }
         let is_in_use = self.is_forgotten(handle) || !object.held.is_empty() || object.pendings > 0;
