@@ -6,7 +6,7 @@
 //!        └─► its device is failing since then             until a write to it succeeds, or no file of it is stuck
 //!
 //!   a writer to a failing device that its limits would slow down:
-//!   0 ── naps ── 250 ms ─┬─ the last failure is younger than 200 ms ──────────────────────► error
+//!   0 ── naps ── 500 ms ─┬─ the last failure is younger than 200 ms ──────────────────────► error
 //!                        └─ older: the writer probes, naps for 300 ms at most ─┬─ a failure, or no answer ─► error
 //!                                                                              └─ a success ─► the usual throttle
 //! ```
@@ -37,7 +37,7 @@ use crate::units::{BdiId, FileId, MemcgId, Nanos, WbId};
 use crate::writeback::throttle::{DirtyThrottle, ThrottleStep};
 
 /// How long writers nap after the first failure before they do anything else.
-const GRACE: Nanos = Nanos(250_000_000);
+const GRACE: Nanos = Nanos(500_000_000);
 /// A failure younger than that needs no probe: the device fails still.
 const FRESH: Nanos = Nanos(200_000_000);
 /// How long a probe may take.
