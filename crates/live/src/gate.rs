@@ -131,6 +131,11 @@ impl Gate {
         is_open(self.0.load(Ordering::Relaxed))
     }
 
+    /// Whether nobody may come in and nobody writes: one look, as a writer may end between two.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & COUNT == CLOSED
+    }
+
     pub(crate) fn is_written(&self) -> bool {
         self.0.load(Ordering::Relaxed) & COUNT == WRITTEN
     }

@@ -455,8 +455,8 @@ impl Machine {
 
     /// A dirty page's frame, for the caller alone, if nobody has it.
     fn take_to_write(&self, pfn: Pfn) -> Begun<'_> {
-        let gate = self.arena.gate(pfn);
-        if !gate.is_open() && !gate.is_written() {
+        // Nobody but the engine, whose lock this thread has, closes or fills a frame.
+        if self.arena.gate(pfn).is_closed() {
             return Begun::Writable(Writable { writing: self.arena.fill(pfn), is_new: true, owed: None });
         }
         match self.arena.begin_write(pfn) {
