@@ -386,9 +386,7 @@ impl File {
         };
         self.0.memory.guarded(|machine| {
             let mut locked = machine.drain(machine.lock()?)?;
-            if !locked.is_reachable(&self.0) {
-                return Err(self.0.forgotten());
-            }
+            locked = machine.wait_if_going(locked, &self.0)?;
             let owner = locked.owner;
             Ok(locked.engine.fadvise(owner, self.0.object, of_handle)?)
         })
@@ -423,10 +421,8 @@ impl File {
     /// # Errors
     /// [`Error::Forgotten`], [`Error::Poisoned`].
     pub fn describe(&self) -> Result<String, Error> {
-        let mut locked = self.0.memory.machine.lock()?;
-        if !locked.is_reachable(&self.0) {
-            return Err(self.0.forgotten());
-        }
+        let machine = &self.0.memory.machine;
+        let mut locked = machine.wait_if_going(machine.lock()?, &self.0)?;
         let of = locked.file_mut(self.0.id);
         Ok(match (of.is_in_memory, of.is_direct) {
             (true, _) => "its file system is in memory: each page here is in memory twice",

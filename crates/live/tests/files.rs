@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use made::{Made, PAGE};
-use pageout::{Backend, Error, Memory, Open, ReadAt};
+use pageout::{Advice, Backend, Error, File, Memory, Open, ReadAt};
 
 fn memory() -> Memory {
     Memory::builder().budget(8 << 20).files(64 << 20).build().unwrap()
@@ -65,6 +65,55 @@ fn file_forgotten_by_two_at_once_is_forgotten_once() {
         assert!(outcomes.iter().any(Result::is_ok) && forgotten <= 1, "{outcomes:?}");
         other.sync_data().unwrap();
     }
+}
+
+#[test]
+fn call_beside_a_forget_that_fails_is_not_told_forgotten() {
+    let made = Made::new("stays", 8 * PAGE);
+    let memory = memory();
+    let file = memory.open(&made.0, Open::read_write().buffered(true)).unwrap();
+    let is_over = AtomicBool::new(false);
+    let guard = file.page(0).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                assert!(matches!(file.clone().forget(), Err(Error::Pinned { .. })));
+            }
+        });
+        type Call = fn(&File) -> Result<(), Error>;
+        let calls: [(&str, Call); 14] = [
+            ("acknowledge", |file| file.acknowledge()),
+            ("advise", |file| file.advise(Advice::DontNeed, PAGE as u64..8 * PAGE as u64)),
+            ("advise Random", |file| file.advise(Advice::Random, 0..1)),
+            ("advise WillNeed", |file| file.advise(Advice::WillNeed, PAGE as u64..2 * PAGE as u64)),
+            ("describe", |file| file.describe().map(drop)),
+            ("prefetch", |file| file.prefetch(PAGE as u64..8 * PAGE as u64)),
+            ("read_at", |file| file.read_at(&mut [0; PAGE], PAGE as u64)),
+            ("page", |file| file.page(2).map(drop)),
+            ("with_page", |file| file.with_page(3, |_| ())),
+            ("page_mut", |file| file.page_mut(4).map(drop)),
+            ("write_at", |file| file.write_at(&[1; PAGE], 5 * PAGE as u64)),
+            ("set_len", |file| file.set_len(8 * PAGE as u64)),
+            ("sync_data", |file| file.sync_data()),
+            ("submit", |file| {
+                let mut buf = [0; PAGE];
+                file.submit(vec![ReadAt { buf: &mut buf, offset: 6 * PAGE as u64 }])?.wait()
+            }),
+        ];
+        let until = Instant::now() + Duration::from_millis(400);
+        let mut wrong = Vec::new();
+        while Instant::now() < until {
+            for (name, call) in calls {
+                wrong.extend(call(&file).err().map(|error| format!("{name}: {error}")));
+            }
+        }
+        is_over.store(true, Relaxed);
+        wrong.sort();
+        wrong.dedup();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    });
+    drop(guard);
+    file.forget().unwrap();
 }
 
 #[test]

@@ -600,10 +600,8 @@ impl Machine {
 
     /// Somebody knows that writes of a file have failed.
     pub(crate) fn acknowledge(&self, file: &File) -> Result<(), Error> {
-        let mut locked = self.lock()?;
-        if !locked.is_reachable(file) {
-            return Err(file.forgotten());
-        }
+        // A file that cannot be forgotten after all stays, with its errors.
+        let mut locked = self.wait_if_going(self.lock()?, file)?;
         let owner = locked.owner;
         locked.engine.acknowledge_write_errors(owner, file.object)?;
         let of = locked.file_mut(file.id);
