@@ -38,7 +38,7 @@ use crate::local;
 use crate::stats::Histogram;
 use crate::sync::{Condvar, Instant, Mutex, thread};
 
-pub(crate) use files::{FileLimits, Opened, Unsaved, Unwritten};
+pub(crate) use files::{FileLimits, Opened, Unwritten};
 pub(crate) use locked::Locked;
 use locked::{Inner, Miss, Outcome};
 use moves::Moves;

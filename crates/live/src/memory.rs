@@ -12,7 +12,7 @@ use pageout_engine::{
 
 use crate::error::Error;
 use crate::file::{File, Open};
-use crate::machine::{Backend, Doors, FileLimits, Locked, Machine, Unsaved};
+use crate::machine::{Backend, Doors, FileLimits, Locked, Machine};
 use crate::node::{Node, Nodes, Place};
 use crate::ring::Read;
 use crate::stats::Stats;
@@ -573,9 +573,9 @@ impl Drop for Shared {
             return;
         }
         let unsaved = self.guarded(Machine::write_all_back);
-        for Unsaved { path, pages, why } in unsaved.unwrap_or_else(|_| self.machine.unsaved_after_panic()) {
+        for unsaved in unsaved.unwrap_or_else(|_| self.machine.unsaved_after_panic()) {
             // Nobody is left to whom an error could be returned.
-            eprintln!("pageout: {}: {pages} dirty pages were not written: {why}", path.display());
+            eprintln!("pageout: {unsaved}");
         }
         self.machine.stop();
         let threads = std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));

@@ -554,6 +554,28 @@ fn what_a_failed_flush_has_lost_is_written_again_by_the_next_sync_and_told_until
     }
 }
 
+/// What the cache prints of files when it is dropped.
+fn printed_at_the_end(memory: &Memory) -> Vec<String> {
+    let unsaved = memory.0.machine.write_all_back().unwrap();
+    // Files are in the temporary folder.
+    unsaved.iter().map(|of| of.to_string().split_once(": ").unwrap().1.to_owned()).collect()
+}
+
+#[test]
+fn drop_names_dirty_pages_or_the_failed_sync() {
+    let (made, device) = (Made::new("unsaved"), Arc::new(Device::default()));
+    let (memory, file) = cache(Backend::Threads, 0, &made, &device);
+    file.write_at(&[1; 3 * PAGE], 0).unwrap();
+    device.set(flush_fails);
+    let errno = std::io::Error::from_raw_os_error(libc::EIO);
+    assert_eq!(printed_at_the_end(&memory), [format!("3 dirty pages were not written: {errno}")]);
+    device.heal();
+    let unacknowledged = format!("a sync failed, and nobody has acknowledged that: {errno}");
+    assert_eq!(printed_at_the_end(&memory), [unacknowledged]);
+    file.acknowledge().unwrap();
+    assert!(printed_at_the_end(&memory).is_empty());
+}
+
 #[test]
 fn a_cache_that_leaves_pages_clean_whose_flush_has_failed_is_noticed() {
     assert!(is_noticed(|| flush_that_failed((Backend::Threads, 0), Some(Bug::ForgetsUnkept))));

@@ -7,6 +7,7 @@
 //!   forget    is_ending ─▶ what is dirty is written ─▶ is_going: no access is under way, and none begins ─▶ no page is held ─▶ its pages and number go
 //! ```
 
+use std::fmt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -32,11 +33,34 @@ pub(crate) enum Unwritten {
     IsLost,
 }
 
-/// A file with pages that its device has not got, although nobody is left to write them.
+/// A file of which not everything is known to be on its device, although nobody is left to write it.
+#[derive(Debug)]
 pub(crate) struct Unsaved {
-    pub(crate) path: PathBuf,
-    pub(crate) pages: u64,
-    pub(crate) why: String,
+    path: PathBuf,
+    /// Dirty pages.
+    pages: u64,
+    why: Error,
+}
+
+impl fmt::Display for Unsaved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unsaved { path, pages, why } = self;
+        write!(f, "{}: ", path.display())?;
+        match pages {
+            // What failed has been written since, or has left memory.
+            0 => f.write_str("a sync failed, and nobody has acknowledged that")?,
+            1 => f.write_str("1 dirty page was not written")?,
+            _ => write!(f, "{pages} dirty pages were not written")?,
+        }
+        match why {
+            // Its help is for those who still have the file open.
+            Error::Sync { lost: 0, source, .. } => write!(f, ": {source}"),
+            Error::Sync { lost, source, .. } => {
+                write!(f, ", and {lost} that the device failed to keep may be lost: {source}")
+            }
+            other => write!(f, ": {other}"),
+        }
+    }
 }
 
 /// How much of files a cache may have open.
@@ -72,6 +96,11 @@ impl Opened<'_> {
             }
         }
     }
+}
+
+/// Whether all that a file has is on its device.
+fn is_clean(locked: &Locked<'_>, id: FileId) -> bool {
+    locked.engine.figures().file_dirty(id) == (0, 0)
 }
 
 impl Machine {
@@ -193,7 +222,7 @@ impl Machine {
             if !locked.files.get(at).is_some_and(is_it) {
                 continue;
             }
-            let is_dirty = locked.engine.figures().file_dirty(id) != (0, 0);
+            let is_dirty = !is_clean(&locked, id);
             let of = locked.file_mut(id);
             if has_changed && is_dirty {
                 return Err(Error::ChangedOutside { path: path.to_owned() });
@@ -245,7 +274,7 @@ impl Machine {
         (locked, (seen, known)) =
             self.look_beside_no_write(locked, id, |of| (self.look_at(opened), of.identity))?;
         let seen = seen?;
-        let is_dirty = locked.engine.figures().file_dirty(id) != (0, 0);
+        let is_dirty = !is_clean(&locked, id);
         let of = locked.file_mut(id);
         // Names change the inode as well. Where nothing would be lost by it, the file is read again all the same.
         let is_renamed = is_dirty && !Identity::of_path(&of.path).is_ok_and(|there| there.is_same_file(seen));
@@ -272,20 +301,38 @@ impl Machine {
                 return Ok(locked);
             }
             // What can't be had in any case drives nobody out.
-            let may_go = |id| !stays.contains(&id);
-            let idle = if bytes <= self.limits.bytes { self.oldest_idle(&locked, may_go) } else { None };
-            let Some(idle) = idle else {
+            let mut is_gone = false;
+            if bytes <= self.limits.bytes {
+                (locked, is_gone) =
+                    self.forget_oldest(locked, &mut stays, Unwritten::IsWritten, |_, _| true)?;
+            }
+            if !is_gone {
                 return Err(Error::TooManyFiles { bytes: sum, most: self.limits.bytes });
-            };
-            locked = match self.forget(locked, idle, Unwritten::IsWritten) {
-                // Its writes fail, or somebody has leaked a guard of it: another one may go.
+            }
+        }
+    }
+
+    /// Forgets the file that nobody has had open for the longest time, of those that may go. Whether there was one. A file that can't be forgotten, as its
+    /// writes fail or a guard of it was leaked, goes to `stays`, and the next one is tried.
+    fn forget_oldest<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        stays: &mut Vec<FileId>,
+        unwritten: Unwritten,
+        may_go: impl Fn(&Locked<'_>, FileId) -> bool,
+    ) -> Result<(Locked<'a>, bool), Error> {
+        loop {
+            locked = self.drain(locked)?;
+            let oldest = self.oldest_idle(&locked, |id| !stays.contains(&id) && may_go(&locked, id));
+            let Some(oldest) = oldest else { return Ok((locked, false)) };
+            match self.forget(locked, oldest, unwritten) {
+                Ok(locked) => return Ok((locked, true)),
                 Err(Error::Poisoned) => return Err(Error::Poisoned),
                 Err(_) => {
-                    stays.push(idle);
-                    self.lock()?
+                    stays.push(oldest);
+                    locked = self.lock()?;
                 }
-                Ok(locked) => locked,
-            };
+            }
         }
     }
 
@@ -303,18 +350,13 @@ impl Machine {
     /// Has a file that nobody has open give its descriptor back, a clean one if there is one. Whether there was any.
     fn forget_an_idle_file(&self) -> Result<bool, Error> {
         let mut stays = Vec::new();
-        loop {
-            let locked = self.drain(self.lock()?)?;
-            let may_go = |id| !stays.contains(&id);
-            let is_clean = |id| may_go(id) && locked.engine.figures().file_dirty(id) == (0, 0);
-            let idle = self.oldest_idle(&locked, is_clean).or_else(|| self.oldest_idle(&locked, may_go));
-            let Some(idle) = idle else { return Ok(false) };
-            match self.forget(locked, idle, Unwritten::IsWritten) {
-                Ok(_) => return Ok(true),
-                Err(Error::Poisoned) => return Err(Error::Poisoned),
-                Err(_) => stays.push(idle),
-            }
+        let locked = self.lock()?;
+        let (locked, is_gone) = self.forget_oldest(locked, &mut stays, Unwritten::IsWritten, is_clean)?;
+        if is_gone {
+            return Ok(true);
         }
+        let (_locked, is_gone) = self.forget_oldest(locked, &mut stays, Unwritten::IsWritten, |_, _| true)?;
+        Ok(is_gone)
     }
 
     /// Files that nobody has open give back what they have: their locks, the descriptors and the disk space of those that are deleted, and the descriptors of
@@ -331,8 +373,7 @@ impl Machine {
             let id = FileId(at);
             let is_done = |locked: &Locked<'_>| {
                 let is_it = |of: &OpenFile| is_idle(of) && Arc::ptr_eq(&of.file, &file);
-                locked.files[at as usize].as_ref().is_some_and(is_it)
-                    && locked.engine.figures().file_dirty(id) == (0, 0)
+                locked.files[at as usize].as_ref().is_some_and(is_it) && is_clean(locked, id)
             };
             if !is_done(&locked) {
                 continue;
@@ -358,17 +399,11 @@ impl Machine {
         }
         let mut stays = Vec::new();
         while many > 0 {
-            locked = self.drain(locked)?;
-            let is_clean = |id| !stays.contains(&id) && locked.engine.figures().file_dirty(id) == (0, 0);
-            let Some(oldest) = self.oldest_idle(&locked, is_clean) else { break };
-            locked = match self.forget(locked, oldest, Unwritten::IsLost) {
-                Err(Error::Poisoned) => return Err(Error::Poisoned),
-                Err(_) => {
-                    stays.push(oldest);
-                    self.lock()?
-                }
-                Ok(locked) => locked,
-            };
+            let is_gone;
+            (locked, is_gone) = self.forget_oldest(locked, &mut stays, Unwritten::IsLost, is_clean)?;
+            if !is_gone {
+                break;
+            }
             many -= 1;
         }
         Ok(())
@@ -408,15 +443,14 @@ impl Machine {
         outcome.map(|()| locked)
     }
 
-    /// What was written and not synced goes to its devices with the cache, as far as they take it. Returns files with pages that are not there, how many, and
-    /// why.
+    /// What was written and not synced goes to its devices with the cache, as far as they take it. Returns the files of which that is not known.
     pub(crate) fn write_all_back(&self) -> Result<Vec<Unsaved>, Error> {
         let mut unsaved = Vec::new();
         let files = self.lock()?.files.len();
         for at in 0..files {
             let locked = self.lock()?;
             let id = FileId(at as u32);
-            let is_dirty = locked.files[at].is_some() && locked.engine.figures().file_dirty(id) != (0, 0);
+            let is_dirty = locked.files[at].is_some() && !is_clean(&locked, id);
             // One that nobody has open, and that is on its device as it is here, is done with: another cache may have it.
             let is_left = |of: &OpenFile| {
                 of.is_written && !of.is_going && (is_dirty || !of.is_idle() || of.is_rounded())
@@ -428,11 +462,7 @@ impl Machine {
             let locked = self.lock()?;
             let of = locked.files[at].as_ref().expect("nobody forgets it any more");
             let (dirty, writing) = locked.engine.figures().file_dirty(id);
-            unsaved.push(Unsaved {
-                path: of.path.clone(),
-                pages: dirty.max(writing),
-                why: error.to_string(),
-            });
+            unsaved.push(Unsaved { path: of.path.clone(), pages: dirty.max(writing), why: error });
         }
         Ok(unsaved)
     }
@@ -444,7 +474,7 @@ impl Machine {
             let files = inner.files.iter().enumerate().filter_map(|(at, of)| Some((at, of.as_ref()?)));
             let unsaved = files.map(|(at, of)| {
                 let (dirty, writing) = inner.engine.figures().file_dirty(FileId(at as u32));
-                Unsaved { path: of.path.clone(), pages: dirty.max(writing), why: Error::Poisoned.to_string() }
+                Unsaved { path: of.path.clone(), pages: dirty.max(writing), why: Error::Poisoned }
             });
             unsaved.filter(|unsaved| unsaved.pages > 0).collect()
         };
@@ -510,7 +540,7 @@ impl Machine {
             locked = self.write_back(locked, id)?;
         }
         locked = self.close_off(locked, id)?;
-        while is_to_be_written(&locked) && locked.engine.figures().file_dirty(id) != (0, 0) {
+        while is_to_be_written(&locked) && !is_clean(&locked, id) {
             // Somebody has written meanwhile.
             locked.set_going(id, false);
             self.settled();
@@ -529,7 +559,7 @@ impl Machine {
         drop(locked);
         self.await_unpinned(id, 0..u64::MAX)?;
         locked = self.drain(self.lock()?)?;
-        if is_to_be_written(&locked) && locked.engine.figures().file_dirty(id) != (0, 0) {
+        if is_to_be_written(&locked) && !is_clean(&locked, id) {
             // A thread was in the middle of it.
             return Err(locked.pinned_file(id));
         }
