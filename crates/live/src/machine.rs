@@ -13,6 +13,7 @@ mod moves; // copies that are made without it
 mod locked; // what is under the lock, and what is done there
 mod files; // which files there are, and how one is forgotten
 mod open_file; // a file: its handles, its lengths, and what of it could not be written
+mod lengths; // how long files are: set, cut, reloaded
 mod readers; // who reads what no thread makes for itself
 mod threads; // what the cache's own threads do
 mod turns; // who waits for the lock is not passed by for ever
