@@ -28,6 +28,7 @@ struct Setup {
     sysctl: BTreeMap<String, serde_json::Value>,
     backend: Option<Reader>,
     io_threads: Option<usize>,
+    read_ahead: Option<u64>,
     #[serde(deserialize_with = "distinct")]
     groups: BTreeMap<String, Object<Bounds>>,
     nodes: Vec<Object<Place>>,
@@ -212,6 +213,9 @@ impl Setup {
         if let Some(threads) = self.io_threads {
             builder = builder.io_threads(threads);
         }
+        if let Some(bytes) = self.read_ahead {
+            builder = builder.read_ahead(bytes);
+        }
         for Object(place) in &self.nodes {
             builder = builder.node(place.node()?);
         }
@@ -227,7 +231,7 @@ mod tests {
     fn a_cache_is_as_its_json_says() {
         let cache = Cache::new(
             r#"{"budget": 16777216, "files": 67108864, "policy": "classic@6.12", "sysctl": {"vm.swappiness": 40},
-                "backend": "threads", "io_threads": 2, "groups": {"a": {"max": 8388608}, "b": {}}}"#,
+                "backend": "threads", "io_threads": 2, "read_ahead": 65536, "groups": {"a": {"max": 8388608}, "b": {}}}"#,
         )
         .expect("it can be had");
         assert!(cache.memory.describe().starts_with("classic@6.12, "), "{}", cache.memory.describe());

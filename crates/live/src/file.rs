@@ -238,7 +238,7 @@ impl File {
         };
         let identity = Identity::of(&file).map_err(|error| io("opening", error))?;
         let is_stable = how.is_writable
-            && how.is_stable.unwrap_or_else(|| !how.is_buffered && crate::stable::wants_stable_pages(&file));
+            && how.is_stable.unwrap_or_else(|| !how.is_buffered && crate::queue::wants_stable_pages(&file));
         let disk = match disk {
             Some(disk) => disk,
             None => how.storage(Arc::clone(&file), path)?,

@@ -39,7 +39,7 @@ mod storage; // a file on its device
 mod guards; // who holds which page, and waits that can't end
 mod length; // how long a file is, and how it gets shorter
 mod stat; // what the file system says of a file
-mod stable; // whether its pages may be written to meanwhile
+mod queue; // what the system says of a device's queue
 mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write
 mod cpu_time; // how long a thread has run

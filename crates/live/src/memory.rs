@@ -30,6 +30,8 @@ const FRAME_BYTES: u64 = 72;
 const FILE_PAGE_BYTES: u64 = 9;
 /// A look at a page takes less.
 const GUARD_WAIT: Duration = Duration::from_secs(10);
+/// The kernel's default for a device.
+const READ_AHEAD_MIN: u64 = 128 << 10;
 /// Of a budget, for each file that nobody has open: its name, its tables, and what is known of its pages.
 const IDLE_FILE_SHARE: u64 = 64 << 10;
 /// Fewer frames of a node would not do for the marks of free memory.
@@ -55,6 +57,7 @@ pub struct Builder {
     io_threads: usize,
     holds_by_cpu: bool,
     guard_wait: Duration,
+    read_ahead: Option<u64>,
     pub(crate) handles_max: u32,
 }
 
@@ -108,6 +111,7 @@ impl Default for Builder {
             io_threads: 8,
             holds_by_cpu: false,
             guard_wait: GUARD_WAIT,
+            read_ahead: None,
             handles_max: Read::HANDLES_MAX,
         }
     }
@@ -197,6 +201,14 @@ impl Builder {
         self
     }
 
+    /// The most that is read ahead of a file at a time, in bytes. A device whose `queue/read_ahead_kb` in /sys/block says less has that, and reads of a
+    /// tenant with a small `memory.max` are best with an eighth of it at most: what is read ahead would drive itself out. 0: nothing is read ahead.
+    /// Default: a 64th of the budget, and 128 KiB at least.
+    pub fn read_ahead(mut self, bytes: u64) -> Builder {
+        self.read_ahead = Some(bytes);
+        self
+    }
+
     /// The least budget that would do for these files beside so many frames of slow memory.
     fn least(files: u64, slow: u64) -> u64 {
         let frames = FRAMES_MIN.saturating_add(slow).saturating_mul(PAGE_SIZE + FRAME_BYTES);
@@ -254,10 +266,13 @@ impl Builder {
         builder.bdi_register("0")?;
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
         let io = (self.backend, self.io_threads);
+        // Two windows are in memory at a time, and several files may be read.
+        let read_ahead = self.read_ahead.unwrap_or((self.budget / 64).max(READ_AHEAD_MIN));
         let limits = FileLimits {
             bytes: files_max,
             handles: self.handles_max,
             idle: (self.budget / IDLE_FILE_SHARE).min(descriptors_max() / 2) as usize,
+            ra_pages: (read_ahead / PAGE_SIZE).try_into().unwrap_or(u32::MAX),
         };
         let machine = Machine::new(
             builder.build(),

@@ -18,6 +18,8 @@ const PAGE: u64 = 4096;
 const PAGES: u64 = 2000;
 const LIMIT: u64 = 600 * PAGE;
 const ACCESSES: usize = 2500;
+/// As the simulated device has it.
+const READ_AHEAD: u64 = 128 << 10;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug)]
@@ -223,7 +225,8 @@ enum Outcome {
 }
 
 fn compared(path: &Path, pages: &[u64], case: Case) -> Outcome {
-    let mut builder = Memory::builder().budget(12 << 20).policy(case.profile).io_threads(0);
+    let mut builder =
+        Memory::builder().budget(12 << 20).policy(case.profile).io_threads(0).read_ahead(READ_AHEAD);
     if case.promotes.is_some() {
         let slow = Node::slow(4 << 20).emulated(Delay::per_page(Duration::ZERO));
         builder = builder.budget(16 << 20).node(slow);

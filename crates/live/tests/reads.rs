@@ -455,3 +455,21 @@ fn a_file_system_without_direct_reads_is_named_and_read_when_it_is_said() {
     let error = memory.open("/proc/self/status", Open::read()).unwrap_err();
     assert!(matches!(error, Error::DirectRefused { .. }), "{error}");
 }
+
+#[test]
+fn no_more_is_read_ahead_than_the_builder_says() {
+    const PAGES: u64 = 256;
+    let made = Made::new("window", PAGES as usize * PAGE);
+    let reads = |bytes: u64| {
+        let memory = Memory::builder().budget(16 << 20).io_threads(0).read_ahead(bytes).build().unwrap();
+        let file = memory.open(&made.0, Open::read().buffered(true)).unwrap();
+        let mut buf = [0; PAGE];
+        for page in 0..PAGES {
+            file.read_at(&mut buf, page * PAGE as u64).unwrap();
+        }
+        memory.stats().unwrap().device_reads
+    };
+    assert_eq!(reads(0), PAGES);
+    let (of_four, of_thirty_two) = (reads(4 * PAGE as u64), reads(32 * PAGE as u64));
+    assert!(of_four >= PAGES / 4 && of_thirty_two <= of_four, "{of_four} and {of_thirty_two} reads");
+}

@@ -15,6 +15,7 @@ use pageout_engine::{BdiId, Nanos};
 use super::locked::{KernelThread, Locked, Runs};
 use super::transfer::Transfer;
 use crate::error::Error;
+use crate::queue;
 
 /// Writes of a device that wait for it, or are there, before those who ask for more have to sleep: the block layer's nr_requests.
 const BACKLOG_MAX: usize = 128;
@@ -25,6 +26,8 @@ pub(super) struct Device {
     number: u64,
     /// By which the engine does.
     pub(super) bdi: BdiId,
+    /// Pages of its files that are read ahead at a time.
+    pub(super) ra_pages: u32,
     /// Writes that were asked for, and not begun.
     pub(super) writes: VecDeque<Transfer>,
     /// Those that were begun and have not ended.
@@ -64,10 +67,11 @@ impl Devices {
         self.devices.iter().position(|device| device.number == number)
     }
 
-    fn add(&mut self, number: u64, bdi: BdiId) -> usize {
+    fn add(&mut self, number: u64, bdi: BdiId, ra_pages: u32) -> usize {
         self.devices.push(Device {
             number,
             bdi,
+            ra_pages,
             writes: VecDeque::new(),
             writing: 0,
             writing_pages: 0,
@@ -161,7 +165,8 @@ impl Locked<'_> {
         let runs = |wait| Runs::after(wait, now);
         self.threads
             .extend(started.into_iter().map(|of| KernelThread { task: of.task, runs: runs(of.wait) }));
-        Ok(self.devices.add(number, bdi))
+        let ra_pages = queue::ra_pages(number, self.machine().limits.ra_pages);
+        Ok(self.devices.add(number, bdi, ra_pages))
     }
 }
 

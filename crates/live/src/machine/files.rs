@@ -70,6 +70,8 @@ pub(crate) struct FileLimits {
     pub(crate) handles: u32,
     /// Files that nobody has open and that keep their descriptors.
     pub(crate) idle: usize,
+    /// Pages of a file that are read ahead at a time, whatever its device says.
+    pub(crate) ra_pages: u32,
 }
 
 /// A file of the system, and what reads and writes it.
@@ -182,13 +184,13 @@ impl Machine {
                 if locked.files.iter().any(is_it) {
                     continue;
                 }
+                let device = locked.device_numbered(how.device_of(identity))?;
                 let spec = FileSpec {
                     name: path.display().to_string(),
                     pages: identity.bytes().div_ceil(PAGE_SIZE).max(1),
                     kind: FileKind::Regular,
-                    bdi: Bdi::default(),
+                    bdi: Bdi { ra_pages: locked.devices[device].ra_pages, ..Bdi::default() },
                 };
-                let device = locked.device_numbered(how.device_of(identity))?;
                 let bdi = locked.devices[device].bdi;
                 let id = locked.engine.file_create_on(spec, bdi)?;
                 let at = id.0 as usize;
