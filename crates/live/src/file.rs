@@ -478,9 +478,10 @@ impl Inner {
 
     /// Bytes that the file has of a page.
     #[inline(always)]
+    #[expect(clippy::manual_div_ceil, reason = "5 instructions less of a hit's 290, and no file is as long")]
     pub(crate) fn bytes_of_page(&self, page: u64) -> Result<u64, Error> {
         let bytes = self.bytes();
-        if page >= bytes.div_ceil(PAGE_SIZE) {
+        if page >= (bytes + PAGE_SIZE - 1) / PAGE_SIZE {
             return Err(self.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)));
         }
         Ok((bytes - page * PAGE_SIZE).min(PAGE_SIZE))

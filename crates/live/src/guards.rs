@@ -40,7 +40,8 @@ impl Guards {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This thread has taken a guard of a frame.
+    /// This thread has taken a guard of a frame, and its line has no place left.
+    #[cold]
     pub(crate) fn taken(&self, pfn: Pfn) {
         let thread = local::thread_number();
         self.state().held.push((thread, pfn.0));

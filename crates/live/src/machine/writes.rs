@@ -430,11 +430,12 @@ impl Machine {
                 let step = locked.engine.pay(task, miss.access);
                 locked.settle();
                 match (taken, step) {
-                    (Begun::Writable(writable), step @ (Step::Again | Step::Wait(_))) => {
+                    (_, Step::Done(_)) => locked.ended(&miss),
+                    (Begun::Writable(writable), step) => {
                         miss.step = step;
                         writable.owed = Some(Owed { machine: self, miss: Some(miss) });
                     }
-                    (_, step) => {
+                    (Begun::Held(_), step) => {
                         (locked, _) = self.see_through(locked, task, step)?;
                         locked.ended(&miss);
                     }
