@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pageout_engine::{Bdi, FileId, ObjectId, PAGE_SIZE, Word};
+use pageout_engine::{Bdi, FileId, ObjectId, PAGE_SIZE, Pfn, Word};
 
 use crate::arena::Pin;
 use crate::error::Error;
@@ -656,6 +656,15 @@ impl Inner {
             self.before_miss(ring, local)
         });
         copied.is_some()
+    }
+
+    /// The frame of a page that somebody writes to, in place or by copying to it.
+    pub(crate) fn written_frame(&self, page: u64) -> Option<Pfn> {
+        let machine = &*self.memory.machine;
+        local::with(machine, self, |_, local| {
+            let word = local.words.get(page);
+            (word.is_hit() && machine.arena.gate(word.pfn()).is_written()).then(|| word.pfn())
+        })
     }
 
     /// Pins a page that is in memory, if the file goes so far still. Returns how many pins this thread has, too.

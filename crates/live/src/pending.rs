@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use pageout_engine::Pfn;
+
 use crate::arena::OwnedPin;
 use crate::error::Error;
 use crate::file::{File, Inner, Piece, ReadAt};
@@ -168,6 +170,8 @@ impl<'a> Pending<'a> {
     pub fn wait(mut self) -> Result<(), Error> {
         /// Whoever would wake it may be gone.
         const LOOK_AGAIN: Duration = Duration::from_secs(1);
+        /// Where a guard holds a page.
+        const LOOK_FOR_GUARDS: Duration = Duration::from_millis(20);
         struct Unpark(Thread);
         impl Wake for Unpark {
             fn wake(self: Arc<Self>) {
@@ -176,12 +180,29 @@ impl<'a> Pending<'a> {
         }
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
+        let memory = Arc::clone(&self.file.0.memory);
+        let machine = &*memory.machine;
+        let mut guard_wait = machine.guard_wait();
         loop {
-            match self.poll_all(&mut context) {
-                Poll::Ready(outcome) => return outcome,
-                Poll::Pending => thread::park_timeout(LOOK_AGAIN),
+            if let Poll::Ready(outcome) = self.poll_all(&mut context) {
+                return outcome;
+            }
+            // The engine's own thread asks for the page, and does not know who waits for the guard.
+            match self.written_page() {
+                None => {
+                    guard_wait = machine.guard_wait();
+                    thread::park_timeout(LOOK_AGAIN);
+                }
+                Some((_, pfn)) if guard_wait.may_go_on(pfn) => thread::park_timeout(LOOK_FOR_GUARDS),
+                Some((page, _)) => return Err(machine.lock()?.pinned_page(self.file.0.id, page)),
             }
         }
+    }
+
+    /// A page that is to be read, and that somebody writes to.
+    fn written_page(&self) -> Option<(u64, Pfn)> {
+        let page = |(_, piece): &(usize, Piece)| piece.want.page;
+        self.missing.iter().map(page).find_map(|page| Some((page, self.file.0.written_frame(page)?)))
     }
 
     fn poll_all(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {

@@ -10,8 +10,8 @@ mod made;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use made::{Made, PAGE};
-use pageout::{Advice, Error, File, Memory, Open};
+use made::{Made, PAGE, check};
+use pageout::{Advice, Error, File, Memory, Open, ReadAt};
 
 /// A call that has not returned by then hangs.
 const SOON: Duration = Duration::from_secs(5);
@@ -60,6 +60,40 @@ fn write_to_own_guarded_page_is_refused() {
         file.write_at(b"x", far).unwrap();
         file.sync_data().unwrap();
         file.set_len(far).unwrap();
+    });
+}
+
+#[test]
+fn wait_for_reads_of_own_guarded_page_is_refused() {
+    let (_made, _memory, file) = cache("own-reads");
+    in_time(|| {
+        let written = file.page_mut(3).unwrap();
+        let mut bufs = [[0; 9]; 3];
+        let reads = (2..).zip(&mut bufs).map(|(page, buf)| ReadAt { buf, offset: page * PAGE as u64 });
+        let pending = file.submit(reads.collect()).unwrap();
+        assert!(is_held(&pending.wait(), 3));
+        drop(written);
+    });
+}
+
+#[test]
+fn wait_for_reads_goes_on_when_another_thread_drops_its_guard() {
+    let (_made, _memory, file) = cache("other-reads");
+    let (written, held) = (mpsc::channel(), mpsc::channel::<()>());
+    std::thread::scope(|scope| {
+        let file = &file;
+        scope.spawn(move || {
+            let guard = file.page_mut(3).unwrap();
+            written.0.send(()).unwrap();
+            let _ = held.1.recv_timeout(Duration::from_millis(400));
+            drop(guard);
+        });
+        written.1.recv().unwrap();
+        let mut buf = [0; 9];
+        let pending = file.submit(vec![ReadAt { buf: &mut buf, offset: 3 * PAGE as u64 }]).unwrap();
+        in_time(|| pending.wait()).unwrap();
+        drop(held.0);
+        check(&buf, 3 * PAGE);
     });
 }
 

@@ -672,7 +672,7 @@ impl<'a> Locked<'a> {
     }
 
     /// The error for who needs a page that somebody holds.
-    pub(super) fn pinned_page(&self, file: FileId, page: u64) -> Error {
+    pub(crate) fn pinned_page(&self, file: FileId, page: u64) -> Error {
         let (pinned, most) = (self.pinned(), self.machine.pins_max);
         Error::Pinned { path: self.path_of(file), page: Some(page), pinned, most }
     }
