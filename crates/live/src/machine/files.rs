@@ -365,7 +365,10 @@ impl Machine {
     /// the oldest, if there are too many. Nothing of one that is dirty: it may have a name again, or be read by its descriptor.
     pub(crate) fn tend_idle_files(&self) -> Result<(), Error> {
         let mut locked = self.lock()?;
-        let is_idle = |of: &OpenFile| of.is_idle() && !of.is_going && !of.is_ending && of.writing == 0;
+        // Reads that nobody waits for any more are seen through by the engine's own thread, which may be this one.
+        let is_idle = |of: &OpenFile| {
+            of.is_idle() && of.busy() == 0 && !of.is_going && !of.is_ending && of.writing == 0
+        };
         let idle: Vec<_> = (0..)
             .zip(&locked.files)
             .filter_map(|(at, of)| of.as_ref().filter(|of| is_idle(of)).map(|of| (at, Arc::clone(&of.file))))

@@ -350,4 +350,45 @@ mod tests {
             assert!(outcome.is_ok() && waits, "way {way}: {outcome:?}, waits: {waits}");
         }
     }
+
+    #[test]
+    fn deleted_file_is_forgotten_after_its_last_read() {
+        let [deleted, other] = ["deleted", "other"]
+            .map(|name| std::env::temp_dir().join(format!("pageout-waits-{name}-{}", std::process::id())));
+        for path in [&deleted, &other] {
+            std::fs::write(path, vec![7; 16 * PAGE_SIZE as usize]).unwrap();
+        }
+        // Where this fails, its end would not come.
+        let memory = Memory::builder().budget(8 << 20).backend(Backend::Threads).io_threads(2).build();
+        let memory = std::mem::ManuallyDrop::new(memory.unwrap());
+        let late =
+            Arc::new(Late { bytes: PAGE_SIZE, may_answer: Mutex::new(false), changed: Condvar::new() });
+        let how = || Open::read().random().buffered(true);
+        let file = memory.open(&deleted, how().faults(Arc::clone(&late) as Arc<dyn Faults>)).unwrap();
+        drop(file.submit(reads_of(0, &mut [[0; 9]; 1])).unwrap());
+        drop(file);
+        std::fs::remove_file(&deleted).unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let file = memory.open(&other, how()).unwrap();
+        thread::spawn(move || {
+            // Files that nobody has open are looked at once a second, by the thread that sees these reads through.
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(1500) {
+                file.submit(reads_of(3, &mut [[0; 9]; 1])).unwrap().wait().unwrap();
+                file.advise(crate::Advice::DontNeed, 0..file.len()).unwrap();
+                thread::sleep(Duration::from_millis(10));
+            }
+            sender.send(()).unwrap();
+        });
+        receiver.recv_timeout(Duration::from_secs(10)).expect("reads of another file hang");
+        *late.may_answer.lock().unwrap() = true;
+        late.changed.notify_all();
+        let began = Instant::now();
+        while memory.0.machine.lock().unwrap().files[0].is_some() {
+            assert!(began.elapsed() < Duration::from_secs(5), "the deleted file keeps its space");
+            thread::sleep(Duration::from_millis(10));
+        }
+        std::fs::remove_file(&other).unwrap();
+        drop(std::mem::ManuallyDrop::into_inner(memory));
+    }
 }
