@@ -237,9 +237,10 @@ impl Machine {
             if !discards && locked.engine.figures().file_dirty(file.id) != (0, 0) {
                 return Err(Error::ChangedOutside { path: file.path().to_owned() });
             }
+            // In this order: what lands in between is not pinned.
+            file.length.narrow(0);
             locked.file_mut(file.id).copy_pins();
             drop(locked);
-            file.length.narrow(0);
             let outcome = self.take_as_on_device(file);
             file.length.widen();
             outcome

@@ -154,7 +154,8 @@ impl OpenFile {
 
     /// Reads that nobody may ever poll hold no page of it any more: who writes it waits for nobody but guards.
     pub(crate) fn copy_pins(&mut self) {
-        self.flights.drain(..).filter_map(|of| of.upgrade()).for_each(|flight| flight.copy_pins());
+        // They stay noted: what lands later may be pinned again.
+        self.flights.iter().filter_map(Weak::upgrade).for_each(|flight| flight.copy_pins());
     }
 
     /// Gives up its lock.

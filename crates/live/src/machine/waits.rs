@@ -391,4 +391,30 @@ mod tests {
         std::fs::remove_file(&other).unwrap();
         drop(std::mem::ManuallyDrop::into_inner(memory));
     }
+
+    #[test]
+    fn read_that_lands_after_a_reload_holds_no_writer_up() {
+        let path = std::env::temp_dir().join(format!("pageout-waits-lands-{}", std::process::id()));
+        std::fs::write(&path, vec![7; 4 * PAGE_SIZE as usize]).unwrap();
+        let builder = Memory::builder().budget(8 << 20).guard_wait(Duration::from_millis(300));
+        let memory = builder.backend(Backend::Threads).io_threads(2).build().unwrap();
+        let late =
+            Arc::new(Late { bytes: PAGE_SIZE, may_answer: Mutex::new(false), changed: Condvar::new() });
+        let faults = Arc::clone(&late) as Arc<dyn Faults>;
+        let file = memory.open(&path, Open::read().random().buffered(true).faults(faults)).unwrap();
+        let mut bufs = [[0; 9]; 1];
+        let pending = file.submit(reads_of(0, &mut bufs)).unwrap();
+        // As a reload does, which may be refused then.
+        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().copy_pins();
+        *late.may_answer.lock().unwrap() = true;
+        late.changed.notify_all();
+        while memory.stats().unwrap().pinned == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let writer = memory.open(&path, Open::read_write().buffered(true)).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        writer.write_at(&[9; 9], 0).unwrap();
+        pending.wait().unwrap();
+        assert_eq!(bufs, [[7; 9]]);
+    }
 }
