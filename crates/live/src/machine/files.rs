@@ -467,6 +467,10 @@ impl Machine {
             let locked = self.lock()?;
             let of = locked.files[at].as_ref().expect("nobody forgets it any more");
             let (dirty, writing) = locked.engine.figures().file_dirty(id);
+            if (dirty, writing) == (0, 0) && !of.is_unwritten() && !of.is_rounded() {
+                // Only nobody has acknowledged that a write had failed before.
+                continue;
+            }
             unsaved.push(Unsaved { path: of.path.clone(), pages: dirty.max(writing), why: error });
         }
         Ok(unsaved)

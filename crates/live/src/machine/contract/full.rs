@@ -111,6 +111,20 @@ fn writer_of_a_full_device_is_refused_and_loses_nothing() {
 }
 
 #[test]
+fn pages_written_by_a_later_try_are_not_reported_at_the_end() {
+    for backend in backends() {
+        let two = two(backend, libc::ENOSPC);
+        two.full.write_at(&version(ROOM, 1), ROOM * PAGE_SIZE).unwrap();
+        two.full.sync_data().unwrap_err();
+        let errno = std::io::Error::from_raw_os_error(libc::ENOSPC);
+        assert_eq!(printed_at_the_end(&two.memory), [format!("1 dirty page was not written: {errno}")]);
+        two.device.heal();
+        two.full.sync_data().expect_err("nobody has acknowledged the error");
+        assert!(printed_at_the_end(&two.memory).is_empty());
+    }
+}
+
+#[test]
 fn writers_of_another_device_go_on_beside_a_full_one() {
     for backend in backends() {
         let two = two(backend, libc::ENOSPC);
