@@ -38,7 +38,9 @@ impl Draw {
 
 /// Fills a buffer with the bytes that a write of this number writes from an offset on. No byte is zero, so that a hole is never taken for data.
 pub(crate) fn fill(buf: &mut [u8], number: u32, offset: u64) {
-    for (byte, at) in buf.iter_mut().zip(offset..) {
+    for (byte, at) in buf.iter_mut().zip(0..) {
+        // A write that is to be refused may end behind 2^64.
+        let at = offset.wrapping_add(at);
         *byte = mix(u64::from(number) << 40 ^ at >> 3).to_le_bytes()[(at & 7) as usize] | 1;
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn has_direct() -> bool {
     })
 }
 
-/// Opens a file through the cache. A device that fails would be set here.
+/// Opens a file through the cache.
 pub(crate) fn open(memory: &Memory, path: &Path, how: Open) -> Result<File, Error> {
     memory.open(path, how)
 }

@@ -5,6 +5,8 @@
 //!   duels         two to four operations at the same time ─▶ results and contents equal those of one order of the operations
 //!   many_threads  slots with versions as registers ─▶ a reader sees a version that was there during its read, and never a torn one
 //! ```
+//! With one thread and with many, the device is full now and then (`full.rs`).
+//!
 //! Environment:
 //! - `PAGEOUT_SEED`: run this seed alone, again and again. A failure prints its seed.
 //! - `PAGEOUT_DIFFERENTIAL_SECONDS`: duration of each of the two parts, one thread and many (default: 5).
@@ -20,6 +22,7 @@
 mod settings; // environment, and defects to step around
 mod draw; // random numbers
 mod folder; // files of a run, and how they are opened
+mod full; // devices that are full
 mod memory; // the caches to test
 mod watch; // who does what, how long it takes, and where the library panics
 mod model; // a file as a vector of bytes

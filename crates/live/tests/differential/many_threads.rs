@@ -6,8 +6,8 @@
 //!   a read   sees an event of the history that had begun when the read ended, and that no other event had followed when it began
 //! ```
 //! A cut is a `set_len` that takes the slot away: zeroes, or no bytes at all. The last third of each file is cut and grows again all the time. Threads forget
-//! files and open them again, reload them, change limits, and drop handles below reads in flight. From time to time all stop: then all slots, the length, and
-//! the file on its device are compared.
+//! files and open them again, reload them, change limits, and drop handles below reads in flight. Now and then the device is full for a moment. From time to
+//! time all stop: then all slots, the length, and the file on its device are compared.
 
 mod registers; // what a slot says, and what a read may see of it
 
@@ -24,6 +24,7 @@ use registers::{History, What, parse, slot_bytes};
 
 use crate::draw::Draw;
 use crate::folder::{self, Folder};
+use crate::full;
 use crate::memory::Setup;
 use crate::model::{PAGE, compare};
 use crate::settings::{self, Avoid, avoids};
@@ -31,6 +32,16 @@ use crate::watch::{self, Counts, Watch, Worker};
 
 /// How long the threads of one cache run.
 const OF_ONE_CACHE: Duration = Duration::from_millis(1250);
+/// How long threads run until all stop.
+const OF_ONE_ROUND: Duration = Duration::from_millis(250);
+/// How long a device is full: mostly too short for a writer to be refused, and now and then long enough.
+const FULL: [Duration; 6] = {
+    let mut all = [Duration::from_millis(50); 6];
+    all[0] = Duration::from_millis(1200);
+    all
+};
+/// The first sync after that may meet writes that were under way.
+const TRIES: u32 = 3;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -40,6 +51,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Clone, Copy, Debug)]
 enum Length {
     Set(u64),
+    /// By a call that has failed.
+    Perhaps(u64),
     Extend(u64),
 }
 
@@ -68,6 +81,8 @@ struct World {
     memory: Memory,
     groups: Vec<Group>,
     files: Vec<Shared>,
+    /// A device was full since all threads stopped last.
+    was_full: AtomicBool,
     failed: AtomicBool,
     failure: Mutex<Option<String>>,
 }
@@ -108,6 +123,8 @@ struct Actor<'w> {
     versions: u64,
     worker: Worker,
     counts: Counts,
+    /// When it makes the device full, and for how long.
+    full_at: Option<(Instant, Duration)>,
 }
 
 type Outcome = Result<(), String>;
@@ -154,6 +171,31 @@ impl Actor<'_> {
         }
     }
 
+    /// Counts an operation that has failed as it may.
+    fn passes(&mut self, kind: &'static str, error: Error) -> Outcome {
+        if is_passing(&error) {
+            self.counts.count(kind, false);
+        } else if self.is_full(&error) {
+            self.counts.count_full(kind);
+        } else {
+            return Err(self.wrong(kind, &error));
+        }
+        Ok(())
+    }
+
+    /// Whether an operation may fail so, as a device is full, or was a moment ago.
+    fn is_full(&self, error: &Error) -> bool {
+        let may_be = match error {
+            Error::Io { source, .. } | Error::Sync { source, lost: 0, .. } => {
+                source.raw_os_error() == Some(libc::EFBIG)
+            }
+            // Pages that can't be written may be all that a group has.
+            Error::OutOfMemory(_) => true,
+            _ => false,
+        };
+        may_be && self.world.was_full.load(SeqCst)
+    }
+
     /// A slot that this thread writes.
     fn own_slot(&mut self, of: &Shared) -> usize {
         let count = of.slots.len() / self.threads;
@@ -174,6 +216,9 @@ impl Actor<'_> {
     /// One operation.
     fn act(&mut self) -> Outcome {
         let world = self.world;
+        if let Some((_, span)) = self.full_at.take_if(|(at, _)| *at <= Instant::now()) {
+            return self.fill_up(span);
+        }
         let of = &world.files[self.draw.below(world.files.len() as u64) as usize];
         match self.draw.below(100) {
             0..=24 => self.write(of),
@@ -211,13 +256,30 @@ impl Actor<'_> {
                 lock(&of.lengths).push((Length::Extend(offset + of.slot_bytes), begin, end));
                 self.counts.count("write_at", true);
             }
-            Err(error) if is_passing(&error) => {
-                // It may be written or not.
-                lock(&of.lengths).push((Length::Extend(offset + of.slot_bytes), begin, u64::MAX));
-                self.counts.count("write_at", false);
+            Err(error) => {
+                if matches!(error, Error::Io { .. }) {
+                    // A page whose write is refused stays as it is, and so does the length.
+                    of.slots[slot].is_void(begin);
+                } else {
+                    of.slots[slot].fails(begin, end);
+                    lock(&of.lengths).push((Length::Extend(offset + of.slot_bytes), begin, u64::MAX));
+                }
+                self.passes("write_at", error)?;
             }
-            Err(error) => return Err(self.wrong("write_at", &error)),
         }
+        Ok(())
+    }
+
+    /// The device is full for a moment.
+    fn fill_up(&mut self, span: Duration) -> Outcome {
+        let most = self.world.files.iter().map(Shared::most).max().unwrap_or(0);
+        let bytes = if self.draw.once_in(2) { 0 } else { self.draw.below(most) / PAGE * PAGE };
+        self.worker.begins(format!("the device is full from byte {bytes} of each file on, for {span:?}"));
+        self.world.was_full.store(true, SeqCst);
+        full::limit(Some(bytes));
+        std::thread::sleep(span);
+        full::limit(None);
+        self.counts.count("device is full", true);
         Ok(())
     }
 
@@ -240,11 +302,7 @@ impl Actor<'_> {
                 return Ok(());
             }
             Err(Error::BeyondEnd { .. }) => return self.check_end(of, slot, begin, kind),
-            Err(error) if is_passing(&error) => {
-                self.counts.count(kind, false);
-                return Ok(());
-            }
-            Err(error) => return Err(self.wrong(kind, &error)),
+            Err(error) => return self.passes(kind, error),
         };
         let skip = (of.offset(slot) % PAGE) as usize;
         let len = of.slot_bytes as usize;
@@ -299,11 +357,7 @@ impl Actor<'_> {
                 self.check(of, slot, Some(&buf), begin, end, "read_at")
             }
             Err(Error::BeyondEnd { .. }) => self.check_end(of, slot, begin, "read_at"),
-            Err(error) if is_passing(&error) => {
-                self.counts.count("read_at", false);
-                Ok(())
-            }
-            Err(error) => Err(self.wrong("read_at", &error)),
+            Err(error) => self.passes("read_at", error),
         }
     }
 
@@ -326,11 +380,7 @@ impl Actor<'_> {
                 Ok(())
             }
             Err(Error::BeyondEnd { .. }) => self.check_end(of, slot, begin, "page"),
-            Err(error) if is_passing(&error) => {
-                self.counts.count("page", false);
-                Ok(())
-            }
-            Err(error) => Err(self.wrong("page", &error)),
+            Err(error) => self.passes("page", error),
         }
     }
 
@@ -367,11 +417,7 @@ impl Actor<'_> {
                 self.counts.count("read_batch", false);
                 Ok(())
             }
-            Err(error) if is_passing(&error) => {
-                self.counts.count("read_batch", false);
-                Ok(())
-            }
-            Err(error) => Err(self.wrong("read_batch", &error)),
+            Err(error) => self.passes("read_batch", error),
         }
     }
 
@@ -418,11 +464,7 @@ impl Actor<'_> {
                 self.counts.count("submit, wait", false);
                 Ok(())
             }
-            Err(error) if is_passing(&error) => {
-                self.counts.count("submit, wait", false);
-                Ok(())
-            }
-            Err(error) => Err(self.wrong("submit or wait", &error)),
+            Err(error) => self.passes("submit, wait", error),
         }
     }
 
@@ -452,18 +494,24 @@ impl Actor<'_> {
                 self.counts.count("set_len", false);
                 Ok(())
             }
-            Err(error) => Err(self.wrong("set_len", &error)),
+            Err(error) => {
+                // A file that gets shorter is so before its device has its length.
+                of.slots[slot..].iter().for_each(|slot| slot.fails(begin, end));
+                lock(&of.lengths).push((Length::Perhaps(bytes), begin, end));
+                self.passes("set_len", error)
+            }
         }
     }
 
     fn sync(&mut self, of: &Shared) -> Outcome {
         self.worker.begins(format!("sync_data of file {}", of.number));
         match of.handle().sync_data() {
-            Ok(()) => self.counts.count("sync_data", true),
-            Err(error) if is_passing(&error) => self.counts.count("sync_data", false),
-            Err(error) => return Err(self.wrong("sync_data", &error)),
+            Ok(()) => {
+                self.counts.count("sync_data", true);
+                Ok(())
+            }
+            Err(error) => self.passes("sync_data", error),
         }
-        Ok(())
     }
 
     fn forget(&mut self, of: &Shared) -> Outcome {
@@ -478,7 +526,7 @@ impl Actor<'_> {
                 self.counts.count("forget, open", true);
             }
             Err(Error::Pinned { .. } | Error::Forgotten { .. }) => self.counts.count("forget, open", false),
-            Err(error) => return Err(self.wrong("forget", &error)),
+            Err(error) => return self.passes("forget, open", error),
         }
         Ok(())
     }
@@ -492,7 +540,7 @@ impl Actor<'_> {
         match file.sync_data().and_then(|()| file.reload()) {
             Ok(()) => self.counts.count("reload", true),
             Err(Error::Pinned { .. } | Error::Forgotten { .. }) => self.counts.count("reload", false),
-            Err(error) => return Err(self.wrong("sync and reload", &error)),
+            Err(error) => return self.passes("reload", error),
         }
         Ok(())
     }
@@ -559,6 +607,10 @@ impl World {
 
     /// All threads have stopped: everything is as one order of what they did has left it.
     fn compare(&self, main: &mut Actor<'_>) -> Outcome {
+        if self.was_full.load(SeqCst) {
+            self.heal(main)?;
+            self.was_full.store(false, SeqCst);
+        }
         for of in &self.files {
             main.worker.begins(format!("all threads have stopped: file {} is compared", of.number));
             let file = of.handle();
@@ -589,15 +641,33 @@ impl World {
         Ok(())
     }
 
+    /// The device was full and has space: each file can be written again.
+    fn heal(&self, main: &mut Actor<'_>) -> Outcome {
+        for of in &self.files {
+            main.worker
+                .begins(format!("all threads have stopped: file {} is acknowledged and synced", of.number));
+            let file = of.handle();
+            for tries in 1.. {
+                match file.acknowledge().and_then(|()| file.sync_data()) {
+                    Ok(()) => break,
+                    Err(Error::Sync { .. }) if tries < TRIES => {}
+                    Err(error) => return Err(main.wrong("sync_data of a file that has space", &error)),
+                }
+            }
+            main.counts.count("acknowledge, sync", true);
+        }
+        Ok(())
+    }
+
     /// The length is that of one order of writes and cuts.
     fn compare_length(&self, of: &Shared, len: u64) -> Outcome {
         let lengths = std::mem::take(&mut *lock(&of.lengths));
         let is_last = |&&(length, _, end): &&(Length, u64, u64)| {
-            let is_set = matches!(length, Length::Set(_));
+            let is_set = !matches!(length, Length::Extend(_));
             is_set && !lengths.iter().any(|(other, begin, _)| matches!(other, Length::Set(_)) && *begin > end)
         };
         let fits = |&(length, begin, end): &(Length, u64, u64)| {
-            let Length::Set(bytes) = length else { return false };
+            let (Length::Set(bytes) | Length::Perhaps(bytes)) = length else { return false };
             let after = |from: &dyn Fn(u64, u64) -> bool| {
                 let extends = lengths.iter().filter_map(|&(other, begin, end)| match other {
                     Length::Extend(to) if from(begin, end) => Some(to),
@@ -671,9 +741,12 @@ fn of_one_cache(seed: u64, until: Instant, counts: &mut Counts) {
         memory,
         groups,
         files,
+        was_full: AtomicBool::new(false),
         failed: AtomicBool::new(false),
         failure: Mutex::new(None),
     };
+    // It goes before the cache, which writes what it has left.
+    let _lifts = full::Lifts;
     let watch = Watch::default();
     let is_over = AtomicBool::new(false);
     let (watched, over) = (&watch, &is_over);
@@ -687,13 +760,19 @@ fn of_one_cache(seed: u64, until: Instant, counts: &mut Counts) {
             versions: number as u64,
             worker: watch.worker(name),
             counts: Counts::default(),
+            full_at: None,
         };
         let mut actors: Vec<Actor<'_>> = (0..threads)
             .map(|number| actor(number, format!("thread {number}"), Draw::new(draw.next())))
             .collect();
         let mut main = actor(threads, "the thread that compares".to_owned(), Draw::new(seed));
         while !world.failed.load(SeqCst) && Instant::now() < until {
-            let pause = (Instant::now() + Duration::from_millis(250)).min(until);
+            let pause = (Instant::now() + OF_ONE_ROUND).min(until);
+            let is_full = draw.once_in(3);
+            let (at, span) = (draw.below(OF_ONE_ROUND.as_millis() as u64), draw.pick(&FULL));
+            actors[0].full_at = is_full.then(|| (Instant::now() + Duration::from_millis(at), span));
+            // Writers are refused while others go on.
+            let pause = if is_full { pause + span } else { pause };
             std::thread::scope(|scope| {
                 for actor in &mut actors {
                     let world = &world;
@@ -720,7 +799,7 @@ fn of_one_cache(seed: u64, until: Instant, counts: &mut Counts) {
                 world.fails(text);
             }
         }
-        actors.iter().for_each(|actor| counts.add(&actor.counts));
+        actors.iter().chain([&main]).for_each(|actor| counts.add(&actor.counts));
         is_over.store(true, SeqCst);
     });
     let failure = lock(&world.failure).take();

@@ -41,6 +41,8 @@ pub(crate) struct Object {
     pub(crate) held: BTreeMap<u64, (usize, bool)>,
     /// Reads in flight.
     pub(crate) pendings: usize,
+    /// Some of it may not have been written, as its device was full.
+    pub(crate) is_suspect: bool,
 }
 
 impl Object {
@@ -60,6 +62,7 @@ impl Object {
             is_stable: false,
             held: BTreeMap::new(),
             pendings: 0,
+            is_suspect: false,
         }
     }
 
@@ -111,6 +114,7 @@ impl Object {
         self.ends.push(self.len());
         self.generation += 1;
         (self.direct, self.is_written, self.is_stable) = (None, false, false);
+        self.is_suspect = false;
     }
 
     /// The file was written past the cache, and reloaded.
@@ -132,6 +136,14 @@ impl Object {
         self.changes_since(mark)
             .iter()
             .any(|change| matches!(change, Change::SetLen { was, bytes } if bytes < was))
+    }
+
+    /// Bytes that writes have written since.
+    pub(crate) fn written_since(&self, mark: usize) -> u64 {
+        let changes = self.changes_since(mark).iter();
+        changes
+            .map(|change| if let Change::Write { bytes, .. } = change { bytes.len() as u64 } else { 0 })
+            .sum()
     }
 
     fn changes_since(&self, mark: usize) -> &[Change] {

@@ -1,8 +1,10 @@
 //! Sequences of operations by one thread, each compared with the model as soon as it has returned.
 
 mod expected; // what an operation may come to
+mod failed; // devices that are full, and what is left of a write that fails
 mod steps; // operations that end before the next one begins
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,6 +18,7 @@ use expected::again;
 
 use crate::draw::{Draw, filled};
 use crate::folder::Folder;
+use crate::full;
 use crate::memory::Setup;
 use crate::model::{Object, PAGE, compare};
 use crate::operations::{Generator, Known, Op, PATHS, Range, SLOTS, program};
@@ -25,6 +28,12 @@ use crate::watch::{self, Counts, Watch, Worker};
 
 /// Guards that may be held before an operation may run out of memory.
 const FEW_GUARDS: usize = 16;
+/// Of so many operations one may wait for a guard of its own thread.
+const OF_OWN_WAIT: usize = 60;
+/// A call that a full device refuses, or a guard of the same thread, takes less, also on a busy machine.
+const REFUSED_WITHIN: Duration = Duration::from_secs(3);
+/// A call for several pages, each of which may have to wait.
+const REFUSED_IN_ALL_WITHIN: Duration = Duration::from_secs(12);
 
 /// What went wrong.
 #[derive(Clone, Debug)]
@@ -124,6 +133,8 @@ pub(crate) fn run_sequence(setup: &Setup, source: Source, longest: Duration) -> 
             }
         }
     };
+    // A thread that was left behind may have set it.
+    full::limit(None);
     let ops = made.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Report { ops, failure, counts }
 }
@@ -161,6 +172,10 @@ enum Scope<'s, 'g> {
 /// One sequence under way.
 struct Run<'a> {
     setup: &'a Setup,
+    /// Before the cache, which writes what it has left.
+    _lifts: full::Lifts,
+    /// Devices take nothing from this byte of a file on.
+    full: Option<u64>,
     /// Before the folder: its threads write to files.
     slots: [Option<Handle>; SLOTS],
     groups: Vec<Group>,
@@ -178,6 +193,10 @@ struct Run<'a> {
     guards: usize,
     /// As many as there were at the same time in this sequence.
     most_guards: usize,
+    /// Of the last write.
+    pages_written: u64,
+    /// Operations that may still wait for a guard of their own thread, in which each takes a tenth of a second.
+    own_waits: Cell<u32>,
     began: Option<(&'static str, Instant)>,
     folder: Folder,
 }
@@ -187,6 +206,8 @@ type Outcome = Result<(), Failure>;
 /// The name of an error's kind.
 fn kind_of(error: &Error) -> &'static str {
     match error {
+        Error::Io { source, .. } if source.raw_os_error() == Some(libc::EFBIG) => "Io: EFBIG",
+        Error::Sync { source, lost: 0, .. } if source.raw_os_error() == Some(libc::EFBIG) => "Sync: EFBIG",
         Error::Io { .. } => "Io",
         Error::DirectRefused { .. } => "DirectRefused",
         Error::NoRegularFile { .. } => "NoRegularFile",
@@ -197,6 +218,7 @@ fn kind_of(error: &Error) -> &'static str {
         Error::OutOfMemory(_) => "OutOfMemory",
         Error::Pinned { .. } => "Pinned",
         Error::TooManyFiles { .. } => "TooManyFiles",
+        Error::TooLong { .. } => "TooLong",
         Error::Config(_) => "Config",
         Error::File(_) => "File",
         Error::Forgotten { .. } => "Forgotten",
@@ -222,6 +244,18 @@ impl Known for Run<'_> {
     fn avoids_holes(&self) -> bool {
         self.has_uring && avoids(Avoid::Holes)
     }
+
+    fn is_full(&self) -> bool {
+        self.full.is_some()
+    }
+
+    fn may_fail(&self) -> bool {
+        self.full.is_some() || self.objects.iter().any(|object| object.is_suspect)
+    }
+
+    fn has_slow_writes(&self) -> bool {
+        self.may_fail() && self.full != Some(0) && avoids(Avoid::PartlyFull)
+    }
 }
 
 impl<'a> Run<'a> {
@@ -233,6 +267,8 @@ impl<'a> Run<'a> {
     ) -> Result<Run<'a>, Failure> {
         let mut run = Run {
             setup,
+            _lifts: full::Lifts,
+            full: None,
             slots: Default::default(),
             groups: Vec::new(),
             memory: None,
@@ -247,6 +283,8 @@ impl<'a> Run<'a> {
             depth: 0,
             guards: 0,
             most_guards: 0,
+            pages_written: 0,
+            own_waits: Cell::new(0),
             began: None,
             folder: Folder::new(),
         };
@@ -278,7 +316,9 @@ impl<'a> Run<'a> {
     fn make(&mut self, path: usize, bytes: Vec<u8>) {
         let name = self.folder.path(&format!("file-{path}"));
         let _ = fs::remove_file(&name);
+        full::limit(None);
         fs::write(&name, &bytes).unwrap();
+        full::limit(self.full);
         self.adopt(path, bytes);
     }
 
@@ -308,6 +348,10 @@ impl<'a> Run<'a> {
             }
         };
         self.time();
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).len();
+        if made.is_multiple_of(OF_OWN_WAIT) {
+            self.own_waits.set(1);
+        }
         self.worker.begins(op.to_string());
         self.began = Some((op.kind(), Instant::now()));
         self.made.lock().unwrap_or_else(PoisonError::into_inner).push(op.clone());
@@ -334,6 +378,8 @@ impl<'a> Run<'a> {
 
     /// Drops everything, and compares all files.
     fn end(&mut self) -> Outcome {
+        self.set_full(None);
+        self.heal()?;
         self.slots.iter_mut().for_each(|slot| *slot = None);
         self.groups.clear();
         self.memory = None;
@@ -346,6 +392,7 @@ impl<'a> Run<'a> {
                 });
             }
             object.sync();
+            object.is_suspect = false;
             if object.direct.is_some() {
                 object.forget();
             }
@@ -411,6 +458,12 @@ impl<'a> Run<'a> {
         let is_written = |object: &Object| object.held.values().any(|(_, writes)| *writes);
         let is_many =
             self.guards >= FEW_GUARDS || avoids(Avoid::HeldNeighbours) && self.objects.iter().any(is_written);
+        let took = self.began.map_or(Duration::ZERO, |(_, began)| began.elapsed());
+        let is_of_one_page = match kind {
+            "write_at" => self.pages_written <= 1,
+            _ => !["read_batch", "wait"].contains(&kind),
+        };
+        let refused_within = if is_of_one_page { REFUSED_WITHIN } else { REFUSED_IN_ALL_WITHIN };
         match result {
             Ok(value) if allowed.contains(&"ok") => {
                 self.counts.count(kind, true);
@@ -419,6 +472,18 @@ impl<'a> Run<'a> {
             Ok(_) => Err(self
                 .failure(&format!("{kind}: ok"), format!("{op} is Ok, expected {}", allowed.join(" or ")))),
             Err(Error::Poisoned) => Err(panicked()),
+            Err(error) if ["Io: EFBIG", "Pinned"].contains(&kind_of(&error)) && took > refused_within => {
+                Err(self.failure(&format!("{kind}: late"), format!("{op} takes {took:?}: {error}")))
+            }
+            Err(error) if allowed.contains(&kind_of(&error)) && kind_of(&error).ends_with("EFBIG") => {
+                self.counts.count_full(kind);
+                Ok(None)
+            }
+            // Pages that can't be written may be all that a group has.
+            Err(Error::OutOfMemory(_)) if self.may_fail() => {
+                self.counts.count_full(kind);
+                Ok(None)
+            }
             Err(error)
                 if allowed.contains(&kind_of(&error))
                     || is_many && matches!(error, Error::OutOfMemory(_)) =>
@@ -519,10 +584,12 @@ impl<'a> Run<'a> {
         let kind = "page_mut, held";
         let Some(handle) = self.handle(slot) else { return self.empty_scope() };
         let bytes = self.objects[handle.object].len_of(handle.generation);
-        let allowed = match self.of_writes(&handle, page, page.saturating_add(1)) {
-            _ if handle.writes && page >= bytes.div_ceil(PAGE) => vec!["BeyondEnd"],
-            Some(allowed) => allowed,
-            None => return self.empty_scope(),
+        let allowed = match () {
+            () if handle.writes && page >= bytes.div_ceil(PAGE) => vec!["BeyondEnd"],
+            () => match self.of_writes(&handle, page, page.saturating_add(1)) {
+                Some(allowed) => allowed,
+                None => return self.empty_scope(),
+            },
         };
         let mut allowed = allowed;
         if allowed.contains(&"ok") && self.are_many(self.guards) {
@@ -558,7 +625,12 @@ impl<'a> Run<'a> {
     /// Reads in flight while other operations run.
     fn submit(&mut self, slot: usize, ranges: &[Range]) -> Outcome {
         let Some(handle) = self.handle(slot) else { return self.empty_scope() };
-        let Some(allowed) = self.of_reads(&handle, ranges) else { return self.empty_scope() };
+        // Who waits for them may wait for a guard of its own, and not who submits them.
+        let meets_own = !self.is_forgotten(&handle) && self.meets_own(handle.object, ranges);
+        let Some(mut allowed) = self.of_reads(&handle, ranges) else { return self.empty_scope() };
+        if allowed == ["Pinned"] {
+            allowed = vec!["ok"];
+        }
         let text = format!("h{slot}.submit() of {} reads", ranges.len());
         let mut bufs: Vec<Vec<u8>> = ranges.iter().map(|&(_, len)| vec![0xa5; len]).collect();
         let result = handle.file.submit(reads(&mut bufs, ranges));
@@ -590,7 +662,7 @@ impl<'a> Run<'a> {
         }
         let was_cut = self.objects[number].was_cut_since(mark);
         let is_forgotten = self.objects[number].generation != generation;
-        let mut allowed = vec!["ok"];
+        let mut allowed = vec![if meets_own { "Pinned" } else { "ok" }];
         if was_cut {
             allowed.push("BeyondEnd");
             if avoids(Avoid::Shortened) {

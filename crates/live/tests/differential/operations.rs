@@ -17,6 +17,12 @@ pub(crate) const PATHS: usize = 3;
 /// No file gets longer by an operation that the model expects to succeed.
 pub(crate) const LONGEST: u64 = 8 << 20;
 
+/// Bytes that a file of a cache can have.
+pub(crate) const BYTES_MAX: u64 = PAGE << 30;
+
+/// Bytes of a write that may wait for each of its pages.
+const SLOWLY: usize = 8 * PAGE as usize;
+
 /// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct How {
@@ -94,8 +100,10 @@ pub(crate) enum Op {
     Reload {
         slot: usize,
     },
+    /// Where it discards, what is not written is lost.
     Forget {
         slot: usize,
+        discards: bool,
     },
     Advise {
         slot: usize,
@@ -125,6 +133,12 @@ pub(crate) enum Op {
         path: usize,
         data: Data,
     },
+    /// Devices take nothing from this byte of any file on, or they do again.
+    Full {
+        bytes: Option<u64>,
+    },
+    /// Each file that may have something that was not written is acknowledged and synced.
+    Heal,
     /// The cache goes, and another one comes.
     Rebuild,
     /// Nothing for some milliseconds, in which the cache's threads act.
@@ -178,12 +192,16 @@ impl Op {
             Op::Sync { all: true, .. } => "sync_all",
             Op::Acknowledge { .. } => "acknowledge",
             Op::Reload { .. } => "reload",
-            Op::Forget { .. } => "forget",
+            Op::Forget { discards: false, .. } => "forget",
+            Op::Forget { discards: true, .. } => "forget_and_discard",
             Op::Advise { .. } => "advise",
             Op::Prefetch { .. } => "prefetch",
             Op::Kernel { .. } => "kernel file",
             Op::Outside { .. } => "written by another",
             Op::Replace { .. } => "replaced by another",
+            Op::Full { bytes: Some(_) } => "device is full",
+            Op::Full { bytes: None } => "device has space",
+            Op::Heal => "acknowledge, sync",
             Op::Rebuild => "rebuild",
             Op::Rest { .. } => "rest",
             Op::Hold { .. } => "page, held",
@@ -210,6 +228,11 @@ pub(crate) trait Known {
     fn depth(&self) -> usize;
     /// Whether no write may leave a hole behind the end.
     fn avoids_holes(&self) -> bool;
+    fn is_full(&self) -> bool;
+    /// Whether a device was full, and something may not have been written since.
+    fn may_fail(&self) -> bool;
+    /// Whether a write is to have few pages, as it may wait for each.
+    fn has_slow_writes(&self) -> bool;
 }
 
 /// Draws operations.
@@ -247,7 +270,13 @@ impl Generator {
             18 => bytes / PAGE * PAGE + draw.below(3 * PAGE),
             _ => bytes,
         };
-        if draw.once_in(400) { u64::MAX - draw.below(9000) } else { at }
+        if draw.once_in(400) { self.far() } else { at }
+    }
+
+    /// An offset that no file reaches: near one at which an addition or a comparison may go wrong.
+    fn far(&mut self) -> u64 {
+        let near = self.draw.pick(&[u64::MAX, u64::MAX, u64::MAX, i64::MAX as u64, 1 << 62, BYTES_MAX]);
+        near - self.draw.below(9000)
     }
 
     fn len(&mut self) -> usize {
@@ -314,7 +343,7 @@ impl Generator {
             _ => at,
         };
         let len = self.len();
-        let at = if at <= u64::MAX / 2 { at.min(LONGEST - len as u64) } else { at };
+        let at = if at <= BYTES_MAX / 2 { at.min(LONGEST - len as u64) } else { at };
         if self.draw.once_in(300) {
             return self.data(crate::memory::FILES_MAX + at % PAGE, len.max(1));
         }
@@ -333,6 +362,8 @@ impl Generator {
             16..=17 => draw.below(bytes + 1) / PAGE * PAGE,
             18 if draw.once_in(6) => draw.pick(&[
                 crate::memory::FILES_MAX + 1,
+                BYTES_MAX,
+                BYTES_MAX + 1,
                 1 << 62,
                 i64::MAX as u64,
                 u64::MAX - 5000,
@@ -398,8 +429,57 @@ impl Generator {
         }
     }
 
+    /// What a full device may refuse, or what loses something if the cache does not keep what was refused.
+    fn of_full_device(&mut self, known: &impl Known) -> Op {
+        let slot = self.slot(known);
+        let bytes = known.bytes(slot).unwrap_or(5000);
+        match self.draw.below(16) {
+            0..=4 => {
+                let len = self.draw.below(100 * PAGE) as usize;
+                let len = if known.has_slow_writes() { len.min(SLOWLY) } else { len };
+                let at = self.draw.below(bytes.min(self.typical) + 1);
+                Op::Write { slot, data: self.data(at.min(LONGEST - len as u64), len) }
+            }
+            5..=6 => Op::SetLen { slot, bytes: self.new_len(bytes) },
+            7..=9 => Op::Sync { slot, all: self.draw.once_in(3) },
+            10..=11 => Op::Forget { slot, discards: self.draw.once_in(3) },
+            12 => Op::Drop { slot },
+            13 => {
+                Op::Open { slot, path: self.draw.below(PATHS as u64) as usize, how: self.how(known.groups()) }
+            }
+            14 => Op::Acknowledge { slot },
+            _ => {
+                let pages = self.draw.below(100) + 2;
+                let (file, value) = self.draw.pick(&[
+                    ("/proc/sys/vm/dirty_bytes", pages * PAGE),
+                    ("/proc/sys/vm/dirty_background_ratio", 0),
+                    ("/proc/sys/vm/dirty_writeback_centisecs", 1),
+                    ("/proc/sys/vm/drop_caches", 1),
+                ]);
+                Op::Kernel { group: None, file, value: value.to_string() }
+            }
+        }
+    }
+
     /// The next operation of a run.
     pub(crate) fn next(&mut self, known: &impl Known) -> Op {
+        if known.is_full() {
+            // Soon: a write may take a second.
+            if self.draw.once_in(10) {
+                return Op::Full { bytes: None };
+            }
+            if self.draw.once_in(2) {
+                return self.of_full_device(known);
+            }
+        } else if known.may_fail() {
+            if self.draw.once_in(8) {
+                return Op::Heal;
+            }
+        } else if self.draw.once_in(150) {
+            let slot = self.slot(known);
+            let within = self.draw.pick(&[0, known.bytes(slot).unwrap_or(0), self.typical, self.typical]);
+            return Op::Full { bytes: Some(self.draw.below(within + 1) / PAGE * PAGE) };
+        }
         let none_open = (0..SLOTS).all(|slot| known.bytes(slot).is_none());
         if none_open || self.draw.once_in(24) {
             let slot = self.draw.below(SLOTS as u64) as usize;
@@ -425,6 +505,9 @@ impl Generator {
                 if known.avoids_holes() && data.at <= LONGEST {
                     data.at = data.at.min(bytes.next_multiple_of(PAGE));
                 }
+                if known.has_slow_writes() {
+                    data.len = data.len.min(SLOWLY);
+                }
                 Op::Write { slot, data }
             }
             22..=41 => Op::Read { slot, range: self.range(bytes) },
@@ -441,7 +524,7 @@ impl Generator {
             62..=65 => Op::Sync { slot, all: self.draw.once_in(3) },
             66 => Op::Acknowledge { slot },
             67..=68 => Op::Reload { slot },
-            69..=70 => Op::Forget { slot },
+            69..=70 => Op::Forget { slot, discards: self.draw.once_in(4) },
             71..=75 => {
                 let advice = self.draw.pick(&[
                     Advice::Normal,
@@ -591,6 +674,10 @@ impl Op {
                 simpler_number(bytes).into_iter().map(|bytes| Op::SetLen { slot, bytes }).collect()
             }
             Op::Sync { slot, all: true } => vec![Op::Sync { slot, all: false }],
+            Op::Full { bytes: Some(bytes) } => {
+                let pages = simpler_number(bytes).into_iter().filter(|bytes| bytes.is_multiple_of(PAGE));
+                pages.map(|bytes| Op::Full { bytes: Some(bytes) }).collect()
+            }
             Op::Advise { slot, advice, start, end } => {
                 let starts =
                     simpler_number(start).into_iter().map(|start| Op::Advise { slot, advice, start, end });
@@ -691,7 +778,8 @@ impl fmt::Display for Op {
             Op::Sync { slot, all } => write!(f, "h{slot}.sync_{}()", if *all { "all" } else { "data" }),
             Op::Acknowledge { slot } => write!(f, "h{slot}.acknowledge()"),
             Op::Reload { slot } => write!(f, "h{slot}.reload()"),
-            Op::Forget { slot } => write!(f, "h{slot}.forget()"),
+            Op::Forget { slot, discards: false } => write!(f, "h{slot}.forget()"),
+            Op::Forget { slot, discards: true } => write!(f, "h{slot}.forget_and_discard()"),
             Op::Advise { slot, advice, start, end } => {
                 write!(f, "h{slot}.advise({advice:?}, {}..{})", Number(*start), Number(*end))
             }
@@ -709,6 +797,11 @@ impl fmt::Display for Op {
                 )
             }
             Op::Replace { path, data } => write!(f, "another replaces file {path}: {data}"),
+            Op::Full { bytes: Some(bytes) } => {
+                write!(f, "the device is full from byte {bytes} of each file on")
+            }
+            Op::Full { bytes: None } => write!(f, "the device has space again"),
+            Op::Heal => write!(f, "acknowledge and sync each file that may not be written"),
             Op::Rebuild => write!(f, "drop all handles and the cache, and build another"),
             Op::Rest { ms } => write!(f, "sleep {ms} ms"),
             Op::Hold { slot, page, count: 1 } => write!(f, "hold h{slot}.page({}) {{", Number(*page)),

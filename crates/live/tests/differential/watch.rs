@@ -97,6 +97,8 @@ impl Worker {
 struct OfKind {
     ok: u64,
     refused: u64,
+    /// Of these, how many because a device was full.
+    full: u64,
     time: Duration,
     longest: Duration,
 }
@@ -112,6 +114,12 @@ impl Counts {
         *(if is_ok { &mut of.ok } else { &mut of.refused }) += 1;
     }
 
+    /// Counts an operation that was refused because its device was full, or had been.
+    pub(crate) fn count_full(&mut self, kind: &'static str) {
+        self.count(kind, false);
+        self.0.entry(kind).or_default().full += 1;
+    }
+
     /// How long one took, with what the test has to do for it.
     pub(crate) fn time(&mut self, kind: &'static str, time: Duration) {
         let of = self.0.entry(kind).or_default();
@@ -124,6 +132,7 @@ impl Counts {
             let of = self.0.entry(kind).or_default();
             of.ok += other.ok;
             of.refused += other.refused;
+            of.full += other.full;
             of.time += other.time;
             of.longest = of.longest.max(other.longest);
         }
@@ -132,9 +141,9 @@ impl Counts {
     pub(crate) fn print(&self, title: &str) {
         let sum: u64 = self.0.values().map(|of| of.ok + of.refused).sum();
         println!("{title}: {sum} operations equal the model's");
-        for (kind, OfKind { ok, refused, time, longest }) in &self.0 {
+        for (kind, OfKind { ok, refused, full, time, longest }) in &self.0 {
             println!(
-                "    {kind:<24} {ok:>9} ok {refused:>8} expected errors {:>9.1} ms, longest {:>7.1} ms",
+                "    {kind:<24} {ok:>9} ok {refused:>8} expected errors, {full:>6} of a full device {:>9.1} ms, longest {:>7.1} ms",
                 time.as_secs_f64() * 1e3,
                 longest.as_secs_f64() * 1e3
             );

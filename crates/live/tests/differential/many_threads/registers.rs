@@ -9,7 +9,7 @@ use crate::model::compare;
 
 /// Bytes of a slot that say what it is.
 const HEADER: usize = 40;
-/// Events of a slot that are kept.
+/// Events of a slot that are kept, without those that have failed in between.
 const EVENTS: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +26,8 @@ pub(super) struct Event {
     begin: u64,
     end: u64,
     id: u64,
+    /// It has failed, and may be there or not.
+    has_failed: bool,
 }
 
 /// What happened to a slot.
@@ -79,20 +81,31 @@ pub(super) fn parse(file: usize, slot: usize, bytes: &[u8]) -> Result<What, Stri
 impl History {
     /// A slot that was never written: the only event is a cut at time 0.
     pub(super) fn new() -> History {
-        History(Mutex::new([Event { what: What::Cut, begin: 0, end: 0, id: 0 }].into()))
+        History(Mutex::new([Event { what: What::Cut, begin: 0, end: 0, id: 0, has_failed: false }].into()))
     }
 
     pub(super) fn begins(&self, what: What, now: u64) {
         let mut events = lock(&self.0);
-        if events.len() == EVENTS {
-            events.pop_front();
+        let is_sure = |event: &Event| !event.has_failed;
+        if events.iter().filter(|event| is_sure(event)).count() >= EVENTS {
+            let oldest = events.iter().position(is_sure).expect("there are some");
+            events.remove(oldest);
+            let first = events.iter().find(|event| is_sure(event)).map_or(0, |event| event.begin);
+            events.retain(|event| is_sure(event) || event.end >= first);
         }
-        events.push_back(Event { what, begin: now, end: u64::MAX, id: now });
+        events.push_back(Event { what, begin: now, end: u64::MAX, id: now, has_failed: false });
     }
 
     pub(super) fn ends(&self, id: u64, now: u64) {
         if let Some(event) = lock(&self.0).iter_mut().rfind(|event| event.id == id) {
             event.end = now;
+        }
+    }
+
+    /// It has failed, and may have come to something by now.
+    pub(super) fn fails(&self, id: u64, now: u64) {
+        if let Some(event) = lock(&self.0).iter_mut().rfind(|event| event.id == id) {
+            (event.end, event.has_failed) = (now, true);
         }
     }
 
@@ -105,7 +118,7 @@ impl History {
     pub(super) fn allows(&self, seen: What, begin: u64, end: u64) -> Result<(), String> {
         let events = lock(&self.0);
         let may = |event: &&Event| {
-            let is_over = |other: &Event| other.begin > event.end && other.end < begin;
+            let is_over = |other: &Event| !other.has_failed && other.begin > event.end && other.end < begin;
             event.begin < end && !events.iter().any(is_over)
         };
         let allowed: Vec<&Event> = events.iter().filter(may).collect();
@@ -142,6 +155,20 @@ fn read_sees_what_it_may_and_nothing_older() {
     assert!(!sees(What::Write(2), 50, 51) && sees(What::Cut, 50, 51));
     history.is_void(40);
     assert!(sees(What::Write(2), 50, 51) && !sees(What::Cut, 50, 51));
+    history.begins(What::Write(3), 60);
+    history.fails(60, 65);
+    assert!(sees(What::Write(2), 70, 71) && sees(What::Write(3), 70, 71), "it may be there or not");
+    for at in 0..2 * EVENTS as u64 {
+        history.begins(What::Cut, 70 + at);
+        history.fails(70 + at, 70 + at);
+    }
+    assert!(sees(What::Write(2), 270, 271), "calls that have failed take nothing away");
+    write(4, 280, 285);
+    for at in 0..EVENTS as u64 {
+        write(5 + at, 300 + 2 * at, 301 + 2 * at);
+    }
+    assert_eq!(lock(&history.0).len(), EVENTS, "those that have failed go with the ones before them");
+    assert!(!sees(What::Write(2), 290, 291) && !sees(What::Write(3), 290, 291));
 }
 
 #[test]

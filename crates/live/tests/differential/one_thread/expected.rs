@@ -4,7 +4,7 @@ use pageout::Error;
 
 use super::{FEW_GUARDS, Handle, Run};
 use crate::model::PAGE;
-use crate::operations::Range;
+use crate::operations::{Known, Range};
 use crate::settings::{Avoid, avoids};
 
 impl Run<'_> {
@@ -16,14 +16,6 @@ impl Run<'_> {
     pub(super) fn of_reads(&self, handle: &Handle, ranges: &[Range]) -> Option<Vec<&'static str>> {
         let object = &self.objects[handle.object];
         let bytes = object.len_of(handle.generation);
-        let is_written = |(at, len): &Range| {
-            let pages = at / PAGE..at.saturating_add(*len as u64).div_ceil(PAGE);
-            object.held.range(pages).any(|(_, (_, writes))| *writes)
-        };
-        let waits_for_own = ranges.iter().filter(|(_, len)| *len > 0).any(is_written);
-        if waits_for_own && avoids(Avoid::OwnGuard) {
-            return None;
-        }
         if ranges.iter().any(|&(at, len)| at.saturating_add(len as u64) > bytes) {
             // What is before the first of them is read first.
             let mut may = vec!["BeyondEnd"];
@@ -36,10 +28,30 @@ impl Run<'_> {
             let has_any = ranges.iter().any(|&(_, len)| len > 0);
             return Some(vec![if has_any { "Forgotten" } else { "ok" }]);
         }
-        if waits_for_own {
-            return Some(vec!["ok", "Pinned"]);
+        if self.meets_own(handle.object, ranges) {
+            return self.may_wait_for_own().then(|| vec!["Pinned"]);
         }
         Some(vec!["ok"])
+    }
+
+    /// Whether this thread holds a page of these ranges to write it, so that reads of them would wait for it.
+    pub(super) fn meets_own(&self, object: usize, ranges: &[Range]) -> bool {
+        let held = &self.objects[object].held;
+        let is_written = |(at, len): &Range| {
+            let pages = at / PAGE..at.saturating_add(*len as u64).div_ceil(PAGE);
+            held.range(pages).any(|(_, (_, writes))| *writes)
+        };
+        ranges.iter().filter(|(_, len)| *len > 0).any(is_written)
+    }
+
+    /// Whether an operation that waits for a guard of this thread is to be made. Few are, as each takes a tenth of a second.
+    pub(super) fn may_wait_for_own(&self) -> bool {
+        let left = self.own_waits.get();
+        if left == 0 || avoids(Avoid::OwnGuard) {
+            return false;
+        }
+        self.own_waits.set(left - 1);
+        true
     }
 
     /// Whether so many guards may be too many, with the pages that reads in flight hold.
@@ -68,10 +80,35 @@ impl Run<'_> {
         if self.is_forgotten(handle) {
             return Some(vec!["Forgotten"]);
         }
+        let mut allowed = vec!["ok"];
         if object.held.range(first..end.max(first)).next().is_some() {
-            return if avoids(Avoid::OwnGuard) { None } else { Some(vec!["Pinned"]) };
+            if !self.may_wait_for_own() {
+                return None;
+            }
+            allowed = vec!["Pinned"];
         }
-        Some(vec!["ok"])
+        if self.may_fail() {
+            allowed.push("Io: EFBIG");
+        }
+        Some(allowed)
+    }
+
+    /// What a sync may come to, or what syncs first; nothing where it is not to be made.
+    pub(super) fn of_sync(&self, handle: &Handle) -> Option<Vec<&'static str>> {
+        if self.is_forgotten(handle) {
+            return Some(vec!["Forgotten"]);
+        }
+        let mut allowed = vec!["ok"];
+        if self.has_mut(handle) {
+            if !self.may_wait_for_own() {
+                return None;
+            }
+            allowed = vec!["Pinned"];
+        }
+        if self.objects[handle.object].is_suspect {
+            allowed.push("Sync: EFBIG");
+        }
+        Some(allowed)
     }
 
     pub(super) fn has_mut(&self, handle: &Handle) -> bool {

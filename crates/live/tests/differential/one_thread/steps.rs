@@ -11,7 +11,7 @@ use crate::draw::filled;
 use crate::folder;
 use crate::memory::FILES_MAX;
 use crate::model::PAGE;
-use crate::operations::{Data, How, Known, LONGEST, Op};
+use crate::operations::{BYTES_MAX, Data, How, Known, LONGEST, Op};
 use crate::settings::{Avoid, avoids};
 
 impl Run<'_> {
@@ -46,6 +46,13 @@ impl Run<'_> {
                 std::thread::sleep(Duration::from_millis(*ms));
                 Ok(())
             }
+            Op::Full { bytes } => {
+                self.set_full(*bytes);
+                self.counts.count(kind, true);
+                Ok(())
+            }
+            Op::Heal if self.full.is_some() => Ok(()),
+            Op::Heal => self.heal(),
             Op::Rebuild => {
                 if self.depth > 0 {
                     return Ok(());
@@ -69,7 +76,7 @@ impl Run<'_> {
             | Op::Sync { slot, .. }
             | Op::Acknowledge { slot }
             | Op::Reload { slot }
-            | Op::Forget { slot }
+            | Op::Forget { slot, .. }
             | Op::Advise { slot, .. }
             | Op::Prefetch { slot, .. }
             | Op::Outside { slot, .. } => match self.handle(*slot) {
@@ -129,19 +136,13 @@ impl Run<'_> {
             Op::PageMut { page, data, tries, .. } => self.page_mut(&handle, *page, *data, *tries, text),
             Op::SetLen { bytes, .. } => self.set_len(&handle, *bytes, text),
             Op::Sync { all, .. } => {
-                if self.has_mut(&handle) && !self.is_forgotten(&handle) && avoids(Avoid::OwnGuard) {
-                    return Ok(());
-                }
-                let allowed = match (self.is_forgotten(&handle), self.has_mut(&handle)) {
-                    (true, _) => ["Forgotten"],
-                    (false, true) => ["Pinned"],
-                    (false, false) => ["ok"],
-                };
+                let Some(allowed) = self.of_sync(&handle) else { return Ok(()) };
                 let result = if *all { handle.file.sync_all() } else { handle.file.sync_data() };
-                match self.check(text, kind, result, &allowed)? {
-                    Some(()) => self.compare_synced(number, text, kind),
-                    None => Ok(()),
+                if self.check(text, kind, result, &allowed)?.is_some() {
+                    self.compare_synced(number, text, kind)?;
+                    self.objects[number].is_suspect = self.full.is_some();
                 }
+                Ok(())
             }
             Op::Acknowledge { .. } => {
                 let allowed = if self.is_forgotten(&handle) { ["Forgotten"] } else { ["ok"] };
@@ -165,25 +166,40 @@ impl Run<'_> {
                 self.objects[number].replace(device);
                 Ok(())
             }
-            Op::Forget { .. } => {
+            Op::Forget { discards, .. } => {
                 let is_going = !self.is_forgotten(&handle);
-                if is_going && self.has_mut(&handle) && avoids(Avoid::OwnGuard) {
+                if is_going && self.has_mut(&handle) && !self.may_wait_for_own() {
                     return Ok(());
                 }
                 if is_going && self.objects[number].pendings > 0 && avoids(Avoid::ForgetOpen) {
                     return Ok(());
                 }
-                let allowed = self.of_taking(&handle);
+                let mut allowed = self.of_taking(&handle);
+                if is_going && self.objects[number].is_suspect && !discards {
+                    allowed.push("Sync: EFBIG");
+                }
                 self.slots[slot] = None;
-                let mut result = handle.file.forget();
+                let mut result =
+                    if *discards { handle.file.forget_and_discard() } else { handle.file.forget() };
                 if matches!(result, Err(Error::Io { op: "forgetting", .. })) && avoids(Avoid::ForgetOpen) {
                     // All is done by then.
                     result = Ok(());
                 }
-                if self.check(text, kind, result, &allowed)?.is_some() {
+                if self.check(text, kind, result, &allowed)?.is_none() {
+                    return Ok(());
+                }
+                if !discards {
                     self.compare_synced(number, text, kind)?;
                     self.objects[number].forget();
+                    return Ok(());
                 }
+                // What was not synced may be there or not.
+                let device = self.objects[number].compare_unsynced();
+                let device = device.map_err(|error| {
+                    self.failure(&format!("{kind}: the device"), format!("{text}: {error}"))
+                })?;
+                self.objects[number].forget();
+                self.objects[number].replace(device);
                 Ok(())
             }
             Op::Advise { advice, start, end, .. } => {
@@ -251,12 +267,14 @@ impl Run<'_> {
         object.direct = Some(object.direct.unwrap_or(!how.buffered));
         object.is_written |= how.writes;
         object.is_stable |= how.writes && how.stable;
+        object.is_suspect |= self.full.is_some();
         let generation = object.generation;
         self.slots[slot] = Some(Handle { file, object: number, generation, writes: how.writes, group });
         Ok(())
     }
 
     fn write(&mut self, handle: &Handle, data: Data, text: &str) -> Outcome {
+        self.pages_written = (data.len as u64).div_ceil(PAGE) + u64::from(!data.at.is_multiple_of(PAGE));
         let bytes = self.objects[handle.object].len_of(handle.generation);
         if self.avoids_holes() && data.at <= LONGEST && data.at > bytes.next_multiple_of(PAGE) {
             return Ok(());
@@ -268,12 +286,13 @@ impl Run<'_> {
         }
         let allowed = match end {
             _ if !handle.writes => vec!["ReadOnly"],
-            None => vec!["BeyondEnd"],
             Some(_) if data.len == 0 => vec!["ok"],
+            None => vec!["TooLong"],
+            Some(end) if end > BYTES_MAX => vec!["TooLong"],
             Some(_) if self.is_forgotten(handle) => vec!["Forgotten"],
             // The cache forgets files without handles first.
             Some(end) if end > FILES_MAX && avoids(Avoid::ForgetOpen) => return Ok(()),
-            Some(end) if end > FILES_MAX => vec!["TooManyFiles", "BeyondEnd"],
+            Some(end) if end > FILES_MAX => vec!["TooManyFiles"],
             Some(end) if end > LONGEST => return Ok(()),
             Some(end) => match self.of_writes(handle, data.at / PAGE, end.div_ceil(PAGE)) {
                 Some(allowed) => allowed,
@@ -282,8 +301,25 @@ impl Run<'_> {
         };
         let buf = filled(data.fill, data.at, data.len);
         let result = again(|| handle.file.write_at(&buf, data.at));
+        let is_pinned = matches!(result, Err(Error::Pinned { .. }));
         if self.check(text, "write_at", result, &allowed)?.is_some() {
             self.objects[handle.object].write(data.at, &buf);
+            return Ok(());
+        }
+        let Some(end) = end.filter(|&end| end <= LONGEST && handle.writes && !self.is_forgotten(handle))
+        else {
+            return Ok(());
+        };
+        let pages = data.at / PAGE..end.div_ceil(PAGE);
+        let kept = self.objects[handle.object].held.range(pages).next().map(|(&page, _)| page);
+        let before = self.objects[handle.object].mark();
+        self.adopt_prefix(handle, (data.at, &buf), kept, text)?;
+        let written = self.objects[handle.object].written_since(before);
+        let reached = kept.map_or(end, |page| (page * PAGE).max(data.at)) - data.at;
+        if is_pinned && written != reached {
+            let text =
+                format!("{text}: {written} bytes were written, expected {reached}, up to the held page");
+            return Err(self.failure("write up to a held page", text));
         }
         Ok(())
     }
@@ -297,7 +333,7 @@ impl Run<'_> {
         } else if page >= bytes.div_ceil(PAGE) {
             vec!["BeyondEnd"]
         } else if tries && is_held && !self.is_forgotten(handle) {
-            vec!["ok", "Pinned"]
+            vec!["ok", "Pinned", if self.may_fail() { "Io: EFBIG" } else { "ok" }]
         } else {
             match self.of_writes(handle, page, page + 1) {
                 Some(allowed) => allowed,
@@ -346,15 +382,17 @@ impl Run<'_> {
         if is_cut && self.has_mut(handle) && avoids(Avoid::HeldNeighbours) {
             return Ok(());
         }
-        let allowed = if !handle.writes {
+        let mut allowed = if !handle.writes {
             vec!["ReadOnly"]
+        } else if bytes > BYTES_MAX {
+            vec!["TooLong"]
         } else if self.is_forgotten(handle) {
             vec!["Forgotten"]
         } else if bytes > FILES_MAX && avoids(Avoid::ForgetOpen) {
             // The cache forgets files without handles first.
             return Ok(());
         } else if bytes > FILES_MAX {
-            vec!["TooManyFiles", "BeyondEnd"]
+            vec!["TooManyFiles"]
         } else if bytes > LONGEST {
             return Ok(());
         } else if is_cut && object.held.range(bytes / PAGE..).next().is_some() {
@@ -364,8 +402,14 @@ impl Run<'_> {
         } else {
             vec!["ok"]
         };
+        if allowed.contains(&"ok") && self.full.is_some_and(|limit| bytes > limit) {
+            allowed.push("Io: EFBIG");
+        }
         let result = again(|| handle.file.set_len(bytes));
-        if self.check(text, "set_len", result, &allowed)?.is_some() {
+        let is_full = matches!(result, Err(Error::Io { .. }));
+        let is_done = self.check(text, "set_len", result, &allowed)?.is_some();
+        // A file that gets shorter is so before its device has its length.
+        if is_done || is_full && is_cut {
             self.objects[handle.object].set_len(bytes);
         }
         Ok(())
@@ -388,7 +432,7 @@ impl Run<'_> {
         let allowed: &[&str] = if end > bytes {
             &["BeyondEnd"]
         } else if is_reversed {
-            &["ok", "BeyondEnd", "Forgotten", "Config", "Io"]
+            &["Config"]
         } else if self.is_forgotten(handle) {
             if start / PAGE == end.div_ceil(PAGE) { &["Forgotten", "ok"] } else { &["Forgotten"] }
         } else {
@@ -404,7 +448,7 @@ impl Run<'_> {
         if !object.is_written && avoids(Avoid::ReloadIdentity) {
             return Ok(());
         }
-        if self.may_be_pinned(handle) {
+        if self.may_be_pinned(handle) || self.may_fail() {
             return Ok(());
         }
         let is_in_use = self.is_forgotten(handle) || !object.held.is_empty() || object.pendings > 0;
