@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use pageout::{Advice, Error, File, Memory, Open, ReadAt};
 
-use acts::{Act, Came, Duel, Generator, Model, Start, is_fit, orders};
+use acts::{Act, Came, Duel, Generator, Model, Start, effects, is_fit, orders};
 
 use crate::draw::{Draw, filled};
 use crate::folder::{self, Folder};
@@ -219,22 +219,26 @@ impl Ring<'_> {
         let mut seen = vec![0xa5; file.len() as usize];
         file.read_at(&mut seen, 0).map_err(|error| format!("read_at of all of it afterwards: {error}"))?;
         let mut nearest: Option<(usize, String)> = None;
-        let is_one = orders(duel.acts.len()).iter().any(|order| {
-            let mut model = model.clone();
-            let mut wrong = Vec::new();
-            for &at in order {
-                let may = model.act(&duel.acts[at], &came[at]);
-                if !may.contains(&came[at]) {
-                    wrong.push(format!("{} comes to {}", duel.acts[at], may[0]));
+        let (orders, effects) = (orders(duel.acts.len()), effects(&duel.acts, &came));
+        let is_one = effects.iter().flat_map(|acts| orders.iter().map(move |order| (acts, order))).any(
+            |(acts, order)| {
+                let mut model = model.clone();
+                let mut wrong = Vec::new();
+                for &at in order {
+                    let (act, came) = &acts[at];
+                    let may = model.act(act, came);
+                    if !may.contains(came) {
+                        wrong.push(format!("{act} comes to {}", may[0]));
+                    }
                 }
-            }
-            let contents = compare(&seen, &model.bytes, 0);
-            wrong.extend(contents.err().map(|error| format!("the contents differ: {error}")));
-            if nearest.as_ref().is_none_or(|(count, _)| wrong.len() < *count) {
-                nearest = Some((wrong.len(), format!("in the order {order:?}: {}", wrong.join("; "))));
-            }
-            wrong.is_empty()
-        });
+                let contents = compare(&seen, &model.bytes, 0);
+                wrong.extend(contents.err().map(|error| format!("the contents differ: {error}")));
+                if nearest.as_ref().is_none_or(|(count, _)| wrong.len() < *count) {
+                    nearest = Some((wrong.len(), format!("in the order {order:?}: {}", wrong.join("; "))));
+                }
+                wrong.is_empty()
+            },
+        );
         if !is_one {
             let all: Vec<String> =
                 duel.acts.iter().zip(&came).map(|(act, came)| format!("    {act}: {came}")).collect();

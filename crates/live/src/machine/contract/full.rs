@@ -8,8 +8,8 @@ use crate::storage::failing::When;
 
 /// Pages that a file of each test may have on the device.
 const ROOM: u64 = 100;
-/// What the issue of an error may take, and some for a busy machine.
-const IN_TIME: Duration = Duration::from_millis(1500);
+/// An error comes within a second, and the calls of a busy machine take longer.
+const IN_TIME: Duration = Duration::from_secs(3);
 
 /// Writes from the `ROOM`th page of a file on fail.
 fn full(errno: i32) -> impl FnMut(Request) -> Fate + Send {

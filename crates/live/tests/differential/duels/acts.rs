@@ -244,6 +244,29 @@ impl Model {
     }
 }
 
+/// What acts may have done that came to this: mostly themselves. A write of several pages that was cut meanwhile has written its first pages.
+pub(super) fn effects(acts: &[Act], came: &[Came]) -> Vec<Vec<(Act, Came)>> {
+    let cuts = acts.iter().any(|act| matches!(act, Act::SetLen(_) | Act::Reload));
+    let mut all = vec![Vec::new()];
+    for (act, came) in acts.iter().zip(came) {
+        let may: Vec<(Act, Came)> = match act {
+            Act::Write(data) if cuts && *came == Came::Refused("CutMeanwhile") => {
+                let pages = act.writes();
+                let prefix = |end: u64| Data { len: (end * PAGE - data.at) as usize, ..*data };
+                (pages.start + 1..pages.end).map(|end| (Act::Write(prefix(end)), Came::Done)).collect()
+            }
+            _ => vec![(*act, came.clone())],
+        };
+        all = all
+            .iter()
+            .flat_map(|before: &Vec<_>| {
+                may.iter().map(|one| [&before[..], std::slice::from_ref(one)].concat())
+            })
+            .collect();
+    }
+    all
+}
+
 /// All orders of so many.
 pub(super) fn orders(of: usize) -> Vec<Vec<usize>> {
     if of == 0 {
@@ -416,4 +439,19 @@ fn model_of_each_order_refuses_what_no_order_gives() {
     let page = Act::PageMut(1, Data { at: 0, len: 4096, fill: 2 });
     assert!(model.clone().act(&page, &Came::Written(1904)).contains(&Came::Written(1904)));
     assert!(!model.act(&page, &Came::Written(1903)).contains(&Came::Written(1903)));
+}
+
+#[test]
+fn write_that_was_cut_may_have_written_its_first_pages() {
+    let write = Act::Write(Data { at: 100, len: 3 * PAGE as usize, fill: 1 });
+    let cut = Came::Refused("CutMeanwhile");
+    assert_eq!(effects(&[write], std::slice::from_ref(&cut)), [[(write, cut.clone())]], "nobody has cut it");
+    let lens: Vec<usize> = effects(&[write, Act::SetLen(0)], &[cut, Came::Done])
+        .iter()
+        .map(|acts| match acts[0] {
+            (Act::Write(data), Came::Done) => data.len,
+            _ => panic!("{acts:?}"),
+        })
+        .collect();
+    assert_eq!(lens, [1, 2, 3].map(|pages| pages * PAGE as usize - 100));
 }
