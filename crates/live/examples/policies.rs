@@ -30,9 +30,11 @@ enum Load {
     TwoGroups,
     /// The same, and the hot group has `low`.
     TwoGroupsAndLow,
+    /// And `min`.
+    TwoGroupsAndMin,
 }
 
-const LOADS: [(&str, Load); 7] = [
+const LOADS: [(&str, Load); 8] = [
     ("Zipf 0.99", Load::Zipf),
     ("Zipf 0.99 and a scan", Load::ZipfAndScan),
     ("Zipf 0.99, a quarter writes", Load::ZipfAndWrites),
@@ -40,6 +42,7 @@ const LOADS: [(&str, Load); 7] = [
     ("hot 60 % that shifts", Load::HotThatShifts),
     ("hot group, scan group", Load::TwoGroups),
     ("the same, low for the hot one", Load::TwoGroupsAndLow),
+    ("the same, min for the hot one", Load::TwoGroupsAndMin),
 ];
 
 /// Sums of the weights of a Zipf distribution.
@@ -53,10 +56,14 @@ fn zipf() -> Vec<f64> {
 fn share(dir: &std::path::Path, load: Load, policy: &str, sums: &[f64]) -> Result<f64, Error> {
     let memory = Memory::builder().budget(18 << 20).files(256 << 20).policy(policy).build()?;
     let frames = memory.stats()?.frames;
-    let low = (load == Load::TwoGroupsAndLow).then_some(frames * 7 / 10 * PAGE as u64);
-    let (hot, scan) =
-        (memory.group("hot", Limits { low, ..Limits::NONE })?, memory.group("scan", Limits::NONE)?);
-    let is_grouped = matches!(load, Load::TwoGroups | Load::TwoGroupsAndLow);
+    let protected = Some(frames * 7 / 10 * PAGE as u64);
+    let limits = match load {
+        Load::TwoGroupsAndLow => Limits { low: protected, ..Limits::NONE },
+        Load::TwoGroupsAndMin => Limits { min: protected, ..Limits::NONE },
+        _ => Limits::NONE,
+    };
+    let (hot, scan) = (memory.group("hot", limits)?, memory.group("scan", Limits::NONE)?);
+    let is_grouped = matches!(load, Load::TwoGroups | Load::TwoGroupsAndLow | Load::TwoGroupsAndMin);
     let open = |name: &str, how: Open, group| -> Result<File, Error> {
         memory.open(dir.join(name), if is_grouped { how.group(group) } else { how })
     };

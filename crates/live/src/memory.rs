@@ -103,7 +103,7 @@ impl Default for Builder {
         Builder {
             budget: 256 << 20,
             files: None,
-            policy: "mglru@6.12".to_owned(),
+            policy: "mglru@7.3".to_owned(),
             rules: Vec::new(),
             sysctls: Vec::new(),
             nodes: Vec::new(),
@@ -132,7 +132,7 @@ impl Builder {
     }
 
     /// The kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `mglru@6.12`, `classic@6.12`, `lru` ...
-    /// Default: `mglru@6.12`.
+    /// Default: `mglru@7.3`, which over the loads of `examples/policies.rs` misses least (docs/results/live.md).
     pub fn policy(mut self, profile: &str) -> Builder {
         profile.clone_into(&mut self.policy);
         self
