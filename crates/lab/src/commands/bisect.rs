@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::cli::{BisectArgs, load};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
-use crate::print::{output, remarks, table};
+use crate::print::{output, remarks, signals, table};
 use crate::report::{Picture, check_name};
 
 /// Runs both versions, finds the figure that differs, turns every rule that differs, and prints what each brings.
@@ -36,7 +36,10 @@ pub(crate) fn bisect(args: &BisectArgs) -> Outcome {
     let to = scenario_at(args, &source, args.to)?;
     let terminal = Terminal::new(&args.options.output);
     let plan = args.runs.plan(&args.scenario, &terminal);
+    // There are several stages: between two of them a signal ends the search, too, and what was found by then is printed.
+    let listening = signals::listen();
     let found = bisect::bisect(&plan, from, to, figure)?;
+    drop(listening);
     if args.options.output.is_data() {
         let head = json!({ "scenario": args.scenario.to_string_lossy() });
         output::print_json(&output::merged(head, found.json()))?;

@@ -44,20 +44,31 @@ pub(crate) struct Listening {
     is_undisturbed: bool,
 }
 
-/// A run begins to listen, until this is dropped. Where signals can't be waited for, they end it as ever.
+/// Counts a run as listening until the value is dropped. If signals can't be waited for, they end the run as they would without this.
 pub(crate) fn listen() -> Listening {
-    let _ = wait_for_signals();
-    pending().listening += 1;
-    Listening { is_undisturbed: false }
+    begin(false, wait_for_signals)
 }
 
 /// As [`listen`], but what listens has things to put right that nobody else would, and ends soon after the first signal: further ones, and
 /// SIGHUP, don't end the program before.
 pub(crate) fn listen_until_done() -> Listening {
-    let mut listening = listen();
-    listening.is_undisturbed = true;
-    pending().undisturbed += 1;
+    begin(true, wait_for_signals)
+}
+
+/// The run is counted before there is a handler: a signal that the handler catches always finds the run that asked for it.
+fn begin(is_undisturbed: bool, wait: impl FnOnce() -> io::Result<()>) -> Listening {
+    let listening = Listening::counted(is_undisturbed);
+    let _ = wait();
     listening
+}
+
+impl Listening {
+    fn counted(is_undisturbed: bool) -> Listening {
+        let mut pending = pending();
+        pending.listening += 1;
+        pending.undisturbed += usize::from(is_undisturbed);
+        Listening { is_undisturbed }
+    }
 }
 
 impl Drop for Listening {
@@ -158,4 +169,23 @@ fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{begin, pending};
+
+    #[test]
+    fn run_is_counted_before_signals_are_caught() {
+        for is_undisturbed in [false, true] {
+            let mut counted = None;
+            let listening = begin(is_undisturbed, || {
+                let pending = pending();
+                counted = Some((pending.listening > 0, pending.undisturbed > 0));
+                Ok(())
+            });
+            assert_eq!(counted, Some((true, is_undisturbed)));
+            drop(listening);
+        }
+    }
 }
