@@ -53,6 +53,7 @@ else
 		advise-tier advise-tier scenarios/demotion.toml --ratio 1:1,1:3 --device cxl-1.1
 		reproduce reproduce mglru --experiment drift --scale small --seeds 2
 		tour tour ci/pages/tour.toml
+		twin twin crates/lab/tests/fixtures/twin/reads --ask memory=-5%,policy=mglru@6.12
 		vmscan-report vmscan-report ground-truth/ftrace/ft-glmix.mglru.t.txt.zst
 	END
 fi

@@ -150,6 +150,47 @@ const NARROW = {
   },
 };
 
+/** And of one at any width: sentences wrap, what has columns is moved sideways in its box, and by keyboard, too. */
+const AT_WIDTH = {
+  "the page is not wider than the screen": async (page) => {
+    const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(wide <= screen, `${wide} of ${screen}`);
+  },
+  "sentences wrap within the page": async (page) => {
+    const beyond = await page.evaluate(() => {
+      const prose = [...document.querySelectorAll("h1, h2, summary, main p, .prose, footer")].filter((one) => one.getClientRects().length > 0);
+      const right = document.querySelector("main").getBoundingClientRect().right;
+      const words = document.createRange();
+      const edge = (one) => { words.selectNodeContents(one); return Math.max(...[...words.getClientRects()].map((line) => line.right)); };
+      return prose.filter((one) => one.scrollWidth > one.clientWidth + 1 || edge(one) > right + 1).map((one) => one.textContent.slice(0, 80));
+    });
+    assert.deepEqual(beyond, []);
+  },
+  "no sentence stands in a text of columns": async (page) => {
+    // A line of columns has runs of spaces, and figures more than words. What the terminal has is wrapped at 100 characters.
+    const sentences = await page.evaluate(() => [...document.querySelectorAll("details[open] pre")].flatMap((pre) => pre.textContent.split("\n"))
+      .filter((line) => line.length > 104 && !/\S {2,}\S/.test(line) && line.split(" ").filter((word) => /^[a-z]+[,:;.]?$/.test(word)).length > 10));
+    assert.deepEqual(sentences, []);
+  },
+  "what is wider than the page is moved in its box": async (page) => {
+    const boxes = await page.evaluate(() => [...document.querySelectorAll("table:not(.u-legend), pre")].filter((one) => one.getClientRects().length > 0).map((one) => {
+      const box = one.closest(".copyable");
+      if (!box) return [one.textContent.slice(0, 60), "is in no box"];
+      const edges = () => [box.getBoundingClientRect(), one.getBoundingClientRect()];
+      if (edges()[0].right > innerWidth + 1) return [one.textContent.slice(0, 60), "its box is wider than the screen"];
+      const wide = box.scrollWidth > box.clientWidth;
+      if (!wide) return null;
+      if (box.tabIndex !== 0) return [one.textContent.slice(0, 60), "no keyboard moves it"];
+      box.scrollLeft = box.scrollWidth;
+      const ends = box.scrollLeft + box.clientWidth >= box.scrollWidth - 1;
+      const says = ends && box.scrollLeft > 0 ? null : [one.textContent.slice(0, 60), "its end can't be seen"];
+      box.scrollLeft = 0;
+      return says;
+    }));
+    assert.deepEqual(boxes.filter((says) => says !== null), []);
+  },
+};
+
 /** Opens a page once, for all that is promised of it so. Each has a result of its own, and the last is that the page fetched and said nothing. */
 const opened = (file, how, promises, options) =>
   test(`${path.basename(file, ".html")}, ${how}`, async (all) => {
@@ -162,6 +203,7 @@ const ofAny = (file) => {
   opened(file, "light", OPENED, { colorScheme: "light" });
   opened(file, "dark", { ...OPENED, ...PRINTED }, { colorScheme: "dark" });
   opened(file, "narrow", NARROW, { viewport: { width: 390, height: 800 } });
+  for (const width of [320, 390, 620, 768, 1100, 1600]) opened(file, `${width} wide`, AT_WIDTH, { viewport: { width, height: 900 } });
 };
 suite("any page", { concurrency: availableParallelism() }, () => pages.forEach(ofAny));
 

@@ -49,7 +49,12 @@ pub(crate) enum Part {
     },
     /// One of them; parts that follow are about it.
     Letter(Letter),
-    /// A text as the terminal has it; folded away unless it is open.
+    /// Sentences, a paragraph per line; indented lines belong to the one above. They wrap at every width.
+    Prose {
+        title: String,
+        text: String,
+    },
+    /// A text as the terminal has it, whose columns stay; folded away unless it is open. Sentences are [`Part::Prose`].
     Text {
         title: String,
         text: String,
@@ -122,6 +127,20 @@ impl Part {
                 );
                 return;
             }
+            Part::Prose { title, text } => {
+                let lines = text.lines().filter(|line| !line.trim().is_empty());
+                let paragraph = |line: &str| {
+                    let class = if line.starts_with(' ') { " class=\"below\"" } else { "" };
+                    format!("<p{class}>{}</p>", html(line.trim()))
+                };
+                let paragraphs: String = lines.map(paragraph).collect();
+                _ = writeln!(
+                    body,
+                    "<details open><summary>{}</summary><div class=\"prose\">{paragraphs}</div></details>",
+                    html(title)
+                );
+                return;
+            }
             Part::Text { title, text, is_open } => {
                 let open = if *is_open { " open" } else { "" };
                 _ = writeln!(
@@ -154,7 +173,7 @@ impl Part {
             Part::Heat(heat) => *body += &heat.to_html(),
             Part::Table(table) => *body += &table.to_html(),
             Part::Letters { letters, .. } => *body += &letters::list(letters),
-            Part::Letter(_) | Part::Text { .. } => unreachable!("done above"),
+            Part::Letter(_) | Part::Prose { .. } | Part::Text { .. } => unreachable!("done above"),
         }
         *body += "</section>\n";
     }

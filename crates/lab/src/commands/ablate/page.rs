@@ -43,7 +43,7 @@ pub(super) fn page(source: &Source, args: &AblateArgs, found: &Ablations) -> Pag
         }
     }
     let legend = effect::legend(extent.seeds, true);
-    page.parts.push(Part::Text { title: "How to read it".to_string(), text: legend, is_open: true });
+    page.parts.push(Part::Prose { title: "How to read it".to_string(), text: legend });
     page.parts.push(crate::report::scenario(source, &args.options, &[]));
     page
 }

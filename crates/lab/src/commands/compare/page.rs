@@ -63,7 +63,7 @@ pub(super) fn page(
     }));
     if extent.seeds > 1 {
         let text = effect::noise_legend(extent.seeds, false);
-        page.parts.push(Part::Text { title: "How to read it".to_string(), text, is_open: true });
+        page.parts.push(Part::Prose { title: "How to read it".to_string(), text });
     }
     page.parts.push(scenario(source, &args.options, &[]));
     page

@@ -38,18 +38,10 @@ pub(super) fn page(found: &Found, tables: &[Vec<Measured>]) -> Page {
         let text: String =
             found.remarks(reproduced, measured).iter().map(|says| format!("{says}\n")).collect();
         if !text.is_empty() {
-            page.parts.push(Part::Text {
-                title: format!("{}: remarks", experiment.name),
-                text,
-                is_open: true,
-            });
+            page.parts.push(Part::Prose { title: format!("{}: remarks", experiment.name), text });
         }
     }
-    page.parts.push(Part::Text {
-        title: "How to read it".to_string(),
-        text: CRITERIA.to_string(),
-        is_open: true,
-    });
+    page.parts.push(Part::Prose { title: "How to read it".to_string(), text: CRITERIA.to_string() });
     for reproduced in &found.experiments {
         page.parts.push(scenario(&reproduced.source, &found.args.options, &[]));
     }

@@ -27,10 +27,9 @@ pub(super) fn page(found: &Twin<'_>) -> Page {
     if !found.asked.is_empty() {
         page.parts.push(table("What if, in figures", asked_rows(found)));
     }
-    page.parts.push(Part::Text {
+    page.parts.push(Part::Prose {
         title: "Not modelled, or not known".to_string(),
         text: told::limits(found.recording).join("\n"),
-        is_open: true,
     });
     if found.recording.header.is_some() {
         let text = Machine::of(found.recording).scenario(found.recording, &found.recording.folder);

@@ -241,7 +241,7 @@
       if (hasTime) options.axes[1].size = leftRoom() - (options.axes[1].labelSize ?? 0);
       options.padding = [null, RIGHT, null, null];
       const one = { chart, place, clock: clockOf.get(chart) };
-      options.width = Math.max(320, place.clientWidth);
+      options.width = Math.max(240, place.clientWidth);
       options.cursor = {
         drag: { x: !chart.x.log, y: false, setScale: false }, y: false, points: { show: chart.shape === "points" },
         ...(hasTime ? { sync: { key: "time" + one.clock, setSeries: false } } : {}),
@@ -328,7 +328,7 @@
   addEventListener("resize", () => {
     cancelAnimationFrame(resizing);
     resizing = requestAnimationFrame(() => {
-      drawn.forEach(({ plot, place }) => plot.setSize({ width: Math.max(320, place.clientWidth), height: plot.height }));
+      drawn.forEach(({ plot, place }) => plot.setSize({ width: Math.max(240, place.clientWidth), height: plot.height }));
       reach();
     });
   });

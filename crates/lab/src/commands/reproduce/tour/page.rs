@@ -2,14 +2,10 @@
 
 use pageout_study::result::metrics;
 
-use super::{Done, Figures, Found, Tally, Told, UNDECIDED, WAY, text};
+use super::{Done, Figures, Found, Tally, Told, UNDECIDED, WAY};
 use crate::commands::reproduce::change;
 use crate::commands::reproduce::judge::CRITERIA;
-use crate::print::output;
 use crate::report::{Axis, Badge, Bar, Bars, Chart, Colour, Letter, Line, Page, Part, Shape, Table, Unit};
-
-/// Characters of a line of text.
-const LINE: usize = 100;
 
 pub(super) fn page(found: &Found) -> Page {
     let letters: Vec<Letter> = found.stops.iter().map(letter).collect();
@@ -34,16 +30,14 @@ pub(super) fn page(found: &Found) -> Page {
             words: 2,
             last_words: 0,
         }));
-        let mut text = String::new();
-        of.reasons().iter().for_each(|says| text += &text::reason(says, LINE, ""));
+        let mut text: String = of.reasons().iter().map(|says| format!("{says}\n")).collect();
         text += &format!("More: {}\n", of.stop.more);
         let title = format!("{}: what is known of it, and more", of.stop.name);
-        page.parts.push(Part::Text { title, text, is_open: true });
+        page.parts.push(Part::Prose { title, text });
     }
-    page.parts.push(Part::Text {
+    page.parts.push(Part::Prose {
         title: "How to read it".to_string(),
-        text: output::wrap(&format!("{CRITERIA}\n{UNDECIDED}\n{WAY}"), LINE, ""),
-        is_open: true,
+        text: format!("{CRITERIA}\n{UNDECIDED}\n{WAY}"),
     });
     page
 }

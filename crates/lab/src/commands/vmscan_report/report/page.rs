@@ -45,7 +45,7 @@ impl Report<'_> {
         let remarks: Vec<String> = self.remarks().into_iter().chain(faults.cloned()).collect();
         if !remarks.is_empty() {
             let title = "What makes these figures uncertain".to_string();
-            page.parts.push(Part::Text { title, text: remarks.join("\n"), is_open: true });
+            page.parts.push(Part::Prose { title, text: remarks.join("\n") });
         }
         page
     }
